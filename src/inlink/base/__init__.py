@@ -1,0 +1,1 @@
+"""What every room stands on: the gate to Numba, threads, versioned folders, progress."""

@@ -1,0 +1,165 @@
+"""How long work tells how far it is: silent in a library, a bar on a terminal, lines in a log.
+
+Work calls :func:`track`; whoever wants to see it installs a reporter with :func:`reporting`. Nothing is passed
+through the functions in between.
+"""
+
+import contextlib
+import sys
+import time
+from collections.abc import Iterator
+from contextvars import ContextVar
+from types import TracebackType
+from typing import Any, Protocol, Self
+
+__all__ = ["LineReporter", "Reporter", "Task", "progress", "reporting", "track"]
+
+
+class Task:
+    """One piece of work that is under way; a context manager.
+
+    Parameters
+    ----------
+    label : str
+        What is being done, for the eye.
+    total : float or None
+        How much there is to do, in ``unit``; None if nobody knows.
+    unit : str
+        What is counted: ``"B"`` (bytes), ``"arcs"``, ``"sweeps"``, …
+    """
+
+    def __init__(self, label: str, total: float | None = None, unit: str = "") -> None:
+        self.label, self.total, self.unit = label, total, unit
+        self.done = 0.0
+        self.note = ""
+
+    def advance(self, amount: float, note: str = "") -> None:
+        """Say that ``amount`` more is done; ``note`` stands beside the bar (a residual, a count)."""
+        self.done += amount
+        self.note = note or self.note
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """End the work."""
+
+
+class Reporter(Protocol):
+    """Makes the tasks that :func:`track` hands out."""
+
+    def task(self, label: str, total: float | None, unit: str) -> Task:
+        """Begin a piece of work."""
+        ...
+
+
+_reporter: ContextVar[Reporter | None] = ContextVar("inlink_reporter", default=None)
+
+
+def track(label: str, total: float | None = None, unit: str = "") -> Task:
+    """Begin a piece of work with the reporter that is installed, if any."""
+    reporter = _reporter.get()
+    return Task(label, total, unit) if reporter is None else reporter.task(label, total, unit)
+
+
+@contextlib.contextmanager
+def reporting(reporter: Reporter) -> Iterator[None]:
+    """Install a reporter for the work inside the block."""
+    token = _reporter.set(reporter)
+    try:
+        yield
+    finally:
+        _reporter.reset(token)
+
+
+class _LineTask(Task):
+    def __init__(self, label: str, total: float | None, unit: str, every: float) -> None:
+        super().__init__(label, total, unit)
+        self._every = every
+        self._began = self._said = time.monotonic()
+
+    def advance(self, amount: float, note: str = "") -> None:
+        super().advance(amount, note)
+        now = time.monotonic()
+        if now - self._said >= self._every:
+            self._said = now
+            share = f" ({self.done / self.total:.0%})" if self.total else ""
+            extra = f", {self.note}" if self.note else ""
+            sys.stderr.write(
+                f"{self.label}: {self.done:,.0f} {self.unit}{share} after {now - self._began:.0f} s{extra}\n"
+            )
+
+
+class LineReporter:
+    """Writes a line to standard error every so many seconds: what a log file wants."""
+
+    def __init__(self, every: float = 10.0) -> None:
+        self.every = every
+
+    def task(self, label: str, total: float | None, unit: str) -> Task:
+        """Begin a piece of work."""
+        return _LineTask(label, total, unit, self.every)
+
+
+class _BarTask(Task):
+    def __init__(self, reporter: "_BarReporter", label: str, total: float | None, unit: str) -> None:
+        super().__init__(label, total, unit)
+        self._reporter = reporter
+
+    def advance(self, amount: float, note: str = "") -> None:
+        super().advance(amount, note)
+        self._reporter.bar.update(self._id, completed=self.done, note=self.note)
+
+    def __enter__(self) -> Self:
+        self._id = self._reporter.begin(self)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._reporter.end(self._id)
+
+
+class _BarReporter:
+    """One display for all tasks under way: rich allows no second one."""
+
+    def __init__(self) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
+
+        self.bar = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(bar_width=30),
+            TaskProgressColumn(),
+            TimeElapsedColumn(),
+            TextColumn("{task.fields[note]}", markup=False),
+            console=Console(stderr=True),
+            transient=True,
+        )
+
+    def task(self, label: str, total: float | None, unit: str) -> Task:
+        return _BarTask(self, label, total, unit)
+
+    def begin(self, task: Task) -> Any:
+        if not self.bar.tasks:
+            self.bar.start()
+        return self.bar.add_task(task.label, total=task.total, note="")
+
+    def end(self, number: Any) -> None:
+        self.bar.remove_task(number)
+        if not self.bar.tasks:
+            self.bar.stop()
+
+
+def progress() -> contextlib.AbstractContextManager[None]:
+    """Show the progress of the work inside the block: a bar on a terminal, a line every ten seconds in a log.
+
+    Examples
+    --------
+    >>> import inlink
+    >>> with inlink.progress():
+    ...     graph = inlink.read("links.tsv")  # doctest: +SKIP
+    """
+    return reporting(_BarReporter() if sys.stderr.isatty() else LineReporter())

@@ -1,0 +1,67 @@
+"""Every exception that inlink raises on purpose, on one screen.
+
+Each message says what happened, where, and what to do about it. The command line prints the message as one
+line and leaves with exit code 2.
+
+::
+
+    InlinkError
+    ├── InputError           what was given cannot be read: file, place, remedy
+    │   ├── FormatError      no known format, or not the one that was named
+    │   └── DamageError      a known format, but cut or damaged (raised only where it cannot be skipped)
+    ├── OutputError          what was asked for cannot be written (a name the format cannot hold, a folder in the way)
+    ├── FolderError          an inlink folder is missing, damaged, of another kind or of a newer version
+    ├── ParameterError       a parameter outside its meaning (also a ValueError)
+    ├── UnknownNodeError     no node has that name or number (also a KeyError)
+    └── MissingExtraError    an optional part is not installed; the message says how to install it (also an ImportError)
+"""
+
+__all__ = [
+    "DamageError",
+    "FolderError",
+    "FormatError",
+    "InlinkError",
+    "InputError",
+    "MissingExtraError",
+    "OutputError",
+    "ParameterError",
+    "UnknownNodeError",
+]
+
+
+class InlinkError(Exception):
+    """The root of the tree; catching it catches all that inlink raises on purpose."""
+
+
+class InputError(InlinkError):
+    """Something that was given cannot be read."""
+
+
+class FormatError(InputError):
+    """A file is in no known format, or not in the one that was named."""
+
+
+class DamageError(InputError):
+    """A file is in a known format, but cut or damaged at a place that the message names."""
+
+
+class OutputError(InlinkError):
+    """Something that was asked for cannot be written."""
+
+
+class FolderError(InlinkError):
+    """An inlink folder is missing, damaged, of another kind, or of a newer version."""
+
+
+class ParameterError(InlinkError, ValueError):
+    """A parameter lies outside its meaning."""
+
+
+class UnknownNodeError(InlinkError, KeyError):
+    """No node has that name or number."""
+
+    __str__ = Exception.__str__  # KeyError would print the message's repr
+
+
+class MissingExtraError(InlinkError, ImportError):
+    """An optional part of inlink is not installed."""

@@ -1,0 +1,37 @@
+"""What flows from a source into a graph: batches of arcs.
+
+A source is anything that iterates over :class:`ArcBatch`; :class:`inlink.graph.build.GraphBuilder` makes a
+graph of them. The order of batches never shows in the result.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+__all__ = ["ArcBatch"]
+
+
+@dataclass(slots=True)
+class ArcBatch:
+    """Some arcs, from ``sources[k]`` to ``targets[k]``.
+
+    With ``names``, the ends are places in that array, so that a page with a hundred links gives its own name
+    once: ``names = [page, link, link, …]``, ``sources = [0, 0, …]``, ``targets = [1, 2, …]``. A name may stand
+    more than once, and one at no arc's end still becomes a node. Without, the ends are the nodes' numbers.
+
+    Attributes
+    ----------
+    sources, targets : unsigned integer[k]
+        The ends of the arcs: uint32 or uint64.
+    names : pyarrow.Array of string or binary (normal or large), or None
+        What the ends refer to.
+    weights : float64[k] or None
+        Finite and above 0; None means 1 each.
+    """
+
+    sources: npt.NDArray[np.unsignedinteger]
+    targets: npt.NDArray[np.unsignedinteger]
+    names: pa.Array | None = None
+    weights: npt.NDArray[np.float64] | None = None

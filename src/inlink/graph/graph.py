@@ -1,0 +1,351 @@
+"""`Graph`: a link graph as compressed sparse rows in both directions, memory-mapped, with its nodes' names.
+
+Node *i*'s outlinks are ``out_rows.nodes[out_rows.offsets[i]:out_rows.offsets[i + 1]]``, in increasing order and
+each once; ``in_rows`` holds the inlinks in the same way. Numbers of nodes are uint32 and offsets uint64, so a
+graph may have 2³² − 1 nodes and more than 2³² arcs.
+"""
+
+import os
+import shutil
+import tempfile
+import weakref
+from collections.abc import Iterable
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from inlink.base.folder import Folder
+from inlink.errors import ParameterError, UnknownNodeError
+from inlink.graph.names import Names
+
+if TYPE_CHECKING:
+    import networkx
+    import scipy.sparse
+
+    from inlink.graph.info import GraphInfo
+
+__all__ = ["FORMAT", "KIND", "Graph", "Level", "Rows"]
+
+KIND = "graph"
+FORMAT = 1
+
+Level = Literal["page", "host", "domain"]
+
+
+class Rows(NamedTuple):
+    """Compressed sparse rows: for each node the nodes at the other end of its arcs.
+
+    Attributes
+    ----------
+    offsets : uint64[n + 1]
+        Where each node's row begins.
+    nodes : uint32[m]
+        The other ends, increasing within a row, each once.
+    weights : uint32[m] or float64[m], or None
+        The arcs' weights (counts, or what the input gave); None means 1 each.
+    """
+
+    offsets: npt.NDArray[np.uint64]
+    nodes: npt.NDArray[np.uint32]
+    weights: npt.NDArray[Any] | None = None
+
+
+class Graph:
+    """A directed link graph that does not change.
+
+    Graphs come from :func:`inlink.read`, from :meth:`open` for one that was built into a folder, and from the
+    functions of :mod:`inlink.graph`. Both directions are read from disk as they are needed.
+
+    Parameters
+    ----------
+    out_rows : Rows
+        The outlinks.
+    in_rows : Rows or None
+        The inlinks; None makes them from the outlinks when they are first asked for.
+    names : Names or None
+        The nodes' names.
+    level : {"page", "host", "domain"} or None
+        What the names are: ``"page"``, URLs; ``"host"`` and ``"domain"``, reversed names such as
+        ``com.example.www``; None, anything.
+    """
+
+    def __init__(
+        self,
+        out_rows: Rows,
+        in_rows: Rows | None = None,
+        names: Names | None = None,
+        *,
+        level: Level | None = None,
+        folder: Folder | None = None,
+    ) -> None:
+        self.out_rows = out_rows
+        self._in_rows = in_rows
+        self.names = names
+        self.level = level
+        self._folder = folder
+        self._keep: object = None  # what has to live as long as the graph: a temporary folder, a transposed graph
+
+    @classmethod
+    def open(cls, path: str | os.PathLike[str], *, verify: bool = False) -> "Graph":
+        """Open a graph's folder.
+
+        Parameters
+        ----------
+        path : path-like
+            A folder that ``inlink build`` or :func:`inlink.read` with ``into=`` made.
+        verify : bool
+            Read everything and compare the checksums, instead of only the lengths.
+
+        Raises
+        ------
+        inlink.errors.FolderError
+            If it is missing, damaged, of another kind or of a newer format.
+        """
+        folder = Folder(path, KIND, FORMAT)
+        if verify:
+            folder.verify()
+
+        def rows(side: str) -> Rows:
+            weights = folder.array(f"{side}.weights") if f"{side}.weights" in folder else None
+            return Rows(folder.array(f"{side}.offsets"), folder.array(f"{side}.nodes"), weights)
+
+        names = None
+        if "names.text" in folder:
+            order = folder.array("names.order") if "names.order" in folder else None
+            names = Names(folder.array("names.text"), folder.array("names.offsets"), order)
+        return cls(rows("out"), rows("in"), names, level=folder.header.meta.get("level"), folder=folder)
+
+    @classmethod
+    def from_arcs(
+        cls,
+        arcs: Iterable[tuple[Any, Any]] | npt.NDArray[Any],
+        *,
+        num_nodes: int | None = None,
+        weights: npt.ArrayLike | None = None,
+        count: bool = False,
+        into: str | os.PathLike[str] | None = None,
+    ) -> "Graph":
+        """Build a graph from pairs that are already in memory.
+
+        Parameters
+        ----------
+        arcs : iterable of (source, target), or integer[k, 2]
+            Nodes by number, or by name where they are str or bytes.
+        num_nodes : int or None
+            How many nodes there are, when nodes are numbers; None means one more than the largest.
+        weights : float[k] or None
+            The arcs' weights, all finite and above 0.
+        count : bool
+            Keep how often an arc stood in the input as its weight.
+        into : path-like or None
+            The folder to keep the graph in; None makes one that goes when the graph does.
+
+        Examples
+        --------
+        >>> from inlink import Graph
+        >>> graph = Graph.from_arcs([("a", "b"), ("b", "c"), ("a", "b")])
+        >>> graph.num_nodes, graph.num_arcs, graph.outlinks("a").tolist()
+        (3, 2, [1])
+        """
+        from inlink.graph.build import graph_of_pairs
+
+        return graph_of_pairs(arcs, num_nodes=num_nodes, weights=weights, count=count, into=into)
+
+    # -- what it is -----------------------------------------------------------------------------------
+
+    @property
+    def num_nodes(self) -> int:
+        """The number of nodes."""
+        return len(self.out_rows.offsets) - 1
+
+    @property
+    def num_arcs(self) -> int:
+        """The number of arcs, duplicates counted once."""
+        return len(self.out_rows.nodes)
+
+    @property
+    def is_weighted(self) -> bool:
+        """Whether arcs have weights."""
+        return self.out_rows.weights is not None
+
+    @cached_property
+    def in_rows(self) -> Rows:
+        """The inlinks."""
+        if self._in_rows is None:
+            from inlink.graph.derive import transpose_rows
+
+            return transpose_rows(self.out_rows)
+        return self._in_rows
+
+    @property
+    def path(self) -> Path | None:
+        """The folder that it lies in; None for one that lives in memory only."""
+        return None if self._folder is None else self._folder.path
+
+    @property
+    def uuid(self) -> str | None:
+        """What tells this graph from every other, its own later versions included; None in memory."""
+        return None if self._folder is None else self._folder.header.uuid
+
+    @property
+    def meta(self) -> dict[str, Any]:
+        """What the header says of its origin: sources, what was skipped, the parent of a derived graph."""
+        return {} if self._folder is None else self._folder.header.meta
+
+    def __repr__(self) -> str:
+        what = f"{self.level} graph" if self.level else "graph"
+        return f"<inlink {what}: {self.num_nodes:,} nodes, {self.num_arcs:,} arcs>"
+
+    # -- nodes and their links --------------------------------------------------------------------------
+
+    def node(self, node: int | str | bytes) -> int:
+        """A node's number, given its number or its name.
+
+        Raises
+        ------
+        inlink.errors.UnknownNodeError
+            If there is no such node.
+        """
+        if isinstance(node, str | bytes):
+            if self.names is None:
+                raise UnknownNodeError(f"this graph has no names: give a number instead of {node!r}")
+            return self.names.find(node)
+        number = int(node)
+        if not 0 <= number < self.num_nodes:
+            raise UnknownNodeError(f"no node {number}: there are {self.num_nodes:,}, numbered from 0")
+        return number
+
+    def outlinks(self, node: int | str | bytes) -> npt.NDArray[np.uint32]:
+        """The nodes that a node links to, uint32[outdegree], increasing."""
+        return _row(self.out_rows, self.node(node))
+
+    def inlinks(self, node: int | str | bytes) -> npt.NDArray[np.uint32]:
+        """The nodes that link to a node, uint32[indegree], increasing."""
+        return _row(self.in_rows, self.node(node))
+
+    @cached_property
+    def outdegrees(self) -> npt.NDArray[np.uint32]:
+        """The number of outlinks of each node, uint32[n]."""
+        return np.diff(self.out_rows.offsets).astype(np.uint32)
+
+    @cached_property
+    def indegrees(self) -> npt.NDArray[np.uint32]:
+        """The number of inlinks of each node, uint32[n]."""
+        return np.diff(self.in_rows.offsets).astype(np.uint32)
+
+    def info(self) -> "GraphInfo":
+        """Nodes, arcs, dangling nodes, islands, self-loops, largest degrees, components, bytes."""
+        from inlink.graph.info import info
+
+        return info(self)
+
+    # -- other graphs made of this one ------------------------------------------------------------------
+
+    def transpose(self) -> "Graph":
+        """The graph with every arc turned round; nothing is copied."""
+        turned = Graph(self.in_rows, self.out_rows, self.names, level=self.level)
+        turned._keep = self
+        return turned
+
+    def fold(
+        self,
+        level: Literal["host", "domain"],
+        *,
+        self_loops: bool = False,
+        private_suffixes: bool = False,
+        keep_suffixes: bool = False,
+        strip_www: bool = False,
+        into: str | os.PathLike[str] | None = None,
+    ) -> "Graph":
+        """The graph of hosts or of registered domains; see :func:`inlink.graph.derive.fold`."""
+        from inlink.graph.derive import fold
+
+        return fold(
+            self,
+            level,
+            self_loops=self_loops,
+            private_suffixes=private_suffixes,
+            keep_suffixes=keep_suffixes,
+            strip_www=strip_www,
+            into=into,
+        )
+
+    def without_internal(
+        self, level: Literal["host", "domain"], *, into: str | os.PathLike[str] | None = None
+    ) -> "Graph":
+        """The graph without the arcs that stay within one host or domain."""
+        from inlink.graph.derive import without_internal
+
+        return without_internal(self, level, into=into)
+
+    def subgraph(self, nodes: npt.ArrayLike, *, into: str | os.PathLike[str] | None = None) -> "Graph":
+        """The graph of some nodes and the arcs between them; see :func:`inlink.graph.derive.subgraph`."""
+        from inlink.graph.derive import subgraph
+
+        return subgraph(self, nodes, into=into)
+
+    def largest_component(
+        self, *, strong: bool = False, into: str | os.PathLike[str] | None = None
+    ) -> "Graph":
+        """The subgraph of the largest weakly (or strongly) connected component."""
+        from inlink.graph.components import largest_component
+
+        return self.subgraph(largest_component(self, strong=strong), into=into)
+
+    def reachable(
+        self, seeds: Iterable[int | str | bytes], *, into: str | os.PathLike[str] | None = None
+    ) -> "Graph":
+        """The subgraph of what can be reached from the seeds along outlinks, the seeds included."""
+        from inlink.graph.components import reachable
+
+        return self.subgraph(reachable(self, seeds), into=into)
+
+    # -- for other programs -----------------------------------------------------------------------------
+
+    def to_scipy(self, dtype: npt.DTypeLike = np.float64) -> "scipy.sparse.csr_array":
+        """The adjacency matrix, A[i, j] being the arc i → j, on this graph's own column numbers.
+
+        The column numbers are shared, not copied, as long as there are fewer than 2³¹ nodes and arcs (SciPy's
+        own limit for 32-bit indices). Rows and weights are made: 4 bytes a node, and one number of ``dtype`` an arc.
+        """
+        from inlink.graph.interop import to_scipy
+
+        return to_scipy(self, dtype)
+
+    def to_networkx(self) -> "networkx.DiGraph[Any]":
+        """A NetworkX DiGraph whose nodes are this graph's names (or numbers), weights as ``weight``."""
+        from inlink.graph.interop import to_networkx
+
+        return to_networkx(self)
+
+
+def _row(rows: Rows, node: int) -> npt.NDArray[np.uint32]:
+    return rows.nodes[int(rows.offsets[node]) : int(rows.offsets[node + 1])]
+
+
+def temporary_folder() -> Path:
+    """A folder in the system's temporary place, for a graph that goes when it is no longer used."""
+    return Path(tempfile.mkdtemp(prefix="inlink-")) / "graph"
+
+
+def own_folder(graph: Graph, folder: Path) -> Graph:
+    """Let a graph's temporary folder be removed with it."""
+    weakref.finalize(graph, shutil.rmtree, folder.parent, ignore_errors=True)
+    return graph
+
+
+def check_weights(weights: npt.NDArray[Any], place: str) -> None:
+    """Refuse weights that no rank can be made of.
+
+    Raises
+    ------
+    inlink.errors.ParameterError
+        If one is not finite or not above 0.
+    """
+    wrong = ~(np.isfinite(weights) & (weights > 0))
+    if wrong.any():
+        where = int(np.argmax(wrong))
+        raise ParameterError(f"{place}: weight {weights[where]} of arc {where} is not a finite number above 0")

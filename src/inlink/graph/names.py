@@ -1,0 +1,167 @@
+"""Node names on disk: looked up both ways without loading them all.
+
+Names are bytes: a URL, a host, whatever stood in the input. They lie one after the other in ``names.text``, and
+name *i* is ``text[offsets[i]:offsets[i + 1]]``. Where they are not in byte order, ``names.order`` holds the
+nodes in the order of their names, so that a name is found by bisection either way.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import overload
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from inlink.errors import UnknownNodeError
+
+__all__ = ["Names", "decode", "encode"]
+
+
+def encode(name: str | bytes) -> bytes:
+    """A name as its bytes; what :func:`decode` made of bytes that are no UTF-8 comes back as those bytes."""
+    return name if isinstance(name, bytes) else name.encode("utf-8", "surrogateescape")
+
+
+def decode(raw: bytes) -> str:
+    """Bytes as a name; those that are no UTF-8 survive as lone surrogates (PEP 383)."""
+    return raw.decode("utf-8", "surrogateescape")
+
+
+class Names(Sequence[str]):
+    """The names of a graph's nodes: a sequence of str, with :meth:`find` for the way back.
+
+    Parameters
+    ----------
+    text : uint8[number of bytes]
+        All names, one after the other.
+    offsets : uint64[n + 1]
+        Where each begins.
+    order : uint32[n] or None
+        The nodes in the byte order of their names; None where that is 0, 1, 2, …
+    """
+
+    def __init__(
+        self,
+        text: npt.NDArray[np.uint8],
+        offsets: npt.NDArray[np.uint64],
+        order: npt.NDArray[np.uint32] | None = None,
+    ) -> None:
+        self.text, self.offsets, self.order = text, offsets, order
+
+    @classmethod
+    def of(cls, names: Iterable[str | bytes]) -> "Names":
+        """Names held in memory, in the order given.
+
+        Raises
+        ------
+        inlink.errors.InputError
+            If a name stands twice.
+        """
+        from inlink.graph.kernels.names import order_of
+
+        array = pa.array([encode(name) for name in names], pa.large_binary())
+        text, offsets = buffers(array)
+        return cls(text, offsets, order_of(text, offsets))
+
+    def raw(self, node: int) -> bytes:
+        """A node's name as bytes."""
+        return bytes(self.text[int(self.offsets[node]) : int(self.offsets[node + 1])])
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    @overload
+    def __getitem__(self, node: int) -> str: ...
+    @overload
+    def __getitem__(self, node: slice) -> list[str]: ...
+    def __getitem__(self, node: int | slice) -> str | list[str]:
+        if isinstance(node, slice):
+            return [self[i] for i in range(*node.indices(len(self)))]
+        index = int(node)
+        if index < 0:
+            index += len(self)
+        if not 0 <= index < len(self):
+            raise IndexError(f"there are {len(self):,} names, and no number {node}")
+        return decode(self.raw(index))
+
+    def __iter__(self) -> Iterator[str]:
+        for start in range(0, len(self), 65536):
+            for raw in self.arrow(start, min(start + 65536, len(self))).to_pylist():
+                yield decode(raw)
+
+    def __contains__(self, name: object) -> bool:
+        return isinstance(name, str | bytes) and self._search(encode(name)) is not None
+
+    def find(self, name: str | bytes) -> int:
+        """The node that has this name.
+
+        Raises
+        ------
+        UnknownNodeError
+            If none has it.
+        """
+        node = self._search(encode(name))
+        if node is None:
+            raise UnknownNodeError(f"no node is named {name!r}")
+        return node
+
+    def index(self, name: object, start: int = 0, stop: int | None = None) -> int:
+        """The node that has this name, as :meth:`find`; ValueError if none has it, as a list's."""
+        node = self._search(encode(name)) if isinstance(name, str | bytes) else None
+        if node is None or not start <= node < (len(self) if stop is None else stop):
+            raise ValueError(f"no node is named {name!r}")
+        return node
+
+    def _search(self, wanted: bytes) -> int | None:
+        low, high = 0, len(self)
+        while low < high:
+            middle = (low + high) // 2
+            node = middle if self.order is None else int(self.order[middle])
+            found = self.raw(node)
+            if found == wanted:
+                return node
+            if found < wanted:
+                low = middle + 1
+            else:
+                high = middle
+        return None
+
+    def find_all(self, names: pa.Array) -> npt.NDArray[np.int64]:
+        """Many names at once: int64[len(names)], -1 where no node has the name."""
+        from inlink.graph.kernels.names import find_many
+
+        text, offsets = buffers(names)
+        order = self.order if self.order is not None else np.empty(0, np.uint32)
+        found: npt.NDArray[np.int64] = find_many(self.text, self.offsets, order, text, offsets)
+        return found
+
+    def arrow(self, start: int = 0, stop: int | None = None) -> pa.LargeBinaryArray:
+        """The names of the nodes in ``range(start, stop)`` as an Arrow array of bytes, without copying the text."""
+        stop = len(self) if stop is None else stop
+        offsets = np.ascontiguousarray(self.offsets[start : stop + 1]).view(np.int64)
+        return pa.LargeBinaryArray.from_buffers(
+            pa.large_binary(), stop - start, [None, pa.py_buffer(offsets), pa.py_buffer(self.text)]
+        )
+
+    def take(self, nodes: npt.NDArray[np.integer]) -> pa.LargeBinaryArray:
+        """The names of some nodes as an Arrow array of bytes."""
+        from inlink.graph.kernels.names import gather
+
+        text, offsets = gather(self.text, self.offsets, np.asarray(nodes, np.uint32))
+        return pa.LargeBinaryArray.from_buffers(
+            pa.large_binary(), len(nodes), [None, pa.py_buffer(offsets.view(np.int64)), pa.py_buffer(text)]
+        )
+
+
+def buffers(array: pa.Array) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.uint64]]:
+    """An Arrow array of strings or bytes as (text uint8[…], offsets uint64[len + 1]); the text is not copied."""
+    if not pa.types.is_large_binary(array.type):
+        array = array.cast(pa.large_binary())
+    if array.null_count:
+        array = array.fill_null(b"")
+    _, where, data = array.buffers()
+    offsets = np.frombuffer(where, np.int64)[array.offset : array.offset + len(array) + 1] if where else None
+    if offsets is None or len(offsets) == 0:
+        offsets = np.zeros(1, np.int64)
+    text = np.frombuffer(data, np.uint8) if data is not None and data.size else np.empty(0, np.uint8)
+    return text, offsets.view(np.uint64)
