@@ -29,9 +29,12 @@ class ArcBatch:
         What the ends refer to.
     weights : float64[k] or None
         Finite and above 0; None means 1 each.
+    crawled : unsigned integer[…] or None
+        Which of the names (or nodes) are pages that were crawled, not only linked to; None if nobody knows.
     """
 
     sources: npt.NDArray[np.unsignedinteger]
     targets: npt.NDArray[np.unsignedinteger]
     names: pa.Array | None = None
     weights: npt.NDArray[np.float64] | None = None
+    crawled: npt.NDArray[np.unsignedinteger] | None = None

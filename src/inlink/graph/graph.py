@@ -86,7 +86,9 @@ class Graph:
         self.names = names
         self.level = level
         self._folder = folder
-        self._keep: object = None  # what has to live as long as the graph: a temporary folder, a transposed graph
+        self._keep: object = (
+            None  # what has to live as long as the graph: a temporary folder, a transposed graph
+        )
 
     @classmethod
     def open(cls, path: str | os.PathLike[str], *, verify: bool = False) -> "Graph":
@@ -191,6 +193,15 @@ class Graph:
         return None if self._folder is None else self._folder.header.uuid
 
     @property
+    def num_bytes(self) -> int:
+        """What it takes on disk; in memory, what its rows and names take."""
+        if self._folder is not None:
+            return self._folder.num_bytes
+        rows = [*self.out_rows, *(self._in_rows or ())]
+        names = [] if self.names is None else [self.names.text, self.names.offsets, self.names.order]
+        return sum(array.nbytes for array in [*rows, *names] if array is not None)
+
+    @property
     def meta(self) -> dict[str, Any]:
         """What the header says of its origin: sources, what was skipped, the parent of a derived graph."""
         return {} if self._folder is None else self._folder.header.meta
@@ -235,6 +246,24 @@ class Graph:
     def indegrees(self) -> npt.NDArray[np.uint32]:
         """The number of inlinks of each node, uint32[n]."""
         return np.diff(self.in_rows.offsets).astype(np.uint32)
+
+    @cached_property
+    def crawled(self) -> npt.NDArray[np.bool_] | None:
+        """Which nodes are pages that were crawled and not only linked to, bool[n]; None if the input did not say."""
+        if self._folder is None or "crawled" not in self._folder:
+            return None
+        return self._folder.array("crawled")
+
+    @cached_property
+    def from_parent(self) -> npt.NDArray[np.uint32] | None:
+        """For a derived graph: the node that each of its parent's nodes became, uint32[number of the parent's nodes].
+
+        2³² − 1 stands for those that became none; None for a graph that was not derived. A ranking's values are
+        carried back to the parent's nodes by ``values[from_parent]``.
+        """
+        if self._folder is None or "from_parent" not in self._folder:
+            return None
+        return self._folder.array("from_parent")
 
     def info(self) -> "GraphInfo":
         """Nodes, arcs, dangling nodes, islands, self-loops, largest degrees, components, bytes."""
@@ -348,4 +377,6 @@ def check_weights(weights: npt.NDArray[Any], place: str) -> None:
     wrong = ~(np.isfinite(weights) & (weights > 0))
     if wrong.any():
         where = int(np.argmax(wrong))
-        raise ParameterError(f"{place}: weight {weights[where]} of arc {where} is not a finite number above 0")
+        raise ParameterError(
+            f"{place}: weight {weights[where]} of arc {where} is not a finite number above 0"
+        )

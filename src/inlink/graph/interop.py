@@ -17,7 +17,9 @@ __all__ = ["GraphLike", "as_graph", "from_networkx", "from_scipy", "to_networkx"
 
 type_hint = "a Graph, a SciPy sparse matrix or array, or a NetworkX graph"
 
-GraphLike = Any  # Graph | scipy.sparse.sparray | scipy.sparse.spmatrix | networkx.Graph: the last three are optional
+GraphLike = (
+    Any  # Graph | scipy.sparse.sparray | scipy.sparse.spmatrix | networkx.Graph: the last three are optional
+)
 
 
 def as_graph(graph: GraphLike) -> Graph:
@@ -68,7 +70,9 @@ def to_scipy(graph: Graph, dtype: npt.DTypeLike = np.float64) -> "scipy.sparse.c
     import scipy.sparse
 
     rows, n = graph.out_rows, graph.num_nodes
-    weights = np.ones(len(rows.nodes), dtype) if rows.weights is None else rows.weights.astype(dtype, copy=False)
+    weights = (
+        np.ones(len(rows.nodes), dtype) if rows.weights is None else rows.weights.astype(dtype, copy=False)
+    )
     small = max(n, len(rows.nodes)) < 2**31
     indices = rows.nodes.view(np.int32) if small else rows.nodes.astype(np.int64)
     indptr = rows.offsets.astype(np.int32) if small else rows.offsets.view(np.int64)
@@ -91,7 +95,11 @@ def from_networkx(graph: "networkx.Graph[Any]", weight: str | None = "weight") -
     import networkx as nx
 
     nodes = list(graph)
-    names = None if nodes == list(range(len(nodes))) else Names.of(n if isinstance(n, str | bytes) else str(n) for n in nodes)
+    names = (
+        None
+        if nodes == list(range(len(nodes)))
+        else Names.of(n if isinstance(n, str | bytes) else str(n) for n in nodes)
+    )
     if not nodes:
         return Graph(Rows(np.zeros(1, np.uint64), np.empty(0, np.uint32)), names=names)
     return from_scipy(nx.to_scipy_sparse_array(graph, nodelist=nodes, weight=weight, dtype=np.float64), names)

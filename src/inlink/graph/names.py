@@ -5,6 +5,7 @@ name *i* is ``text[offsets[i]:offsets[i + 1]]``. Where they are not in byte orde
 nodes in the order of their names, so that a name is found by bisection either way.
 """
 
+import secrets
 from collections.abc import Iterable, Iterator, Sequence
 from typing import overload
 
@@ -12,9 +13,12 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from inlink.errors import UnknownNodeError
+from inlink.errors import InputError, UnknownNodeError
 
-__all__ = ["Names", "decode", "encode"]
+__all__ = ["MAX_NODES", "NO_NODE", "NameTable", "Names", "buffers", "decode", "encode"]
+
+NO_NODE = 2**32 - 1
+MAX_NODES = NO_NODE  # numbers are uint32, and the last says "none"
 
 
 def encode(name: str | bytes) -> bytes:
@@ -151,6 +155,62 @@ class Names(Sequence[str]):
         return pa.LargeBinaryArray.from_buffers(
             pa.large_binary(), len(nodes), [None, pa.py_buffer(offsets.view(np.int64)), pa.py_buffer(text)]
         )
+
+
+class NameTable:
+    """Names as they come, each with the number of its first appearance."""
+
+    def __init__(self) -> None:
+        # a new seed each time: nobody can make names that all fall into one place of the table
+        self._seed = np.uint64(secrets.randbits(64))
+        self._slots = np.full(1 << 12, 0xFFFFFFFF, np.uint32)
+        self._prints = np.empty(1 << 12, np.uint32)
+        self._text = np.empty(1 << 16, np.uint8)
+        self._offsets = np.zeros(1 << 12, np.uint64)
+        self.known = 0
+
+    def number(self, names: pa.Array) -> npt.NDArray[np.uint32]:
+        """The provisional numbers of a batch of names, uint32[len(names)]."""
+        from inlink.graph.kernels.names import number
+
+        text, offsets = buffers(names)
+        ids = np.empty(len(offsets) - 1, np.uint32)
+        done = np.uint64(0)
+        while True:
+            done, known = number(
+                text, offsets, self._seed, self._slots, self._prints, self._text, self._offsets,
+                np.uint64(self.known), np.uint64(done), ids,
+            )  # fmt: skip
+            self.known = int(known)
+            if int(done) == len(ids):
+                return ids
+            self._grow(int(offsets[int(done) + 1] - offsets[int(done)]))
+
+    def _grow(self, next_name: int) -> None:
+        from inlink.graph.kernels.names import refill
+
+        if self.known >= MAX_NODES - 1:
+            raise InputError(f"more than {MAX_NODES - 1:,} different names: node numbers have 32 bits")
+        used = int(self._offsets[self.known])
+        if used + next_name > len(self._text):  # resize() lets the system move pages instead of copying them
+            self._text.resize(max(used + next_name, len(self._text) * 3 // 2), refcheck=False)
+        if self.known + 1 >= len(self._offsets):
+            self._offsets.resize(len(self._offsets) * 3 // 2, refcheck=False)
+        if self.known >= len(self._slots) * 7 // 10:
+            size = len(self._slots) * (4 if len(self._slots) < 1 << 24 else 2)
+            self._slots = np.full(size, 0xFFFFFFFF, np.uint32)
+            self._prints = np.empty(size, np.uint32)
+            refill(self._slots, self._prints, self._seed, self._text, self._offsets, np.uint64(self.known))
+
+    def sorted(self) -> tuple[Names, npt.NDArray[np.uint32]]:
+        """The names as they came, and their numbers in byte order, uint32[known]; the table is used up."""
+        from inlink.graph.kernels.names import sort_names
+
+        del self._slots, self._prints
+        text, offsets = self._text, self._offsets[: self.known + 1]
+        order = np.arange(self.known, dtype=np.uint32)
+        sort_names(text, offsets, order, np.empty(self.known, np.uint64))
+        return Names(text, offsets), order
 
 
 def buffers(array: pa.Array) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.uint64]]:

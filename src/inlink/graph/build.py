@@ -1,0 +1,395 @@
+"""From batches of arcs to a graph's folder, with memory for the nodes only.
+
+1. Names get provisional numbers from a hash table as they come; arcs are packed into 64 bits and spilled to disk.
+2. Names are put in byte order, and a node's number is its name's place: so the order of the batches never shows.
+3. Arcs are cut into ranges of sources that fit in memory; each range is sorted, its duplicates merged, and written
+   as rows. Their reverse is cut into ranges of targets, which only need counting to become the inlinks.
+
+Memory: a node takes its name, 8 bytes for where it lies, 12 to 23 in the hash table and 12 while names are sorted; arcs
+take :data:`BUCKET` at a time, whatever their number.
+"""
+
+import contextlib
+import os
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from inlink.base.folder import FolderWriter, building
+from inlink.base.progress import track
+from inlink.errors import InputError, ParameterError
+from inlink.graph.batches import ArcBatch
+from inlink.graph.graph import FORMAT, KIND, Graph, Level, check_weights, own_folder, temporary_folder
+from inlink.graph.names import MAX_NODES, Names, NameTable, buffers, encode
+
+__all__ = ["BUCKET", "build_graph", "graph_of_pairs"]
+
+BUCKET = 1 << 24  # arcs sorted at a time: 128 MB; of 2²², 2²⁴ and 2²⁶ the fastest on 70 M arcs
+_BLOCK = 1 << 20  # arcs moved at a time
+
+
+def build_graph(
+    batches: Iterable[ArcBatch],
+    *,
+    names: Names | None = None,
+    num_nodes: int | None = None,
+    level: Level | None = None,
+    count: bool = False,
+    into: str | os.PathLike[str] | None = None,
+    meta: dict[str, Any] | None = None,
+    from_parent: npt.NDArray[np.uint32] | None = None,
+) -> Graph:
+    """Build a graph from a stream of arc batches.
+
+    Parameters
+    ----------
+    batches : iterable of ArcBatch
+        All with names, or all with numbers.
+    names : Names or None
+        The nodes' names, where batches hold numbers.
+    num_nodes : int or None
+        How many nodes there are, where batches hold numbers; None means one more than the largest.
+    level : {"page", "host", "domain"} or None
+        What the names are.
+    count : bool
+        Keep the number of duplicates of an arc as its weight. Given weights are always kept, and add up.
+    into : path-like or None
+        The folder to build; None makes a temporary one that goes when the graph does.
+    meta : dict or None
+        What to say of the origin in the header; JSON values only.
+    from_parent : uint32[number of the parent's nodes] or None
+        For a graph derived from another: the node that each of the parent's nodes became, :data:`NO_NODE` for none.
+
+    Returns
+    -------
+    Graph
+        With weights uint32 where all are whole and their total is below 2³², otherwise float64.
+
+    Raises
+    ------
+    InputError
+        If a node's number is out of range, or a name stands twice in ``names``.
+    ParameterError
+        If a weight is not a finite number above 0.
+    inlink.errors.OutputError
+        If the folder cannot be written.
+    """
+    target = temporary_folder() if into is None else Path(into)
+    with building(target, KIND, FORMAT, sync=into is not None) as writer:
+        builder = _Builder(writer, count)
+        try:
+            for batch in batches:
+                builder.add(batch)
+            builder.finish(names, num_nodes)
+        finally:
+            builder.close()
+        if from_parent is not None:
+            writer.write("from_parent", from_parent)
+        writer.header.meta.update(meta or {})
+        if level:
+            writer.header.meta["level"] = level
+    graph = Graph.open(target)
+    return own_folder(graph, target) if into is None else graph
+
+
+class _Builder:
+    def __init__(self, writer: FolderWriter, count: bool) -> None:
+        self.writer = writer
+        self.count = count
+        self.table: NameTable | None = None
+        self.largest = -1
+        self.num_arcs = 0
+        self.weighted = False
+        self.whole, self.total = True, 0.0
+        self.crawled: list[npt.NDArray[np.uint32]] | None = None
+        self.spill = writer.data.parent / "spill"
+        self.spill.mkdir()
+        self._arcs = (self.spill / "arcs").open("wb")
+        self._weights = (self.spill / "weights").open("wb")
+
+    def close(self) -> None:
+        for file in (self._arcs, self._weights):
+            with contextlib.suppress(OSError):
+                file.close()
+
+    def add(self, batch: ArcBatch) -> None:
+        from inlink.graph.kernels.arcs import pack, pack_known
+
+        count = len(batch.sources)
+        if len(batch.targets) != count or (batch.weights is not None and len(batch.weights) != count):
+            raise ParameterError("a batch's sources, targets and weights must be of one length")
+        if (batch.names is None) != (self.table is None) and (self.table is not None or self.largest >= 0):
+            raise ParameterError("batches with names and batches with numbers cannot be mixed in one graph")
+        packed = np.empty(count, np.uint64)
+        if batch.names is None:
+            largest = int(pack(batch.sources, batch.targets, packed)) if count else self.largest
+            if largest >= MAX_NODES:
+                raise InputError(
+                    f"node {largest:,} is out of range (below {MAX_NODES:,}): read them as names instead"
+                )
+            self.largest = max(self.largest, largest)
+            crawled = batch.crawled
+        else:
+            if self.table is None:
+                self.table = NameTable()
+            ids = self.table.number(batch.names)
+            if count and max(int(batch.sources.max()), int(batch.targets.max())) >= len(ids):
+                raise ParameterError("a batch's arcs end outside its names")
+            pack_known(batch.sources, batch.targets, ids, packed)
+            crawled = None if batch.crawled is None else ids[batch.crawled]
+        if crawled is not None:
+            self.crawled = self.crawled or []
+            self.crawled.append(np.asarray(crawled, np.uint32))
+        if batch.weights is not None:
+            self._take_weights(batch.weights)
+        elif self.weighted:
+            self._take_weights(np.ones(count))
+        packed.tofile(self._arcs)
+        self.num_arcs += count
+
+    def _take_weights(self, weights: npt.NDArray[np.float64]) -> None:
+        check_weights(weights, "arc batch")
+        if not self.weighted:
+            self.weighted = True
+            for start in range(0, self.num_arcs, _BLOCK):  # those that came without one
+                np.ones(min(_BLOCK, self.num_arcs - start)).tofile(self._weights)
+            self.total += self.num_arcs
+        weights = np.ascontiguousarray(weights, np.float64)
+        self.whole = self.whole and bool((weights == np.floor(weights)).all())
+        self.total += float(weights.sum())
+        weights.tofile(self._weights)
+
+    def finish(self, names: Names | None, num_nodes: int | None) -> None:
+        self.close()
+        label = np.empty(0, np.uint32)
+        if self.table is not None:
+            nodes = self.table.known
+            with track("sorting names"):
+                found, order = self.table.sorted()
+                _write_names(self.writer, found, order)
+                label = np.empty_like(order)
+                label[order] = np.arange(nodes, dtype=np.uint32)
+            del self.table, found, order
+        else:
+            nodes = self.largest + 1 if num_nodes is None else num_nodes
+            nodes = max(nodes, len(names)) if names is not None and num_nodes is None else nodes
+            if self.largest >= nodes or nodes > MAX_NODES:
+                raise InputError(
+                    f"an arc ends at node {self.largest:,} and there are {nodes:,} nodes, numbered from 0"
+                )
+            if names is not None:
+                if len(names) != nodes:
+                    raise InputError(f"there are {nodes:,} nodes and {len(names):,} names")
+                _write_names(self.writer, names)
+        if self.crawled is not None:
+            mask = np.zeros(nodes, np.bool_)
+            for part in self.crawled:
+                mask[part if len(label) == 0 else label[part]] = True
+            self.writer.write("crawled", mask)
+        if not self.weighted:
+            self.total = float(self.num_arcs)
+        self._write_rows(nodes, label)
+
+    def _write_rows(self, nodes: int, label: npt.NDArray[np.uint32]) -> None:
+        from inlink.graph.kernels.arcs import (
+            count_sources,
+            count_targets,
+            low_halves,
+            merge,
+            place,
+            relabel,
+            turn,
+        )
+
+        keep = self.weighted or self.count
+        dtype = np.dtype(np.uint32 if self.whole and self.total < 2**32 else np.float64)
+        with track("sorting arcs", 4 * self.num_arcs, "arcs") as task:
+            from_, to = np.zeros(nodes, np.uint64), np.zeros(nodes, np.uint64)
+            for arcs, _ in self._spilled():
+                count_sources(arcs, from_)
+                count_targets(arcs, to)
+                task.advance(len(arcs))
+            if len(label):  # counted by provisional numbers
+                from_[label], to[label] = from_.copy(), to.copy()
+            forward = _Ranges(self.spill / "out", from_, self.weighted)
+            backward = _Ranges(self.spill / "in", to, keep)
+            del from_, to
+            for arcs, weights in self._spilled():
+                relabel(arcs, label)
+                forward.add(arcs, weights)
+                task.advance(len(arcs))
+            (self.spill / "arcs").unlink()
+            (self.spill / "weights").unlink()
+
+            outdegrees, indegrees = np.zeros(nodes, np.uint32), np.zeros(nodes, np.uint32)
+            with _RowFile(self.writer, "out", dtype, keep) as rows:
+                for _, _, arcs, weights in forward.each():
+                    task.advance(len(arcs))
+                    if len(weights):
+                        order = np.lexsort(
+                            (weights, arcs)
+                        )  # sums of floats must not depend on the order either
+                        arcs, weights = arcs[order], weights[order]
+                    else:
+                        arcs.sort()
+                    sums = np.empty(len(arcs) if keep else 0, np.float64)
+                    kept = int(merge(arcs, weights, sums))
+                    arcs, sums = arcs[:kept], sums[:kept]
+                    count_sources(arcs, outdegrees)
+                    count_targets(arcs, indegrees)
+                    ends = np.empty(kept, np.uint32)
+                    low_halves(arcs, ends)
+                    rows.append(ends, sums)
+                    turn(arcs)
+                    for start in range(0, kept, _BLOCK):
+                        backward.add(arcs[start : start + _BLOCK], sums[start : start + _BLOCK])
+            self.writer.write("out.offsets", _offsets(outdegrees))
+            offsets = _offsets(indegrees)
+            self.writer.write("in.offsets", offsets)
+            with _RowFile(self.writer, "in", dtype, keep) as rows:
+                for low, high, arcs, weights in backward.each():
+                    task.advance(len(arcs))
+                    ends = np.empty(len(arcs), np.uint32)
+                    sums = np.empty(len(weights), np.float64)
+                    place(arcs, weights, np.uint64(low), offsets[low:high] - offsets[low], ends, sums)
+                    rows.append(ends, sums)
+
+    def _spilled(self) -> Iterator[tuple[npt.NDArray[np.uint64], npt.NDArray[np.float64]]]:
+        with (self.spill / "arcs").open("rb") as arcs, (self.spill / "weights").open("rb") as weights:
+            while len(block := np.fromfile(arcs, np.uint64, _BLOCK)):
+                yield block, np.fromfile(weights, np.float64, _BLOCK)
+
+
+class _Ranges:
+    """Arcs cut by source into ranges of nodes that each fit in memory, on disk."""
+
+    def __init__(self, stem: Path, counts: npt.NDArray[np.uint64], weighted: bool) -> None:
+        ends = np.cumsum(counts)
+        total = int(ends[-1]) if len(ends) else 0
+        parts = min(-(-total // BUCKET), 400) or 1  # 400: the usual limit of open files is 1,024
+        goals = np.array([total * (part + 1) // parts for part in range(parts - 1)], np.uint64)
+        inner = np.unique(np.searchsorted(ends, goals, "left") + 1)
+        inner = inner[inner < len(counts)]
+        self.bounds = [0, *inner.tolist(), len(counts)]
+        self.part_of = np.zeros(len(counts), np.uint16)
+        for part, low in enumerate(self.bounds[:-1]):
+            self.part_of[low:] = part
+        self.weighted = weighted
+        self._paths = [stem.with_name(f"{stem.name}.{part}") for part in range(len(self.bounds) - 1)]
+        self._files = [
+            (path.open("wb"), path.with_suffix(f"{path.suffix}w").open("wb")) for path in self._paths
+        ]
+
+    def add(self, arcs: npt.NDArray[np.uint64], weights: npt.NDArray[np.float64]) -> None:
+        from inlink.graph.kernels.arcs import split
+
+        if len(self._files) > 1:
+            out = np.empty_like(arcs)
+            out_weights = np.empty_like(weights)
+            ends = np.empty(len(self._files) + 1, np.uint64)
+            split(arcs, weights, self.part_of, out, out_weights, ends)
+        else:
+            out, out_weights, ends = arcs, weights, np.array([0, len(arcs)], np.uint64)
+        for part, (file, weight_file) in enumerate(self._files):
+            low, high = int(ends[part]), int(ends[part + 1])
+            if high > low:
+                out[low:high].tofile(file)
+                if self.weighted:
+                    out_weights[low:high].tofile(weight_file)
+
+    def each(self) -> Iterator[tuple[int, int, npt.NDArray[np.uint64], npt.NDArray[np.float64]]]:
+        """For each range its first node, the one after its last, its arcs and their weights; files go as they are read."""
+        for file, weight_file in self._files:
+            file.close()
+            weight_file.close()
+        for part, path in enumerate(self._paths):
+            weight_path = path.with_suffix(f"{path.suffix}w")
+            arcs, weights = np.fromfile(path, np.uint64), np.fromfile(weight_path, np.float64)
+            path.unlink()
+            weight_path.unlink()
+            yield self.bounds[part], self.bounds[part + 1], arcs, weights
+
+
+class _RowFile:
+    """The other ends of arcs and their weights, as they are written."""
+
+    def __init__(self, writer: FolderWriter, side: str, dtype: np.dtype[Any], keep: bool) -> None:
+        self._nodes = writer.create(f"{side}.nodes", np.uint32)
+        self._weights = writer.create(f"{side}.weights", dtype) if keep else None
+
+    def append(self, nodes: npt.NDArray[np.uint32], weights: npt.NDArray[np.float64]) -> None:
+        self._nodes.append(nodes)
+        if self._weights is not None:
+            self._weights.append(weights.astype(self._weights.dtype))
+
+    def __enter__(self) -> "_RowFile":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._nodes.close()
+        if self._weights is not None:
+            self._weights.close()
+
+
+def _write_names(writer: FolderWriter, names: Names, order: npt.NDArray[np.uint32] | None = None) -> None:
+    """Write names as they stand, or in the order of the nodes given."""
+    written = 0
+    with (
+        writer.create("names.text", np.uint8) as text_file,
+        writer.create("names.offsets", np.uint64) as offset_file,
+    ):
+        offset_file.append(np.zeros(1, np.uint64))
+        for start in range(0, len(names), _BLOCK):
+            stop = min(start + _BLOCK, len(names))
+            part = names.arrow(start, stop) if order is None else names.take(order[start:stop])
+            text, offsets = buffers(part)
+            text_file.append(text[int(offsets[0]) : int(offsets[-1])])
+            offset_file.append(offsets[1:] - offsets[0] + np.uint64(written))
+            written += int(offsets[-1] - offsets[0])
+    if order is None and names.order is not None:
+        writer.write("names.order", names.order)
+
+
+def _offsets(degrees: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint64]:
+    offsets = np.zeros(len(degrees) + 1, np.uint64)
+    np.cumsum(degrees, dtype=np.uint64, out=offsets[1:])
+    return offsets
+
+
+def graph_of_pairs(
+    arcs: Iterable[tuple[Any, Any]] | npt.NDArray[Any],
+    *,
+    num_nodes: int | None = None,
+    weights: npt.ArrayLike | None = None,
+    count: bool = False,
+    into: str | os.PathLike[str] | None = None,
+) -> Graph:
+    """See :meth:`inlink.Graph.from_arcs`."""
+    values = None if weights is None else np.asarray(weights, np.float64)
+    if not isinstance(arcs, np.ndarray):
+        arcs = list(arcs)
+        if any(len(arc) != 2 for arc in arcs):
+            raise ParameterError("an arc is a pair (source, target); give weights by weights=")
+        named = {isinstance(end, str | bytes) for arc in arcs for end in arc}
+        if named == {True}:
+            if num_nodes is not None:
+                raise ParameterError("num_nodes goes with nodes by number, not by name")
+            places = np.arange(2 * len(arcs), dtype=np.uint32).reshape(-1, 2)
+            batch = ArcBatch(
+                places[:, 0],
+                places[:, 1],
+                pa.array([encode(end) for arc in arcs for end in arc], pa.binary()),
+                values,
+            )
+            return build_graph([batch], count=count, into=into)
+        if len(named) > 1:
+            raise ParameterError("nodes must be all numbers or all names")
+    pairs = np.asarray(arcs).reshape(-1, 2)
+    if pairs.size and (pairs.dtype.kind not in "iu" or int(pairs.min()) < 0 or int(pairs.max()) >= MAX_NODES):
+        raise ParameterError(f"nodes are whole numbers from 0 to {MAX_NODES - 1:,}, or names")
+    batch = ArcBatch(pairs[:, 0].astype(np.uint32), pairs[:, 1].astype(np.uint32), None, values)
+    return build_graph([batch], num_nodes=num_nodes, count=count, into=into)

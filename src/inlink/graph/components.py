@@ -1,0 +1,63 @@
+"""Connected components, and what can be reached from where."""
+
+from collections.abc import Iterable
+
+import numpy as np
+import numpy.typing as npt
+
+from inlink.graph.graph import Graph
+
+__all__ = ["components", "largest_component", "reachable"]
+
+
+def components(graph: Graph, *, strong: bool = False) -> npt.NDArray[np.uint32]:
+    """One node of its component for each node, the same for the whole component: uint32[n].
+
+    Parameters
+    ----------
+    graph : Graph
+        The graph.
+    strong : bool
+        Strongly connected components (each node reaches each other along arcs) instead of weakly connected ones
+        (arcs taken without their direction), for which it is the least node of each.
+
+    References
+    ----------
+    Weak: union-find. Strong: Tarjan, "Depth-first search and linear graph algorithms", SIAM J. Comput. 1972.
+    """
+    from inlink.graph.kernels.walks import strong_components, weak_components
+
+    label = np.empty(graph.num_nodes, np.uint32)
+    search = strong_components if strong else weak_components
+    search(graph.out_rows.offsets, graph.out_rows.nodes, label)
+    return label
+
+
+def largest_component(graph: Graph, *, strong: bool = False) -> npt.NDArray[np.bool_]:
+    """Which nodes are in the largest component, bool[n]; of equally large ones the one with the least node."""
+    label = components(graph, strong=strong)
+    if len(label) == 0:
+        return np.zeros(0, np.bool_)
+    sizes = np.bincount(label, minlength=graph.num_nodes)
+    first = int(np.argmax(sizes[label] == sizes.max()))  # the least node of a largest component
+    return label == label[first]
+
+
+def reachable(graph: Graph, seeds: Iterable[int | str | bytes]) -> npt.NDArray[np.bool_]:
+    """Which nodes can be reached from the seeds along outlinks, the seeds included, bool[n].
+
+    Raises
+    ------
+    inlink.errors.UnknownNodeError
+        If a seed is not in the graph.
+    """
+    from inlink.graph.kernels.walks import reach
+
+    seen = np.zeros(graph.num_nodes, np.bool_)
+    for seed in seeds:
+        seen[graph.node(seed)] = True
+    first = np.flatnonzero(seen).astype(np.uint32)
+    queue = np.empty(graph.num_nodes, np.uint32)
+    queue[: len(first)] = first
+    reach(graph.out_rows.offsets, graph.out_rows.nodes, queue, np.uint64(len(first)), seen)
+    return seen

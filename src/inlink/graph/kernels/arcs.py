@@ -1,0 +1,171 @@
+"""Loops over arcs: packing, cutting into ranges, merging duplicates, turning round.
+
+An arc is one uint64, the source in the upper half, so that sorting numbers sorts arcs by source and target.
+"""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from inlink.base.jit import U0, U1, kernel
+
+U64 = npt.NDArray[np.uint64]
+U32 = npt.NDArray[np.uint32]
+F64 = npt.NDArray[np.float64]
+
+_U32 = np.uint64(32)
+_LOW = np.uint64(0xFFFFFFFF)
+
+
+@kernel
+def pack(sources: Any, targets: Any, out: U64) -> np.uint64:
+    """Pack arcs; returns the largest node number, which is wrong above 2³² − 2."""
+    largest = U0
+    for k in range(U0, np.uint64(len(out))):
+        source, target = np.uint64(sources[k]), np.uint64(targets[k])
+        largest = max(largest, max(source, target))
+        out[k] = (source << _U32) | (target & _LOW)
+    return largest
+
+
+@kernel
+def pack_known(sources: Any, targets: Any, ids: U32, out: U64) -> None:
+    """Pack arcs whose ends are places in ``ids``."""
+    for k in range(U0, np.uint64(len(out))):
+        out[k] = (np.uint64(ids[np.uint64(sources[k])]) << _U32) | np.uint64(ids[np.uint64(targets[k])])
+
+
+@kernel
+def relabel(arcs: U64, label: U32) -> None:
+    """Give both ends of each arc their new numbers, in place; no labels leave them as they are."""
+    if len(label) == 0:
+        return
+    for k in range(U0, np.uint64(len(arcs))):
+        arc = arcs[k]
+        arcs[k] = (np.uint64(label[arc >> _U32]) << _U32) | np.uint64(label[arc & _LOW])
+
+
+@kernel
+def count_sources(arcs: U64, counts: Any) -> None:
+    """Add each arc to the count of its source."""
+    for k in range(U0, np.uint64(len(arcs))):
+        counts[arcs[k] >> _U32] += counts.dtype.type(1)
+
+
+@kernel
+def count_targets(arcs: U64, counts: Any) -> None:
+    """Add each arc to the count of its target."""
+    for k in range(U0, np.uint64(len(arcs))):
+        counts[arcs[k] & _LOW] += counts.dtype.type(1)
+
+
+@kernel
+def split(
+    arcs: U64, weights: F64, part_of: npt.NDArray[np.uint16], out: U64, out_weights: F64, ends: U64
+) -> None:
+    """Cut arcs into parts by source, keeping their order within a part.
+
+    ``part_of`` gives the part of each source; part *p* then is ``out[ends[p]:ends[p + 1]]``.
+    """
+    ends[:] = U0
+    for k in range(U0, np.uint64(len(arcs))):
+        ends[np.uint64(part_of[arcs[k] >> _U32]) + U1] += U1
+    for p in range(U1, np.uint64(len(ends))):
+        ends[p] += ends[p - U1]
+    weighted = len(weights) > 0
+    at = ends.copy()
+    for k in range(U0, np.uint64(len(arcs))):
+        p = np.uint64(part_of[arcs[k] >> _U32])
+        out[at[p]] = arcs[k]
+        if weighted:
+            out_weights[at[p]] = weights[k]
+        at[p] += U1
+
+
+@kernel
+def merge(arcs: U64, weights: F64, counts: F64) -> np.uint64:
+    """Merge equal neighbours in place; ``counts`` takes the sum of their weights, or their number.
+
+    Returns how many are left.
+    """
+    weighted = len(weights) > 0
+    counted = len(counts) > 0
+    kept = U0
+    n = np.uint64(len(arcs))
+    k = U0
+    while k < n:
+        arc = arcs[k]
+        total = 0.0
+        while k < n and arcs[k] == arc:
+            if weighted:
+                total += weights[k]
+            else:
+                total += 1.0
+            k += U1
+        arcs[kept] = arc
+        if counted:
+            counts[kept] = total
+        kept += U1
+    return kept
+
+
+@kernel
+def turn(arcs: U64) -> None:
+    """Turn each arc round, in place."""
+    for k in range(U0, np.uint64(len(arcs))):
+        arc = arcs[k]
+        arcs[k] = (arc << _U32) | (arc >> _U32)
+
+
+@kernel
+def low_halves(arcs: U64, out: U32) -> None:
+    """The targets of packed arcs."""
+    for k in range(U0, np.uint64(len(arcs))):
+        out[k] = np.uint32(arcs[k] & _LOW)
+
+
+@kernel
+def place(arcs: U64, weights: F64, first: np.uint64, at: U64, out: U32, out_weights: F64) -> None:
+    """Put each arc's target into its source's row; ``at[source - first]`` is the row's next free place.
+
+    A counting sort: stable, so rows come out in the order in which the arcs came in.
+    """
+    weighted = len(weights) > 0
+    for k in range(U0, np.uint64(len(arcs))):
+        row = (arcs[k] >> _U32) - first
+        spot = at[row]
+        at[row] = spot + U1
+        out[spot] = np.uint32(arcs[k] & _LOW)
+        if weighted:
+            out_weights[spot] = weights[k]
+
+
+@kernel
+def transpose(offsets: U64, nodes: U32, weights: Any, at: U64, out: U32, out_weights: Any) -> None:
+    """Turn whole rows round in memory; ``at`` is where each target's new row begins, and is used up."""
+    weighted = len(weights) > 0
+    for i in range(U0, np.uint64(len(offsets)) - U1):
+        for k in range(offsets[i], offsets[i + U1]):
+            j = np.uint64(nodes[k])
+            spot = at[j]
+            at[j] = spot + U1
+            out[spot] = np.uint32(i)
+            if weighted:
+                out_weights[spot] = weights[k]
+
+
+@kernel
+def count_nodes(nodes: U32, counts: U64) -> None:
+    """Add one to ``counts[node + 1]`` for each node that stands there."""
+    for k in range(U0, np.uint64(len(nodes))):
+        counts[np.uint64(nodes[k]) + U1] += U1
+
+
+@kernel
+def unpack_rows(offsets: U64, nodes: U32, low: np.uint64, high: np.uint64, sources: U32) -> None:
+    """Write each arc's source beside its target, for the rows in ``range(low, high)``."""
+    first = offsets[low]
+    for i in range(low, high):
+        for k in range(offsets[i], offsets[i + U1]):
+            sources[k - first] = np.uint32(i)

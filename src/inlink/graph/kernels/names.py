@@ -1,0 +1,304 @@
+"""Loops over names: numbering them as they come, putting them in byte order, finding them.
+
+Strings are compared as bytes, unsigned, the shorter first: the order of ``sorted()`` on bytes.
+"""
+
+import numpy as np
+import numpy.typing as npt
+
+from inlink.base.jit import U0, U1, kernel
+from inlink.errors import InputError
+
+U64 = npt.NDArray[np.uint64]
+U32 = npt.NDArray[np.uint32]
+U8 = npt.NDArray[np.uint8]
+
+EMPTY = np.uint32(0xFFFFFFFF)
+_K1 = np.uint64(0x9E3779B97F4A7C15)
+_K2 = np.uint64(0xD6E8FEB86659FD93)
+_U2 = np.uint64(2)
+_U8 = np.uint64(8)
+_U32 = np.uint64(32)
+_UB = np.uint64(0xFF)
+
+
+@kernel
+def _word(text: U8, start: np.uint64, stop: np.uint64) -> np.uint64:
+    """Up to eight bytes as a big-endian number, zeros behind the end: it orders as the bytes do."""
+    word = U0
+    if stop - start >= _U8 and stop > start:
+        for k in range(U0, _U8):
+            word = (word << _U8) | np.uint64(text[start + k])
+        return word
+    for k in range(U0, _U8):
+        byte = U0
+        if start + k < stop:
+            byte = np.uint64(text[start + k])
+        word = (word << _U8) | byte
+    return word
+
+
+@kernel
+def _hash(text: U8, start: np.uint64, stop: np.uint64, seed: np.uint64) -> np.uint64:
+    state = seed ^ ((stop - start) * _K1)
+    at = start
+    while at < stop:
+        state = (state ^ _word(text, at, stop)) * _K2
+        state ^= state >> _U32
+        at += _U8
+    state = state * _K1
+    return state ^ (state >> _U32)
+
+
+@kernel
+def _same(a: U8, a0: np.uint64, a1: np.uint64, b: U8, b0: np.uint64, b1: np.uint64) -> bool:
+    if a1 - a0 != b1 - b0:
+        return False
+    for k in range(U0, a1 - a0):
+        if a[a0 + k] != b[b0 + k]:
+            return False
+    return True
+
+
+@kernel
+def number(
+    text: U8,
+    offsets: U64,
+    seed: np.uint64,
+    slots: U32,
+    prints: U32,
+    known_text: U8,
+    known_offsets: U64,
+    known: np.uint64,
+    first: np.uint64,
+    ids: U32,
+) -> tuple[np.uint64, np.uint64]:
+    """Give each name its number: the one it has, or the next.
+
+    ``slots`` is an open-addressed hash table of numbers, ``prints`` holds 32 more bits of each one's hash; where
+    both agree the bytes are compared, so names never merge because their hashes do. Stops when the table is 70%
+    full or there is no more room for names; returns how many names of the batch are done and how many are known.
+    """
+    mask = np.uint64(len(slots)) - U1
+    limit = np.uint64(len(slots)) * np.uint64(7) // np.uint64(10)
+    count = np.uint64(len(offsets)) - U1
+    for i in range(first, count):
+        start, stop = offsets[i], offsets[i + U1]
+        code = _hash(text, start, stop, seed)
+        mark = np.uint32(code >> _U32)
+        slot = code & mask
+        while True:
+            node = slots[slot]
+            if node == EMPTY:
+                room = known_offsets[known] + (stop - start) <= np.uint64(len(known_text))
+                if known >= limit or not room or known + U1 >= np.uint64(len(known_offsets)):
+                    return i, known
+                at = known_offsets[known]
+                for k in range(U0, stop - start):
+                    known_text[at + k] = text[start + k]
+                known_offsets[known + U1] = at + (stop - start)
+                slots[slot] = np.uint32(known)
+                prints[slot] = mark
+                ids[i] = np.uint32(known)
+                known += U1
+                break
+            if prints[slot] == mark:
+                n = np.uint64(node)
+                if _same(text, start, stop, known_text, known_offsets[n], known_offsets[n + U1]):
+                    ids[i] = node
+                    break
+            slot = (slot + U1) & mask
+    return count, known
+
+
+@kernel
+def refill(slots: U32, prints: U32, seed: np.uint64, text: U8, offsets: U64, known: np.uint64) -> None:
+    """Put all known names into a new, empty table."""
+    mask = np.uint64(len(slots)) - U1
+    for i in range(U0, known):
+        code = _hash(text, offsets[i], offsets[i + U1], seed)
+        slot = code & mask
+        while slots[slot] != EMPTY:
+            slot = (slot + U1) & mask
+        slots[slot] = np.uint32(i)
+        prints[slot] = np.uint32(code >> _U32)
+
+
+@kernel
+def less(text: U8, offsets: U64, a: np.uint64, b: np.uint64, depth: np.uint64) -> bool:
+    """Whether name ``a`` comes before name ``b``, given that they agree on the first ``depth`` bytes."""
+    a0, a1, b0, b1 = offsets[a] + depth, offsets[a + U1], offsets[b] + depth, offsets[b + U1]
+    while a0 < a1 and b0 < b1:
+        x, y = _word(text, a0, a1), _word(text, b0, b1)
+        if x != y:
+            return x < y
+        a0 += _U8
+        b0 += _U8
+    return offsets[a + U1] - offsets[a] < offsets[b + U1] - offsets[b]
+
+
+@kernel
+def sort_names(text: U8, offsets: U64, order: U32, words: U64) -> None:
+    """Put ``order``, some nodes, into the byte order of their names: multikey quicksort on words of eight bytes.
+
+    ``words`` is scratch space of the same length. Pivots are picked by a pseudo-random sequence: names are
+    untrusted, and fixed places would let them make this quadratic. Bentley & Sedgewick, "Fast algorithms for
+    sorting and searching strings", SODA 1997.
+    """
+    stack = np.empty((64, 3), np.uint64)
+    top = U0
+    low, high, depth = U0, np.uint64(len(order)), U0
+    loaded = False
+    dice = _K2
+    while True:
+        if high - low < np.uint64(12):
+            for i in range(low + U1, high):
+                node = order[i]
+                k = i
+                while k > low and less(text, offsets, np.uint64(node), np.uint64(order[k - U1]), depth):
+                    order[k] = order[k - U1]
+                    k -= U1
+                order[k] = node
+            if top == U0:
+                return
+            top -= U1
+            low, high, depth = stack[top, 0], stack[top, 1], stack[top, 2] >> U1
+            loaded = (stack[top, 2] & U1) == U1
+            continue
+        if not loaded:
+            for k in range(low, high):
+                node = order[k]
+                stop = offsets[np.uint64(node) + U1]
+                words[k] = _word(text, min(offsets[np.uint64(node)] + depth, stop), stop)
+        size = high - low
+        dice = dice * _K1 + U1
+        x, y, z = (
+            words[low + (dice >> _U32) % size],
+            words[low + (dice >> _U8) % size],
+            words[low + size // _U2],
+        )
+        pivot = max(min(x, y), min(max(x, y), z))
+        lt, i, gt = low, low, high
+        while i < gt:
+            word = words[i]
+            if word < pivot:
+                words[i], words[lt] = words[lt], word
+                order[i], order[lt] = order[lt], order[i]
+                lt += U1
+                i += U1
+            elif word > pivot:
+                gt -= U1
+                words[i], words[gt] = words[gt], word
+                order[i], order[gt] = order[gt], order[i]
+            else:
+                i += U1
+        # [low, lt) is below the pivot, [lt, gt) equal to it, [gt, high) above. Of the equal ones those that end
+        # within this word come first, by length: they can differ in zero bytes only.
+        begin = lt
+        for k in range(lt, gt):
+            node = order[k]
+            length = offsets[np.uint64(node) + U1] - offsets[np.uint64(node)]
+            if length <= depth + _U8:
+                order[k] = order[begin]
+                spot = begin
+                while spot > lt:
+                    other = np.uint64(order[spot - U1])
+                    if offsets[other + U1] - offsets[other] <= length:
+                        break
+                    order[spot] = order[spot - U1]
+                    spot -= U1
+                order[spot] = node
+                begin += U1
+        if top + _U2 > np.uint64(len(stack)):
+            larger = np.empty((len(stack) * 2, 3), np.uint64)
+            larger[: len(stack)] = stack
+            stack = larger
+        # the lowest bit says whether the words of the part are loaded already
+        stack[top, 0], stack[top, 1], stack[top, 2] = low, lt, (depth << U1) | U1
+        top += U1
+        stack[top, 0], stack[top, 1], stack[top, 2] = gt, high, (depth << U1) | U1
+        top += U1
+        low, high, depth, loaded = begin, gt, depth + _U8, False
+
+
+@kernel
+def find_many(text: U8, offsets: U64, order: U32, wanted: U8, places: U64) -> npt.NDArray[np.int64]:
+    """The node of each wanted name, -1 where there is none."""
+    n = np.uint64(len(offsets)) - U1
+    count = np.uint64(len(places)) - U1
+    found = np.full(count, -1, np.int64)
+    for i in range(U0, count):
+        low, high = U0, n
+        w0, w1 = places[i], places[i + U1]
+        while low < high:
+            middle = (low + high) >> U1
+            node = np.uint64(order[middle]) if len(order) > 0 else middle
+            n0, n1 = offsets[node], offsets[node + U1]
+            k = U0
+            while n0 + k < n1 and w0 + k < w1 and text[n0 + k] == wanted[w0 + k]:
+                k += U1
+            if n0 + k == n1 and w0 + k == w1:
+                found[i] = np.int64(node)
+                break
+            if w0 + k < w1 and (n0 + k == n1 or text[n0 + k] < wanted[w0 + k]):
+                low = middle + U1
+            else:
+                high = middle
+    return found
+
+
+@kernel
+def gather(text: U8, offsets: U64, nodes: U32) -> tuple[U8, U64]:
+    """The names of some nodes, one after the other."""
+    count = np.uint64(len(nodes))
+    places = np.empty(count + U1, np.uint64)
+    total = U0
+    for i in range(U0, count):
+        places[i] = total
+        node = np.uint64(nodes[i])
+        total += offsets[node + U1] - offsets[node]
+    places[count] = total
+    out = np.empty(total, np.uint8)
+    for i in range(U0, count):
+        start = offsets[np.uint64(nodes[i])]
+        for k in range(U0, places[i + U1] - places[i]):
+            out[places[i] + k] = text[start + k]
+    return out, places
+
+
+@kernel
+def first_twin(text: U8, offsets: U64, order: U32) -> np.int64:
+    """Where in ``order`` a name equals the one before it; -1 if nowhere."""
+    for k in range(U1, np.uint64(len(order))):
+        a, b = np.uint64(order[k - U1]), np.uint64(order[k])
+        if _same(text, offsets[a], offsets[a + U1], text, offsets[b], offsets[b + U1]):
+            return np.int64(k)
+    return np.int64(-1)
+
+
+def order_of(text: U8, offsets: U64) -> U32 | None:
+    """The nodes in the byte order of their names, uint32[n]; None where that is 0, 1, 2, …
+
+    Raises
+    ------
+    inlink.errors.InputError
+        If a name stands twice.
+    """
+    count = len(offsets) - 1
+    order = np.arange(count, dtype=np.uint32)
+    sort_names(text, offsets, order, np.empty(count, np.uint64))
+    twin = int(first_twin(text, offsets, order))
+    if twin >= 0:
+        a, b = int(order[twin - 1]), int(order[twin])
+        name = bytes(text[int(offsets[a]) : int(offsets[a + 1])]).decode("utf-8", "backslashreplace")
+        raise InputError(f"nodes {min(a, b)} and {max(a, b)} have the same name {name!r}: names must differ")
+    return None if is_count(order) else order
+
+
+@kernel
+def is_count(order: U32) -> bool:
+    """Whether ``order`` is 0, 1, 2, …"""
+    for k in range(U0, np.uint64(len(order))):
+        if np.uint64(order[k]) != k:
+            return False
+    return True
