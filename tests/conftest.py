@@ -4,11 +4,18 @@ from hashlib import sha256
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+# no deadline: the first call of a kernel compiles it; no randomness in CI: a red run must be of the change's making
+settings.register_profile("inlink", deadline=None, max_examples=60, derandomize=bool(os.environ.get("CI")))
+settings.load_profile("inlink")
 
 ROOT = Path(__file__).parents[1]
 
 # A cached kernel does not notice that a kernel it calls was edited in another file: key the cache by them all.
-_kernels = sha256(b"".join(p.read_bytes() for p in sorted((ROOT / "src").rglob("*.py")) if "kernels" in str(p)))
+_kernels = sha256(
+    b"".join(p.read_bytes() for p in sorted((ROOT / "src").rglob("*.py")) if "kernels" in str(p))
+)
 os.environ.setdefault("NUMBA_CACHE_DIR", str(ROOT / ".cache" / f"numba-{_kernels.hexdigest()[:16]}"))
 
 

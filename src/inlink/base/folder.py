@@ -92,7 +92,9 @@ class Folder:
         except OSError:
             raise FolderError(f"{file} is missing: build {self.path} again") from None
         if found != wanted:
-            raise FolderError(f"{file} has {found:,} bytes and the header says {wanted:,}: build {self.path} again")
+            raise FolderError(
+                f"{file} has {found:,} bytes and the header says {wanted:,}: build {self.path} again"
+            )
 
     def _file(self, name: str) -> Path:
         if Path(name).name != name:  # a header is data: it must not lead out of its folder
@@ -158,7 +160,9 @@ class FolderWriter:
 
     def __init__(self, data: Path, kind: str, version: int) -> None:
         self.data = data
+        self.scratch = data.with_name("scratch")  # for what the build needs and the folder does not
         data.mkdir()
+        self.scratch.mkdir()
         self.header = Header(kind, version, str(uuids.uuid4()), 1, {}, {})
         self._open: dict[str, ArrayWriter] = {}
 
@@ -183,7 +187,9 @@ class FolderWriter:
 
     def _abandon(self) -> None:
         for writer in self._open.values():
-            with contextlib.suppress(OSError):  # a full disk fails once more at the flush: the first error is told
+            with contextlib.suppress(
+                OSError
+            ):  # a full disk fails once more at the flush: the first error is told
                 writer.close()
 
 
@@ -216,7 +222,9 @@ class ArrayWriter:
 
 
 @contextlib.contextmanager
-def building(path: str | os.PathLike[str], kind: str, version: int, *, sync: bool = True) -> Iterator[FolderWriter]:
+def building(
+    path: str | os.PathLike[str], kind: str, version: int, *, sync: bool = True
+) -> Iterator[FolderWriter]:
     """Build a folder beside its name, and put it there when the block ends well.
 
     An existing folder of the same kind is kept until the new data are whole. When the block raises, nothing of
@@ -232,7 +240,9 @@ def building(path: str | os.PathLike[str], kind: str, version: int, *, sync: boo
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         _sweep_leftovers(target)
-        work = Path(tempfile.mkdtemp(prefix=f".{target.name}.{os.getpid()}.", suffix=".building", dir=target.parent))
+        work = Path(
+            tempfile.mkdtemp(prefix=f".{target.name}.{os.getpid()}.", suffix=".building", dir=target.parent)
+        )
     except OSError as error:
         raise OutputError(f"{target}: cannot be written ({error.strerror})") from None
     writer = FolderWriter(work / "data", kind, version)
@@ -257,7 +267,9 @@ def _refuse_strangers(target: Path, kind: str) -> None:
     except FolderError:
         found = "something else"
     if found != kind:
-        raise OutputError(f"{target} exists and holds {found}, not a {kind}: name another output, or remove it")
+        raise OutputError(
+            f"{target} exists and holds {found}, not a {kind}: name another output, or remove it"
+        )
 
 
 def _sweep_leftovers(target: Path) -> None:
@@ -284,6 +296,7 @@ def _commit(writer: FolderWriter, work: Path, target: Path, sync: bool) -> None:
         header.generation = _read_header(target).generation + 1
     data = work / str(header.generation)
     writer.data.rename(data)
+    shutil.rmtree(writer.scratch)
     raw = msgspec.json.format(msgspec.json.encode(header), indent=1)
     if header.generation == 1:
         with atomic_file(work / HEADER, sync=sync) as file:

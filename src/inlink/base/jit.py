@@ -15,6 +15,7 @@ Facts that settled this module (``docs/performance.md`` has the figures):
 import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 from typing import Any, TypeVar, cast
 
 import numba
@@ -93,12 +94,14 @@ def chunks_by_arcs(offsets: npt.NDArray[np.uint64], count: int) -> npt.NDArray[n
     return bounds
 
 
-def on_threads(work: Callable[..., Any], bounds: npt.NDArray[np.uint64], pool: ThreadPoolExecutor | None) -> list[Any]:
+def on_threads(
+    work: Callable[..., Any], bounds: npt.NDArray[np.uint64], pool: ThreadPoolExecutor | None
+) -> list[Any]:
     """Call ``work(low, high)`` for each chunk, on the pool if there is one and more than one chunk.
 
     The results come in the order of the chunks, so that what is summed from them does not depend on timing.
     """
-    pairs: Sequence[tuple[np.uint64, np.uint64]] = list(zip(bounds[:-1], bounds[1:], strict=True))
+    pairs: Sequence[tuple[np.uint64, np.uint64]] = list(pairwise(bounds))
     if pool is None or len(pairs) == 1:
         return [work(low, high) for low, high in pairs]
     return [future.result() for future in [pool.submit(work, low, high) for low, high in pairs]]

@@ -1,0 +1,1 @@
+"""`Graph`: compressed sparse rows on memory-mapped arrays; building, folding, cutting, walking."""

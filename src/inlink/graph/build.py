@@ -106,8 +106,7 @@ class _Builder:
         self.weighted = False
         self.whole, self.total = True, 0.0
         self.crawled: list[npt.NDArray[np.uint32]] | None = None
-        self.spill = writer.data.parent / "spill"
-        self.spill.mkdir()
+        self.spill = writer.scratch
         self._arcs = (self.spill / "arcs").open("wb")
         self._weights = (self.spill / "weights").open("wb")
 
@@ -148,7 +147,7 @@ class _Builder:
             self._take_weights(batch.weights)
         elif self.weighted:
             self._take_weights(np.ones(count))
-        packed.tofile(self._arcs)
+        self._arcs.write(packed.data)
         self.num_arcs += count
 
     def _take_weights(self, weights: npt.NDArray[np.float64]) -> None:
@@ -156,12 +155,12 @@ class _Builder:
         if not self.weighted:
             self.weighted = True
             for start in range(0, self.num_arcs, _BLOCK):  # those that came without one
-                np.ones(min(_BLOCK, self.num_arcs - start)).tofile(self._weights)
+                self._weights.write(np.ones(min(_BLOCK, self.num_arcs - start)).data)
             self.total += self.num_arcs
         weights = np.ascontiguousarray(weights, np.float64)
         self.whole = self.whole and bool((weights == np.floor(weights)).all())
         self.total += float(weights.sum())
-        weights.tofile(self._weights)
+        self._weights.write(weights.data)
 
     def finish(self, names: Names | None, num_nodes: int | None) -> None:
         self.close()
@@ -297,12 +296,12 @@ class _Ranges:
         for part, (file, weight_file) in enumerate(self._files):
             low, high = int(ends[part]), int(ends[part + 1])
             if high > low:
-                out[low:high].tofile(file)
+                file.write(out[low:high].data)
                 if self.weighted:
-                    out_weights[low:high].tofile(weight_file)
+                    weight_file.write(out_weights[low:high].data)
 
     def each(self) -> Iterator[tuple[int, int, npt.NDArray[np.uint64], npt.NDArray[np.float64]]]:
-        """For each range its first node, the one after its last, its arcs and their weights; files go as they are read."""
+        """For each range its first node, the one after its last, its arcs and their weights; files go once read."""
         for file, weight_file in self._files:
             file.close()
             weight_file.close()
