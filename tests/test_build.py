@@ -13,7 +13,6 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from strategies import Arcs, arcs
 
 import inlink.graph.build as build
 from inlink import Graph
@@ -21,6 +20,7 @@ from inlink.errors import FolderError, InputError, OutputError, ParameterError, 
 from inlink.graph.batches import ArcBatch
 from inlink.graph.build import build_graph
 from inlink.graph.names import Names
+from strategies import Arcs, arcs
 
 name = st.binary(max_size=20) | st.sampled_from(
     [b"", b"\0", b"a", b"a\0", b"aaaaaaaa", b"aaaaaaaa\0\0", b"aaaaaaaab"]

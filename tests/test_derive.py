@@ -1,3 +1,5 @@
+from itertools import pairwise
+
 import networkx as nx
 import numpy as np
 import pyarrow as pa
@@ -5,12 +7,12 @@ import pytest
 import scipy.sparse
 from hypothesis import given
 from hypothesis import strategies as st
-from strategies import Arcs, arcs
 
 from inlink import Graph
 from inlink.errors import InputError, ParameterError, UnknownNodeError
 from inlink.graph.components import components, largest_component, reachable
 from inlink.graph.interop import as_graph, from_networkx, from_scipy
+from strategies import Arcs, arcs
 
 
 def dense(graph: Graph) -> np.ndarray:
@@ -194,7 +196,7 @@ def test_names_from_arrow_slices():
     from inlink.graph.names import buffers
 
     text, offsets = buffers(pa.array(["zero", "one", None, "three"])[1:])
-    assert [bytes(text[int(a) : int(b)]) for a, b in zip(offsets[:-1], offsets[1:], strict=True)] == [
+    assert [bytes(text[int(a) : int(b)]) for a, b in pairwise(offsets)] == [
         b"one",
         b"",
         b"three",

@@ -205,7 +205,7 @@ class ArrayWriter:
     def append(self, values: npt.NDArray[Any]) -> None:
         """Write values at the end."""
         raw = np.ascontiguousarray(values, self.dtype)
-        data = memoryview(raw).cast("B") if raw.size else b""
+        data = raw.data.cast("B") if raw.size else b""
         self.crc32 = zlib.crc32(data, self.crc32)
         self._file.write(data)
         self.length += len(raw)

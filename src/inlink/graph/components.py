@@ -40,7 +40,8 @@ def largest_component(graph: Graph, *, strong: bool = False) -> npt.NDArray[np.b
         return np.zeros(0, np.bool_)
     sizes = np.bincount(label, minlength=graph.num_nodes)
     first = int(np.argmax(sizes[label] == sizes.max()))  # the least node of a largest component
-    return label == label[first]
+    same: npt.NDArray[np.bool_] = label == label[first]
+    return same
 
 
 def reachable(graph: Graph, seeds: Iterable[int | str | bytes]) -> npt.NDArray[np.bool_]:

@@ -101,8 +101,10 @@ def fold(
     ids, names = _sites(graph, level, private_suffixes, keep_suffixes, strip_www)
 
     def keep(source: npt.NDArray[np.uint32], target: npt.NDArray[np.uint32]) -> npt.NDArray[np.bool_]:
-        inside = (source != NO_NODE) & (target != NO_NODE)
-        return inside if self_loops else inside & (source != target)
+        inside: npt.NDArray[np.bool_] = (source != NO_NODE) & (target != NO_NODE)
+        if not self_loops:
+            inside &= source != target
+        return inside
 
     return build_graph(
         _mapped(graph, ids, keep),

@@ -92,7 +92,7 @@ def strong_components(offsets: U64, nodes: U32, label: U32) -> None:
 
 @kernel
 def reach(offsets: U64, nodes: U32, queue: U32, waiting: np.uint64, seen: npt.NDArray[np.bool_]) -> np.uint64:
-    """Breadth-first search from the first ``waiting`` nodes of ``queue``, which are in ``seen``; returns how many it saw."""
+    """Breadth-first search from the first ``waiting`` nodes of ``queue``, which are ``seen``; returns how many are."""
     done = U0
     while done < waiting:
         i = np.uint64(queue[done])

@@ -1,0 +1,81 @@
+"""The commands: one file each, thin. Whatever they do, the library does.
+
+Modules here import only click and what is light; the work is imported inside each command, so that
+``inlink --help`` is quick.
+"""
+
+import errno
+import os
+import signal
+import sys
+from typing import Any, NoReturn
+
+import click
+
+from inlink import __version__
+from inlink.cli.build import build
+from inlink.cli.export import export
+from inlink.cli.fold import fold
+from inlink.cli.info import info
+from inlink.cli.rank import rank
+from inlink.cli.subgraph import subgraph
+from inlink.cli.top import top
+from inlink.errors import InlinkError
+
+__all__ = ["commands", "main"]
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="inlink")
+@click.option("--quiet", "-q", is_flag=True, help="No progress.")
+@click.pass_context
+def commands(context: click.Context, quiet: bool) -> None:
+    """inlink turns links into decisions: link graphs of crawls and archives, built and ranked.
+
+    \b
+    inlink build crawl.warc.gz -o graph     build a graph from archives or graph files
+    inlink rank graph                       rank it, and keep the ranking beside it
+    inlink top graph --by pagerank          see the best
+    """
+    if not quiet:
+        from inlink.base.progress import progress
+
+        context.with_resource(progress())
+
+
+for command in (build, fold, subgraph, rank, top, info, export):
+    commands.add_command(command)
+
+
+def main() -> NoReturn:
+    """Run a command: bad input is one line on standard error and exit code 2."""
+    signal.signal(signal.SIGTERM, _interrupt)  # so that what was begun is cleaned up, as with Ctrl-C
+    try:
+        commands.main(standalone_mode=False)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except (KeyboardInterrupt, click.Abort):
+        _fail("interrupted; nothing half-made is left", 130)
+    except InlinkError as error:
+        _fail(str(error))
+    except BrokenPipeError:  # the reader of our output, such as head, has had enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(0)
+    except OSError as error:
+        place = f"{error.filename}: " if error.filename else ""
+        hint = "; free some room, or name an output on another disk" if error.errno == errno.ENOSPC else ""
+        _fail(f"{place}{error.strerror or error}{hint}")
+    except MemoryError:
+        _fail("not enough memory for this graph's nodes")
+    sys.exit(0)
+
+
+def _interrupt(*_: Any) -> NoReturn:
+    raise KeyboardInterrupt
+
+
+def _fail(message: str, code: int = 2) -> NoReturn:
+    line = " ".join(message.split())
+    sys.stderr.write(f"inlink: {line}\n")
+    sys.exit(code)

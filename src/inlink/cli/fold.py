@@ -1,0 +1,39 @@
+"""``inlink fold``: a graph of pages as one of hosts, a graph of hosts as one of domains."""
+
+from pathlib import Path
+
+import click
+
+from inlink.cli.options import folder_output, graph_argument, site_options
+from inlink.cli.show import say, summary
+
+
+@click.command()
+@graph_argument
+@folder_output
+@click.option("--level", type=click.Choice(["host", "domain"]), required=True, help="What becomes one node.")
+@click.option("--self-loops", is_flag=True, help="Keep links within a host or domain, as a self-loop.")
+@site_options
+def fold(
+    graph: Path,
+    output: Path,
+    level: str,
+    self_loops: bool,
+    strip_www: bool,
+    private_suffixes: bool,
+    keep_suffixes: bool,
+) -> None:
+    """Fold GRAPH to hosts or registered domains; arcs count the links that they stand for."""
+    from inlink.graph.graph import Graph
+
+    folded = Graph.open(graph).fold(
+        "host" if level == "host" else "domain",
+        self_loops=self_loops,
+        strip_www=strip_www,
+        private_suffixes=private_suffixes,
+        keep_suffixes=keep_suffixes,
+        into=output,
+    )
+    say(summary(folded, str(output)))
+    if left_out := folded.meta["left_out"]:
+        say(f"left out: {left_out:,} nodes without a {level} (IP addresses, names that are no URLs, bare suffixes)")

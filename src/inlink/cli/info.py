@@ -1,0 +1,54 @@
+"""``inlink info``: what a graph is."""
+
+from dataclasses import asdict
+from pathlib import Path
+
+import click
+
+from inlink.cli.options import graph_argument
+from inlink.cli.show import printable, say, show_json
+
+
+@click.command()
+@graph_argument
+@click.option("--verify", is_flag=True, help="Read everything and compare the checksums first.")
+@click.option("--json", "as_json", is_flag=True, help="As JSON.")
+def info(graph: Path, verify: bool, as_json: bool) -> None:
+    """Show what GRAPH is: nodes, arcs, degrees, components, origin, rankings."""
+    from inlink.graph.graph import Graph
+    from inlink.rank.ranking import stored_rankings
+
+    opened = Graph.open(graph, verify=verify)
+    found = opened.info()
+    rankings = stored_rankings(opened)
+    if as_json:
+        show_json({**asdict(found), "rankings": rankings, "origin": opened.meta})
+        return
+
+    def share(part: int, whole: int) -> str:
+        return f"{part:,} ({part / whole:.1%})" if whole else f"{part:,}"
+
+    rows = [
+        ("nodes", f"{found.nodes:,}" + (f" ({found.level}s)" if found.level else "")),
+        ("arcs", f"{found.arcs:,}" + (", weighted" if found.weighted else "")),
+        ("dangling", share(found.dangling, found.nodes)),
+        ("islands", share(found.islands, found.nodes)),
+        ("self-loops", share(found.self_loops, found.nodes)),
+        ("largest outdegree", f"{found.max_outdegree:,}  {_named(found.max_outdegree_node)}"),
+        ("largest indegree", f"{found.max_indegree:,}  {_named(found.max_indegree_node)}"),
+        ("weak components", f"{found.components:,}, the largest of {share(found.largest_component, found.nodes)} nodes"),
+        ("on disk", f"{found.bytes:,} bytes" + (f", {found.bytes / found.arcs:.1f} an arc" if found.arcs else "")),
+        ("rankings", ", ".join(rankings) or "none"),
+    ]
+    if found.crawled is not None:
+        rows.insert(2, ("crawled", share(found.crawled, found.nodes)))
+    for source in opened.meta.get("sources", []):
+        rows.append(("source", printable(source)))
+    for reason, count in opened.meta.get("skipped", {}).items():
+        rows.append(("skipped", f"{count:,} × {printable(reason)}"))
+    for label, value in rows:
+        say(f"{label:<18} {value}")
+
+
+def _named(node: str | int | None) -> str:
+    return "" if node is None else printable(node)

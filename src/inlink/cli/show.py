@@ -1,0 +1,53 @@
+"""How commands show things: names that a terminal can take, tables, JSON."""
+
+import json
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import click
+
+__all__ = ["printable", "say", "show_json", "show_table", "summary"]
+
+
+def printable(name: object) -> str:
+    """A name as one line that cannot steer the terminal: control characters and stray bytes are escaped."""
+    text = str(name)
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else c.encode("unicode_escape", "surrogatepass").decode() for c in text)
+
+
+def say(line: str) -> None:
+    """Print one line to standard output."""
+    click.echo(line)
+
+
+def show_table(columns: Sequence[str], rows: Sequence[Sequence[object]], right: Sequence[int] = ()) -> None:
+    """Print rows as a table on a terminal, tab-separated where the output goes elsewhere."""
+    cells = [[printable(cell) for cell in row] for row in rows]
+    if not sys.stdout.isatty():
+        for row in cells:
+            click.echo("\t".join(row))
+        return
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None, pad_edge=False)
+    for k, column in enumerate(columns):
+        table.add_column(column, justify="right" if k in right else "left", overflow="fold")
+    for row in cells:
+        table.add_row(*(Text(cell) for cell in row))
+    Console().print(table)
+
+
+def show_json(value: Any) -> None:
+    """Print a value as JSON."""
+    click.echo(json.dumps(value, indent=2, ensure_ascii=True))
+
+
+def summary(graph: Any, name: str) -> str:
+    """One line on a graph that was made."""
+    level = f"{graph.level} graph, " if graph.level else ""
+    return f"{name}: {level}{graph.num_nodes:,} nodes, {graph.num_arcs:,} arcs"

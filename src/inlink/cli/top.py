@@ -1,0 +1,27 @@
+"""``inlink top``: the best nodes of a ranking."""
+
+from pathlib import Path
+
+import click
+
+from inlink.cli.options import graph_argument
+from inlink.cli.show import show_json, show_table
+
+
+@click.command()
+@graph_argument
+@click.option("--by", "name", default="pagerank", show_default=True, help="A ranking that is stored with the graph.")
+@click.option("-n", "--number", "count", type=click.IntRange(0), default=10, show_default=True, help="How many.")
+@click.option("--json", "as_json", is_flag=True, help="As JSON.")
+def top(graph: Path, name: str, count: int, as_json: bool) -> None:
+    """Show the best nodes of GRAPH: place, value, name. Tab-separated where the output is no terminal."""
+    from inlink.graph.graph import Graph
+    from inlink.rank.ranking import load_ranking
+
+    ranking = load_ranking(Graph.open(graph), name)
+    best = ranking.top(count)
+    if as_json:
+        show_json([{"place": k + 1, "node": node, "value": value} for k, (node, value) in enumerate(best)])
+        return
+    rows = [(k + 1, f"{value:.6g}", node) for k, (node, value) in enumerate(best)]
+    show_table(["place", name, "node"], rows, right=(0, 1))

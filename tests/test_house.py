@@ -1,0 +1,143 @@
+"""The house keeps its own rules: rooms, public names, light imports, documented commands."""
+
+import ast
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import click
+
+import inlink
+from inlink.cli import commands
+
+ROOT = Path(__file__).parents[1]
+SOURCE = ROOT / "src" / "inlink"
+ROOMS = ["errors", "base", "urls", "graph", "rank", "sources", "cli"]
+
+
+def modules() -> list[Path]:
+    return sorted(SOURCE.rglob("*.py"))
+
+
+def imports(path: Path) -> set[str]:
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            found |= {name.name for name in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: a relative import"
+            found.add(node.module or "")
+            found |= {f"{node.module}.{name.name}" for name in node.names}
+    return found
+
+
+def test_rooms_import_only_rooms_before_them():
+    for path in modules():
+        room = path.relative_to(SOURCE).parts[0].removesuffix(".py")
+        if room in ("__init__", "__main__"):
+            continue
+        assert room in ROOMS, f"{path}: a room that the table in docs/architecture.md does not know"
+        for name in imports(path):
+            if name.startswith("inlink."):
+                other = name.split(".")[1]
+                if other in ROOMS:
+                    assert ROOMS.index(other) <= ROOMS.index(room), f"{path} imports {name}"
+
+
+def test_architecture_lists_the_rooms_in_this_order():
+    table = re.findall(r"^\| `(\w+)(?:\.py|/)` \|", (ROOT / "docs" / "architecture.md").read_text(), re.M)
+    assert table == ROOMS
+
+
+def test_only_the_gate_imports_numba():
+    for path in modules():
+        if any(name.split(".")[0] == "numba" for name in imports(path)):
+            assert path == SOURCE / "base" / "jit.py"
+
+
+def test_kernels_live_in_kernels_modules_and_have_tests():
+    tests = "".join(path.read_text() for path in (ROOT / "tests").glob("test_*.py"))
+    for path in modules():
+        if "jit import" in path.read_text() and "@kernel" in path.read_text():
+            assert "kernels" in path.parts or path.stem == "kernels" or path.name == "jit.py", path
+    assert "hypothesis" in tests
+
+
+def test_nothing_is_evaluated_or_unpickled():
+    for path in modules():
+        names = imports(path)
+        assert not names & {"pickle", "marshal", "shelve", "dill", "yaml"}, path
+        assert "allow_pickle=True" not in path.read_text(), path
+
+
+def test_modules_stay_short():
+    for path in modules():
+        assert len(path.read_text().splitlines()) <= 500, path
+
+
+def test_public_names_are_these():
+    assert sorted(inlink.__all__) == [
+        "Graph",
+        "InlinkError",
+        "Ranking",
+        "__version__",
+        "degree",
+        "hits",
+        "pagerank",
+        "progress",
+        "read",
+        "trustrank",
+        "write",
+    ]
+    for name in inlink.__all__:
+        assert getattr(inlink, name) is not None
+        assert name in dir(inlink)
+
+
+def test_every_public_name_has_a_docstring_with_its_parameters():
+    for name in set(inlink.__all__) - {"__version__"}:
+        thing = getattr(inlink, name)
+        assert thing.__doc__, name
+        if name in {"read", "write", "pagerank", "hits", "trustrank", "degree"}:
+            for section in ("Parameters", "Raises"):
+                assert f"{section}\n" in thing.__doc__, (name, section)
+            code = thing.__code__
+            for parameter in code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]:
+                assert re.search(rf"^\s*(\w+, )*{parameter}\b.* :", thing.__doc__, re.M), (name, parameter)
+
+
+def test_importing_and_helping_are_light():
+    for argv in (["-c", "import inlink"], ["-m", "inlink", "--help"], ["-m", "inlink", "build", "--help"]):
+        script = "import sys\n"
+        if argv[0] == "-c":
+            script += argv[1]
+        else:
+            script += f"sys.argv = {['inlink', *argv[2:]]!r}\nfrom inlink.cli import main\ntry:\n    main()\nexcept SystemExit: pass"
+        script += "\nheavy = {'numba', 'scipy', 'networkx', 'pyarrow', 'llvmlite'} & set(sys.modules)\nassert not heavy, heavy"
+        run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+        assert run.returncode == 0, run.stderr
+
+
+def options(command: click.Command) -> list[str]:
+    return [
+        name
+        for parameter in command.params
+        if isinstance(parameter, click.Option)
+        for name in parameter.opts
+        if name.startswith("--")
+    ]
+
+
+def test_every_command_and_option_is_documented():
+    page = (ROOT / "docs" / "commands.md").read_text()
+    for name, command in commands.commands.items():
+        assert f"## inlink {name}\n" in page
+        section = page.split(f"## inlink {name}\n")[1].split("\n## ")[0]
+        for option in options(command):
+            assert option in section, (name, option)
+
+
+def test_the_repository_has_no_large_files():
+    for path in subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True).stdout.split():
+        assert (ROOT / path).stat().st_size < 300_000, path
