@@ -1,0 +1,231 @@
+"""Hosts and registered domains of URLs, by the rules of Common Crawl's graphs.
+
+A host is what a URL's host is by the WHATWG rules, in lower case and IDNA, without port, user or a trailing dot.
+No host, and so no node of a host graph, are: IP addresses; single labels (``localhost``); names of more than
+253 bytes or with a label that is empty, longer than 63 bytes, or does not begin and end with a letter or digit
+(inside it, ``-`` and ``_`` may stand); and names whose last label is no top-level domain of the public suffix list.
+
+A domain is what somebody can register: one label more than the longest public suffix (https://publicsuffix.org/).
+
+Graphs hold both reversed, ``com.example.www``, so that what belongs together stands together.
+"""
+
+import re
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from url import URL, URLError
+
+if TYPE_CHECKING:
+    from publicsuffixlist import PublicSuffixList
+
+__all__ = [
+    "domain_of",
+    "domains_of",
+    "host_of",
+    "hosts_of",
+    "registered_domain",
+    "reverse_host",
+    "valid_host",
+]
+
+_LABEL = r"[a-z0-9](?:[a-z0-9_-]{0,61}[a-z0-9])?"
+_HOST = re.compile(rf"(?:{_LABEL}\.)+({_LABEL})")
+
+# What stands before the path. It ends at the third slash, or at what ends a host instead of it.
+_ORIGIN = rb"^(?P<origin>https?://[^/?#\\\x00-\x20]+)(?:[/?#\\]|$)"
+
+
+@cache
+def _suffixes(private: bool) -> "PublicSuffixList":
+    from publicsuffixlist import PublicSuffixList
+
+    return PublicSuffixList(only_icann=not private)  # 40 ms, once
+
+
+@cache
+def _top_level_domains() -> frozenset[str]:
+    """The last labels of the rules in the list's ICANN section, in IDNA."""
+    from importlib.resources import files
+
+    labels = set()
+    text = files("publicsuffixlist").joinpath("public_suffix_list.dat").read_text("utf-8")
+    for line in text.partition("// ===END ICANN DOMAINS===")[0].splitlines():
+        rule = line.strip()
+        if rule and not rule.startswith("//"):
+            labels.add(rule.rpartition(".")[2])
+    ascii_ones = {label for label in labels if label.isascii()}
+    encoded = {URL.parse(f"http://a.{label}/").host_str for label in labels - ascii_ones}
+    return frozenset(ascii_ones | {name.removeprefix("a.") for name in encoded if name})
+
+
+def valid_host(host: str) -> bool:
+    """Whether a name in lower case and IDNA can be a host of a host graph; see the module's rules.
+
+    Examples
+    --------
+    >>> valid_host("www.example.com"), valid_host("localhost"), valid_host("127.0.0.1"), valid_host("a.b.invalid")
+    (True, False, False, False)
+    """
+    if len(host) > 253:
+        return False
+    found = _HOST.fullmatch(host)
+    return found is not None and found[1] in _top_level_domains()
+
+
+def host_of(url: str, *, strip_www: bool = False) -> str | None:
+    r"""The host of an absolute http or https URL, or None if it has none that a host graph may hold.
+
+    Parameters
+    ----------
+    url : str
+        The URL.
+    strip_www : bool
+        Leave out a leading ``www.`` where two labels or more remain, as Common Crawl's graphs did before the
+        release 2025-26-nov-dec-jan.
+
+    Examples
+    --------
+    >>> host_of("http://WWW.Example.com:8080/"), host_of("http://foo.com\\@evil.com/"), host_of("http://10.0.0.1/")
+    ('www.example.com', 'foo.com', None)
+    """
+    try:
+        parsed = URL.parse(url)
+    except (URLError, UnicodeError):
+        return None
+    if parsed.scheme not in ("http", "https"):
+        return None
+    host = (parsed.host_str or "").removesuffix(".")
+    if strip_www and host.startswith("www.") and host.count(".") > 1:
+        host = host[4:]
+    return host if valid_host(host) else None
+
+
+def reverse_host(host: str) -> str:
+    """A host with its labels in reverse; done twice it is the host again.
+
+    Examples
+    --------
+    >>> reverse_host("www.example.com")
+    'com.example.www'
+    """
+    return ".".join(reversed(host.split(".")))
+
+
+def registered_domain(host: str, *, private: bool = False, keep_suffixes: bool = False) -> str | None:
+    """The registered domain of a host.
+
+    Parameters
+    ----------
+    host : str
+        A host in lower case and IDNA, not reversed.
+    private : bool
+        Take the list's private section too: ``github.io`` is then a suffix, and ``someone.github.io`` a domain.
+    keep_suffixes : bool
+        A host that is itself a public suffix, such as ``gov.uk``, is its own domain; else it has none.
+
+    Returns
+    -------
+    str or None
+        None where the host has no registered domain.
+
+    Examples
+    --------
+    >>> registered_domain("www.example.co.uk"), registered_domain("gov.uk")
+    ('example.co.uk', None)
+    >>> registered_domain("a.b.github.io"), registered_domain("a.b.github.io", private=True)
+    ('github.io', 'b.github.io')
+    """
+    suffixes = _suffixes(private)
+    domain: str | None = suffixes.privatesuffix(host)
+    if domain is None and keep_suffixes and suffixes.is_public(host):
+        return host
+    return domain
+
+
+def domain_of(reversed_host: str, *, private: bool = False, keep_suffixes: bool = False) -> str | None:
+    """The registered domain of a host, both reversed: see :func:`registered_domain`.
+
+    Examples
+    --------
+    >>> domain_of("uk.co.example.www")
+    'uk.co.example'
+    """
+    domain = registered_domain(reverse_host(reversed_host), private=private, keep_suffixes=keep_suffixes)
+    return None if domain is None else reverse_host(domain)
+
+
+def hosts_of(names: pa.Array, *, strip_www: bool = False) -> pa.LargeBinaryArray:
+    """The reversed hosts of many URLs; each distinct origin is parsed once.
+
+    Parameters
+    ----------
+    names : pyarrow.Array of string or binary (normal or large), n
+        URLs.
+    strip_www : bool
+        As in :func:`host_of`.
+
+    Returns
+    -------
+    pyarrow.LargeBinaryArray, n
+        Null where a name is no http URL or has no host that a host graph may hold.
+    """
+    raw = _large_binary(names)
+    origins = pc.struct_field(pc.extract_regex(raw, _ORIGIN), 0)
+    hosts = _by_value(origins, lambda origin: _reversed_host(origin, strip_www))
+    # names that do not begin plainly with an origin (white space, upper case, "http:/x") go one by one
+    odd = pc.and_(pc.is_null(origins), pc.is_valid(raw))
+    if pc.any(odd).as_py():
+        parsed = _by_value(raw.filter(odd), lambda url: _reversed_host(url, strip_www))
+        hosts = pc.replace_with_mask(hosts, odd, parsed)
+    return hosts
+
+
+def domains_of(
+    reversed_hosts: pa.Array, *, private: bool = False, keep_suffixes: bool = False
+) -> pa.LargeBinaryArray:
+    """The reversed registered domains of many reversed hosts; each distinct host is looked up once.
+
+    Parameters
+    ----------
+    reversed_hosts : pyarrow.Array of string or binary (normal or large), n
+        Hosts as :func:`hosts_of` gives them.
+    private, keep_suffixes : bool
+        As in :func:`registered_domain`.
+
+    Returns
+    -------
+    pyarrow.LargeBinaryArray, n
+        Null where a host is null or has no registered domain.
+    """
+
+    def domain(raw: bytes) -> str | None:
+        try:
+            return domain_of(raw.decode(), private=private, keep_suffixes=keep_suffixes)
+        except UnicodeError:
+            return None
+
+    return _by_value(_large_binary(reversed_hosts), domain)
+
+
+def _reversed_host(url: bytes, strip_www: bool) -> str | None:
+    try:
+        host = host_of(url.decode(), strip_www=strip_www)
+    except UnicodeError:
+        return None
+    return None if host is None else reverse_host(host)
+
+
+def _large_binary(array: pa.Array) -> pa.Array:
+    if isinstance(array, pa.ChunkedArray):
+        array = array.combine_chunks()
+    return array if pa.types.is_large_binary(array.type) else array.cast(pa.large_binary())
+
+
+def _by_value(array: pa.Array, function: Any) -> pa.Array:
+    """``function`` of each value, called once for each distinct one; null stays null."""
+    encoded = array.dictionary_encode()
+    results = pa.array([function(value) for value in encoded.dictionary.to_pylist()], pa.large_binary())
+    return results.take(encoded.indices)
