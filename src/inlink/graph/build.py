@@ -23,7 +23,7 @@ from inlink.base.folder import FolderWriter, building
 from inlink.base.progress import track
 from inlink.errors import InputError, ParameterError
 from inlink.graph.batches import ArcBatch
-from inlink.graph.graph import FORMAT, KIND, Graph, Level, check_weights, own_folder, temporary_folder
+from inlink.graph.graph import FORMAT, KIND, Graph, Level, check_weights, temporary_graph
 from inlink.graph.names import MAX_NODES, Names, NameTable, buffers, encode
 
 __all__ = ["BUCKET", "build_graph", "graph_of_pairs"]
@@ -78,22 +78,26 @@ def build_graph(
     inlink.errors.OutputError
         If the folder cannot be written.
     """
-    target = temporary_folder() if into is None else Path(into)
-    with building(target, KIND, FORMAT, sync=into is not None) as writer:
-        builder = _Builder(writer, count)
-        try:
-            for batch in batches:
-                builder.add(batch)
-            builder.finish(names, num_nodes)
-        finally:
-            builder.close()
-        if from_parent is not None:
-            writer.write("from_parent", from_parent)
-        writer.header.meta.update(meta or {})
-        if level:
-            writer.header.meta["level"] = level
-    graph = Graph.open(target)
-    return own_folder(graph, target) if into is None else graph
+
+    def build(folder: Path) -> None:
+        with building(folder, KIND, FORMAT, sync=into is not None) as writer:
+            builder = _Builder(writer, count)
+            try:
+                for batch in batches:
+                    builder.add(batch)
+                builder.finish(names, num_nodes)
+            finally:
+                builder.close()
+            if from_parent is not None:
+                writer.write("from_parent", from_parent)
+            writer.header.meta.update(meta or {})
+            if level:
+                writer.header.meta["level"] = level
+
+    if into is None:
+        return temporary_graph(build)
+    build(Path(into))
+    return Graph.open(into)
 
 
 class _Builder:

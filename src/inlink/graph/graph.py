@@ -9,7 +9,7 @@ import os
 import shutil
 import tempfile
 import weakref
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
@@ -355,14 +355,16 @@ def _row(rows: Rows, node: int) -> npt.NDArray[np.uint32]:
     return rows.nodes[int(rows.offsets[node]) : int(rows.offsets[node + 1])]
 
 
-def temporary_folder() -> Path:
-    """A folder in the system's temporary place, for a graph that goes when it is no longer used."""
-    return Path(tempfile.mkdtemp(prefix="inlink-")) / "graph"
-
-
-def own_folder(graph: Graph, folder: Path) -> Graph:
-    """Let a graph's temporary folder be removed with it."""
-    weakref.finalize(graph, shutil.rmtree, folder.parent, ignore_errors=True)
+def temporary_graph(build: Callable[[Path], None]) -> Graph:
+    """A graph in a folder in the system's temporary place, which goes when the graph is no longer used."""
+    place = Path(tempfile.mkdtemp(prefix="inlink-"))
+    try:
+        build(place / "graph")
+        graph = Graph.open(place / "graph")
+    except BaseException:
+        shutil.rmtree(place, ignore_errors=True)
+        raise
+    weakref.finalize(graph, shutil.rmtree, place, ignore_errors=True)
     return graph
 
 
