@@ -15,7 +15,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import cast
+from typing import Literal, cast
 
 from isal import igzip_lib
 
@@ -23,7 +23,7 @@ from inlink.base.progress import Task, track
 from inlink.errors import FormatError, InputError
 from inlink.sources.damage import Tally
 
-__all__ = ["MAX_RECORD", "Record", "records"]
+__all__ = ["MAX_RECORD", "Record", "archive_start", "records"]
 
 _BadGzipError = cast(type[Exception], igzip_lib.IsalError)  # its stub calls the class an instance
 
@@ -409,6 +409,24 @@ def records(path: str | os.PathLike[str], tally: Tally) -> Iterator[Record]:
             raise InputError(f"{file}: cannot be read ({error.strerror})") from None
         finally:
             source.close()
+
+
+def archive_start(path: str | os.PathLike[str]) -> Literal["warc", "arc"] | None:
+    """Which kind of record a file begins with, unpacked if need be; None if with none.
+
+    Raises
+    ------
+    inlink.errors.InputError
+        If the file cannot be read.
+    """
+    source = _Unpacked(Path(path), Task(""))
+    try:
+        start = (source.piece() or b"").lstrip(b"\r\n")
+    except _FaultError:
+        return None
+    finally:
+        source.close()
+    return "warc" if _WARC.match(start) else "arc" if _ARC.match(start) else None
 
 
 def _recognise(path: Path, reader: _Reader) -> None:

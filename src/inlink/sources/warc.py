@@ -1,7 +1,7 @@
 """Pages out of WARC and ARC records: responses by HTTP, and the links of those that hold HTML.
 
-Every response to a request for an http URL is a page, whatever its status and content; only HTML has links.
-With ``links="all"`` the headers ``Location``, ``Link`` and ``Content-Location`` are links too.
+Every response to a request for an http URL is a page, whatever its status and content; only HTML that was sent
+with a status of success (2xx) has links: an error page is no word of its site's author on what matters. With ``links="all"`` the headers ``Location``, ``Link`` and ``Content-Location`` are links too.
 """
 
 import io
@@ -15,7 +15,7 @@ from inlink.sources.damage import Tally
 from inlink.sources.html import MAX_DOCUMENT, TANGLED, LinkSet, html_links, no_follow
 from inlink.sources.records import Record
 
-__all__ = ["Http", "RawPage", "header_links", "page_of_response", "parse_http"]
+__all__ = ["Http", "RawPage", "header_links", "is_success", "page_of_response", "parse_http"]
 
 _BadDeflateError = cast(type[Exception], isal_zlib.error)  # its stub calls the class an instance
 
@@ -23,6 +23,7 @@ _MAX_HTTP_HEADER = 1 << 18
 _HEADER_END = re.compile(rb"\r?\n\r?\n")
 _HTML_TYPE = re.compile(rb"(text/html|application/xhtml\+xml)\b")
 _HTML_START = re.compile(rb"\s*(?:<!--.{0,1000}?-->\s*)?<(?:!doctype\s+html|html|head|body)\b", re.I | re.S)
+_STATUS = re.compile(rb"HTTP/[^\s]{0,20}[ \t]+(\d{3})\b")
 _CHARSET = re.compile(rb"charset\s*=\s*[\"']?\s*([a-zA-Z0-9_:.-]{1,40})", re.I)
 _LINK_HEADER = re.compile(r"<([^>]*)>")
 _CHUNK_SIZE = re.compile(rb"[ \t]*([0-9a-fA-F]{1,15})[ \t]*(?:;[^\n]{0,1000})?\r?\n")
@@ -58,8 +59,9 @@ class RawPage(NamedTuple):
 
 
 class Http(NamedTuple):
-    """An HTTP response: header fields by lower-case name, each with all its values, and the body as it was sent."""
+    """An HTTP response: its status, header fields by lower-case name with all their values, the body as it was sent."""
 
+    status: bytes
     fields: dict[bytes, list[bytes]]
     body: memoryview
 
@@ -75,7 +77,8 @@ def parse_http(block: bytes) -> Http | None:
         name, colon, value = line.partition(b":")
         if colon:
             fields.setdefault(name.strip().lower(), []).append(value.strip())
-    return Http(fields, memoryview(block)[end:])
+    status = _STATUS.match(block)
+    return Http(status[1] if status else b"", fields, memoryview(block)[end:])
 
 
 def page_of_response(record: Record, tally: Tally, path: str, *, links: LinkSet, nofollow: bool) -> RawPage:
@@ -94,7 +97,7 @@ def page_of_response(record: Record, tally: Tally, path: str, *, links: LinkSet,
     if not nofollow and any(no_follow(v.decode("latin-1")) for v in http.fields.get(b"x-robots-tag", [])):
         return nothing._replace(header_links=[])
     content_type = b" ".join(http.fields.get(b"content-type", [])[:1]).lower()
-    if content_type and not _HTML_TYPE.search(content_type):
+    if not is_success(http.status) or (content_type and not _HTML_TYPE.search(content_type)):
         return nothing
     document, problem = _decoded(http)
     if problem:  # the server's or the crawler's doing: the archive is whole
@@ -109,6 +112,11 @@ def page_of_response(record: Record, tally: Tally, path: str, *, links: LinkSet,
         tally.skip(path, record.offset, TANGLED)
         return nothing
     return RawPage(record.url, found.base, found.links, from_header, record.offset)
+
+
+def is_success(status: bytes) -> bool:
+    """Whether a status is 2xx, or there is none (HTTP 0.9, or a header that lost it)."""
+    return status[:1] in (b"2", b"")
 
 
 def header_links(location: list[str], content_location: list[str], link: list[str]) -> list[str]:

@@ -20,7 +20,7 @@ import msgspec
 from inlink.sources.damage import Tally
 from inlink.sources.html import LinkSet, absolute, meta_link, no_follow
 from inlink.sources.records import Record
-from inlink.sources.warc import RawPage, header_links
+from inlink.sources.warc import RawPage, header_links, is_success
 
 __all__ = ["ENTITIES_UNTIL", "page_of_wat", "unescape_attribute", "written_on"]
 
@@ -73,11 +73,17 @@ class _FullHtml(msgspec.Struct, rename="pascal"):
     links: list[_FullLink] = []
 
 
+class _Message(msgspec.Struct, rename="pascal"):
+    status: str | int = ""
+
+
 class _Response(msgspec.Struct):
+    message: _Message | None = msgspec.field(name="Response-Message", default=None)
     html: _Html | None = msgspec.field(name="HTML-Metadata", default=None)
 
 
 class _FullResponse(msgspec.Struct):
+    message: _Message | None = msgspec.field(name="Response-Message", default=None)
     html: _FullHtml | None = msgspec.field(name="HTML-Metadata", default=None)
     headers: dict[str, str | list[str]] = msgspec.field(name="Headers", default={})
 
@@ -158,6 +164,10 @@ def page_of_wat(
     return page
 
 
+def _success(message: _Message | None) -> bool:
+    return message is None or is_success(str(message.status).encode())
+
+
 def _url_of(envelope: _Envelope[Any] | None) -> str | None:
     """The URL of the response that a record tells of; None if it tells of something else."""
     if envelope is None:
@@ -176,7 +186,7 @@ def _anchors(wat: _Wat[_Response], offset: int) -> RawPage | None:
         return None
     response = None if envelope.payload is None else envelope.payload.response
     html = None if response is None else response.html
-    if html is None:
+    if response is None or html is None or not _success(response.message):
         return RawPage(url, None, [], [], offset)
     found = [link.url for link in html.links if link.path in _ANCHORS and link.url is not None]
     return RawPage(url, None if html.head is None else html.head.base, found, [], offset)
@@ -189,7 +199,7 @@ def _full_page(wat: _Wat[_FullResponse], offset: int, links: LinkSet, nofollow: 
         return None
     response = None if envelope.payload is None else envelope.payload.response
     response = response or _FullResponse()
-    html = response.html or _FullHtml()
+    html = response.html if response.html and _success(response.message) else _FullHtml()
     head = html.head or _FullHead()
     headers: dict[str, list[str]] = {}
     for name, value in response.headers.items():
@@ -228,6 +238,7 @@ def _loose(value: object) -> _Wat[_FullResponse]:
                 None
                 if response is None
                 else _FullResponse(
+                    _Message(_text(_dict(_dict(response).get("Response-Message")).get("Status")) or ""),
                     _FullHtml(
                         _FullHead(
                             _text(head.get("Base")),
