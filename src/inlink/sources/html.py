@@ -98,7 +98,8 @@ class HtmlLinks(NamedTuple):
     base : str or None
         The first ``<base href>``.
     links : list of str
-        Links as they stand, entities decoded, repeated ones as often as they stand.
+        Links as they stand, entities decoded, repeated ones as often as they stand; an ``<a>`` that is still open
+        where a block or another link begins may come once more, as the standard's tree has it there again.
     """
 
     base: str | None

@@ -110,16 +110,9 @@ class Base:
     """
 
     def __init__(self, url: str, href: str | None = None) -> None:
-        self._parsed = URL.parse(url)
-        self.url = url
-        if href is not None:
-            try:
-                parsed = self._parsed.join(href)
-            except (URLError, UnicodeError):
-                return
-            form, _ = _finish(parsed)
-            if form is not None:
-                self._parsed, self.url = parsed, form
+        resolved = None if href is None else canonical(href, url)
+        self.url = resolved if resolved is not None else url
+        self._parsed = URL.parse(self.url)
 
     def canonical(self, href: str) -> str | None:
         """The canonical form of one link, or None."""

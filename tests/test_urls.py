@@ -1,0 +1,304 @@
+from collections import Counter
+from urllib.parse import urlsplit
+
+import pyarrow as pa
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from inlink.urls import (
+    MAX_LENGTH,
+    Base,
+    canonical,
+    domain_of,
+    domains_of,
+    host_of,
+    hosts_of,
+    refusal,
+    registered_domain,
+    reverse_host,
+    valid_host,
+)
+
+# Pieces that URLs are made of, the odd ones more often than in life.
+pieces = st.sampled_from(
+    [
+        "http",
+        "HTTPS",
+        "ftp",
+        "javascript",
+        ":",
+        "/",
+        "//",
+        "\\",
+        "?",
+        "#",
+        "@",
+        ":80",
+        ":443",
+        "..",
+        ".",
+        "%41",
+        "%zz",
+    ]
+    + [
+        "example.com",
+        "EXAMPLE.co.uk",
+        "www.",
+        "bücher.de",
+        "1.2.3.4",
+        "0x7f.1",
+        "[::1]",
+        "localhost",
+        " ",
+        "\t",
+        "\n",
+    ]
+    + [
+        "a",
+        "b",
+        "ü",
+        "&amp;",
+        "=",
+        "\0",
+        "user:pw@",
+        "_",
+        "-",
+        "☃",
+        "xn--bcher-kva",
+        "gov.uk",
+        "github.io",
+        "mailto:x",
+    ]
+)
+made = st.lists(pieces, max_size=9).map("".join)
+absolute = st.builds(lambda host, rest: f"http://{host}{rest}", pieces, made)
+urls = st.one_of(
+    st.text(max_size=20), made, absolute, made.map(lambda rest: f"https://www.example.com/{rest}")
+)
+base_urls = st.sampled_from(
+    ["http://example.com/", "https://www.example.com/dir/page.html?x=1", "http://h.de/a/c?"]
+)
+
+
+@pytest.mark.parametrize(
+    ("url", "base", "form"),
+    [  # https://url.spec.whatwg.org/#example-url-parsing and its neighbours, where they concern http
+        ("https:example.org", None, "https://example.org/"),
+        ("https://////example.com///", None, "https://example.com///"),
+        ("https://example.com/././foo", None, "https://example.com/foo"),
+        ("hello:world", "https://example.com", None),
+        ("https:example.org", "https://example.com", "https://example.com/example.org"),
+        ("\\example\\..\\demo/.\\", "https://example.com", "https://example.com/demo/"),
+        ("example", "https://example.com/demo", "https://example.com/example"),
+        ("file:///C|/demo", None, None),
+        ("https://user:password@example.org/", None, "https://example.org/"),
+        ("https://example.org/foo bar", None, "https://example.org/foo%20bar"),
+        ("https://EXAMPLE.com/../x", None, "https://example.com/x"),
+        ("https://ex ample.org/", None, None),
+        ("example", None, None),
+        ("https://example.com:demo", None, None),
+        ("http://[www.example.com]/", None, None),
+        ("https://example.org//", None, "https://example.org//"),
+        ("https://example.com/[]?[]#[]", None, "https://example.com/[]?[]"),
+        ("https://example/%?%#%", None, "https://example/%?%"),
+        ("https://example/%25?%25#%25", None, "https://example/%25?%25"),
+        ("http://foo.com\\@evil.com/", None, "http://foo.com/@evil.com/"),
+        ("HTTP://Example.COM:80/a/../b?x=1#f", None, "http://example.com/b?x=1"),
+        ("http://example.com:443/", None, "http://example.com:443/"),
+        ("  http://example.com/a\tb\n ", None, "http://example.com/ab"),
+        ("//other.org/x", "https://example.com/", "https://other.org/x"),
+        ("?q=1", "https://example.com/p?x", "https://example.com/p?q=1"),
+        ("#top", "https://example.com/p?x", "https://example.com/p?x"),
+        ("", "https://example.com/p?x", "https://example.com/p?x"),
+        ("http://bücher.example/ü?q=ü", None, "http://xn--bcher-kva.example/%C3%BC?q=%C3%BC"),
+        ("http://0x7f.1/", None, "http://127.0.0.1/"),
+        ("http://example.com/?", None, "http://example.com/?"),
+        ("http://example.com/@home#@", None, "http://example.com/@home"),
+        ("http://a@b@example.com/x", None, "http://example.com/x"),
+        (b"http://example.com/\xc3\xbc", None, "http://example.com/%C3%BC"),
+    ],
+)
+def test_canonical_form(url, base, form):
+    assert canonical(url, base) == form
+    assert (refusal(url, base) is None) == (form is not None)
+
+
+def test_refusals_name_the_reason():
+    assert refusal("mailto:a@b.c") == "link is not http"
+    assert refusal("httpx://a.com/") == "link is not http"
+    assert refusal("http://") == "link is no valid URL"
+    assert refusal("page.html") == "link is relative, with nothing to resolve it against"
+    assert refusal(b"http://a.com/\xff") == "link is not valid UTF-8"
+    assert refusal("http://a.com/\ud800") == "link is not valid UTF-8"
+    fits = "http://a.com/" + "x" * (MAX_LENGTH - 13)
+    assert canonical(fits) == fits
+    assert refusal(fits + "x") == f"link is longer than {MAX_LENGTH:,} bytes"
+    assert canonical("http://a.com/#" + "x" * 5000) == "http://a.com/"
+
+
+@given(urls)
+def test_canonical_form_is_its_own(url):
+    form = canonical(url)
+    if form is not None:
+        assert canonical(form) == form
+        assert form.isascii()
+        assert "#" not in form
+        assert len(form) <= MAX_LENGTH
+
+
+@given(base_urls, st.none() | urls, st.lists(urls, max_size=5))
+@example("http://example.com/", None, ["\ud800", "mailto:a", "x#@", "http:/a@b/#c"])
+def test_many_links_against_one_base_are_each_resolved(page, href, links):
+    base = Base(page, href)
+    assert base.url == ((href is not None and canonical(href, page)) or page)
+    refused: dict[str, int] = {}
+    expected = [canonical(link, base.url) for link in links]
+    assert base.canonical_links(links, refused) == [form for form in expected if form is not None]
+    assert [base.canonical(link) for link in links] == expected
+    assert Counter(refused) == Counter(
+        refusal(link, base.url) for link in links if base.canonical(link) is None
+    )
+
+
+@pytest.mark.parametrize(
+    ("url", "host"),
+    [
+        ("http://WWW.Example.com:8080/x", "www.example.com"),
+        ("http://user:pw@example.com/", "example.com"),
+        ("http://foo.com\\@evil.com/", "foo.com"),
+        ("http://example.com./", "example.com"),
+        ("http://bücher.de/", "xn--bcher-kva.de"),
+        ("http://例え.テスト/", None),
+        ("http://a_b.example.com/", "a_b.example.com"),
+        ("http://-a.example.com/", None),
+        ("http://a..example.com/", None),
+        ("http://localhost/", None),
+        ("http://127.0.0.1/", None),
+        ("http://[::1]/", None),
+        ("http://2130706433/", None),
+        ("http://example.invalid/", None),
+        ("http://example.xn--p1ai/", "example.xn--p1ai"),
+        ("http://" + "a" * 64 + ".com/", None),
+        ("http://" + ".".join(["a" * 60] * 4) + ".com/", "".join(["a" * 60 + "."] * 4) + "com"),
+        ("http://" + ".".join(["a" * 60] * 5) + ".com/", None),
+        ("ftp://example.com/", None),
+        ("example.com", None),
+        ("", None),
+    ],
+)
+def test_host_of_a_url(url, host):
+    assert host_of(url) == host
+
+
+def test_www_is_stripped_where_two_labels_remain():
+    assert host_of("http://www.example.com/", strip_www=True) == "example.com"
+    assert host_of("http://www.com/", strip_www=True) == "www.com"
+    assert host_of("http://www2.example.com/", strip_www=True) == "www2.example.com"
+    assert hosts_of(pa.array(["http://www.example.com/"]), strip_www=True).to_pylist() == [b"com.example"]
+
+
+@pytest.mark.parametrize(
+    ("host", "domain", "private"),
+    [  # from https://raw.githubusercontent.com/publicsuffix/list/main/tests/test_psl.txt
+        ("example.com", "example.com", "example.com"),
+        ("b.example.com", "example.com", "example.com"),
+        ("a.b.example.co.uk", "example.co.uk", "example.co.uk"),
+        ("com", None, None),
+        ("gov.uk", None, None),
+        ("b.test.ck", "b.test.ck", "b.test.ck"),
+        ("test.ck", None, None),
+        ("www.ck", "www.ck", "www.ck"),
+        ("www.city.kobe.jp", "city.kobe.jp", "city.kobe.jp"),
+        ("a.b.c.kobe.jp", "b.c.kobe.jp", "b.c.kobe.jp"),
+        ("xn--85x722f.xn--55qx5d.cn", "xn--85x722f.xn--55qx5d.cn", "xn--85x722f.xn--55qx5d.cn"),
+        ("a.b.github.io", "github.io", "b.github.io"),
+        ("github.io", "github.io", None),
+    ],
+)
+def test_registered_domain(host, domain, private):
+    assert registered_domain(host) == domain
+    assert registered_domain(host, private=True) == private
+    assert registered_domain(host, keep_suffixes=True) == (domain or host)
+    assert domain_of(reverse_host(host)) == (domain and reverse_host(domain))
+
+
+@given(st.lists(st.from_regex(r"[a-z0-9-]{1,5}", fullmatch=True), min_size=1, max_size=5).map(".".join))
+def test_reversing_twice_gives_the_host(host):
+    assert reverse_host(reverse_host(host)) == host
+    assert reverse_host(host).split(".") == host.split(".")[::-1]
+
+
+@given(st.lists(st.none() | urls, max_size=12))
+@example(
+    [
+        "http://a.com /x",
+        "http://a.com ",
+        "\thttp://a.com",
+        "http://a.com\n",
+        "http:a.com",
+        "http://a.com:80:80/",
+    ]
+)
+@example(
+    [
+        "http://é.com/é",
+        None,
+        "HTTP://a.com",
+        "http:///a.com/",
+        "http://u@a.com/@",
+        "http://a.com?http://b.com/",
+    ]
+)
+def test_hosts_of_many_are_the_hosts_of_each(names):
+    expected = [None if name is None else host_of(name) for name in names]
+    expected = [None if host is None else reverse_host(host).encode() for host in expected]
+    for kind in (pa.string(), pa.large_string(), pa.large_binary()):
+        raw = [n.encode() if n is not None and kind == pa.large_binary() else n for n in names]
+        found = hosts_of(pa.array(raw, kind))
+        assert found.type == pa.large_binary()
+        assert found.to_pylist() == expected
+
+
+def test_hosts_of_names_that_are_no_text():
+    names = pa.array([b"\xff\xfe", b"http://a.com/\xff", b"http://\xff.com/", b""], pa.binary())
+    assert hosts_of(names).to_pylist() == [None, b"com.a", None, None]
+    sliced = pa.array(["http://a.com/", "http://b.com/", "http://c.com/"]).slice(1, 1)
+    assert hosts_of(sliced).to_pylist() == [b"com.b"]
+    assert hosts_of(pa.array([], pa.string())).to_pylist() == []
+
+
+@given(
+    st.lists(
+        st.none() | st.sampled_from(["com.a", "com.a.www", "uk.gov", "uk.gov.x", "io.github.b.c", "com", "☃"])
+    )
+)
+def test_domains_of_many_are_the_domains_of_each(hosts):
+    for private in (False, True):
+        for keep in (False, True):
+            found = domains_of(pa.array(hosts, pa.string()), private=private, keep_suffixes=keep)
+            expected = [
+                None if h is None else domain_of(h, private=private, keep_suffixes=keep) for h in hosts
+            ]
+            assert found.to_pylist() == [None if d is None else d.encode() for d in expected]
+
+
+@given(urls)
+def test_what_is_a_host_is_a_valid_one(url):
+    host = host_of(url)
+    if host is not None:
+        assert valid_host(host)
+        assert host_of(f"http://{host}/") == host
+        assert registered_domain(host, keep_suffixes=True) is not None
+
+
+def test_real_graph_names(shared_data):
+    lines = shared_data("graphs/gr0.California").read_text("latin-1").splitlines()
+    names = [line.split(" ", 2)[2] for line in lines if line.startswith("n ")]
+    hosts = hosts_of(pa.array(names)).to_pylist()
+    assert len(names) == 9664
+    assert hosts.count(None) == 75  # "http:faq/faq.html", "http://docs", addresses
+    assert len(set(hosts) - {None}) == 5813
+    for name, host in zip(names, hosts, strict=True):
+        if host is not None:
+            assert reverse_host(host.decode()) == urlsplit(name.replace("\\", "/")).hostname.rstrip(".")
