@@ -174,7 +174,7 @@ class _Unpacked:
             self._block += self._read(_BLOCK)
         self.offset = self._block_at
         if not self._block.startswith(_GZIP):
-            raise _FaultError(NO_MEMBER, self.offset)
+            raise _FaultError(CUT_MEMBER if _GZIP.startswith(self._block) else NO_MEMBER, self.offset)
         self._member = igzip_lib.IgzipDecompressor(igzip_lib.DECOMP_GZIP)
         return True
 
@@ -318,9 +318,15 @@ class _Reader:
             while self.at < len(self.buffer) and self.buffer[self.at] in b"\r\n":
                 self.at += 1
             rest = self.buffer[self.at : self.at + 10000]
-            if len(rest) == 10000 or (b"\n" in rest if self.arc else len(rest) > 6) or not self.fill():
+            if len(rest) == 10000 or (b"\n" in rest if self.arc else len(rest) > 6):
                 break
-        if not rest or (_ARC if self.arc else _WARC).match(rest):
+            if (
+                not self.fill()
+            ):  # a gzip member may end a few bytes into the next record, which is then looked at
+                if not rest or (b"\n" not in rest if self.arc else b"WARC/".startswith(rest[:5])):
+                    return
+                break
+        if (_ARC if self.arc else _WARC).match(rest):
             return
         self.buffer, self.at = record.body + self.buffer[self.at :], 0
         raise _FaultError(BAD_LENGTH, offset)
@@ -431,8 +437,8 @@ def archive_start(path: str | os.PathLike[str]) -> Literal["warc", "arc"] | None
 
 def _recognise(path: Path, reader: _Reader) -> None:
     """See whether the first record is one of WARC or of ARC."""
-    while len(reader.buffer) < 10000 and b"\n" not in reader.buffer and reader.fill():
-        pass
+    while len(reader.buffer) < 10000 and b"\n" not in reader.buffer[reader.at :] and not reader.at_end:
+        reader.fill()
     start = reader.buffer[reader.at : reader.at + 10000]
     if _WARC.match(start):
         return

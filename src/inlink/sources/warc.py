@@ -1,7 +1,8 @@
 """Pages out of WARC and ARC records: responses by HTTP, and the links of those that hold HTML.
 
 Every response to a request for an http URL is a page, whatever its status and content; only HTML that was sent
-with a status of success (2xx) has links: an error page is no word of its site's author on what matters. With ``links="all"`` the headers ``Location``, ``Link`` and ``Content-Location`` are links too.
+with a status of success (2xx) has links: an error page says nothing of what matters on its site. With
+``links="all"`` the headers ``Location``, ``Link`` and ``Content-Location`` are links too.
 """
 
 import io
