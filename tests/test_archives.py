@@ -622,6 +622,28 @@ def test_links_without_a_host_are_counted(tmp_path):
     assert (tally.pages, tally.links) == (2, 1)
 
 
+@pytest.mark.parametrize("level", ["page", "host", "domain"])
+def test_crawled_nodes_are_the_pages_own(tmp_path, monkeypatch, level):
+    from inlink.sources import archives as module
+
+    monkeypatch.setattr(module, "BATCH", 2)
+    page = "<a href='http://elsewhere.org/'>x</a><a href='/y'>y</a>"
+    path = write(tmp_path / "x", [response(url, page) for url in (A, A + "2", B, "http://10.0.0.1/")])
+    crawled, tally = [], Tally()
+    source = module.archive_source(path, level=level, tally=tally, crawled=crawled)
+    _, nodes = arcs_of(source.batches)
+    assert source.level == level
+    names = {name for array in crawled for name in array.to_pylist()}
+    assert len(crawled) > 1
+    assert names < nodes
+    expected = {
+        "page": {A, A + "2", B, "http://10.0.0.1/"},
+        "host": {"com.example.a", "org.example.b"},
+        "domain": {"com.example", "org.example"},
+    }
+    assert names == expected[level]
+
+
 def test_parameters_are_checked(tmp_path):
     path = write(tmp_path / "x", sample())
     with pytest.raises(ParameterError, match="level"):

@@ -13,11 +13,20 @@ from inlink.graph.graph import Level
 from inlink.sources.damage import Tally
 from inlink.sources.html import LinkSet
 from inlink.sources.records import Record, archive_start, records
+from inlink.sources.source import Source
 from inlink.sources.warc import RawPage, page_of_response
 from inlink.sources.wat import ENTITIES_UNTIL, page_of_wat, written_on
 from inlink.urls import Base, canonical, domain_of, host_of, refusal, reverse_host
 
-__all__ = ["ArchiveKind", "PageLinks", "archive_batches", "archive_kind", "page_links", "raw_pages"]
+__all__ = [
+    "ArchiveKind",
+    "PageLinks",
+    "archive_batches",
+    "archive_kind",
+    "archive_source",
+    "page_links",
+    "raw_pages",
+]
 
 ArchiveKind = Literal["warc", "arc", "wat", "wet"]
 
@@ -179,6 +188,7 @@ def archive_batches(
     strip_www: bool = False,
     private_suffixes: bool = False,
     tally: Tally | None = None,
+    crawled: list[pa.Array] | None = None,
 ) -> Iterator[ArcBatch]:
     """The arcs of an archive, in batches of some hundred thousand.
 
@@ -205,6 +215,9 @@ def archive_batches(
         Take the public suffix list's private section too (``someone.github.io`` is then a domain).
     tally : Tally or None
         Counts what was read and what was left out.
+    crawled : list of pyarrow.Array or None
+        Gets, with each batch, the names of the nodes that were crawled: the archive's own pages, or their hosts. The
+        other nodes are only linked to.
 
     Raises
     ------
@@ -218,14 +231,41 @@ def archive_batches(
     tally = Tally() if tally is None else tally
     tally.strict = tally.strict or strict
     if level == "page":
-        return _page_batches(page_links(path, tally, links=links, nofollow=nofollow))
+        return _page_batches(page_links(path, tally, links=links, nofollow=nofollow), crawled)
     if level not in ("host", "domain"):
         raise ParameterError(f"level is 'page', 'host' or 'domain', not {level!r}")
     pages = raw_pages(path, tally, links=links, nofollow=nofollow)
-    return _host_batches(path, pages, tally, _Hosts(level, strip_www, private_suffixes))
+    return _host_batches(path, pages, tally, _Hosts(level, strip_www, private_suffixes), crawled)
 
 
-def _page_batches(pages: Iterator[PageLinks]) -> Iterator[ArcBatch]:
+def archive_source(
+    path: str | os.PathLike[str],
+    *,
+    level: Level = "page",
+    links: LinkSet = "a",
+    nofollow: bool = True,
+    strict: bool = False,
+    strip_www: bool = False,
+    private_suffixes: bool = False,
+    tally: Tally | None = None,
+    crawled: list[pa.Array] | None = None,
+) -> Source:
+    """An archive as a source of a graph; the parameters are those of :func:`archive_batches`."""
+    batches = archive_batches(
+        path,
+        level=level,
+        links=links,
+        nofollow=nofollow,
+        strict=strict,
+        strip_www=strip_www,
+        private_suffixes=private_suffixes,
+        tally=tally,
+        crawled=crawled,
+    )
+    return Source(batches, level=level)
+
+
+def _page_batches(pages: Iterator[PageLinks], crawled: list[pa.Array] | None) -> Iterator[ArcBatch]:
     names: list[str] = []
     starts: list[int] = []  # where in names each page stands, its links after it
     for page in pages:
@@ -233,22 +273,21 @@ def _page_batches(pages: Iterator[PageLinks]) -> Iterator[ArcBatch]:
         names.append(page.url)
         names += page.links
         if len(names) >= BATCH:
-            yield _page_batch(names, starts)
+            yield _page_batch(names, starts, crawled)
             names, starts = [], []
     if names:
-        yield _page_batch(names, starts)
+        yield _page_batch(names, starts, crawled)
 
 
-def _page_batch(names: list[str], starts: list[int]) -> ArcBatch:
+def _page_batch(names: list[str], starts: list[int], crawled: list[pa.Array] | None) -> ArcBatch:
     first = np.array(starts, np.uint32)
     lengths = np.diff(first, append=np.uint32(len(names))) - 1
     is_link = np.ones(len(names), bool)
     is_link[first] = False
-    return ArcBatch(
-        np.repeat(first, lengths),
-        np.flatnonzero(is_link).astype(np.uint32),
-        pa.array(names, pa.large_string()),
-    )
+    array = pa.array(names, pa.large_string())
+    if crawled is not None:
+        crawled.append(array.take(pa.array(first)))
+    return ArcBatch(np.repeat(first, lengths), np.flatnonzero(is_link).astype(np.uint32), array)
 
 
 class _Hosts:
@@ -309,7 +348,11 @@ _SHORT = 140
 
 
 def _host_batches(
-    path: str | os.PathLike[str], pages: Iterator[RawPage], tally: Tally, hosts: _Hosts
+    path: str | os.PathLike[str],
+    pages: Iterator[RawPage],
+    tally: Tally,
+    hosts: _Hosts,
+    crawled: list[pa.Array] | None,
 ) -> Iterator[ArcBatch]:
     sources: list[int] = []  # one for each page
     lengths: list[int] = []
@@ -330,12 +373,12 @@ def _host_batches(
         sources.append(page)
         lengths.append(len(targets) - before)
         if len(targets) >= BATCH or len(sources) >= BATCH:
-            yield _host_batch(sources, lengths, targets, hosts)
+            yield _host_batch(sources, lengths, targets, hosts, crawled)
             sources, lengths, targets = [], [], []
             if len(hosts.by_origin) > _MAX_HOSTS:
                 hosts.forget()
     if sources:
-        yield _host_batch(sources, lengths, targets, hosts)
+        yield _host_batch(sources, lengths, targets, hosts, crawled)
 
 
 def _host_links(url: str, page: int, raw: RawPage, hosts: _Hosts) -> list[int]:
@@ -380,12 +423,16 @@ def _count_refused(
     tally.skip_all(path, offset, refused)
 
 
-def _host_batch(sources: list[int], lengths: list[int], targets: list[int], hosts: _Hosts) -> ArcBatch:
+def _host_batch(
+    sources: list[int], lengths: list[int], targets: list[int], hosts: _Hosts, crawled: list[pa.Array] | None
+) -> ArcBatch:
     pages = np.array(sources, np.uint32)
     tails, heads = np.repeat(pages, lengths), np.array(targets, np.uint32)
     proper = tails != heads
     used, places = np.unique(np.concatenate([pages, tails[proper], heads[proper]]), return_inverse=True)
     ends = places[len(pages) :].astype(np.uint32)
     names = pa.array([hosts.names[code] for code in used.tolist()], pa.large_string())
+    if crawled is not None:
+        crawled.append(names.take(pa.array(np.unique(places[: len(pages)]))))
     half = len(ends) // 2
     return ArcBatch(ends[:half], ends[half:], names)
