@@ -1,0 +1,352 @@
+"""Edge lists: one arc a line, as names or as numbers.
+
+Read as everybody writes them: fields separated by a tab, a comma, a semicolon or blanks; gzip and Zstandard looked
+through; ``#`` begins a comment, and so does ``%`` before the first arc if a blank or another ``%`` follows (KONECT;
+a URL-encoded name begins with ``%``, too). Fields of comma and semicolon files may stand in double quotes (RFC 4180).
+A first line such as ``Source,Target,Weight`` names the columns; without one they are source, target and, where it
+is a number in every line looked at, weight. Further columns are skipped.
+
+Nodes are numbers when every field of the first block is a plain decimal number, and names otherwise; a number in
+quotes is a name. A comment ``# inlink: names`` or ``# inlink: nodes=1000`` decides it: the second also counts nodes
+behind the last one that has an arc. inlink writes one where the arcs alone would be read otherwise.
+"""
+
+import csv
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from inlink.errors import InputError, ParameterError
+from inlink.graph.batches import ArcBatch
+from inlink.graph.graph import Level
+from inlink.sources.opening import Carry, Stream, head, text_blocks
+from inlink.sources.source import Source
+
+__all__ = [
+    "MAX_NODES",
+    "SOURCE_WORDS",
+    "TARGET_WORDS",
+    "WEIGHT_WORDS",
+    "edge_list",
+    "number_batches",
+    "words",
+]
+
+MAX_NODES = 2**32 - 1
+
+# what columns are called, in lower case and without _ and blanks
+SOURCE_WORDS = frozenset(
+    [
+        "source",
+        "src",
+        "from",
+        "fromid",
+        "fromnode",
+        "fromnodeid",
+        "fromlink",
+        "sourceid",
+        "srcid",
+        "tail",
+        "citing",
+    ]
+)
+TARGET_WORDS = frozenset(
+    [
+        "target",
+        "dst",
+        "dest",
+        "destination",
+        "to",
+        "toid",
+        "tonode",
+        "tonodeid",
+        "tolink",
+        "targetid",
+        "dstid",
+        "head",
+        "cited",
+    ]
+)
+WEIGHT_WORDS = frozenset(["weight", "weights", "count", "counts"])
+
+_SEPARATORS = {"tab": "\t", "comma": ",", "semicolon": ";", "space": " "}
+_SAMPLE = 200  # lines looked at
+_OURS = re.compile(rb"# inlink: (?:(names)|nodes=(\d{1,10}))$")
+_NO_COLUMN = 2**62
+
+
+def edge_list(
+    path: str | os.PathLike[str],
+    *,
+    nodes: Literal["ids", "names"] | None = None,
+    separator: str | None = None,
+    weights: bool | None = None,
+    level: Level | None = None,
+) -> Source:
+    """Read an edge list.
+
+    Parameters
+    ----------
+    path : path-like
+        The file.
+    nodes : {"ids", "names"} or None
+        Whether nodes are numbers; None looks.
+    separator : str or None
+        One character, or ``"tab"``, ``"comma"``, ``"semicolon"``, ``"space"`` (any run of blanks); None looks.
+    weights : bool or None
+        Whether the third column (or the one named so) holds weights; None looks.
+    level : {"page", "host", "domain"} or None
+        What the names are.
+
+    Raises
+    ------
+    inlink.errors.InputError
+        At a line with fewer than two fields, a node that is no number where nodes are numbers or not below
+        2³² − 1, a weight that is not a finite number above 0, an open quote, a line of more than 16 MB.
+    inlink.errors.ParameterError
+        If the separator is no single character.
+    """
+    if nodes not in (None, "ids", "names"):
+        raise ParameterError(f"nodes is 'ids' or 'names', not {nodes!r}")
+    layout = _layout(Path(path), separator, weights)
+    if nodes is not None:
+        layout.ids = nodes == "ids"
+        layout.sure = True
+    return Source(_batches(Path(path), layout), None, layout.num_nodes if layout.ids else None, level)
+
+
+def number_batches(path: Path, limit: int) -> Iterator[ArcBatch]:
+    """Arcs between numbers below ``limit``, tab-separated and nothing else; raises InputError as :func:`edge_list`."""
+    return _batches(path, _Layout("\t", False, [0, 1, _NO_COLUMN], ids=True, sure=True, limit=limit))
+
+
+@dataclass
+class _Layout:
+    separator: str
+    quotes: bool
+    columns: list[int]  # of source, target and weight
+    header: bool = False
+    ids: bool = False
+    sure: bool = False  # whether ids is settled, or a name in the first block may still change it
+    preamble: bool = True  # whether a comment may begin with %
+    num_nodes: int | None = None
+    limit: int = MAX_NODES
+
+    @property
+    def weighted(self) -> bool:
+        return self.columns[2] != _NO_COLUMN
+
+
+def words(field: str) -> str:
+    """A column's name in the form that :data:`SOURCE_WORDS` and its like have."""
+    return re.sub(r"[\s_\-]", "", field).lower()
+
+
+def _layout(path: Path, separator: str | None, weights: bool | None) -> _Layout:
+    """What the first lines show of a file."""
+    start = head(path).removeprefix(b"\xef\xbb\xbf")
+    all_lines = start.splitlines() if len(start) < 1 << 16 else start[: start.rfind(b"\n") + 1].splitlines()
+    ours = next((match for line in all_lines[:5] if (match := _OURS.match(line))), None)
+    data: list[str] = []
+    for line in all_lines:
+        if line and not _comment(line, not data):
+            data.append(line.decode("latin-1"))  # every byte is a character: only the layout is looked at
+    char, rows = _separate(data[:_SAMPLE], path, separator)
+    layout = _Layout(char, char in ",;", [0, 1, _NO_COLUMN])
+    if rows and (ours is None or layout.quotes):
+        layout.header = _read_header(rows[0], layout)
+    rows = rows[layout.header :]
+    if not layout.header and rows and all(len(row) > 2 and _is_number(row[2]) for row in rows):
+        layout.columns[2] = 2
+    if weights is False:
+        layout.columns[2] = _NO_COLUMN
+    elif weights and not layout.weighted:
+        layout.columns[2] = 2
+    if ours is not None:
+        layout.sure, layout.preamble = True, False
+        layout.ids = ours[1] is None
+        layout.num_nodes = int(ours[2]) if layout.ids else None
+    else:
+        ends = [row[k] for row in rows for k in layout.columns[:2] if k < len(row)]
+        layout.ids = all(end.isdecimal() and end.isascii() for end in ends)
+    return layout
+
+
+def _comment(line: bytes, first: bool) -> bool:
+    return line[:1] == b"#" or (first and line[:1] == b"%" and line[1:2] in b" %\t")
+
+
+def _separate(data: list[str], path: Path, separator: str | None) -> tuple[str, list[list[str]]]:
+    """The separator, and the lines cut by it: the first that cuts all lines into equally many fields, two or more."""
+    if separator is not None:
+        char = _SEPARATORS.get(separator, separator)
+        if len(char) != 1 or not char.isascii() or char in '"\r\n':
+            raise ParameterError(
+                f"a separator is one ASCII character, tab, comma, semicolon or space, not {separator!r}"
+            )
+        return char, _cut(data, char)
+    candidates = "\t ,;"
+    if ".csv" in [suffix.lower() for suffix in path.suffixes]:
+        candidates = ",;\t "
+    some = None
+    for char in candidates:
+        rows = _cut(data, char)
+        counts = {len(row) for row in rows}
+        if counts and min(counts) >= 2:
+            if len(counts) == 1:
+                return char, rows
+            if char != " ":
+                some = some or (char, rows)
+            elif some is None:
+                least, most = min(counts), max(counts)
+                raise InputError(
+                    f"{path}: lines have from {least} to {most:,} fields: if it is an edge list, name its --separator"
+                )
+    return some or (candidates[0], _cut(data, candidates[0]))
+
+
+def _cut(data: list[str], char: str) -> list[list[str]]:
+    if char == " ":
+        return [line.split() for line in data]
+    if char in ",;":
+        try:
+            rows = list(csv.reader((line + "\n" for line in data), delimiter=char))
+        except csv.Error:  # a field too long for it: the scan tells what is wrong
+            return [line.split(char) for line in data]
+        return rows[:-1] if len(rows) > 1 else rows  # the last may be cut within quotes
+    return [line.split(char) for line in data]
+
+
+def _read_header(row: list[str], layout: _Layout) -> bool:
+    found = [words(field) for field in row]
+    sources = [k for k, word in enumerate(found) if word in SOURCE_WORDS]
+    targets = [k for k, word in enumerate(found) if word in TARGET_WORDS]
+    if not sources or not targets:
+        return False
+    layout.columns[:2] = [sources[0], targets[0]]
+    layout.columns[2] = next((k for k, word in enumerate(found) if word in WEIGHT_WORDS), _NO_COLUMN)
+    return True
+
+
+def _is_number(field: str) -> bool:
+    try:
+        float(field)
+    except ValueError:
+        return False
+    return "_" not in field
+
+
+def _batches(path: Path, layout: _Layout) -> Iterator[ArcBatch]:
+    with Stream(path, f"reading {path.name}") as stream:
+        header = layout.header
+        for block, last, carry in text_blocks(stream):
+            if header:
+                start, lines = _after_header(block)
+                header = start == len(block)  # nothing but comments so far
+                carry.line += lines
+                carry.at = start
+                block = block[start:]
+            if len(block):
+                batch = _scan(path, block, last, carry, layout)
+                if len(batch.sources):
+                    layout.sure, layout.preamble = True, False
+                    yield batch
+
+
+def _after_header(block: npt.NDArray[np.uint8]) -> tuple[int, int]:
+    """Where the line after the header begins, and how many lines are before."""
+    at = 0
+    for count, line in enumerate(block.tobytes().splitlines(keepends=True), 1):
+        at += len(line)
+        if line.strip(b"\r\n") and not _comment(line, True):
+            return at, count
+    return len(block), int(np.count_nonzero(block == 10))
+
+
+def _scan(path: Path, block: npt.NDArray[np.uint8], last: bool, carry: Carry, layout: _Layout) -> ArcBatch:
+    """The arcs of a block."""
+    from inlink.sources.kernels import text as kernels
+
+    lines = int(np.count_nonzero(block == 10))
+    names = np.empty(0 if layout.ids and not layout.quotes else len(block), np.uint8)
+    offsets = np.empty(1 if layout.ids else 2 * lines + 1, np.uint64)
+    sources, targets = np.empty(lines, np.uint32), np.empty(lines, np.uint32)
+    weights = np.empty(lines if layout.weighted else 0, np.float64)
+    hard = np.empty(3 * len(weights), np.uint64)
+    status, used, before, arcs, known, num_hard, start, stop = kernels.scan(
+        block,
+        np.uint8(ord(layout.separator)),
+        layout.quotes,
+        np.array(layout.columns, np.uint64),
+        np.uint64(layout.limit if layout.ids else 0),
+        layout.preamble,
+        names,
+        offsets,
+        sources,
+        targets,
+        weights,
+        hard,
+        np.power(10.0, np.arange(23), dtype=np.float64),
+    )
+    if status == kernels.NOT_A_NUMBER and not layout.sure:
+        layout.ids = False
+        return _scan(path, block, last, carry, layout)
+    place = f"{path}, line {carry.line + int(before):,}"
+    if status not in (kernels.ALL, kernels.OPEN_QUOTE) or (status == kernels.OPEN_QUOTE and last):
+        field = bytes(block[int(start) : min(int(stop), int(start) + 100)]).decode("utf-8", "replace")
+        raise InputError(f"{place}: {_complaint(int(status), field, layout)}")
+    for arc, low, high in hard[: 3 * int(num_hard)].reshape(-1, 3).tolist():
+        weights[arc] = _weight(bytes(block[low:high]), path, carry, block[:low])
+    carry.line += int(before)
+    carry.at += int(used)
+    count = int(arcs)
+    array = None
+    if not layout.ids:
+        offsets = offsets[: int(known) + 1]
+        array = pa.LargeBinaryArray.from_buffers(
+            pa.large_binary(),
+            int(known),
+            [None, pa.py_buffer(offsets.view(np.int64)), pa.py_buffer(names[: int(offsets[-1])])],
+        )
+    return ArcBatch(sources[:count], targets[:count], array, weights[:count] if layout.weighted else None)
+
+
+def _weight(raw: bytes, path: Path, carry: Carry, before: npt.NDArray[np.uint8]) -> float:
+    try:
+        value = float(raw) if b"_" not in raw else -1.0
+    except ValueError:
+        value = -1.0
+    if not 0 < value < float("inf"):
+        line = carry.line + int(np.count_nonzero(before == 10))
+        shown = raw[:100].decode("utf-8", "replace")
+        raise InputError(
+            f"{path}, line {line:,}: weight {shown!r} is not a finite number above 0: leave weights out by --no-weights"
+        )
+    return value
+
+
+def _complaint(status: int, field: str, layout: _Layout) -> str:
+    from inlink.sources.kernels import text as kernels
+
+    if status == kernels.NOT_A_NUMBER:
+        return f"{field!r} is not a node number, as those before it: read them as names with --nodes names"
+    if status == kernels.OUT_OF_RANGE:
+        remedy = ": read them as names with --nodes names" if layout.limit == MAX_NODES else ""
+        return f"node {field} is out of range (below {layout.limit:,}){remedy}"
+    if status == kernels.FEW_FIELDS:
+        name = {"\t": "tabs", " ": "blanks"}.get(layout.separator, repr(layout.separator))
+        return f"{field!r} has fewer fields than an arc, separated by {name}: name another with --separator"
+    if status == kernels.OPEN_QUOTE:
+        return "a quote is not closed before the file ends"
+    if status == kernels.BAD_QUOTE:
+        return (
+            f"after the closing quote of {field!r} there must come a {layout.separator!r} or the line's end"
+        )
+    return f"{field!r} has no weight, as lines before it have: leave weights out by --no-weights"

@@ -1,0 +1,1 @@
+"""Loops over bytes and bits of foreign formats."""

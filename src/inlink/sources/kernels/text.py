@@ -1,0 +1,332 @@
+"""Cutting lines of text into arcs."""
+
+import numpy as np
+import numpy.typing as npt
+
+from inlink.base.jit import U0, U1, kernel
+
+U8 = npt.NDArray[np.uint8]
+U32 = npt.NDArray[np.uint32]
+U64 = npt.NDArray[np.uint64]
+
+NEWLINE, RETURN, SPACE, TAB = np.uint8(10), np.uint8(13), np.uint8(32), np.uint8(9)
+QUOTE, HASH, PERCENT = np.uint8(34), np.uint8(35), np.uint8(37)
+_ZERO, _NINE, _DOT, _PLUS, _MINUS = np.uint8(48), np.uint8(57), np.uint8(46), np.uint8(43), np.uint8(45)
+_LARGE_E, _SMALL_E = np.uint8(69), np.uint8(101)
+_U10 = np.uint64(10)
+
+# how a scan ended
+ALL, OPEN_QUOTE, FEW_FIELDS, NOT_A_NUMBER, OUT_OF_RANGE, BAD_QUOTE, BAD_WEIGHT = range(7)
+
+
+@kernel
+def number_in(text: U8, start: np.uint64, stop: np.uint64, limit: np.uint64) -> np.uint64:
+    """A decimal number below ``limit`` (itself below 2⁶³); ``limit`` if it is not below; 2⁶⁴ − 1 if it is none."""
+    if start == stop:
+        return np.uint64(0xFFFFFFFFFFFFFFFF)
+    value = U0
+    for k in range(start, stop):
+        byte = text[k]
+        if byte < _ZERO or byte > _NINE:
+            return np.uint64(0xFFFFFFFFFFFFFFFF)
+        if value < limit:
+            value = value * _U10 + np.uint64(byte - _ZERO)
+    return min(value, limit)
+
+
+@kernel
+def weight_in(text: U8, start: np.uint64, stop: np.uint64, powers: npt.NDArray[np.float64]) -> float:
+    """A decimal fraction where it can be read exactly by one rounding; NaN for all else, numbers or not.
+
+    Exact where the digits make a number below 2⁵³ and the power of ten is at most 22 (Clinger 1990).
+    """
+    digits, exponent = U0, 0
+    seen, point = False, False
+    k = start
+    while k < stop:
+        byte = text[k]
+        if byte >= _ZERO and byte <= _NINE:
+            digits = digits * _U10 + np.uint64(byte - _ZERO)
+            if digits >= np.uint64(9007199254740992):
+                return np.nan
+            seen = True
+            if point:
+                exponent -= 1
+        elif byte == _DOT and not point:
+            point = True
+        elif byte in (_SMALL_E, _LARGE_E) and seen:
+            k += U1
+            negative = False
+            if k < stop and (text[k] == _PLUS or text[k] == _MINUS):
+                negative = text[k] == _MINUS
+                k += U1
+            if k == stop:
+                return np.nan
+            power = 0
+            while k < stop:
+                byte = text[k]
+                if byte < _ZERO or byte > _NINE or power > 400:
+                    return np.nan
+                power = power * 10 + np.int64(byte - _ZERO)
+                k += U1
+            exponent += -power if negative else power
+            break
+        else:
+            return np.nan
+        k += U1
+    if not seen or exponent < -22 or exponent > 22:
+        return np.nan
+    if exponent < 0:
+        return float(digits) / powers[-exponent]
+    return float(digits) * powers[exponent]
+
+
+@kernel
+def _end_of_field(text: U8, at: np.uint64, separator: np.uint8, other: np.uint8) -> np.uint64:
+    while True:
+        byte = text[at]
+        if byte in (separator, NEWLINE, other):
+            return at
+        at += U1
+
+
+@kernel
+def _is_comment(text: U8, at: np.uint64, first: bool) -> bool:
+    """``#`` anywhere; ``%`` only before the first arc and followed by a blank, a ``%`` or the line's end."""
+    if text[at] == HASH:
+        return True
+    if text[at] != PERCENT or not first:
+        return False
+    after = text[at + U1]
+    return after in (SPACE, PERCENT, TAB, NEWLINE, RETURN)
+
+
+@kernel
+def scan(
+    text: U8,
+    separator: np.uint8,
+    quotes: bool,
+    columns: U64,
+    limit: np.uint64,
+    first: bool,
+    names: U8,
+    offsets: U64,
+    sources: U32,
+    targets: U32,
+    weights: npt.NDArray[np.float64],
+    hard: U64,
+    powers: npt.NDArray[np.float64],
+) -> tuple[int, np.uint64, np.uint64, np.uint64, np.uint64, np.uint64, np.uint64, np.uint64]:
+    """Cut whole lines into arcs.
+
+    Parameters
+    ----------
+    text : uint8[k]
+        Ends with a newline.
+    separator : uint8
+        Between fields; a space stands for any run of spaces and tabs.
+    quotes : bool
+        Whether a field may stand in double quotes, doubled within (RFC 4180).
+    columns : uint64[3]
+        Places of source, target and weight in a line.
+    limit : uint64
+        Node numbers must be below; 0 for names.
+    first : bool
+        Whether no arc came before.
+    names, offsets : uint8[≥ k], uint64[≥ 2 × lines + 1]
+        Where the names go, one after the other; a source that is the last line's is not repeated.
+    sources, targets : uint32[≥ lines]
+        Numbers of nodes, or places among the names.
+    weights : float64[≥ lines] or float64[0]
+        Where the weights go. Those that need more care become NaN, and their places are put into ``hard``.
+    hard : uint64[≥ 3 × lines]
+        For each such weight its arc, start and stop in ``text``.
+    powers : float64[23]
+        10⁰ … 10²².
+
+    Returns
+    -------
+    status, consumed, lines, arcs, names, hard weights, field's start, field's stop
+        At an error, ``lines`` counts the lines before it.
+    """
+    end = np.uint64(len(text))
+    by_name = limit == U0
+    weighted = len(weights) > 0
+    blank = separator == SPACE
+    other = TAB if blank else separator
+    column_s, column_t, column_w = columns[0], columns[1], columns[2]
+    at, lines, arcs, known, room, num_hard = U0, U0, U0, U0, U0, U0
+    last_start, last_stop, last_place = U0, U0, np.uint32(0)
+    fresh = True
+    offsets[0] = U0
+    while at < end:
+        line = at
+        if text[at] == NEWLINE:
+            at += U1
+            lines += U1
+            continue
+        if (text[at] == RETURN and text[at + U1] == NEWLINE) or _is_comment(text, at, first and arcs == U0):
+            while text[at] != NEWLINE:
+                at += U1
+            at += U1
+            lines += U1
+            continue
+        column, newlines = U0, U1
+        has_s, has_t, has_w = False, False, not weighted
+        while True:
+            if blank:
+                while text[at] == SPACE or text[at] == TAB:
+                    at += U1
+                if text[at] == NEWLINE or (text[at] == RETURN and text[at + U1] == NEWLINE):
+                    while text[at] != NEWLINE:
+                        at += U1
+                    at += U1
+                    break
+            start = at
+            quoted = False
+            put = room
+            if quotes and text[at] == QUOTE:
+                quoted = True
+                at += U1
+                while True:
+                    if at >= end:
+                        return OPEN_QUOTE, line, lines, arcs, known, num_hard, start, end
+                    byte = text[at]
+                    at += U1
+                    if byte == QUOTE:
+                        if at < end and text[at] == QUOTE:
+                            at += U1
+                        else:
+                            break
+                    elif byte == NEWLINE:
+                        newlines += U1
+                    names[put] = byte
+                    put += U1
+                if at >= end:
+                    return OPEN_QUOTE, line, lines, arcs, known, num_hard, start, end
+                stop = at
+                if text[at] == RETURN and text[at + U1] == NEWLINE:
+                    at += U1
+                if text[at] != separator and text[at] != NEWLINE:
+                    return BAD_QUOTE, line, lines, arcs, known, num_hard, start, at
+            else:
+                at = _end_of_field(text, at, separator, other)
+                stop = at
+                if text[at] == NEWLINE and stop > start and text[stop - U1] == RETURN:
+                    stop -= U1
+            if column in (column_s, column_t):
+                place = np.uint32(known)
+                if not by_name:
+                    value = number_in(text, start, stop, limit)
+                    if value > limit:
+                        return NOT_A_NUMBER, line, lines, arcs, known, num_hard, start, stop
+                    if value == limit:
+                        return OUT_OF_RANGE, line, lines, arcs, known, num_hard, start, stop
+                    place = np.uint32(value)
+                elif quoted:
+                    room = put
+                    known += U1
+                    offsets[known] = room
+                    if column == column_s:
+                        fresh = True
+                else:
+                    same = column == column_s and not fresh and stop - start == last_stop - last_start
+                    if same:
+                        for k in range(U0, stop - start):
+                            if text[start + k] != text[last_start + k]:
+                                same = False
+                                break
+                    if same:
+                        place = last_place
+                    else:
+                        for k in range(U0, stop - start):
+                            names[room + k] = text[start + k]
+                        room += stop - start
+                        known += U1
+                        offsets[known] = room
+                    if column == column_s:
+                        last_start, last_stop, last_place, fresh = start, stop, place, False
+                if column == column_s:
+                    sources[arcs] = place
+                    has_s = True
+                else:
+                    targets[arcs] = place
+                    has_t = True
+            elif weighted and column == column_w:
+                if quoted:
+                    start += U1
+                    stop -= U1
+                while stop > start and text[start] == SPACE:
+                    start += U1
+                while stop > start and text[stop - U1] == SPACE:
+                    stop -= U1
+                weight = weight_in(text, start, stop, powers)
+                if not (weight > 0):
+                    hard[np.uint64(3) * num_hard] = arcs
+                    hard[np.uint64(3) * num_hard + U1] = start
+                    hard[np.uint64(3) * num_hard + np.uint64(2)] = stop
+                    num_hard += U1
+                weights[arcs] = weight
+                has_w = True
+            column += U1
+            if text[at] == NEWLINE:
+                at += U1
+                break
+            at += U1
+        if blank and column == U0:
+            lines += newlines
+            continue
+        if not (has_s and has_t):
+            return FEW_FIELDS, line, lines, arcs, known, num_hard, line, at - U1
+        if not has_w:
+            return BAD_WEIGHT, line, lines, arcs, known, num_hard, line, at - U1
+        lines += newlines
+        arcs += U1
+    return ALL, end, lines, arcs, known, num_hard, end, end
+
+
+@kernel
+def scan_vertices(
+    text: U8, first: np.uint64, limit: np.uint64, names: U8, offsets: U64
+) -> tuple[int, np.uint64, bool, np.uint64, np.uint64]:
+    """Take the names out of lines ``id TAB name [TAB anything]`` whose ids count on from ``first``.
+
+    ``names`` is uint8[≥ len(text)], ``offsets`` uint64[≥ lines + 1]. Returns the status, how many names there are,
+    whether each is above the one before in byte order, and at an error the line's start and stop.
+    """
+    end = np.uint64(len(text))
+    at, count, room = U0, U0, U0
+    ordered = True
+    offsets[0] = U0
+    while at < end:
+        line = at
+        at = _end_of_field(text, at, TAB, TAB)
+        value = number_in(text, line, at, limit)
+        if text[at] == NEWLINE:
+            return FEW_FIELDS, count, ordered, line, at
+        if value > limit or value != first + count:
+            return NOT_A_NUMBER, count, ordered, line, at
+        if value == limit:
+            return OUT_OF_RANGE, count, ordered, line, at
+        at += U1
+        start = at
+        at = _end_of_field(text, at, TAB, TAB)
+        stop = at
+        while text[at] != NEWLINE:
+            at += U1
+        if stop == at and stop > start and text[stop - U1] == RETURN:
+            stop -= U1
+        at += U1
+        for k in range(U0, stop - start):
+            names[room + k] = text[start + k]
+        room += stop - start
+        count += U1
+        offsets[count] = room
+        if count > U1:
+            a, a_end, b = offsets[count - np.uint64(2)], offsets[count - U1], offsets[count - U1]
+            while a < a_end and b < room and names[a] == names[b]:
+                a += U1
+                b += U1
+            if b == room or (a < a_end and names[a] > names[b]):
+                ordered = False
+    return ALL, count, ordered, end, end

@@ -1,0 +1,88 @@
+"""Kleinberg's query graphs: ``n ID URL`` a node, ``e FROM TO`` an arc. Small files, read by plain Python."""
+
+import os
+from array import array
+from pathlib import Path
+
+import numpy as np
+
+from inlink.errors import InputError
+from inlink.graph.batches import ArcBatch
+from inlink.graph.graph import Level
+from inlink.graph.names import Names, encode
+from inlink.sources.opening import Stream, lines
+from inlink.sources.source import Source
+
+__all__ = ["kleinberg", "unique_names"]
+
+
+def kleinberg(path: str | os.PathLike[str], *, level: Level | None = None) -> Source:
+    """Read a graph in Kleinberg's form.
+
+    Nodes keep the order of their ``n`` lines, which in practice is that of their ids. A name that stands twice is
+    told apart by ``#`` and its id, as a URL's fragment, so that it keeps its host.
+
+    Parameters
+    ----------
+    path : path-like
+        The file.
+    level : {"page", "host", "domain"} or None
+        What the names are; None means pages if they are URLs.
+
+    Raises
+    ------
+    inlink.errors.InputError
+        At a line that is neither, an id that stands twice, an arc of a node without a name.
+    """
+    path = Path(path)
+    names: list[bytes] = []
+    node_of: dict[int, int] = {}
+    ends, at_line = array("Q"), array("Q")
+    with Stream(path, f"reading {path.name}") as stream:
+        for number, line in lines(stream):
+            kind, _, rest = line.partition(b" ")
+            if not line.strip() or line.startswith(b"#"):
+                continue
+            first, _, second = rest.strip().partition(b" ")
+            if kind == b"n" and first.isdigit() and second and len(first) < 19:
+                if int(first) in node_of:
+                    raise InputError(f"{path}, line {number:,}: node {int(first)} has a name already")
+                node_of[int(first)] = len(names)
+                names.append(second.strip())
+            elif kind == b"e" and first.isdigit() and second.strip().isdigit() and len(rest) < 40:
+                ends.extend((min(int(first), 2**64 - 1), min(int(second), 2**64 - 1)))
+                at_line.append(number)
+            else:
+                shown = line[:100].decode("utf-8", "replace")
+                raise InputError(f"{path}, line {number:,}: {shown!r} is neither 'n ID URL' nor 'e FROM TO'")
+    known = np.array(list(node_of), np.uint64)
+    order = np.argsort(known)
+    arcs = np.array(ends, np.uint64)
+    place = np.searchsorted(known[order], arcs)
+    missing = np.append(known[order], 0)[place] != arcs if len(known) else np.ones(len(arcs), bool)
+    missing |= place == len(known)
+    if missing.any():
+        k = int(np.argmax(missing))
+        raise InputError(f"{path}, line {at_line[k // 2]:,}: an arc of node {arcs[k]}, which no n line names")
+    nodes = order.astype(np.uint32)[place].reshape(-1, 2) if len(arcs) else np.empty((0, 2), np.uint32)
+    batch = ArcBatch(nodes[:, 0].copy(), nodes[:, 1].copy())
+    if level is None and names and all(b"://" in name[:16] for name in names):
+        level = "page"
+    return Source(iter([batch]), Names.of(unique_names(names, list(node_of))), len(names), level)
+
+
+def unique_names(names: list[bytes], ids: list[int] | list[str]) -> list[bytes]:
+    """Names with those that stood before told apart by ``#`` and their id."""
+    seen = set(names) if len(set(names)) < len(names) else set()
+    if not seen:
+        return names
+    used: set[bytes] = set()
+    result = []
+    for name, key in zip(names, ids, strict=True):
+        if name in used:
+            name += b"#" + encode(str(key))
+            while name in seen or name in used:
+                name += b"'"
+        used.add(name)
+        result.append(name)
+    return result

@@ -1,0 +1,341 @@
+"""GraphML, GEXF and GML: what drawing programs exchange.
+
+All three are read as a stream into arrays (NetworkX takes gigabytes for a million arcs, and refuses GML files in
+which an arc stands twice). Nodes are named by their labels where every label is there once, else by their ids; nodes
+without labels whose ids count from 0 stay numbers. An undirected edge becomes two arcs. Nothing nested is looked into.
+Entity declarations are refused, so no file explodes.
+"""
+
+import html
+import os
+import re
+from array import array
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NoReturn
+from xml.parsers import expat
+
+import numpy as np
+
+from inlink.errors import DamageError, FormatError, InputError
+from inlink.graph.batches import ArcBatch
+from inlink.graph.graph import Level
+from inlink.graph.names import Names, encode
+from inlink.sources.edgelist import WEIGHT_WORDS
+from inlink.sources.opening import MAX_LINE, Stream, text_blocks
+from inlink.sources.source import Source
+
+__all__ = ["gexf", "gml", "graphml"]
+
+_BYTES = 1 << 18
+_LABELS = ("label", "name", "url")  # attributes that name a node, the first one found
+_WEIGHTS = sorted(WEIGHT_WORDS)
+
+
+class _Collector:
+    """Nodes and edges as they are met."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.line: Callable[[], int] = lambda: 0
+        self.ids: dict[str, int] = {}
+        self.labels: dict[int, str] = {}
+        self.ends, self.weights, self.both = array("L"), array("d"), bytearray()
+        self.weighted = False
+
+    def fail(self, what: str) -> InputError:
+        return InputError(f"{self.path}, line {self.line():,}: {what}")
+
+    def node(self, key: str | None, label: str | None = None) -> int:
+        if key is None:
+            raise self.fail("a node without id")
+        number = self.ids.setdefault(key, len(self.ids))
+        if label is not None:
+            self.labels[number] = label
+        return number
+
+    def edge(self, source: str | None, target: str | None, weight: str | None, both: bool) -> None:
+        if source is None or target is None:
+            raise self.fail("an edge without source or target")
+        value = 1.0
+        if weight is not None:
+            try:
+                value = float(weight)
+            except ValueError:
+                value = -1.0
+            if not 0 < value < float("inf"):
+                raise self.fail(f"weight {weight[:100]!r} of an edge is not a finite number above 0")
+            self.weighted = True
+        self.ends.append(self.node(source))
+        self.ends.append(self.node(target))
+        self.weights.append(value)
+        self.both.append(both)
+
+    def source(self, level: Level | None) -> Source:
+        ends = np.array(self.ends, np.uint32).reshape(-1, 2)
+        turned = np.array(self.both, bool) & (ends[:, 0] != ends[:, 1])
+        weights = np.array(self.weights) if self.weighted else None
+        batches = [ArcBatch(ends[:, 0].copy(), ends[:, 1].copy(), None, weights)]
+        if turned.any():
+            again = None if weights is None else weights[turned]
+            batches.append(ArcBatch(ends[turned, 1], ends[turned, 0], None, again))
+        count = len(self.ids)
+        names: list[str] = list(self.ids)
+        if len(set(self.labels.values())) == count:
+            names = [self.labels[number] for number in range(count)]
+        elif not self.labels and all(name == str(number) for number, name in enumerate(names)):
+            return Source(iter(batches), None, count, level)
+        if level is None and names and all("://" in name[:16] for name in names):
+            level = "page"
+        return Source(iter(batches), Names.of(map(encode, names)), count, level)
+
+
+def _parse_xml(path: Path, collector: _Collector, reader: Any) -> None:
+    parser = expat.ParserCreate(namespace_separator=" ")
+    parser.buffer_text = True
+    collector.line = lambda: parser.CurrentLineNumber
+
+    def refuse(*_: Any) -> None:
+        raise FormatError(
+            f"{path}, line {parser.CurrentLineNumber:,}: declares an entity, which no graph needs: remove it"
+        )
+
+    parser.EntityDeclHandler = refuse
+    parser.StartElementHandler = lambda name, values: reader.start(name.rpartition(" ")[2], values)
+    parser.EndElementHandler = lambda name: reader.end(name.rpartition(" ")[2])
+    parser.CharacterDataHandler = reader.text
+    fed = 0
+    try:
+        with Stream(path, f"reading {path.name}") as stream:
+            while block := stream.read(_BYTES):
+                parser.Parse(block, False)
+                fed += len(block)
+                if fed - parser.CurrentByteIndex > MAX_LINE:
+                    raise collector.fail(f"a tag of more than {MAX_LINE >> 20} MB")
+            parser.Parse(b"", True)
+    except expat.ExpatError as error:
+        what = expat.errors.messages[error.code]
+        raise DamageError(
+            f"{path}, line {error.lineno:,}: no well-formed XML ({what}): cut or damaged"
+        ) from None
+    except (LookupError, ValueError) as error:  # an encoding that Python does not know
+        raise FormatError(f"{path}: cannot be read ({error}): convert it to UTF-8 first") from None
+
+
+class _GraphML:
+    """Elements of GraphML: ``key`` declares attributes, ``data`` gives them."""
+
+    def __init__(self, collector: _Collector) -> None:
+        self.to = collector
+        self.undirected = False
+        self.labels: dict[str, int] = {}  # key → its place in _LABELS
+        self.weights: dict[str, str | None] = {}  # key → its default
+        self.key = ""  # the key declared at the moment
+        self.node: str | None = None
+        self.best = len(_LABELS)
+        self.label: str | None = None
+        self.edge: dict[str, str] | None = None
+        self.weight: str | None = None
+        self.data: str | None = None  # the key of the data at the moment
+        self.parts: list[str] = []
+        self.length = 0
+
+    def start(self, name: str, values: dict[str, str]) -> None:
+        if name == "node":
+            self.node, self.label, self.best = values.get("id"), None, len(_LABELS)
+            self.to.node(self.node)
+        elif name == "edge":
+            self.edge, self.weight = values, None
+        elif name in ("data", "default"):
+            self.data = values.get("key", "") if name == "data" else "default"
+            self.parts, self.length = [], 0
+        elif name == "graph":
+            self.undirected = values.get("edgedefault") == "undirected"
+        elif name == "key":
+            self.key = values.get("id", "")
+            title, kind = values.get("attr.name", self.key).lower(), values.get("for", "all")
+            if kind in ("node", "all") and title in _LABELS:
+                self.labels[self.key] = _LABELS.index(title)
+            if kind in ("edge", "all") and title in WEIGHT_WORDS:
+                self.weights[self.key] = None
+        elif name == "hyperedge":
+            raise self.to.fail("a hyperedge: only edges between two nodes are read")
+
+    def text(self, text: str) -> None:
+        if self.data is not None:
+            self.parts.append(text)
+            self.length += len(text)
+            if self.length > MAX_LINE:
+                raise self.to.fail(f"a text of more than {MAX_LINE >> 20} MB")
+
+    def end(self, name: str) -> None:
+        if name == "data":
+            key, text, self.data = self.data or "", "".join(self.parts), None
+            if self.edge is not None:
+                if key in self.weights:
+                    self.weight = text.strip()
+            elif self.node is not None and self.labels.get(key, self.best) < self.best:
+                self.label, self.best = text, self.labels[key]
+        elif name == "default":
+            self.data = None
+            if self.key in self.weights:
+                self.weights[self.key] = "".join(self.parts).strip()
+        elif name == "edge" and self.edge is not None:
+            if self.weight is None:
+                self.weight = next(filter(None, self.weights.values()), None)
+            directed = self.edge.get("directed")
+            both = self.undirected if directed is None else directed == "false"
+            self.to.edge(self.edge.get("source"), self.edge.get("target"), self.weight, both)
+            self.edge = None
+        elif name == "node":
+            if self.label is not None:
+                self.to.node(self.node, self.label)
+            self.node = None
+
+
+class _GEXF:
+    """Elements of GEXF: what is needed stands in the attributes of ``node`` and ``edge``."""
+
+    def __init__(self, collector: _Collector) -> None:
+        self.to = collector
+        self.undirected = True  # what the schema says where nothing else is said
+        self.weight_key: str | None = None
+        self.edges = False  # whether the attributes declared are the edges'
+        self.edge: dict[str, str] | None = None
+
+    def start(self, name: str, values: dict[str, str]) -> None:
+        if name == "node":
+            self.to.node(values.get("id"), values.get("label"))
+        elif name == "edge":
+            self.edge = values
+        elif name == "attributes":
+            self.edges = values.get("class") == "edge"
+        elif name == "attribute" and self.edges and values.get("title", "").lower() in WEIGHT_WORDS:
+            self.weight_key = values.get("id")
+        elif name == "attvalue" and self.edge is not None and self.weight_key is not None:
+            if values.get("for", values.get("id")) == self.weight_key:
+                self.edge.setdefault("weight", values.get("value", ""))
+        elif name == "graph":
+            self.undirected = values.get("defaultedgetype", "undirected") != "directed"
+
+    def text(self, text: str) -> None:
+        pass
+
+    def end(self, name: str) -> None:
+        if name == "edge" and self.edge is not None:
+            kind = self.edge.get("type")
+            both = self.undirected if kind is None else kind in ("undirected", "mutual")
+            self.to.edge(self.edge.get("source"), self.edge.get("target"), self.edge.get("weight"), both)
+            self.edge = None
+
+
+def graphml(path: str | os.PathLike[str], *, level: Level | None = None) -> Source:
+    """Read GraphML; the label of a node is its attribute ``label``, ``name`` or ``url``, an arc's weight ``weight``.
+
+    Raises
+    ------
+    inlink.errors.InputError
+        At a weight that is not a finite number above 0, a node or edge without ids, a hyperedge, an entity.
+    inlink.errors.DamageError
+        If it is no well-formed XML.
+    """
+    collector = _Collector(Path(path))
+    _parse_xml(Path(path), collector, _GraphML(collector))
+    return collector.source(level)
+
+
+def gexf(path: str | os.PathLike[str], *, level: Level | None = None) -> Source:
+    """Read GEXF of any version; errors as :func:`graphml`."""
+    collector = _Collector(Path(path))
+    _parse_xml(Path(path), collector, _GEXF(collector))
+    return collector.source(level)
+
+
+# -- GML --------------------------------------------------------------------------------------------------------
+
+_TOKEN = re.compile(rb'\s+|#[^\n]*\n|([A-Za-z_]\w*)|([+-]?[\d.][^\s\[\]"]*)|"([^"]*)"|([\[\]])')
+_ENTITY = re.compile(r"&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z]\w{0,31});")
+
+
+def gml(path: str | os.PathLike[str], *, level: Level | None = None) -> Source:
+    """Read GML; an arc's weight is its ``weight`` or ``value``. Files without ``directed 1`` are undirected.
+
+    Raises
+    ------
+    inlink.errors.InputError
+        At a line that is no GML, a weight that is not a finite number above 0, a node or edge without ids.
+    inlink.errors.DamageError
+        If a bracket or a quote is open when the file ends.
+    """
+    path = Path(path)
+    collector = _Collector(path)
+    stack: list[str] = []
+    item: dict[str, str] = {}
+    key: str | None = None
+    directed = False
+    collector.line = lambda: tokens.line
+    tokens = _Tokens(path)
+    for kind, value in tokens:
+        if value == "]" and kind == 4:
+            if key is not None or not stack:
+                raise collector.fail("a ] that closes nothing")
+            closed = stack.pop()
+            if stack == ["graph"] and closed == "node":
+                collector.node(item.get("id"), item.get("label"))
+            elif stack == ["graph"] and closed == "edge":
+                weight = next((item[word] for word in [*_WEIGHTS, "value"] if word in item), None)
+                collector.edge(item.get("source"), item.get("target"), weight, True)
+        elif kind == 4:
+            if key is None or len(stack) > 100:
+                raise collector.fail("a [ without a key before it, or too deep")
+            stack.append(key)
+            key = None
+            if len(stack) == 2:
+                item = {}
+        elif key is None:
+            if kind != 1:
+                raise collector.fail(f"expected a key, not {value[:100]!r}")
+            key = value
+        else:
+            if len(stack) == 2:
+                item[key] = value
+            elif stack == ["graph"] and key == "directed":
+                directed = value == "1"
+            key = None
+    if stack or key is not None:
+        raise DamageError(f"{path}: ends within {' '.join(stack) or key}: cut or damaged")
+    if directed:
+        collector.both = bytearray(len(collector.both))
+    return collector.source(level)
+
+
+class _Tokens:
+    """The tokens of a GML file: kind (1 word, 2 number, 3 string, 4 bracket) and text."""
+
+    def __init__(self, path: Path) -> None:
+        self.path, self.line = path, 1
+
+    def __iter__(self) -> Iterator[tuple[int, str]]:
+        with Stream(self.path, f"reading {self.path.name}") as stream:
+            for block, last, carry in text_blocks(stream):
+                data = block.tobytes()
+                at = 0
+                while at < len(data):
+                    match = _TOKEN.match(data, at)
+                    if match is None:
+                        if data[at : at + 1] == b'"' and not last:
+                            break  # a string that goes on in the next block
+                        self._fail(data[at : at + 20])
+                    if match.lastindex:
+                        text = match[match.lastindex].decode("utf-8", "surrogateescape")
+                        if match.lastindex == 3:
+                            text = _ENTITY.sub(lambda found: html.unescape(found[0]), text)
+                        yield match.lastindex, text
+                    self.line += match[0].count(b"\n")
+                    at = match.end()
+                carry.at, carry.line = at, self.line
+
+    def _fail(self, rest: bytes) -> NoReturn:
+        if rest.startswith(b'"'):
+            raise DamageError(f"{self.path}, line {self.line:,}: a quote is not closed: cut or damaged")
+        raise InputError(f"{self.path}, line {self.line:,}: {rest.decode('utf-8', 'replace')!r} is no GML")

@@ -1,0 +1,32 @@
+"""What every reader gives to the builder."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from inlink.graph.batches import ArcBatch
+from inlink.graph.graph import Level
+from inlink.graph.names import Names
+
+__all__ = ["Source"]
+
+
+@dataclass
+class Source:
+    """Arcs, and what a format says of their nodes beforehand.
+
+    Attributes
+    ----------
+    batches : iterator of ArcBatch
+        The arcs, read as they are asked for; what is wrong with the input is raised from here.
+    names : Names or None
+        The nodes' names, where the format gives them by number: batches then hold numbers.
+    num_nodes : int or None
+        How many nodes there are, where batches hold numbers and the format says so.
+    level : {"page", "host", "domain"} or None
+        What the names are, where that is known.
+    """
+
+    batches: Iterator[ArcBatch]
+    names: Names | None = None
+    num_nodes: int | None = None
+    level: Level | None = None

@@ -1,0 +1,448 @@
+"""Graphs into other programs' files.
+
+Everything is written beside its name and renamed when it is whole, row block by row block, so memory does not grow
+with the arcs; the same graph gives the same bytes. A name that a format cannot hold is refused before anything is
+written. Formats that list arcs only cannot hold nodes without any: :class:`Written` says how many were left out.
+"""
+
+import contextlib
+import os
+import re
+import sqlite3
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any, NoReturn, cast
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from inlink.base.folder import atomic_file
+from inlink.base.progress import track
+from inlink.errors import OutputError, ParameterError
+from inlink.graph.graph import Graph
+from inlink.graph.names import Names, buffers
+from inlink.sources.matrixmarket import names_beside
+from inlink.sources.recognise import FORMATS, format_named, implementation
+from inlink.sources.tables import nodes_beside
+
+__all__ = ["Written", "write_graph"]
+
+ARCS = 1 << 18  # arcs or nodes made into text at a time
+Columns = Mapping[str, npt.NDArray[Any]]
+
+
+@dataclass(frozen=True)
+class Written:
+    """What a writer made.
+
+    Attributes
+    ----------
+    paths : list of Path
+        The files.
+    left_out : int
+        Nodes without arcs, which the format cannot hold.
+    """
+
+    paths: list[Path]
+    left_out: int = 0
+
+
+def write_graph(
+    graph: Graph, path: str | os.PathLike[str], *, format: str | None = None, columns: Columns | None = None
+) -> Written:
+    """Write a graph in the format that its file's name says.
+
+    ========================== ======================================================================================
+    ``.tsv``, ``.txt``         edge list: ``source TAB target [TAB weight]``; also ``.gz`` and ``.zst``
+    ``.csv``                   edge list with a header, fields quoted where needed (a name that is a number, too)
+    ``.parquet``               a row an arc; and the nodes with their columns in ``NAME.nodes.parquet`` beside it
+    ``.sqlite``                tables ``nodes(id, name, …)`` and ``arcs(source, target, weight)``
+    ``.graphml``, ``.gexf``    nodes with labels and columns, arcs with weights
+    ``.mtx``                   Matrix Market; names, one a line, in ``NAME.names.txt`` beside it
+    ``format="commoncrawl"``   a folder with ``vertices.txt.gz`` and ``edges.txt.gz``, ids by the byte order of names,
+                               without weights; or, where the name holds ``vertices``, that file and its partner
+    ========================== ======================================================================================
+
+    Parameters
+    ----------
+    graph : Graph
+        What to write.
+    path : path-like
+        The file or folder.
+    format : str or None
+        A name in :data:`inlink.sources.recognise.FORMATS`; None goes by the extension.
+    columns : mapping of str to number[n], or None
+        Figures of each node to write along (rankings): Parquet, SQLite, GraphML and GEXF can hold them.
+
+    Returns
+    -------
+    Written
+        The files, and how many nodes without arcs an edge list leaves out.
+
+    Raises
+    ------
+    inlink.errors.OutputError
+        If the format is not known or cannot be written, cannot hold a name or columns, or nothing can be written there.
+    inlink.errors.ParameterError
+        If a column has another length than there are nodes, or its name is taken.
+    """
+    path = Path(path)
+    entry = format_named(format or _format_of(path))
+    if entry.writer is None:
+        writable = ", ".join(name for name, other in FORMATS.items() if other.writer)
+        raise OutputError(f"{path}: {entry.name} can be read, not written: choose from {writable}")
+    for name, values in (columns or {}).items():
+        if len(values) != graph.num_nodes or np.asarray(values).dtype.kind not in "iuf":
+            raise ParameterError(f"column {name}: expected one number for each of {graph.num_nodes:,} nodes")
+        if name.lower() in ("id", "node", "name", "label"):
+            raise ParameterError(f"column {name}: the name is taken")
+    writer: Callable[..., Written] = implementation(entry.writer)
+    try:
+        return writer(graph, path, dict(columns or {}))
+    except (OSError, sqlite3.Error) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise OutputError(f"{path}: cannot be written ({reason})") from None
+
+
+def _format_of(path: Path) -> str:
+    name = path.name.lower()
+    for entry in FORMATS.values():
+        if any(name.endswith((extension, f"{extension}.gz")) for extension in entry.extensions):
+            return entry.name
+    known = sorted({extension for e in FORMATS.values() if e.writer for extension in e.extensions})
+    raise OutputError(
+        f"{path}: no format has this extension: use one of {', '.join(known)}, or name it with --format"
+    )
+
+
+# -- blocks of arcs and nodes as text ------------------------------------------------------------------------
+
+
+def arc_blocks(
+    graph: Graph,
+) -> Iterator[tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint32], npt.NDArray[Any] | None]]:
+    """All arcs in order of sources, some at a time: sources, targets, weights."""
+    rows, offsets = graph.out_rows, graph.out_rows.offsets
+    with track("writing arcs", graph.num_arcs, "arcs") as task:
+        for low in range(0, graph.num_arcs, ARCS):
+            high = min(low + ARCS, graph.num_arcs)
+            first = int(np.searchsorted(offsets, low, "right")) - 1
+            last = int(np.searchsorted(offsets, high, "left"))
+            bounds = np.clip(offsets[first : last + 1], low, high).astype(np.int64)
+            sources = np.repeat(np.arange(first, last, dtype=np.uint32), np.diff(bounds))
+            yield sources, rows.nodes[low:high], None if rows.weights is None else rows.weights[low:high]
+            task.advance(high - low)
+
+
+def node_blocks(graph: Graph) -> Iterator[tuple[int, int]]:
+    for low in range(0, graph.num_nodes, ARCS):
+        yield low, min(low + ARCS, graph.num_nodes)
+
+
+def as_text(values: npt.NDArray[Any]) -> pa.Array:
+    """Numbers as text, the shortest that reads back as the same."""
+    return pa.array(values).cast(pa.large_string()).cast(pa.large_binary())
+
+
+def join_rows(*parts: pa.Array | bytes) -> bytes:
+    """Rows of text, each the parts one after the other."""
+    pieces = [pa.scalar(part, pa.large_binary()) if isinstance(part, bytes) else part for part in parts]
+    text, offsets = buffers(pc.binary_join_element_wise(*pieces, pa.scalar(b"", pa.large_binary())))
+    return text[int(offsets[0]) : int(offsets[-1])].tobytes()
+
+
+@contextlib.contextmanager
+def packed(path: Path, target: Path) -> Iterator[IO[bytes]]:
+    """A file to write to, packed as ``target``'s name says, without a time or a name inside."""
+    with path.open("wb") as raw:
+        if target.suffix == ".gz":
+            from isal import igzip
+
+            with igzip.IGzipFile("", "wb", compresslevel=2, fileobj=raw, mtime=0) as out:  # type: ignore[no-untyped-call]
+                yield cast(IO[bytes], out)
+        elif target.suffix == ".zst":
+            with pa.CompressedOutputStream(pa.PythonFile(raw, "w"), "zstd") as out:
+                yield out
+        else:
+            yield raw
+
+
+# -- what a format can hold ----------------------------------------------------------------------------------
+
+
+def refuse_bytes(path: Path, names: Names | None, wrong: bytes, what: str, remedy: str) -> None:
+    """Refuse names that hold one of some bytes."""
+    table = np.zeros(256, bool)
+    table[list(wrong)] = True
+    for low in range(0, len(names or ()), ARCS):
+        assert names is not None
+        text, offsets = buffers(names.arrow(low, min(low + ARCS, len(names))))
+        found = np.flatnonzero(table[text[int(offsets[0]) : int(offsets[-1])]])
+        if len(found):
+            node = low + int(np.searchsorted(offsets, offsets[0] + np.uint64(found[0]), "right")) - 1
+            refuse(path, names, node, what, remedy)
+
+
+def refuse(path: Path, names: Names, node: int, what: str, remedy: str) -> NoReturn:
+    shown = repr(names.raw(node)[:200]).removeprefix("b")
+    raise OutputError(f"{path}: the name {shown} of node {node:,} {what}: {remedy}")
+
+
+def _refuse_columns(path: Path, columns: Columns) -> None:
+    if columns:
+        raise OutputError(
+            f"{path}: has no place for columns ({', '.join(columns)}): write .parquet, .sqlite, .graphml or .gexf"
+        )
+
+
+def _left_out(graph: Graph) -> int:
+    if graph.names is None:
+        return 0  # the file says how many numbers there are
+    with_arcs = np.diff(graph.out_rows.offsets) > 0
+    for _, targets, _ in arc_blocks(graph):
+        with_arcs[targets] = True
+    return int(np.count_nonzero(~with_arcs))
+
+
+# -- edge lists ----------------------------------------------------------------------------------------------
+
+_PLAIN = re.compile(rb"https?://|[a-z0-9-]+(\.[a-z0-9-]+)+$")
+
+
+def write_edge_list(graph: Graph, path: Path, columns: Columns) -> Written:
+    """See :func:`write_graph`."""
+    _refuse_columns(path, columns)
+    comma = ".csv" in path.suffixes
+    names = graph.names
+    if names is not None and not comma:
+        remedy = "write .csv or .parquet"
+        refuse_bytes(path, names, b"\t\n\r", "holds a tab or a line end", remedy)
+        for node in np.flatnonzero(np.diff(graph.out_rows.offsets)):
+            start = int(names.offsets[node])
+            if start < int(names.offsets[node + 1]) and names.text[start] == 35:
+                refuse(path, names, int(node), "would begin a line as a comment does", remedy)
+    with atomic_file(path) as work, packed(work, path) as file:
+        file.write(_comment(graph, comma))
+        if comma:
+            file.write(b"source,target,weight\n" if graph.is_weighted else b"source,target\n")
+        separator = b"," if comma else b"\t"
+        for sources, targets, weights in arc_blocks(graph):
+            ends = [as_text(side) if names is None else names.take(side) for side in (sources, targets)]
+            if comma and names is not None:
+                ends = [_quoted(side) for side in ends]
+            extra = [] if weights is None else [separator, as_text(weights)]
+            file.write(join_rows(ends[0], separator, ends[1], *extra, b"\n"))
+    return Written([path], _left_out(graph))
+
+
+def _comment(graph: Graph, comma: bool) -> bytes:
+    """What :func:`inlink.sources.edgelist.edge_list` has to be told, where it would not see it from the arcs."""
+    if graph.names is None:
+        largest = int(np.flatnonzero(np.diff(graph.out_rows.offsets))[-1]) if graph.num_arcs else -1
+        for _, targets, _ in arc_blocks(graph):
+            largest = max(largest, int(targets.max()))
+        return (
+            b""
+            if largest == graph.num_nodes - 1 and largest >= 0
+            else b"# inlink: nodes=%d\n" % graph.num_nodes
+        )
+    if comma and graph.num_arcs:
+        return b""  # the header and the quotes say it
+    for sources, targets, _ in arc_blocks(graph):
+        if all(_PLAIN.match(graph.names.raw(int(node))) for node in (sources[0], targets[0])):
+            return b""
+        break
+    return b"# inlink: names\n"
+
+
+def _quoted(names: pa.Array) -> pa.Array:
+    """Fields of a CSV file; one that would be read as something else without quotes stands in quotes."""
+    # RE2 takes bytes as Latin-1 here, so any byte may stand in a name
+    odd = pc.match_substring_regex(names, r'[",;\r\n\t#%]|^[0-9]*$|^ | $')
+    if not pc.any(odd).as_py():
+        return names
+    quote, none = pa.scalar(b'"', pa.large_binary()), pa.scalar(b"", pa.large_binary())
+    doubled = pc.replace_substring(names, b'"', b'""')
+    return pc.if_else(odd, pc.binary_join_element_wise(quote, doubled, quote, none), names)
+
+
+# -- Common Crawl --------------------------------------------------------------------------------------------
+
+
+def write_common_crawl(graph: Graph, path: Path, columns: Columns) -> Written:
+    """See :func:`write_graph`."""
+    _refuse_columns(path, columns)
+    names = graph.names
+    if names is None:
+        raise OutputError(
+            f"{path}: Common Crawl's form needs names, and this graph has none: write .tsv or .parquet"
+        )
+    refuse_bytes(path, names, b"\t\n\r", "holds a tab or a line end", "write .csv or .parquet")
+    vertices, edges = path / "vertices.txt.gz", path / "edges.txt.gz"
+    if "vertices" in path.name:
+        vertices, edges = path, path.with_name(path.name.replace("vertices", "edges"))
+    order = names.order if names.order is not None else np.arange(len(names), dtype=np.uint32)
+    rank = np.empty(len(order), np.uint32)
+    rank[order] = np.arange(len(order), dtype=np.uint32)
+    with atomic_file(edges) as edge_work, atomic_file(vertices) as vertex_work:
+        with packed(vertex_work, vertices) as file:
+            for low, high in node_blocks(graph):
+                numbers = as_text(np.arange(low, high, dtype=np.uint32))
+                file.write(join_rows(numbers, b"\t", names.take(order[low:high]), b"\n"))
+        with packed(edge_work, edges) as file:
+            for sources, targets in _reordered(graph, order, rank):
+                file.write(join_rows(as_text(sources), b"\t", as_text(targets), b"\n"))
+    return Written([vertices, edges])
+
+
+def _reordered(
+    graph: Graph, order: npt.NDArray[np.uint32], rank: npt.NDArray[np.uint32]
+) -> Iterator[tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint32]]]:
+    """The arcs in the order of new numbers; memory for about a block of arcs or the longest row."""
+    rows = graph.out_rows
+    starts = rows.offsets[:-1][order]
+    degrees = (rows.offsets[1:][order] - starts).astype(np.int64)
+    ends = np.cumsum(degrees)
+    first = 0
+    while first < len(order):
+        done = int(ends[first - 1]) if first else 0
+        last = max(int(np.searchsorted(ends, done + ARCS, "right")), first + 1)
+        count = degrees[first:last]
+        sources = np.repeat(np.arange(first, last, dtype=np.uint32), count)
+        within = np.arange(int(count.sum())) - np.repeat(np.cumsum(count) - count, count)
+        targets = rank[rows.nodes[np.repeat(starts[first:last].astype(np.int64), count) + within]]
+        key = np.sort(sources.astype(np.uint64) << np.uint64(32) | targets)
+        if len(key):
+            yield (key >> np.uint64(32)).astype(np.uint32), key.astype(np.uint32)
+        first = last
+
+
+# -- tables --------------------------------------------------------------------------------------------------
+
+
+def all_utf8(names: Names) -> bool:
+    for low in range(0, len(names), ARCS):
+        try:
+            names.arrow(low, min(low + ARCS, len(names))).cast(pa.large_string())
+        except pa.ArrowInvalid:
+            return False
+    return True
+
+
+def write_parquet(graph: Graph, path: Path, columns: Columns) -> Written:
+    """See :func:`write_graph`."""
+    import pyarrow.parquet as pq
+
+    names, beside = graph.names, nodes_beside(path)
+    kind = pa.uint32() if names is None else pa.large_string() if all_utf8(names) else pa.large_binary()
+    fields = [pa.field("source", kind, False), pa.field("target", kind, False)]
+    if graph.out_rows.weights is not None:
+        fields.append(pa.field("weight", pa.from_numpy_dtype(graph.out_rows.weights.dtype), False))
+    arcs = pa.schema(fields)
+    figures = {name: np.asarray(values) for name, values in columns.items()}
+    nodes = pa.schema(
+        [pa.field("node" if names is None else "name", kind, False)]
+        + [pa.field(name, pa.from_numpy_dtype(values.dtype), False) for name, values in figures.items()]
+    )
+    with atomic_file(path) as arc_work, atomic_file(beside) as node_work:
+        with pq.ParquetWriter(node_work, nodes, compression="zstd") as file:
+            for low, high in node_blocks(graph):
+                key = (
+                    pa.array(np.arange(low, high, dtype=np.uint32))
+                    if names is None
+                    else names.arrow(low, high).cast(kind)
+                )
+                file.write_batch(
+                    pa.record_batch(
+                        [key, *(pa.array(values[low:high]) for values in figures.values())], schema=nodes
+                    )
+                )
+        with pq.ParquetWriter(arc_work, arcs, compression="zstd") as file:
+            for sources, targets, weights in arc_blocks(graph):
+                ends = [
+                    pa.array(side) if names is None else names.take(side).cast(kind)
+                    for side in (sources, targets)
+                ]
+                extra = [] if weights is None else [pa.array(weights)]
+                file.write_batch(pa.record_batch([*ends, *extra], schema=arcs))
+    return Written([path, beside])
+
+
+def write_sqlite(graph: Graph, path: Path, columns: Columns) -> Written:
+    """See :func:`write_graph`."""
+    if len({name.lower() for name in columns}) < len(columns):
+        raise OutputError(
+            f"{path}: SQLite's columns are the same in upper and lower case: {', '.join(columns)}"
+        )
+    names = graph.names
+    figures = {name: np.asarray(values) for name, values in columns.items()}
+    declared = ["id INTEGER PRIMARY KEY"] + (["name NOT NULL"] if names is not None else [])
+    for name, values in figures.items():
+        declared.append(
+            f'"{name.replace(chr(34), chr(34) * 2)}" {"REAL" if values.dtype.kind == "f" else "INTEGER"}'
+        )
+    marks = ", ".join("?" * len(declared))
+    weight = ", weight NOT NULL" if graph.is_weighted else ""
+    with atomic_file(path) as work:
+        connection = sqlite3.connect(work, isolation_level=None)
+        try:
+            connection.execute("PRAGMA journal_mode = OFF")
+            connection.execute("PRAGMA synchronous = OFF")
+            connection.execute("BEGIN")
+            connection.execute(f"CREATE TABLE nodes ({', '.join(declared)})")
+            connection.execute(
+                f"CREATE TABLE arcs (source INTEGER NOT NULL, target INTEGER NOT NULL{weight})"
+            )
+            for low, high in node_blocks(graph):
+                parts: list[list[Any]] = [list(range(low, high))]
+                if names is not None:
+                    parts.append([text_or_blob(raw) for raw in names.arrow(low, high).to_pylist()])
+                parts += [values[low:high].tolist() for values in figures.values()]
+                connection.executemany(f"INSERT INTO nodes VALUES ({marks})", zip(*parts, strict=True))
+            for arc in arc_blocks(graph):
+                parts = [values.tolist() for values in arc if values is not None]
+                marks = ", ".join("?" * len(parts))
+                connection.executemany(f"INSERT INTO arcs VALUES ({marks})", zip(*parts, strict=True))
+            connection.execute("COMMIT")
+        finally:
+            connection.close()
+    return Written([path])
+
+
+def text_or_blob(raw: bytes) -> str | bytes:
+    try:
+        return raw.decode()
+    except UnicodeDecodeError:
+        return raw
+
+
+# -- Matrix Market -------------------------------------------------------------------------------------------
+
+
+def write_matrix_market(graph: Graph, path: Path, columns: Columns) -> Written:
+    """See :func:`write_graph`."""
+    _refuse_columns(path, columns)
+    beside, names = names_beside(path), graph.names
+    if names is None and beside.exists():
+        raise OutputError(f"{beside} would give this graph names that are not its own: remove it")
+    refuse_bytes(path, names, b"\n", "holds a line end", "write .parquet or .csv")
+    kind = b"pattern"
+    if graph.out_rows.weights is not None:
+        kind = b"real" if graph.out_rows.weights.dtype.kind == "f" else b"integer"
+    with contextlib.ExitStack() as stack:
+        work = stack.enter_context(atomic_file(path))
+        if names is not None:
+            with stack.enter_context(atomic_file(beside)).open("wb") as file:
+                for low, high in node_blocks(graph):
+                    file.write(join_rows(names.arrow(low, high), b"\n"))
+        with packed(work, path) as out:
+            out.write(b"%%MatrixMarket matrix coordinate " + kind + b" general\n")
+            out.write(b"%d %d %d\n" % (graph.num_nodes, graph.num_nodes, graph.num_arcs))
+            for sources, targets, weights in arc_blocks(graph):
+                extra = [] if weights is None else [b" ", as_text(weights)]
+                ones = [as_text(side.astype(np.uint64) + np.uint64(1)) for side in (sources, targets)]
+                out.write(join_rows(ones[0], b" ", ones[1], *extra, b"\n"))
+    return Written([path, beside] if names is not None else [path])
