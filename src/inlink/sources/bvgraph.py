@@ -158,7 +158,8 @@ def _batches(path: Path, properties: _Properties) -> Iterator[ArcBatch]:
             kept = filled  # before it: lists that references may reach, given out already
             status, next_node, next_at, next_filled, degree = kernels.decode(
                 data, np.uint64(at), np.uint64(8 * (len(data) - _PAD)), np.uint64(node),
-                np.uint64(properties.num_nodes), np.uint64(window), np.uint64(properties.min_interval), codes, k, tables, lists, successors,
+                np.uint64(properties.num_nodes), np.uint64(window),
+                np.uint64(properties.min_interval), codes, k, tables, lists, successors,
                 np.uint64(filled), sources, scratch,
             )  # fmt: skip
             node, at, filled = int(next_node), int(next_at), int(next_filled)

@@ -161,6 +161,9 @@ def scan(
     offsets[0] = U0
     while at < end:
         line = at
+        if blank:
+            while text[at] == SPACE or text[at] == TAB:
+                at += U1
         if text[at] == NEWLINE:
             at += U1
             lines += U1
@@ -273,9 +276,6 @@ def scan(
                 at += U1
                 break
             at += U1
-        if blank and column == U0:
-            lines += newlines
-            continue
         if not (has_s and has_t):
             return FEW_FIELDS, line, lines, arcs, known, num_hard, line, at - U1
         if not has_w:
