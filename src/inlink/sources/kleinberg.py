@@ -11,7 +11,7 @@ from inlink.graph.batches import ArcBatch
 from inlink.graph.graph import Level
 from inlink.graph.names import Names, encode
 from inlink.sources.opening import Stream, lines
-from inlink.sources.source import Source
+from inlink.sources.source import Source, level_of
 
 __all__ = ["kleinberg", "unique_names"]
 
@@ -27,7 +27,7 @@ def kleinberg(path: str | os.PathLike[str], *, level: Level | None = None) -> So
     path : path-like
         The file.
     level : {"page", "host", "domain"} or None
-        What the names are; None means pages if they are URLs.
+        What the names are; None means pages if nine in ten are URLs.
 
     Raises
     ------
@@ -66,9 +66,8 @@ def kleinberg(path: str | os.PathLike[str], *, level: Level | None = None) -> So
         raise InputError(f"{path}, line {at_line[k // 2]:,}: an arc of node {arcs[k]}, which no n line names")
     nodes = order.astype(np.uint32)[place].reshape(-1, 2) if len(arcs) else np.empty((0, 2), np.uint32)
     batch = ArcBatch(nodes[:, 0].copy(), nodes[:, 1].copy())
-    if level is None and names and all(b"://" in name[:16] for name in names):
-        level = "page"
-    return Source(iter([batch]), Names.of(unique_names(names, list(node_of))), len(names), level)
+    unique = Names.of(unique_names(names, list(node_of)))
+    return Source(iter([batch]), unique, len(names), level or level_of(names))
 
 
 def unique_names(names: list[bytes], ids: list[int] | list[str]) -> list[bytes]:

@@ -23,7 +23,7 @@ from inlink.graph.graph import Level
 from inlink.graph.names import Names, encode
 from inlink.sources.edgelist import WEIGHT_WORDS
 from inlink.sources.opening import MAX_LINE, Stream, text_blocks
-from inlink.sources.source import Source
+from inlink.sources.source import Source, level_of
 
 __all__ = ["gexf", "gml", "graphml"]
 
@@ -85,9 +85,8 @@ class _Collector:
             names = [self.labels[number] for number in range(count)]
         elif not self.labels and all(name == str(number) for number, name in enumerate(names)):
             return Source(iter(batches), None, count, level)
-        if level is None and names and all("://" in name[:16] for name in names):
-            level = "page"
-        return Source(iter(batches), Names.of(map(encode, names)), count, level)
+        raw = [encode(name) for name in names]
+        return Source(iter(batches), Names.of(raw), count, level or level_of(raw))
 
 
 def _parse_xml(path: Path, collector: _Collector, reader: Any) -> None:

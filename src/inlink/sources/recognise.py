@@ -5,6 +5,7 @@ A file's content decides; its name only where contents look alike (a CSV file's 
 
 import inspect
 import os
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
@@ -239,6 +240,8 @@ def _recognise_content(path: Path) -> str:
             return name
     if start.startswith((b"WARC/", b"filedesc://")):
         return _recognise_archive(path)
+    if text.startswith(b"# inlink: "):
+        return "edgelist"
     if text.lower().startswith(b"%%matrixmarket"):
         return "matrixmarket"
     if text.startswith(b"<"):
@@ -250,11 +253,11 @@ def _recognise_content(path: Path) -> str:
         if start.strip():
             return "edgelist"  # nothing but comments
         raise FormatError(f"{path} is empty: {_NAMES}")
-    if any(_is_gml(line) for line in lines[:50]):
+    if _GML.match(text):
         return "gml"
     if all(line.split(b" ")[0] in (b"n", b"e") and len(line.split()) > 2 for line in lines[:50]):
         return "kleinberg"
-    if b"\0" not in start[:1024] and any(_cuts(line) for line in lines[:50]):
+    if b"\0" not in lines[0] and any(_cuts(line) for line in lines[:50]):
         return "edgelist"
     raise FormatError(
         f"{path}: in no known format (looked for archives, SQLite, Parquet, matrices, GraphML, GEXF, GML, Kleinberg's, "
@@ -262,11 +265,11 @@ def _recognise_content(path: Path) -> str:
     )
 
 
+# before "graph [" only comments and simple keys, such as Creator "yFiles"
+_GML = re.compile(
+    rb'(?:\s*+(?:#[^\n]*+\n|(?!graph)[A-Za-z]\w*+[ \t]++(?:"[^"]*+"|[\d.]++)))*+\s*+graph\s*+\['
+)
 _NAMES = f"name one with --format ({', '.join(name for name in FORMATS if name != 'graph')})"
-
-
-def _is_gml(line: bytes) -> bool:
-    return line.split() in ([b"graph"], [b"graph", b"["], [b"graph["])
 
 
 def _cuts(line: bytes) -> bool:

@@ -243,9 +243,9 @@ def sqlite(
     by_number = first is not None and all(type(end) is int for end in first)
     if by_number or first is None:
         names = database.names(tables)
-    num_nodes = (
-        database.count(tables) if names is None and by_number else None if names is None else len(names)
-    )
+    num_nodes = len(names) if names is not None else None
+    if names is None and (by_number or first is None):
+        num_nodes = database.count(tables)
     return Source(_sqlite_batches(database, table, chosen, by_number, num_nodes), names, num_nodes, level)
 
 
