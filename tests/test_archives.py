@@ -629,12 +629,10 @@ def test_crawled_nodes_are_the_pages_own(tmp_path, monkeypatch, level):
     monkeypatch.setattr(module, "BATCH", 2)
     page = "<a href='http://elsewhere.org/'>x</a><a href='/y'>y</a>"
     path = write(tmp_path / "x", [response(url, page) for url in (A, A + "2", B, "http://10.0.0.1/")])
-    crawled, tally = [], Tally()
-    source = module.archive_source(path, level=level, tally=tally, crawled=crawled)
-    _, nodes = arcs_of(source.batches)
-    assert source.level == level
-    names = {name for array in crawled for name in array.to_pylist()}
-    assert len(crawled) > 1
+    batches = list(module.archive_source(path, level=level, tally=Tally()).batches)
+    assert len(batches) > 1
+    _, nodes = arcs_of(batches)
+    names = {name for batch in batches for name in batch.names.take(pa.array(batch.crawled)).to_pylist()}
     assert names < nodes
     expected = {
         "page": {A, A + "2", B, "http://10.0.0.1/"},

@@ -10,22 +10,49 @@ if TYPE_CHECKING:
     from inlink.base.progress import progress
     from inlink.errors import InlinkError
     from inlink.graph.graph import Graph
+    from inlink.rank.degree import degree
+    from inlink.rank.hits import hits
+    from inlink.rank.pagerank import pagerank
+    from inlink.rank.ranking import Ranking
+    from inlink.rank.trustrank import trustrank
+    from inlink.sources.read import read
+    from inlink.sources.write import write_graph as write
 
 __version__ = "0.1.0"
 
 _HOMES = {
-    "Graph": "inlink.graph.graph",
-    "InlinkError": "inlink.errors",
-    "progress": "inlink.base.progress",
+    "Graph": ("inlink.graph.graph", "Graph"),
+    "InlinkError": ("inlink.errors", "InlinkError"),
+    "Ranking": ("inlink.rank.ranking", "Ranking"),
+    "degree": ("inlink.rank.degree", "degree"),
+    "hits": ("inlink.rank.hits", "hits"),
+    "pagerank": ("inlink.rank.pagerank", "pagerank"),
+    "progress": ("inlink.base.progress", "progress"),
+    "read": ("inlink.sources.read", "read"),
+    "trustrank": ("inlink.rank.trustrank", "trustrank"),
+    "write": ("inlink.sources.write", "write_graph"),
 }
 
-__all__ = ["Graph", "InlinkError", "progress"]
+__all__ = [
+    "Graph",
+    "InlinkError",
+    "Ranking",
+    "__version__",
+    "degree",
+    "hits",
+    "pagerank",
+    "progress",
+    "read",
+    "trustrank",
+    "write",
+]
 
 
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module 'inlink' has no attribute {name!r}")
-    value = getattr(import_module(_HOMES[name]), name)
+    module, attribute = _HOMES[name]
+    value = getattr(import_module(module), attribute)
     globals()[name] = value
     return value
 

@@ -36,4 +36,6 @@ def fold(
     )
     say(summary(folded, str(output)))
     if left_out := folded.meta["left_out"]:
-        say(f"left out: {left_out:,} nodes without a {level} (IP addresses, names that are no URLs, bare suffixes)")
+        say(
+            f"left out: {left_out:,} nodes without a {level} (IP addresses, names that are no URLs, bare suffixes)"
+        )

@@ -36,8 +36,14 @@ def info(graph: Path, verify: bool, as_json: bool) -> None:
         ("self-loops", share(found.self_loops, found.nodes)),
         ("largest outdegree", f"{found.max_outdegree:,}  {_named(found.max_outdegree_node)}"),
         ("largest indegree", f"{found.max_indegree:,}  {_named(found.max_indegree_node)}"),
-        ("weak components", f"{found.components:,}, the largest of {share(found.largest_component, found.nodes)} nodes"),
-        ("on disk", f"{found.bytes:,} bytes" + (f", {found.bytes / found.arcs:.1f} an arc" if found.arcs else "")),
+        (
+            "weak components",
+            f"{found.components:,}, the largest of {share(found.largest_component, found.nodes)} nodes",
+        ),
+        (
+            "on disk",
+            f"{found.bytes:,} bytes" + (f", {found.bytes / found.arcs:.1f} an arc" if found.arcs else ""),
+        ),
         ("rankings", ", ".join(rankings) or "none"),
     ]
     if found.crawled is not None:

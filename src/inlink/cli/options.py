@@ -22,11 +22,19 @@ folder_output = click.option(
 def site_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """How hosts and domains are told from URLs."""
     for option in (
-        click.option("--strip-www", is_flag=True, help="Take www. off hosts, as Common Crawl did before the end of 2025."),
         click.option(
-            "--private-suffixes", is_flag=True, help="Domains by the suffix list's private section too (github.io)."
+            "--strip-www",
+            is_flag=True,
+            help="Take www. off hosts, as Common Crawl did before the end of 2025.",
         ),
-        click.option("--keep-suffixes", is_flag=True, help="Keep hosts that are suffixes themselves (gov.uk)."),
+        click.option(
+            "--private-suffixes",
+            is_flag=True,
+            help="Domains by the suffix list's private section too (github.io).",
+        ),
+        click.option(
+            "--keep-suffixes", is_flag=True, help="Keep hosts that are suffixes themselves (gov.uk)."
+        ),
     ):
         command = option(command)
     return command

@@ -14,9 +14,13 @@ from inlink.cli.show import say, summary
 @click.option("--crawled", is_flag=True, help="The pages that were crawled, not only linked to.")
 @click.option("--nodes", type=click.Path(path_type=Path), help="The nodes named in this file, one a line.")
 @click.option("--largest-component", type=click.Choice(["weak", "strong"]), help="The largest component.")
-@click.option("--reachable-from", "seeds", multiple=True, help="What a node leads to; may be given several times.")
 @click.option(
-    "--without-internal", type=click.Choice(["host", "domain"]), help="All nodes, without links inside one site."
+    "--reachable-from", "seeds", multiple=True, help="What a node leads to; may be given several times."
+)
+@click.option(
+    "--without-internal",
+    type=click.Choice(["host", "domain"]),
+    help="All nodes, without links inside one site.",
 )
 def subgraph(
     graph: Path,
@@ -28,7 +32,13 @@ def subgraph(
     without_internal: str | None,
 ) -> None:
     """Cut GRAPH to the nodes or arcs that one of the options names."""
-    given = [crawled, nodes is not None, largest_component is not None, bool(seeds), without_internal is not None]
+    given = [
+        crawled,
+        nodes is not None,
+        largest_component is not None,
+        bool(seeds),
+        without_internal is not None,
+    ]
     if sum(given) != 1:
         raise click.UsageError(
             "give one of --crawled, --nodes, --largest-component, --reachable-from and --without-internal"

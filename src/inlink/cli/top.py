@@ -10,8 +10,12 @@ from inlink.cli.show import show_json, show_table
 
 @click.command()
 @graph_argument
-@click.option("--by", "name", default="pagerank", show_default=True, help="A ranking that is stored with the graph.")
-@click.option("-n", "--number", "count", type=click.IntRange(0), default=10, show_default=True, help="How many.")
+@click.option(
+    "--by", "name", default="pagerank", show_default=True, help="A ranking that is stored with the graph."
+)
+@click.option(
+    "-n", "--number", "count", type=click.IntRange(0), default=10, show_default=True, help="How many."
+)
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")
 def top(graph: Path, name: str, count: int, as_json: bool) -> None:
     """Show the best nodes of GRAPH: place, value, name. Tab-separated where the output is no terminal."""

@@ -11,7 +11,7 @@ take :data:`BUCKET` at a time, whatever their number.
 
 import contextlib
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -40,7 +40,7 @@ def build_graph(
     level: Level | None = None,
     count: bool = False,
     into: str | os.PathLike[str] | None = None,
-    meta: dict[str, Any] | None = None,
+    meta: dict[str, Any] | Callable[[], dict[str, Any]] | None = None,
     from_parent: npt.NDArray[np.uint32] | None = None,
 ) -> Graph:
     """Build a graph from a stream of arc batches.
@@ -59,8 +59,8 @@ def build_graph(
         Keep the number of duplicates of an arc as its weight. Given weights are always kept, and add up.
     into : path-like or None
         The folder to build; None makes a temporary one that goes when the graph does.
-    meta : dict or None
-        What to say of the origin in the header; JSON values only.
+    meta : dict, function that gives one, or None
+        What to say of the origin in the header, JSON values only; the function is called after the last batch.
     from_parent : uint32[number of the parent's nodes] or None
         For a graph derived from another: the node that each of the parent's nodes became, :data:`NO_NODE` for none.
 
@@ -90,7 +90,7 @@ def build_graph(
                 builder.close()
             if from_parent is not None:
                 writer.write("from_parent", from_parent)
-            writer.header.meta.update(meta or {})
+            writer.header.meta.update((meta() if callable(meta) else meta) or {})
             if level:
                 writer.header.meta["level"] = level
 

@@ -188,11 +188,11 @@ def archive_batches(
     strip_www: bool = False,
     private_suffixes: bool = False,
     tally: Tally | None = None,
-    crawled: list[pa.Array] | None = None,
 ) -> Iterator[ArcBatch]:
     """The arcs of an archive, in batches of some hundred thousand.
 
-    Every page is a node, with links or without. At the levels of hosts and domains, names are reversed
+    Every page is a node, with links or without, and marked as crawled; the others are only linked to. At the
+    levels of hosts and domains, names are reversed
     (``com.example.www``), there are no arcs from a node to itself, as Common Crawl's graphs have none, and what is
     on no host (or domain) that such a graph may hold (:mod:`inlink.urls.hosts`) is left out and counted. At the
     level of pages a link to the page itself is an arc.
@@ -215,9 +215,6 @@ def archive_batches(
         Take the public suffix list's private section too (``someone.github.io`` is then a domain).
     tally : Tally or None
         Counts what was read and what was left out.
-    crawled : list of pyarrow.Array or None
-        Gets, with each batch, the names of the nodes that were crawled: the archive's own pages, or their hosts. The
-        other nodes are only linked to.
 
     Raises
     ------
@@ -231,11 +228,11 @@ def archive_batches(
     tally = Tally() if tally is None else tally
     tally.strict = tally.strict or strict
     if level == "page":
-        return _page_batches(page_links(path, tally, links=links, nofollow=nofollow), crawled)
+        return _page_batches(page_links(path, tally, links=links, nofollow=nofollow))
     if level not in ("host", "domain"):
         raise ParameterError(f"level is 'page', 'host' or 'domain', not {level!r}")
     pages = raw_pages(path, tally, links=links, nofollow=nofollow)
-    return _host_batches(path, pages, tally, _Hosts(level, strip_www, private_suffixes), crawled)
+    return _host_batches(path, pages, tally, _Hosts(level, strip_www, private_suffixes))
 
 
 def archive_source(
@@ -248,7 +245,6 @@ def archive_source(
     strip_www: bool = False,
     private_suffixes: bool = False,
     tally: Tally | None = None,
-    crawled: list[pa.Array] | None = None,
 ) -> Source:
     """An archive as a source of a graph; the parameters are those of :func:`archive_batches`."""
     batches = archive_batches(
@@ -260,12 +256,11 @@ def archive_source(
         strip_www=strip_www,
         private_suffixes=private_suffixes,
         tally=tally,
-        crawled=crawled,
     )
     return Source(batches, level=level)
 
 
-def _page_batches(pages: Iterator[PageLinks], crawled: list[pa.Array] | None) -> Iterator[ArcBatch]:
+def _page_batches(pages: Iterator[PageLinks]) -> Iterator[ArcBatch]:
     names: list[str] = []
     starts: list[int] = []  # where in names each page stands, its links after it
     for page in pages:
@@ -273,21 +268,20 @@ def _page_batches(pages: Iterator[PageLinks], crawled: list[pa.Array] | None) ->
         names.append(page.url)
         names += page.links
         if len(names) >= BATCH:
-            yield _page_batch(names, starts, crawled)
+            yield _page_batch(names, starts)
             names, starts = [], []
     if names:
-        yield _page_batch(names, starts, crawled)
+        yield _page_batch(names, starts)
 
 
-def _page_batch(names: list[str], starts: list[int], crawled: list[pa.Array] | None) -> ArcBatch:
+def _page_batch(names: list[str], starts: list[int]) -> ArcBatch:
     first = np.array(starts, np.uint32)
     lengths = np.diff(first, append=np.uint32(len(names))) - 1
     is_link = np.ones(len(names), bool)
     is_link[first] = False
     array = pa.array(names, pa.large_string())
-    if crawled is not None:
-        crawled.append(array.take(pa.array(first)))
-    return ArcBatch(np.repeat(first, lengths), np.flatnonzero(is_link).astype(np.uint32), array)
+    links = np.flatnonzero(is_link).astype(np.uint32)
+    return ArcBatch(np.repeat(first, lengths), links, array, crawled=first)
 
 
 class _Hosts:
@@ -352,7 +346,6 @@ def _host_batches(
     pages: Iterator[RawPage],
     tally: Tally,
     hosts: _Hosts,
-    crawled: list[pa.Array] | None,
 ) -> Iterator[ArcBatch]:
     sources: list[int] = []  # one for each page
     lengths: list[int] = []
@@ -373,12 +366,12 @@ def _host_batches(
         sources.append(page)
         lengths.append(len(targets) - before)
         if len(targets) >= BATCH or len(sources) >= BATCH:
-            yield _host_batch(sources, lengths, targets, hosts, crawled)
+            yield _host_batch(sources, lengths, targets, hosts)
             sources, lengths, targets = [], [], []
             if len(hosts.by_origin) > _MAX_HOSTS:
                 hosts.forget()
     if sources:
-        yield _host_batch(sources, lengths, targets, hosts, crawled)
+        yield _host_batch(sources, lengths, targets, hosts)
 
 
 def _host_links(url: str, page: int, raw: RawPage, hosts: _Hosts) -> list[int]:
@@ -424,7 +417,7 @@ def _count_refused(
 
 
 def _host_batch(
-    sources: list[int], lengths: list[int], targets: list[int], hosts: _Hosts, crawled: list[pa.Array] | None
+    sources: list[int], lengths: list[int], targets: list[int], hosts: _Hosts
 ) -> ArcBatch:
     pages = np.array(sources, np.uint32)
     tails, heads = np.repeat(pages, lengths), np.array(targets, np.uint32)
@@ -432,7 +425,6 @@ def _host_batch(
     used, places = np.unique(np.concatenate([pages, tails[proper], heads[proper]]), return_inverse=True)
     ends = places[len(pages) :].astype(np.uint32)
     names = pa.array([hosts.names[code] for code in used.tolist()], pa.large_string())
-    if crawled is not None:
-        crawled.append(names.take(pa.array(np.unique(places[: len(pages)]))))
     half = len(ends) // 2
-    return ArcBatch(ends[:half], ends[half:], names)
+    crawled = np.unique(places[: len(pages)]).astype(np.uint32)
+    return ArcBatch(ends[:half], ends[half:], names, crawled=crawled)
