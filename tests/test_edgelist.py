@@ -3,6 +3,7 @@
 import csv
 import gzip
 import io
+import os
 import re
 
 import numpy as np
@@ -227,6 +228,10 @@ def test_cut_and_damaged_packing(tmp_path, pack):
 def test_missing_and_wrong_options(tmp_path):
     with pytest.raises(InputError, match="No such file"):
         edge_list(tmp_path / "no.tsv")
+    os.mkfifo(tmp_path / "pipe")
+    for path in (tmp_path / "pipe", tmp_path):
+        with pytest.raises(InputError, match="is no regular file"):
+            edge_list(path)
     (tmp_path / "a.tsv").write_bytes(b"a\tb\n")
     for options in ({"nodes": "numbers"}, {"separator": "ab"}, {"separator": "\n"}):
         with pytest.raises(ParameterError):

@@ -279,7 +279,7 @@ def test_parts_in_their_order_and_names_in_none(tmp_path):
         (b"0\ta\n2\tb\n", b"", r"vertices\.txt, line 2: '2': expected vertex 1"),
         (b"1\ta\n", b"", r"vertices\.txt, line 1: '1': expected vertex 0"),
         (b"0\ta\n1\n", b"", r"vertices\.txt, line 2: '1': expected vertex 1"),
-        (b"0\ta\n1\ta\n", b"", r"'a' stands"),
+        (b"0\ta\n1\ta\n", b"", r"have the same name 'a'"),
         (b"0\ta\n1\tb\n", b"0\t1\n1\t2\n", r"edges\.txt, line 2: node 2 is out of range \(below 2\)"),
         (b"0\ta\n", b"0\tx\n", r"edges\.txt, line 1: 'x' is not a node number"),
         (b"0\ta\n", b"0\n", r"edges\.txt, line 1: '0' has fewer fields"),
@@ -288,7 +288,7 @@ def test_parts_in_their_order_and_names_in_none(tmp_path):
 def test_wrong_common_crawl(tmp_path, vertices, edges, message):
     pack(tmp_path / "vertices.txt", vertices)
     pack(tmp_path / "edges.txt", edges)
-    with pytest.raises(InputError, match=message if "stands" not in message else None):
+    with pytest.raises(InputError, match=message):
         read(tmp_path, "commoncrawl")
 
 
@@ -445,19 +445,25 @@ def test_matrices(tmp_path):
         "%%MatrixMarket matrix coordinate pattern symmetric\n% x\n3 3 2\n2 1\n3 3\n"
     )
     assert content(read(tmp_path / "s.mtx")) == ({0, 1, 2}, {(0, 1): 1, (1, 0): 1, (2, 2): 1})
-    (tmp_path / "d.mtx").write_text("%%MatrixMarket matrix array real general\n2 2\n0\n1\n3\n0\n")
-    assert content(read(tmp_path / "d.mtx")) == ({0, 1}, {(1, 0): 1, (0, 1): 3})
+    (tmp_path / "z.mtx").write_text(
+        "%%MatrixMarket matrix coordinate real general\n%-- x\n\n2 2 2\n1 2 0\n2 1 3e0\n"
+    )
+    assert content(read(tmp_path / "z.mtx")) == ({0, 1}, {(1, 0): 3})
 
 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
         ("coordinate real general\n2 3 1\n1 2 1\n", r"square, not \(2, 3\)"),
-        ("coordinate real general\n2 2 1\n1 2 -1\n", r"weight -1.0 is not a finite"),
-        ("coordinate complex general\n2 2 1\n1 2 1 1\n", r"complex128 are no weights"),
-        ("coordinate real general\n2 2 2\n1 2 1\n", r"cut or damaged"),
-        ("coordinate real general\n2 2 1\n1 3 1\n", r"cut or damaged"),
-        ("coordinate real general\n9 9 99999999999999\n1 2 1\n", r"promises 99,999,999,999,999 entries"),
+        ("coordinate real general\n2 2 1\n1 2 -1\n", r"line 3: weight '-1' is not a finite"),
+        ("coordinate complex general\n2 2 1\n1 2 1 1\n", r"a matrix coordinate complex: only"),
+        ("array real general\n1 1\n0\n", r"a matrix array real: only"),
+        ("coordinate real skew-symmetric\n1 1 0\n", r"a skew-symmetric matrix"),
+        ("coordinate real general\n2 2 2\n1 2 1\n", r"has 1 entries and says 2: cut or damaged"),
+        ("coordinate real general\n% x\n2 2 1\n1 3 1\n", r"m\.mtx, line 4: node 3 is out of range"),
+        ("coordinate real general\n2 2 1\n0 1 1\n", r"row or column 0"),
+        ("coordinate real general\n2 2 1\n1 1\n", r"line 3: '1 1' has no weight"),
+        ("coordinate real general\n2 2 1\n1 2\x009 1\n", r"line 3: '2\\x009' is not a node number"),
         ("coordinate real general\n", r"no size line"),
     ],
 )
@@ -596,3 +602,51 @@ def test_a_format_may_be_named(tmp_path):
         read(tmp_path / "g", table="x")
     with pytest.raises(FormatError, match="open it with"):
         read(tmp_path / "g", "graph")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "g.csv",
+        "g.csv.gz",
+        "g.tsv.zst",
+        "g.parquet",
+        "g.sqlite",
+        "g.graphml",
+        "g.gexf",
+        "g.mtx",
+        "g.gml",
+        "g.npz",
+    ],
+)
+def test_damaged_files_give_a_graph_or_one_line(tmp_path, name):
+    rng = np.random.default_rng(len(name))
+    graph = Graph.from_arcs(rng.integers(0, 30, (80, 2)), num_nodes=30, weights=np.arange(1, 81) / 2)
+    graph.names = Names.of(f"http://h{i}.org/" for i in range(30))
+    path = tmp_path / name
+    if name == "g.gml":
+        nx.write_gml(graph.to_networkx(), path)
+    elif name == "g.npz":
+        scipy.sparse.save_npz(path, graph.to_scipy())
+    else:
+        write_graph(graph, path)
+    whole = path.read_bytes()
+    (tmp_path / "damaged").mkdir()
+    for k in range(60):
+        raw = bytearray(whole)
+        at = int(rng.integers(0, len(raw)))
+        if k % 4 == 0:
+            del raw[at:]
+        elif k % 4 == 1:
+            raw[at] = int(rng.integers(0, 256))
+        elif k % 4 == 2:
+            raw[at:at] = rng.bytes(5)
+        else:
+            del raw[at : at + 20]
+        (tmp_path / "damaged" / name).write_bytes(raw)
+        try:
+            source = read_source(tmp_path / "damaged" / name)
+            for _ in source.batches:
+                pass
+        except InputError as error:
+            assert "\n" not in str(error)  # noqa: PT017

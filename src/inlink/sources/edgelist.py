@@ -122,9 +122,17 @@ def edge_list(
     return Source(_batches(Path(path), layout), None, layout.num_nodes if layout.ids else None, level)
 
 
-def number_batches(path: Path, limit: int) -> Iterator[ArcBatch]:
-    """Arcs between numbers below ``limit``, tab-separated and nothing else; raises InputError as :func:`edge_list`."""
-    return _batches(path, _Layout("\t", False, [0, 1, _NO_COLUMN], ids=True, sure=True, limit=limit))
+def number_batches(
+    path: Path, limit: int, *, separator: str = "\t", weighted: bool = False, skip: int = 0
+) -> Iterator[ArcBatch]:
+    """Arcs between numbers below ``limit``, from lines of nothing else; ``skip`` bytes come before.
+
+    A weight of 0 is let through. Raises InputError as :func:`edge_list`.
+    """
+    columns = [0, 1, 2 if weighted else _NO_COLUMN]
+    return _batches(
+        path, _Layout(separator, False, columns, ids=True, sure=True, limit=limit, skip=skip, zeros=True)
+    )
 
 
 @dataclass
@@ -138,6 +146,8 @@ class _Layout:
     preamble: bool = True  # whether a comment may begin with %
     num_nodes: int | None = None
     limit: int = MAX_NODES
+    skip: int = 0  # bytes before the first line
+    zeros: bool = False  # whether a weight of 0 is let through, for the caller to drop
 
     @property
     def weighted(self) -> bool:
@@ -247,6 +257,9 @@ def _batches(path: Path, layout: _Layout) -> Iterator[ArcBatch]:
     with Stream(path, f"reading {path.name}") as stream:
         header = layout.header
         for block, last, carry in text_blocks(stream):
+            if layout.skip:
+                carry.line, carry.at = int(np.count_nonzero(block[: layout.skip] == 10)) + 1, layout.skip
+                block, layout.skip = block[layout.skip :], 0
             if header:
                 start, lines = _after_header(block)
                 header = start == len(block)  # nothing but comments so far
@@ -303,7 +316,7 @@ def _scan(path: Path, block: npt.NDArray[np.uint8], last: bool, carry: Carry, la
         field = bytes(block[int(start) : min(int(stop), int(start) + 100)]).decode("utf-8", "replace")
         raise InputError(f"{place}: {_complaint(int(status), field, layout)}")
     for arc, low, high in hard[: 3 * int(num_hard)].reshape(-1, 3).tolist():
-        weights[arc] = _weight(bytes(block[low:high]), path, carry, block[:low])
+        weights[arc] = _weight(bytes(block[low:high]), layout.zeros, path, carry, block[:low])
     carry.line += int(before)
     carry.at += int(used)
     count = int(arcs)
@@ -318,12 +331,12 @@ def _scan(path: Path, block: npt.NDArray[np.uint8], last: bool, carry: Carry, la
     return ArcBatch(sources[:count], targets[:count], array, weights[:count] if layout.weighted else None)
 
 
-def _weight(raw: bytes, path: Path, carry: Carry, before: npt.NDArray[np.uint8]) -> float:
+def _weight(raw: bytes, zeros: bool, path: Path, carry: Carry, before: npt.NDArray[np.uint8]) -> float:
     try:
         value = float(raw) if b"_" not in raw else -1.0
     except ValueError:
         value = -1.0
-    if not 0 < value < float("inf"):
+    if not 0 < value < float("inf") and not (zeros and value == 0):
         line = carry.line + int(np.count_nonzero(before == 10))
         shown = raw[:100].decode("utf-8", "replace")
         raise InputError(

@@ -13,7 +13,7 @@ from inlink.errors import DamageError, FormatError, InputError
 from inlink.graph.batches import ArcBatch
 from inlink.graph.graph import Level
 from inlink.graph.names import Names
-from inlink.sources.edgelist import MAX_NODES
+from inlink.sources.edgelist import MAX_NODES, number_batches
 from inlink.sources.opening import head
 from inlink.sources.source import Source
 from inlink.sources.tables import check_weights
@@ -21,6 +21,7 @@ from inlink.sources.tables import check_weights
 __all__ = ["matrix_market", "names_beside", "scipy_npz"]
 
 _ARCS = 1 << 20
+_HEADER = 1 << 20  # bytes in which the size line must come
 _MOST = 1 << 30  # bytes that a small .npz may unpack to
 
 
@@ -31,40 +32,67 @@ def names_beside(path: Path) -> Path:
 
 
 def matrix_market(path: str | os.PathLike[str], *, level: Level | None = None) -> Source:
-    """Read a square matrix in Matrix Market form, plain or gzip, by SciPy.
+    """Read a square sparse matrix in Matrix Market form (coordinate, real, integer or pattern), plain or packed.
 
-    A symmetric matrix gives arcs both ways. Entries that are all 1, or a pattern, give no weights; entries of 0 are
-    no arcs. Where ``links.names.txt`` lies beside ``links.mtx``, its lines are the nodes' names.
+    A symmetric matrix gives arcs both ways; entries of 0 are no arcs. Where ``links.names.txt`` lies beside
+    ``links.mtx``, its lines are the nodes' names. Not read by SciPy, whose reader crashes on damaged files.
 
     Raises
     ------
+    inlink.errors.FormatError
+        If it is dense or complex, or no matrix.
     inlink.errors.InputError
-        If the matrix is not square, has complex or negative entries, or as many names as rows are not there.
+        If the matrix is not square, has negative entries, or not as many names as rows.
     inlink.errors.DamageError
-        If it is cut or damaged.
+        If it does not have as many entries as it says.
     """
-    import scipy.io
-
     path = Path(path)
-    start = head(path, 1 << 20)
-    size = next(
-        (line for line in start.splitlines() if line.strip() and not line.startswith(b"%")), b""
-    ).split()
-    # a header may promise anything, and what it promises is allocated: an entry takes two bytes at least
-    room = path.stat().st_size * (1100 if path.suffix == ".gz" else 1)
-    dense = b" array " in start[:200].lower()
-    if len(size) < 2 or not all(part.isdigit() for part in size):
-        raise FormatError(f"{path}: no size line after the Matrix Market header")
-    entries = int(size[0]) * int(size[1]) if dense else int(size[-1])
-    if 2 * entries > 2 * room or max(int(size[0]), int(size[1])) > MAX_NODES:
-        raise DamageError(
-            f"{path}: promises {entries:,} entries, more than a file of its size can hold: cut or damaged"
+    start = head(path, _HEADER)
+    kind = start.partition(b"\n")[0].decode("latin-1").lower().split()
+    if len(kind) != 5 or kind[:2] != ["%%matrixmarket", "matrix"]:
+        raise FormatError(f"{path}: does not begin with '%%MatrixMarket matrix …'")
+    if kind[2] != "coordinate" or kind[3] not in ("real", "double", "integer", "pattern"):
+        raise FormatError(
+            f"{path}: a matrix {' '.join(kind[2:4])}: only coordinate real, integer or pattern is read"
         )
-    try:
-        matrix = scipy.io.mmread(path, spmatrix=False)
-    except (ValueError, OverflowError, OSError, EOFError, zlib.error, MemoryError) as error:
-        raise DamageError(f"{path}: cut or damaged ({error})") from None
-    return _source(path, matrix, level)
+    if kind[4] not in ("general", "symmetric"):
+        raise FormatError(
+            f"{path}: a {kind[4]} matrix has entries below 0 or complex ones, which are no weights"
+        )
+    skip, size = 0, None
+    for line in start.splitlines(keepends=True):
+        skip += len(line)
+        if line.strip() and not line.startswith(b"%"):
+            size = line.split()
+            break
+    if size is None or len(size) != 3 or not all(part.isdigit() and len(part) < 19 for part in size):
+        raise FormatError(f"{path}: no size line after the Matrix Market header")
+    n, columns, entries = (int(part) for part in size)
+    if n != columns:
+        raise InputError(f"{path}: an adjacency matrix is square, not {(n, columns)}")
+    if n > MAX_NODES:
+        raise InputError(f"{path}: {n:,} nodes are too many (at most {MAX_NODES:,})")
+    batches = number_batches(path, n + 1, separator=" ", weighted=kind[3] != "pattern", skip=skip)
+    return Source(_from_one(path, batches, entries, kind[4] == "symmetric"), _names(path, n), n, level)
+
+
+def _from_one(path: Path, batches: Iterator[ArcBatch], entries: int, symmetric: bool) -> Iterator[ArcBatch]:
+    """Numbers from 0 instead of 1; without entries of 0; mirrored where the matrix is symmetric."""
+    found = 0
+    for batch in batches:
+        sources, targets, weights = batch.sources, batch.targets, batch.weights
+        found += len(sources)
+        if not (sources.all() and targets.all()):
+            raise DamageError(f"{path}: an entry in row or column 0: Matrix Market counts from 1")
+        if weights is not None and not weights.all():
+            sources, targets, weights = sources[weights > 0], targets[weights > 0], weights[weights > 0]
+        sources, targets = sources - np.uint32(1), targets - np.uint32(1)
+        yield ArcBatch(sources, targets, None, weights)
+        if symmetric:
+            off = sources != targets
+            yield ArcBatch(targets[off], sources[off], None, None if weights is None else weights[off])
+    if found != entries:
+        raise DamageError(f"{path}: has {found:,} entries and says {entries:,}: cut or damaged")
 
 
 def scipy_npz(path: str | os.PathLike[str], *, level: Level | None = None) -> Source:
@@ -102,25 +130,24 @@ def _source(path: Path, matrix: Any, level: Level | None) -> Source:
     n = int(matrix.shape[0])
     if n > MAX_NODES:
         raise InputError(f"{path}: {n:,} nodes are too many (at most {MAX_NODES:,})")
-    names = None
+    return Source(_batches(path, matrix), _names(path, n), n, level)
+
+
+def _names(path: Path, n: int) -> Names | None:
     beside = names_beside(path)
-    if beside.is_file():
-        found = beside.read_bytes().removesuffix(b"\n").split(b"\n") if n else []
-        if len(found) != n:
-            raise InputError(f"{beside}: {len(found):,} names for {n:,} nodes: remove it, or give one a line")
-        names = Names.of(found)
-    return Source(_batches(path, matrix), names, n, level)
+    if not beside.is_file():
+        return None
+    found = beside.read_bytes().removesuffix(b"\n").split(b"\n") if n else []
+    if len(found) != n:
+        raise InputError(f"{beside}: {len(found):,} names for {n:,} nodes: remove it, or give one a line")
+    return Names.of(found)
 
 
 def _batches(path: Path, matrix: Any) -> Iterator[ArcBatch]:
-    if isinstance(matrix, np.ndarray):
-        rows, columns = np.nonzero(matrix)
-        values = matrix[rows, columns]
-    else:
-        coo = matrix.tocoo()
-        rows, columns, values = coo.row, coo.col, coo.data
-        if len(values) and not values.all():
-            rows, columns, values = rows[values != 0], columns[values != 0], values[values != 0]
+    coo = matrix.tocoo()
+    rows, columns, values = coo.row, coo.col, coo.data
+    if len(values) and not values.all():
+        rows, columns, values = rows[values != 0], columns[values != 0], values[values != 0]
     weighted = len(values) and not (values == 1).all()
     if weighted:
         check_weights(values, f"{path}")

@@ -39,6 +39,10 @@ class Stream:
 
     def __init__(self, path: str | os.PathLike[str], label: str | None = None) -> None:
         self.path = Path(path)
+        if (
+            self.path.exists() and not self.path.is_file()
+        ):  # opened more than once: a pipe would lose what was looked at
+            raise InputError(f"{self.path} is no regular file: name one")
         try:
             self._raw = self.path.open("rb")
         except OSError as error:
@@ -50,10 +54,12 @@ class Stream:
 
     def _unpacked(self) -> BinaryIO:
         self.packed = True
+        self._errors: tuple[type[Exception], ...] = (OSError, EOFError, zlib.error, ValueError)
         start = self._raw.peek(4)[:4]
         if start[:2] == b"\x1f\x8b":
-            from isal import igzip
+            from isal import igzip, igzip_lib
 
+            self._errors += (igzip_lib.IsalError,)  # type: ignore[assignment]
             return cast(BinaryIO, igzip.IGzipFile(fileobj=self._raw))  # type: ignore[no-untyped-call]
         if start == b"\x28\xb5\x2f\xfd":
             import pyarrow as pa
@@ -74,7 +80,7 @@ class Stream:
         while len(parts) < size:
             try:
                 part = self._file.read(size - len(parts))
-            except (OSError, EOFError, zlib.error, ValueError) as error:
+            except self._errors as error:
                 if not self.packed:
                     raise InputError(f"{self.path}: cannot be read ({error})") from None
                 place = self._raw.tell()
