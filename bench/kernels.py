@@ -44,7 +44,7 @@ def draw(state: npt.NDArray[np.uint64], below: np.uint64) -> np.uint64:
 @kernel
 def chance(state: npt.NDArray[np.uint64], of_2_32: np.uint64) -> bool:
     """True with a probability of ``of_2_32`` / 2³²."""
-    return draw(state, U1 << U32) < of_2_32
+    return bool(draw(state, U1 << U32) < of_2_32)
 
 
 @kernel
@@ -68,10 +68,13 @@ def draw_target(
         return start + min(one, two, draw(state, end - start))  # a host's first pages are its menus
     if written > U0 and chance(state, COPY_REMOTE):
         return np.uint64(targets[draw(state, written)])  # who has inlinks gets more
-    number, popularity = np.uint64(len(hosts)) - U1, U1  # some host's front page, the k-th known one about 1/k as often
+    number, popularity = (
+        np.uint64(len(hosts)) - U1,
+        U1,
+    )  # some host's front page, the k-th known one about 1/k as often
     while popularity + popularity <= number and chance(state, CLIMB):
         popularity += popularity
-    return hosts[draw(state, popularity) * GOLDEN % number]
+    return np.uint64(hosts[draw(state, popularity) * GOLDEN % number])
 
 
 @kernel
@@ -122,7 +125,7 @@ def fill_rows(
                             found += U1
                 for _attempt in range(4):
                     while found < wanted:
-                        row[found] = draw_target(node, start, end, hosts, targets, written, state)
+                        row[found] = draw_target(np.uint64(node), start, end, hosts, targets, written, state)
                         found += U1
                     found = sorted_once(row, found)
                     if found == wanted:
@@ -240,7 +243,7 @@ def write_lines(
             target = np.uint64(targets[k])
             need += U2 * (end - first + name_ends[target + U1] - name_ends[target] + U2)
         if at + need > room:
-            return i, at, count
+            return np.uint64(i), at, count
         for k in range(offsets[node], offsets[node + U1]):
             target = np.uint64(targets[k])
             times = U2 if chance(state, repeat) else U1

@@ -10,24 +10,34 @@ between made-up host names instead, one line each, in the shuffled order in whic
 
 import argparse
 import os
-import sys
 import tempfile
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from bench import kernels
 
-__all__ = ["Arrays", "data_folder", "generate", "host_names", "load", "transposed", "write_lines", "write_npy"]
+__all__ = [
+    "Arrays",
+    "data_folder",
+    "generate",
+    "host_names",
+    "load",
+    "transposed",
+    "write_lines",
+    "write_npy",
+]
 
 DEFAULT_NODES, DEFAULT_ARCS = 4_850_000, 70_000_000
 DANGLING = 0.25
 PARTS = ("offsets", "targets", "in_offsets", "in_sources")
 
 # Chosen by six bits, so 64 of each: half of them .com, half without www
-_HEADS = ["com."] * 32 + ["org."] * 8 + ["net."] * 5 + ["de.", "uk.co.", "ru.", "fr.", "jp.co.", "it.", "br.com."]
+_HEADS = (
+    ["com."] * 32 + ["org."] * 8 + ["net."] * 5 + ["de.", "uk.co.", "ru.", "fr.", "jp.co.", "it.", "br.com."]
+)
 _HEADS += ["edu.", "nl.", "pl.", "info.", "eu.", "ca.", "au.com.", "es.", "io.", "ch.", "se.", "cz."]
 _TAILS = [""] * 28 + [".www"] * 28 + [".blog", ".m", ".shop", ".news", ".forum", ".en", ".docs", ".static"]
 
@@ -121,6 +131,7 @@ def transposed(offsets: npt.NDArray[np.uint64], targets: npt.NDArray[np.uint32])
 def write_npy(arrays: Arrays, folder: Path) -> None:
     """Keep a graph as four NumPy files in a folder of its own."""
     folder.mkdir(parents=True, exist_ok=True)
+    values: npt.NDArray[Any]
     for name, values in zip(PARTS, arrays, strict=True):
         work = folder / f".{name}.npy"
         with work.open("wb") as file:
@@ -133,7 +144,9 @@ def load(folder: Path, *, mapped: bool = False) -> Arrays:
     return Arrays(*(np.load(folder / f"{name}.npy", mmap_mode="r" if mapped else None) for name in PARTS))
 
 
-def host_names(num_nodes: int, scramble: int = 0x9E3779B1) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.uint64]]:
+def host_names(
+    num_nodes: int, scramble: int = 0x9E3779B1
+) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.uint64]]:
     """A made-up reversed host name for each node: all names as one text, and where each one ends (uint64[n + 1])."""
     syllables = "".join(c + v for c in "bcdfghklmnprstvz" for v in "aeio").encode()
     heads, head_ends = _joined(_HEADS)
@@ -167,11 +180,18 @@ def write_lines(arrays: Arrays, path: Path, *, seed: int = 1, repeated: float = 
     with work.open("wb") as file:
         while done < arrays.num_nodes:
             nodes, size, count = kernels.write_lines(
-                order[done:], arrays.offsets, arrays.targets, text, ends, np.uint64(repeated * 2**32), state, lines
+                order[done:],
+                arrays.offsets,
+                arrays.targets,
+                text,
+                ends,
+                np.uint64(repeated * 2**32),
+                state,
+                lines,
             )
             if nodes == 0:
                 raise ValueError(f"node {order[done]} has more links than one block of lines holds")
-            file.write(lines[: int(size)])
+            file.write(lines[: int(size)].tobytes())
             done += int(nodes)
             total += int(count)
     work.rename(path)
@@ -181,14 +201,20 @@ def write_lines(arrays: Arrays, path: Path, *, seed: int = 1, repeated: float = 
 def main(arguments: list[str] | None = None) -> None:
     """The command line: make the files, once, and say where they are."""
     parser = argparse.ArgumentParser(prog="python -m bench.webgraph", description=__doc__.splitlines()[0])
-    parser.add_argument("--data", help="folder for the files (default: $INLINK_BENCH_DATA, else in the temporary folder)")
+    parser.add_argument(
+        "--data", help="folder for the files (default: $INLINK_BENCH_DATA, else in the temporary folder)"
+    )
     parser.add_argument("--nodes", type=int, default=DEFAULT_NODES)
     parser.add_argument("--arcs", type=int, default=DEFAULT_ARCS)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--lines", metavar="FILE", help="write host names, one arc a line, instead of arrays")
     given = parser.parse_args(arguments)
     arrays = generate(given.nodes, given.arcs, given.seed)
-    loops = int((arrays.targets == np.repeat(np.arange(arrays.num_nodes), np.diff(arrays.offsets).astype(np.int64))).sum())
+    loops = int(
+        (
+            arrays.targets == np.repeat(np.arange(arrays.num_nodes), np.diff(arrays.offsets).astype(np.int64))
+        ).sum()
+    )
     dangling = int((np.diff(arrays.offsets) == 0).sum())
     if given.lines:
         path = Path(given.lines)
@@ -205,4 +231,4 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

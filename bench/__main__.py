@@ -1,0 +1,40 @@
+"""``python -m bench rank | build | extract | tables``."""
+
+import json
+import sys
+from pathlib import Path
+
+USAGE = "usage: python -m bench rank | build | extract | tables  (each with --help)"
+
+
+def main(arguments: list[str]) -> None:
+    """Hand over to the benchmark that was named."""
+    command, *rest = arguments or ["--help"]
+    if command == "rank":
+        from bench import rank
+
+        rank.main(rest)
+    elif command == "work":  # one run of rank, in its own process
+        from bench import rank
+
+        name, folder, setting, what = rest
+        print(json.dumps(rank.work(name, Path(folder), float(setting), what)))
+    elif command == "run":  # one run of build or extract
+        from bench import pipelines
+
+        print(json.dumps(pipelines.work(rest[0], Path(rest[1]), Path(rest[2]))))
+    elif command in ("build", "extract"):
+        from bench import pipelines
+
+        pipelines.main(command, rest)
+    elif command == "tables":
+        from bench import results
+
+        for name, table in results.tables(Path(rest[0]) if rest else results.FOLDER).items():
+            print(f"<!-- bench:{name} -->\n{table}\n<!-- /bench:{name} -->\n")
+    else:
+        sys.exit(USAGE)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,1 @@
+"""Rankers, one file a peer, all with the names that :class:`bench.peers.base.Peer` lists."""

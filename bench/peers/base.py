@@ -1,0 +1,60 @@
+"""What a peer of the ranking benchmark has to offer, and how one is found.
+
+A peer may add ``VARIES``, how often its error is measured, the worst counting; and ``seconds(graph, setting,
+trials)``, if it is a program that takes its own time.
+"""
+
+import importlib
+import importlib.util
+from collections.abc import Sequence
+from typing import Any, Protocol, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from bench.webgraph import Arrays
+
+__all__ = ["ALL", "DAMPING", "ROUNDS", "TOLERANCES", "Peer", "needs", "peer"]
+
+DAMPING = 0.85
+TOLERANCES = [10.0 ** (-k / 2) for k in range(4, 33)]
+ROUNDS = list(range(1, 301))
+
+# The order in which they run and stand in the tables
+ALL = [
+    "inlink", "inlink_one_thread", "gap", "scipy_power", "igraph", "networkit", "fast_pagerank",
+    "sknetwork_default", "sknetwork_diteration", "graph_tool", "networkx",
+]  # fmt: skip
+
+
+class Peer(Protocol):
+    """A module of this package."""
+
+    NAME: str  # as the tables show it
+    COMPUTES: str  # what it takes for PageRank, its precision and its threads
+    SETTINGS: Sequence[float]  # from loose to tight: a tolerance, or a number of rounds
+    LARGEST: int  # more arcs than these are not tried
+
+    def available(self) -> str | None:
+        """None, or the reason why it cannot run here."""
+        ...
+
+    def load(self, arrays: Arrays) -> Any:
+        """The graph as the peer holds it."""
+        ...
+
+    def run(self, graph: Any, setting: float) -> npt.NDArray[np.float64]:
+        """The ranking: what is timed."""
+        ...
+
+
+def peer(name: str) -> Peer:
+    """A peer by the name of its file."""
+    if name not in ALL:
+        raise SystemExit(f"no peer {name!r}: there are {', '.join(ALL)}")
+    return cast(Peer, importlib.import_module(f"bench.peers.{name}"))
+
+
+def needs(module: str) -> str | None:
+    """None if a module can be imported, else the reason to give."""
+    return None if importlib.util.find_spec(module) else f"{module} is not installed"

@@ -1,0 +1,86 @@
+"""The GAP Benchmark Suite's C++ PageRank (github.com/sbeamer/gapbs), built by whoever runs this.
+
+``GAPBS_PR`` names the unmodified ``pr``, or it stands in the PATH. It prints only its five best nodes, so its true
+error needs a second binary, ``GAPBS_PR_SCORES``: the same source whose ``PrintTopScores`` writes all scores, as
+raw float32, to the file that the variable ``GAP_SCORES`` names. The times are those of the unmodified one ("Average
+Time", which leaves the loading out). Its vector is scaled to sum 1, since it drops dangling mass.
+"""
+
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from bench.peers.base import ROUNDS
+from bench.webgraph import Arrays
+
+NAME = "GAP `pr` (C++)"
+COMPUTES = "Gauss–Seidel, float32, all processors (OpenMP); drops dangling mass, so scaled to sum 1"
+SETTINGS = ROUNDS
+VARIES = 3  # asynchronous threads: the worst of three counts
+LARGEST = 2**31 - 1
+
+
+def available() -> str | None:
+    if not _binary():
+        return "no pr in the PATH or in GAPBS_PR"
+    if not os.environ.get("GAPBS_PR_SCORES"):
+        return "GAPBS_PR_SCORES is not set, so its error cannot be measured"
+    return None
+
+
+def _binary() -> str | None:
+    given = os.environ.get("GAPBS_PR")
+    return given if given and Path(given).exists() else shutil.which("gapbs-pr")
+
+
+def load(arrays: Arrays) -> Any:
+    """Write its serialised form, .sg: a flag, two int64, and both directions (int64 offsets, int32 nodes)."""
+    folder = tempfile.TemporaryDirectory(prefix="inlink-gap-")
+    with (Path(folder.name) / "graph.sg").open("wb") as file:
+        file.write(b"\x01" + np.array([arrays.num_arcs, arrays.num_nodes], np.int64).tobytes())
+        for offsets, nodes in ((arrays.offsets, arrays.targets), (arrays.in_offsets, arrays.in_sources)):
+            offsets.view(np.int64).tofile(file)
+            nodes.view(np.int32).tofile(file)
+    return folder
+
+
+def _call(binary: str, folder: Any, setting: float, trials: int, scores: str = os.devnull) -> str:
+    command = [
+        binary,
+        "-f",
+        f"{folder.name}/graph.sg",
+        "-i",
+        str(int(setting)),
+        "-t",
+        "0",
+        "-n",
+        str(trials),
+        "-a",
+    ]
+    environment = os.environ | {"GAP_SCORES": scores}
+    if threads := os.environ.get("INLINK_BENCH_THREADS"):
+        environment["OMP_NUM_THREADS"] = threads
+    return subprocess.run(command, check=True, capture_output=True, text=True, env=environment).stdout
+
+
+def run(graph: Any, setting: float) -> npt.NDArray[np.float64]:
+    scores = f"{graph.name}/scores"
+    _call(os.environ["GAPBS_PR_SCORES"], graph, setting, 1, scores)
+    values = np.fromfile(scores, np.float32).astype(np.float64)
+    return np.asarray(values / values.sum())
+
+
+def seconds(graph: Any, setting: float, trials: int) -> float:
+    """Mean wall seconds of some trials, as the unmodified binary itself reports them."""
+    output = _call(str(_binary()), graph, setting, trials)
+    found = re.search(r"Average Time:\s+([\d.]+)", output)
+    if not found:
+        raise RuntimeError(f"pr said nothing of its time: {output[-200:]}")
+    return float(found[1])

@@ -1,0 +1,228 @@
+"""``python -m bench rank``: the time to the same true error, inlink beside its peers.
+
+Each run is a process of its own: it loads the graph, warms up on a tiny one, ranks, and tells its wall and CPU
+seconds and its peak memory. Rounds are interleaved, so that noise meets everybody. Before them a search, not timed,
+finds each peer's loosest setting whose true error, the L1 distance to a reference vector, is at most the target.
+The reference is a plain power method run until it moves by less than 1e-13, none of inlink's code in it.
+"""
+
+import argparse
+import gc
+import json
+import os
+import resource
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from bench import kernels, results, webgraph
+from bench.peers import base
+from bench.webgraph import Arrays
+
+__all__ = ["graph_arrays", "main", "reference", "work"]
+
+TARGET = 1e-6
+REFERENCE_CHANGE = 1e-13
+
+
+def reference(arrays: Arrays) -> npt.NDArray[np.float64]:
+    """PageRank by the plain power method, float64[n], to an L1 error of 1e-12 or better."""
+    n = arrays.num_nodes
+    degrees = np.diff(arrays.offsets).astype(np.float64)
+    inverse = np.divide(1.0, degrees, out=np.zeros(n), where=degrees > 0)
+    dangling = degrees == 0
+    x = np.full(n, 1 / n)
+    for _ in range(2000):
+        rest = (1 - base.DAMPING + base.DAMPING * x[dangling].sum()) / n
+        if (
+            kernels.power_sweep(arrays.in_offsets, arrays.in_sources, x * inverse, rest, base.DAMPING, x)
+            < REFERENCE_CHANGE
+        ):
+            return np.asarray(x / x.sum())
+    raise RuntimeError("the reference does not settle")
+
+
+def graph_arrays(name: str, data: Path) -> Path:
+    """The folder with a graph's arrays and its reference vector, made if it is not there.
+
+    ``web`` is generated; anything else is the path of what inlink reads.
+    """
+    folder = data / Path(name).name
+    if not (folder / "offsets.npy").exists():
+        if name == "web":
+            arrays = webgraph.generate()
+        else:
+            import inlink
+
+            graph = inlink.read(name)
+            arrays = webgraph.transposed(np.array(graph.out_rows.offsets), np.array(graph.out_rows.nodes))
+        webgraph.write_npy(arrays, folder)
+    if not (folder / "reference.npy").exists():
+        np.save(folder / "reference.npy", reference(webgraph.load(folder)))
+    return folder
+
+
+# -- one run, in its own process --------------------------------------------------------------------------
+
+
+def _memory(field: str) -> int:
+    """VmRSS or VmHWM of this process, in bytes."""
+    for line in Path("/proc/self/status").read_text().splitlines():
+        if line.startswith(field):
+            return int(line.split()[1]) << 10
+    raise RuntimeError(f"/proc/self/status has no {field}")
+
+
+def work(name: str, folder: Path, setting: float, what: str) -> dict[str, Any]:
+    """Load, warm up and rank. ``what`` is ``"error"`` for the true error, ``"time"`` for times and memory."""
+    peer = base.peer(name)
+    peer.run(peer.load(webgraph.generate(50, 200)), peer.SETTINGS[0])
+    gc.collect()
+    idle = _memory("VmRSS")
+    began = time.perf_counter()
+    arrays = webgraph.load(folder, mapped=True)
+    arcs = arrays.num_arcs
+    graph = peer.load(arrays)
+    del arrays
+    gc.collect()
+    told: dict[str, Any] = {"load": time.perf_counter() - began}
+    if what == "error":
+        exact = np.load(folder / "reference.npy")
+        worst = max(
+            float(np.abs(peer.run(graph, setting) - exact).sum()) for _ in range(getattr(peer, "VARIES", 1))
+        )
+        return told | {"error": worst}
+    trials = max(1, min(20, 20_000_000 // max(arcs, 1)))  # small graphs several times, for the clock's sake
+    if hasattr(peer, "seconds"):  # a program of its own: its times by its own clock
+        wall = peer.seconds(graph, setting, trials)
+        used = resource.getrusage(resource.RUSAGE_CHILDREN)
+        return told | {
+            "wall": wall,
+            "cpu": None,
+            "peak": used.ru_maxrss << 10,
+            "peak_loading": used.ru_maxrss << 10,
+        }
+    peak_loading = _memory("VmHWM") - idle
+    Path("/proc/self/clear_refs").write_text("5")  # from here on VmHWM is the peak of the ranking alone
+    walls, cpus = [], []
+    for _ in range(trials):
+        cpu, wall = time.process_time(), time.perf_counter()
+        peer.run(graph, setting)
+        walls.append(time.perf_counter() - wall)
+        cpus.append(time.process_time() - cpu)
+    return told | {
+        "wall": float(np.median(walls)),
+        "cpu": float(np.median(cpus)),
+        "peak": _memory("VmHWM") - idle,
+        "peak_loading": peak_loading,
+    }
+
+
+def _apart(name: str, folder: Path, setting: float, what: str, limit: float) -> dict[str, Any] | str:
+    command = [sys.executable, "-m", "bench", "work", name, str(folder), repr(setting), what]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=limit)
+    except subprocess.TimeoutExpired:
+        return f"more than {limit:.0f} s"
+    if done.returncode:
+        last = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]
+        return f"failed: {last[:200]}"
+    answer: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return answer
+
+
+# -- the comparison ---------------------------------------------------------------------------------------
+
+
+def search(name: str, folder: Path, target: float, limit: float) -> tuple[float, float] | str:
+    """The loosest setting that reaches the target and the true error there, or why there is none."""
+    settings = base.peer(name).SETTINGS
+    tightest = _apart(name, folder, settings[-1], "error", limit)
+    if isinstance(tightest, str):
+        return tightest
+    if tightest["error"] > target:
+        return f"never: {tightest['error']:.1e} off at its tightest"
+    low, high, found = 0, len(settings) - 1, float(tightest["error"])
+    while low < high:
+        middle = (low + high) // 2
+        answer = _apart(name, folder, settings[middle], "error", limit)
+        if not isinstance(answer, str) and answer["error"] <= target:
+            high, found = middle, float(answer["error"])
+        else:
+            low = middle + 1
+    return settings[high], found
+
+
+def compare(folder: Path, names: list[str], rounds: int, target: float, limit: float) -> dict[str, Any]:
+    """Search, then time in interleaved rounds; what the tables are made of."""
+    arrays = webgraph.load(folder, mapped=True)
+    rows: dict[str, dict[str, Any]] = {}
+    for name in names:
+        peer = base.peer(name)
+        row: dict[str, Any] = {"name": peer.NAME, "computes": peer.COMPUTES}
+        rows[name] = row
+        if (reason := peer.available()) is not None:
+            row["skipped"] = reason
+        elif arrays.num_arcs > peer.LARGEST:
+            row["skipped"] = f"not tried above {peer.LARGEST:,} arcs"
+        else:
+            found = search(name, folder, target, limit)
+            if isinstance(found, str):
+                row["skipped"] = found
+            else:
+                row["setting"], row["error"] = found
+                row["runs"] = []
+        print(
+            f"{peer.NAME}: {row.get('skipped') or (row['setting'], row['error'])}",
+            file=sys.stderr,
+            flush=True,
+        )
+    load = [os.getloadavg()[0]]
+    for turn in range(rounds):
+        for name, row in rows.items():
+            if "runs" in row:
+                answer = _apart(name, folder, row["setting"], "time", limit)
+                if isinstance(answer, str):
+                    row["skipped"] = answer
+                    del row["runs"]
+                else:
+                    row["runs"].append(answer)
+                    print(
+                        f"round {turn + 1}, {row['name']}: {answer['wall']:.3f} s",
+                        file=sys.stderr,
+                        flush=True,
+                    )
+        load.append(os.getloadavg()[0])
+    size = {"nodes": arrays.num_nodes, "arcs": arrays.num_arcs}
+    return {
+        "graph": folder.name,
+        **size,
+        "target": target,
+        "load": load,
+        "machine": results.machine(),
+        "rows": rows,
+    }
+
+
+def main(arguments: list[str]) -> None:
+    """The command line of ``python -m bench rank``."""
+    parser = argparse.ArgumentParser(prog="python -m bench rank", description=__doc__.splitlines()[0])
+    parser.add_argument(
+        "--graph", default="web", help="web, or the path of a graph that inlink reads (cnr-2000)"
+    )
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--peers", nargs="+", default=base.ALL)
+    parser.add_argument("--error", type=float, default=TARGET, help="the true L1 error that all must reach")
+    parser.add_argument("--limit", type=float, default=600, help="seconds after which a run is given up")
+    parser.add_argument("--data", help="folder for large files (default: $INLINK_BENCH_DATA, else temporary)")
+    parser.add_argument("--results", default=str(results.FOLDER), help="folder for the figures")
+    given = parser.parse_args(arguments)
+    folder = graph_arrays(given.graph, webgraph.data_folder(given.data))
+    told = compare(folder, given.peers, given.rounds, given.error, given.limit)
+    results.keep(Path(given.results), f"rank-{folder.name}", told)
+    print(results.rank_table(told))
