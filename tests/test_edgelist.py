@@ -83,6 +83,7 @@ def test_forms(tmp_path, raw, name, wanted):
         (b"Source,Weight,Target\n0,3,1\n", {"separator": "comma"}, [(0, 1, 3.0)]),
         (b'a;b;"0.25"\n', {"separator": ";"}, [(b"a", b"b", 0.25)]),
         (b"a\tb\tx\n", {}, [(b"a", b"b", None)]),
+        (b"# inlink: names\n%\t\t0.5\n", {}, [(b"%", b"", 0.5)]),
         (b"12 13\n", {"nodes": "names"}, [(b"12", b"13", None)]),
         (b"% c\n12 13\n", {"nodes": "ids"}, [(12, 13, None)]),
         (b"a|b\n", {"separator": "|"}, [(b"a", b"b", None)]),

@@ -166,7 +166,7 @@ def _layout(path: Path, separator: str | None, weights: bool | None) -> _Layout:
     ours = next((match for line in all_lines[:5] if (match := _OURS.match(line))), None)
     data: list[str] = []
     for line in all_lines:
-        if line and not _comment(line, not data) and not _comment(line.lstrip(), False):
+        if line and not _comment(line, not data and ours is None) and not _comment(line.lstrip(), False):
             data.append(line.decode("latin-1"))  # every byte is a character: only the layout is looked at
     char, rows = _separate(data[:_SAMPLE], path, separator)
     layout = _Layout(char, char in ",;", [0, 1, _NO_COLUMN])

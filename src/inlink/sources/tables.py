@@ -92,8 +92,10 @@ def _open_parquet(path: Path) -> Any:
     import pyarrow.parquet as pq
 
     try:
-        return pq.ParquetFile(path)
-    except pa.ArrowInvalid as error:
+        file = pq.ParquetFile(path)
+        _ = file.schema_arrow.names  # read when asked for
+        return file
+    except (pa.ArrowException, ValueError) as error:  # ValueError: names of columns that are no UTF-8
         raise DamageError(f"{path}: no whole Parquet file ({_first_line(error)})") from None
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({_first_line(error)})") from None
@@ -124,7 +126,7 @@ def _rows(files: list[Path], columns: list[str]) -> Iterator[tuple[str, Any]]:
                 for batch in source.iter_batches(_ROWS, columns=columns):
                     yield f"{file}, rows from {row:,}", batch.select(columns)
                     row += batch.num_rows
-            except (pa.ArrowException, OSError) as error:
+            except (pa.ArrowException, OSError, ValueError) as error:
                 raise DamageError(f"{file}, after row {row:,}: damaged ({_first_line(error)})") from None
             task.advance(file.stat().st_size)
 
@@ -264,7 +266,7 @@ class _Database:
             connection.text_factory = bytes
             connection.execute("PRAGMA trusted_schema = OFF")
             yield from connection.execute(query)
-        except sqlite3.Error as error:
+        except (sqlite3.Error, UnicodeDecodeError) as error:
             raise DamageError(f"{self.path}: cannot be read as SQLite ({error})") from None
         finally:
             if connection is not None:
