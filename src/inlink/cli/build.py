@@ -12,17 +12,37 @@ from inlink.cli.show import printable, say, summary
 @click.argument("sources", nargs=-1, required=True, type=click.Path(path_type=Path))
 @folder_output
 @click.option(
-    "--level", type=click.Choice(["page", "host", "domain"]), help="What becomes one node; pages, or what the input has."
+    "--level",
+    type=click.Choice(["page", "host", "domain"]),
+    help="What becomes one node; pages, or what the input has.",
 )
-@click.option("--format", "format_", metavar="NAME", help="The input's format, instead of recognising it by content.")
-@click.option("--links", type=click.Choice(["a", "all"]), default="a", show_default=True, help="Anchors, or every tag.")
+@click.option(
+    "--format", "format_", metavar="NAME", help="The input's format, instead of recognising it by content."
+)
+@click.option(
+    "--links", type=click.Choice(["a", "all"]), default="a", show_default=True, help="Anchors, or every tag."
+)
 @click.option("--drop-nofollow", is_flag=True, help="Leave out links that ask not to be followed.")
-@click.option("--strict", is_flag=True, help="Refuse damaged archives, instead of skipping damaged records and counting them.")
+@click.option(
+    "--strict",
+    is_flag=True,
+    help="Refuse damaged archives, instead of skipping damaged records and counting them.",
+)
 @click.option("--count", is_flag=True, help="Keep how often a link stood in the input, as the arc's weight.")
-@click.option("--crawled-only", is_flag=True, help="Only pages that were crawled, and the links between them.")
-@click.option("--nodes", type=click.Choice(["ids", "names"]), help="What an edge list's columns are, instead of guessing.")
-@click.option("--strip-www", is_flag=True, help="Take www. off hosts, as Common Crawl did before the end of 2025.")
-@click.option("--private-suffixes", is_flag=True, help="Domains by the suffix list's private section too (github.io).")
+@click.option(
+    "--crawled-only", is_flag=True, help="Only pages that were crawled, and the links between them."
+)
+@click.option(
+    "--nodes",
+    type=click.Choice(["ids", "names"]),
+    help="What an edge list's columns are, instead of guessing.",
+)
+@click.option(
+    "--strip-www", is_flag=True, help="Take www. off hosts, as Common Crawl did before the end of 2025."
+)
+@click.option(
+    "--private-suffixes", is_flag=True, help="Domains by the suffix list's private section too (github.io)."
+)
 def build(
     sources: tuple[Path, ...],
     output: Path,

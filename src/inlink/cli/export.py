@@ -10,24 +10,34 @@ from inlink.cli.show import say
 
 @click.command()
 @graph_argument
-@click.option("--output", "-o", required=True, type=click.Path(path_type=Path), help="The file; its extension says how.")
+@click.option(
+    "--output", "-o", required=True, type=click.Path(path_type=Path), help="The file; its extension says how."
+)
 @click.option("--format", "format_", metavar="NAME", help="The format, instead of the extension's.")
-@click.option("--ranking", "rankings", multiple=True, help="Write this stored ranking along; may be given several times.")
+@click.option(
+    "--ranking",
+    "rankings",
+    multiple=True,
+    help="Write this stored ranking along; may be given several times.",
+)
 @click.option("--by", "by", help="Write this stored ranking alone, best first, as .csv or .parquet.")
 def export(graph: Path, output: Path, format_: str | None, rankings: tuple[str, ...], by: str | None) -> None:
     """Write GRAPH, or a ranking of it, to a file."""
     from inlink.graph.graph import Graph
-    from inlink.rank.ranking import load_ranking
+    from inlink.rank.ranking import Ranking
     from inlink.sources.write import write_graph
 
     opened = Graph.open(graph)
     if by is not None:
         if rankings or format_:
             raise click.UsageError("--by writes one ranking alone: no --ranking, no --format")
-        load_ranking(opened, by).write(output)
+        ranking = Ranking.load(opened, by)
+        if output.suffix not in (".csv", ".parquet"):
+            raise click.UsageError("--by writes .csv or .parquet")
+        (ranking.to_csv if output.suffix == ".csv" else ranking.to_parquet)(output)
         say(f"{output}: {output.stat().st_size:,} bytes")
     else:
-        columns = {name: load_ranking(opened, name).values for name in rankings}
+        columns = {name: Ranking.load(opened, name).values for name in rankings}
         written = write_graph(opened, output, format=format_, columns=columns)
         for path in written.paths:
             say(f"{path}: {path.stat().st_size:,} bytes")

@@ -16,11 +16,11 @@ from inlink.cli.show import printable, say, show_json
 def info(graph: Path, verify: bool, as_json: bool) -> None:
     """Show what GRAPH is: nodes, arcs, degrees, components, origin, rankings."""
     from inlink.graph.graph import Graph
-    from inlink.rank.ranking import stored_rankings
+    from inlink.rank.ranking import list_rankings
 
     opened = Graph.open(graph, verify=verify)
     found = opened.info()
-    rankings = stored_rankings(opened)
+    rankings = list_rankings(opened)
     if as_json:
         show_json({**asdict(found), "rankings": rankings, "origin": opened.meta})
         return

@@ -13,23 +13,37 @@ _ALGORITHMS = ["pagerank", "trustrank", "hits", "degree"]
 
 @click.command()
 @graph_argument
-@click.option("--algorithm", type=click.Choice(_ALGORITHMS), default="pagerank", show_default=True, help="How to rank.")
+@click.option(
+    "--algorithm", type=click.Choice(_ALGORITHMS), default="pagerank", show_default=True, help="How to rank."
+)
 @click.option("--name", help="What to call the ranking; the algorithm's name if not given.")
-@click.option("--scores", type=click.Path(path_type=Path), help="Content scores, node,score a line: teleport, or topic.")
+@click.option(
+    "--scores", type=click.Path(path_type=Path), help="Content scores, node,score a line: teleport, or topic."
+)
 @click.option("--seeds", type=click.Path(path_type=Path), help="TrustRank's trusted nodes, one a line.")
-@click.option("--damping", type=float, help="PageRank's and TrustRank's share of followed links; 0.85 if not given.")
-@click.option("--tol", type=float, help="The error to stop at: a bound on the L1 distance for PageRank; 1e-6 if not given.")
+@click.option(
+    "--damping", type=float, help="PageRank's and TrustRank's share of followed links; 0.85 if not given."
+)
+@click.option(
+    "--tol",
+    type=float,
+    help="The error to stop at: a bound on the L1 distance for PageRank; 1e-6 if not given.",
+)
 @click.option("--max-iter", type=int, help="Stop after so many sweeps, converged or not.")
-@click.option("--method", type=click.Choice(["gauss-seidel", "power"]), help="PageRank's; Gauss-Seidel if not given.")
+@click.option(
+    "--method", type=click.Choice(["gauss-seidel", "power"]), help="PageRank's; Gauss-Seidel if not given."
+)
 @click.option("--start", metavar="RANKING", help="A stored ranking to start from.")
 @click.option("--unweighted", is_flag=True, help="Let every arc count the same.")
 @click.option("--direction", type=click.Choice(["in", "out", "both"]), help="Degree's; inlinks if not given.")
 @click.option("--threads", type=int, help="How many; all processors if not given.")
-def rank(graph: Path, algorithm: str, name: str | None, scores: Path | None, seeds: Path | None, **given: Any) -> None:
+def rank(
+    graph: Path, algorithm: str, name: str | None, scores: Path | None, seeds: Path | None, **given: Any
+) -> None:
     """Rank GRAPH and keep the ranking in its folder, for ``inlink top`` and ``inlink export``."""
     from inlink import rank as room
     from inlink.graph.graph import Graph
-    from inlink.rank.ranking import load_ranking
+    from inlink.rank.ranking import Ranking
     from inlink.sources.scores import read_nodes, read_scores
 
     allowed = {
@@ -49,12 +63,12 @@ def rank(graph: Path, algorithm: str, name: str | None, scores: Path | None, see
     if options.pop("unweighted", False):
         options["weighted"] = False
     if "start" in options:
-        options["start"] = load_ranking(opened, options["start"])
+        options["start"] = Ranking.load(opened, options["start"])
     if scores is not None:
         values, unknown = read_scores(scores, opened)
         options["personalization" if algorithm == "pagerank" else "scores"] = values
         if unknown:
-            say(f"{scores}: {unknown:,} names are not in {graph}")
+            say(f"{scores}: names that are not in {graph}: {unknown:,}")
     if seeds is not None:
         options["seeds"] = read_nodes(seeds, opened)
     ranking = getattr(room, algorithm)(opened, **options)

@@ -19,10 +19,9 @@ from inlink.cli.show import show_json, show_table
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")
 def top(graph: Path, name: str, count: int, as_json: bool) -> None:
     """Show the best nodes of GRAPH: place, value, name. Tab-separated where the output is no terminal."""
-    from inlink.graph.graph import Graph
-    from inlink.rank.ranking import load_ranking
+    from inlink.rank.ranking import Ranking
 
-    ranking = load_ranking(Graph.open(graph), name)
+    ranking = Ranking.load(graph, name)
     best = ranking.top(count)
     if as_json:
         show_json([{"place": k + 1, "node": node, "value": value} for k, (node, value) in enumerate(best)])

@@ -1,106 +1,132 @@
-"""What rankings are given besides the graph: values a node, checked once for all algorithms."""
+"""What rankings take besides a graph, checked in one place: a value for each node, damping, tolerance, rounds."""
 
+import math
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from inlink.errors import ParameterError
-from inlink.graph.graph import Graph
+from inlink.errors import ParameterError, UnknownNodeError
+from inlink.graph.graph import Graph, Rows
 
-__all__ = ["check_damping", "check_rounds", "check_tol", "distribution", "edge_weights", "node_values"]
+if TYPE_CHECKING:
+    from inlink.rank.ranking import Ranking
+
+__all__ = ["NodeValues", "arc_weights", "check_rounds", "distribution", "node_values", "strengths"]
+
+NodeValues = "npt.ArrayLike | Mapping[int | str | bytes, float] | Ranking"
 
 
-def node_values(graph: Graph, values: Any, what: str) -> npt.NDArray[np.float64]:
-    """Values of nodes as float64[n], from an array of that length or a mapping of nodes (0 for those not in it).
+def node_values(graph: Graph, values: Any, what: str, default: float = 0.0) -> npt.NDArray[np.float64]:
+    """A finite value of at least 0 for each node, float64[n].
+
+    Parameters
+    ----------
+    graph : Graph
+        Whose nodes they belong to.
+    values : float[n], mapping of node (name or number) to float, or Ranking
+        The values; a node that a mapping does not name gets ``default``.
+    what : str
+        What they are, for messages: ``"scores"``, ``"personalization"``.
 
     Raises
     ------
     ParameterError
-        If the length is wrong, or a value is negative or not finite; the message names the first such node.
-    inlink.errors.UnknownNodeError
-        If a mapping names a node that the graph lacks.
+        If there are not n of them, or one is negative or not finite; the first such node is named.
+    UnknownNodeError
+        If a mapping names a node that the graph does not have.
     """
     if isinstance(values, Mapping):
-        array = np.zeros(graph.num_nodes)
+        result = np.full(graph.num_nodes, default, np.float64)
         for node, value in values.items():
-            array[graph.node(node)] = value
+            try:
+                number = graph.node(node)
+            except UnknownNodeError as error:
+                raise UnknownNodeError(f"{what}: {error}") from None
+            try:
+                result[number] = value
+            except (TypeError, ValueError):
+                raise ParameterError(f"{what}: {value!r} of node {node!r} is no number") from None
     else:
-        array = np.array(getattr(values, "values", values), np.float64)  # a Ranking has values
-    if array.shape != (graph.num_nodes,):
-        raise ParameterError(f"{what}: {array.shape} values for {graph.num_nodes:,} nodes")
-    wrong = ~(np.isfinite(array) & (array >= 0))
+        try:
+            given = np.asarray(getattr(values, "values", values))
+            if given.dtype.kind not in "biuf":
+                raise TypeError
+            result = given.astype(np.float64)
+        except (TypeError, ValueError):
+            raise ParameterError(
+                f"{what}: expected an array of numbers or a mapping of nodes to numbers"
+            ) from None
+        if result.shape != (graph.num_nodes,):
+            raise ParameterError(
+                f"{what}: expected {graph.num_nodes:,} numbers, one a node, not shape {given.shape}"
+            )
+    wrong = ~(np.isfinite(result) & (result >= 0))
     if wrong.any():
         node = int(np.argmax(wrong))
-        name = node if graph.names is None else repr(graph.names[node])
-        raise ParameterError(f"{what}: node {name} has {array[node]}; values must be finite and not negative")
-    return array
+        name = repr(graph.names[node]) if graph.names is not None else str(node)
+        raise ParameterError(f"{what}: {result[node]} of node {name} is not a finite number of at least 0")
+    return result
 
 
 def distribution(graph: Graph, values: Any, what: str) -> npt.NDArray[np.float64]:
-    """Values of nodes, normalised to sum 1.
-
-    Raises
-    ------
-    ParameterError
-        As :func:`node_values`, and if all are 0.
-    """
-    array = node_values(graph, values, what)
-    largest = array.max(initial=0.0)
-    if graph.num_nodes and largest == 0:
-        raise ParameterError(f"{what}: all values are 0; at least one must be above")
-    if largest > 0:
-        array /= largest  # so that the sum cannot overflow
-        array /= array.sum()
-    return array
+    """Node values divided by their sum, float64[n]; ParameterError where the sum is 0."""
+    result = node_values(graph, values, what)
+    if not len(result):
+        return result
+    largest = float(result.max())
+    if largest == 0:
+        raise ParameterError(f"{what}: every value is 0, and at least one must be above")
+    result /= largest  # so that the sum is finite
+    result /= math.fsum(result)
+    return result
 
 
-def edge_weights(graph: Graph, weighted: bool | None) -> bool:
-    """Whether to use the arcs' weights: if there are any, unless told otherwise.
+def arc_weights(rows: Rows, use: bool) -> npt.NDArray[Any]:
+    """The weights of rows, or an empty array, which the kernels take for 1 each."""
+    return rows.weights if use and rows.weights is not None else np.empty(0)
 
-    Raises
-    ------
-    ParameterError
-        If weights are asked for and there are none.
-    """
+
+def use_weights(graph: Graph, weighted: bool | None) -> bool:
+    """Whether to use arc weights: as asked, and by default where there are any."""
     if weighted and not graph.is_weighted:
-        raise ParameterError("weighted=True, and the arcs have no weights")
+        raise ParameterError("weighted=True, but the graph's arcs have no weights: build it with counts")
     return graph.is_weighted if weighted is None else weighted
 
 
-def check_damping(damping: float) -> float:
-    """Refuse a damping outside [0, 1].
+def strengths(graph: Graph, weighted: bool) -> npt.NDArray[Any]:
+    """The sum of each node's outlink weights: float64[n], or uint32[n] where each arc counts 1; 0 if dangling.
 
     Raises
     ------
     ParameterError
-        If it is.
+        If a sum is too large or too small to be divided by.
     """
-    if not 0 <= damping <= 1:
-        raise ParameterError(f"damping must lie between 0 and 1, not {damping}")
-    return float(damping)
+    if not weighted or graph.out_rows.weights is None:
+        return graph.outdegrees
+    from inlink.rank.kernels.gather import row_strengths
+
+    rows = graph.out_rows
+    result = np.empty(graph.num_nodes)
+    row_strengths(rows.offsets, rows.weights, result, np.uint64(0), np.uint64(graph.num_nodes))
+    wrong = ~np.isfinite(result) | ((result < 1e-250) & (graph.outdegrees > 0))
+    if wrong.any():
+        node = int(np.argmax(wrong))
+        raise ParameterError(
+            f"the weights of the outlinks of node {node} add up to {result[node]}: rescale them"
+        )
+    return result
 
 
-def check_tol(tol: float | None) -> None:
-    """Refuse a tolerance that is not above 0.
-
-    Raises
-    ------
-    ParameterError
-        If it is not.
-    """
-    if tol is not None and not tol > 0:
-        raise ParameterError(f"tol must be above 0, not {tol}")
-
-
-def check_rounds(max_iter: int) -> None:
-    """Refuse a number of rounds below 0.
-
-    Raises
-    ------
-    ParameterError
-        If it is.
-    """
-    if max_iter < 0 or max_iter != int(max_iter):
-        raise ParameterError(f"max_iter must be a whole number from 0, not {max_iter}")
+def check_rounds(tol: float | None, max_iter: int | None) -> None:
+    """Refuse a tolerance or a number of rounds without meaning."""
+    if tol is not None and not (
+        isinstance(tol, int | float | np.floating) and math.isfinite(tol) and tol > 0
+    ):
+        raise ParameterError(f"tol must be a finite number above 0, or None, not {tol!r}")
+    whole = isinstance(max_iter, int | np.integer) and not isinstance(max_iter, bool)
+    if max_iter is not None and not (whole and max_iter >= 0):
+        raise ParameterError(f"max_iter must be a whole number of at least 0, or None, not {max_iter!r}")
+    if tol is None and max_iter is None:
+        raise ParameterError("give tol, max_iter or both: without either the rounds would never end")

@@ -416,9 +416,7 @@ def _count_refused(
     tally.skip_all(path, offset, refused)
 
 
-def _host_batch(
-    sources: list[int], lengths: list[int], targets: list[int], hosts: _Hosts
-) -> ArcBatch:
+def _host_batch(sources: list[int], lengths: list[int], targets: list[int], hosts: _Hosts) -> ArcBatch:
     pages = np.array(sources, np.uint32)
     tails, heads = np.repeat(pages, lengths), np.array(targets, np.uint32)
     proper = tails != heads

@@ -114,14 +114,18 @@ def read(
             "tally": tally,
         }
     elif len(set(formats)) > 1:
-        raise ParameterError(f"sources of different formats ({', '.join(sorted(set(formats)))}) make no one graph")
+        raise ParameterError(
+            f"sources of different formats ({', '.join(sorted(set(formats)))}) make no one graph"
+        )
     elif formats[0] == "graph":
         if len(paths) > 1:
             raise ParameterError("one graph's folder at a time")
         graph = Graph.open(paths[0])
         return _adapt(graph, level, crawled_only, into, strip_www, private_suffixes)
     elif len(paths) > 1 and formats[0] != "edgelist":
-        raise ParameterError(f"several sources of format {formats[0]} make no one graph: read them one at a time")
+        raise ParameterError(
+            f"several sources of format {formats[0]} make no one graph: read them one at a time"
+        )
     sources = [read_source(path, name, **options) for path, name in zip(paths, formats, strict=True)]
     build: dict[str, Any] = {"count": count, "meta": lambda: _origin(paths, formats, tally)}
     if fold_to is None and not crawled_only:
@@ -136,9 +140,7 @@ def _build(sources: list[Source], into: str | os.PathLike[str] | None, **options
 
     first = sources[0]
     given = max((source.num_nodes for source in sources if source.num_nodes is not None), default=None)
-    return build_graph(
-        batches(), names=first.names, num_nodes=given, level=first.level, into=into, **options
-    )
+    return build_graph(batches(), names=first.names, num_nodes=given, level=first.level, into=into, **options)
 
 
 def _origin(paths: list[Path], formats: list[str], tally: Tally) -> dict[str, Any]:

@@ -71,7 +71,9 @@ def read_nodes(path: Path, graph: Graph) -> list[int]:
                 continue
             node = _find(graph, name)
             if node is None:
-                raise InputError(f"{path}, line {line}: no node {name.decode('utf-8', 'replace')!r} in this graph")
+                raise InputError(
+                    f"{path}, line {line}: no node {name.decode('utf-8', 'replace')!r} in this graph"
+                )
             nodes.append(node)
     return nodes
 

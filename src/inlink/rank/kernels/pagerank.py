@@ -1,8 +1,8 @@
-"""Loops of PageRank: sweeps of Gauss–Seidel over blocks of rows, Anderson's mixing, the certificate.
+"""The loops of PageRank: Gauss–Seidel sweeps in the contributions z = x / strength, the certifying round,
+and the vector work of Anderson acceleration.
 
-``x`` is the un-normalised PageRank, x = c·Pᵀx + t with t = (1 − c)·v, in which dangling nodes pass nothing on; so
-only rows of nodes with outlinks are swept. ``z[j] = x[j] / degree[j]`` is what a node gives to each outlink: one
-number to gather an arc.
+``strengths`` is uint32[n] (outdegrees) or float64[n] (sums of weights); 0 marks a dangling node. ``teleport``
+is float64[n], or float64[1] for the uniform one.
 """
 
 from typing import Any
@@ -11,242 +11,252 @@ import numpy as np
 import numpy.typing as npt
 
 from inlink.base.jit import U0, U1, kernel
+from inlink.rank.kernels.gather import row_sum
 
-U64 = npt.NDArray[np.uint64]
-U32 = npt.NDArray[np.uint32]
-F64 = npt.NDArray[np.float64]
-F32 = npt.NDArray[np.float32]
+__all__ = [
+    "accelerate",
+    "contributions",
+    "depth_first_order",
+    "dots",
+    "finish_dangling",
+    "new_difference",
+    "power_round",
+    "scan_arcs",
+    "sweep",
+    "sweep_in_order",
+]
+
+F8 = npt.NDArray[np.float64]
+F4 = npt.NDArray[np.float32]
+U8 = npt.NDArray[np.uint64]
+U4 = npt.NDArray[np.uint32]
+Any1 = npt.NDArray[Any]
 
 
 @kernel
-def strengths(offsets: U64, weights: Any, out: F64) -> None:
-    """The sum of each row's weights."""
-    for i in range(U0, np.uint64(len(out))):
-        total = 0.0
-        for k in range(offsets[i], offsets[i + U1]):
-            total += weights[k]
-        out[i] = total
-
-
-@kernel
-def find_loops(low: np.uint64, high: np.uint64, offsets: U64, nodes: U32, weights: Any, loops: Any) -> None:
-    """The weight of each node's self-loop, 0 where there is none."""
+def scan_arcs(
+    offsets: U8, nodes: U4, weights: Any1, strengths: Any1, loops: Any1, low: np.uint64, high: np.uint64
+) -> tuple[np.uint64, np.uint64]:
+    """Fill ``loops`` with the weights of self-loops; count the arcs between linking nodes that come from a
+    smaller and from a larger number.
+    """
+    smaller, larger = U0, U0
     for i in range(low, high):
-        a, b = offsets[i], offsets[i + U1]
-        while a < b:  # rows are increasing
-            middle = (a + b) >> U1
-            if np.uint64(nodes[middle]) < i:
-                a = middle + U1
+        loops[i] = 0
+        if strengths[i] != 0:
+            for k in range(offsets[i], offsets[i + U1]):
+                j = np.uint64(nodes[k])
+                if j < i:
+                    smaller += U1
+                elif j > i:
+                    larger += U1
+                elif len(weights) == 0:
+                    loops[i] = 1
+                else:
+                    loops[i] = weights[k]
+    return smaller, larger
+
+
+@kernel
+def depth_first_order(
+    offsets: U8,
+    nodes: U4,
+    strengths: Any1,
+    seen: npt.NDArray[np.bool_],
+    order: U4,
+    low: np.uint64,
+    high: np.uint64,
+) -> np.uint64:
+    """The linking nodes of [low, high) in postorder of a depth-first walk along inlinks, written to order[low:…].
+
+    A node stands behind those that link to it, cycles apart. Returns where the order ends.
+    """
+    stack = np.empty(high - low + U1, np.uint32)
+    place = np.empty(high - low + U1, np.uint64)
+    end = low
+    for root in range(low, high):
+        if seen[root] or strengths[root] == 0:
+            continue
+        seen[root] = True
+        stack[U0], place[U0] = root, offsets[root]
+        depth = U1
+        while depth > U0:
+            top = depth - U1
+            i = np.uint64(stack[top])
+            if place[top] < offsets[i + U1]:
+                j = np.uint64(nodes[place[top]])
+                place[top] += U1
+                if low <= j < high and not seen[j]:
+                    seen[j] = True
+                    stack[depth], place[depth] = j, offsets[j]
+                    depth += U1
             else:
-                b = middle
-        if a < offsets[i + U1] and np.uint64(nodes[a]) == i:
-            loops[i] = weights[a] if len(weights) > 0 else 1
-
-
-@kernel
-def _gather(nodes: U32, weights: Any, z: Any, k: np.uint64, stop: np.uint64) -> float:
-    total = 0.0
-    if len(weights) > 0:
-        for a in range(k, stop):
-            total += z[np.uint64(nodes[a])] * np.float64(weights[a])
-    else:
-        for a in range(k, stop):
-            total += z[np.uint64(nodes[a])]
-    return total
-
-
-@kernel
-def _first_from(nodes: U32, k: np.uint64, stop: np.uint64, node: np.uint64) -> np.uint64:
-    """The first place in an increasing row that holds ``node`` or a later one."""
-    while k < stop:
-        middle = (k + stop) >> U1
-        if np.uint64(nodes[middle]) < node:
-            k = middle + U1
-        else:
-            stop = middle
-    return k
+                order[end] = i
+                end += U1
+                depth = top
+    return end
 
 
 @kernel
 def sweep(
-    low: np.uint64,
-    high: np.uint64,
-    block: np.uint64,
-    offsets: U64,
-    nodes: U32,
-    weights: Any,
-    degrees: Any,
-    loops: Any,
-    teleport: F64,
+    offsets: U8,
+    nodes: U4,
+    weights: Any1,
+    strengths: Any1,
+    loops: Any1,
+    teleport: F8,
     damping: float,
-    x: F64,
-    z: Any,
-    step: F32,
-) -> float:
-    """Sweep rows ``low`` to ``high`` in place, a block at a time, twice each; returns Σ|step|.
-
-    The second time only the arcs within the block are gathered, whose values and numbers are still in cache: on
-    graphs with locality a block's own links are most of its links, and two thirds of the passes over memory do.
-    Self-loops are solved on the diagonal.
-    """
-    outside = np.empty(block, np.float64)
-    before = np.empty(block, np.float64)
-    begin = np.empty(block, np.uint64)
-    end = np.empty(block, np.uint64)
-    spread = np.uint64(1 if len(teleport) > 1 else 0)
-    total = 0.0
-    first = low
-    while first < high:
-        last = min(first + block, high)
-        for i in range(first, last):
-            if degrees[i] == 0:
-                continue
-            r = i - first
-            begin[r] = _first_from(nodes, offsets[i], offsets[i + U1], first)
-            end[r] = _first_from(nodes, begin[r], offsets[i + U1], last)
-            rest = _gather(nodes, weights, z, offsets[i], begin[r])
-            rest += _gather(nodes, weights, z, end[r], offsets[i + U1])
-            loop = np.float64(loops[i])
-            inside = _gather(nodes, weights, z, begin[r], end[r]) - loop * z[i]
-            outside[r], before[r] = rest, x[i]
-            value = damping * (rest + inside) + (1.0 - damping) * teleport[i * spread]
-            x[i] = value / (1.0 - damping * loop / degrees[i])
-            z[i] = x[i] / degrees[i]
-        for i in range(first, last):
-            if degrees[i] == 0:
-                continue
-            r = i - first
-            if end[r] > begin[r]:
-                loop = np.float64(loops[i])
-                inside = _gather(nodes, weights, z, begin[r], end[r]) - loop * z[i]
-                value = damping * (outside[r] + inside) + (1.0 - damping) * teleport[i * spread]
-                x[i] = value / (1.0 - damping * loop / degrees[i])
-                z[i] = x[i] / degrees[i]
-            change = x[i] - before[r]
-            step[i] = change
-            total += abs(change)
-        first = last
-    return total
-
-
-@kernel
-def close_history(
-    low: np.uint64, high: np.uint64, slot: np.uint64, used: np.uint64, step: F32, steps: Any, moves: Any
-) -> F64:
-    """Complete the newest differences, and return the products that Anderson's least squares need.
-
-    ``steps[s]`` are differences of successive steps, ``moves[s]`` those of successive swept vectors. Returns
-    float64[2·used]: steps[slot]·steps[s] and steps[s]·step.
-    """
-    products = np.zeros(np.uint64(2) * used, np.float64)
-    for i in range(low, high):
-        f = step[i]
-        steps[slot, i] += f
-        moves[slot, i] += f
-        newest = np.float64(steps[slot, i])
-        for s in range(U0, used):
-            d = np.float64(steps[s, i])
-            products[s] += newest * d
-            products[used + s] += d * f
-    return products
-
-
-@kernel
-def mix(
+    z: F8,
+    downwards: bool,
     low: np.uint64,
     high: np.uint64,
-    slot: np.uint64,
-    used: np.uint64,
-    theta: F64,
-    degrees: Any,
-    step: F32,
-    steps: Any,
-    moves: Any,
-    x: F64,
-    z: Any,
 ) -> None:
-    """x ← x − Σ θ_s·moves[s], and begin the next differences in ``slot``."""
-    for i in range(low, high):
-        if degrees[i] == 0:
-            continue
-        correction = 0.0
-        for s in range(U0, used):
-            correction -= theta[s] * moves[s, i]
-        x[i] += correction
-        z[i] = x[i] / degrees[i]
-        moves[slot, i] = correction
-        steps[slot, i] = -step[i]
+    """Gauss–Seidel over the rows of [low, high), each node's self-loop solved: z[i] = x[i] / strengths[i] with
+    x[i] = (damping · Σ_{j→i, j≠i} w z[j] + (1 − damping) · teleport[i]) / (1 − damping · loops[i] / strengths[i]).
+
+    Rows of dangling nodes are left out: nothing depends on them.
+    """
+    step = U1 if len(teleport) > 1 else U0
+    base = (1.0 - damping) / damping
+    for t in range(low, high):
+        i = high - U1 - (t - low) if downwards else t
+        if strengths[i] != 0:
+            total = row_sum(offsets, nodes, weights, z, i, base * teleport[i * step])
+            # the division does not wait for the sum, so that rows overlap in the processor
+            z[i] = (total - loops[i] * z[i]) * (damping / (strengths[i] - damping * loops[i]))
 
 
 @kernel
-def spread_out(low: np.uint64, high: np.uint64, scale: float, degrees: Any, x: F64, z: Any) -> None:
-    """Scale x, take dangling nodes out of it, and make z of it."""
-    for i in range(low, high):
-        if degrees[i] == 0:
-            x[i] = 0.0
-            z[i] = 0.0
-        else:
-            x[i] = x[i] * scale
-            z[i] = x[i] / degrees[i]
-
-
-@kernel
-def pull(low: np.uint64, high: np.uint64, offsets: U64, nodes: U32, weights: Any, z: F64, y: F64) -> None:
-    """y = Pᵀx for the rows ``low`` to ``high``."""
-    for i in range(low, high):
-        y[i] = _gather(nodes, weights, z, offsets[i], offsets[i + U1])
-
-
-@kernel
-def fill_dangling(
-    low: np.uint64, high: np.uint64, degrees: Any, teleport: F64, damping: float, y: F64, x: F64
-) -> tuple[float, float]:
-    """Give dangling nodes of the un-normalised x their values; returns Σx and Σx over dangling nodes."""
-    spread = np.uint64(1 if len(teleport) > 1 else 0)
-    total, dangling = 0.0, 0.0
-    for i in range(low, high):
-        if degrees[i] == 0:
-            x[i] = damping * y[i] + (1.0 - damping) * teleport[i * spread]
-            dangling += x[i]
-        total += x[i]
-    return total, dangling
-
-
-@kernel
-def sums(low: np.uint64, high: np.uint64, degrees: Any, x: F64) -> tuple[float, float]:
-    """Σx and Σx over dangling nodes."""
-    total, dangling = 0.0, 0.0
-    for i in range(low, high):
-        total += x[i]
-        if degrees[i] == 0:
-            dangling += x[i]
-    return total, dangling
-
-
-@kernel
-def compare(
+def sweep_in_order(
+    offsets: U8,
+    nodes: U4,
+    weights: Any1,
+    strengths: Any1,
+    loops: Any1,
+    teleport: F8,
+    damping: float,
+    z: F8,
+    order: U4,
     low: np.uint64,
     high: np.uint64,
-    offsets: U64,
-    teleport: F64,
-    damping: float,
-    dangling: float,
-    scale: float,
-    y: F64,
-    x: F64,
-) -> tuple[float, float]:
-    """y ← F(x) and x ← scale·x; returns Σ|F(x) − x| and Σ (k_i + 10)·F(x)_i, k_i being the row's length.
+) -> None:
+    """:func:`sweep` over the rows order[low:high]."""
+    step = U1 if len(teleport) > 1 else U0
+    base = (1.0 - damping) / damping
+    for t in range(low, high):
+        i = np.uint64(order[t])
+        total = row_sum(offsets, nodes, weights, z, i, base * teleport[i * step])
+        z[i] = (total - loops[i] * z[i]) * (damping / (strengths[i] - damping * loops[i]))
 
-    ``y`` is Pᵀx of the x before scaling, ``dangling`` the dangling mass of the x after it. The second sum times
-    2⁻⁵³ bounds what rounding can have hidden: a sum of k terms is off by at most k roundings of its value.
-    """
-    spread = np.uint64(1 if len(teleport) > 1 else 0)
-    back = damping * dangling + 1.0 - damping
-    residual, rounding = 0.0, 0.0
+
+@kernel
+def finish_dangling(
+    offsets: U8,
+    nodes: U4,
+    weights: Any1,
+    strengths: Any1,
+    teleport: F8,
+    damping: float,
+    z: F8,
+    x: F8,
+    low: np.uint64,
+    high: np.uint64,
+) -> None:
+    """x from z: a linking node's is z · strength, a dangling node's the sum of its row."""
+    step = U1 if len(teleport) > 1 else U0
     for i in range(low, high):
-        x[i] = x[i] * scale
-        value = damping * y[i] * scale + back * teleport[i * spread]
-        y[i] = value
-        residual += abs(value - x[i])
-        rounding += (offsets[i + U1] - offsets[i] + np.uint64(10)) * max(value, x[i])
-    return residual, rounding
+        if strengths[i] != 0:
+            x[i] = z[i] * strengths[i]
+        else:
+            x[i] = (
+                damping * row_sum(offsets, nodes, weights, z, i, 0.0) + (1.0 - damping) * teleport[i * step]
+            )
+
+
+@kernel
+def contributions(x: F8, strengths: Any1, scale: float, z: F8, low: np.uint64, high: np.uint64) -> None:
+    """z = scale · x / strengths, 0 for dangling nodes."""
+    for i in range(low, high):
+        z[i] = scale * x[i] / strengths[i] if strengths[i] != 0 else 0.0
+
+
+@kernel
+def power_round(
+    offsets: U8,
+    nodes: U4,
+    weights: Any1,
+    teleport: F8,
+    jump: float,
+    damping: float,
+    z: F8,
+    x: F8,
+    y: F8,
+    low: np.uint64,
+    high: np.uint64,
+) -> tuple[float, float]:
+    """y = F(x), unless ``y`` is empty; returns Σ|F(x) − x| and Σ (inlinks + 16) · (F(x) + |x|) over [low, high).
+
+    ``jump`` is damping · Σ_dangling x + 1 − damping. The second sum times 2⁻⁵³ bounds what rounding can have
+    done to the first: a sum of k + 1 terms above 0 is exact to k + 1 roundings, and each term to a few.
+    """
+    step = U1 if len(teleport) > 1 else U0
+    change, roundings = 0.0, 0.0
+    for i in range(low, high):
+        value = damping * row_sum(offsets, nodes, weights, z, i, 0.0) + jump * teleport[i * step]
+        change += abs(value - x[i])
+        roundings += np.float64(offsets[i + U1] - offsets[i] + np.uint64(16)) * (abs(value) + abs(x[i]))
+        if len(y) > 0:
+            y[i] = value
+    return change, roundings
+
+
+@kernel
+def new_difference(
+    z: F8, before: F8, last: F4, difference: F4, strengths: Any1, low: np.uint64, high: np.uint64
+) -> tuple[float, float]:
+    """With f = z − before: difference = f − last, then last = f. Returns Σ|f|·strengths and Σ z·strengths."""
+    change, mass = 0.0, 0.0
+    for i in range(low, high):
+        f = z[i] - before[i]
+        difference[i] = f - last[i]
+        last[i] = f
+        change += abs(f) * strengths[i]
+        mass += z[i] * strengths[i]
+    return change, mass
+
+
+@kernel
+def dots(vectors: npt.NDArray[np.float32], with_: F4, found: F8, low: np.uint64, high: np.uint64) -> None:
+    """found[k] = Σ vectors[k, i] · with_[i] over [low, high), in float64."""
+    for k in range(U0, np.uint64(len(vectors))):
+        a, b, c, d = 0.0, 0.0, 0.0, 0.0  # four sums, or each addition would wait for the one before
+        whole = low + ((high - low) & ~np.uint64(3))
+        for i in range(low, whole, np.uint64(4)):
+            a += np.float64(vectors[k, i]) * with_[i]
+            b += np.float64(vectors[k, i + U1]) * with_[i + U1]
+            c += np.float64(vectors[k, i + np.uint64(2)]) * with_[i + np.uint64(2)]
+            d += np.float64(vectors[k, i + np.uint64(3)]) * with_[i + np.uint64(3)]
+        for i in range(whole, high):
+            a += np.float64(vectors[k, i]) * with_[i]
+        found[k] = (a + b) + (c + d)
+
+
+@kernel
+def accelerate(
+    z: F8,
+    before: F8,
+    moves: npt.NDArray[np.float32],
+    differences: npt.NDArray[np.float32],
+    share: F8,
+    slot: np.uint64,
+    low: np.uint64,
+    high: np.uint64,
+) -> None:
+    """z −= Σ_k share[k] · (moves[k] + differences[k]); then moves[slot] = z − before, and before = z."""
+    for i in range(low, high):
+        value = z[i]
+        for k in range(U0, np.uint64(len(share))):
+            value -= share[k] * (np.float64(moves[k, i]) + np.float64(differences[k, i]))
+        moves[slot, i] = value - before[i]
+        z[i] = value
+        before[i] = value

@@ -1,0 +1,480 @@
+"""`Ranking`: a value for each node, how exact it is, and how it was made; kept beside its graph or in a table."""
+
+import csv
+import json
+import math
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from inlink.base.folder import Folder, atomic_file, building
+from inlink.errors import (
+    DamageError,
+    FolderError,
+    FormatError,
+    InputError,
+    OutputError,
+    ParameterError,
+    UnknownNodeError,
+)
+from inlink.graph.names import Names, decode, encode
+
+if TYPE_CHECKING:
+    from inlink.graph.graph import Graph
+
+__all__ = ["FORMAT", "KIND", "Ranking", "list_rankings"]
+
+KIND = "ranking"
+FORMAT = 1
+
+_MARK = "# inlink ranking "  # opens the CSV's first line, which goes on in JSON
+_KEY = b"inlink.ranking"  # of the Parquet schema's metadata
+_BATCH = 1 << 16
+
+Vector = npt.NDArray[np.float64]
+
+
+class Ranking:
+    """What a link analysis makes of each node.
+
+    Attributes
+    ----------
+    values : float64[n]
+        The ranks, by node number.
+    algorithm : str
+        Which one: ``"pagerank"``, ``"trustrank"``, ``"hits"``, ``"degree"``.
+    names : Names or None
+        The nodes' names.
+    error_bound : float or None
+        A bound on the L1 distance to the exact answer; ``inf`` where there cannot be one, None where none is known.
+    residual : float or None
+        How far the values are from satisfying their own equation, where that bounds no error (HITS).
+    iterations : int
+        Sweeps over the arcs that were made, certificates not counted.
+    converged : bool
+        Whether what was asked for was reached.
+    parameters : dict
+        What the function was called with.
+    dangling : str or None
+        What becomes of a dangling node's mass: ``"teleport"``.
+    unique : bool or None
+        Whether the answer is the only one; None if that is not known.
+    note : str
+        What else the reader ought to know; often empty.
+    columns : dict of str to float64[n]
+        All values; for HITS ``authorities`` (which are ``values``) and ``hubs``.
+    graph_uuid : str or None
+        The graph it belongs to; None for one in memory.
+    elapsed : float
+        Seconds that it took.
+    """
+
+    def __init__(
+        self,
+        values: Vector,
+        *,
+        algorithm: str,
+        names: Names | None = None,
+        error_bound: float | None = None,
+        residual: float | None = None,
+        iterations: int = 0,
+        converged: bool = True,
+        parameters: dict[str, Any] | None = None,
+        dangling: str | None = None,
+        unique: bool | None = None,
+        note: str = "",
+        hubs: Vector | None = None,
+        graph_uuid: str | None = None,
+        elapsed: float = 0.0,
+    ) -> None:
+        self.values = values
+        self.algorithm = algorithm
+        self.names = names
+        self.error_bound = error_bound
+        self.residual = residual
+        self.iterations = iterations
+        self.converged = converged
+        self.parameters = parameters or {}
+        self.dangling = dangling
+        self.unique = unique
+        self.note = note
+        self.graph_uuid = graph_uuid
+        self.elapsed = elapsed
+        self.columns = {"value": values} if hubs is None else {"authorities": values, "hubs": hubs}
+
+    @property
+    def authorities(self) -> Vector:
+        """The authorities of HITS, float64[n]."""
+        return self._column("authorities")
+
+    @property
+    def hubs(self) -> Vector:
+        """The hubs of HITS, float64[n]."""
+        return self._column("hubs")
+
+    def _column(self, name: str) -> Vector:
+        if name not in self.columns:
+            raise ParameterError(
+                f"a ranking by {self.algorithm} has no {name}: it has {', '.join(self.columns)}"
+            )
+        return self.columns[name]
+
+    def verdict(self) -> str:
+        """How exact it is, in one line."""
+        if self.iterations == 0 and self.converged and self.residual is None:
+            return "exact"
+        if self.error_bound is not None:
+            exactness = f"L1 error at most {self.error_bound:.1e}"
+        else:
+            exactness = (
+                "no error bound" if self.residual is None else f"residual {self.residual:.1e}, no error bound"
+            )
+        state = "converged" if self.converged else "not converged"
+        return f"{state} after {self.iterations:,} sweeps, {exactness}" + (
+            f"; {self.note}" if self.note else ""
+        )
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def __iter__(self) -> Iterator[float]:
+        for start in range(0, len(self.values), _BATCH):
+            yield from self.values[start : start + _BATCH].tolist()
+
+    def __getitem__(self, node: int | str | bytes) -> float:
+        return float(self.values[self._number(node)])
+
+    def __repr__(self) -> str:
+        if self.error_bound is not None:
+            exact = f"error ≤ {self.error_bound:.1e}"
+        elif self.residual is not None:
+            exact = f"residual {self.residual:.1e}"
+        else:
+            exact = "exactness unknown"
+        state = "" if self.converged else ", not converged"
+        return f"<inlink ranking by {self.algorithm}: {len(self):,} nodes, {self.iterations:,} iterations, {exact}{state}>"
+
+    def top(self, k: int = 10, *, by: str | None = None) -> list[tuple[str | int, float]]:
+        """The k largest: (name, or number if there are no names; value), ties in the order of numbers.
+
+        Parameters
+        ----------
+        k : int
+            How many.
+        by : str or None
+            A column: ``"hubs"`` of HITS; None is ``values``.
+        """
+        if k < 0:
+            raise ParameterError(f"top: k must be at least 0, not {k}")
+        values = self.values if by is None else self._column(by)
+        k = min(k, len(values))
+        if k == 0:
+            return []
+        least = np.partition(values, len(values) - k)[len(values) - k]
+        above = np.flatnonzero(values > least)
+        level = np.flatnonzero(values == least)[: k - len(above)]
+        nodes = np.concatenate([above[np.argsort(-values[above], kind="stable")], level]).tolist()
+        return [(self._label(node), float(values[node])) for node in nodes]
+
+    def _label(self, node: int) -> str | int:
+        return node if self.names is None else self.names[node]
+
+    def rank_of(self, node: int | str | bytes) -> int:
+        """A node's place, from 1; those with the same value share the smallest.
+
+        Raises
+        ------
+        inlink.errors.UnknownNodeError
+            If there is no such node.
+        """
+        return 1 + int(np.count_nonzero(self.values > self.values[self._number(node)]))
+
+    def _number(self, node: int | str | bytes) -> int:
+        if isinstance(node, str | bytes):
+            if self.names is None:
+                raise UnknownNodeError(f"this ranking has no names: give a number instead of {node!r}")
+            return self.names.find(node)
+        number = int(node)
+        if not 0 <= number < len(self):
+            raise UnknownNodeError(f"no node {number}: there are {len(self):,}, numbered from 0")
+        return number
+
+    # -- its description, as JSON ---------------------------------------------------------------------------
+
+    def _meta(self) -> dict[str, Any]:
+        return {
+            "version": FORMAT,
+            "algorithm": self.algorithm,
+            "columns": list(self.columns),
+            "error_bound": None
+            if self.error_bound is None
+            else str(float(self.error_bound)),  # JSON has no inf
+            "residual": None if self.residual is None else str(float(self.residual)),
+            "iterations": int(self.iterations),
+            "converged": bool(self.converged),
+            "parameters": self.parameters,
+            "dangling": self.dangling,
+            "unique": self.unique,
+            "note": self.note,
+            "graph_uuid": self.graph_uuid,
+            "elapsed": float(self.elapsed),
+        }
+
+    @classmethod
+    def _of(cls, meta: dict[str, Any], columns: list[Vector], names: Names | None, place: str) -> "Ranking":
+        try:
+            if meta["version"] > FORMAT:
+                raise FolderError(
+                    f"{place} has format version {meta['version']} and this inlink reads up to {FORMAT}: upgrade inlink"
+                )
+            if meta["columns"] != ["value"] and meta["columns"] != ["authorities", "hubs"]:
+                raise ValueError(f"columns {meta['columns']}")
+            return cls(
+                columns[0],
+                algorithm=str(meta["algorithm"]),
+                names=names,
+                error_bound=None if meta["error_bound"] is None else float(meta["error_bound"]),
+                residual=None if meta["residual"] is None else float(meta["residual"]),
+                iterations=int(meta["iterations"]),
+                converged=bool(meta["converged"]),
+                parameters=dict(meta["parameters"]),
+                dangling=meta["dangling"],
+                unique=meta["unique"],
+                note=str(meta["note"]),
+                hubs=columns[1] if len(meta["columns"]) == 2 else None,
+                graph_uuid=meta["graph_uuid"],
+                elapsed=float(meta["elapsed"]),
+            )
+        except (KeyError, TypeError, ValueError, IndexError) as error:
+            raise DamageError(
+                f"{place}: the ranking's description cannot be read ({error}): make it again"
+            ) from None
+
+    # -- beside its graph ------------------------------------------------------------------------------------
+
+    def save(self, graph: "Graph | str | os.PathLike[str]", name: str | None = None) -> Path:
+        """Keep it with its graph, as ``<graph's folder>/rankings/<name>``; one of that name is replaced.
+
+        Parameters
+        ----------
+        graph : Graph or path-like
+            The graph that was ranked, or its folder.
+        name : str or None
+            None is the algorithm's name.
+
+        Raises
+        ------
+        inlink.errors.OutputError
+            If the graph is not the one that was ranked, lives in memory only, or nothing can be written there.
+        inlink.errors.ParameterError
+            If the name could not be a folder's.
+        """
+        graph = _opened(graph)
+        name = _checked(name or self.algorithm)
+        if graph.path is None:
+            raise OutputError("this graph lives in memory only: save the ranking with to_csv or to_parquet")
+        if self.graph_uuid != graph.uuid or len(self) != graph.num_nodes:
+            raise OutputError(
+                f"{graph.path}: this ranking belongs to another graph, or to an earlier version of it"
+            )
+        target = graph.path / "rankings" / name
+        with building(target, KIND, FORMAT) as folder:
+            for column, values in self.columns.items():
+                folder.write(column, values)
+            folder.header.meta = self._meta()
+        return target
+
+    @classmethod
+    def load(cls, graph: "Graph | str | os.PathLike[str]", name: str) -> "Ranking":
+        """Read a ranking that was kept with its graph; its values are mapped, not loaded.
+
+        Raises
+        ------
+        inlink.errors.FolderError
+            If there is none of that name, it is damaged, or the graph has been built anew since.
+        """
+        graph = _opened(graph)
+        if graph.path is None:
+            raise FolderError("this graph lives in memory only: it keeps no rankings")
+        path = graph.path / "rankings" / _checked(name)
+        if not path.exists():
+            have = ", ".join(list_rankings(graph)) or "none yet"
+            raise FolderError(
+                f"{graph.path} has no ranking {name!r} (it has: {have}): make it with inlink rank"
+            )
+        folder = Folder(path, KIND, FORMAT)
+        meta = folder.header.meta
+        columns = [folder.array(c) for c in ("value", "authorities", "hubs") if c in folder]
+        if meta.get("graph_uuid") != graph.uuid or any(len(c) != graph.num_nodes for c in columns):
+            raise FolderError(f"{path} belongs to an earlier version of {graph.path}: rank the graph again")
+        return cls._of(meta, columns, graph.names, str(path))
+
+    # -- tables ------------------------------------------------------------------------------------------------
+
+    def to_csv(self, path: str | os.PathLike[str]) -> None:
+        """Write ``node,name,value`` lines (UTF-8), after one line of ``#`` with the description as JSON.
+
+        Values are written so that they come back to the last bit; names that are no UTF-8 as their own bytes.
+        """
+        heads = ["node"] + (["name"] if self.names is not None else []) + list(self.columns)
+        with atomic_file(path) as work:
+            try:
+                with work.open("w", encoding="utf-8", errors="surrogateescape", newline="") as file:
+                    file.write(_MARK + json.dumps(self._meta()) + "\n")
+                    writer = csv.writer(file, lineterminator="\n")
+                    writer.writerow(heads)
+                    for start in range(0, len(self), _BATCH):
+                        stop = min(start + _BATCH, len(self))
+                        parts: list[Any] = [range(start, stop)]
+                        if self.names is not None:
+                            parts.append([decode(raw) for raw in self.names.arrow(start, stop).to_pylist()])
+                        parts += [column[start:stop].tolist() for column in self.columns.values()]
+                        writer.writerows(zip(*parts, strict=True))
+            except OSError as error:
+                raise OutputError(f"{path}: cannot be written ({error.strerror})") from None
+
+    def to_parquet(self, path: str | os.PathLike[str]) -> None:
+        """Write the columns node (uint32), name (UTF-8 where all names are, else bytes) and the values (float64).
+
+        The description stands as JSON in the schema's metadata, under ``inlink.ranking``.
+        """
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        fields = [pa.field("node", pa.uint32())]
+        if self.names is not None:
+            fields.append(pa.field("name", _name_type(self.names)))
+        fields += [pa.field(name, pa.float64()) for name in self.columns]
+        schema = pa.schema(fields, metadata={_KEY: json.dumps(self._meta()).encode()})
+        with atomic_file(path) as work:
+            try:
+                with pq.ParquetWriter(work, schema) as writer:
+                    for start in range(0, len(self), _BATCH):
+                        stop = min(start + _BATCH, len(self))
+                        arrays = [pa.array(np.arange(start, stop, dtype=np.uint32))]
+                        if self.names is not None:
+                            arrays.append(self.names.arrow(start, stop).cast(schema.field("name").type))
+                        arrays += [
+                            pa.array(np.ascontiguousarray(c[start:stop])) for c in self.columns.values()
+                        ]
+                        writer.write_batch(pa.RecordBatch.from_arrays(arrays, schema=schema))
+            except OSError as error:
+                raise OutputError(f"{path}: cannot be written ({error.strerror or error})") from None
+
+    @classmethod
+    def read(cls, path: str | os.PathLike[str]) -> "Ranking":
+        """Read what :meth:`to_csv` or :meth:`to_parquet` wrote; which of them is seen by the content.
+
+        Raises
+        ------
+        inlink.errors.InputError
+            If the file cannot be read, was not written by these, or is damaged.
+        """
+        try:
+            with Path(path).open("rb") as file:
+                head = file.read(len(_MARK))
+            if head[:4] == b"PAR1":
+                return _read_parquet(path)
+            if head == _MARK.encode():
+                return _read_csv(path)
+        except OSError as error:
+            raise InputError(f"{path}: cannot be read ({error.strerror or error})") from None
+        raise FormatError(f"{path}: not a ranking that inlink wrote (CSV or Parquet)")
+
+
+def list_rankings(graph: "Graph | str | os.PathLike[str]") -> list[str]:
+    """The names of the rankings that are kept with a graph, in order."""
+    path = _opened(graph).path
+    if path is None or not (path / "rankings").is_dir():
+        return []
+    return sorted(
+        p.name for p in (path / "rankings").iterdir() if (p / "header.json").is_file() and p.name[0] != "."
+    )
+
+
+def _opened(graph: "Graph | str | os.PathLike[str]") -> "Graph":
+    from inlink.graph.graph import Graph
+
+    return graph if isinstance(graph, Graph) else Graph.open(graph)
+
+
+def _checked(name: str) -> str:
+    if (
+        not name
+        or name.startswith(".")
+        or "/" in name
+        or "\\" in name
+        or "\0" in name
+        or len(encode(name)) > 200
+    ):
+        raise ParameterError(
+            f"a ranking's name is a folder's name, and must not start with a point: not {name!r}"
+        )
+    return name
+
+
+def _name_type(names: Names) -> Any:
+    import pyarrow as pa
+
+    try:
+        for start in range(0, len(names), _BATCH):
+            names.arrow(start, min(start + _BATCH, len(names))).cast(pa.large_string())
+    except pa.ArrowInvalid:
+        return pa.large_binary()
+    return pa.large_string()
+
+
+def _read_parquet(path: str | os.PathLike[str]) -> Ranking:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        table = pq.read_table(path)
+        raw = (table.schema.metadata or {}).get(_KEY)
+        if raw is None:
+            raise FormatError(f"{path}: a Parquet file, but not of a ranking that inlink wrote")
+        meta = json.loads(raw)
+        if table["node"].to_pylist() != list(range(len(table))):
+            raise DamageError(f"{path}: the nodes are not 0, 1, 2, …: export the ranking again")
+        names = None
+        if "name" in table.column_names:
+            names = Names.of(table["name"].cast(pa.large_binary()).to_pylist())
+        columns = [table[c].to_numpy().astype(np.float64) for c in meta["columns"]]
+    except (pa.ArrowException, ValueError, KeyError, TypeError) as error:
+        if isinstance(error, InputError):
+            raise
+        raise DamageError(
+            f"{path}: damaged ({str(error).splitlines()[0]}): export the ranking again"
+        ) from None
+    return Ranking._of(meta, columns, names, str(path))
+
+
+def _read_csv(path: str | os.PathLike[str]) -> Ranking:
+    line = 1
+    try:
+        with Path(path).open(encoding="utf-8", errors="surrogateescape", newline="") as file:
+            meta = json.loads(file.readline()[len(_MARK) :])
+            reader = csv.reader(file)
+            heads = next(reader)
+            named = "name" in heads
+            if heads != ["node", *(["name"] if named else []), *meta["columns"]]:
+                raise ValueError("the columns are not those of a ranking")
+            names: list[str] = []
+            columns: list[list[float]] = [[] for _ in meta["columns"]]
+            for expected, row in enumerate(reader):
+                line = 1 + reader.line_num
+                if len(row) != len(heads) or int(row[0]) != expected:
+                    raise ValueError(f"expected node {expected} and {len(heads)} fields")
+                if named:
+                    names.append(row[1])
+                for column, text in zip(columns, row[1 + named :], strict=True):
+                    column.append(float(text))
+    except (ValueError, KeyError, TypeError, StopIteration, csv.Error) as error:
+        raise DamageError(f"{path}, line {line}: {error or 'cut short'}: export the ranking again") from None
+    return Ranking._of(
+        meta, [np.array(c, np.float64) for c in columns], Names.of(names) if named else None, str(path)
+    )

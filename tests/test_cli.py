@@ -1,0 +1,168 @@
+"""The commands as a user runs them: output, exit codes, and what is left when something goes wrong."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from inlink import Graph
+
+
+def inlink(*arguments: object, cwd: Path, code: int = 0) -> str:
+    run = subprocess.run(
+        [sys.executable, "-m", "inlink", "-q", *map(str, arguments)], cwd=cwd, capture_output=True, text=True
+    )
+    assert run.returncode == code, run.stderr
+    if code:
+        assert "Traceback" not in run.stderr
+        return run.stderr
+    return run.stdout
+
+
+@pytest.fixture
+def links(tmp_path: Path) -> Path:
+    (tmp_path / "links.tsv").write_text(
+        "http://a.example.com/\thttp://b.example.org/\nhttp://b.example.org/\thttp://a.example.com/x\n"
+        "http://a.example.com/x\thttp://b.example.org/\n"
+    )
+    inlink("build", "links.tsv", "-o", "g", cwd=tmp_path)
+    return tmp_path
+
+
+def test_the_main_job(shared_data, tmp_path: Path):
+    archive = shared_data("crawls/aut-example.warc.gz")
+    assert "18,207 nodes, 20,067 arcs" in inlink(
+        "build", archive, "-o", "aut", "--level", "page", cwd=tmp_path
+    )
+    california = shared_data("graphs/gr0.California")
+    assert "9,664 nodes, 16,150 arcs" in inlink("build", california, "-o", "california", cwd=tmp_path)
+    cnr = shared_data("graphs/cnr-2000")
+    assert "325,557 nodes, 3,216,152 arcs" in inlink("build", cnr, "-o", "cnr", cwd=tmp_path)
+    assert "host graph" in inlink(
+        "fold", "california", "-o", "california-hosts", "--level", "host", cwd=tmp_path
+    )
+    assert "converged" in inlink("rank", "california", "--algorithm", "pagerank", cwd=tmp_path)
+    (tmp_path / "scores.csv").write_text(
+        "http://www.berkeley.edu/,1\nhttp://www.ucr.edu/,0.5\nhttp://no.where/,1\n"
+    )
+    said = inlink("rank", "california", "--algorithm", "hits", "--scores", "scores.csv", cwd=tmp_path)
+    assert "not in california: 1" in said
+    top = inlink("top", "california", "--by", "pagerank", "-n", 20, cwd=tmp_path).splitlines()
+    assert len(top) == 20
+    assert top[0].startswith("1\t")
+    info = json.loads(inlink("info", "california", "--json", "--verify", cwd=tmp_path))
+    assert (info["nodes"], info["arcs"], info["rankings"]) == (9664, 16150, ["hits", "pagerank"])
+    inlink("export", "california", "-o", "california.parquet", "--ranking", "pagerank", cwd=tmp_path)
+    back = inlink("build", "california.parquet", "-o", "back", cwd=tmp_path)
+    assert "9,664 nodes, 16,150 arcs" in back or "16,150 arcs" in back
+    inlink("export", "california", "-o", "ranks.csv", "--by", "pagerank", cwd=tmp_path)
+    assert len((tmp_path / "ranks.csv").read_text().splitlines()) == 9666
+
+
+def test_every_algorithm_and_its_options(links: Path):
+    (links / "trusted.txt").write_text("http://a.example.com/\n\n")
+    inlink("rank", "g", "--algorithm", "trustrank", "--seeds", "trusted.txt", "--damping", "0.5", cwd=links)
+    inlink("rank", "g", "--algorithm", "degree", "--direction", "both", "--name", "both", cwd=links)
+    inlink("rank", "g", "--method", "power", "--max-iter", 500, "--tol", "1e-9", "--threads", 1, cwd=links)
+    inlink("rank", "g", "--start", "pagerank", "--name", "again", cwd=links)
+    assert "rankings" in inlink("info", "g", cwd=links)
+    assert "again, both, pagerank, trustrank" in inlink("info", "g", cwd=links)
+    assert len(json.loads(inlink("top", "g", "--by", "both", "--json", cwd=links))) == 3
+
+
+def test_subgraphs(links: Path):
+    (links / "some.txt").write_bytes(b"http://a.example.com/\r\nhttp://b.example.org/\n")
+    assert "2 nodes, 1 arcs" in inlink("subgraph", "g", "-o", "s", "--nodes", "some.txt", cwd=links)
+    assert "2 nodes, 2 arcs" in inlink("subgraph", "g", "-o", "s", "--largest-component", "strong", cwd=links)
+    assert "3 nodes" in inlink(
+        "subgraph", "g", "-o", "s", "--reachable-from", "http://a.example.com/", cwd=links
+    )
+    assert "3 nodes, 3 arcs" in inlink("subgraph", "g", "-o", "s", "--without-internal", "domain", cwd=links)
+    assert "does not know which pages" in inlink("subgraph", "g", "-o", "t", "--crawled", cwd=links, code=2)
+    assert "give one of" in inlink("subgraph", "g", "-o", "t", cwd=links, code=2)
+    assert not (links / "t").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("build", "none.tsv", "-o", "x"), "none.tsv does not exist"),
+        (("build", "links.tsv", "-o", "links.tsv"), "links.tsv is a file"),
+        (("build", "short.tsv", "-o", "x"), "short.tsv"),
+        (("build", "cut.warc.gz", "-o", "x", "--strict"), "cut.warc.gz"),
+        (("build", "links.tsv", "-o", "x", "--format", "pajek"), "no format is called 'pajek'"),
+        (("rank", "none"), "none does not exist"),
+        (("rank", "links.tsv"), "not an inlink folder"),
+        (("rank", "g", "--damping", "1.5"), "damping"),
+        (("rank", "g", "--scores", "negative.csv"), "negative.csv, line 2: score -1 must be finite"),
+        (("rank", "g", "--scores", "nan.csv"), "nan.csv, line 1: score nan must be finite"),
+        (("rank", "g", "--scores", "none.csv"), "none.csv: No such file"),
+        (("rank", "g", "--algorithm", "trustrank", "--seeds", "nobody.txt"), "nobody.txt, line 1: no node"),
+        (("rank", "g", "--algorithm", "degree", "--damping", "0.5"), "--damping does not go with"),
+        (("rank", "g", "--name", "../evil"), "a ranking's name"),
+        (("top", "g", "--by", "pagerank"), "inlink rank"),
+        (("export", "g", "-o", "g.xyz"), "g.xyz"),
+        (("export", "g", "-o", "none/g.tsv", "--ranking", "x"), "no ranking 'x'"),
+        (("fold", "g", "-o", "x", "--level", "page"), "'page' is not one of"),
+        (("info", "newer"), "upgrade inlink"),
+    ],
+)
+def test_bad_input_is_one_line_and_exit_code_2(links: Path, arguments, says):
+    (links / "short.tsv").write_text("a\tb\nc\n")
+    (links / "negative.csv").write_text("node,score\nhttp://a.example.com/,-1\n")
+    (links / "nan.csv").write_text("http://a.example.com/,nan\n")
+    (links / "nobody.txt").write_text("http://nobody.example/\n")
+    (links / "cut.warc.gz").write_bytes(b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03WARC")
+    inlink("build", "links.tsv", "-o", "newer", cwd=links)
+    header = links / "newer" / "header.json"
+    header.write_text(header.read_text().replace('"version": 1', '"version": 2'))
+    before = sorted(p.name for p in links.iterdir())
+    error = inlink(*arguments, cwd=links, code=2)
+    assert says in error
+    if not error.startswith("Usage"):
+        assert error.count("\n") == 1, error
+    assert sorted(p.name for p in links.iterdir()) == before
+
+
+def test_an_interrupt_leaves_nothing_and_keeps_what_was_there(links: Path):
+    old = Graph.open(links / "g").uuid
+    pipe = links / "endless.tsv"
+    os.mkfifo(pipe)
+    before = sorted(p.name for p in links.iterdir())
+    for number, code in ((signal.SIGINT, 130), (signal.SIGTERM, 130)):
+        command = [sys.executable, "-m", "inlink", "build", "endless.tsv", "-o", "g", "--format", "edgelist"]
+        child = subprocess.Popen(command, cwd=links, stderr=subprocess.PIPE, text=True)
+        time.sleep(2.5)  # it waits for the pipe's first line
+        child.send_signal(number)
+        _, error = child.communicate(timeout=20)
+        assert child.returncode == code, error
+        assert "interrupted" in error
+        assert sorted(p.name for p in links.iterdir()) == before
+        assert Graph.open(links / "g").uuid == old
+
+
+def test_names_cannot_steer_the_terminal(tmp_path: Path):
+    Graph.from_arcs([(b"a\x1b[2J", b"b\xff\n")], into=tmp_path / "g")
+    inlink("rank", "g", cwd=tmp_path)
+    out = inlink("top", "g", cwd=tmp_path)
+    assert "\x1b" not in out
+    assert len(out.splitlines()) == 2
+    assert "\x1b" not in inlink("info", "g", cwd=tmp_path)
+
+
+def test_a_closed_pipe_is_no_error(links: Path):
+    inlink("rank", "g", cwd=links)
+    run = subprocess.run(
+        f"{sys.executable} -m inlink -q top g -n 100 | head -1",
+        shell=True,
+        cwd=links,
+        capture_output=True,
+        text=True,
+    )
+    assert run.stderr == ""
+    assert run.stdout.startswith("1\t")

@@ -1,0 +1,97 @@
+import networkx as nx
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from strategies import Arcs, arcs
+
+import inlink
+from inlink import Graph
+from inlink.errors import ParameterError
+
+
+def projection(A: np.ndarray, r: np.ndarray) -> tuple[np.ndarray, np.ndarray, bool]:
+    """The limit from a uniform start by a dense eigendecomposition; hubs; whether it is unique."""
+    root = np.sqrt(r)
+    M = root[:, None] * (A.T @ A) * root[None, :]
+    values, vectors = np.linalg.eigh(M)
+    top = values > values[-1] * (1 - 1e-9)
+    y = vectors[:, top] @ (vectors[:, top].T @ (root / len(r)))
+    h = A @ (root * y)
+    a = A.T @ h
+    return a / a.sum(), h / h.sum(), int(top.sum()) == 1
+
+
+@given(arcs(min_nodes=1, weighted=True), st.data())
+def test_it_converges_to_the_projection_on_the_principal_space(a: Arcs, data):
+    r = np.array(
+        data.draw(st.lists(st.sampled_from([0.0, 0.5, 1.0]), min_size=a.num_nodes, max_size=a.num_nodes))
+    )
+    A = a.dense()
+    ranking = inlink.hits(a.graph(), scores=r, tol=1e-12, max_iter=20_000)
+    assert np.isfinite(ranking.values).all()
+    if not (A @ r).any():
+        assert not ranking.values.any()
+        assert "all values are 0" in ranking.note
+        assert ranking.converged
+        return
+    values = np.linalg.eigvalsh(np.sqrt(r)[:, None] * (A.T @ A) * np.sqrt(r)[None, :])
+    second = max((v for v in values if v < values[-1] * (1 - 1e-9)), default=0)
+    if second > 0.99 * values[-1]:
+        return  # rounds would need thousands, and nothing new is tested
+    authorities, hubs, unique = projection(A, r)
+    assert ranking.converged
+    np.testing.assert_allclose(ranking.authorities, authorities, atol=1e-7)
+    np.testing.assert_allclose(ranking.hubs, hubs, atol=1e-7)
+    assert ("not unique" in ranking.note) == (not unique)
+
+
+def test_networkx_agrees_on_real_links(shared_data):
+    graph = inlink.read(shared_data("graphs/gr0.California"))
+    ours = inlink.hits(graph, tol=1e-10)
+    hubs, authorities = nx.hits(nx.DiGraph(graph.to_networkx()), tol=1e-12, max_iter=10_000)
+    names = list(graph.names)
+    np.testing.assert_allclose(ours.authorities, [authorities[n] for n in names], atol=1e-7)
+    np.testing.assert_allclose(ours.hubs, [hubs[n] for n in names], atol=1e-7)
+
+
+def test_the_seeds_example_has_one_hub_and_two_authorities():
+    ranking = inlink.hits(Graph.from_arcs([("H", "A1"), ("H", "A2"), ("A1", "x"), ("y", "A2")]), tol=1e-10)
+    assert max(ranking.hubs) == ranking.hubs[ranking.names.find("H")]
+    assert {name for name, _ in ranking.top(2)} == {"A1", "A2"}
+
+
+def test_two_like_communities_are_said_to_have_no_unique_answer():
+    pairs = [(f"{c}{i}", f"{c}to{j}") for c in "ab" for i in range(3) for j in range(3)]
+    graph = Graph.from_arcs(pairs)
+    ranking = inlink.hits(graph)
+    assert "not unique" in ranking.note
+    other = inlink.hits(graph, start={name: 1.0 if name.startswith("a") else 0.1 for name in graph.names})
+    assert np.abs(other.values - ranking.values).sum() > 0.1
+    assert "not unique" not in inlink.hits(Graph.from_arcs([*pairs, ("a0", "ato9")])).note
+
+
+def test_scores_keep_it_on_topic():
+    pairs = [("hub", "on"), ("hub2", "on"), *((f"h{i}", f"off{j}") for i in range(5) for j in range(5))]
+    graph = Graph.from_arcs(pairs)
+    assert inlink.hits(graph).top(1)[0][0].startswith("off")
+    assert inlink.hits(graph, scores={"on": 1.0}).top(1) == [("on", 1.0)]
+
+
+def test_bits_do_not_depend_on_threads():
+    rng = np.random.default_rng(3)
+    graph = Graph.from_arcs(rng.integers(0, 4000, (150_000, 2)))
+    one, two = inlink.hits(graph, threads=1), inlink.hits(graph, threads=2)
+    assert (one.values == two.values).all()
+    assert (one.hubs == two.hubs).all()
+
+
+def test_nothing_and_unfinished():
+    assert len(inlink.hits(Graph.from_arcs(np.empty((0, 2), np.uint32)))) == 0
+    none = inlink.hits(Graph.from_arcs([(0, 1)]), scores=[0, 0])
+    assert none.values.tolist() == [0, 0]
+    short = inlink.hits(Graph.from_arcs([(0, 1), (0, 2), (3, 1)]), max_iter=1)
+    assert not short.converged
+    assert short.residual > 0
+    with pytest.raises(ParameterError, match="scores: -1.0 of node 0"):
+        inlink.hits(Graph.from_arcs([(0, 1)]), scores=[-1, 0])
