@@ -142,23 +142,39 @@ def _apart(name: str, folder: Path, setting: float, what: str, limit: float) -> 
 def search(name: str, folder: Path, target: float, limit: float) -> tuple[float, float] | str:
     """The loosest setting that reaches the target and the true error there, or why there is none."""
     settings = base.peer(name).SETTINGS
-    tightest = _apart(name, folder, settings[-1], "error", limit)
-    if isinstance(tightest, str):
-        return tightest
-    if tightest["error"] > target:
-        return f"never: {tightest['error']:.1e} off at its tightest"
-    low, high, found = 0, len(settings) - 1, float(tightest["error"])
+    low, high = 0, len(settings)
+    found: float | None = None
+    why = "never accurate enough"
     while low < high:
         middle = (low + high) // 2
         answer = _apart(name, folder, settings[middle], "error", limit)
         if not isinstance(answer, str) and answer["error"] <= target:
             high, found = middle, float(answer["error"])
         else:
+            why = answer if isinstance(answer, str) else f"never: {answer['error']:.1e} off at its tightest"
             low = middle + 1
-    return settings[high], found
+    return why if found is None else (settings[high], found)
 
 
-def compare(folder: Path, names: list[str], rounds: int, target: float, limit: float) -> dict[str, Any]:
+def remembered_search(name: str, folder: Path, target: float, limit: float) -> tuple[float, float] | str:
+    """What :func:`search` found in an earlier run, tried once more; else a new search."""
+    notes = folder / "settings.json"
+    known: dict[str, float] = json.loads(notes.read_text()) if notes.exists() else {}
+    key = f"{name} {target:g}"
+    if key in known:
+        answer = _apart(name, folder, known[key], "error", limit)
+        if not isinstance(answer, str) and answer["error"] <= target:
+            return known[key], float(answer["error"])
+    found = search(name, folder, target, limit)
+    if not isinstance(found, str):
+        known = json.loads(notes.read_text()) if notes.exists() else {}
+        notes.write_text(json.dumps(known | {key: found[0]}, indent=1))
+    return found
+
+
+def compare(
+    folder: Path, names: list[str], rounds: int, target: float, limit: float, anew: bool = True
+) -> dict[str, Any]:
     """Search, then time in interleaved rounds; what the tables are made of."""
     arrays = webgraph.load(folder, mapped=True)
     rows: dict[str, dict[str, Any]] = {}
@@ -171,7 +187,7 @@ def compare(folder: Path, names: list[str], rounds: int, target: float, limit: f
         elif arrays.num_arcs > peer.LARGEST:
             row["skipped"] = f"not tried above {peer.LARGEST:,} arcs"
         else:
-            found = search(name, folder, target, limit)
+            found = (search if anew else remembered_search)(name, folder, target, limit)
             if isinstance(found, str):
                 row["skipped"] = found
             else:
@@ -219,10 +235,13 @@ def main(arguments: list[str]) -> None:
     parser.add_argument("--peers", nargs="+", default=base.ALL)
     parser.add_argument("--error", type=float, default=TARGET, help="the true L1 error that all must reach")
     parser.add_argument("--limit", type=float, default=600, help="seconds after which a run is given up")
+    parser.add_argument(
+        "--known", action="store_true", help="take settings that an earlier search found, if they still do"
+    )
     parser.add_argument("--data", help="folder for large files (default: $INLINK_BENCH_DATA, else temporary)")
     parser.add_argument("--results", default=str(results.FOLDER), help="folder for the figures")
     given = parser.parse_args(arguments)
     folder = graph_arrays(given.graph, webgraph.data_folder(given.data))
-    told = compare(folder, given.peers, given.rounds, given.error, given.limit)
+    told = compare(folder, given.peers, given.rounds, given.error, given.limit, not given.known)
     results.keep(Path(given.results), f"rank-{folder.name}", told)
     print(results.rank_table(told))

@@ -131,8 +131,8 @@ def transposed(offsets: npt.NDArray[np.uint64], targets: npt.NDArray[np.uint32])
 def write_npy(arrays: Arrays, folder: Path) -> None:
     """Keep a graph as four NumPy files in a folder of its own."""
     folder.mkdir(parents=True, exist_ok=True)
-    values: npt.NDArray[Any]
-    for name, values in zip(PARTS, arrays, strict=True):
+    for name in PARTS:
+        values: npt.NDArray[Any] = getattr(arrays, name)
         work = folder / f".{name}.npy"
         with work.open("wb") as file:
             np.save(file, values)
