@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -10,12 +10,7 @@ import numpy.typing as npt
 from inlink.errors import ParameterError, UnknownNodeError
 from inlink.graph.graph import Graph, Rows
 
-if TYPE_CHECKING:
-    from inlink.rank.ranking import Ranking
-
-__all__ = ["NodeValues", "arc_weights", "check_rounds", "distribution", "node_values", "strengths"]
-
-NodeValues = "npt.ArrayLike | Mapping[int | str | bytes, float] | Ranking"
+__all__ = ["arc_weights", "check_rounds", "distribution", "node_values", "strengths", "use_weights"]
 
 
 def node_values(graph: Graph, values: Any, what: str, default: float = 0.0) -> npt.NDArray[np.float64]:
@@ -103,11 +98,11 @@ def strengths(graph: Graph, weighted: bool) -> npt.NDArray[Any]:
     ParameterError
         If a sum is too large or too small to be divided by.
     """
-    if not weighted or graph.out_rows.weights is None:
+    rows = graph.out_rows
+    if not weighted or rows.weights is None:
         return graph.outdegrees
     from inlink.rank.kernels.gather import row_strengths
 
-    rows = graph.out_rows
     result = np.empty(graph.num_nodes)
     row_strengths(rows.offsets, rows.weights, result, np.uint64(0), np.uint64(graph.num_nodes))
     wrong = ~np.isfinite(result) | ((result < 1e-250) & (graph.outdegrees > 0))

@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from inlink.base.jit import U0, U1, kernel
 
-__all__ = ["pull", "row_strengths", "row_sum", "sum_where_zero"]
+__all__ = ["pull", "row_strengths", "sum_where_zero"]
 
 F8 = npt.NDArray[np.float64]
 U8 = npt.NDArray[np.uint64]
@@ -15,25 +15,19 @@ U4 = npt.NDArray[np.uint32]
 
 
 @kernel
-def row_sum(offsets: U8, nodes: U4, weights: npt.NDArray[Any], x: F8, i: np.uint64, start: float) -> float:
-    """``start`` + Σ_k weights[k] · x[nodes[k]] over row i; no weights (an empty array) count as 1."""
-    total = start
-    if len(weights) == 0:
-        for k in range(offsets[i], offsets[i + U1]):
-            total += x[nodes[k]]
-    else:
-        for k in range(offsets[i], offsets[i + U1]):
-            total += weights[k] * x[nodes[k]]
-    return total
-
-
-@kernel
 def pull(
     offsets: U8, nodes: U4, weights: npt.NDArray[Any], x: F8, y: F8, low: np.uint64, high: np.uint64
 ) -> None:
-    """y[i] = Σ_k weights[k] · x[nodes[k]] for each row i in [low, high)."""
+    """y[i] = Σ_k weights[k] · x[nodes[k]] for each row i in [low, high); no weights (an empty array) count as 1."""
     for i in range(low, high):
-        y[i] = row_sum(offsets, nodes, weights, x, i, 0.0)
+        total = 0.0
+        if len(weights) == 0:
+            for k in range(offsets[i], offsets[i + U1]):
+                total += x[nodes[k]]
+        else:
+            for k in range(offsets[i], offsets[i + U1]):
+                total += weights[k] * x[nodes[k]]
+        y[i] = total
 
 
 @kernel

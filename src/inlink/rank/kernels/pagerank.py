@@ -2,7 +2,10 @@
 and the vector work of Anderson acceleration.
 
 ``strengths`` is uint32[n] (outdegrees) or float64[n] (sums of weights); 0 marks a dangling node. ``teleport``
-is float64[n], or float64[1] for the uniform one.
+is float64[n], or float64[1] for the uniform one. ``weights`` is empty where each arc counts 1.
+
+The sum of a row is written out wherever it is needed: as a kernel of its own it is not inlined, and a call takes
+30 ns a row, 11.2 ms a sweep of cnr-2000 instead of 3.3.
 """
 
 from typing import Any
@@ -11,7 +14,6 @@ import numpy as np
 import numpy.typing as npt
 
 from inlink.base.jit import U0, U1, kernel
-from inlink.rank.kernels.gather import row_sum
 
 __all__ = [
     "accelerate",
@@ -121,7 +123,13 @@ def sweep(
     for t in range(low, high):
         i = high - U1 - (t - low) if downwards else t
         if strengths[i] != 0:
-            total = row_sum(offsets, nodes, weights, z, i, base * teleport[i * step])
+            total = base * teleport[i * step]
+            if len(weights) == 0:
+                for k in range(offsets[i], offsets[i + U1]):
+                    total += z[nodes[k]]
+            else:
+                for k in range(offsets[i], offsets[i + U1]):
+                    total += weights[k] * z[nodes[k]]
             # the division does not wait for the sum, so that rows overlap in the processor
             z[i] = (total - loops[i] * z[i]) * (damping / (strengths[i] - damping * loops[i]))
 
@@ -145,7 +153,13 @@ def sweep_in_order(
     base = (1.0 - damping) / damping
     for t in range(low, high):
         i = np.uint64(order[t])
-        total = row_sum(offsets, nodes, weights, z, i, base * teleport[i * step])
+        total = base * teleport[i * step]
+        if len(weights) == 0:
+            for k in range(offsets[i], offsets[i + U1]):
+                total += z[nodes[k]]
+        else:
+            for k in range(offsets[i], offsets[i + U1]):
+                total += weights[k] * z[nodes[k]]
         z[i] = (total - loops[i] * z[i]) * (damping / (strengths[i] - damping * loops[i]))
 
 
@@ -162,20 +176,25 @@ def finish_dangling(
     low: np.uint64,
     high: np.uint64,
 ) -> None:
-    """x from z: a linking node's is z · strength, a dangling node's the sum of its row."""
+    """Make x from z: a linking node's is z · strength, a dangling node's the sum of its row."""
     step = U1 if len(teleport) > 1 else U0
     for i in range(low, high):
         if strengths[i] != 0:
             x[i] = z[i] * strengths[i]
         else:
-            x[i] = (
-                damping * row_sum(offsets, nodes, weights, z, i, 0.0) + (1.0 - damping) * teleport[i * step]
-            )
+            total = 0.0
+            if len(weights) == 0:
+                for k in range(offsets[i], offsets[i + U1]):
+                    total += z[nodes[k]]
+            else:
+                for k in range(offsets[i], offsets[i + U1]):
+                    total += weights[k] * z[nodes[k]]
+            x[i] = damping * total + (1.0 - damping) * teleport[i * step]
 
 
 @kernel
 def contributions(x: F8, strengths: Any1, scale: float, z: F8, low: np.uint64, high: np.uint64) -> None:
-    """z = scale · x / strengths, 0 for dangling nodes."""
+    """Make z = scale · x / strengths, 0 for dangling nodes."""
     for i in range(low, high):
         z[i] = scale * x[i] / strengths[i] if strengths[i] != 0 else 0.0
 
@@ -194,7 +213,8 @@ def power_round(
     low: np.uint64,
     high: np.uint64,
 ) -> tuple[float, float]:
-    """y = F(x), unless ``y`` is empty; returns Σ|F(x) − x| and Σ (inlinks + 16) · (F(x) + |x|) over [low, high).
+    """Make y = F(x), unless ``y`` is empty; returns, over [low, high), Σ|F(x) − x| and
+    Σ (inlinks + 16) · (F(x) + |x|).
 
     ``jump`` is damping · Σ_dangling x + 1 − damping. The second sum times 2⁻⁵³ bounds what rounding can have
     done to the first: a sum of k + 1 terms above 0 is exact to k + 1 roundings, and each term to a few.
@@ -202,7 +222,14 @@ def power_round(
     step = U1 if len(teleport) > 1 else U0
     change, roundings = 0.0, 0.0
     for i in range(low, high):
-        value = damping * row_sum(offsets, nodes, weights, z, i, 0.0) + jump * teleport[i * step]
+        total = 0.0
+        if len(weights) == 0:
+            for k in range(offsets[i], offsets[i + U1]):
+                total += z[nodes[k]]
+        else:
+            for k in range(offsets[i], offsets[i + U1]):
+                total += weights[k] * z[nodes[k]]
+        value = damping * total + jump * teleport[i * step]
         change += abs(value - x[i])
         roundings += np.float64(offsets[i + U1] - offsets[i] + np.uint64(16)) * (abs(value) + abs(x[i]))
         if len(y) > 0:
@@ -252,7 +279,7 @@ def accelerate(
     low: np.uint64,
     high: np.uint64,
 ) -> None:
-    """z −= Σ_k share[k] · (moves[k] + differences[k]); then moves[slot] = z − before, and before = z."""
+    """Do z −= Σ_k share[k] · (moves[k] + differences[k]); then moves[slot] = z − before, and before = z."""
     for i in range(low, high):
         value = z[i]
         for k in range(U0, np.uint64(len(share))):
