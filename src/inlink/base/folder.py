@@ -245,13 +245,15 @@ def building(
         )
     except OSError as error:
         raise OutputError(f"{target}: cannot be written ({error.strerror})") from None
-    writer = FolderWriter(work / "data", kind, version)
+    writer: FolderWriter | None = None
     try:
+        writer = FolderWriter(work / "data", kind, version)
         yield writer
         writer._seal(sync)
         _commit(writer, work, target, sync)
     finally:
-        writer._abandon()
+        if writer is not None:
+            writer._abandon()
         shutil.rmtree(work, ignore_errors=True)
 
 

@@ -37,6 +37,9 @@ from inlink.cli.show import printable, say, summary
     type=click.Choice(["ids", "names"]),
     help="What an edge list's columns are, instead of guessing.",
 )
+@click.option("--separator", help="What stands between an edge list's fields, instead of guessing.")
+@click.option("--no-weights", is_flag=True, help="An edge list's third column is no weight.")
+@click.option("--table", help="A SQLite file's table with a row an arc, instead of guessing.")
 @click.option(
     "--strip-www", is_flag=True, help="Take www. off hosts, as Common Crawl did before the end of 2025."
 )
@@ -54,6 +57,9 @@ def build(
     count: bool,
     crawled_only: bool,
     nodes: str | None,
+    separator: str | None,
+    no_weights: bool,
+    table: str | None,
     strip_www: bool,
     private_suffixes: bool,
 ) -> None:
@@ -70,6 +76,9 @@ def build(
         count=count,
         crawled_only=crawled_only,
         nodes=nodes,  # type: ignore[arg-type]
+        separator=separator,
+        weights=False if no_weights else None,
+        table=table,
         strip_www=strip_www,
         private_suffixes=private_suffixes,
         into=output,

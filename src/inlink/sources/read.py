@@ -32,6 +32,9 @@ def read(
     count: bool = False,
     crawled_only: bool = False,
     nodes: Literal["ids", "names"] | None = None,
+    separator: str | None = None,
+    weights: bool | None = None,
+    table: str | None = None,
     strip_www: bool = False,
     private_suffixes: bool = False,
     into: str | os.PathLike[str] | None = None,
@@ -60,6 +63,12 @@ def read(
         Keep only pages that were crawled, and the links between them.
     nodes : {"ids", "names"} or None
         Of edge lists: what the columns are; None looks.
+    separator : str or None
+        Of edge lists: what stands between fields; None looks.
+    weights : bool or None
+        Of edge lists: whether the third column is a weight; None looks.
+    table : str or None
+        Of SQLite files: the table with a row an arc; None looks.
     strip_www : bool
         Take ``www.`` off hosts, as Common Crawl did before the end of 2025.
     private_suffixes : bool
@@ -101,7 +110,7 @@ def read(
     formats = [format or recognise(path) for path in paths]
     tally = Tally(strict)
     fold_to = None if level == "page" else level
-    options: dict[str, Any] = {"nodes": nodes}
+    options: dict[str, Any] = {"nodes": nodes, "separator": separator, "weights": weights, "table": table}
     if all(name in ARCHIVES for name in formats):
         fold_to = None
         options |= {
