@@ -78,6 +78,12 @@ def _memory(field: str) -> int:
     raise RuntimeError(f"/proc/self/status has no {field}")
 
 
+def _children() -> float:
+    """CPU seconds of all finished children."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
 def work(name: str, folder: Path, setting: float, what: str) -> dict[str, Any]:
     """Load, warm up and rank. ``what`` is ``"error"`` for the true error, ``"time"`` for times and memory."""
     peer = base.peer(name)
@@ -99,14 +105,14 @@ def work(name: str, folder: Path, setting: float, what: str) -> dict[str, Any]:
         return told | {"error": worst}
     trials = max(1, min(20, 20_000_000 // max(arcs, 1)))  # small graphs several times, for the clock's sake
     if hasattr(peer, "seconds"):  # a program of its own: its times by its own clock
-        wall = peer.seconds(graph, setting, trials)
-        used = resource.getrusage(resource.RUSAGE_CHILDREN)
-        return told | {
-            "wall": wall,
-            "cpu": None,
-            "peak": used.ru_maxrss << 10,
-            "peak_loading": used.ru_maxrss << 10,
-        }
+        trials = max(trials, 3)
+        before = _children()
+        peer.seconds(graph, setting, 1)
+        once = _children() - before  # loading and one trial: more trials differ from it by trials alone
+        wall = peer.seconds(graph, setting, 1 + trials)
+        cpu = max(_children() - before - 2 * once, 0.0) / trials
+        peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss << 10
+        return told | {"wall": wall, "cpu": cpu, "peak": peak, "peak_loading": peak}
     peak_loading = _memory("VmHWM") - idle
     Path("/proc/self/clear_refs").write_text("5")  # from here on VmHWM is the peak of the ranking alone
     walls, cpus = [], []
@@ -142,11 +148,13 @@ def _apart(name: str, folder: Path, setting: float, what: str, limit: float) -> 
 def search(name: str, folder: Path, target: float, limit: float) -> tuple[float, float] | str:
     """The loosest setting that reaches the target and the true error there, or why there is none."""
     settings = base.peer(name).SETTINGS
-    low, high = 0, len(settings)
+    low, high, probe = 0, len(settings), 8
     found: float | None = None
     why = "never accurate enough"
     while low < high:
-        middle = (low + high) // 2
+        # gallop until one reaches it, then bisect: the tightest settings take the longest
+        middle = (low + high) // 2 if found is not None else min(probe, high - 1)
+        probe *= 2
         answer = _apart(name, folder, settings[middle], "error", limit)
         if not isinstance(answer, str) and answer["error"] <= target:
             high, found = middle, float(answer["error"])
