@@ -1,14 +1,13 @@
 """The GAP Benchmark Suite's C++ PageRank (github.com/sbeamer/gapbs), built by whoever runs this.
 
-``GAPBS_PR`` names the unmodified ``pr``, or it stands in the PATH. It prints only its five best nodes, so its true
+``GAPBS_PR`` names the unmodified ``pr``. It prints only its five best nodes, so its true
 error needs a second binary, ``GAPBS_PR_SCORES``: the same source whose ``PrintTopScores`` writes all scores, as
-raw float32, to the file that the variable ``GAP_SCORES`` names. The times are those of the unmodified one ("Average
+raw float32 (or float64), to the file that the variable ``GAP_SCORES`` names. The times are those of the unmodified one ("Average
 Time", which leaves the loading out). Its vector is scaled to sum 1, since it drops dangling mass.
 """
 
 import os
 import re
-import shutil
 import subprocess
 import tempfile
 from pathlib import Path
@@ -27,17 +26,12 @@ VARIES = 3  # asynchronous threads: the worst of three counts
 LARGEST = 2**31 - 1
 
 
-def available() -> str | None:
-    if not _binary():
-        return "no pr in the PATH or in GAPBS_PR"
-    if not os.environ.get("GAPBS_PR_SCORES"):
-        return "GAPBS_PR_SCORES is not set, so its error cannot be measured"
+def available(binary: str = "GAPBS_PR") -> str | None:
+    if not Path(os.environ.get(binary, "")).is_file():
+        return f"{binary} names no binary"
+    if not Path(os.environ.get(f"{binary}_SCORES", "")).is_file():
+        return f"{binary}_SCORES names no binary, so its error cannot be measured"
     return None
-
-
-def _binary() -> str | None:
-    given = os.environ.get("GAPBS_PR")
-    return given if given and Path(given).exists() else shutil.which("gapbs-pr")
 
 
 def load(arrays: Arrays) -> Any:
@@ -70,16 +64,19 @@ def _call(binary: str, folder: Any, setting: float, trials: int, scores: str = o
     return subprocess.run(command, check=True, capture_output=True, text=True, env=environment).stdout
 
 
-def run(graph: Any, setting: float) -> npt.NDArray[np.float64]:
-    scores = f"{graph.name}/scores"
-    _call(os.environ["GAPBS_PR_SCORES"], graph, setting, 1, scores)
-    values = np.fromfile(scores, np.float32).astype(np.float64)
+def run(graph: Any, setting: float, binary: str = "GAPBS_PR") -> npt.NDArray[np.float64]:
+    scores = Path(graph.name) / "scores"
+    printed = _call(os.environ[f"{binary}_SCORES"], graph, setting, 1, str(scores))
+    nodes = int(re.findall(r"has (\d+) nodes", printed)[0])
+    values = np.fromfile(scores, np.float32 if scores.stat().st_size == 4 * nodes else np.float64).astype(
+        np.float64
+    )
     return np.asarray(values / values.sum())
 
 
-def seconds(graph: Any, setting: float, trials: int) -> float:
+def seconds(graph: Any, setting: float, trials: int, binary: str = "GAPBS_PR") -> float:
     """Mean wall seconds of some trials, as the unmodified binary itself reports them."""
-    output = _call(str(_binary()), graph, setting, trials)
+    output = _call(os.environ[binary], graph, setting, trials)
     found = re.search(r"Average Time:\s+([\d.]+)", output)
     if not found:
         raise RuntimeError(f"pr said nothing of its time: {output[-200:]}")
