@@ -37,7 +37,8 @@ def at(sweeps: float, error: float) -> tuple[float, float]:
 def picture(curves: dict[str, tuple[str, list[float]]]) -> str:
     """The curves as SVG: label → colour and errors."""
     lines = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" font-family="sans-serif" font-size="13">',
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" '
+        'font-family="sans-serif" font-size="13">',
         f'<rect width="{WIDTH}" height="{HEIGHT}" fill="white"/>',
         f'<text x="{LEFT}" y="18" font-weight="bold">True L1 error of PageRank on cnr-2000, after each sweep</text>',
     ]

@@ -22,7 +22,9 @@ def make_archive(path: Path, sites: int = 30, seed: int = 2015) -> None:
     from warcio.warcwriter import WARCWriter
 
     rng = random.Random(seed)
-    hosts = [f"www.{topic}{k}.example.org" for k in range(sites // len(TOPICS) + 1) for topic in TOPICS][:sites]
+    hosts = [f"www.{topic}{k}.example.org" for k in range(sites // len(TOPICS) + 1) for topic in TOPICS][
+        :sites
+    ]
     pages = [f"https://{host}/{page}" for host in hosts for page in ("", "about", "notes", "links")]
     popular = rng.sample(pages, 12)
     with path.open("wb") as stream:
@@ -36,8 +38,12 @@ def make_archive(path: Path, sites: int = 30, seed: int = 2015) -> None:
                 targets += ["https://www.spam.example.net/win"] * 20
             anchors = "\n".join(f'<p><a href="{target}">{target}</a></p>' for target in targets)
             body = f"<!doctype html><title>{url}</title><body>{anchors}</body>".encode()
-            head = StatusAndHeaders("200 OK", [("Content-Type", "text/html; charset=utf-8")], protocol="HTTP/1.1")
-            writer.write_record(writer.create_warc_record(url, "response", payload=BytesIO(body), http_headers=head))
+            head = StatusAndHeaders(
+                "200 OK", [("Content-Type", "text/html; charset=utf-8")], protocol="HTTP/1.1"
+            )
+            writer.write_record(
+                writer.create_warc_record(url, "response", payload=BytesIO(body), http_headers=head)
+            )
 
 
 def run(folder: Path, *command: str, show: bool) -> str:
@@ -60,8 +66,12 @@ def main() -> None:
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     make_archive(folder / "crawl.warc.gz")
-    (folder / "scores.csv").write_text("node,score\nhttps://www.graphs0.example.org/,1\nhttps://www.graphs1.example.org/,0.5\n")
-    (folder / "trusted.txt").write_text("https://www.graphs0.example.org/\nhttps://www.postgres1.example.org/\n")
+    (folder / "scores.csv").write_text(
+        "node,score\nhttps://www.graphs0.example.org/,1\nhttps://www.graphs1.example.org/,0.5\n"
+    )
+    (folder / "trusted.txt").write_text(
+        "https://www.graphs0.example.org/\nhttps://www.postgres1.example.org/\n"
+    )
 
     built = run(folder, "build", "crawl.warc.gz", "-o", "web", "--level", "page", show=not check)
     run(folder, "info", "web", show=not check)
@@ -75,7 +85,9 @@ def main() -> None:
     run(folder, "export", "web", "-o", "web.parquet", show=not check)
     run(folder, "export", "web-hosts", "-o", "web-hosts.graphml", show=not check)
     if not check:
-        print(f"\nEverything lies in {folder.relative_to(Path.cwd()) if folder.is_relative_to(Path.cwd()) else folder}.")
+        print(
+            f"\nEverything lies in {folder.relative_to(Path.cwd()) if folder.is_relative_to(Path.cwd()) else folder}."
+        )
         return
     assert "121 nodes" in built, built
     assert "converged" in ranked, ranked

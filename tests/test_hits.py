@@ -3,11 +3,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from strategies import Arcs, arcs
 
 import inlink
 from inlink import Graph
 from inlink.errors import ParameterError
+from strategies import Arcs, arcs
 
 
 def projection(A: np.ndarray, r: np.ndarray) -> tuple[np.ndarray, np.ndarray, bool]:
@@ -93,5 +93,5 @@ def test_nothing_and_unfinished():
     short = inlink.hits(Graph.from_arcs([(0, 1), (0, 2), (3, 1)]), max_iter=1)
     assert not short.converged
     assert short.residual > 0
-    with pytest.raises(ParameterError, match="scores: -1.0 of node 0"):
+    with pytest.raises(ParameterError, match=r"scores: -1\.0 of node 0"):
         inlink.hits(Graph.from_arcs([(0, 1)]), scores=[-1, 0])

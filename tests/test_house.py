@@ -113,8 +113,10 @@ def test_importing_and_helping_are_light():
         if argv[0] == "-c":
             script += argv[1]
         else:
-            script += f"sys.argv = {['inlink', *argv[2:]]!r}\nfrom inlink.cli import main\ntry:\n    main()\nexcept SystemExit: pass"
-        script += "\nheavy = {'numba', 'scipy', 'networkx', 'pyarrow', 'llvmlite'} & set(sys.modules)\nassert not heavy, heavy"
+            script += f"sys.argv = {['inlink', *argv[2:]]!r}\nfrom inlink.cli import main\n"
+            script += "try:\n    main()\nexcept SystemExit:\n    pass"
+        script += "\nheavy = {'numba', 'scipy', 'networkx', 'pyarrow', 'llvmlite'} & set(sys.modules)"
+        script += "\nassert not heavy, heavy"
         run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
         assert run.returncode == 0, run.stderr
 

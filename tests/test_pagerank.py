@@ -8,11 +8,11 @@ import scipy.sparse
 import scipy.sparse.linalg
 from hypothesis import given
 from hypothesis import strategies as st
-from strategies import Arcs, arcs
 
 import inlink
 from inlink import Graph
 from inlink.errors import ParameterError, UnknownNodeError
+from strategies import Arcs, arcs
 
 dampings = st.sampled_from([0.0, 0.3, 0.85, 0.99, 0.9999])
 

@@ -30,7 +30,7 @@ __all__ = ["commands", "main"]
 @click.option("--quiet", "-q", is_flag=True, help="No progress.")
 @click.pass_context
 def commands(context: click.Context, quiet: bool) -> None:
-    """inlink turns links into decisions: link graphs of crawls and archives, built and ranked.
+    r"""Link graphs of crawls and archives, built and ranked.
 
     \b
     inlink build crawl.warc.gz -o graph     build a graph from archives or graph files

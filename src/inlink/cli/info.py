@@ -48,10 +48,10 @@ def info(graph: Path, verify: bool, as_json: bool) -> None:
     ]
     if found.crawled is not None:
         rows.insert(2, ("crawled", share(found.crawled, found.nodes)))
-    for source in opened.meta.get("sources", []):
-        rows.append(("source", printable(source)))
-    for reason, count in opened.meta.get("skipped", {}).items():
-        rows.append(("skipped", f"{count:,} × {printable(reason)}"))
+    rows += [("source", printable(source)) for source in opened.meta.get("sources", [])]
+    rows += [
+        ("skipped", f"{count:,} × {printable(why)}") for why, count in opened.meta.get("skipped", {}).items()
+    ]
     for label, value in rows:
         say(f"{label:<18} {value}")
 

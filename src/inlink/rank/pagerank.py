@@ -347,10 +347,12 @@ class _Sweeper:
 
     def sweep(self, z: Vector) -> None:
         from inlink.base.jit import on_threads
-        from inlink.rank.kernels.pagerank import sweep, sweep_in_order
+        from inlink.rank.kernels import pagerank as kernels
 
+        sweep: Callable[..., None] = kernels.sweep
+        sweep_in_order: Callable[..., None] = kernels.sweep_in_order
         p, order = self.problem, self.order
-        fixed: list[Any] = [*p.inlinks, p.strengths, self.loops, p.teleport, p.damping, z]
+        fixed: Any = [*p.inlinks, p.strengths, self.loops, p.teleport, p.damping, z]
         if order is not None:
             p.each(lambda low, high: sweep_in_order(*fixed, order, low, np.uint64(self.ends[int(low)])))
             return

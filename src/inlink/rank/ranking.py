@@ -2,7 +2,6 @@
 
 import csv
 import json
-import math
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -156,7 +155,8 @@ class Ranking:
         else:
             exact = "exactness unknown"
         state = "" if self.converged else ", not converged"
-        return f"<inlink ranking by {self.algorithm}: {len(self):,} nodes, {self.iterations:,} iterations, {exact}{state}>"
+        size = f"{len(self):,} nodes, {self.iterations:,} iterations"
+        return f"<inlink ranking by {self.algorithm}: {size}, {exact}{state}>"
 
     def top(self, k: int = 10, *, by: str | None = None) -> list[tuple[str | int, float]]:
         """The k largest: (name, or number if there are no names; value), ties in the order of numbers.

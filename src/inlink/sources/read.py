@@ -39,7 +39,7 @@ def read(
     private_suffixes: bool = False,
     into: str | os.PathLike[str] | None = None,
 ) -> Graph:
-    """Read a link graph.
+    r"""Read a link graph.
 
     Parameters
     ----------
@@ -96,7 +96,7 @@ def read(
     --------
     >>> import inlink
     >>> with open("links.tsv", "w") as file:
-    ...     _ = file.write("a\\tb\\nb\\tc\\n")
+    ...     _ = file.write("a\tb\nb\tc\n")
     >>> inlink.read("links.tsv")
     <inlink graph: 3 nodes, 2 arcs>
     """
