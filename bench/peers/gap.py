@@ -1,9 +1,9 @@
 """The GAP Benchmark Suite's C++ PageRank (github.com/sbeamer/gapbs), built by whoever runs this.
 
-``GAPBS_PR`` names the unmodified ``pr``. It prints only its five best nodes, so its true
-error needs a second binary, ``GAPBS_PR_SCORES``: the same source whose ``PrintTopScores`` writes all scores, as
-raw float32 (or float64), to the file that the variable ``GAP_SCORES`` names. The times are those of the
-unmodified one ("Average Time", which leaves the loading out). Its vector is scaled to sum 1, since it drops dangling mass.
+``GAPBS_PR`` names the unmodified ``pr``. It prints only its five best nodes, so its true error needs a second
+binary, ``GAPBS_PR_SCORES``: the same source whose ``PrintTopScores`` writes all scores, as raw float32 (or
+float64), to the file that the variable ``GAP_SCORES`` names. The times are those of the unmodified one
+("Average Time", which leaves the loading out). Its vector is scaled to sum 1, since it drops dangling mass.
 """
 
 import os
