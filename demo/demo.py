@@ -4,11 +4,13 @@
 """
 
 import argparse
+import gzip
 import random
 import shutil
 import subprocess
 import sys
 import tempfile
+import uuid
 from pathlib import Path
 
 TOPICS = ["graphs", "postgres", "gardening", "tides"]
@@ -16,11 +18,6 @@ TOPICS = ["graphs", "postgres", "gardening", "tides"]
 
 def make_archive(path: Path, sites: int = 30, seed: int = 2015) -> None:
     """Write a WARC of a small web: hubs that link to good pages, pages that link within their site, a link farm."""
-    from io import BytesIO
-
-    from warcio.statusandheaders import StatusAndHeaders
-    from warcio.warcwriter import WARCWriter
-
     rng = random.Random(seed)
     hosts = [f"www.{topic}{k}.example.org" for k in range(sites // len(TOPICS) + 1) for topic in TOPICS][
         :sites
@@ -28,7 +25,6 @@ def make_archive(path: Path, sites: int = 30, seed: int = 2015) -> None:
     pages = [f"https://{host}/{page}" for host in hosts for page in ("", "about", "notes", "links")]
     popular = rng.sample(pages, 12)
     with path.open("wb") as stream:
-        writer = WARCWriter(stream, gzip=True)
         for url in pages:
             home = url.rsplit("/", 1)[0]
             targets = [f"{home}/", f"{home}/about", "notes", "links#top", rng.choice(pages)]
@@ -37,13 +33,20 @@ def make_archive(path: Path, sites: int = 30, seed: int = 2015) -> None:
             if "tides0" in url:  # a farm: every page of the site links to one, many times over
                 targets += ["https://www.spam.example.net/win"] * 20
             anchors = "\n".join(f'<p><a href="{target}">{target}</a></p>' for target in targets)
-            body = f"<!doctype html><title>{url}</title><body>{anchors}</body>".encode()
-            head = StatusAndHeaders(
-                "200 OK", [("Content-Type", "text/html; charset=utf-8")], protocol="HTTP/1.1"
+            stream.write(
+                gzip.compress(record(url, f"<!doctype html><title>{url}</title><body>{anchors}</body>"))
             )
-            writer.write_record(
-                writer.create_warc_record(url, "response", payload=BytesIO(body), http_headers=head)
-            )
+
+
+def record(url: str, html: str) -> bytes:
+    """A page as a WARC record."""
+    response = b"HTTP/1.1 200 OK\r\nContent-Type: text/html; charset=utf-8\r\n\r\n" + html.encode()
+    head = (
+        f"WARC/1.1\r\nWARC-Type: response\r\nWARC-Target-URI: {url}\r\nWARC-Date: 2015-06-19T00:00:00Z\r\n"
+        f"WARC-Record-ID: <{uuid.uuid5(uuid.NAMESPACE_URL, url).urn}>\r\n"
+        f"Content-Type: application/http; msgtype=response\r\nContent-Length: {len(response)}\r\n\r\n"
+    )
+    return head.encode() + response + b"\r\n\r\n"
 
 
 def run(folder: Path, *command: str, show: bool) -> str:

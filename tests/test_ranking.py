@@ -1,0 +1,112 @@
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import inlink
+from inlink import Graph, Ranking
+from inlink.errors import DamageError, FolderError, FormatError, OutputError, ParameterError, UnknownNodeError
+from inlink.rank.ranking import list_rankings
+
+values = st.lists(st.sampled_from([0.0, 0.1, 0.25, 1.0, 3.5]), max_size=30)
+
+
+@given(values, st.integers(0, 35))
+def test_top_is_a_stable_sort(numbers: list[float], k: int):
+    ranking = Ranking(np.array(numbers), algorithm="degree")
+    expected = sorted(range(len(numbers)), key=lambda i: (-numbers[i], i))[:k]
+    assert ranking.top(k) == [(i, numbers[i]) for i in expected]
+    for i, value in enumerate(numbers):
+        assert ranking.rank_of(i) == 1 + sum(other > value for other in numbers)
+    assert list(ranking) == numbers
+
+
+def named() -> Graph:
+    return Graph.from_arcs([("a", b"\xff\xfe"), (b"\xff\xfe", 'c,"\n\t'), ('c,"\n\t', "a"), ("d", "a")])
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+@pytest.mark.parametrize("algorithm", ["pagerank", "hits", "degree"])
+def test_tables_come_back_with_every_bit(tmp_path: Path, suffix: str, algorithm: str):
+    for graph in (named(), Graph.from_arcs([(0, 1), (1, 2), (2, 0), (0, 2)])):
+        ranking = getattr(inlink, algorithm)(graph)
+        path = tmp_path / f"r.{suffix}"
+        (ranking.to_csv if suffix == "csv" else ranking.to_parquet)(path)
+        back = Ranking.read(path)
+        assert (back.values == ranking.values).all()
+        assert back.columns.keys() == ranking.columns.keys()
+        assert all((back.columns[c] == ranking.columns[c]).all() for c in ranking.columns)
+        for field in (
+            "algorithm",
+            "iterations",
+            "converged",
+            "parameters",
+            "dangling",
+            "note",
+            "error_bound",
+        ):
+            assert getattr(back, field) == getattr(ranking, field), field
+        assert (back.names is None) == (graph.names is None)
+        if graph.names is not None:
+            assert list(back.names) == list(graph.names)
+
+
+def test_it_is_kept_with_its_graph_and_refused_for_another(tmp_path: Path):
+    graph = Graph.from_arcs([("a", "b"), ("b", "a")], into=tmp_path / "g")
+    ranking = inlink.pagerank(graph)
+    ranking.save(graph)
+    ranking.save(graph, "again")
+    assert list_rankings(graph) == ["again", "pagerank"]
+    loaded = Ranking.load(tmp_path / "g", "pagerank")
+    assert (loaded.values == ranking.values).all()
+    assert loaded.names[:] == ["a", "b"]
+    assert loaded.error_bound == ranking.error_bound
+    other = Graph.from_arcs([("a", "b"), ("b", "c")], into=tmp_path / "h")
+    with pytest.raises(OutputError, match="another graph"):
+        ranking.save(other)
+    with pytest.raises(FolderError, match=r"no ranking 'hits' .*again, pagerank"):
+        Ranking.load(graph, "hits")
+    with pytest.raises(ParameterError, match="a ranking's name"):
+        Ranking.load(graph, "../h")
+    rebuilt = Graph.from_arcs([("a", "b"), ("b", "a")], into=tmp_path / "g")
+    with pytest.raises(FolderError, match="rank the graph again"):
+        Ranking.load(rebuilt, "pagerank")
+    with pytest.raises(OutputError, match="another graph"):
+        inlink.pagerank(Graph.from_arcs([(0, 1)])).save(rebuilt)
+
+
+def test_damaged_and_foreign_tables_are_refused(tmp_path: Path):
+    inlink.pagerank(named()).to_csv(tmp_path / "r.csv")
+    text = (tmp_path / "r.csv").read_bytes()
+    (tmp_path / "cut.csv").write_bytes(text[:-5].replace(b"0.", b"x.", 3))
+    with pytest.raises(DamageError, match=r"cut\.csv"):
+        Ranking.read(tmp_path / "cut.csv")
+    (tmp_path / "foreign.csv").write_text("a,b\n")
+    with pytest.raises(FormatError, match=r"foreign\.csv: not a ranking"):
+        Ranking.read(tmp_path / "foreign.csv")
+    inlink.pagerank(named()).to_parquet(tmp_path / "r.parquet")
+    (tmp_path / "cut.parquet").write_bytes((tmp_path / "r.parquet").read_bytes()[:200])
+    with pytest.raises(DamageError, match=r"cut\.parquet"):
+        Ranking.read(tmp_path / "cut.parquet")
+
+
+def test_nodes_are_found_by_name_and_number():
+    ranking = inlink.pagerank(Graph.from_arcs([("a", "b")]))
+    assert ranking["b"] == ranking[1] > ranking["a"]
+    assert ranking.rank_of("b") == 1
+    for node in ("c", 2, -1):
+        with pytest.raises(UnknownNodeError):
+            ranking[node]
+    with pytest.raises(ParameterError, match="has no hubs"):
+        _ = ranking.hubs
+
+
+def test_it_says_how_exact_it_is():
+    graph = Graph.from_arcs([("a", "b"), ("b", "c"), ("c", "a"), ("a", "c")])
+    assert "L1 error at most" in inlink.pagerank(graph).verdict()
+    assert "not converged" in inlink.pagerank(graph, tol=None, max_iter=1).verdict()
+    assert "no error bound" in inlink.hits(graph).verdict()
+    assert inlink.degree(graph).verdict() == "exact"
+    assert "pagerank" in repr(inlink.pagerank(graph))
