@@ -22,8 +22,8 @@ ROUNDS = list(range(1, 301))
 
 # The order in which they run and stand in the tables
 ALL = [
-    "inlink", "inlink_certified", "inlink_one_thread", "gap", "gap_double", "scipy_power", "igraph", "networkit", "fast_pagerank",
-    "sknetwork_default", "sknetwork_diteration", "graph_tool", "networkx",
+    "inlink", "inlink_certified", "inlink_one_thread", "gap", "gap_double", "scipy_power", "igraph", "networkit",
+    "fast_pagerank", "sknetwork_default", "sknetwork_diteration", "graph_tool", "networkx",
 ]  # fmt: skip
 
 
