@@ -77,6 +77,14 @@ def test_it_is_kept_with_its_graph_and_refused_for_another(tmp_path: Path):
         inlink.pagerank(Graph.from_arcs([(0, 1)])).save(rebuilt)
 
 
+def test_the_golden_folder_still_opens():
+    ranking = Ranking.load(Path(__file__).parent / "golden" / "graph-1", "hits")
+    assert ranking.top(1) == [("http://a.example/x", 1.0)]
+    assert ranking.hubs.tolist() == [1.0, 0.0, 0.0]
+    assert ranking.converged
+    assert ranking.names[:] == ["http://a.example/", "http://a.example/x", "http://b.example/"]
+
+
 def test_damaged_and_foreign_tables_are_refused(tmp_path: Path):
     inlink.pagerank(named()).to_csv(tmp_path / "r.csv")
     text = (tmp_path / "r.csv").read_bytes()
