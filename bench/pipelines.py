@@ -8,7 +8,6 @@ import argparse
 import importlib
 import json
 import os
-import resource
 import subprocess
 import sys
 import tempfile
@@ -34,7 +33,7 @@ def work(module: str, path: Path, tiny: Path) -> dict[str, Any]:
         return {
             "wall": time.perf_counter() - wall,
             "cpu": time.process_time() - cpu,
-            "peak": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10,
+            "peak": results.memory("VmHWM"),
             "count": count,
         }
 

@@ -70,14 +70,6 @@ def graph_arrays(name: str, data: Path) -> Path:
 # -- one run, in its own process --------------------------------------------------------------------------
 
 
-def _memory(field: str) -> int:
-    """VmRSS or VmHWM of this process, in bytes."""
-    for line in Path("/proc/self/status").read_text().splitlines():
-        if line.startswith(field):
-            return int(line.split()[1]) << 10
-    raise RuntimeError(f"/proc/self/status has no {field}")
-
-
 def _children() -> float:
     """CPU seconds of all finished children."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -89,7 +81,7 @@ def work(name: str, folder: Path, setting: float, what: str) -> dict[str, Any]:
     peer = base.peer(name)
     peer.run(peer.load(webgraph.generate(50, 200)), peer.SETTINGS[0])
     gc.collect()
-    idle = _memory("VmRSS")
+    idle = results.memory("VmRSS")
     began = time.perf_counter()
     arrays = webgraph.load(folder, mapped=True)
     arcs = arrays.num_arcs
@@ -109,11 +101,10 @@ def work(name: str, folder: Path, setting: float, what: str) -> dict[str, Any]:
         before = _children()
         peer.seconds(graph, setting, 1)
         once = _children() - before  # loading and one trial: more trials differ from it by trials alone
-        wall = peer.seconds(graph, setting, 1 + trials)
+        wall, peak = peer.seconds(graph, setting, 1 + trials)
         cpu = max(_children() - before - 2 * once, 0.0) / trials
-        peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss << 10
         return told | {"wall": wall, "cpu": cpu, "peak": peak, "peak_loading": peak}
-    peak_loading = _memory("VmHWM") - idle
+    peak_loading = results.memory("VmHWM") - idle
     Path("/proc/self/clear_refs").write_text("5")  # from here on VmHWM is the peak of the ranking alone
     walls, cpus = [], []
     for _ in range(trials):
@@ -124,7 +115,7 @@ def work(name: str, folder: Path, setting: float, what: str) -> dict[str, Any]:
     return told | {
         "wall": float(np.median(walls)),
         "cpu": float(np.median(cpus)),
-        "peak": _memory("VmHWM") - idle,
+        "peak": results.memory("VmHWM") - idle,
         "peak_loading": peak_loading,
     }
 

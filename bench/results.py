@@ -7,7 +7,7 @@ import statistics
 from pathlib import Path
 from typing import Any
 
-__all__ = ["FOLDER", "build_table", "extract_table", "keep", "machine", "rank_table", "tables"]
+__all__ = ["FOLDER", "build_table", "extract_table", "keep", "machine", "memory", "rank_table", "tables"]
 
 FOLDER = Path(__file__).parent / "results"
 
@@ -24,6 +24,19 @@ def machine() -> dict[str, Any]:
         ]
         model = names[0] if names else model
     return {"processor": model, "cores": len(os.sched_getaffinity(0)), "python": platform.python_version()}
+
+
+def memory(field: str, process: int | str = "self") -> int:
+    """VmRSS or VmHWM (the highest VmRSS so far) of a process, in bytes; 0 for one that has ended.
+
+    Not ``ru_maxrss``: Linux carries that over from the process that forked, through exec, so that a small program
+    started by a large one seems as large.
+    """
+    try:
+        lines = Path(f"/proc/{process}/status").read_text().splitlines()
+    except OSError:
+        return 0
+    return next((int(line.split()[1]) << 10 for line in lines if line.startswith(field)), 0)
 
 
 def keep(folder: Path, name: str, told: dict[str, Any]) -> None:

@@ -1,6 +1,7 @@
 """The benchmarks: the generated graph and its twin, the reference, and both harnesses from end to end."""
 
 import json
+import subprocess
 import sys
 from collections import Counter
 from pathlib import Path
@@ -180,6 +181,15 @@ def test_lines_hold_every_arc_between_names_that_differ(tmp_path: Path) -> None:
     assert max(lines.values()) == 2
 
 
+def test_memory_is_that_of_the_process_itself() -> None:
+    held = np.ones(30_000_000)  # 240 MB here must not be counted there
+    code = "from bench.results import memory; print(memory('VmHWM'))"
+    root = str(Path(__file__).parents[1])
+    told = int(subprocess.run([sys.executable, "-c", code], cwd=root, capture_output=True, text=True).stdout)
+    assert 1e6 < told < held.nbytes
+    assert results.memory("VmHWM") > held.nbytes
+
+
 # -- the harnesses ----------------------------------------------------------------------------------------
 
 
@@ -219,6 +229,7 @@ def test_ranking_is_compared_from_end_to_end(tmp_path: Path, monkeypatch: pytest
     )
     told = json.loads((tmp_path / "results" / "rank-small.json").read_text())
     for row in told["rows"].values():
+        assert "skipped" not in row, row
         assert row["error"] <= 1e-4
         assert len(row["runs"]) == 2
         assert all(run["wall"] > 0 and run["peak"] >= 0 for run in row["runs"])

@@ -1,7 +1,7 @@
 """What a peer of the ranking benchmark has to offer, and how one is found.
 
 A peer may add ``VARIES``, how often its error is measured, the worst counting; and ``seconds(graph, setting,
-trials)``, if it is a program that takes its own time.
+trials)``, its wall seconds and peak bytes, if it is a program that takes its own time.
 """
 
 import importlib

@@ -10,6 +10,7 @@ import os
 import re
 import subprocess
 import tempfile
+import time
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from bench.peers.base import ROUNDS
+from bench.results import memory
 from bench.webgraph import Arrays
 
 NAME = "GAP `pr` (C++)"
@@ -45,7 +47,7 @@ def load(arrays: Arrays) -> Any:
     return folder
 
 
-def _call(binary: str, folder: Any, setting: float, trials: int, scores: str = os.devnull) -> str:
+def _call(binary: str, folder: Any, setting: float, trials: int, scores: str = os.devnull) -> tuple[str, int]:
     command = [
         binary,
         "-f",
@@ -61,12 +63,22 @@ def _call(binary: str, folder: Any, setting: float, trials: int, scores: str = o
     environment = os.environ | {"GAP_SCORES": scores}
     if threads := os.environ.get("INLINK_BENCH_THREADS"):
         environment["OMP_NUM_THREADS"] = threads
-    return subprocess.run(command, check=True, capture_output=True, text=True, env=environment).stdout
+    with tempfile.TemporaryFile("w+") as printed:
+        process = subprocess.Popen(command, stdout=printed, stderr=subprocess.STDOUT, env=environment)
+        peak = 0
+        while process.poll() is None:
+            peak = max(peak, memory("VmHWM", process.pid))
+            time.sleep(0.01)
+        printed.seek(0)
+        output = printed.read()
+    if process.returncode:
+        raise RuntimeError(f"pr ended with exit code {process.returncode}: {output[-200:]}")
+    return output, peak
 
 
 def run(graph: Any, setting: float, binary: str = "GAPBS_PR") -> npt.NDArray[np.float64]:
     scores = Path(graph.name) / "scores"
-    printed = _call(os.environ[f"{binary}_SCORES"], graph, setting, 1, str(scores))
+    printed, _ = _call(os.environ[f"{binary}_SCORES"], graph, setting, 1, str(scores))
     nodes = int(re.findall(r"has (\d+) nodes", printed)[0])
     values = np.fromfile(scores, np.float32 if scores.stat().st_size == 4 * nodes else np.float64).astype(
         np.float64
@@ -74,10 +86,10 @@ def run(graph: Any, setting: float, binary: str = "GAPBS_PR") -> npt.NDArray[np.
     return np.asarray(values / values.sum())
 
 
-def seconds(graph: Any, setting: float, trials: int, binary: str = "GAPBS_PR") -> float:
-    """Mean wall seconds of some trials, as the unmodified binary itself reports them."""
-    output = _call(os.environ[binary], graph, setting, trials)
+def seconds(graph: Any, setting: float, trials: int, binary: str = "GAPBS_PR") -> tuple[float, int]:
+    """Mean wall seconds of some trials, as the unmodified binary itself reports them; peak memory in bytes."""
+    output, peak = _call(os.environ[binary], graph, setting, trials)
     found = re.search(r"Average Time:\s+([\d.]+)", output)
     if not found:
         raise RuntimeError(f"pr said nothing of its time: {output[-200:]}")
-    return float(found[1])
+    return float(found[1]), peak

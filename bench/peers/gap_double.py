@@ -28,5 +28,5 @@ def run(graph: Any, setting: float) -> npt.NDArray[np.float64]:
     return gap.run(graph, setting, BINARY)
 
 
-def seconds(graph: Any, setting: float, trials: int) -> float:
+def seconds(graph: Any, setting: float, trials: int) -> tuple[float, int]:
     return gap.seconds(graph, setting, trials, BINARY)
