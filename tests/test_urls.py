@@ -6,6 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from inlink.errors import ParameterError
 from inlink.urls import (
     MAX_LENGTH,
     Base,
@@ -19,6 +20,7 @@ from inlink.urls import (
     reverse_host,
     valid_host,
 )
+from inlink.urls.canonical import UrlRules
 
 # Pieces that URLs are made of, the odd ones more often than in life.
 pieces = st.sampled_from(
@@ -302,3 +304,82 @@ def test_real_graph_names(shared_data):
     for name, host in zip(names, hosts, strict=True):
         if host is not None:
             assert reverse_host(host.decode()) == urlsplit(name.replace("\\", "/")).hostname.rstrip(".")
+
+
+SESSIONS = UrlRules(drop_session_ids=True)
+SORTED = UrlRules(sort_query=True)
+
+
+@pytest.mark.parametrize(
+    ("query", "rules", "form"),
+    [
+        ("?b=2&a=1", SORTED, "?a=1&b=2"),
+        ("?b=2&a=2&b=1&a=1", SORTED, "?a=2&a=1&b=2&b=1"),
+        ("?b&a=&c=&&a", SORTED, "?&a=&a&b&c="),
+        ("?ab=1&a=2&a-=3", SORTED, "?a=2&a-=3&ab=1"),
+        ("?", SORTED, "?"),
+        ("?x=1&PHPSESSID=8f&y=2", SESSIONS, "?x=1&y=2"),
+        ("?b=1&a=2&Sid=9", SESSIONS, "?b=1&a=2"),
+        ("?sid=9", SESSIONS, ""),
+        ("?sid", SESSIONS, ""),
+        ("?side=9&insid=1&x=sid", SESSIONS, "?side=9&insid=1&x=sid"),
+        ("?ASPSESSIONIDQQCB=A&CFID=1&CFTOKEN=2&sessionid=3&session_id=4&z", SESSIONS, "?z"),
+        (";jsessionid=0A1B.node1?q=1", SESSIONS, "?q=1"),
+        (";JSESSIONID=1/b;jsessionid=2;v=3/c", SESSIONS, "/b;v=3/c"),
+        (";jsess;jsessionid=1ionid=2", SESSIONS, ";jsess"),
+        ("/..;jsessionid=1/c", SESSIONS, "c"),  # a/.. : the dots that are left are resolved
+        ("?q=;jsessionid=1", SESSIONS, "?q=;jsessionid=1"),
+        ("?utm_source=a&b=1&utm_medium=c", UrlRules(drop_parameters=("utm_*",)), "?b=1"),
+        ("?utm=a&utm_=b&UTM_X=c", UrlRules(drop_parameters=["utm_*"]), "?utm=a&UTM_X=c"),
+        ("?ref=a&refer=b", UrlRules(drop_parameters=("ref",)), "?refer=b"),
+        ("?a=1&b", UrlRules(drop_parameters=("*",)), ""),
+        ("?utm_x=1&sid=2&b=3&a=4", UrlRules(True, True, ("utm_*",)), "?a=4&b=3"),
+        ("?b=2&a=1;jsessionid=3", UrlRules(), "?b=2&a=1;jsessionid=3"),
+    ],
+)
+def test_rules_beyond_the_standard(query, rules, form):
+    url, page = f"http://example.com/a{query}", "http://example.com/"
+    expected = f"http://example.com/{form}" if form == "c" else f"http://example.com/a{form}"
+    assert canonical(url, rules=rules) == expected
+    assert Base(page, rules=rules).canonical(f"/a{query}") == expected
+    assert Base(page, rules=rules).canonical_links([f"a{query}"] * 2, {}) == [expected] * 2
+    assert canonical(url) == url  # without rules nothing of this happens
+
+
+def test_rules_come_before_the_length():
+    long = "http://a.com/?x=1&sid=" + "9" * MAX_LENGTH
+    assert refusal(long) is not None
+    assert canonical(long, rules=SESSIONS) == "http://a.com/?x=1"
+    assert refusal(long, rules=SESSIONS) is None
+    assert Base("http://a.com/", rules=SESSIONS).canonical_links([long], {}) == ["http://a.com/?x=1"]
+
+
+@pytest.mark.parametrize("wrong", ["utm_*", ("a*b",), ("",), ("a&b",), ("a=",), ("**",), (1,)])
+def test_names_that_are_none_are_refused(wrong):
+    with pytest.raises(ParameterError, match="drop_parameters"):
+        UrlRules(drop_parameters=wrong)
+
+
+parameters = st.sampled_from(
+    ["a", "a=1", "b=", "", "=", "sid=1", "PhpSessId", "utm_x=2", ";jsessionid=1", "?", "a=b=c", "é", "%61=1"]
+)
+segments = st.sampled_from(["a", "..", ".", ";jsessionid=2", "..;jsessionid=", "a;jsessionid=1;x", "%2e", ""])
+any_rules = st.builds(
+    UrlRules, st.booleans(), st.booleans(), st.lists(st.sampled_from(["utm_*", "a", "b", "*"]), max_size=2)
+)
+
+
+@given(st.lists(segments, max_size=5), st.lists(parameters, max_size=6), any_rules, urls)
+def test_canonical_form_under_rules_is_its_own(path, query, rules, other):
+    for url in ("http://h.com/" + "/".join(path) + "?" + "&".join(query), other):
+        form = canonical(url, rules=rules)
+        plain = canonical(url)
+        if form is None:
+            assert plain is None
+            continue
+        assert canonical(form, rules=rules) == form
+        assert canonical(form) == form
+        assert Base("http://h.com/", rules=rules).canonical(url) == canonical(url, "http://h.com/", rules)
+        if plain is not None and not rules.drop_session_ids and not rules.drop_parameters:
+            assert Counter(form.partition("?")[2].split("&")) == Counter(plain.partition("?")[2].split("&"))
+            assert form.partition("?")[0] == plain.partition("?")[0]

@@ -17,13 +17,28 @@ And three of our own:
 - a URL longer than :data:`MAX_LENGTH` in this form is refused.
 
 A query stays as it is, an empty one too. The form is ASCII and is its own canonical form.
+
+A crawl may ask for more by :class:`UrlRules`, where it knows its sites; each rule is off unless it is asked for, since
+each can make two pages one:
+
+- ``sort_query``: parameters are put in the order of their names; those of one name keep theirs;
+- ``drop_session_ids``: ``;jsessionid=…`` in a path and the parameters of :data:`SESSION_PARAMETERS` are left out;
+- ``drop_parameters``: so are the parameters that are named there (``utm_*`` and the like belong here: whether they
+  make another page is for the site to say, so that no list of them stands in this module).
+
+A query of which nothing is left goes with its question mark. A canonical form under rules is its own under them.
 """
 
-from collections.abc import Iterable, MutableMapping
+import re
+from collections.abc import Iterable, MutableMapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
 
 from url import URL, RelativeURLWithoutBase, URLError
 
-__all__ = ["MAX_LENGTH", "Base", "canonical", "refusal"]
+from inlink.errors import ParameterError
+
+__all__ = ["MAX_LENGTH", "SESSION_PARAMETERS", "Base", "UrlRules", "canonical", "refusal"]
 
 MAX_LENGTH = 2048
 """Bytes of the longest canonical URL; what is longer is nearly always a trap or a data URL gone astray."""
@@ -34,8 +49,104 @@ TOO_LONG = f"link is longer than {MAX_LENGTH:,} bytes"
 NOT_TEXT = "link is not valid UTF-8"
 RELATIVE = "link is relative, with nothing to resolve it against"
 
+SESSION_PARAMETERS = (
+    "phpsessid",
+    "sid",
+    "sessionid",
+    "session_id",
+    "jsessionid",
+    "aspsessionid*",
+    "cfid",
+    "cftoken",
+)
+"""Names, in lower case, of the query parameters that say whose visit it is and not which page; ``*`` is any rest."""
 
-def canonical(url: str | bytes, base: str | None = None) -> str | None:
+_PATH_SESSION = re.compile(r";jsessionid=[^/;]*", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class UrlRules:
+    """What else than the standard's rules makes two URLs one; all off unless asked for.
+
+    Parameters
+    ----------
+    sort_query : bool
+        Put the parameters of a query in the order of their names. Those of one name keep their order, empty values
+        and empty parameters stay.
+    drop_session_ids : bool
+        Leave out ``;jsessionid=…`` in paths and the parameters of :data:`SESSION_PARAMETERS`, in any case.
+    drop_parameters : sequence of str
+        Names of parameters to leave out, case and percent-encoding as in the canonical URL; a ``*`` at the end stands
+        for any rest: ``("utm_*", "fbclid")``.
+
+    Raises
+    ------
+    inlink.errors.ParameterError
+        If ``drop_parameters`` is one string, or holds what can be no name of a parameter.
+
+    Examples
+    --------
+    >>> rules = UrlRules(sort_query=True, drop_session_ids=True, drop_parameters=("utm_*",))
+    >>> canonical("http://example.com/a;jsessionid=1?c=3&utm_source=x&b=2&SID=9", rules=rules)
+    'http://example.com/a?b=2&c=3'
+    """
+
+    sort_query: bool = False
+    drop_session_ids: bool = False
+    drop_parameters: Sequence[str] = ()
+
+    def __post_init__(self) -> None:
+        if isinstance(self.drop_parameters, str):
+            raise ParameterError(
+                "drop_parameters: expected several names, such as ('utm_*',), not one string"
+            )
+        object.__setattr__(self, "drop_parameters", tuple(self.drop_parameters))
+        for name in self.drop_parameters:
+            if not isinstance(name, str) or not re.fullmatch(r"[^&=#*]+\*?|\*", name):
+                raise ParameterError(
+                    f"drop_parameters: {name!r} is no name of a parameter; a * may only stand at its end"
+                )
+
+    def apply(self, form: str) -> str:
+        """A URL in canonical form, by these rules too."""
+        if self.drop_session_ids and ";" in form:
+            path, mark, query = form.partition("?")
+            shorter = _PATH_SESSION.sub("", path)
+            if shorter != path:  # parsed again, since what remains may be a segment "." or ".."
+                form = str(URL.parse(shorter + mark + query))
+        path, mark, query = form.partition("?")
+        if not query:
+            return form
+        kept = query.split("&")
+        if self.drop_session_ids:
+            kept = [one for one in kept if not _names(_name_of(one).lower(), SESSION_PARAMETERS)]
+        if self.drop_parameters:
+            dropped = tuple(self.drop_parameters)
+            kept = [one for one in kept if not _names(_name_of(one), dropped)]
+        if not kept:
+            return path
+        if self.sort_query:
+            kept.sort(key=_name_of)
+        return path + mark + "&".join(kept)
+
+
+def _name_of(parameter: str) -> str:
+    return parameter.partition("=")[0]
+
+
+def _names(name: str, patterns: tuple[str, ...]) -> bool:
+    exact, prefixes = _split(patterns)
+    return name in exact or name.startswith(prefixes)
+
+
+@lru_cache(maxsize=64)
+def _split(patterns: tuple[str, ...]) -> tuple[frozenset[str], tuple[str, ...]]:
+    """The names to be met as they are, and the beginnings, which have a ``*`` behind them."""
+    exact = frozenset(name for name in patterns if not name.endswith("*"))
+    return exact, tuple(name[:-1] for name in patterns if name.endswith("*"))
+
+
+def canonical(url: str | bytes, base: str | None = None, rules: UrlRules | None = None) -> str | None:
     """The canonical form of a URL, or None if it is no link to a page; :func:`refusal` tells why.
 
     Parameters
@@ -44,6 +155,8 @@ def canonical(url: str | bytes, base: str | None = None) -> str | None:
         A URL, relative or not; bytes are UTF-8.
     base : str or None
         What a relative URL is resolved against.
+    rules : UrlRules or None
+        Rules beyond the standard's.
 
     Examples
     --------
@@ -53,11 +166,11 @@ def canonical(url: str | bytes, base: str | None = None) -> str | None:
     'http://example.com/a/c'
     >>> canonical("mailto:someone@example.com")
     """
-    form, _ = _form(url, base)
+    form, _ = _form(url, base, rules)
     return form
 
 
-def refusal(url: str | bytes, base: str | None = None) -> str | None:
+def refusal(url: str | bytes, base: str | None = None, rules: UrlRules | None = None) -> str | None:
     """Why :func:`canonical` refuses a URL, as a phrase that can be counted by; None if it does not.
 
     Examples
@@ -65,22 +178,22 @@ def refusal(url: str | bytes, base: str | None = None) -> str | None:
     >>> refusal("mailto:someone@example.com")
     'link is not http'
     """
-    _, reason = _form(url, base)
+    _, reason = _form(url, base, rules)
     return reason
 
 
-def _form(url: str | bytes, base: str | None) -> tuple[str | None, str | None]:
+def _form(url: str | bytes, base: str | None, rules: UrlRules | None) -> tuple[str | None, str | None]:
     try:
         text = url.decode() if isinstance(url, bytes) else url
         parsed = URL.parse(text) if base is None else URL.parse(base).join(text)
-        return _finish(parsed)
+        return _finish(parsed, rules)
     except URLError as error:
         return None, RELATIVE if isinstance(error, RelativeURLWithoutBase) else NO_URL
     except UnicodeError:  # bytes that are no UTF-8, or a lone surrogate
         return None, NOT_TEXT
 
 
-def _finish(parsed: URL) -> tuple[str | None, str | None]:
+def _finish(parsed: URL, rules: UrlRules | None) -> tuple[str | None, str | None]:
     form = str(parsed)
     if not form.startswith(("http://", "https://")):
         return None, NOT_HTTP
@@ -88,6 +201,8 @@ def _finish(parsed: URL) -> tuple[str | None, str | None]:
         form = form[: form.index("#")]
     if "@" in form and (parsed.username or parsed.password):
         form = str(parsed.with_fragment(None).with_username("").with_password(None))
+    if rules is not None:
+        form = rules.apply(form)
     if len(form) > MAX_LENGTH:
         return None, TOO_LONG
     return form, None
@@ -102,6 +217,8 @@ class Base:
         The page's URL, canonical.
     href : str or None
         What the page's ``<base href>`` says, if it has one; where that is no http URL, it is ignored.
+    rules : UrlRules or None
+        Rules beyond the standard's, for the links; the base itself stays as it is.
 
     Attributes
     ----------
@@ -109,10 +226,11 @@ class Base:
         The canonical form of the base.
     """
 
-    def __init__(self, url: str, href: str | None = None) -> None:
+    def __init__(self, url: str, href: str | None = None, rules: UrlRules | None = None) -> None:
         resolved = None if href is None else canonical(href, url)
         self.url = resolved if resolved is not None else url
         self._parsed = URL.parse(self.url)
+        self._rules = rules
 
     def canonical(self, href: str) -> str | None:
         """The canonical form of one link, or None."""
@@ -121,7 +239,7 @@ class Base:
 
     def _form(self, href: str) -> tuple[str | None, str | None]:
         try:
-            return _finish(self._parsed.join(href))
+            return _finish(self._parsed.join(href), self._rules)
         except URLError:
             return None, NO_URL
         except UnicodeError:
@@ -143,6 +261,7 @@ class Base:
             One for each link that is not refused; a link that stands twice comes twice.
         """
         join, result = self._parsed.join, []
+        plain = self._rules is None
         for href in hrefs:
             try:
                 form = str(join(href))  # 0.54 µs, of which the string 0.1
@@ -150,7 +269,8 @@ class Base:
                 form = ""
             # the common case without a call: http, no fragment, no user, not too long
             if (
-                form[:4] != "http"
+                not plain
+                or form[:4] != "http"
                 or "#" in form
                 or "@" in form
                 or len(form) > MAX_LENGTH
