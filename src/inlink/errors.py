@@ -11,6 +11,8 @@ line and leaves with exit code 2.
     │   └── DamageError      a known format, but cut or damaged (raised only where it cannot be skipped)
     ├── OutputError          what was asked for cannot be written (a name the format cannot hold, a folder in the way)
     ├── FolderError          an inlink folder is missing, damaged, of another kind or of a newer version
+    │   └── InUseError       another process is writing it; the message names it
+    ├── StoreError           a crawl cannot be written on (a full disk); all that was written before is kept
     ├── ParameterError       a parameter outside its meaning (also a ValueError)
     ├── UnknownNodeError     no node has that name or number (also a KeyError)
     └── MissingExtraError    an optional part is not installed; the message says how to install it (also an ImportError)
@@ -20,11 +22,13 @@ __all__ = [
     "DamageError",
     "FolderError",
     "FormatError",
+    "InUseError",
     "InlinkError",
     "InputError",
     "MissingExtraError",
     "OutputError",
     "ParameterError",
+    "StoreError",
     "UnknownNodeError",
 ]
 
@@ -51,6 +55,14 @@ class OutputError(InlinkError):
 
 class FolderError(InlinkError):
     """An inlink folder is missing, damaged, of another kind, or of a newer version."""
+
+
+class InUseError(FolderError):
+    """An inlink folder is being written by another process."""
+
+
+class StoreError(InlinkError):
+    """A crawl cannot be written on; what was written before is kept."""
 
 
 class ParameterError(InlinkError, ValueError):

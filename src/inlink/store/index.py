@@ -1,0 +1,82 @@
+"""The URL table on disk, so that a crawl opens without sorting all its URLs anew, and that one can be looked up
+without opening.
+
+For each of the 256 shards in turn its slots that are not empty (``tag << 32 | page + 1``, by tag), and every 32nd
+URL's place in urls.txt. Written while the crawl goes on: a shard at a time between two calls, then, on a thread,
+made safe and put in place. Pages that were discovered meanwhile may be in some of the shards; they are taken in
+again at the next opening, which does not matter.
+"""
+
+from contextlib import ExitStack
+from threading import Thread
+
+import numpy as np
+
+from inlink.base.folder import building
+from inlink.store.log import Log
+from inlink.store.pages import INDEX, SHARDS, SLACK, Pages
+
+__all__ = ["IndexWriter"]
+
+
+class IndexWriter:
+    """Writes one index, in steps.
+
+    Parameters
+    ----------
+    pages : Pages
+    log : Log
+        Synced before the index says that it is whole up to here.
+    """
+
+    def __init__(self, pages: Pages, log: Log) -> None:
+        self._pages, self._log = pages, log
+        self._stack = ExitStack()
+        self._writer = self._stack.enter_context(building(pages.folder / INDEX, INDEX, 1))
+        self._slots = self._writer.create("slots", "<u8")
+        self._counts = np.zeros(SHARDS, np.uint64)
+        self._marks = (pages.num_pages + 31) // 32
+        self._shard = 0
+        self._thread: Thread | None = None
+        self._writer.header.meta = {
+            "pages": pages.num_pages,
+            "urls_end": pages.urls_end,
+            "events_end": pages.events_end,
+            "seed": str(int(pages.hash_seed)),
+        }
+
+    def step(self) -> bool:
+        """Write one shard more; returns whether the index is in place."""
+        pages, k = self._pages, self._shard
+        if k < SHARDS:
+            begin = k * (len(pages.slots) // SHARDS)
+            slots = pages.slots[begin : begin + int(pages.sizes[k]) + SLACK]
+            slots = slots[slots > 0]
+            self._counts[k] = len(slots)
+            self._slots.append(slots)
+            self._shard += 1
+            return False
+        if self._thread is None:
+            self._thread = Thread(target=self._finish, name="inlink-index", daemon=True)
+            self._thread.start()
+        return not self._thread.is_alive()
+
+    def _finish(self) -> None:
+        self._log.sync()
+        self._writer.write("marks", self._pages.marks[: self._marks])
+        self._writer.write("counts", self._counts)
+        self._stack.close()
+        self._pages.indexed = self._writer.header.meta["pages"]
+
+    def finish(self) -> None:
+        """Write all that is left, and wait until it is in place."""
+        while not self.step():
+            if self._thread is not None:
+                self._thread.join()
+
+    def give_up(self) -> None:
+        """Leave no trace."""
+        if self._thread is None:
+            self._stack.__exit__(InterruptedError, InterruptedError(), None)
+        else:
+            self._thread.join()

@@ -1,0 +1,1 @@
+"""The compiled loops of the store; each has a slow, obvious twin in the tests."""

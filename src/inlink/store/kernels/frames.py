@@ -1,0 +1,389 @@
+"""The loops over the log: its frames, the links in them, and what they make of the pages' columns.
+
+A frame is little-endian::
+
+     0  u32 length of the whole frame      4  u32 CRC-32 of all behind, and of its URLs in urls.txt
+     8  f64 time, seconds since 1970      16  u32 page, NO_PAGE if none
+    20  u32 number of URLs it made known  24  u32 their bytes in urls.txt
+    28  u8 kind   29  u8 flags   30  u16 HTTP status   32  f32 score   36  u32 count   40  the rest, by kind
+"""
+
+import numpy as np
+import numpy.typing as npt
+
+from inlink.base.jit import U0, U1, kernel
+
+__all__ = [
+    "EXCLUDE",
+    "FAILED",
+    "HINT",
+    "HOST",
+    "LEASE",
+    "MERGE",
+    "NOTE",
+    "RELEASE",
+    "SEED",
+    "VISIT",
+    "encode_links",
+    "fold",
+    "link_count",
+    "link_scores_at",
+    "links_at",
+    "links_of_frames",
+]
+
+U8A = npt.NDArray[np.uint8]
+U16A = npt.NDArray[np.uint16]
+U32A = npt.NDArray[np.uint32]
+U64A = npt.NDArray[np.uint64]
+F32A = npt.NDArray[np.float32]
+
+SEED, VISIT, FAILED, LEASE, RELEASE, MERGE, HOST, HINT, NOTE, EXCLUDE = 1, 2, 3, 4, 5, 6, 7, 8, 9, 10
+HAS_SCORES = 1
+RETRIED = 2  # a failure after which the page is tried again
+IS_GONE = 4
+EXCLUDED_ONE = 8
+
+DISCOVERED, LEASED, CRAWLED, FAILED_PAGE, GONE, EXCLUDED, MERGED = 0, 1, 2, 3, 4, 5, 6
+
+NO_PAGE = np.uint32(0xFFFFFFFF)
+HEAD = np.uint64(40)
+_SEVEN = np.uint64(7)
+_MORE = np.uint64(0x80)
+_REST = np.uint64(0x7F)
+_LOW = np.uint64(0xFFFFFFFF)
+_U32 = np.uint64(32)
+
+
+@kernel
+def u32_at(log: U8A, at: np.uint64) -> np.uint64:
+    """The uint32 that begins at byte ``at``."""
+    return np.uint64(log[at : at + np.uint64(4)].view(np.uint32)[0])
+
+
+@kernel
+def u64_at(log: U8A, at: np.uint64) -> np.uint64:
+    """The uint64 that begins at byte ``at``."""
+    return u32_at(log, at) | (u32_at(log, at + np.uint64(4)) << _U32)
+
+
+@kernel
+def f32_at(log: U8A, at: np.uint64) -> np.float32:
+    """The float32 that begins at byte ``at``, wherever it stands."""
+    return log[at : at + np.uint64(4)].view(np.float32)[0]
+
+
+@kernel
+def link_count(log: U8A, place: np.uint64) -> np.uint64:
+    """How many links or pages the frame at ``place`` lists."""
+    return u32_at(log, place + np.uint64(36))
+
+
+@kernel
+def list_start(log: U8A, place: np.uint64) -> np.uint64:
+    """Where the list of a frame begins: behind what its kind holds first."""
+    at = place + HEAD
+    if log[place + np.uint64(28)] == VISIT:
+        return at + np.uint64(25) + np.uint64(log[at + np.uint64(24)])
+    return at
+
+
+@kernel
+def links_at(log: U8A, place: np.uint64, out: U32A) -> np.uint64:
+    """Write the list of the frame at ``place`` to ``out``, increasing; returns how many."""
+    count = link_count(log, place)
+    at = list_start(log, place)
+    page = U0
+    for i in range(U0, count):
+        shift, delta = U0, U0
+        while True:
+            byte = np.uint64(log[at])
+            at += U1
+            delta |= (byte & _REST) << shift
+            if byte < _MORE:
+                break
+            shift += _SEVEN
+        page += delta
+        out[i] = np.uint32(page)
+    return count
+
+
+@kernel
+def list_end(log: U8A, place: np.uint64) -> np.uint64:
+    """Where the coded list of a frame ends."""
+    at = list_start(log, place)
+    left = link_count(log, place)
+    while left > U0:
+        if np.uint64(log[at]) < _MORE:
+            left -= U1
+        at += U1
+    return at
+
+
+@kernel
+def link_scores_at(log: U8A, place: np.uint64, out: F32A) -> bool:
+    """Write the scores of the frame's list to ``out``; False where it has none."""
+    if (log[place + np.uint64(29)] & HAS_SCORES) == 0:
+        return False
+    at = list_end(log, place)
+    for i in range(U0, link_count(log, place)):
+        out[i] = f32_at(log, at + i * np.uint64(4))
+    return True
+
+
+@kernel
+def encode_links(pages: U32A, scores: F32A, out: U8A) -> tuple[np.uint64, np.uint64]:
+    """Code pages as increasing LEB128 deltas, each once with the best of its scores; ``scores`` may be empty.
+
+    Returns how many pages and how many bytes, scores included. Sorts ``pages`` and ``scores`` on the way.
+    """
+    n = np.uint64(len(pages))
+    keys = np.empty(n, np.uint64)
+    for i in range(U0, n):
+        keys[i] = (np.uint64(pages[i]) << _U32) | i
+    if n > np.uint64(100):
+        keys.sort()
+    else:
+        for i in range(U1, n):
+            key = keys[i]
+            k = i
+            while k > U0 and keys[k - U1] > key:
+                keys[k] = keys[k - U1]
+                k -= U1
+            keys[k] = key
+    best = np.empty(np.uint64(len(scores)), np.float32)
+    count, last = U0, U0
+    for i in range(U0, n):
+        page = keys[i] >> _U32
+        new = count == U0 or page != last
+        if new:
+            pages[count] = np.uint32(page)
+        if len(scores) > 0:
+            score = scores[keys[i] & _LOW]
+            if new:
+                best[count] = score
+            elif score > best[count - U1]:
+                best[count - U1] = score
+        if new:
+            count += U1
+        last = page
+    at, last = U0, U0
+    for i in range(U0, count):
+        page = np.uint64(pages[i])
+        delta = page - last
+        while delta >= _MORE:
+            out[at] = np.uint8((delta & _REST) | _MORE)
+            at += U1
+            delta >>= _SEVEN
+        out[at] = np.uint8(delta)
+        at += U1
+        last = page
+    if len(scores) > 0:
+        for i in range(U0, count):
+            scores[i] = best[i]
+        raw = best[:count].view(np.uint8)
+        for k in range(U0, np.uint64(len(raw))):
+            out[at + k] = raw[k]
+        at += np.uint64(len(raw))
+    return count, at
+
+
+@kernel
+def fold(
+    log: U8A,
+    base: np.uint64,
+    stop: np.uint64,
+    states: U8A,
+    depths: U16A,
+    errors: U8A,
+    answers: U32A,
+    answered: U32A,
+    visits: U64A,
+    failures: U64A,
+    scores: F32A,
+    makers: U32A,
+    maker_places: U64A,
+    tally: U64A,
+    most: np.uint64,
+) -> np.uint64:
+    """Fold the frames of ``log`` into the pages' columns; log[0] stands at byte ``base`` of the file.
+
+    ``tally`` is [.., .., .., pages the events made known, rows of answered pages, events that made pages known, events,
+    pages crawled at least once]. A depth is one more than its maker's, a seed's 0. Stops behind ``most`` events, or at
+    ``stop``; returns where.
+    """
+    place = U0
+    done = U0
+    end = stop - base
+    while place < end and done < most:
+        length = u32_at(log, place)
+        page = u32_at(log, place + np.uint64(16))
+        new = u32_at(log, place + np.uint64(20))
+        kind = log[place + np.uint64(28)]
+        flags = log[place + np.uint64(29)]
+        first = tally[3]
+        if new > U0:
+            depth = U0
+            if kind != SEED and page != np.uint64(NO_PAGE):
+                depth = min(np.uint64(depths[page]) + U1, np.uint64(0xFFFF))
+            if depth > U0:
+                for i in range(first, first + new):
+                    depths[i] = np.uint16(depth)
+            makers[tally[5]] = np.uint32(first)
+            maker_places[tally[5]] = base + place
+            tally[5] += U1
+            tally[3] = first + new
+        if kind == VISIT or kind == FAILED:
+            row = np.uint64(answers[page])
+            if row == U0:
+                row = tally[4] + U1
+                tally[4] = row
+                answers[page] = np.uint32(row)
+                answered[row] = np.uint32(page)
+            if kind == VISIT:
+                if visits[row] == U0 or states[page] == MERGED:
+                    tally[7] += U1
+                visits[row] = base + place + U1
+                scores[page] = f32_at(log, place + np.uint64(32))
+                states[page] = CRAWLED
+                errors[page] = 0
+            else:
+                failures[row] = base + place + U1
+                if errors[page] < 255:
+                    errors[page] += np.uint8(1)
+                if (flags & IS_GONE) != 0:
+                    states[page] = GONE
+                elif (flags & EXCLUDED_ONE) != 0:
+                    states[page] = EXCLUDED
+                elif (flags & RETRIED) != 0:
+                    states[page] = CRAWLED if visits[row] > U0 else DISCOVERED
+                else:
+                    states[page] = FAILED_PAGE
+        if kind == VISIT or kind == SEED:
+            if (flags & HAS_SCORES) != 0:
+                at = list_end(log, place)
+                _best_scores(log, place, at, states, scores)
+        elif kind == LEASE or kind == RELEASE:
+            at = place + HEAD + (np.uint64(16) if kind == LEASE else U0)
+            for i in range(U0, link_count(log, place)):
+                one = u32_at(log, at + i * np.uint64(4))
+                if kind == LEASE:
+                    states[one] = LEASED
+                elif answers[one] > 0 and visits[np.uint64(answers[one])] > U0:
+                    states[one] = CRAWLED
+                else:
+                    states[one] = DISCOVERED
+                    if (flags & RETRIED) != 0:  # a reload: its failures are forgotten
+                        errors[one] = 0
+        elif kind == MERGE:
+            states[page] = MERGED
+            row = np.uint64(answers[page])
+            if row == U0:
+                row = tally[4] + U1
+                tally[4] = row
+                answers[page] = np.uint32(row)
+                answered[row] = np.uint32(page)
+            visits[row] = base + place + U1  # in the graph it has one link, to what it was merged into
+        elif kind == EXCLUDE:
+            at = place + HEAD
+            for i in range(U0, link_count(log, place)):
+                states[u32_at(log, at + i * np.uint64(4))] = EXCLUDED
+        tally[6] += U1
+        done += U1
+        place += length
+    return base + place
+
+
+@kernel
+def _best_scores(log: U8A, place: np.uint64, at: np.uint64, states: U8A, scores: F32A) -> None:
+    """Keep the best link score of each listed page that was not crawled yet (a crawled one has its content's)."""
+    here = list_start(log, place)
+    page = U0
+    for i in range(U0, link_count(log, place)):
+        shift, delta = U0, U0
+        while True:
+            byte = np.uint64(log[here])
+            here += U1
+            delta |= (byte & _REST) << shift
+            if byte < _MORE:
+                break
+            shift += _SEVEN
+        page += delta
+        if states[page] != CRAWLED:
+            score = f32_at(log, at + i * np.uint64(4))
+            if score > scores[page]:
+                scores[page] = score
+
+
+@kernel
+def links_of_frames(log: U8A, places: U64A, offsets: U64A, out: U32A) -> np.uint64:
+    """The lists of many frames as rows: offsets uint64[k + 1], pages in ``out``. Returns how many frames fitted."""
+    offsets[U0] = U0
+    for k in range(U0, np.uint64(len(places))):
+        count = link_count(log, places[k])
+        if offsets[k] + count > np.uint64(len(out)):
+            return k
+        links_at(log, places[k], out[offsets[k] : offsets[k] + count])
+        offsets[k + U1] = offsets[k] + count
+    return np.uint64(len(places))
+
+
+@kernel
+def find_kind(log: U8A, begin: np.uint64, stop: np.uint64, kind: np.uint8) -> U64A:
+    """The places of the frames of a kind within log[begin:stop], increasing."""
+    found = np.empty(np.uint64(64), np.uint64)
+    count, place = U0, begin
+    while place < stop:
+        if log[place + np.uint64(28)] == kind:
+            if count == np.uint64(len(found)):
+                larger = np.empty(count * np.uint64(2), np.uint64)
+                larger[:count] = found
+                found = larger
+            found[count] = place
+            count += U1
+        place += u32_at(log, place)
+    return found[:count].copy()
+
+
+@kernel
+def waiting(states: U8A, count: np.uint64, out: U32A) -> np.uint64:
+    """The pages that were discovered and not yet taken: written to ``out``; returns how many."""
+    found = U0
+    for page in range(U0, count):
+        if states[page] == DISCOVERED:
+            out[found] = np.uint32(page)
+            found += U1
+    return found
+
+
+@kernel
+def rows_with(log: U8A, places: U64A, page: np.uint64) -> U64A:
+    """Which of the frames at ``places`` list a page: their positions in ``places``, increasing."""
+    found = np.empty(np.uint64(16), np.uint64)
+    count = U0
+    for k in range(U0, np.uint64(len(places))):
+        at = list_start(log, places[k])
+        left = link_count(log, places[k])
+        one, hit = U0, False
+        while left > U0:
+            shift, delta = U0, U0
+            while True:
+                byte = np.uint64(log[at])
+                at += U1
+                delta |= (byte & _REST) << shift
+                if byte < _MORE:
+                    break
+                shift += _SEVEN
+            one += delta
+            if one >= page:
+                hit = one == page
+                break
+            left -= U1
+        if hit:
+            if count == np.uint64(len(found)):
+                larger = np.empty(count * np.uint64(2), np.uint64)
+                larger[:count] = found
+                found = larger
+            found[count] = k
+            count += U1
+    return found[:count].copy()

@@ -1,0 +1,474 @@
+"""The pages of a crawl, as columns folded from its log.
+
+A column is an array with one number a page; its address space is reserved once, so it never moves. All columns can be
+made anew from the log; only the slots of the URL table are kept on disk as well (``index/``), so that a crawl
+opens quickly and other processes can look up one URL without reading all.
+"""
+
+import os
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from inlink.base.columns import reserve
+from inlink.base.folder import Folder
+from inlink.errors import FolderError, StoreError
+from inlink.store import log as logs
+from inlink.store.mapped import Mapped
+from inlink.store.page import STATES, Page
+
+__all__ = ["NO_PAGE", "STATES", "Page", "Pages"]
+
+U32 = npt.NDArray[np.uint32]
+U64 = npt.NDArray[np.uint64]
+
+NO_PAGE = 0xFFFFFFFF
+INDEX = "index"
+SHARDS, SLACK = 256, 64  # of the table: parts, and slots behind the last home of each
+_PAGES = 1 << 31
+_HOSTS = 1 << 28
+_CHUNK = 4 << 20  # bytes of URLs that are taken in at a time: more than one can have
+_FEW = 1 << 20  # pages below which an index costs more than it saves
+
+
+class Pages:
+    """All pages of a crawl's folder.
+
+    Parameters
+    ----------
+    folder : Path
+        The crawl's.
+    hash_seed : int
+        Of the URL table: secret, so that nobody can make URLs collide.
+    started : float
+        When the crawl began, in seconds since 1970.
+    with_urls : bool
+        Without, events are folded and URLs are not looked at: pages are known by their ids only.
+
+    Attributes
+    ----------
+    num_pages, num_hosts : int
+    events_end, urls_end : int
+        The bytes of both files that are folded in.
+    states, depths, errors : uint8[…], uint16[…], uint8[…]
+        Of page i at [i]; the codes of ``states`` are places in :data:`STATES`.
+    hosts : uint32[…]
+        The number of each page's host, in the order of discovery.
+    scores : float32[…]
+        See :class:`Page`.
+    """
+
+    def __init__(self, folder: Path, hash_seed: int, started: float = 0.0, *, with_urls: bool = True) -> None:
+        self.folder, self.hash_seed, self.started = folder, np.uint64(hash_seed), started
+        self.with_urls = with_urls
+        self.slots = reserve(np.uint64, 2 * _PAGES)
+        self.sizes, self.counts = np.zeros(256, np.uint64), np.zeros(256, np.uint64)
+        self.checks: U32 = reserve(np.uint32, _PAGES)
+        self.hosts: U32 = reserve(np.uint32, _PAGES)
+        self.marks: U64 = reserve(np.uint64, _PAGES // 32 + 1)
+        self.host_slots = np.zeros(1 << 10, np.uint32)
+        self.host_text = reserve(np.uint8, _HOSTS * 32)
+        self.host_ends: U64 = reserve(np.uint64, _HOSTS)
+        self.states = reserve(np.uint8, _PAGES)
+        self.depths = reserve(np.uint16, _PAGES)
+        self.errors = reserve(np.uint8, _PAGES)
+        self.answers: U32 = reserve(np.uint32, _PAGES)
+        self.answered: U32 = reserve(np.uint32, _PAGES)
+        self.visits: U64 = reserve(np.uint64, _PAGES)
+        self.failures: U64 = reserve(np.uint64, _PAGES)
+        self.scores = reserve(np.float32, _PAGES)
+        self.makers: U32 = reserve(np.uint32, _PAGES)
+        self.maker_places: U64 = reserve(np.uint64, _PAGES)
+        # pages, hosts, URL bytes; pages by events, answered pages, events that made pages known, events, crawled
+        self.tally = np.zeros(8, np.uint64)
+        self.indexed = 0  # pages in the index on disk
+        self.merged: dict[int, int] = {}
+        self.given: dict[int, str] = {}
+        self.events_end = 0
+        self._urls = Mapped(folder / logs.URLS)
+        self._events = Mapped(folder / logs.EVENTS)
+
+    # -- sizes ----------------------------------------------------------------------------------------------------
+
+    @property
+    def num_pages(self) -> int:
+        """URLs known: pages are 0 … num_pages − 1."""
+        return int(self.tally[0])
+
+    @property
+    def num_hosts(self) -> int:
+        """Hosts known."""
+        return int(self.tally[1])
+
+    @property
+    def num_events(self) -> int:
+        """Events folded in."""
+        return int(self.tally[6])
+
+    @property
+    def num_crawled(self) -> int:
+        """Pages crawled at least once."""
+        return int(self.tally[7])
+
+    @property
+    def urls_end(self) -> int:
+        """Bytes of urls.txt that are taken in."""
+        return int(self.tally[2])
+
+    @property
+    def log(self) -> npt.NDArray[np.uint8]:
+        """The mapped log, uint8[events_end or more]."""
+        return self._events.map(self.events_end)
+
+    # -- opening --------------------------------------------------------------------------------------------------
+
+    def recover(self) -> tuple[int, int]:
+        """Read the log from the start; returns where its whole part ends in both files: (urls, events)."""
+        covered, urls_known, events_known = self._load_index()
+        urls = self._urls.map(os.fstat(self._urls.file).st_size)
+        events = self._events.map(os.fstat(self._events.file).st_size)
+        urls_end, events_end, _ = logs.last_whole(urls, events, urls_known, events_known)
+        self._take_in(urls_end, events_end, covered)
+        return urls_end, events_end
+
+    def refresh(self) -> None:
+        """Take in what another process has written since; only whole frames."""
+        urls = self._urls.map(os.fstat(self._urls.file).st_size)
+        events = self._events.map(os.fstat(self._events.file).st_size)
+        urls_end, events_end, _ = logs.last_whole(urls, events, self.urls_end, self.events_end)
+        self._take_in(urls_end, events_end, 0)
+
+    def _take_in(self, urls_end: int, events_end: int, covered: int) -> None:
+        """Fold in both files up to their ends; the URLs on another thread than the events, where there are many."""
+        begin = self.events_end
+        frames = self._events.bytes[begin:events_end]
+        if not self.with_urls:
+            self._fold(frames, begin, events_end)
+            self.tally[0], self.tally[2] = self.tally[3], urls_end
+        elif urls_end - self.urls_end < _CHUNK:
+            self._take_in_urls(urls_end, covered)
+            self._fold(frames, begin, events_end)
+        else:
+            with ThreadPoolExecutor(1) as thread:
+                folding = thread.submit(self._fold, frames, begin, events_end)
+                self._take_in_urls(urls_end, covered)
+                folding.result()
+        self._rare(begin)
+
+    def _take_in_urls(self, urls_end: int, covered: int) -> None:
+        from inlink.store.kernels.table import PADDING, insert_known
+
+        while self.urls_end < urls_end:
+            begin = self.urls_end
+            end = min(begin + _CHUNK, urls_end)
+            if end + len(PADDING) <= len(self._urls.bytes):
+                text = self._urls.bytes[begin : end + len(PADDING)]
+            else:  # the last lines, behind which nothing is mapped
+                text = np.frombuffer(self._urls.bytes[begin:end].tobytes() + PADDING, np.uint8)
+            self._room_for_hosts(1 << 16)
+            insert_known(
+                text,
+                np.uint64(end - begin),
+                np.uint64(begin),
+                np.uint64(1 << 16),
+                self.hash_seed,
+                self.slots,
+                self.sizes,
+                self.counts,
+                self.checks,
+                self.hosts,
+                self.marks,
+                self.host_slots,
+                self.host_text,
+                self.host_ends,
+                self.tally,
+                np.uint64(covered),
+            )
+
+    def _fold(self, frames: npt.NDArray[np.uint8], base: int, stop: int) -> None:
+        from inlink.store.kernels.frames import fold
+
+        fold(
+            frames,
+            np.uint64(base),
+            np.uint64(stop),
+            self.states,
+            self.depths,
+            self.errors,
+            self.answers,
+            self.answered,
+            self.visits,
+            self.failures,
+            self.scores,
+            self.makers,
+            self.maker_places,
+            self.tally,
+            np.uint64(1 << 62),
+        )
+        self.events_end = stop
+
+    def fold_frame(self, place: int, frame: bytes) -> None:
+        """Fold one frame that was just appended."""
+        self._fold(np.frombuffer(frame, np.uint8), place, place + len(frame))
+
+    def _rare(self, begin: int) -> None:
+        """What is kept in dictionaries: merged pages and given forms."""
+        from inlink.store.kernels.frames import MERGE, NOTE, links_at
+
+        for place in self.frames_of_kind(MERGE, begin):
+            into = np.empty(1, np.uint32)
+            links_at(self.log, np.uint64(place), into)
+            self.merged[self.frame(place)[1]] = int(into[0])
+        for place in self.frames_of_kind(NOTE, begin):
+            _, page, _, _, _, raw = self.frame(place)
+            self.given[page] = raw.decode("utf-8", "surrogateescape")
+
+    def frames_of_kind(self, kind: int, begin: int = 0) -> list[int]:
+        """The places of all frames of a kind, from ``begin`` on."""
+        from inlink.store.kernels.frames import find_kind
+
+        found: list[int] = find_kind(
+            self.log, np.uint64(begin), np.uint64(self.events_end), np.uint8(kind)
+        ).tolist()
+        return found
+
+    def frame(self, place: int) -> tuple[float, int, int, int, float, bytes]:
+        """Time, page, flags, status, score and payload of the frame at ``place``."""
+        head = self._events.read(place, logs.HEAD.size)
+        length, _, time, page, _, _, _, flags, status, score, _ = logs.HEAD.unpack(head)
+        raw = self._events.read(place + logs.HEAD.size, length - logs.HEAD.size)
+        return time, page, flags, status, score, raw
+
+    # -- URLs -----------------------------------------------------------------------------------------------------
+
+    def number(self, urls: Sequence[str]) -> tuple[U32, int, bytes]:
+        """The pages of canonical URLs, numbered on the spot where they are new.
+
+        Returns
+        -------
+        pages : uint32[n]
+        new : int
+            How many were not known.
+        text : bytes
+            Their lines for urls.txt.
+
+        Raises
+        ------
+        StoreError
+            If there is no address space for more.
+        """
+        return self.number_lines(("\n".join(urls) + "\n").encode("ascii") if urls else b"", len(urls))
+
+    def number_lines(self, lines: bytes, n: int) -> tuple[U32, int, bytes]:
+        """:meth:`number` for ``n`` canonical URLs that stand one a line, a newline behind each."""
+        from inlink.store.kernels.table import PADDING, number_urls
+
+        pages = np.empty(n, np.uint32)
+        if n == 0:
+            return pages, 0, b""
+        text = np.frombuffer(lines + PADDING, np.uint8)
+        new_text = np.empty(len(lines), np.uint8)
+        before = self.num_pages
+        self._room_for_hosts(n)
+        written, done = number_urls(
+            text,
+            np.uint64(n),
+            self.hash_seed,
+            self.slots,
+            self.sizes,
+            self.counts,
+            self.checks,
+            self.hosts,
+            self.marks,
+            self.host_slots,
+            self.host_text,
+            self.host_ends,
+            self.tally,
+            pages,
+            new_text,
+        )
+        if done < n:
+            raise StoreError(f"{self.folder}: no address space for more than {self.num_pages:,} pages")
+        return pages, self.num_pages - before, new_text[: int(written)].tobytes()
+
+    def find(self, urls: Sequence[str]) -> U32:
+        """The pages of canonical URLs, :data:`NO_PAGE` where one is not known."""
+        from inlink.store.kernels.table import PADDING, find_urls
+
+        pages = np.full(len(urls), NO_PAGE, np.uint32)
+        if urls:
+            text = np.frombuffer(("\n".join(urls) + "\n").encode("ascii", "replace") + PADDING, np.uint8)
+            find_urls(text, np.uint64(len(urls)), self.hash_seed, self.slots, self.sizes, self.checks, pages)
+        return pages
+
+    def url(self, page: int) -> str:
+        """The canonical URL of a page."""
+        begin = int(self.marks[page >> 5])
+        left = page & 31
+        size = 4096
+        while True:
+            text = self._urls.read(begin, min(size, self.urls_end - begin))
+            lines = text.split(b"\n", left + 1)
+            if len(lines) == left + 2:
+                return lines[left].decode("ascii")
+            size *= 4
+
+    def text(self, begin: int, end: int) -> npt.NDArray[np.uint8]:
+        """Bytes of urls.txt, uint8[end − begin]."""
+        return self._urls.map(self.urls_end)[begin:end]
+
+    def urls(self, pages: npt.NDArray[np.uint32] | Sequence[int]) -> list[str]:
+        """The canonical URLs of some pages."""
+        return [self.url(page) for page in map(int, pages)]
+
+    def host(self, host: int) -> str:
+        """The name of a host."""
+        begin = int(self.host_ends[host - 1]) if host else 0
+        return self.host_text[begin : int(self.host_ends[host])].tobytes().decode("ascii")
+
+    def _room_for_hosts(self, more: int) -> None:
+        wanted = (self.num_hosts + more) * 2
+        if wanted > len(self.host_slots):
+            from inlink.store.kernels.table import refill_hosts
+
+            slots = np.zeros(1 << (wanted - 1).bit_length(), np.uint32)
+            refill_hosts(self.host_text, self.host_ends, np.uint64(self.num_hosts), self.hash_seed, slots)
+            self.host_slots = slots
+
+    # -- what is known of a page ------------------------------------------------------------------------------------
+
+    def last_time(self) -> float:
+        """When pages were made known last, in seconds since 1970: time has not gone back since."""
+        rows = int(self.tally[5])
+        return self.frame(int(self.maker_places[rows - 1]))[0] if rows else self.started
+
+    def survivor(self, page: int) -> int:
+        """The page that a page was merged into, itself if it was not."""
+        for _ in range(64):
+            if page not in self.merged:
+                break
+            page = self.merged[page]
+        return page
+
+    def maker(self, page: int) -> int:
+        """The page whose links made a page known; NO_PAGE for a seed."""
+        row = int(np.searchsorted(self.makers[: int(self.tally[5])], np.uint32(page), "right")) - 1
+        return self.frame(int(self.maker_places[row]))[1]
+
+    def visit_place(self, page: int) -> int | None:
+        """The place of a page's latest visit in the log."""
+        row = int(self.answers[page])
+        place = int(self.visits[row]) if row else 0
+        return place - 1 if place and page not in self.merged else None
+
+    def visit(self, page: int) -> tuple[float, int, float, int, int, int, bytes] | None:
+        """Time, status, first crawl, crawls, changes, place and content hash of a page's latest visit."""
+        place = self.visit_place(page)
+        if place is None:
+            return None
+        time, _, _, status, _, raw = self.frame(place)
+        first, crawls, changes = np.frombuffer(raw[:8], "<f8")[0], raw[8:12], raw[12:16]
+        return (
+            time,
+            status,
+            float(first),
+            int.from_bytes(crawls, "little"),
+            int.from_bytes(changes, "little"),
+            place,
+            raw[25 : 25 + raw[24]],
+        )
+
+    def page(self, page: int) -> Page:
+        """All that is known of a page."""
+        visit = self.visit(page)
+        row = int(self.answers[page])
+        error, status = None, visit[1] if visit else 0
+        if row and self.errors[page] and self.failures[row]:
+            _, _, _, status, _, raw = self.frame(int(self.failures[row]) - 1)
+            error = raw[8:].decode("utf-8", "replace")
+        maker = self.maker(page)
+        return Page(
+            self.url(page),
+            page,
+            STATES[self.states[page]],
+            float(self.scores[page]),
+            int(self.depths[page]),
+            None if maker == NO_PAGE else self.url(maker),
+            visit[2] if visit else None,
+            visit[0] if visit else None,
+            visit[3] if visit else 0,
+            visit[4] if visit else 0,
+            visit[6] if visit else b"",
+            status,
+            int(self.errors[page]),
+            error,
+            self.url(self.survivor(page)) if page in self.merged else None,
+        )
+
+    def links(self, page: int) -> U32:
+        """The pages that a page's latest visit links to, uint32[k], increasing."""
+        from inlink.store.kernels.frames import link_count, links_at
+
+        place = self.visit_place(page)
+        if place is None:
+            return np.empty(0, np.uint32)
+        out = np.empty(int(link_count(self.log, np.uint64(place))), np.uint32)
+        links_at(self.log, np.uint64(place), out)
+        return out
+
+    def inlinks(self, page: int) -> U32:
+        """The pages whose latest visits link to a page, uint32[k], increasing; reads all rows."""
+        from inlink.store.kernels.frames import rows_with
+
+        pages, places = self.crawled()
+        return np.sort(pages[rows_with(self.log, places, np.uint64(page))])
+
+    def crawled(self) -> tuple[U32, U64]:
+        """Every page that was crawled, and the place of its latest visit: uint32[k], uint64[k]."""
+        rows = int(self.tally[4]) + 1
+        places = self.visits[:rows]
+        found = np.flatnonzero(places)
+        return self.answered[found], places[found] - np.uint64(1)
+
+    # -- the index --------------------------------------------------------------------------------------------------
+
+    def index_due(self) -> bool:
+        """Whether a new index is worth its while: there are an eighth more pages, and not few."""
+        return self.with_urls and self.num_pages >= max(_FEW, self.indexed + self.indexed // 8)
+
+    def _load_index(self) -> tuple[int, int, int]:
+        """Fill the table from the index; how many pages, bytes of URLs and of events it covers."""
+        from inlink.store.kernels.table import spread
+
+        try:
+            index = Folder(self.folder / INDEX, INDEX, 1)
+            index.verify()
+        except FolderError:
+            return 0, 0, 0
+        meta: dict[str, Any] = index.header.meta
+        short = (
+            meta["urls_end"] > os.fstat(self._urls.file).st_size
+            or meta["events_end"] > os.fstat(self._events.file).st_size
+        )
+        if short or meta["seed"] != str(int(self.hash_seed)):
+            return 0, 0, 0  # of a log that a power cut has shortened, or of another crawl
+        slots, counts = index.array("slots"), index.array("counts")
+        room, at = len(self.slots) // SHARDS, 0
+        for k, count in enumerate(counts.tolist()):
+            size = count * 5 // 4 + SLACK
+            entries = slots[at : at + count]
+            while not spread(entries, self.slots[k * room : k * room + size + SLACK], np.uint64(size)):
+                size += size // 5
+            self.sizes[k], self.counts[k] = size, count
+            at += count
+        self.indexed = meta["pages"]
+        return meta["pages"], meta["urls_end"], meta["events_end"]
+
+    def close(self) -> None:
+        """Let go of the files."""
+        self._urls.close()
+        self._events.close()
