@@ -1,0 +1,1 @@
+"""What next: policies, politeness, revisit, live re-ranking, explanation."""

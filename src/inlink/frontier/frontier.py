@@ -1,0 +1,293 @@
+"""The frontier: policy, queue, hosts and leases of a crawl, folded from its events.
+
+It writes nothing. :class:`inlink.Crawl` appends events and gives them to :meth:`Frontier.fold`; ``inlink next``
+and ``inlink why`` restore one from a folder that another process is writing, and look.
+"""
+
+import heapq
+import struct
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
+
+import numpy as np
+import numpy.typing as npt
+
+from inlink.base.columns import reserve
+from inlink.base.folder import Folder
+from inlink.errors import FolderError
+from inlink.frontier.backoff import LONGEST_WAIT, Outcome, delay
+from inlink.frontier.hosts import Hosts
+from inlink.frontier.leases import LeaseBook, Out
+from inlink.frontier.policies import Policy, policy_named
+from inlink.frontier.queue import Politeness, Queue
+from inlink.frontier.traps import FACTORS, line_codes
+from inlink.store.events import Events
+from inlink.store.kernels import frames as kinds
+from inlink.store.pages import Pages
+
+__all__ = ["RANKS", "Frontier", "Settings"]
+
+U32 = npt.NDArray[np.uint32]
+RANKS = "ranks"
+_PAGES = 1 << 31
+DISCOVERED, LEASED, CRAWLED = 0, 1, 2
+
+
+@dataclass
+class Settings:
+    """What decides a crawl's order; kept in its folder, so that other processes see the order that the crawl sees."""
+
+    policy: str = "host-diverse"
+    use_scores: bool = False
+    cross_domain_only: bool = False
+    damping: float = 0.85
+    lease_seconds: float = 600.0
+    max_retries: int = 3
+    retry_seconds: float = 60.0
+    rerank_share: float | None = 0.1
+    rerank_seconds: float | None = None
+    politeness: Politeness = field(default_factory=Politeness)
+
+
+class Frontier:
+    """What comes next.
+
+    Parameters
+    ----------
+    pages : Pages
+    settings : Settings
+    policy : str, Policy class or instance, or None
+        None is the one that the settings name.
+    """
+
+    def __init__(self, pages: Pages, settings: Settings, policy: str | type[Policy] | Policy | None = None):
+        self.pages, self.settings = pages, settings
+        self.policy = policy_named(
+            settings.policy if policy is None else policy, pages, {**asdict(settings), "policy": None}
+        )
+        self.queue = Queue(
+            pages.hosts, settings.politeness, newest=self.policy.newest, sharing=self.policy.sharing
+        )
+        self.hosts = Hosts(pages, self.queue)
+        self.leases = LeaseBook()
+        self.traps: npt.NDArray[np.uint8] = reserve(np.uint8, _PAGES)  # penalty codes
+        self.later: list[tuple[float, int]] = []  # pages with a due time of their own: retries, revisits
+        self.ranked_up_to = 0  # the byte of the log up to which the adopted ranking goes
+        self.year = datetime.now(UTC).year
+        self._trapped_up_to = 0
+
+    # -- restoring --------------------------------------------------------------------------------------------------
+
+    def restore(self, now: float) -> None:
+        """Fold all that the log holds."""
+        pages, queue = self.pages, self.queue
+        self.hosts.take_in()
+        with ThreadPoolExecutor(1) as thread:
+            trapping = thread.submit(self.find_traps)
+            if not self.adopt(now):
+                self.policy.fold(self.events(0))
+            trapping.result()
+        leased = self._restore_leases(now)
+        self._count_taken(leased)
+        self.hosts.restore()
+        out = np.empty(pages.num_pages, np.uint32)
+        waiting = out[: int(kinds.waiting(pages.states, np.uint64(pages.num_pages), out))]
+        failed = waiting[pages.errors[waiting] > 0]
+        if len(failed):
+            for page in failed.tolist():
+                due = struct.unpack_from("<d", pages.frame(int(pages.failures[pages.answers[page]]) - 1)[5])[
+                    0
+                ]
+                heapq.heappush(self.later, (due, page))
+            waiting = waiting[pages.errors[waiting] == 0]
+        queue.fill(waiting, self.keys(waiting), now)
+        for place in pages.frames_of_kind(kinds.HINT):
+            _, page, _, _, _, raw = pages.frame(place)
+            visit = pages.visit(page)
+            if (
+                visit is not None
+                and visit[0] < struct.unpack_from("<d", raw)[0]
+                and pages.states[page] == CRAWLED
+            ):
+                self.back(page, now)
+
+    def events(self, begin: int) -> Events:
+        """The events from a byte of the log on."""
+        pages = self.pages
+        row = int(np.searchsorted(pages.maker_places[: int(pages.tally[5])], np.uint64(begin)))
+        first = int(pages.makers[row]) if row < int(pages.tally[5]) else pages.num_pages
+        return Events(pages.log[begin : pages.events_end], begin, first)
+
+    def _restore_leases(self, now: float) -> list[tuple[int, int]]:
+        """Leases that are out; returns (page, slot) of each."""
+        pages, found = self.pages, []
+        left = int(np.count_nonzero(pages.states[: pages.num_pages] == LEASED))
+        places = pages.frames_of_kind(kinds.LEASE)
+        if places:
+            _, _, _, _, _, raw = pages.frame(places[-1])
+            first, _ = struct.unpack_from("<Qd", raw)
+            self.leases.next_number = first + (len(raw) - 16) // 4
+        seen: set[int] = set()
+        out = []
+        for place in reversed(places):
+            if left <= 0:
+                break
+            raw = pages.frame(place)[5]
+            first, expires = struct.unpack_from("<Qd", raw)
+            for k, page in enumerate(np.frombuffer(raw, "<u4", offset=16).tolist()):
+                if pages.states[page] == LEASED and page not in seen:
+                    seen.add(page)
+                    left -= 1
+                    out.append((expires, first + k, page, place))
+        for expires, number, page, place in sorted(out):
+            slot = self.queue.slot(page)
+            self.leases.add(number, page, slot, expires, place)
+            self.queue.rows[slot]["flying"] += 1
+            found.append((page, slot))
+        return found
+
+    def _count_taken(self, leased: list[tuple[int, int]]) -> None:
+        rows = int(self.pages.tally[4])
+        hosts = self.pages.hosts[self.pages.answered[1 : rows + 1]]
+        slots = self.queue.waiting.slot_of[hosts] if self.queue.by_domain else hosts
+        again = [slot for page, slot in leased if not self.pages.answers[page]]
+        self.hosts.spend(np.concatenate([slots, np.array(again, np.uint32)]).astype(np.int64))
+
+    # -- folding ----------------------------------------------------------------------------------------------------
+
+    def fold(self, place: int, frame: bytes, first: int) -> None:
+        """Take in one event that was just appended; ``first`` is how many pages were known before it."""
+        self.pages.fold_frame(place, frame)
+        self.policy.fold(Events(np.frombuffer(frame, np.uint8), place, first))
+
+    def discovered(self, first: int, new: int, text: bytes) -> None:
+        """Pages from ``first`` on are new; ``text`` has their URLs, a newline behind each."""
+        self.hosts.take_in()
+        self.traps[first : first + new] = line_codes(np.frombuffer(text, np.uint8), new, self.year)
+
+    def find_traps(self) -> None:
+        """Penalty codes of all pages."""
+        pages = self.pages
+        while self._trapped_up_to < pages.num_pages:
+            first = self._trapped_up_to
+            last = min(first + (1 << 17), pages.num_pages)
+            begin = int(pages.marks[first >> 5])
+            end = pages.urls_end if last == pages.num_pages else int(pages.marks[last >> 5])
+            self.traps[first:last] = line_codes(pages.text(begin, end), last - first, self.year)
+            self._trapped_up_to = last
+
+    def keys(self, pages: U32) -> npt.NDArray[np.float32]:
+        """The priorities of pages, trap penalties in them."""
+        found = self.policy.priority(pages) * FACTORS[self.traps[pages]]
+        return found.astype(np.float32, copy=False)
+
+    def prioritise(self, pages: U32, now: float) -> None:
+        """Put those of some pages that wait to be crawled where their priorities belong."""
+        self._place(pages, now, False)
+
+    def back(self, page: int, now: float) -> None:
+        """A page that was out waits again."""
+        self._place(np.array([page], np.uint32), now, True)
+
+    def _place(self, pages: U32, now: float, all_of_them: bool) -> None:
+        self.queue.place(
+            pages,
+            self.policy.priority(pages),
+            self.traps,
+            self.pages.states,
+            self.pages.errors,
+            now,
+            all_of_them=all_of_them,
+        )
+
+    # -- rankings ---------------------------------------------------------------------------------------------------
+
+    def adopt(self, now: float) -> bool:
+        """Take over what the ranking process has published, if it is newer than what is in use."""
+        if self.policy.algorithm is None:
+            return False
+        try:
+            ranks = Folder(self.pages.folder / RANKS, RANKS, 1)
+        except FolderError:
+            return False
+        meta = ranks.header.meta
+        fits = (
+            meta.get("algorithm") == self.policy.algorithm
+            and self.ranked_up_to < meta.get("covers", 0) <= self.pages.events_end
+            and bool(meta.get("use_scores", False)) == self.settings.use_scores
+        )
+        if not fits:
+            return False
+        self.ranked_up_to = meta["covers"]
+        self.policy.adopt(ranks.array("rank"), meta, self.events(self.ranked_up_to))
+        self.queue.begin_rekeying()
+        return True
+
+    def rekey_some(self, now: float) -> None:
+        """Go on giving waiting pages their new keys: a millisecond or two of it."""
+        if self.queue.rekeying:
+            first, last, pages = self.queue.next_to_rekey()
+            self.queue.rekey(first, last, self.keys(pages), now)
+
+    # -- time -------------------------------------------------------------------------------------------------------
+
+    def advance(self, now: float) -> None:
+        """What has become due by ``now``: leases that ran out, pages to be tried again."""
+        for out in self.leases.run_out(now):
+            page = out.page
+            if self.pages.states[page] == LEASED:
+                crawled = self.pages.visit_place(page) is not None
+                self.pages.states[page] = CRAWLED if crawled else DISCOVERED
+                self.queue.landed(out.slot, now)
+                if not crawled:
+                    self.back(page, now)
+                else:
+                    heapq.heappush(self.later, (now, page))
+        while self.later and self.later[0][0] <= now:
+            _, page = heapq.heappop(self.later)
+            if self.pages.states[page] in (DISCOVERED, CRAWLED) and page not in self.queue:
+                self.back(page, now)
+
+    def landed(self, out: Out, outcome: Outcome | None, wait: float | None, now: float) -> bool:
+        """A lease has ended, with what outcome, if any; returns whether its host is in another state now.
+
+        ``wait`` is what the host asked for, in seconds.
+        """
+        slot, polite = out.slot, self.settings.politeness
+        row = self.queue.rows[slot]
+        if out.current and row["flying"] > 0:
+            row["flying"] -= 1
+        changed = False
+        if outcome is not None:
+            other = self.leases.current(out.page)
+            if (
+                other is not None
+            ):  # handed out again meanwhile: dealt with, though that lease may be answered too
+                self.queue.landed(other[1].slot, now)
+                self.leases.late(other[0])
+            before = self.hosts.failures.get(slot, 0)
+            failures = before + 1 if outcome.against_host else 0 if outcome.name == "ok" else before
+            until = 0.0
+            if outcome.host_waits:
+                pause = delay(max(failures, 1), self.settings.retry_seconds, LONGEST_WAIT)
+                until = now + (pause if wait is None else wait)
+                if failures >= polite.park_after:
+                    until = max(until, now + polite.park_seconds)
+            changed = failures != before or until > 0
+            if changed:
+                self.hosts.failed(slot, failures)
+                row["due"] = max(float(row["due"]), until)
+        self.queue.settle(slot, now)
+        return changed
+
+    def due_in(self, now: float) -> float | None:
+        """Seconds until something may be due; None if nothing waits and nothing is out."""
+        times = [self.queue.due_in(now)]
+        if self.later:
+            times.append(max(self.later[0][0] - now, 0.0))
+        end = self.leases.next_end()
+        if end is not None:
+            times.append(max(end - now, 0.0))
+        found = [one for one in times if one is not None]
+        return min(found) if found else None

@@ -1,0 +1,134 @@
+"""The journal of a crawl: each change is an event, appended to the log, then folded into pages, policy and queue."""
+
+from typing import Any
+
+import numpy as np
+
+from inlink.errors import UnknownNodeError
+from inlink.frontier.backoff import Outcome
+from inlink.frontier.frontier import Frontier
+from inlink.frontier.intake import coded, same_domain
+from inlink.frontier.leases import Lease, Out
+from inlink.frontier.rules import Rules
+from inlink.store.kernels import frames as kinds
+from inlink.store.log import Log
+from inlink.store.pages import NO_PAGE
+from inlink.urls.canonical import UrlRules, canonical
+
+__all__ = ["Journal"]
+
+
+class Journal:
+    """Writes a crawl's events.
+
+    Parameters
+    ----------
+    log : Log
+    frontier : Frontier
+    url_rules : UrlRules or None
+    rules : Rules or None
+
+    Attributes
+    ----------
+    now : float
+        The time of the next event.
+    """
+
+    def __init__(self, log: Log, frontier: Frontier, url_rules: UrlRules | None, rules: Rules | None) -> None:
+        self.log, self.frontier, self.pages = log, frontier, frontier.pages
+        self.url_rules, self.rules = url_rules, rules
+        self.now = self.pages.last_time()
+
+    def append(self, kind: int, page: int = NO_PAGE, *, new: int = 0, urls: bytes = b"", **given: Any) -> int:
+        """Append one event and fold it; ``new`` pages, whose lines are ``urls``, have their numbers already.
+
+        Returns its place in the log.
+
+        Raises
+        ------
+        inlink.errors.StoreError
+            If it cannot be written.
+        """
+        first = self.pages.num_pages - new
+        place, frame = self.log.append(kind, self.now, page, new=new, urls=urls, **given)
+        self.frontier.fold(place, frame, first)
+        if new:
+            self.frontier.discovered(first, new, urls)
+        return place
+
+    def known(self, url: str) -> int:
+        """The page of a URL.
+
+        Raises
+        ------
+        inlink.errors.UnknownNodeError
+            If this crawl does not know it.
+        """
+        form = canonical(url, None, self.url_rules)
+        page = int(self.pages.find([form])[0]) if form is not None else NO_PAGE
+        if page == NO_PAGE:
+            raise UnknownNodeError(
+                f"{url!r} is not known in {self.pages.folder}: seed it, or link to it, first"
+            )
+        return page
+
+    def answered(self, page: Lease | str) -> tuple[int, Out | None]:
+        """The page that an answer is for, and the lease that it ends; NO_PAGE if it does not count.
+
+        A URL stands for its oldest lease that is not answered for. An answer does not count if its lease was
+        answered for, or if the page was crawled after the lease was given.
+        """
+        leases = self.frontier.leases
+        if isinstance(page, str):
+            number = self.known(page)
+            lease = leases.oldest(number)
+            if lease is None:
+                return self.pages.survivor(number), None
+        else:
+            number, lease = page.page, page.number
+        out = leases.close(lease)
+        if out is None:
+            return NO_PAGE, None
+        last = self.pages.visit_place(self.pages.survivor(number))
+        if last is not None and last > out.place:
+            self.landed(out, None)
+            return NO_PAGE, None
+        return self.pages.survivor(number), out
+
+    def landed(self, out: Out | None, outcome: Outcome | None, wait: float | None = None) -> None:
+        """A lease has ended; what that tells of its host is an event."""
+        if out is not None and self.frontier.landed(out, outcome, wait, self.now):
+            self.append(kinds.HOST, out.page, payload=self.frontier.hosts.frame(out.slot))
+
+    def merge(self, page: int, redirected_to: str | None, canonical_link: str | None) -> int:
+        """Follow a redirect and a canonical link; returns the page that the visit belongs to.
+
+        A canonical link is the page's own word: it is believed within its registered domain only.
+        """
+        for url, trusted in ((redirected_to, True), (canonical_link, False)):
+            if url is None:
+                continue
+            here = self.pages.url(page)
+            form = canonical(url, here, self.url_rules)
+            if form is None or form == here or not (trusted or same_domain(here, form)):
+                continue
+            pages, new, text = self.pages.number([form])
+            target = self.pages.survivor(int(pages[0]))
+            if target == page:
+                continue
+            _, payload = coded(np.array([target], np.uint32), np.empty(0, np.float32))
+            self.pages.merged[page] = target
+            self.append(kinds.MERGE, page, count=1, payload=payload, new=new, urls=text)
+            self.frontier.queue.remove(page, self.now)
+            page = target
+        return page
+
+    def admit(self, first: int, new: int, text: bytes) -> None:
+        """Exclude those new pages that the rules forbid."""
+        if not new or not self.rules:
+            return
+        depths = self.pages.depths[first : first + new].tolist()
+        urls = text.decode("ascii").splitlines()
+        bad = [first + k for k, url in enumerate(urls) if self.rules.verdict(url, depths[k]) is not None]
+        if bad:
+            self.append(kinds.EXCLUDE, count=len(bad), payload=np.array(bad, np.uint32).tobytes())

@@ -1,0 +1,329 @@
+"""What of a spider trap a URL shows: one pass over its bytes. :mod:`inlink.frontier.traps` says what it means."""
+
+import numpy as np
+import numpy.typing as npt
+
+from inlink.base.jit import U0, U1, kernel
+
+U8 = npt.NDArray[np.uint8]
+U32 = npt.NDArray[np.uint32]
+U64 = npt.NDArray[np.uint64]
+
+# what is measured, in the order of the table of rules
+MEASURES = 10
+DEPTH, REPEATED, LOOP, CALENDAR, FUTURE, PAST, LENGTH, PARAMETERS, SAME, SESSION = (
+    np.uint64(i) for i in range(MEASURES)
+)
+KEPT = 32  # segments and parameters that are compared with one another; what has more is heavy by its number alone
+
+# The parts of the one array of work that the loops share. To hand several from function to function would cost more,
+# in counting references, than the work itself: 175 ns a URL instead of 84.
+STARTS = np.uint64(MEASURES)  # behind the measures: where the path's segments begin
+LENGTHS, ROOTS, TIMES, HASHES, NAMES = (STARTS + np.uint64(KEPT * i) for i in range(1, 6))
+# of each segment: its bytes, the first that is like it, how many are; the hash of each parameter's name; the names
+# that mean something, each a hash and a meaning
+
+# what the name of a query parameter may mean
+YEAR, PART, SESSION_ID, SESSION_START = (np.uint64(i) for i in range(1, 5))
+
+NO_DATE = -1
+_KEPT = np.uint64(KEPT)
+_U2, _U3, _U4, _U7, _U8, _U10, _U11 = (np.uint64(i) for i in (2, 3, 4, 7, 8, 10, 11))
+_LAST_POINT = np.uint64(31)
+_ZERO, _NINE, _DASH = np.uint8(48), np.uint8(57), np.uint8(45)
+_SLASH, _SEMICOLON, _QUESTION = np.uint8(47), np.uint8(59), np.uint8(63)
+_AND, _EQUALS, _PERCENT = np.uint8(38), np.uint8(61), np.uint8(37)
+_LARGE_A, _LARGE_Z, _CASE = np.uint8(65), np.uint8(90), np.uint8(32)
+_JSESSIONID = np.frombuffer(b";jsessionid", np.uint8)
+_PREFIX = np.uint64(12)  # bytes of "aspsessionid"
+_START, _PRIME = np.uint64(0xCBF29CE484222325), np.uint64(0x100000001B3)
+
+
+@kernel
+def number_at(text: U8, start: np.uint64, stop: np.uint64) -> int:
+    """The number that stands in at most 8 bytes, −1 if they are not all digits."""
+    value = 0
+    for k in range(start, stop):
+        byte = text[k]
+        if byte < _ZERO or byte > _NINE:
+            return NO_DATE
+        value = value * 10 + np.int64(byte - _ZERO)
+    return value
+
+
+@kernel
+def date_at(text: U8, start: np.uint64, stop: np.uint64) -> int:
+    """The year of a date ``2024-05``, ``2024-05-12`` or ``20240512``, −1 if it is none."""
+    length = stop - start
+    if length == _U8:
+        date = number_at(text, start, stop)
+        year, month, day = date // 10_000, date // 100 % 100, date % 100
+        if year < 1900 or year > 2199:  # eight digits are more often a number than a date
+            return NO_DATE
+    elif length in (_U7, _U10):
+        if text[start + _U4] != _DASH:
+            return NO_DATE
+        year, month, day = number_at(text, start, start + _U4), 0, 1
+        month = number_at(text, start + np.uint64(5), start + _U7)
+        if length == _U10:
+            if text[start + _U7] != _DASH:
+                return NO_DATE
+            day = number_at(text, start + _U8, stop)
+    else:
+        return NO_DATE
+    if year < 0 or month < 1 or month > 12 or day < 1 or day > 31:
+        return NO_DATE
+    return year
+
+
+@kernel
+def same_bytes(text: U8, a: np.uint64, b: np.uint64, length: np.uint64) -> bool:
+    """Whether two stretches of a text are alike."""
+    for k in range(length):
+        if text[a + k] != text[b + k]:
+            return False
+    return True
+
+
+@kernel
+def note_year(work: U64, year: int, now: int) -> None:
+    """Keep how far the farthest date is from now, on either side."""
+    if year > now:
+        work[FUTURE] = max(work[FUTURE], np.uint64(year - now))
+    else:
+        work[PAST] = max(work[PAST], np.uint64(now - year))
+
+
+@kernel
+def repetitions(text: U8, kept: np.uint64, work: U64) -> None:
+    """How often a segment of a path occurs, and how many repeat the ones just before them."""
+    most = U1
+    for i in range(kept):
+        work[ROOTS + i], work[TIMES + i] = i, U1
+        start, length = work[STARTS + i], work[LENGTHS + i]
+        for back in range(U1, i + U1):
+            j = i - back  # the nearest one that is like it knows how many there were
+            if work[LENGTHS + j] == length and same_bytes(text, start, work[STARTS + j], length):
+                work[ROOTS + i], work[TIMES + i] = work[ROOTS + j], work[TIMES + j] + U1
+                most = max(most, work[TIMES + i])
+                break
+    work[REPEATED] = most
+    if most == U1:
+        return
+    for period in range(U1, kept // _U2 + U1):
+        run = U0
+        for i in range(period, kept):
+            if work[ROOTS + i] == work[ROOTS + i - period]:
+                run += U1
+                if run >= period:
+                    work[LOOP] = max(work[LOOP], run)
+            else:
+                run = U0
+
+
+@kernel
+def dates(text: U8, count: np.uint64, now: int, work: U64) -> None:
+    """Dates in a path: ``/2024-05-12`` and its like, ``/2024/05``, ``/2024/05/12``, ``/2024/5/12``."""
+    kept = min(count, _KEPT)
+    i = U0
+    while i < kept:
+        start, length = work[STARTS + i], work[LENGTHS + i]
+        i += U1
+        if text[start] < _ZERO or text[start] > _NINE:
+            continue
+        if length != _U4:
+            year = date_at(text, start, start + length)
+        else:
+            year = number_at(text, start, start + length)
+            if year < 0 or i == kept or work[LENGTHS + i] > _U2:
+                continue
+            start, length = work[STARTS + i], work[LENGTHS + i]
+            month, day = number_at(text, start, start + length), 0
+            if month < 1 or month > 12:
+                continue
+            if i + U1 < kept and work[LENGTHS + i + U1] <= _U2:
+                after = work[STARTS + i + U1]
+                day = number_at(text, after, after + work[LENGTHS + i + U1])
+            if day >= 1 and day <= 31:
+                i += _U2
+            elif length == U1 or (text[start] != _ZERO and (year < 1900 or year > 2199)):
+                continue  # /t/2345/7 and /t/2345/12 are the numbers of a thread and a post
+            else:
+                i += U1
+        if year >= 0:
+            note_year(work, year, now)
+            # behind an article's date stands its name; where nothing does, it is the calendar's own page
+            if i == count:
+                work[CALENDAR] += U1
+
+
+@kernel
+def meaning(work: U64, name: np.uint64, prefix: np.uint64) -> np.uint64:
+    """What a parameter's name means, by its hash and that of its beginning; 0 for nothing."""
+    for i in range(NAMES, np.uint64(len(work)), _U2):
+        if work[i] == name or (work[i] == prefix and work[i + U1] == SESSION_START):
+            return work[i + U1]
+    return U0
+
+
+@kernel
+def query(text: U8, start: np.uint64, stop: np.uint64, now: int, work: U64) -> None:
+    """Number, repetitions, dates and session ids among a query's parameters."""
+    k = start
+    while k < stop:
+        begin = k
+        name, prefix = _START, U0
+        while k < stop and text[k] != _EQUALS and text[k] != _AND:
+            byte = text[k]
+            if byte >= _LARGE_A and byte <= _LARGE_Z:
+                byte |= _CASE
+            name = (name ^ np.uint64(byte)) * _PRIME
+            k += U1
+            if k - begin == _PREFIX:
+                prefix = name
+        bare = k == begin
+        value = min(k + U1, stop) if k < stop and text[k] == _EQUALS else k
+        while k < stop and text[k] != _AND:
+            k += U1
+        length = k - value
+        k += U1
+        if bare:
+            continue
+        means = meaning(work, name, prefix)
+        if means >= SESSION_ID:
+            work[SESSION] += U1
+        elif length > U0 and length <= _U10 and text[value] >= _ZERO and text[value] <= _NINE:
+            if means == YEAR and length == _U4:
+                year = number_at(text, value, value + length)
+            else:
+                year = date_at(text, value, value + length)
+            if year >= 0:
+                note_year(work, year, now)
+                work[CALENDAR] += U1
+            elif means == PART and length <= _U2:
+                work[CALENDAR] += U1
+        count = work[PARAMETERS]
+        for i in range(min(count, _KEPT)):
+            if work[HASHES + i] == name:
+                work[SAME] += U1
+                break
+        if count < _KEPT:
+            work[HASHES + count] = name
+        work[PARAMETERS] += U1
+
+
+@kernel
+def measure(text: U8, start: np.uint64, stop: np.uint64, now: int, work: U64) -> None:
+    """The measures of the URL ``text[start:stop]``, which begins with ``http://`` or ``https://``, into ``work``."""
+    for i in range(STARTS):
+        work[i] = U0
+    k = start + _U8  # behind "http://" and a byte of the host, or behind "https://"
+    while k < stop and text[k] != _SLASH:
+        k += U1
+    k += U1
+    begin, count = k, U0
+    while k < stop:
+        byte = text[k]
+        if byte <= _QUESTION:  # a letter needs no more than this
+            if byte == _SLASH:
+                if k > begin:
+                    if count < _KEPT:
+                        work[STARTS + count], work[LENGTHS + count] = begin, k - begin
+                    count += U1
+                begin = k + U1
+            elif byte == _QUESTION:
+                break
+            elif byte == _SEMICOLON and k + _U11 <= stop:
+                i = U1
+                while i < _U11 and (text[k + i] | _CASE) == _JSESSIONID[i]:
+                    i += U1
+                if i == _U11:
+                    work[SESSION] += U1
+        k += U1
+    if k > begin:
+        if count < _KEPT:
+            work[STARTS + count], work[LENGTHS + count] = begin, k - begin
+        count += U1
+    work[DEPTH] = count
+    if count > U0:
+        repetitions(text, min(count, _KEPT), work)
+        dates(text, count, now, work)
+    if k < stop:
+        query(text, k + U1, stop, now, work)
+    length = max(stop, start) - start
+    if length > np.uint64(255):
+        for i in range(start, stop):
+            if (
+                text[i] == _PERCENT
+            ):  # the three bytes of %E3 are one of a name, which is long in other scripts
+                length -= _U2
+    work[LENGTH] = length
+
+
+@kernel
+def measures(text: U8, offsets: U64, now: int, names: U64) -> U64:
+    """The measures uint64[n, MEASURES] of n URLs; arguments as for :func:`codes`."""
+    n = np.uint64(len(offsets) - 1)
+    result = np.empty((n, STARTS), np.uint64)
+    work = np.empty(NAMES + np.uint64(len(names)), np.uint64)
+    work[NAMES:] = names
+    for i in range(n):
+        measure(text, offsets[i], offsets[i + U1], now, work)
+        result[i] = work[:STARTS]
+    return result
+
+
+@kernel
+def codes(text: U8, offsets: U64, now: int, names: U64, free: U64, step: U64, points: U64, most: U64) -> U8:
+    """The penalty code uint8[n] of each URL: the points of all its measures, at most 31.
+
+    Parameters
+    ----------
+    text : uint8[bytes]
+        The URLs, one after the other.
+    offsets : uint64[n + 1]
+        Where each begins and the last ends.
+    now : int
+        The year that is now.
+    names : uint64[2 · k]
+        Names of parameters that mean something: the FNV-1a hash of the lower-cased name, and what it means, in turn.
+    free, step, points, most : uint64[MEASURES]
+        The columns of the table of rules.
+    """
+    n = np.uint64(len(offsets) - 1)
+    result = np.empty(n, np.uint8)
+    work = np.empty(NAMES + np.uint64(len(names)), np.uint64)
+    work[NAMES:] = names
+    for i in range(n):
+        measure(text, offsets[i], offsets[i + U1], now, work)
+        total = U0
+        for rule in range(STARTS):
+            if work[rule] > free[rule]:
+                steps = (work[rule] - free[rule] + step[rule] - U1) // step[rule]
+                total += min(most[rule], steps * points[rule])
+        result[i] = np.uint8(min(total, _LAST_POINT))
+    return result
+
+
+@kernel
+def line_codes(
+    text: U8, count: np.uint64, now: int, names: U64, free: U64, step: U64, points: U64, most: U64
+) -> U8:
+    """:func:`codes` of the first ``count`` lines of a text."""
+    result = np.empty(count, np.uint8)
+    work = np.empty(NAMES + np.uint64(len(names)), np.uint64)
+    work[NAMES:] = names
+    at = U0
+    for i in range(U0, count):
+        start = at
+        while text[at] != np.uint8(10):
+            at += U1
+        measure(text, start, at, now, work)
+        total = U0
+        for rule in range(STARTS):
+            if work[rule] > free[rule]:
+                steps = (work[rule] - free[rule] + step[rule] - U1) // step[rule]
+                total += min(most[rule], steps * points[rule])
+        result[i] = np.uint8(min(total, _LAST_POINT))
+        at += U1
+    return result

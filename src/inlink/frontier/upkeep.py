@@ -1,0 +1,67 @@
+"""What a crawl does beside crawling, a little between two calls: rankings and the index."""
+
+from inlink.frontier.frontier import Frontier
+from inlink.frontier.reranking import Reranker
+from inlink.store.index import IndexWriter
+from inlink.store.log import Log
+
+__all__ = ["Upkeep"]
+
+FIRST_RANKING = 1000  # pages crawled before the first ranking
+
+
+class Upkeep:
+    """Keeps a crawl ranked and indexed.
+
+    Parameters
+    ----------
+    frontier : Frontier
+    log : Log
+    now : float
+    """
+
+    def __init__(self, frontier: Frontier, log: Log, now: float) -> None:
+        settings = frontier.settings
+        self.frontier, self.pages, self._log = frontier, frontier.pages, log
+        options = ["--algorithm", frontier.policy.algorithm or "none", "--damping", str(settings.damping)]
+        options += ["--use-scores"] * settings.use_scores
+        options += ["--cross-domain-only"] * settings.cross_domain_only
+        self.reranker = Reranker(self.pages.folder, options)
+        self._index: IndexWriter | None = None
+        self._ranked_pages, self._ranked_time = self.pages.num_crawled, now
+
+    def after_visit(self, now: float) -> None:
+        """Ask for a new ranking when enough has come in; go on with the index, or begin one."""
+        if self.frontier.policy.algorithm is not None and not self.reranker.busy:
+            crawled, last, settings = self.pages.num_crawled, self._ranked_pages, self.frontier.settings
+            share, seconds = settings.rerank_share, settings.rerank_seconds
+            grown = share is not None and crawled >= max(last * (1 + share), FIRST_RANKING)
+            waited = seconds is not None and now - self._ranked_time >= seconds
+            if grown or (waited and crawled > last):
+                self.rerank(now)
+        if self._index is not None:
+            if self._index.step():
+                self._index = None
+        elif self.pages.index_due():
+            self._index = IndexWriter(self.pages, self._log)
+
+    def rerank(self, now: float) -> None:
+        """Ask for a new ranking."""
+        self._ranked_pages, self._ranked_time = self.pages.num_crawled, now
+        if self.frontier.policy.algorithm is not None:
+            self.reranker.ask()
+
+    def before_next(self, now: float) -> None:
+        """Take over a ranking that has come; go on giving pages their new priorities."""
+        if self.reranker.busy and self.reranker.answer() is not None:
+            self.frontier.adopt(now)
+        self.frontier.rekey_some(now)
+
+    def finish(self) -> None:
+        """Leave the index whole and the ranking process ended."""
+        self.reranker.close()
+        if self._index is None and self.pages.index_due():
+            self._index = IndexWriter(self.pages, self._log)
+        if self._index is not None:
+            self._index.finish()
+            self._index = None

@@ -1,0 +1,215 @@
+import math
+from email.utils import formatdate
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from inlink.frontier.backoff import (
+    AGAINST_HOST,
+    HOST_WAITS,
+    LONGEST_WAIT,
+    OUTCOMES,
+    RETRIED,
+    STATUSES,
+    classify,
+    cooled,
+    delay,
+    due_under,
+    rate,
+    rate_limits,
+    retry_after,
+    warmed,
+)
+
+NOV_6 = 784_111_777.0  # Sun, 06 Nov 1994 08:49:37 GMT
+
+
+@pytest.mark.parametrize(
+    ("value", "now", "seconds"),
+    [
+        ("120", 5.0, 120.0),
+        (b" 120\t", 5.0, 120.0),
+        (7, 5.0, 7.0),
+        (7.5, 5.0, 7.5),
+        ("1.5", 0.0, 1.5),
+        ("0", 0.0, 0.0),
+        ("9" * 5000, 0.0, LONGEST_WAIT),
+        ("86401", 0.0, LONGEST_WAIT),
+        ("Sun, 06 Nov 1994 08:49:37 GMT", NOV_6 - 30, 30.0),  # the three forms of RFC 9110, 5.6.7
+        ("Sunday, 06-Nov-94 08:49:37 GMT", NOV_6 - 30, 30.0),
+        ("Sun Nov  6 08:49:37 1994", NOV_6 - 30, 30.0),
+        ("Sun, 06 Nov 1994 09:49:37 +0100", NOV_6 - 30, 30.0),
+        ("Sun, 06 Nov 1994 08:49:37 GMT", NOV_6 + 30, 0.0),
+        ("Sun, 06 Nov 2094 08:49:37 GMT", NOV_6, LONGEST_WAIT),
+        ("Sun, 06 Nov 1994 24:00:00 GMT", NOV_6, None),
+        ("Sun, 06 Nov 1994 23:60:00 GMT", NOV_6, None),
+        ("Sun, 06 Nov 1994 23:59:61 GMT", NOV_6, None),
+        ("Sun, 06 Nov 1994 08:49:60 GMT", NOV_6, 23.0),  # a leap second
+        ("Sun, 06 Foo 1994 08:49:37 GMT", NOV_6, None),
+        ("-5", 0.0, None),
+        ("nan", 0.0, None),
+        (float("nan"), 0.0, None),
+        ("١٢", 0.0, None),
+        ("soon", 0.0, None),
+        ("", 0.0, None),
+        (b"\xff", 0.0, None),
+        (None, 0.0, None),
+    ],
+)
+def test_retry_after(value, now, seconds):
+    assert retry_after(value, now) == seconds
+
+
+@given(st.text(max_size=40) | st.binary(max_size=40), st.floats(0, 4e9))
+def test_retry_after_survives_anything(value, now):
+    seconds = retry_after(value, now)
+    assert seconds is None or 0 <= seconds <= LONGEST_WAIT
+
+
+pieces = [
+    "Sun",
+    "Sunday",
+    ",",
+    " ",
+    "06",
+    "Nov",
+    "1994",
+    "94",
+    "08:49:37",
+    "99:99:99",
+    "GMT",
+    "-",
+    "+9999999999",
+    ":",
+    ".",
+]
+
+
+@given(st.lists(st.sampled_from(pieces), max_size=10).map("".join), st.floats(0, 4e9))
+def test_retry_after_survives_what_is_nearly_a_date(value, now):
+    seconds = retry_after(value, now)
+    assert seconds is None or 0 <= seconds <= LONGEST_WAIT
+
+
+@given(st.integers(0, 4_000_000_000), st.integers(0, 86_400))
+def test_every_date_gives_its_distance(now, seconds):
+    assert retry_after(formatdate(now + seconds, usegmt=True), float(now)) == seconds
+
+
+def test_delay_doubles_up_to_its_cap():
+    assert [delay(n, 30, 3600) for n in range(9)] == [0, 30, 60, 120, 240, 480, 960, 1920, 3600]
+    assert delay(-1, 30, 3600) == 0
+    assert delay(10**9, 1e-3, 3600) == 3600
+    assert delay(100, 60) == LONGEST_WAIT
+    assert delay(10**9, 0, 3600) == 0
+
+
+@pytest.mark.parametrize(
+    ("status", "error", "outcome"),
+    [
+        (200, None, "ok"),
+        (301, "", "ok"),
+        (304, None, "ok"),
+        (200, "connection lost in the body", "network"),
+        (404, None, "gone"),
+        (410, "x", "gone"),
+        (429, None, "throttled"),
+        (503, "x", "throttled"),
+        (500, None, "server"),
+        (502, None, "server"),
+        (599, None, "server"),
+        (400, None, "client"),
+        (403, "x", "client"),
+        (451, None, "client"),
+        (408, None, "network"),
+        (999, None, "client"),
+        (99, None, "client"),
+        (600, None, "client"),
+        (None, "DNS lookup failed", "network"),
+        (None, None, "network"),
+        (0, None, "network"),
+    ],
+)
+def test_outcomes(status, error, outcome):
+    assert classify(status, error) == outcome
+
+
+def test_the_tables_of_outcomes():
+    assert set(OUTCOMES) == {"ok", "gone", "throttled", "server", "client", "network"}
+    assert all(name in OUTCOMES and first <= last for first, last, name in STATUSES)
+    assert {classify(status) for status in range(1000)} == set(OUTCOMES)
+    assert {"throttled", "server", "network"} == RETRIED
+    assert {"server", "network"} == AGAINST_HOST
+    assert {"throttled", "server", "network"} == HOST_WAITS
+
+
+@given(st.floats(0, 1e6), st.floats(1e-3, 1e5), st.floats(0.002, 1e4))
+def test_after_the_wait_the_rate_is_at_the_limit(temperature, window, crawls):
+    limit = crawls / window
+    wait = due_under(temperature, limit, window)
+    assert math.isfinite(wait)
+    if wait == 0:
+        assert cooled(temperature, 1e-6, window) <= 1 / math.expm1(1 / crawls) * (1 + 1e-9)
+    else:
+        after = cooled(temperature, wait, window)
+        assert rate(after, window) == pytest.approx(limit, rel=1e-6)
+        assert rate(cooled(temperature, wait / 2, window), window) > limit
+        assert due_under(after, limit, window) <= 1e-12 * wait / min(crawls, 1) + 1e-6
+
+
+def crawl(limit, window, seconds, start=0.0):
+    """The times at which a host is crawled that always is when it may be."""
+    temperature, last, now, times = 0.0, start, start, []
+    while True:
+        now += due_under(cooled(temperature, now - last, window), limit, window)
+        if now - start > seconds:
+            return times
+        temperature, last = warmed(temperature, now - last, window), now
+        times.append(now)
+
+
+@pytest.mark.parametrize("limit", [0.01, 0.25, 1.0, 20.0])
+@pytest.mark.parametrize("per_window", [0.025, 0.5, 1.0, 10.0, 100.0])
+def test_a_host_is_crawled_at_its_limit_and_never_stalls(limit, per_window):
+    # authentic epoch seconds: what stalled Aduana's float32 clock
+    times = crawl(limit, per_window / limit, seconds=1000 / limit, start=1.7e9)
+    burst = per_window + 1
+    assert (
+        999 <= len(times) <= 1000 + burst * 8
+    )  # the burst cools into the long run: the excess is O(burst·log)
+    late = times[len(times) // 2 :]
+    assert (len(late) - 1) / (late[-1] - late[0]) == pytest.approx(limit, rel=1e-3)
+    assert sum(t == times[0] for t in times) <= burst
+
+
+def test_aduanas_defaults_do_not_stall():
+    """One host, soft 0.25 and hard 100 crawls a second: Aduana gave 101 pages, then none for ever."""
+    soft, hard = 0.25, 100.0
+    times = crawl(soft, window=10 / hard, seconds=4000, start=1.7e9)
+    assert len(times) == pytest.approx(1000, abs=2)
+    times = crawl(hard, window=10 / hard, seconds=10, start=1.7e9)
+    assert len(times) == pytest.approx(1000, abs=30)
+
+
+def test_rates_at_their_edges():
+    assert rate(0.0, 1.0) == 0.0
+    assert rate(5e-324, 1.0) == 0.0
+    assert due_under(5e-324, 1.0, 1.0) == 0.0
+    assert due_under(0.0, 0.0, 1.0) == 0.0
+    assert due_under(1.0, 0.0, 1.0) == math.inf
+    assert due_under(1.0, 1e-9, 1e-9) == pytest.approx(1e9)  # a gap of 1e18 windows
+    assert cooled(3.0, -5.0, 1.0) == 3.0
+    assert cooled(3.0, 1e9, 1.0) == 0.0
+    assert warmed(0.0, 1e300, 1.0) == 1.0
+    assert rate(1e6, 100.0) == pytest.approx(1e4, rel=1e-6)
+
+
+def test_the_ladder_of_rates():
+    ladder = rate_limits(0.25, 100.0)
+    assert len(ladder) == 5
+    assert (ladder[0], ladder[-1]) == (0.25, 100.0)
+    assert {round(b / a, 9) for a, b in pairwise(ladder)} == {round(400**0.25, 9)}
+    assert rate_limits(1.0, 1.0) == (1.0,)
+    assert rate_limits(0.0, 1.0) == (1.0,)
