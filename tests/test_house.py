@@ -13,7 +13,7 @@ from inlink.cli import commands
 
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src" / "inlink"
-ROOMS = ["errors", "base", "urls", "graph", "rank", "sources", "cli"]
+ROOMS = ["errors", "base", "urls", "graph", "rank", "store", "sources", "frontier", "crawl", "cli"]
 
 
 def modules() -> list[Path]:
@@ -78,9 +78,12 @@ def test_modules_stay_short():
 
 def test_public_names_are_these():
     assert sorted(inlink.__all__) == [
+        "Crawl",
         "Graph",
         "InlinkError",
+        "Politeness",
         "Ranking",
+        "Rules",
         "__version__",
         "degree",
         "hits",

@@ -1,4 +1,4 @@
-"""inlink turns links into decisions: link graphs of crawls and archives, built, ranked and certified.
+"""inlink turns links into decisions: link graphs of crawls and archives, and what to fetch next.
 
 Names are imported when they are first used, so that ``import inlink`` loads neither Numba nor SciPy.
 """
@@ -8,7 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from inlink.base.progress import progress
+    from inlink.crawl import Crawl
     from inlink.errors import InlinkError
+    from inlink.frontier.queue import Politeness
+    from inlink.frontier.rules import Rules
     from inlink.graph.graph import Graph
     from inlink.rank.degree import degree
     from inlink.rank.hits import hits
@@ -21,9 +24,12 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
+    "Crawl": ("inlink.crawl", "Crawl"),
     "Graph": ("inlink.graph.graph", "Graph"),
     "InlinkError": ("inlink.errors", "InlinkError"),
+    "Politeness": ("inlink.frontier.queue", "Politeness"),
     "Ranking": ("inlink.rank.ranking", "Ranking"),
+    "Rules": ("inlink.frontier.rules", "Rules"),
     "degree": ("inlink.rank.degree", "degree"),
     "hits": ("inlink.rank.hits", "hits"),
     "pagerank": ("inlink.rank.pagerank", "pagerank"),
@@ -34,9 +40,12 @@ _HOMES = {
 }
 
 __all__ = [
+    "Crawl",
     "Graph",
     "InlinkError",
+    "Politeness",
     "Ranking",
+    "Rules",
     "__version__",
     "degree",
     "hits",

@@ -1,0 +1,500 @@
+"""A crawl: the store that loses nothing and the frontier that knows what comes next, joined.
+
+:class:`Crawl` is synchronous, belongs to one thread, and is its folder's only writer. It never sleeps and knows no
+other time than its clock's. Each change is an event in the log before it is anything else; columns, policy and
+queue are folded from events, live as after a crash.
+"""
+
+import heapq
+import logging
+import os
+import struct
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Literal, Self
+
+import numpy as np
+
+from inlink.errors import ParameterError, UnknownNodeError
+from inlink.frontier import backoff
+from inlink.frontier.explain import Why, explain
+from inlink.frontier.folder import create, look, save_settings, url_rules_of
+from inlink.frontier.frontier import Frontier, Settings
+from inlink.frontier.intake import Link, coded, to_lines
+from inlink.frontier.journal import Journal
+from inlink.frontier.leases import Lease
+from inlink.frontier.policies import Policy
+from inlink.frontier.queue import Politeness
+from inlink.frontier.revisit import Schedule
+from inlink.frontier.rules import Rules
+from inlink.frontier.upkeep import Upkeep
+from inlink.frontier.visits import plan_visit, plan_visits
+from inlink.store import inbox
+from inlink.store import log as logs
+from inlink.store.kernels import frames as kinds
+from inlink.store.log import Log
+from inlink.store.pages import NO_PAGE, Page
+from inlink.store.reader import open_pages
+from inlink.urls.canonical import UrlRules, canonical, refusal
+
+__all__ = ["Crawl", "look"]
+
+_log = logging.getLogger("inlink.crawl")
+LONGEST_ERROR = 500  # bytes of an error's text that are kept
+
+
+class Crawl:
+    """Which URL to fetch next, and what came of it: an embedded library over one folder.
+
+    Parameters
+    ----------
+    folder : path-like
+        Made if it is not there; else the crawl goes on where it was.
+    policy : str, Policy class or instance
+        What decides the order: see :mod:`inlink.frontier.policies`.
+    use_scores : bool
+        Mix content scores into ``pagerank``, ``host-diverse`` or ``hits``.
+    cross_domain_only : bool
+        Let only links between hosts count in the ranking, as Aduana does.
+    damping : float
+        Of PageRank.
+    politeness : Politeness
+        Delays, budgets, crawl rates.
+    rules : Rules or None
+        Which URLs may be fetched at all.
+    revisit : schedule or None
+        When crawled pages are fetched again: :mod:`inlink.frontier.revisit`. None is never.
+    url_rules : UrlRules or None
+        More of what makes two URLs one; kept in the folder, where it cannot change any more.
+    lease_seconds : float
+        After which a URL that was handed out and not answered for waits again.
+    max_retries : int
+        How often a page that failed is tried again before it is ``failed``.
+    retry_seconds : float
+        Wait before the first retry; it doubles each time.
+    rerank_share, rerank_seconds : float or None
+        A new ranking starts when this share more pages were crawled, or so many seconds have passed.
+    sync : {"second", "full"}
+        Both survive the death of the process. A power cut takes at most the last second, or nothing with "full".
+    clock : callable
+        Seconds since 1970; what it tells is taken never to go back.
+
+    Attributes
+    ----------
+    recovered : str
+        One line on what was found in the folder.
+    refused : Counter
+        URLs that were refused at the door, by reason.
+
+    Raises
+    ------
+    inlink.errors.InUseError
+        If another process crawls in this folder.
+    inlink.errors.FolderError
+        If the folder holds something else.
+    inlink.errors.ParameterError
+        If a parameter is outside its meaning.
+
+    Examples
+    --------
+    >>> import tempfile, inlink
+    >>> with inlink.Crawl(tempfile.mkdtemp() + "/c") as crawl:
+    ...     crawl.seed(["https://example.org/"])
+    ...     lease = crawl.next(1)[0]
+    ...     crawl.crawled(lease, links=["/a", "/b#top"])
+    ...     crawl.page("https://example.org/b").state
+    1
+    True
+    'discovered'
+    """
+
+    def __init__(
+        self,
+        folder: str | os.PathLike[str],
+        *,
+        policy: str | type[Policy] | Policy = "host-diverse",
+        use_scores: bool = False,
+        cross_domain_only: bool = False,
+        damping: float = 0.85,
+        politeness: Politeness | None = None,
+        rules: Rules | None = None,
+        revisit: Schedule | None = None,
+        url_rules: UrlRules | None = None,
+        lease_seconds: float = 600.0,
+        max_retries: int = 3,
+        retry_seconds: float = 60.0,
+        rerank_share: float | None = 0.1,
+        rerank_seconds: float | None = None,
+        sync: Literal["second", "full"] = "second",
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        if sync not in ("second", "full"):
+            raise ParameterError(f"sync must be 'second' or 'full', not {sync!r}")
+        if not lease_seconds > 0:
+            raise ParameterError(f"lease_seconds must be above 0, not {lease_seconds!r}")
+        self.folder = Path(folder)
+        self.revisit = revisit
+        self.refused: Counter[str] = Counter()
+        self._clock = clock
+        self.settings = Settings(
+            policy if isinstance(policy, str) else policy.name,
+            use_scores,
+            cross_domain_only,
+            damping,
+            lease_seconds,
+            max_retries,
+            retry_seconds,
+            rerank_share,
+            rerank_seconds,
+            politeness or Politeness(),
+        )
+        with ExitStack() as stack:
+            create(self.folder, float(clock()), url_rules)
+            stack.enter_context(logs.lock(self.folder))
+            log = Log(self.folder, sync)
+            stack.callback(log.close)
+            self.pages = open_pages(self.folder)
+            stack.callback(self.pages.close)
+            self.url_rules = url_rules_of(self.folder)
+            self.recovered = self._recover(log)
+            self.frontier = Frontier(self.pages, self.settings, policy)
+            self._journal = Journal(log, self.frontier, self.url_rules, rules)
+            self.frontier.restore(self._tick())
+            save_settings(self.folder, self.settings)
+            self._upkeep = Upkeep(self.frontier, log, self._journal.now)
+            stack.callback(self._upkeep.finish)
+            self._inbox_at = 0.0
+            if revisit is not None:
+                plan_visits(self.frontier, revisit)
+            self._stack = stack.pop_all()
+
+    def _recover(self, log: Log) -> str:
+        urls, events = log.urls_end, log.events_end
+        urls_end, events_end = self.pages.recover()
+        lost = urls - urls_end + events - events_end
+        if lost:
+            log.cut(urls_end, events_end)
+        told = (
+            f"{self.folder}: {self.pages.num_pages:,} pages known, {self.pages.num_crawled:,} crawled, "
+            f"{self.pages.num_events:,} events"
+        )
+        if lost:
+            told += f"; {lost:,} bytes of an event that was never finished were cut off"
+        if self.pages.num_events:
+            _log.info(told)
+        return told
+
+    def _tick(self) -> float:
+        self._journal.now = max(self._journal.now, float(self._clock()))
+        return self._journal.now
+
+    # -- what comes in ----------------------------------------------------------------------------------------------
+
+    def seed(self, urls: Iterable[Link]) -> int:
+        """Make URLs known, as places to begin at; returns how many are new.
+
+        Parameters
+        ----------
+        urls : iterable of str or (str, float)
+            Absolute URLs, with scores or without; a seed without has 1. Those that are no links are counted in
+            ``refused``.
+        """
+        self._tick()
+        forms, scores, given = [], [], {}
+        for one in urls:
+            url, score = (one, 1.0) if isinstance(one, str) else one
+            form = canonical(url, None, self.url_rules)
+            if form is None:
+                self.refused[refusal(url) or "link is no valid URL"] += 1
+                continue
+            if url.strip() != form:
+                given[form] = url
+            forms.append(form)
+            scores.append(score)
+        if not forms:
+            return 0
+        pages, new, text = self.pages.number(forms)
+        first = self.pages.num_pages - new
+        count, payload = coded(pages.copy(), np.array(scores, np.float32))
+        self._journal.append(
+            kinds.SEED, flags=kinds.HAS_SCORES, count=count, payload=payload, new=new, urls=text
+        )
+        for form, url in given.items():
+            page = int(pages[forms.index(form)])
+            if page >= first:
+                self.pages.given[page] = url
+                self._journal.append(kinds.NOTE, page, payload=url.encode("utf-8", "surrogatepass")[:4096])
+        self._journal.admit(first, new, text)
+        self.frontier.prioritise(np.unique(pages), self._journal.now)
+        return new
+
+    def sitemap(self, entries: Iterable[tuple[str, float | None, float | None]]) -> int:
+        """Take in a sitemap: make its URLs known, and fetch again what it says has changed; returns how many are new.
+
+        Parameters
+        ----------
+        entries : iterable of (str, float or None, float or None)
+            URL, lastmod in seconds since 1970, priority from 0 to 1 (None counts 0.5, as the protocol has it). The
+            priority counts as the score of a link to the page. A page that was crawled before its lastmod waits
+            again.
+        """
+        rows = list(entries)
+        new = self.seed([(url, 0.5 if priority is None else priority) for url, _, priority in rows])
+        for url, lastmod, _ in rows:
+            form = canonical(url, None, self.url_rules)
+            if lastmod is None or form is None:
+                continue
+            page = self.pages.survivor(int(self.pages.find([form])[0]))
+            visit = self.pages.visit(page)
+            if (
+                visit is not None
+                and visit[0] < lastmod <= self._journal.now
+                and page not in self.frontier.queue
+            ):
+                self._journal.append(kinds.HINT, page, payload=struct.pack("<d", lastmod))
+                self.frontier.back(page, self._journal.now)
+        return new
+
+    def crawled(
+        self,
+        page: Lease | str,
+        links: Iterable[Link] = (),
+        *,
+        score: float = 0.0,
+        content_hash: bytes = b"",
+        status: int = 200,
+        redirected_to: str | None = None,
+        canonical_link: str | None = None,
+        links_are_canonical: bool = False,
+    ) -> bool:
+        """A page was fetched: take in its links, and end its lease.
+
+        Parameters
+        ----------
+        page : Lease or str
+            The lease, or the URL, that this answers.
+        links : iterable of str or (str, float)
+            Its links, relative or not, with scores or without, in any order; they replace those of an earlier visit.
+        score : float
+            How good its content is.
+        content_hash : bytes
+            Of at most 255 bytes: another one than last time counts as a change.
+        status : int
+            HTTP status.
+        redirected_to : str or None
+            The URL that answered in the end: the page is merged into that one, whose visit this is.
+        canonical_link : str or None
+            What the page calls its canonical URL: the same, if it lies in the same registered domain.
+        links_are_canonical : bool
+            The links are strings in canonical form already.
+
+        Returns
+        -------
+        bool
+            Whether it counted. An answer to a lease that was answered for, or after which the page was crawled by
+            another, does not.
+
+        Raises
+        ------
+        inlink.errors.UnknownNodeError
+            If a URL is given that this crawl does not know.
+        inlink.errors.StoreError
+            If it cannot be written.
+        """
+        self._tick()
+        number, out = self._journal.answered(page)
+        if number == NO_PAGE:
+            return False
+        target = self._journal.merge(number, redirected_to, canonical_link)
+        lines, found, scores = to_lines(
+            links, self.pages.url(target), self.url_rules, self.refused, canonical=links_are_canonical
+        )
+        pages, new, text = self.pages.number_lines(lines, found)
+        count, listed = coded(pages, scores)
+        before = self.pages.visit(target)
+        first_crawl, crawls, changes, previous = self._journal.now, 1, 0, 0
+        if before is not None:
+            first_crawl, crawls, previous = before[2], before[3] + 1, before[5] + 1
+            changes = before[4] + (before[6] != content_hash[:255])
+        payload = struct.pack("<dIIQB", first_crawl, crawls, changes, previous, len(content_hash[:255]))
+        self._journal.append(
+            kinds.VISIT,
+            target,
+            flags=kinds.HAS_SCORES if len(scores) else 0,
+            status=status,
+            score=score,
+            count=count,
+            payload=payload + content_hash[:255] + listed,
+            new=new,
+            urls=text,
+        )
+        self._journal.landed(out, backoff.OUTCOMES["ok"])
+        if target in self.frontier.queue:
+            self.frontier.queue.remove(target, self._journal.now)
+        self._journal.admit(self.pages.num_pages - new, new, text)
+        self.frontier.prioritise(pages[:count], self._journal.now)
+        if self.revisit is not None:
+            plan_visit(self.frontier, target, self.revisit)
+        self._upkeep.after_visit(self._journal.now)
+        return True
+
+    def failed(
+        self,
+        page: Lease | str,
+        error: str = "",
+        *,
+        status: int | None = None,
+        retry: bool | None = None,
+        retry_after: str | float | None = None,
+    ) -> bool:
+        """A page could not be fetched; returns whether the answer counted.
+
+        Parameters
+        ----------
+        page : Lease or str
+        error : str
+            What happened, for ``crawl.page(url).error``.
+        status : int or None
+            HTTP status, if there was an answer. 404 and 410 make a page ``gone``; 429 and 503 make its host wait.
+        retry : bool or None
+            Whether to try again (None: as the status tells), up to ``max_retries`` times, then the page is ``failed``.
+        retry_after : str, float or None
+            The header of that name, or seconds.
+        """
+        now = self._tick()
+        number, out = self._journal.answered(page)
+        if number == NO_PAGE:
+            return False
+        outcome = backoff.OUTCOMES[backoff.classify(status, error)]
+        wait = backoff.retry_after(retry_after, now)
+        failures = int(self.pages.errors[number]) + 1
+        again = (outcome.retried if retry is None else retry) and failures <= self.settings.max_retries
+        due = now + max(
+            wait or 0.0, backoff.delay(failures, self.settings.retry_seconds, backoff.LONGEST_WAIT)
+        )
+        flags = kinds.RETRIED if again else kinds.IS_GONE if outcome.name == "gone" else 0
+        text = error.encode("utf-8", "replace")[:LONGEST_ERROR]
+        self._journal.append(
+            kinds.FAILED, number, flags=flags, status=status or 0, payload=struct.pack("<d", due) + text
+        )
+        if again:
+            heapq.heappush(self.frontier.later, (due, number))
+        self._journal.landed(out, outcome, wait)
+        return True
+
+    def release(self, page: Lease | str) -> bool:
+        """Give a lease back unused: the page waits again at once. Returns whether there was one."""
+        self._tick()
+        number, out = self._journal.answered(page)
+        if number == NO_PAGE or out is None:
+            return False
+        self._journal.append(kinds.RELEASE, count=1, payload=struct.pack("<I", number))
+        self._journal.landed(out, None)
+        self.frontier.back(number, self._journal.now)
+        return True
+
+    def reload(self) -> int:
+        """Let pages that failed, are gone, or were excluded wait again; returns how many."""
+        now = self._tick()
+        states = self.pages.states[: self.pages.num_pages]
+        found = np.flatnonzero((states >= 3) & (states <= 5)).astype(np.uint32)
+        if len(found):
+            self._journal.append(
+                kinds.RELEASE, flags=kinds.RETRIED, count=len(found), payload=found.tobytes()
+            )
+            self.frontier.prioritise(found, now)
+        for slot in list(self.frontier.hosts.failures):
+            self.frontier.hosts.failed(slot, 0)
+            self.frontier.queue.rows[slot]["due"] = now
+            self.frontier.queue.settle(slot, now)
+        return len(found)
+
+    # -- what goes out ------------------------------------------------------------------------------------------------
+
+    def next(self, count: int = 1) -> list[Lease]:
+        """The next URLs to fetch, at most ``count``, leased; fewer, or none, if politeness allows no more now."""
+        now = self._tick()
+        front = self.frontier
+        front.advance(now)
+        self._read_inbox()
+        self._upkeep.before_next(now)
+        pages, slots = front.queue.take(count, now)
+        if not len(pages):
+            return []
+        expires, first = now + self.settings.lease_seconds, front.leases.next_number
+        place = self._journal.append(
+            kinds.LEASE, count=len(pages), payload=struct.pack("<Qd", first, expires) + pages.tobytes()
+        )
+        leases, given = [], self.pages.given
+        depths, crawls = self.pages.depths[pages].tolist(), self.pages.answers[pages].tolist()
+        for k, (page, slot, url) in enumerate(
+            zip(pages.tolist(), slots.tolist(), self.pages.urls(pages), strict=True)
+        ):
+            front.leases.add(first + k, page, slot, expires, place)
+            times = 0
+            if crawls[k]:
+                visit = self.pages.visit(page)
+                times = visit[3] if visit else 0
+            leases.append(Lease(url, first + k, page, expires, depths[k], given.get(page), times))
+        return leases
+
+    def due_in(self) -> float | None:
+        """Seconds until :meth:`next` may have something; None if nothing waits and nothing is out: the end."""
+        return self.frontier.due_in(self._tick())
+
+    # -- looking ------------------------------------------------------------------------------------------------------
+
+    def page(self, url: str) -> Page | None:
+        """All that is known of a URL; None if it is not known."""
+        try:
+            return self.pages.page(self._journal.known(url))
+        except UnknownNodeError:
+            return None
+
+    def why(self, url: str) -> Why:
+        """Where a URL stands in the order, and every reason for it.
+
+        Raises
+        ------
+        inlink.errors.UnknownNodeError
+            If this crawl does not know it.
+        """
+        return explain(self.frontier, self._journal.known(url), self._tick())
+
+    # -- inside -----------------------------------------------------------------------------------------------------
+
+    def _read_inbox(self) -> None:
+        """Do what other processes have asked for; looked for once a second."""
+        if time.monotonic() < self._inbox_at:
+            return
+        self._inbox_at = time.monotonic() + 1.0
+        for path, kind, text in inbox.pending(self.folder):
+            if kind == inbox.SEED:
+                self.seed(inbox.seeds_in(text, str(path)))
+            elif kind == inbox.RELOAD:
+                self.reload()
+            path.unlink(missing_ok=True)
+
+    def rerank(self) -> None:
+        """Ask the ranking process for a new ranking now; the order takes it over when it is there."""
+        self._upkeep.rerank(self._tick())
+
+    @property
+    def ranking(self) -> bool:
+        """Whether a ranking is under way, or taken over but not yet in force everywhere."""
+        return self._upkeep.reranker.busy or self.frontier.queue.rekeying
+
+    # -- the end ------------------------------------------------------------------------------------------------------
+
+    def close(self) -> None:
+        """Make everything safe and let go of the folder."""
+        self._stack.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
