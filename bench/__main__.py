@@ -1,10 +1,10 @@
-"""``python -m bench rank | build | extract | tables``."""
+"""``python -m bench rank | build | extract | crawl | rerank | tables``."""
 
 import json
 import sys
 from pathlib import Path
 
-USAGE = "usage: python -m bench rank | build | extract | tables  (each with --help)"
+USAGE = "usage: python -m bench rank | build | extract | crawl | rerank | tables  (each with --help)"
 
 
 def main(arguments: list[str]) -> None:
@@ -27,6 +27,18 @@ def main(arguments: list[str]) -> None:
         from bench import pipelines
 
         pipelines.main(command, rest)
+    elif command == "crawl":
+        from bench import crawl
+
+        crawl.main(rest)
+    elif command == "crawler":  # one run of crawl, in its own process
+        from bench.crawlers import base
+
+        base.serve(rest[0], Path(rest[1]))
+    elif command == "rerank":
+        from bench import rerank
+
+        rerank.main(rest)
     elif command == "tables":
         from bench import results
 

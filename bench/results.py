@@ -162,7 +162,9 @@ def _simple(told: dict[str, Any], what: str, unit: str) -> str:
 
 def tables(folder: Path = FOLDER) -> dict[str, str]:
     """All tables of a folder's figures, by the name of their file (``rank-web``, …)."""
-    makers = {"rank": rank_table, "build": build_table, "extract": extract_table}
+    from bench.crawltable import crawl_table
+
+    makers = {"rank": rank_table, "build": build_table, "extract": extract_table, "crawl": crawl_table}
     found = {}
     for path in sorted(folder.glob("*.json")):
         maker = makers.get(path.stem.split("-")[0])

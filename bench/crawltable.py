@@ -1,0 +1,185 @@
+"""The Markdown tables of the crawl's figures: taking pages in, asking for URLs, space, and what only inlink has."""
+
+import statistics
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from bench import results
+
+__all__ = ["crawl_table"]
+
+Value = Callable[[dict[str, Any]], float]
+
+
+def _cells(told: dict[str, Any], size: int, part: str) -> Iterator[tuple[str, str, list[dict[str, Any]]]]:
+    """Each crawler's name, mode and runs at a size, where a part of the figures is there."""
+    for row in told["rows"].values():
+        runs = [run["sizes"][str(size)] for run in row["runs"] if str(size) in run["sizes"]]
+        for mode, label in row["modes"].items():
+            if runs and mode in runs[0][part]:
+                yield row["name"] + (f", {label}" if label else ""), mode, runs
+
+
+def _middle(runs: list[dict[str, Any]], value: Value, digits: str = ".1f") -> str:
+    return f"{statistics.median(value(run) for run in runs):{digits}}"
+
+
+def _cpu(mode: str) -> Value:
+    return lambda run: float(run["take"][mode]["cpu"] / run["take"][mode]["links"] * 1e6)
+
+
+def _ratio(runs: list[dict[str, Any]], first: list[dict[str, Any]], mode: str, base: str) -> str:
+    pairs = list(zip(runs, first, strict=False))
+    return results._spread([_cpu(mode)(one) / _cpu(base)(other) for one, other in pairs])
+
+
+def _taking(told: dict[str, Any]) -> list[str]:
+    lines = [
+        results._line(
+            "known URLs",
+            "",
+            "CPU µs a link",
+            "× CPU",
+            "µs since the start",
+            "pages/s",
+            "links/s",
+            "99th, longest ms",
+        ),
+        results._line("---:", "---", *["---:"] * 6),
+    ]
+    for size in told["known"]:
+        cells = list(_cells(told, size, "take"))
+        for name, mode, runs in cells:
+            plain = mode == "plain"
+            speed = [run["take"][mode] for run in runs]
+            lines.append(
+                results._line(
+                    f"{size:,}",
+                    name,
+                    results._spread([_cpu(mode)(run) for run in runs]),
+                    _ratio(runs, cells[0][2], mode, cells[0][1]),
+                    _middle(runs, lambda run: run["so far"] * 1e6, ".2f") if plain else "",
+                    _middle(speed, lambda one: one["pages"] / one["wall"], ",.0f"),
+                    _middle(speed, lambda one: one["links"] / one["wall"], ",.0f"),
+                    _middle(speed, lambda one: one["p99"] * 1e3, ".2f")
+                    + ", "
+                    + _middle(speed, lambda one: one["slowest"] * 1e3),
+                )
+            )
+    return lines
+
+
+def _asking(told: dict[str, Any]) -> list[str]:
+    lines = [
+        results._line(
+            "known URLs", "", "URLs/s of CPU", "of wall", "50th ms", "99th", "longest", "short", "answer µs"
+        ),
+        results._line("---:", "---", *["---:"] * 7),
+    ]
+    for size in told["known"]:
+        for name, mode, runs in _cells(told, size, "next"):
+            asked = [run["next"][mode] for run in runs]
+            lines.append(results._line(f"{size:,}", name, *_request_cells(asked)))
+        for row in told["rows"].values():
+            asked = [
+                run["sizes"][str(size)]["ranking"]
+                for run in row["runs"]
+                if "ranking" in run["sizes"].get(str(size), {})
+            ]
+            if asked:
+                seconds = _middle(asked, lambda one: one["ranking"])
+                lines.append(
+                    results._line(
+                        f"{size:,}", f"{row['name']}, ranking for {seconds} s", *_request_cells(asked)
+                    )
+                )
+    return lines
+
+
+def _field(name: str, times: float = 1.0) -> Value:
+    return lambda one: float(one[name]) * times
+
+
+def _rate(clock: str) -> Value:
+    return lambda one: float(one["urls"] / max(one[clock], 1e-9))
+
+
+def _request_cells(asked: list[dict[str, Any]]) -> list[str]:
+    return [
+        _middle(asked, _rate("cpu"), ",.0f"),
+        _middle(asked, _rate("wall"), ",.0f"),
+        *(_middle(asked, _field(name, 1e3), ".2f") for name in ("median", "p99", "slowest")),
+        f"{sum(one['short'] for one in asked)}/{sum(one['batches'] for one in asked)}",
+        _middle(asked, _field("answer", 1e6)),
+    ]
+
+
+def _space(told: dict[str, Any]) -> list[str]:
+    lines = [
+        results._line(
+            "known URLs", "", "memory", "with mapped files", "disk", "of that", "opening s", "looking up s"
+        ),
+        results._line("---:", "---", "---:", "---:", "---:", "---", "---:", "---:"),
+    ]
+    for size in told["known"]:
+        for row in told["rows"].values():
+            runs = [run["sizes"][str(size)] for run in row["runs"] if str(size) in run["sizes"]]
+            if not runs:
+                continue
+            parts = {
+                name: statistics.median(run["disk"].get(name, 0) / run["disk known"] for run in runs)
+                for name in runs[0]["disk"]
+            }
+            shown = [f"{name} {part:.1f}" for name, part in parts.items() if part >= 0.05]
+            lines.append(
+                results._line(
+                    f"{size:,}",
+                    row["name"],
+                    _middle(runs, lambda run: run["memory"]["own"] / run["known"]),
+                    _middle(runs, lambda run: run["memory"]["with files"] / run["known"]),
+                    _middle(runs, lambda run: sum(run["disk"].values()) / run["disk known"]),
+                    ", ".join(shown),
+                    *(
+                        _middle(runs, _field(name), ".2f") if name in runs[0] else ""
+                        for name in ("open", "lookup")
+                    ),
+                )
+            )
+    return lines
+
+
+def crawl_table(told: dict[str, Any]) -> str:
+    """The benchmark of the crawl as Markdown tables; the first crawler that ran is what the ratios refer to."""
+    ran = [row for row in told["rows"].values() if row["runs"]]
+    lines = [
+        f"A generated crawl, 35 links a page, 40% of them new, order {told['order']}. {results._where(told)}",
+        "",
+        f"Taking pages in, {told['window']:,} links from when so many URLs are known:",
+        "",
+        *_taking(told),
+        "",
+        "Asking for URLs, 100 at a time:",
+        "",
+        *_asking(told),
+        "",
+        "Space, bytes a known URL:",
+        "",
+        *_space(told),
+        "",
+    ]
+    for row in ran:
+        if "opened after kill" in row["runs"][0]:
+            seconds = _middle(row["runs"], lambda run: run["opened after kill"], ".2f")
+            last = list(row["runs"][0]["sizes"].values())[-1]["disk known"]
+            memory = _middle(row["runs"], _field("memory after kill", 1 / last))
+            lines.append(
+                f"- {row['name']}, opened in {seconds} s after `kill -9` at the last size, takes {memory} bytes of "
+                "memory a known URL."
+            )
+    lines += [f"- {row['name']}: {row['computes']}." for row in ran]
+    lines += [
+        f"- Not in the table, {row['name']}: {row['skipped']}."
+        for row in told["rows"].values()
+        if "skipped" in row
+    ]
+    return "\n".join(lines)
