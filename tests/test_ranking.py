@@ -118,3 +118,12 @@ def test_it_says_how_exact_it_is():
     assert "no error bound" in inlink.hits(graph).verdict()
     assert inlink.degree(graph).verdict() == "exact"
     assert "pagerank" in repr(inlink.pagerank(graph))
+
+
+def test_rankings_of_an_earlier_build_are_not_listed(tmp_path):
+    folder = tmp_path / "g"
+    Graph.from_arcs([(0, 1)], into=folder)
+    inlink.pagerank(Graph.open(folder)).save(folder)
+    assert list_rankings(folder) == ["pagerank"]
+    Graph.from_arcs([(1, 0)], into=folder)
+    assert list_rankings(folder) == []

@@ -18,7 +18,7 @@ from inlink.graph.build import build_graph
 from inlink.graph.graph import Graph, Rows
 from inlink.graph.names import NO_NODE, Names, NameTable, buffers
 
-__all__ = ["arc_blocks", "fold", "subgraph", "transpose_rows", "without_internal"]
+__all__ = ["fold", "row_blocks", "subgraph", "transpose_rows", "without_internal"]
 
 _BLOCK = 1 << 20
 
@@ -37,7 +37,7 @@ def transpose_rows(rows: Rows) -> Rows:
     return Rows(offsets, nodes, None if rows.weights is None else weights)
 
 
-def arc_blocks(
+def row_blocks(
     rows: Rows,
 ) -> Iterator[tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint32], npt.NDArray[Any] | None]]:
     """All arcs in order, about a million at a time: near ends, far ends, weights or None.
@@ -128,7 +128,7 @@ def without_internal(
     sites, _ = _sites(graph, level, False, True, False)
 
     def batches() -> Iterator[ArcBatch]:
-        for near, far, weights in arc_blocks(graph.out_rows):
+        for near, far, weights in row_blocks(graph.out_rows):
             keep = ((sites[near] != sites[far]) | (sites[near] == NO_NODE)) & (near != far)
             yield ArcBatch(
                 near[keep], far[keep], None, None if weights is None else weights[keep].astype(np.float64)
@@ -210,7 +210,7 @@ def _mapped(
     ids: npt.NDArray[np.uint32],
     keep: Callable[[npt.NDArray[np.uint32], npt.NDArray[np.uint32]], npt.NDArray[np.bool_]],
 ) -> Iterator[ArcBatch]:
-    for near, far, weights in arc_blocks(graph.out_rows):
+    for near, far, weights in row_blocks(graph.out_rows):
         source, target = ids[near], ids[far]
         kept = keep(source, target)
         yield ArcBatch(

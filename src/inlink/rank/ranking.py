@@ -1,5 +1,6 @@
 """`Ranking`: a value for each node, how exact it is, and how it was made; kept beside its graph or in a table."""
 
+import contextlib
 import csv
 import json
 import os
@@ -387,13 +388,16 @@ class Ranking:
 
 
 def list_rankings(graph: "Graph | str | os.PathLike[str]") -> list[str]:
-    """The names of the rankings that are kept with a graph, in order."""
-    path = _opened(graph).path
-    if path is None or not (path / "rankings").is_dir():
+    """The names of the rankings that are kept with a graph and are of this graph, in order."""
+    graph = _opened(graph)
+    if graph.path is None or not (graph.path / "rankings").is_dir():
         return []
-    return sorted(
-        p.name for p in (path / "rankings").iterdir() if (p / "header.json").is_file() and p.name[0] != "."
-    )
+    found = []
+    for path in (graph.path / "rankings").iterdir():
+        with contextlib.suppress(FolderError):  # of an earlier build, half removed, or no ranking at all
+            if Folder(path, KIND, FORMAT).header.meta.get("graph_uuid") == graph.uuid:
+                found.append(path.name)
+    return sorted(name for name in found if name[0] != ".")
 
 
 def _opened(graph: "Graph | str | os.PathLike[str]") -> "Graph":
