@@ -5,14 +5,13 @@ other time than its clock's. Each change is an event in the log before it is any
 queue are folded from events, live as after a crash.
 """
 
-import heapq
-import logging
 import os
 import struct
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import Literal, Self
 
@@ -21,14 +20,14 @@ import numpy as np
 from inlink.errors import ParameterError, UnknownNodeError
 from inlink.frontier import backoff
 from inlink.frontier.explain import Why, explain
-from inlink.frontier.folder import create, look, save_settings, url_rules_of
+from inlink.frontier.folder import create, look, save_settings
 from inlink.frontier.frontier import Frontier, Settings
-from inlink.frontier.intake import Link, coded, to_lines
+from inlink.frontier.intake import Link, check_answer, coded, hrefs_and_scores, to_lines
 from inlink.frontier.journal import Journal
 from inlink.frontier.leases import Lease
 from inlink.frontier.policies import Policy
 from inlink.frontier.queue import Politeness
-from inlink.frontier.revisit import Schedule
+from inlink.frontier.revisit import Schedule, revisit_as_data
 from inlink.frontier.rules import Rules
 from inlink.frontier.upkeep import Upkeep
 from inlink.frontier.visits import plan_visit, plan_visits
@@ -36,13 +35,13 @@ from inlink.store import inbox
 from inlink.store import log as logs
 from inlink.store.kernels import frames as kinds
 from inlink.store.log import Log
+from inlink.store.opening import recover
 from inlink.store.pages import NO_PAGE, Page
-from inlink.store.reader import open_pages
-from inlink.urls.canonical import UrlRules, canonical, refusal
+from inlink.store.reader import open_pages, url_rules_of
+from inlink.urls.canonical import MAX_LENGTH, UrlRules, canonical, refusal
 
 __all__ = ["Crawl", "look"]
 
-_log = logging.getLogger("inlink.crawl")
 LONGEST_ERROR = 500  # bytes of an error's text that are kept
 
 
@@ -150,6 +149,8 @@ class Crawl:
             rerank_share,
             rerank_seconds,
             politeness or Politeness(),
+            rules,
+            revisit_as_data(revisit),
         )
         with ExitStack() as stack:
             create(self.folder, float(clock()), url_rules)
@@ -159,33 +160,17 @@ class Crawl:
             self.pages = open_pages(self.folder)
             stack.callback(self.pages.close)
             self.url_rules = url_rules_of(self.folder)
-            self.recovered = self._recover(log)
+            self.recovered = recover(self.pages, log)
             self.frontier = Frontier(self.pages, self.settings, policy)
             self._journal = Journal(log, self.frontier, self.url_rules, rules)
             self.frontier.restore(self._tick())
             save_settings(self.folder, self.settings)
             self._upkeep = Upkeep(self.frontier, log, self._journal.now)
             stack.callback(self._upkeep.finish)
-            self._inbox_at = 0.0
+            self._journal.admit_last()
             if revisit is not None:
                 plan_visits(self.frontier, revisit)
             self._stack = stack.pop_all()
-
-    def _recover(self, log: Log) -> str:
-        urls, events = log.urls_end, log.events_end
-        urls_end, events_end = self.pages.recover()
-        lost = urls - urls_end + events - events_end
-        if lost:
-            log.cut(urls_end, events_end)
-        told = (
-            f"{self.folder}: {self.pages.num_pages:,} pages known, {self.pages.num_crawled:,} crawled, "
-            f"{self.pages.num_events:,} events"
-        )
-        if lost:
-            told += f"; {lost:,} bytes of an event that was never finished were cut off"
-        if self.pages.num_events:
-            _log.info(told)
-        return told
 
     def _tick(self) -> float:
         self._journal.now = max(self._journal.now, float(self._clock()))
@@ -204,13 +189,13 @@ class Crawl:
         """
         self._tick()
         forms, scores, given = [], [], {}
-        for one in urls:
-            url, score = (one, 1.0) if isinstance(one, str) else one
+        hrefs, found = hrefs_and_scores([(one, 1.0) if isinstance(one, str) else one for one in urls])
+        for url, score in zip(hrefs, found.tolist(), strict=True):
             form = canonical(url, None, self.url_rules)
             if form is None:
                 self.refused[refusal(url) or "link is no valid URL"] += 1
                 continue
-            if url.strip() != form:
+            if url.strip() != form and len(url) <= 2 * MAX_LENGTH:
                 given[form] = url
             forms.append(form)
             scores.append(score)
@@ -226,7 +211,7 @@ class Crawl:
             page = int(pages[forms.index(form)])
             if page >= first:
                 self.pages.given[page] = url
-                self._journal.append(kinds.NOTE, page, payload=url.encode("utf-8", "surrogatepass")[:4096])
+                self._journal.append(kinds.NOTE, page, payload=url.encode("utf-8", "surrogatepass"))
         self._journal.admit(first, new, text)
         self.frontier.prioritise(np.unique(pages), self._journal.now)
         return new
@@ -305,12 +290,15 @@ class Crawl:
             If it cannot be written.
         """
         self._tick()
+        hrefs, scores = hrefs_and_scores(links)
+        check_answer(score, status, content_hash)
         number, out = self._journal.answered(page)
         if number == NO_PAGE:
             return False
         target = self._journal.merge(number, redirected_to, canonical_link)
+        base = partial(self._journal.base, number, redirected_to)
         lines, found, scores = to_lines(
-            links, self.pages.url(target), self.url_rules, self.refused, canonical=links_are_canonical
+            hrefs, scores, base, self.url_rules, self.refused, links_are_canonical
         )
         pages, new, text = self.pages.number_lines(lines, found)
         count, listed = coded(pages, scores)
@@ -332,6 +320,7 @@ class Crawl:
             urls=text,
         )
         self._journal.landed(out, backoff.OUTCOMES["ok"])
+        self.frontier.plans.pop(target, None)
         if target in self.frontier.queue:
             self.frontier.queue.remove(target, self._journal.now)
         self._journal.admit(self.pages.num_pages - new, new, text)
@@ -365,9 +354,12 @@ class Crawl:
             The header of that name, or seconds.
         """
         now = self._tick()
+        check_answer(0.0, status or 0, b"")
         number, out = self._journal.answered(page)
         if number == NO_PAGE:
             return False
+        if out is not None and not out.current and self.frontier.leases.current(number) is not None:
+            return False  # it was handed out again: that lease will tell
         outcome = backoff.OUTCOMES[backoff.classify(status, error)]
         wait = backoff.retry_after(retry_after, now)
         failures = int(self.pages.errors[number]) + 1
@@ -380,8 +372,9 @@ class Crawl:
         self._journal.append(
             kinds.FAILED, number, flags=flags, status=status or 0, payload=struct.pack("<d", due) + text
         )
+        self.frontier.plans.pop(number, None)
         if again:
-            heapq.heappush(self.frontier.later, (due, number))
+            self.frontier.plan(number, due)
         self._journal.landed(out, outcome, wait)
         return True
 
@@ -389,7 +382,7 @@ class Crawl:
         """Give a lease back unused: the page waits again at once. Returns whether there was one."""
         self._tick()
         number, out = self._journal.answered(page)
-        if number == NO_PAGE or out is None:
+        if number == NO_PAGE or out is None or not out.current:
             return False
         self._journal.append(kinds.RELEASE, count=1, payload=struct.pack("<I", number))
         self._journal.landed(out, None)
@@ -405,11 +398,17 @@ class Crawl:
             self._journal.append(
                 kinds.RELEASE, flags=kinds.RETRIED, count=len(found), payload=found.tobytes()
             )
-            self.frontier.prioritise(found, now)
-        for slot in list(self.frontier.hosts.failures):
-            self.frontier.hosts.failed(slot, 0)
-            self.frontier.queue.rows[slot]["due"] = now
-            self.frontier.queue.settle(slot, now)
+        for page in found.tolist():
+            slot = self.frontier.queue.slot(page)
+            if self.pages.answers[page]:
+                self.frontier.queue.give_back(slot, now)
+            if slot in self.frontier.hosts.failures:  # a host that was let go
+                self.frontier.hosts.failed(slot, 0)
+                self.frontier.queue.rows[slot]["due"] = now
+                self._journal.append(kinds.HOST, page, payload=self.frontier.hosts.frame(slot))
+        self.frontier.prioritise(found, now)
+        for page in found.tolist():
+            self.frontier.queue.settle(self.frontier.queue.slot(page), now)
         return len(found)
 
     # -- what goes out ------------------------------------------------------------------------------------------------
@@ -419,7 +418,7 @@ class Crawl:
         now = self._tick()
         front = self.frontier
         front.advance(now)
-        self._read_inbox()
+        self._do_requests()
         self._upkeep.before_next(now)
         pages, slots = front.queue.take(count, now)
         if not len(pages):
@@ -443,7 +442,9 @@ class Crawl:
 
     def due_in(self) -> float | None:
         """Seconds until :meth:`next` may have something; None if nothing waits and nothing is out: the end."""
-        return self.frontier.due_in(self._tick())
+        now = self._tick()
+        self._do_requests()
+        return self.frontier.due_in(now)
 
     # -- looking ------------------------------------------------------------------------------------------------------
 
@@ -466,17 +467,13 @@ class Crawl:
 
     # -- inside -----------------------------------------------------------------------------------------------------
 
-    def _read_inbox(self) -> None:
-        """Do what other processes have asked for; looked for once a second."""
-        if time.monotonic() < self._inbox_at:
-            return
-        self._inbox_at = time.monotonic() + 1.0
-        for path, kind, text in inbox.pending(self.folder):
+    def _do_requests(self) -> None:
+        """Do what other processes have asked for."""
+        for kind, seeds in self._upkeep.requests():
             if kind == inbox.SEED:
-                self.seed(inbox.seeds_in(text, str(path)))
+                self.seed(seeds)
             elif kind == inbox.RELOAD:
                 self.reload()
-            path.unlink(missing_ok=True)
 
     def rerank(self) -> None:
         """Ask the ranking process for a new ranking now; the order takes it over when it is there."""

@@ -5,14 +5,24 @@ double its memory for a moment and stop the crawl for seconds.
 """
 
 import mmap
+import os
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["reserve"]
+__all__ = ["most_pages", "reserve"]
 
 _NO_RESERVE = getattr(mmap, "MAP_NORESERVE", 0x4000)
+
+
+def most_pages() -> int:
+    """How many pages a machine with this memory can hold, generously: a power of two from 2²⁶ to 2³¹."""
+    try:
+        memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, ValueError, OSError):
+        memory = 1 << 34
+    return 1 << min(max((memory // 32).bit_length(), 26), 31)
 
 
 def reserve(dtype: Any, length: int) -> npt.NDArray[Any]:

@@ -14,12 +14,22 @@ import click
 
 from inlink import __version__
 from inlink.cli.build import build
+from inlink.cli.crawl_info import crawl_info
+from inlink.cli.dump import dump
 from inlink.cli.export import export
+from inlink.cli.find import find
 from inlink.cli.fold import fold
 from inlink.cli.info import info
+from inlink.cli.links import links
+from inlink.cli.next_ import next_
+from inlink.cli.page import page
+from inlink.cli.path import path
 from inlink.cli.rank import rank
+from inlink.cli.reload import reload
+from inlink.cli.seed import seed
 from inlink.cli.subgraph import subgraph
 from inlink.cli.top import top
+from inlink.cli.why import why
 from inlink.errors import InlinkError
 
 __all__ = ["commands", "main"]
@@ -43,7 +53,10 @@ def commands(context: click.Context, quiet: bool) -> None:
         context.with_resource(progress())
 
 
-for command in (build, fold, subgraph, rank, top, info, export):
+for command in (
+    *(build, fold, subgraph, rank, top, info, export),  # graphs
+    *(seed, next_, reload, crawl_info, find, why, links, page, path, dump),  # crawls
+):
     commands.add_command(command)
 
 

@@ -22,22 +22,22 @@ from inlink.cli.show import say
 )
 @click.option("--by", "by", help="Write this stored ranking alone, best first, as .csv or .parquet.")
 def export(graph: Path, output: Path, format_: str | None, rankings: tuple[str, ...], by: str | None) -> None:
-    """Write GRAPH, or a ranking of it, to a file."""
-    from inlink.graph.graph import Graph
-    from inlink.rank.ranking import Ranking
+    """Write GRAPH, or a ranking of it, to a file. Of a crawl the nodes have what is known of the pages beside them."""
+    from inlink.sources.crawl import columns_for, graph_in, load_ranking, values_of
     from inlink.sources.write import write_graph
 
-    opened = Graph.open(graph)
+    opened = graph_in(graph)
     if by is not None:
         if rankings or format_:
             raise click.UsageError("--by writes one ranking alone: no --ranking, no --format")
-        ranking = Ranking.load(opened, by)
+        ranking = load_ranking(opened, by)
         if output.suffix not in (".csv", ".parquet"):
             raise click.UsageError("--by writes .csv or .parquet")
         (ranking.to_csv if output.suffix == ".csv" else ranking.to_parquet)(output)
         say(f"{output}: {output.stat().st_size:,} bytes")
     else:
-        columns = {name: Ranking.load(opened, name).values for name in rankings}
+        columns = columns_for(opened, output, format_)
+        columns |= {name: values_of(load_ranking(opened, name), opened, float("nan")) for name in rankings}
         written = write_graph(opened, output, format=format_, columns=columns)
         for path in written.paths:
             say(f"{path}: {path.stat().st_size:,} bytes")

@@ -40,10 +40,12 @@ _ALGORITHMS = ["pagerank", "trustrank", "hits", "degree"]
 def rank(
     graph: Path, algorithm: str, name: str | None, scores: Path | None, seeds: Path | None, **given: Any
 ) -> None:
-    """Rank GRAPH and keep the ranking in its folder, for ``inlink top`` and ``inlink export``."""
+    """Rank GRAPH and keep the ranking in its folder, for ``inlink top`` and ``inlink export``.
+
+    GRAPH may be a crawl's folder: its graph is made anew each time, in a temporary folder.
+    """
     from inlink import rank as room
-    from inlink.graph.graph import Graph
-    from inlink.rank.ranking import Ranking
+    from inlink.sources.crawl import graph_in, load_ranking, values_of
     from inlink.sources.scores import read_nodes, read_scores
 
     allowed = {
@@ -59,11 +61,12 @@ def rank(
         raise click.UsageError(f"--scores does not go with --algorithm {algorithm}")
     if (seeds is not None) != (algorithm == "trustrank"):
         raise click.UsageError("--seeds goes with --algorithm trustrank, which needs it")
-    opened = Graph.open(graph)
+    opened = graph_in(graph)
     if options.pop("unweighted", False):
         options["weighted"] = False
     if "start" in options:
-        options["start"] = Ranking.load(opened, options["start"])
+        start = load_ranking(opened, options["start"])
+        options["start"] = values_of(start, opened, float(start.values.mean()) if len(start) else 1.0)
     if scores is not None:
         values, unknown = read_scores(scores, opened)
         options["personalization" if algorithm == "pagerank" else "scores"] = values

@@ -18,11 +18,10 @@ from inlink.cli.show import show_json, show_table
 )
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")
 def top(graph: Path, name: str, count: int, as_json: bool) -> None:
-    """Show the best nodes of GRAPH: place, value, name. Tab-separated where the output is no terminal."""
-    from inlink.rank.ranking import Ranking
+    """Show the best nodes of GRAPH or a crawl: place, value, name. Tab-separated where the output is no terminal."""
+    from inlink.sources.crawl import top_of
 
-    ranking = Ranking.load(graph, name)
-    best = ranking.top(count)
+    best = top_of(graph, name, count)
     if as_json:
         show_json([{"place": k + 1, "node": node, "value": value} for k, (node, value) in enumerate(best)])
         return

@@ -77,9 +77,9 @@ def explain(frontier: Frontier, page: int, now: float) -> Why:
     if lease is not None:
         reasons.append(("leased, number", float(lease[0])))
         reasons.append(("lease runs out in, seconds", max(lease[1].expires - now, 0.0)))
-    for due, other in frontier.later:
-        if other == page:
-            reasons.append(("tried again in, seconds", max(due - now, 0.0)))
+    if page in frontier.plans:
+        what = "tried again in, seconds" if pages.errors[page] else "crawled again in, seconds"
+        reasons.append((what, max(frontier.plans[page] - now, 0.0)))
     if pages.errors[page]:
         reasons.append(("failures in a row", float(pages.errors[page])))
     if page in pages.merged:

@@ -9,12 +9,15 @@ from pathlib import Path
 import msgspec
 
 from inlink.base.folder import Folder, atomic_file, building
+from inlink.errors import FolderError
 from inlink.frontier.frontier import Frontier, Settings
 from inlink.frontier.policies import POLICIES
+from inlink.frontier.revisit import revisit_of
+from inlink.frontier.visits import plan_visits
 from inlink.store.reader import KIND, VERSION, open_pages
 from inlink.urls.canonical import UrlRules
 
-__all__ = ["create", "look", "save_settings", "url_rules_of"]
+__all__ = ["create", "look", "save_settings"]
 
 SETTINGS = "settings.json"
 
@@ -24,10 +27,13 @@ def create(folder: Path, started: float, url_rules: UrlRules | None) -> None:
 
     Raises
     ------
-    inlink.errors.OutputError
+    inlink.errors.FolderError, inlink.errors.OutputError
         If something else is there.
     """
+    if folder.is_file():
+        raise FolderError(f"{folder} is a file, not a crawl's folder: name another")
     if (folder / "header.json").exists():
+        Folder(folder, KIND, VERSION)  # a crawl's, or refused before anything is put into it
         return
     with building(folder, KIND, VERSION) as writer:
         writer.header.meta = {
@@ -35,18 +41,6 @@ def create(folder: Path, started: float, url_rules: UrlRules | None) -> None:
             "started": started,
             "url_rules": None if url_rules is None else msgspec.to_builtins(url_rules),
         }
-
-
-def url_rules_of(folder: Path) -> UrlRules | None:
-    """The rules for URLs that a crawl was begun with.
-
-    Raises
-    ------
-    inlink.errors.FolderError
-        If there is no crawl.
-    """
-    ruled = Folder(folder, KIND, VERSION).header.meta.get("url_rules")
-    return UrlRules(**ruled) if ruled else None
 
 
 def save_settings(folder: Path, settings: Settings) -> None:
@@ -73,4 +67,7 @@ def look(folder: str | os.PathLike[str], clock: Callable[[], float] = time.time)
         settings.policy = "first-come"
     frontier = Frontier(pages, settings)
     frontier.restore(clock())
+    schedule = revisit_of(settings.revisit)
+    if schedule is not None:
+        plan_visits(frontier, schedule)
     return frontier

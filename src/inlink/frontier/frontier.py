@@ -9,11 +9,12 @@ import struct
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from inlink.base.columns import reserve
+from inlink.base.columns import most_pages, reserve
 from inlink.base.folder import Folder
 from inlink.errors import FolderError
 from inlink.frontier.backoff import LONGEST_WAIT, Outcome, delay
@@ -21,6 +22,7 @@ from inlink.frontier.hosts import Hosts
 from inlink.frontier.leases import LeaseBook, Out
 from inlink.frontier.policies import Policy, policy_named
 from inlink.frontier.queue import Politeness, Queue
+from inlink.frontier.rules import Rules
 from inlink.frontier.traps import FACTORS, line_codes
 from inlink.store.events import Events
 from inlink.store.kernels import frames as kinds
@@ -30,7 +32,7 @@ __all__ = ["RANKS", "Frontier", "Settings"]
 
 U32 = npt.NDArray[np.uint32]
 RANKS = "ranks"
-_PAGES = 1 << 31
+_PAGES = most_pages()
 DISCOVERED, LEASED, CRAWLED = 0, 1, 2
 
 
@@ -48,6 +50,8 @@ class Settings:
     rerank_share: float | None = 0.1
     rerank_seconds: float | None = None
     politeness: Politeness = field(default_factory=Politeness)
+    rules: Rules | None = None
+    revisit: dict[str, Any] | None = None
 
 
 class Frontier:
@@ -72,7 +76,8 @@ class Frontier:
         self.hosts = Hosts(pages, self.queue)
         self.leases = LeaseBook()
         self.traps: npt.NDArray[np.uint8] = reserve(np.uint8, _PAGES)  # penalty codes
-        self.later: list[tuple[float, int]] = []  # pages with a due time of their own: retries, revisits
+        self.plans: dict[int, float] = {}  # when pages that wait for themselves are due: retries, revisits
+        self._later: list[tuple[float, int]] = []  # a heap of them, and of some that were planned anew since
         self.ranked_up_to = 0  # the byte of the log up to which the adopted ranking goes
         self.year = datetime.now(UTC).year
         self._trapped_up_to = 0
@@ -93,14 +98,12 @@ class Frontier:
         self.hosts.restore()
         out = np.empty(pages.num_pages, np.uint32)
         waiting = out[: int(kinds.waiting(pages.states, np.uint64(pages.num_pages), out))]
-        failed = waiting[pages.errors[waiting] > 0]
-        if len(failed):
-            for page in failed.tolist():
-                due = struct.unpack_from("<d", pages.frame(int(pages.failures[pages.answers[page]]) - 1)[5])[
-                    0
-                ]
-                heapq.heappush(self.later, (due, page))
-            waiting = waiting[pages.errors[waiting] == 0]
+        failed = np.flatnonzero(pages.errors[: pages.num_pages])
+        for page in failed[(pages.states[failed] == DISCOVERED) | (pages.states[failed] == CRAWLED)].tolist():
+            row = int(pages.failures[pages.answers[page]])
+            if row:
+                self.plan(page, struct.unpack_from("<d", pages.frame(row - 1)[5])[0])
+        waiting = waiting[pages.errors[waiting] == 0]
         queue.fill(waiting, self.keys(waiting), now)
         for place in pages.frames_of_kind(kinds.HINT):
             _, page, _, _, _, raw = pages.frame(place)
@@ -149,7 +152,9 @@ class Frontier:
 
     def _count_taken(self, leased: list[tuple[int, int]]) -> None:
         rows = int(self.pages.tally[4])
-        hosts = self.pages.hosts[self.pages.answered[1 : rows + 1]]
+        answered = self.pages.answered[1 : rows + 1]
+        answered = answered[self.pages.states[answered] != DISCOVERED]  # those wait again
+        hosts = self.pages.hosts[answered]
         slots = self.queue.waiting.slot_of[hosts] if self.queue.by_domain else hosts
         again = [slot for page, slot in leased if not self.pages.answers[page]]
         self.hosts.spend(np.concatenate([slots, np.array(again, np.uint32)]).astype(np.int64))
@@ -186,8 +191,14 @@ class Frontier:
         """Put those of some pages that wait to be crawled where their priorities belong."""
         self._place(pages, now, False)
 
+    def plan(self, page: int, due: float) -> None:
+        """Let a page wait for itself until it is due."""
+        self.plans[page] = due
+        heapq.heappush(self._later, (due, page))
+
     def back(self, page: int, now: float) -> None:
-        """A page that was out waits again."""
+        """A page that counted as taken waits again."""
+        self.queue.give_back(self.queue.slot(page), now)
         self._place(np.array([page], np.uint32), now, True)
 
     def _place(self, pages: U32, now: float, all_of_them: bool) -> None:
@@ -240,14 +251,17 @@ class Frontier:
                 crawled = self.pages.visit_place(page) is not None
                 self.pages.states[page] = CRAWLED if crawled else DISCOVERED
                 self.queue.landed(out.slot, now)
-                if not crawled:
-                    self.back(page, now)
-                else:
-                    heapq.heappush(self.later, (now, page))
-        while self.later and self.later[0][0] <= now:
-            _, page = heapq.heappop(self.later)
+                self.back(page, now)
+        while (due := self._next_plan()) is not None and due <= now:
+            _, page = heapq.heappop(self._later)
+            del self.plans[page]
             if self.pages.states[page] in (DISCOVERED, CRAWLED) and page not in self.queue:
                 self.back(page, now)
+
+    def _next_plan(self) -> float | None:
+        while self._later and self.plans.get(self._later[0][1]) != self._later[0][0]:
+            heapq.heappop(self._later)  # planned anew since, or crawled
+        return self._later[0][0] if self._later else None
 
     def landed(self, out: Out, outcome: Outcome | None, wait: float | None, now: float) -> bool:
         """A lease has ended, with what outcome, if any; returns whether its host is in another state now.
@@ -255,6 +269,9 @@ class Frontier:
         ``wait`` is what the host asked for, in seconds.
         """
         slot, polite = out.slot, self.settings.politeness
+        if outcome is not None and outcome.name == "ok" and not self.hosts.failures and out.current:
+            self.queue.landed(slot, now)  # the common case, in one step
+            return False
         row = self.queue.rows[slot]
         if out.current and row["flying"] > 0:
             row["flying"] -= 1
@@ -284,8 +301,8 @@ class Frontier:
     def due_in(self, now: float) -> float | None:
         """Seconds until something may be due; None if nothing waits and nothing is out."""
         times = [self.queue.due_in(now)]
-        if self.later:
-            times.append(max(self.later[0][0] - now, 0.0))
+        if (due := self._next_plan()) is not None:
+            times.append(max(due - now, 0.0))
         end = self.leases.next_end()
         if end is not None:
             times.append(max(end - now, 0.0))

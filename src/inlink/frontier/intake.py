@@ -1,36 +1,68 @@
 """A page's links as they come from a spider, made into lines of canonical URLs."""
 
-from collections.abc import Iterable, MutableMapping
+from collections.abc import Callable, Iterable, MutableMapping
+from typing import SupportsFloat, SupportsIndex
 
 import numpy as np
 import numpy.typing as npt
 
+from inlink.errors import ParameterError
 from inlink.store.kernels.frames import encode_links
 from inlink.urls.canonical import MAX_LENGTH, Base, UrlRules
 from inlink.urls.hosts import registered_domain
 from inlink.urls.kernels import CLASSES, plain_lines
 
-__all__ = ["Link", "coded", "same_domain", "to_lines"]
+__all__ = ["Link", "check_answer", "coded", "hrefs_and_scores", "same_domain", "to_lines"]
 
 Link = str | tuple[str, float]
 F32 = npt.NDArray[np.float32]
 
 
+def hrefs_and_scores(links: Iterable[Link]) -> tuple[list[str], F32]:
+    """Links apart: what they point to, and scores where any has one (0 for those that have none).
+
+    Raises
+    ------
+    inlink.errors.ParameterError
+        If one is neither a string nor a string with a finite number.
+    """
+    given = list(links)
+    scored = [one for one in given if not isinstance(one, str)]
+    if not scored:
+        return given, np.empty(0, np.float32)  # type: ignore[return-value]
+    hrefs, scores = [], []
+    for one in given:
+        if isinstance(one, str):
+            href, score = one, 0.0
+        else:
+            try:
+                href, score = one
+                score = float(score)
+            except (TypeError, ValueError):
+                raise ParameterError(f"a link is a string, or a string and a number, not {one!r}") from None
+            if not isinstance(href, str) or not abs(score) < 3e38:  # a float32
+                raise ParameterError(f"a link is a string, or a string and a finite number, not {one!r}")
+        hrefs.append(href)
+        scores.append(score)
+    return hrefs, np.array(scores, np.float32)
+
+
 def to_lines(
-    links: Iterable[Link],
-    page_url: str | None,
+    hrefs: list[str],
+    scores: F32,
+    page_url: Callable[[], str],
     rules: UrlRules | None,
     refused: MutableMapping[str, int],
-    *,
     canonical: bool = False,
 ) -> tuple[bytes, int, F32]:
     """Links in canonical form, one a line.
 
     Parameters
     ----------
-    links : iterable of str or (str, float)
-    page_url : str or None
-        What relative links are resolved against.
+    hrefs : list of str
+    scores : float32[n] or float32[0]
+    page_url : callable
+        Tells what relative links are resolved against, if one has to be.
     rules : UrlRules or None
     refused : mutable mapping of str to int
         Counts what is refused, by reason.
@@ -44,22 +76,12 @@ def to_lines(
     count : int
         How many.
     scores : float32[count] or float32[0]
-        Empty where none has one; 0 for those that have none.
+        Of those that are left.
     """
-    given = list(links)
-    scores = np.empty(0, np.float32)
-    hrefs: list[str] = given  # type: ignore[assignment]
-    try:
-        text = "\n".join(hrefs)  # fails where one has a score
-    except TypeError:
-        pairs = [(one, 0.0) if isinstance(one, str) else one for one in given]
-        hrefs = [href for href, _ in pairs]
-        scores = np.nan_to_num(np.array([score for _, score in pairs], np.float32))
-        text = "\n".join(hrefs)
     count = len(hrefs)
     if not count:
         return b"", 0, scores
-    lines = text.encode("utf-8", "surrogatepass") + b"\n"
+    lines = "\n".join(hrefs).encode("utf-8", "surrogatepass") + b"\n"
     if canonical and lines.count(b"\n") == count:
         return lines, count, scores
     plain = np.empty(count, np.bool_)
@@ -67,7 +89,7 @@ def to_lines(
         np.frombuffer(lines, np.uint8), np.uint64(count), np.uint64(MAX_LENGTH), CLASSES, plain
     ):
         return lines, count, scores  # nearly always, where a link extractor has made them absolute
-    base = Base(page_url or "about:blank", rules=rules)
+    base = Base(page_url(), rules=rules)
     if not len(scores):
         forms = base.canonical_links(hrefs, refused)
     else:
@@ -92,3 +114,19 @@ def same_domain(one: str, other: str) -> bool:
     hosts = [url.split("/", 3)[2].partition(":")[0] for url in (one, other)]
     domains = [registered_domain(host) for host in hosts]
     return hosts[0] == hosts[1] or (domains[0] is not None and domains[0] == domains[1])
+
+
+def check_answer(score: float, status: int, content_hash: bytes) -> None:
+    """Refuse what no page can have, before anything is changed.
+
+    Raises
+    ------
+    inlink.errors.ParameterError
+        If the score is no finite number, the status no HTTP status, the hash no bytes.
+    """
+    if not isinstance(score, SupportsFloat) or not abs(float(score)) < 3e38:  # a float32
+        raise ParameterError(f"score must be a finite number, not {score!r}")
+    if not isinstance(status, SupportsIndex) or not 0 <= int(status) <= 999:
+        raise ParameterError(f"status must be an HTTP status, not {status!r}")
+    if not isinstance(content_hash, bytes | bytearray | memoryview):
+        raise ParameterError(f"content_hash must be bytes, not {type(content_hash).__name__}")

@@ -100,6 +100,11 @@ class Journal:
         if out is not None and self.frontier.landed(out, outcome, wait, self.now):
             self.append(kinds.HOST, out.page, payload=self.frontier.hosts.frame(out.slot))
 
+    def base(self, page: int, redirected_to: str | None) -> str:
+        """What a page's relative links are resolved against: the URL that answered."""
+        url = self.pages.url(page)
+        return (canonical(redirected_to, url) or url) if redirected_to else url
+
     def merge(self, page: int, redirected_to: str | None, canonical_link: str | None) -> int:
         """Follow a redirect and a canonical link; returns the page that the visit belongs to.
 
@@ -132,3 +137,16 @@ class Journal:
         bad = [first + k for k, url in enumerate(urls) if self.rules.verdict(url, depths[k]) is not None]
         if bad:
             self.append(kinds.EXCLUDE, count=len(bad), payload=np.array(bad, np.uint32).tobytes())
+
+    def admit_last(self) -> None:
+        """:meth:`admit` the pages that the last event of the log made known, should a crash have come between."""
+        rows = int(self.pages.tally[5])
+        if rows and self.rules:
+            first = int(self.pages.makers[rows - 1])
+            waiting = [page for page in range(first, self.pages.num_pages) if page in self.frontier.queue]
+            if len(waiting) == self.pages.num_pages - first:
+                urls = "".join(url + "\n" for url in self.pages.urls(waiting))
+                self.admit(first, len(waiting), urls.encode("ascii"))
+                for page in waiting:
+                    if self.pages.states[page] != 0:
+                        self.frontier.queue.remove(page, self.now)

@@ -5,6 +5,7 @@ that a late answer is known for what it is: it counts if the page was not crawle
 counts once.
 """
 
+import heapq
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -50,7 +51,7 @@ class LeaseBook:
         self.next_number = 0
         self._out: dict[int, Out] = {}
         self._of_page: dict[int, list[int]] = {}
-        self._ends: deque[tuple[float, int]] = deque()
+        self._ends: list[tuple[float, int]] = []  # a heap
         self._late: deque[int] = deque()
         self._current = 0
 
@@ -59,11 +60,11 @@ class LeaseBook:
         return self._current
 
     def add(self, number: int, page: int, slot: int, expires: float, place: int) -> None:
-        """Put a lease on the book; leases come in the order of their ends."""
+        """Put a lease on the book."""
         self._out[number] = Out(page, slot, expires, place)
         self._current += 1
         self._of_page.setdefault(page, []).append(number)
-        self._ends.append((expires, number))
+        heapq.heappush(self._ends, (expires, number))
         self.next_number = max(self.next_number, number + 1)
 
     def oldest(self, page: int) -> int | None:
@@ -102,7 +103,7 @@ class LeaseBook:
     def run_out(self, now: float) -> Iterator[Out]:
         """The leases whose time is over, once each."""
         while self._ends and self._ends[0][0] <= now:
-            _, number = self._ends.popleft()
+            _, number = heapq.heappop(self._ends)
             out = self._out.get(number)
             if out is not None and out.current:
                 self.late(number)
@@ -111,5 +112,5 @@ class LeaseBook:
     def next_end(self) -> float | None:
         """When the next lease runs out."""
         while self._ends and self._ends[0][1] not in self._out:
-            self._ends.popleft()
+            heapq.heappop(self._ends)
         return self._ends[0][0] if self._ends else None

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from inlink.base.columns import reserve
+from inlink.base.columns import most_pages, reserve
 from inlink.errors import ParameterError
 from inlink.store.events import Events
 from inlink.store.pages import Pages
@@ -31,7 +31,7 @@ __all__ = ["POLICIES", "Policy", "policy_named"]
 
 U32 = npt.NDArray[np.uint32]
 F32 = npt.NDArray[np.float32]
-_PAGES = 1 << 31
+_PAGES = most_pages()
 SMALL = 1e-6  # the teleport of a page without score: where all have none, links alone decide
 
 

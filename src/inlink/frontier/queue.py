@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from inlink.base.columns import reserve
+from inlink.base.columns import most_pages, reserve
 from inlink.frontier.kernels import queue as kernels
 from inlink.frontier.kernels.slots import PAGE, SLOT, Limits, Slots, Waiting
 from inlink.frontier.traps import FACTORS
@@ -22,8 +22,8 @@ U32 = npt.NDArray[np.uint32]
 F32 = npt.NDArray[np.float32]
 
 NO_LIMIT = 0xFFFFFFFF
-_PAGES = 1 << 31
-_SLOTS = 1 << 28
+_PAGES = most_pages()
+_SLOTS = _PAGES // 8
 _AT_A_TIME = 1 << 14  # pages re-keyed in one go: a millisecond or two
 
 
@@ -96,7 +96,8 @@ class Queue:
             reserve(np.uint32, _SLOTS),
             reserve(np.uint32, _SLOTS),
             reserve(np.uint32, _SLOTS),
-            np.zeros(4, np.uint64),
+            reserve(np.uint32, _SLOTS),
+            np.zeros(5, np.uint64),
         )
         self.rows = self.slots.rows
         self.limits = Limits(
@@ -110,7 +111,7 @@ class Queue:
         self._rekeyed = 0
 
     def __len__(self) -> int:
-        return int(self.slots.tally[3])
+        return int(self.slots.tally[4])
 
     @property
     def num_ready(self) -> int:
@@ -194,26 +195,35 @@ class Queue:
     def due_in(self, now: float) -> float | None:
         """Seconds until a slot with waiting pages may be fetched from; None if none ever will by time alone."""
         s = self.slots
-        if s.tally[0] > 0:
+        if s.tally[0] > 0 or s.tally[2] > 0:
             return 0.0
         if s.tally[1] == 0:
             return None
-        first = self.rows[s.later[0]]
-        return max(float(first["due"] if self.limits.soft > 0 else first["soft_due"]) - now, 0.0)
+        return max(float(self.rows[s.later[0]]["due"]) - now, 0.0)
 
     # -- slots ------------------------------------------------------------------------------------------------------
 
     def landed(self, slot: int, now: float) -> None:
         """A lease of a slot has ended."""
-        if self.rows[slot]["flying"] > 0:
-            self.rows[slot]["flying"] -= 1
-        self.settle(slot, now)
+        kernels.land(self.waiting, self.slots, self.limits, np.uint64(slot), now)
 
     def wait(self, slot: int, until: float, now: float) -> None:
         """Do not fetch from a slot before ``until``."""
         if until > self.rows[slot]["due"]:
             self.rows[slot]["due"] = until
             self.settle(slot, now)
+
+    def give_back(self, slot: int, now: float) -> None:
+        """A page that counted as taken waits again: it costs nothing of its host's and domain's budgets."""
+        row = self.rows[slot]
+        if row["taken"] > 0:
+            row["taken"] -= 1
+        if row["budget"] != NO_LIMIT:
+            row["budget"] += 1
+        domain = int(row["domain"])
+        if self.slots.domain_budgets[domain] != NO_LIMIT:
+            self.slots.domain_budgets[domain] += np.uint32(1)
+        self.settle(slot, now)
 
     def settle(self, slot: int, now: float) -> None:
         """Put a slot where it belongs after its columns were changed."""
@@ -275,6 +285,8 @@ class Queue:
                 row, page = self.rows[slot], int(orders[slot][place + 1])
                 key = float(self.waiting.pages[page]["key"]) * float(row["factor"])
                 heads_key = float(self._shared(np.float64(key), row, place + 1))
+                if self.limits.diverse == 2:
+                    heads_key = -float(self.slots.tally[3]) - len(found)  # its turn is over now
                 later = max(float(row["due"]) - now, 0.0) + (place + 1) * float(row["delay"])
                 age_of = -page if self.limits.newest else page
                 heapq.heappush(heads, (later, -heads_key, age_of, slot, place + 1))
@@ -285,7 +297,7 @@ class Queue:
         if self.limits.diverse == 1:
             return keys / (1.0 + rows["taken"] + place)
         if self.limits.diverse == 2:
-            return -(rows["turn"].astype(np.float64) + place * 1e12)
+            return -rows["turn"].astype(np.float64)
         return keys
 
     def _sorted(self, slot: int, count: int) -> U32:

@@ -281,8 +281,8 @@ class GrowingHits:
 
     Notes
     -----
-    Memory: 16 bytes a page, and while it works 12 for each page crawled where these do not come in the order of the
-    log.
+    Memory: 8 bytes a page, 16 while it works, and then 12 for each page crawled where these do not come in the order of
+    the log.
     """
 
     def __init__(

@@ -12,7 +12,7 @@ caller keeps and gives back with the next history.
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import lru_cache
 from math import isfinite
 from typing import Any, Protocol
@@ -20,7 +20,16 @@ from typing import Any, Protocol
 from inlink.errors import ParameterError
 from inlink.frontier.backoff import classify
 
-__all__ = ["Adaptive", "ChangeRate", "FixedInterval", "History", "Next", "Schedule"]
+__all__ = [
+    "Adaptive",
+    "ChangeRate",
+    "FixedInterval",
+    "History",
+    "Next",
+    "Schedule",
+    "revisit_as_data",
+    "revisit_of",
+]
 
 DAY = 86_400.0
 
@@ -314,3 +323,20 @@ def _above_zero(schedule: object, name: str) -> None:
     value = getattr(schedule, name)
     if not (_is_number(value) and value > 0):
         raise ParameterError(f"{type(schedule).__name__}: {name} must be a number above 0, not {value!r}")
+
+
+def revisit_as_data(schedule: Schedule | None) -> dict[str, Any] | None:
+    """A schedule of this module as what JSON can hold, for :func:`revisit_of`; None for one of the user's own."""
+    if isinstance(schedule, FixedInterval | ChangeRate | Adaptive):
+        return {"schedule": type(schedule).__name__, **asdict(schedule)}
+    return None
+
+
+def revisit_of(data: dict[str, Any] | None) -> Schedule | None:
+    """The schedule that :func:`revisit_as_data` was given."""
+    if data is None:
+        return None
+    kinds = {one.__name__: one for one in (FixedInterval, ChangeRate, Adaptive)}
+    rest = dict(data)
+    made: Schedule = kinds[rest.pop("schedule")](**rest)
+    return made

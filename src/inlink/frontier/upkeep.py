@@ -1,12 +1,19 @@
 """What a crawl does beside crawling, a little between two calls: rankings and the index."""
 
+import logging
+import time
+from collections.abc import Iterator
+
+from inlink.errors import InputError
 from inlink.frontier.frontier import Frontier
 from inlink.frontier.reranking import Reranker
-from inlink.store.index import IndexWriter
+from inlink.store import inbox
 from inlink.store.log import Log
+from inlink.store.opening import IndexWriter
 
 __all__ = ["Upkeep"]
 
+_log = logging.getLogger("inlink.crawl")
 FIRST_RANKING = 1000  # pages crawled before the first ranking
 
 
@@ -28,7 +35,22 @@ class Upkeep:
         options += ["--cross-domain-only"] * settings.cross_domain_only
         self.reranker = Reranker(self.pages.folder, options)
         self._index: IndexWriter | None = None
+        self._inbox_at = 0.0
         self._ranked_pages, self._ranked_time = self.pages.num_crawled, now
+
+    def requests(self) -> Iterator[tuple[str, list[tuple[str, float]]]]:
+        """What other processes ask for: kind, and what to seed; looked for once a second, gone once it is done."""
+        if time.monotonic() < self._inbox_at:
+            return
+        self._inbox_at = time.monotonic() + 1.0
+        for path, kind, text in inbox.pending(self.pages.folder):
+            try:
+                seeds = inbox.seeds_in(text, str(path)) if kind == inbox.SEED else []
+            except InputError as error:
+                _log.warning("%s: passed over", error)
+            else:
+                yield kind, seeds
+            path.unlink(missing_ok=True)
 
     def after_visit(self, now: float) -> None:
         """Ask for a new ranking when enough has come in; go on with the index, or begin one."""

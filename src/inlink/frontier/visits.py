@@ -1,6 +1,5 @@
 """When a crawled page is due again: its visits, read from the log, given to a schedule one after the other."""
 
-import heapq
 import struct
 
 from inlink.frontier.frontier import CRAWLED, Frontier
@@ -44,11 +43,15 @@ def plan_visit(frontier: Frontier, page: int, schedule: Schedule) -> None:
     """Let a page that was just crawled wait again when it is due."""
     due = next_visit(frontier.pages, page, schedule)
     if due is not None:
-        heapq.heappush(frontier.later, (due, page))
+        frontier.plan(page, due)
 
 
 def plan_visits(frontier: Frontier, schedule: Schedule) -> None:
     """:func:`plan_visit` for all pages that were crawled."""
     for page in frontier.pages.crawled()[0].tolist():
-        if frontier.pages.states[page] == CRAWLED:
+        if (
+            frontier.pages.states[page] == CRAWLED
+            and page not in frontier.plans
+            and page not in frontier.queue
+        ):
             plan_visit(frontier, page, schedule)

@@ -47,6 +47,7 @@ FORMATS: dict[str, Format] = {
     entry.name: entry
     for entry in (
         Format("graph", "a graph's folder that inlink built"),
+        Format("crawl", "a crawl's folder, also while it is crawled", (), f"{_HERE}.crawl:crawl_source"),
         Format(
             "warc", "WARC archive, plain or gzip", (".warc", ".warc.gz"), f"{_HERE}.archives:archive_source"
         ),
@@ -213,13 +214,15 @@ def _recognise_folder(path: Path) -> str:
     from inlink.base.folder import Folder
     from inlink.graph.graph import FORMAT, KIND
     from inlink.sources.commoncrawl import find_parts
+    from inlink.sources.crawl import CRAWL, CRAWL_VERSION, is_crawl
 
     if (path / "header.json").exists():
+        kind, version = (CRAWL, CRAWL_VERSION) if is_crawl(path) else (KIND, FORMAT)
         try:
-            Folder(path, KIND, FORMAT)
+            Folder(path, kind, version)
         except FolderError as error:
             raise FormatError(f"{error}") from None
-        return "graph"
+        return kind
     if all(find_parts(path)):
         return "commoncrawl"
     if any(path.glob("*.parquet")):
@@ -269,7 +272,7 @@ def _recognise_content(path: Path) -> str:
 _GML = re.compile(
     rb'(?:\s*+(?:#[^\n]*+\n|(?!graph)[A-Za-z]\w*+[ \t]++(?:"[^"]*+"|[\d.]++)))*+\s*+graph\s*+\['
 )
-_NAMES = f"name one with --format ({', '.join(name for name in FORMATS if name != 'graph')})"
+_NAMES = f"name one with --format ({', '.join(name for name in FORMATS if name not in ('graph', 'crawl'))})"
 
 
 def _cuts(line: bytes) -> bool:

@@ -16,6 +16,7 @@ import fcntl
 import os
 import struct
 import threading
+import time
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
@@ -74,7 +75,7 @@ class Log:
     def append(
         self,
         kind: int,
-        time: float,
+        when: float,
         page: int = NO_PAGE,
         *,
         flags: int = 0,
@@ -97,7 +98,7 @@ class Log:
             raise StoreError(self._broken)
         length = HEAD.size + len(payload)
         body = (
-            HEAD.pack(length, 0, time, page, new, len(urls), kind, flags, status, score, count)[8:] + payload
+            HEAD.pack(length, 0, when, page, new, len(urls), kind, flags, status, score, count)[8:] + payload
         )
         check = zlib.crc32(urls, zlib.crc32(body))
         frame = struct.pack("<II", length, check) + body
@@ -181,7 +182,7 @@ def lock(folder: Path) -> Iterator[None]:
     file = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o644)
     try:
         try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            _hold(file)
         except OSError:
             holder = os.pread(file, 32, 0).decode("ascii", "replace").strip() or "another process"
             raise InUseError(
@@ -192,6 +193,17 @@ def lock(folder: Path) -> Iterator[None]:
         yield
     finally:
         os.close(file)
+
+
+def _hold(file: int) -> None:
+    """Lock a file; whoever only looks whether it is locked holds it for microseconds, and is waited for."""
+    for wait in (0.01, 0.05, 0.2):
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return
+        except OSError:
+            time.sleep(wait)
+    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 def last_whole(

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from inlink.base.columns import reserve
+from inlink.base.columns import most_pages, reserve
 from inlink.base.folder import Folder
 from inlink.errors import FolderError, StoreError
 from inlink.store import log as logs
@@ -29,8 +29,8 @@ U64 = npt.NDArray[np.uint64]
 NO_PAGE = 0xFFFFFFFF
 INDEX = "index"
 SHARDS, SLACK = 256, 64  # of the table: parts, and slots behind the last home of each
-_PAGES = 1 << 31
-_HOSTS = 1 << 28
+_PAGES = most_pages()
+_HOSTS = _PAGES // 8
 _CHUNK = 4 << 20  # bytes of URLs that are taken in at a time: more than one can have
 _FEW = 1 << 20  # pages below which an index costs more than it saves
 
@@ -124,21 +124,31 @@ class Pages:
         """The mapped log, uint8[events_end or more]."""
         return self._events.map(self.events_end)
 
+    def map_urls(self) -> npt.NDArray[np.uint8]:
+        """All of urls.txt as it is now, mapped: uint8[bytes]."""
+        size = os.fstat(self._urls.file).st_size  # a writer may have cut it
+        return self._urls.map(size)[:size]
+
+    def map_events(self) -> npt.NDArray[np.uint8]:
+        """All of events.log as it is now, mapped: uint8[bytes]."""
+        size = os.fstat(self._events.file).st_size  # a writer may have cut it
+        return self._events.map(size)[:size]
+
     # -- opening --------------------------------------------------------------------------------------------------
 
     def recover(self) -> tuple[int, int]:
         """Read the log from the start; returns where its whole part ends in both files: (urls, events)."""
         covered, urls_known, events_known = self._load_index()
-        urls = self._urls.map(os.fstat(self._urls.file).st_size)
-        events = self._events.map(os.fstat(self._events.file).st_size)
+        events = self.map_events()
+        urls = self.map_urls()
         urls_end, events_end, _ = logs.last_whole(urls, events, urls_known, events_known)
         self._take_in(urls_end, events_end, covered)
         return urls_end, events_end
 
     def refresh(self) -> None:
         """Take in what another process has written since; only whole frames."""
-        urls = self._urls.map(os.fstat(self._urls.file).st_size)
-        events = self._events.map(os.fstat(self._events.file).st_size)
+        events = self.map_events()
+        urls = self.map_urls()
         urls_end, events_end, _ = logs.last_whole(urls, events, self.urls_end, self.events_end)
         self._take_in(urls_end, events_end, 0)
 
@@ -411,11 +421,13 @@ class Pages:
 
     def links(self, page: int) -> U32:
         """The pages that a page's latest visit links to, uint32[k], increasing."""
+        place = self.visit_place(page)
+        return np.empty(0, np.uint32) if place is None else self.list_at(place)
+
+    def list_at(self, place: int) -> U32:
+        """The links of the frame at ``place``."""
         from inlink.store.kernels.frames import link_count, links_at
 
-        place = self.visit_place(page)
-        if place is None:
-            return np.empty(0, np.uint32)
         out = np.empty(int(link_count(self.log, np.uint64(place))), np.uint32)
         links_at(self.log, np.uint64(place), out)
         return out

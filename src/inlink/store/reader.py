@@ -8,8 +8,9 @@ import numpy.typing as npt
 
 from inlink.base.folder import Folder
 from inlink.store.pages import Pages
+from inlink.urls.canonical import UrlRules
 
-__all__ = ["KIND", "VERSION", "Reader", "open_pages"]
+__all__ = ["KIND", "VERSION", "Reader", "open_pages", "url_rules_of"]
 
 KIND, VERSION = "crawl", 1
 
@@ -24,6 +25,18 @@ def open_pages(folder: str | os.PathLike[str], *, with_urls: bool = True) -> Pag
     """
     meta = Folder(folder, KIND, VERSION).header.meta
     return Pages(Path(folder), int(meta["hash_seed"]), float(meta["started"]), with_urls=with_urls)
+
+
+def url_rules_of(folder: str | os.PathLike[str]) -> UrlRules | None:
+    """The rules for URLs that a crawl was begun with.
+
+    Raises
+    ------
+    inlink.errors.FolderError
+        If there is no crawl.
+    """
+    ruled = Folder(folder, KIND, VERSION).header.meta.get("url_rules")
+    return UrlRules(**ruled) if ruled else None
 
 
 class Reader:

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from inlink.base.jit import U0, U1, kernel
 from inlink.frontier.kernels.slots import Limits, Slots, Waiting
 
-__all__ = ["fill", "heaps", "place_pages", "rebuild", "remove_page", "settle", "take"]
+__all__ = ["fill", "heaps", "land", "place_pages", "rebuild", "remove_page", "settle", "take"]
 
 U8A = npt.NDArray[np.uint8]
 U32A = npt.NDArray[np.uint32]
@@ -22,9 +22,10 @@ F64A = npt.NDArray[np.float64]
 
 _U2 = np.uint64(2)
 _U3 = np.uint64(3)
+_U4 = np.uint64(4)
 _U32 = np.uint64(32)
 _LOW = np.uint64(0xFFFFFFFF)
-NOWHERE, READY, LATER = np.uint8(0), np.uint8(1), np.uint8(2)
+NOWHERE, READY, LATER, WARM = np.uint8(0), np.uint8(1), np.uint8(2), np.uint8(3)
 
 
 # -- pages within a slot --------------------------------------------------------------------------------------------
@@ -117,9 +118,12 @@ def _slot_of(w: Waiting, page: np.uint64) -> np.uint64:
 
 @kernel
 def _slot_before(w: Waiting, s: Slots, limits: Limits, heap: U32A, a: np.uint32, b: np.uint32) -> bool:
-    if s.rows[a].where == LATER:
-        if s.rows[a].soft_due != s.rows[b].soft_due:
-            return s.rows[a].soft_due < s.rows[b].soft_due
+    where = s.rows[a].where
+    if where == LATER and s.rows[a].due != s.rows[b].due:
+        return s.rows[a].due < s.rows[b].due
+    if where == WARM and s.rows[a].soft_due != s.rows[b].soft_due:
+        return s.rows[a].soft_due < s.rows[b].soft_due
+    if where != READY:
         return a < b
     if s.rows[a].key != s.rows[b].key:
         return s.rows[a].key > s.rows[b].key
@@ -165,13 +169,20 @@ def _slot_down(w: Waiting, s: Slots, limits: Limits, heap: U32A, size: np.uint64
 
 
 @kernel
+def _heap(s: Slots, where: np.uint8) -> U32A:
+    """The heap of slots of that name."""
+    if where == READY:
+        return s.ready
+    return s.later if where == LATER else s.warm
+
+
+@kernel
 def _leave(w: Waiting, s: Slots, limits: Limits, slot: np.uint64) -> None:
     """Take a slot out of the heap it is in."""
     where = s.rows[slot].where
     if where == NOWHERE:
         return
-    heap = s.ready if where == READY else s.later
-    number = U0 if where == READY else U1
+    heap, number = _heap(s, where), np.uint64(where) - U1
     size = s.tally[number] - U1
     s.tally[number] = size
     place = np.uint64(s.rows[slot].at)
@@ -184,7 +195,7 @@ def _leave(w: Waiting, s: Slots, limits: Limits, slot: np.uint64) -> None:
 
 @kernel
 def settle(w: Waiting, s: Slots, limits: Limits, slot: np.uint64, now: float) -> None:
-    """Put a slot where it belongs: among the ready, among those that wait, or nowhere."""
+    """Put a slot where it belongs: among the ready, the warm, those that wait, or nowhere."""
     domain = np.uint64(s.rows[slot].domain)
     if (
         s.rows[slot].count == 0
@@ -200,26 +211,33 @@ def settle(w: Waiting, s: Slots, limits: Limits, slot: np.uint64, now: float) ->
         key /= 1.0 + np.float64(s.rows[slot].taken)
     elif limits.diverse == 2:
         key = -np.float64(s.rows[slot].turn)
-    waits = max(s.rows[slot].due, s.rows[slot].soft_due)
-    goal = READY if waits <= now else LATER
-    if goal == LATER:
-        _leave(w, s, limits, slot)  # its due time, by which it is sorted, may have changed
-        s.rows[slot].soft_due = waits
-    if s.rows[slot].where == goal:
+    goal = READY
+    if s.rows[slot].due > now:
+        goal = LATER
+    elif s.rows[slot].soft_due > now:
+        goal = WARM
+    if goal == READY and s.rows[slot].where == READY:
         s.rows[slot].key = key
         place = _slot_up(w, s, limits, s.ready, np.uint64(s.rows[slot].at))
         _slot_down(w, s, limits, s.ready, s.tally[U0], place)
         return
-    _leave(w, s, limits, slot)
+    _leave(w, s, limits, slot)  # what it is sorted by may have changed
     s.rows[slot].key = key
     s.rows[slot].where = goal
-    number = U0 if goal == READY else U1
-    heap = s.ready if goal == READY else s.later
+    heap, number = _heap(s, goal), np.uint64(goal) - U1
     place = s.tally[number]
     heap[place] = np.uint32(slot)
     s.rows[slot].at = np.uint32(place)
     s.tally[number] = place + U1
     _slot_up(w, s, limits, heap, place)
+
+
+@kernel
+def land(w: Waiting, s: Slots, limits: Limits, slot: np.uint64, now: float) -> None:
+    """A lease of a slot has ended."""
+    if s.rows[slot].flying > 0:
+        s.rows[slot].flying -= np.uint32(1)
+    settle(w, s, limits, slot, now)
 
 
 # -- what the frontier calls --------------------------------------------------------------------------------------
@@ -271,7 +289,7 @@ def place_pages(
                 begin = s.rows[slot].begin
             place = np.uint64(s.rows[slot].count)
             s.rows[slot].count += np.uint32(1)
-            s.tally[_U3] += U1
+            s.tally[_U4] += U1
             w.pages[page].key = key
             w.arena[begin + place] = np.uint32(page)
             _page_up(w, limits.newest, begin, place)
@@ -289,7 +307,7 @@ def remove_page(w: Waiting, s: Slots, limits: Limits, page: np.uint64, now: floa
     begin, place = s.rows[slot].begin, np.uint64(w.pages[page].at) - U1
     size = np.uint64(s.rows[slot].count) - U1
     s.rows[slot].count = np.uint32(size)
-    s.tally[_U3] -= U1
+    s.tally[_U4] -= U1
     w.pages[page].at = 0
     if place != size:
         other = w.arena[begin + size]
@@ -325,17 +343,16 @@ def take(
     w: Waiting, s: Slots, limits: Limits, count: np.uint64, now: float, pages: U32A, slots: U32A
 ) -> np.uint64:
     """Take up to ``count`` pages out of the queue, best first, as their slots allow at ``now``; returns how many."""
-    while s.tally[U1] > U0:
-        slot = np.uint64(s.later[U0])
-        if s.rows[slot].soft_due > now:
-            break
-        settle(w, s, limits, slot, now)
+    while s.tally[U1] > U0 and s.rows[s.later[U0]].due <= now:
+        settle(w, s, limits, np.uint64(s.later[U0]), now)
+    while s.tally[_U2] > U0 and s.rows[s.warm[U0]].soft_due <= now:
+        settle(w, s, limits, np.uint64(s.warm[U0]), now)
     found = U0
     while found < count:
         if s.tally[U0] > U0:
             slot = np.uint64(s.ready[U0])
-        elif limits.soft > 0 and s.tally[U1] > U0 and s.rows[s.later[U0]].due <= now:
-            slot = np.uint64(s.later[U0])  # above the soft limit, but nothing cooler is left
+        elif s.tally[_U2] > U0:
+            slot = np.uint64(s.warm[U0])  # above the soft limit, but nothing cooler is left
         else:
             break
         domain = np.uint64(s.rows[slot].domain)
@@ -346,7 +363,7 @@ def take(
         page = np.uint64(w.arena[begin])
         size = np.uint64(s.rows[slot].count) - U1
         s.rows[slot].count = np.uint32(size)
-        s.tally[_U3] -= U1
+        s.tally[_U4] -= U1
         w.pages[page].at = 0
         if size > U0:
             w.arena[begin] = w.arena[begin + size]
@@ -357,10 +374,9 @@ def take(
             s.rows[slot].budget -= np.uint32(1)
         if s.domain_budgets[domain] != np.uint32(0xFFFFFFFF):
             s.domain_budgets[domain] -= np.uint32(1)
-        s.tally[_U2] += U1
-        s.rows[slot].turn = s.tally[_U2]
+        s.tally[_U3] += U1
+        s.rows[slot].turn = s.tally[_U3]
         s.rows[slot].due = max(s.rows[slot].due, now + np.float64(s.rows[slot].delay))
-        s.rows[slot].soft_due = s.rows[slot].due
         if limits.soft > 0 or limits.hard > 0:
             _cool(s, limits, slot, now)
         settle(w, s, limits, slot, now)
@@ -430,7 +446,7 @@ def fill(
         w.arena[s.rows[slot].begin + size] = np.uint32(page)
         w.pages[page].at = np.uint32(size + U1)
         s.rows[slot].count = np.uint32(size + U1)
-    s.tally[_U3] += np.uint64(len(pages))
+    s.tally[_U4] += np.uint64(len(pages))
     for slot in range(U0, num_slots):
         size = np.uint64(s.rows[slot].count)
         if size > U0:

@@ -48,7 +48,7 @@ def give_shares(
     by_score: bool,
     cross_only: bool,
 ) -> None:
-    """For each visit of page u with k links: shares[link] += damping · rank[u] / k. A merged page gives all it has."""
+    """For each visit of page u with k links: shares[link] += damping · rank[u] / k. A merged page has one link."""
     links = np.empty(_room(frames, stop), np.uint32)
     place = U0
     while place < stop:
@@ -56,11 +56,9 @@ def give_shares(
         if kind == VISIT or kind == MERGE:
             page = u32_at(frames, place + _16)
             count = links_at(frames, place, links)
-            if kind == MERGE:
-                shares[links[U0]] += shares[page]
-            elif count > U0:
+            if count > U0:
                 counted = count
-                if cross_only:
+                if cross_only and kind == VISIT:
                     counted = U0
                     for i in range(U0, count):
                         if hosts[links[i]] != hosts[page]:
@@ -72,7 +70,7 @@ def give_shares(
                 if counted > U0:
                     share = np.float32(damping * rank / np.float64(counted))
                     for i in range(U0, count):
-                        if not cross_only or hosts[links[i]] != hosts[page]:
+                        if not cross_only or kind == MERGE or hosts[links[i]] != hosts[page]:
                             shares[links[i]] += share
         place += u32_at(frames, place)
 

@@ -49,13 +49,14 @@ class Waiting(NamedTuple):
 
 
 class Slots(NamedTuple):
-    """Slots, and the two heaps of them."""
+    """Slots, and three heaps of them: ready by key, later by when they are due, warm by when they have cooled down."""
 
     rows: Any  # SLOT[…]
     domain_budgets: U32A
     ready: U32A
     later: U32A
-    tally: U64A  # ready, later, turns, waiting pages
+    warm: U32A
+    tally: U64A  # ready, later, warm, turns, waiting pages
 
 
 class Limits(NamedTuple):

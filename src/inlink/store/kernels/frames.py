@@ -244,9 +244,12 @@ def fold(
                 if visits[row] == U0 or states[page] == MERGED:
                     tally[7] += U1
                 visits[row] = base + place + U1
-                scores[page] = f32_at(log, place + np.uint64(32))
+                score = f32_at(log, place + np.uint64(32))
+                if scores[page] != score:  # a column takes no memory where nothing was ever written
+                    scores[page] = score
                 states[page] = CRAWLED
-                errors[page] = 0
+                if errors[page] > 0:
+                    errors[page] = 0
             else:
                 failures[row] = base + place + U1
                 if errors[page] < 255:
@@ -387,3 +390,93 @@ def rows_with(log: U8A, places: U64A, page: np.uint64) -> U64A:
             found[count] = k
             count += U1
     return found[:count].copy()
+
+
+@kernel
+def trace(log: U8A, page: np.uint64, firsts: U32A, places: U64A, found: U64A) -> None:
+    """What the log has on one page, without folding the others.
+
+    ``found`` becomes [events that made pages known, pages known, place of its last visit + 1, of its last failure + 1,
+    failures since the last success, state, place of its merge + 1, end]. ``firsts`` and ``places`` get the first
+    page that each such event made known, and its place. The last of ``found`` is how many frames have link scores.
+    """
+    place, end = U0, np.uint64(len(log))
+    makers, known, state, errors = U0, U0, np.uint64(DISCOVERED), U0
+    while place + HEAD <= end:
+        length = u32_at(log, place)
+        if length < HEAD or place + length > end:
+            break  # being written, or never finished
+        new = u32_at(log, place + np.uint64(20))
+        kind = log[place + np.uint64(28)]
+        flags = log[place + np.uint64(29)]
+        if (kind == VISIT or kind == SEED) and (flags & HAS_SCORES) != 0:
+            found[8] += U1
+        if new > U0:
+            firsts[makers], places[makers] = np.uint32(known), place
+            makers += U1
+            known += new
+        if kind == LEASE or kind == RELEASE or kind == EXCLUDE:
+            at = place + HEAD + (np.uint64(16) if kind == LEASE else U0)
+            for i in range(U0, link_count(log, place)):
+                if u32_at(log, at + i * np.uint64(4)) == page:
+                    if kind == LEASE:
+                        state = np.uint64(LEASED)
+                    elif kind == EXCLUDE:
+                        state = np.uint64(EXCLUDED)
+                    elif found[2] > U0:
+                        state = np.uint64(CRAWLED)
+                    else:
+                        state = np.uint64(DISCOVERED)
+                        if (flags & RETRIED) != 0:
+                            errors = U0
+        elif u32_at(log, place + np.uint64(16)) == page:
+            if kind == VISIT:
+                found[2] = place + U1
+                state = np.uint64(CRAWLED)
+                errors = U0
+            elif kind == MERGE:
+                found[6] = place + U1
+                state = np.uint64(MERGED)
+            elif kind == FAILED:
+                found[3] = place + U1
+                errors = min(errors + U1, np.uint64(255))
+                if (flags & IS_GONE) != 0:
+                    state = np.uint64(GONE)
+                elif (flags & EXCLUDED_ONE) != 0:
+                    state = np.uint64(EXCLUDED)
+                elif (flags & RETRIED) == 0:
+                    state = np.uint64(FAILED_PAGE)
+                elif found[2] > U0:
+                    state = np.uint64(CRAWLED)
+                else:
+                    state = np.uint64(DISCOVERED)
+        place += length
+    found[0], found[1], found[4], found[5], found[7] = makers, known, errors, state, place
+
+
+@kernel
+def best_link_score(log: U8A, end: np.uint64, page: np.uint64) -> np.float32:
+    """The best score that a seed or a link to a page was given, 0 where none was."""
+    best, place = np.float32(0), U0
+    while place < end:
+        kind = log[place + np.uint64(28)]
+        if (kind == VISIT or kind == SEED) and (log[place + np.uint64(29)] & HAS_SCORES) != 0:
+            at = list_start(log, place)
+            count = link_count(log, place)
+            one, hit = U0, count
+            for i in range(U0, count):
+                shift, delta = U0, U0
+                while True:
+                    byte = np.uint64(log[at])
+                    at += U1
+                    delta |= (byte & _REST) << shift
+                    if byte < _MORE:
+                        break
+                    shift += _SEVEN
+                one += delta
+                if one == page:
+                    hit = i
+            if hit < count:
+                best = max(best, f32_at(log, at + hit * np.uint64(4)))
+        place += u32_at(log, place)
+    return best

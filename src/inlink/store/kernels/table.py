@@ -408,3 +408,10 @@ def spread(entries: U64A, slots: U64A, size: np.uint64) -> bool:
         slots[place] = entries[k]
         place += U1
     return True
+
+
+@kernel
+def hash_of(line: U8A, seed: np.uint64) -> tuple[np.uint64, np.uint64]:
+    """The shard and the tag of one line."""
+    first, second, _ = _hash_line(line, U0, seed)
+    return _shard(second), first >> _U32

@@ -7,6 +7,7 @@ made safe and put in place. Pages that were discovered meanwhile may be in some 
 again at the next opening, which does not matter.
 """
 
+import logging
 from contextlib import ExitStack
 from threading import Thread
 
@@ -16,7 +17,9 @@ from inlink.base.folder import building
 from inlink.store.log import Log
 from inlink.store.pages import INDEX, SHARDS, SLACK, Pages
 
-__all__ = ["IndexWriter"]
+__all__ = ["IndexWriter", "recover"]
+
+_log = logging.getLogger("inlink.crawl")
 
 
 class IndexWriter:
@@ -80,3 +83,20 @@ class IndexWriter:
             self._stack.__exit__(InterruptedError, InterruptedError(), None)
         else:
             self._thread.join()
+
+
+def recover(pages: Pages, log: Log) -> str:
+    """Take in all of a crawl that is whole, cut off the rest, and say in one line what was found."""
+    pages_end, events_end = pages.recover()
+    lost = log.urls_end - pages_end + log.events_end - events_end
+    if lost:
+        log.cut(pages_end, events_end)
+    told = (
+        f"{pages.folder}: {pages.num_pages:,} pages known, {pages.num_crawled:,} crawled, "
+        f"{pages.num_events:,} events"
+    )
+    if lost:
+        told += f"; {lost:,} bytes of an event that was never finished were cut off"
+    if pages.num_events:
+        _log.info(told)
+    return told

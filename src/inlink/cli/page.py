@@ -1,0 +1,29 @@
+"""``inlink page``: what a crawl knows of one URL, without opening all of it."""
+
+from dataclasses import asdict
+from datetime import UTC, datetime
+from pathlib import Path
+
+import click
+
+from inlink.cli.crawls import crawl_argument
+from inlink.cli.show import say, show_json
+
+
+@click.command()
+@crawl_argument
+@click.argument("url", metavar="URL|HASH")
+@click.option("--json", "as_json", is_flag=True, help="As JSON.")
+def page(folder: Path, url: str, as_json: bool) -> None:
+    """Show what the crawl in DIR knows of one page: state, score, depth, crawls. Quick in a crawl of any size."""
+    from inlink.cli.crawls import looked_up
+
+    found = asdict(looked_up(folder, url))
+    found["content_hash"] = found["content_hash"].hex()
+    if as_json:
+        show_json(found)
+        return
+    for name, value in found.items():
+        if name.endswith("_crawl") and value is not None:
+            value = datetime.fromtimestamp(value, UTC).isoformat(timespec="seconds")
+        say(f"{name:<14} {'' if value is None else value}")
