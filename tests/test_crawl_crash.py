@@ -23,11 +23,6 @@ from inlink.store.reader import Reader
 ROUNDS = 15
 
 
-def open_bug(why):
-    """What is known to be wrong: the mark goes with the bug (a test that passes under it fails)."""
-    return pytest.mark.xfail(strict=True, reason=why)
-
-
 def links_of(url: str) -> list[str]:
     """What each page of this web links to: nothing but its URL decides."""
     rng = random.Random(url)
@@ -226,14 +221,7 @@ def test_a_second_writer_is_told_who_is_the_first(tmp_path):
     opened(tmp_path / "c", Clock()).close()
 
 
-@pytest.mark.parametrize(
-    "limit",
-    [
-        6_000,
-        pytest.param(50_000, marks=open_bug("Pages.url never ends for a URL that was not written")),
-        200_001,
-    ],
-)
+@pytest.mark.parametrize("limit", [6_000, 50_000, 200_001])
 def test_a_full_disk_keeps_all_before(tmp_path, limit):
     """The child may not let a file grow beyond a limit: what fails is told in one line, what was before stays."""
     child, told = started(CHILD, tmp_path / "c", 3, limit), Told()
@@ -378,7 +366,6 @@ def test_a_file_that_shrinks_under_a_reader_does_not_kill_it(tmp_path):
     assert child.returncode == 0, (child.returncode, error)
 
 
-@open_bug("an index with pages that were never written is believed as soon as the log is as long")
 def test_an_index_of_a_crawl_that_broke_is_not_believed(tmp_path, monkeypatch):
     """URLs that were numbered but could not be written must not come back by way of the index."""
     if hasattr(pages_module, "_FEW"):
