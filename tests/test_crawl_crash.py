@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 from crawlstrategies import Clock, opened
+from inlink.crawl import look
 from inlink.errors import InUseError, StoreError
 from inlink.store import log as logs
 from inlink.store import pages as pages_module
@@ -72,7 +73,7 @@ CHILD = """
             crawl.seed(["http://more.com/"])
         except StoreError as again:
             say("error", str(again))
-        signal.alarm(5)
+        signal.alarm(20)
         known = lease.url if kind >= 0.5 and number else urls[0]
         say("page", [crawl.page(url) is not None for url in links_of(known)])
         crawl.close()
@@ -118,6 +119,21 @@ def started(code: str, *arguments: object) -> subprocess.Popen:
         text=True,
         env={**os.environ, "PYTHONPATH": path},
     )
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _warm(tmp_path_factory):
+    """Kernels are compiled and cached before any child is hurried, or has no room to write them to."""
+    folder = tmp_path_factory.mktemp("warm") / "c"
+    crawl = opened(folder, Clock(), policy="first-come")
+    crawl.seed(["http://a.com/"])
+    reader = Reader(folder)
+    crawl.crawled(crawl.next(1)[0], ["http://b.com/"])
+    crawl.page("http://b.com/")
+    crawl.close()
+    reader.refresh()
+    reader.close()
+    look(folder).pages.close()
 
 
 class Told:

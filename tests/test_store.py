@@ -418,7 +418,7 @@ def test_a_log_shorter_than_its_index_is_read_without_it(tmp_path, monkeypatch):
 
 
 @settings(max_examples=20)
-@given(histories(20, without=("reload", "failed", "crawled by URL")))  # these: see open bugs in test_crawl.py
+@given(histories(20))
 def test_revisits_are_a_fold_too(history):
     clock, leases = Clock(), []
     revisit = FixedInterval(300.0)

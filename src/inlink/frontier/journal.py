@@ -66,7 +66,7 @@ class Journal:
         """
         form = canonical(url, None, self.url_rules)
         page = int(self.pages.find([form])[0]) if form is not None else NO_PAGE
-        if page == NO_PAGE:
+        if page == NO_PAGE or page >= self.pages.tally[3]:  # numbered, but not written
             raise UnknownNodeError(
                 f"{url!r} is not known in {self.pages.folder}: seed it, or link to it, first"
             )

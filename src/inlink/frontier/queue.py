@@ -97,7 +97,7 @@ class Queue:
             reserve(np.uint32, _SLOTS),
             reserve(np.uint32, _SLOTS),
             reserve(np.uint32, _SLOTS),
-            np.zeros(5, np.uint64),
+            np.zeros(6, np.uint64),
         )
         self.rows = self.slots.rows
         self.limits = Limits(

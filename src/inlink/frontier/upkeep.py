@@ -82,7 +82,8 @@ class Upkeep:
     def finish(self) -> None:
         """Leave the index whole and the ranking process ended."""
         self.reranker.close()
-        if self._index is None and self.pages.index_due():
+        written = self.pages.urls_end == self._log.urls_end  # else it would hold URLs that are lost
+        if self._index is None and written and self.pages.index_due():
             self._index = IndexWriter(self.pages, self._log)
         if self._index is not None:
             self._index.finish()

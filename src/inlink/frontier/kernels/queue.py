@@ -23,6 +23,7 @@ F64A = npt.NDArray[np.float64]
 _U2 = np.uint64(2)
 _U3 = np.uint64(3)
 _U4 = np.uint64(4)
+_U5 = np.uint64(5)
 _U32 = np.uint64(32)
 _LOW = np.uint64(0xFFFFFFFF)
 NOWHERE, READY, LATER, WARM = np.uint8(0), np.uint8(1), np.uint8(2), np.uint8(3)
@@ -263,6 +264,15 @@ def place_pages(
     Unless ``all_of_them``, only pages that were discovered and not taken, and of those that failed only such as
     are in it already.
     """
+    touched = U0
+    for i in range(
+        U0, np.uint64(len(pages))
+    ):  # so that the processor waits for memory once and not page by page
+        page = np.uint64(pages[i])
+        touched += (
+            np.uint64(w.pages[page].at) + np.uint64(w.hosts[page]) + np.uint64(states[page] + traps[page])
+        )
+    s.tally[_U5] = touched  # or the touching would be optimised away
     for i in range(U0, np.uint64(len(pages))):
         page = np.uint64(pages[i])
         inside = w.pages[page].at > 0

@@ -56,7 +56,7 @@ class Slots(NamedTuple):
     ready: U32A
     later: U32A
     warm: U32A
-    tally: U64A  # ready, later, warm, turns, waiting pages
+    tally: U64A  # ready, later, warm, turns, waiting pages, scrap
 
 
 class Limits(NamedTuple):
