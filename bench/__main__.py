@@ -1,10 +1,12 @@
-"""``python -m bench rank | build | extract | crawl | rerank | tables``."""
+"""``python -m bench rank | build | extract | crawl | rerank | harvest | tables``."""
 
 import json
 import sys
 from pathlib import Path
 
-USAGE = "usage: python -m bench rank | build | extract | crawl | rerank | tables  (each with --help)"
+USAGE = (
+    "usage: python -m bench rank | build | extract | crawl | rerank | harvest | tables  (each with --help)"
+)
 
 
 def main(arguments: list[str]) -> None:
@@ -39,6 +41,10 @@ def main(arguments: list[str]) -> None:
         from bench import rerank
 
         rerank.main(rest)
+    elif command == "harvest":
+        from bench import harvest
+
+        harvest.main(rest)
     elif command == "tables":
         from bench import results
 

@@ -160,11 +160,33 @@ def _simple(told: dict[str, Any], what: str, unit: str) -> str:
     return "\n".join(lines)
 
 
+def harvest_table(told: dict[str, Any]) -> str:
+    """The shares of PageRank brought home, by policy."""
+    marks = [f"{mark:.0%}" for mark in told["marks"]]
+    lines = [
+        f"{told['graph']}: {told['nodes']:,} nodes, {told['reached']:,} of them reached from the seeds. Share of all "
+        "PageRank that is home when so many of these have been fetched.",
+        "",
+        "| policy | " + " | ".join(marks) + " |",
+        "| --- |" + " ---: |" * len(marks),
+    ]
+    lines += [
+        f"| {name} | " + " | ".join(f"{one:.3f}" for one in row) + " |" for name, row in told["rows"].items()
+    ]
+    return "\n".join(lines)
+
+
 def tables(folder: Path = FOLDER) -> dict[str, str]:
     """All tables of a folder's figures, by the name of their file (``rank-web``, …)."""
     from bench.crawltable import crawl_table
 
-    makers = {"rank": rank_table, "build": build_table, "extract": extract_table, "crawl": crawl_table}
+    makers = {
+        "rank": rank_table,
+        "build": build_table,
+        "extract": extract_table,
+        "crawl": crawl_table,
+        "harvest": harvest_table,
+    }
     found = {}
     for path in sorted(folder.glob("*.json")):
         maker = makers.get(path.stem.split("-")[0])

@@ -124,9 +124,9 @@ def check_answer(score: float, status: int, content_hash: bytes) -> None:
     inlink.errors.ParameterError
         If the score is no finite number, the status no HTTP status, the hash no bytes.
     """
-    if type(score) is float and type(status) is int and type(content_hash) is bytes:
-        if abs(score) < 3e38 and 0 <= status <= 999:
-            return  # nearly always, and quicker than to ask for protocols
+    usual = type(score) is float and type(status) is int and type(content_hash) is bytes
+    if usual and abs(score) < 3e38 and 0 <= status <= 999:
+        return  # quicker than to ask for protocols
     if not isinstance(score, SupportsFloat) or not abs(float(score)) < 3e38:  # a float32
         raise ParameterError(f"score must be a finite number, not {score!r}")
     if not isinstance(status, SupportsIndex) or not 0 <= int(status) <= 999:
