@@ -1,12 +1,10 @@
-"""``python -m bench rank | build | extract | crawl | rerank | harvest | tables``."""
+"""``python -m bench rank | build | extract | crawl | rerank | harvest | truth | tables``."""
 
 import json
 import sys
 from pathlib import Path
 
-USAGE = (
-    "usage: python -m bench rank | build | extract | crawl | rerank | harvest | tables  (each with --help)"
-)
+USAGE = "usage: python -m bench rank | build | extract | crawl | rerank | harvest | truth | tables  (each with --help)"
 
 
 def main(arguments: list[str]) -> None:
@@ -45,6 +43,10 @@ def main(arguments: list[str]) -> None:
         from bench import harvest
 
         harvest.main(rest)
+    elif command == "truth":
+        from bench import truth
+
+        truth.main(rest)
     elif command == "tables":
         from bench import results
 

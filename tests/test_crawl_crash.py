@@ -15,7 +15,6 @@ import numpy as np
 import pytest
 
 from crawlstrategies import Clock, opened
-from inlink.crawl import look
 from inlink.errors import InUseError, StoreError
 from inlink.store import log as logs
 from inlink.store import pages as pages_module
@@ -82,8 +81,7 @@ CHILD = """
 
 READER = """
     import pathlib, sys, time
-    from inlink.crawl import look
-    from inlink.errors import FolderError
+        from inlink.errors import FolderError
     from inlink.store.reader import Reader
 
     folder, stop = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2])
@@ -121,19 +119,35 @@ def started(code: str, *arguments: object) -> subprocess.Popen:
     )
 
 
+WARM = """
+    import sys, time
+    from inlink.crawl import Crawl, look
+    from inlink.frontier.queue import Politeness
+    from inlink.store.reader import Reader
+    from test_crawl_crash import links_of
+
+    for turn in range(3):
+        with Crawl(sys.argv[1], policy="first-come", politeness=Politeness(delay=0.0, in_flight=99)) as crawl:
+            crawl.seed([f"http://s.com/{turn}/{k}" for k in range(9)])
+            reader = Reader(sys.argv[1])
+            for lease in crawl.next(5):
+                crawl.crawled(lease, links_of(lease.url))
+            reader.refresh()
+            crawl.page("http://s.com/0/0"), reader.visits
+            reader.close()
+        look(sys.argv[1]).pages.close()
+"""
+
+
 @pytest.fixture(scope="module", autouse=True)
 def _warm(tmp_path_factory):
-    """Kernels are compiled and cached before any child is hurried, or has no room to write them to."""
-    folder = tmp_path_factory.mktemp("warm") / "c"
-    crawl = opened(folder, Clock(), policy="first-come")
-    crawl.seed(["http://a.com/"])
-    reader = Reader(folder)
-    crawl.crawled(crawl.next(1)[0], ["http://b.com/"])
-    crawl.page("http://b.com/")
-    crawl.close()
-    reader.refresh()
-    reader.close()
-    look(folder).pages.close()
+    """Kernels are compiled and cached before any child is hurried, or has no room to write them to.
+
+    By a process of its own: in this one, kernels that other tests had compiled for other arrays would do.
+    """
+    child = started(WARM, tmp_path_factory.mktemp("warm") / "c")
+    _, error = child.communicate()
+    assert child.returncode == 0, error
 
 
 class Told:

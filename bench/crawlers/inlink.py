@@ -56,11 +56,11 @@ def warm_up() -> None:
 def lookup(folder: Path, url: str) -> float:
     """Wall seconds of a command that looks up one URL, the start of Python included, in a process of its own."""
     began = time.perf_counter()
-    line = [sys.executable, "-m", "inlink", "why", str(folder / "crawl"), url]
+    line = [sys.executable, "-m", "inlink", "page", str(folder / "crawl"), url]
     found = subprocess.run(line, capture_output=True, text=True)
     took = time.perf_counter() - began
     if found.returncode or url not in found.stdout:
-        raise RuntimeError(f"`inlink why` failed: {(found.stderr or found.stdout)[-200:]}")
+        raise RuntimeError(f"`inlink page` failed: {(found.stderr or found.stdout)[-200:]}")
     return took
 
 

@@ -40,13 +40,14 @@ __all__ = ["commands", "main"]
 @click.option("--quiet", "-q", is_flag=True, help="No progress.")
 @click.pass_context
 def commands(context: click.Context, quiet: bool) -> None:
-    r"""Link graphs of crawls and archives, built and ranked.
+    """Link graphs of crawls and archives, built and ranked; crawls that know what to fetch next.
 
     \b
     inlink build crawl.warc.gz -o graph     build a graph from archives or graph files
     inlink rank graph                       rank it, and keep the ranking beside it
     inlink top graph --by pagerank          see the best
-    """
+    inlink next mycrawl --peek              see what a crawl fetches next, and why
+    """  # noqa: D301
     if not quiet:
         from inlink.base.progress import progress
 

@@ -113,16 +113,6 @@ class Queue:
     def __len__(self) -> int:
         return int(self.slots.tally[4])
 
-    @property
-    def num_ready(self) -> int:
-        """Slots that may be fetched from, as of the last call."""
-        return int(self.slots.tally[0])
-
-    @property
-    def num_later(self) -> int:
-        """Slots with waiting pages that must wait themselves."""
-        return int(self.slots.tally[1])
-
     def slot(self, page: int) -> int:
         """The slot of a page."""
         host = int(self.waiting.hosts[page])

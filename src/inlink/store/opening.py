@@ -77,13 +77,6 @@ class IndexWriter:
             if self._thread is not None:
                 self._thread.join()
 
-    def give_up(self) -> None:
-        """Leave no trace."""
-        if self._thread is None:
-            self._stack.__exit__(InterruptedError, InterruptedError(), None)
-        else:
-            self._thread.join()
-
 
 def recover(pages: Pages, log: Log) -> str:
     """Take in all of a crawl that is whole, cut off the rest, and say in one line what was found."""

@@ -62,12 +62,6 @@ def u32_at(log: U8A, at: np.uint64) -> np.uint64:
 
 
 @kernel
-def u64_at(log: U8A, at: np.uint64) -> np.uint64:
-    """The uint64 that begins at byte ``at``."""
-    return u32_at(log, at) | (u32_at(log, at + np.uint64(4)) << _U32)
-
-
-@kernel
 def f32_at(log: U8A, at: np.uint64) -> np.float32:
     """The float32 that begins at byte ``at``, wherever it stands."""
     return log[at : at + np.uint64(4)].view(np.float32)[0]
@@ -300,35 +294,11 @@ def fold(
 @kernel
 def _best_scores(log: U8A, place: np.uint64, at: np.uint64, states: U8A, scores: F32A) -> None:
     """Keep the best link score of each listed page that was not crawled yet (a crawled one has its content's)."""
-    here = list_start(log, place)
-    page = U0
-    for i in range(U0, link_count(log, place)):
-        shift, delta = U0, U0
-        while True:
-            byte = np.uint64(log[here])
-            here += U1
-            delta |= (byte & _REST) << shift
-            if byte < _MORE:
-                break
-            shift += _SEVEN
-        page += delta
-        if states[page] != CRAWLED:
-            score = f32_at(log, at + i * np.uint64(4))
-            if score > scores[page]:
-                scores[page] = score
-
-
-@kernel
-def links_of_frames(log: U8A, places: U64A, offsets: U64A, out: U32A) -> np.uint64:
-    """The lists of many frames as rows: offsets uint64[k + 1], pages in ``out``. Returns how many frames fitted."""
-    offsets[U0] = U0
-    for k in range(U0, np.uint64(len(places))):
-        count = link_count(log, places[k])
-        if offsets[k] + count > np.uint64(len(out)):
-            return k
-        links_at(log, places[k], out[offsets[k] : offsets[k] + count])
-        offsets[k + U1] = offsets[k] + count
-    return np.uint64(len(places))
+    pages = np.empty(link_count(log, place), np.uint32)
+    for i in range(U0, links_at(log, place, pages)):
+        score = f32_at(log, at + i * np.uint64(4))
+        if states[pages[i]] != CRAWLED and score > scores[pages[i]]:
+            scores[pages[i]] = score
 
 
 @kernel
@@ -461,22 +431,23 @@ def best_link_score(log: U8A, end: np.uint64, page: np.uint64) -> np.float32:
     while place < end:
         kind = log[place + np.uint64(28)]
         if (kind == VISIT or kind == SEED) and (log[place + np.uint64(29)] & HAS_SCORES) != 0:
-            at = list_start(log, place)
-            count = link_count(log, place)
-            one, hit = U0, count
-            for i in range(U0, count):
-                shift, delta = U0, U0
-                while True:
-                    byte = np.uint64(log[at])
-                    at += U1
-                    delta |= (byte & _REST) << shift
-                    if byte < _MORE:
-                        break
-                    shift += _SEVEN
-                one += delta
-                if one == page:
-                    hit = i
-            if hit < count:
-                best = max(best, f32_at(log, at + hit * np.uint64(4)))
+            pages = np.empty(link_count(log, place), np.uint32)
+            at = list_end(log, place)
+            for i in range(U0, links_at(log, place, pages)):
+                if pages[i] == page:
+                    best = max(best, f32_at(log, at + i * np.uint64(4)))
         place += u32_at(log, place)
     return best
+
+
+@kernel
+def links_of_frames(log: U8A, places: U64A, offsets: U64A, out: U32A) -> np.uint64:
+    """The lists of many frames as rows: offsets uint64[k + 1], pages in ``out``. Returns how many frames fitted."""
+    offsets[U0] = U0
+    for k in range(U0, np.uint64(len(places))):
+        count = link_count(log, places[k])
+        if offsets[k] + count > np.uint64(len(out)):
+            return np.uint64(k)
+        links_at(log, places[k], out[offsets[k] : offsets[k] + count])
+        offsets[k + U1] = offsets[k] + count
+    return np.uint64(len(places))
