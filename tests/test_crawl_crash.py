@@ -81,7 +81,8 @@ CHILD = """
 
 READER = """
     import pathlib, sys, time
-        from inlink.errors import FolderError
+    from inlink.crawl import look
+    from inlink.errors import FolderError
     from inlink.store.reader import Reader
 
     folder, stop = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2])

@@ -284,7 +284,7 @@ class Frontier:
                 self.queue.landed(other[1].slot, now)
                 self.leases.late(other[0])
             before = self.hosts.failures.get(slot, 0)
-            failures = before + 1 if outcome.against_host else 0 if outcome.name == "ok" else before
+            failures = before + 1 if outcome.against_host else 0  # any other shows that it answers
             until = 0.0
             if outcome.host_waits:
                 pause = delay(max(failures, 1), self.settings.retry_seconds, LONGEST_WAIT)

@@ -14,6 +14,7 @@ from inlink.store.opening import IndexWriter
 __all__ = ["Upkeep"]
 
 _log = logging.getLogger("inlink.crawl")
+HITS_SHARE = "0.5"  # of one processor: every round of it goes over all links
 FIRST_RANKING = 1000  # pages crawled before the first ranking
 
 
@@ -31,6 +32,8 @@ class Upkeep:
         settings = frontier.settings
         self.frontier, self.pages, self._log = frontier, frontier.pages, log
         options = ["--algorithm", frontier.policy.algorithm or "none", "--damping", str(settings.damping)]
+        if frontier.policy.algorithm == "hits":
+            options += ["--share", HITS_SHARE]
         options += ["--use-scores"] * settings.use_scores
         options += ["--cross-domain-only"] * settings.cross_domain_only
         self.reranker = Reranker(self.pages.folder, options)
