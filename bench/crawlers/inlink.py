@@ -109,3 +109,4 @@ class Crawl:
 
     def close(self) -> None:
         self._crawl.close()
+        del self._crawl  # and its memory with it, before another is opened

@@ -80,7 +80,6 @@ class Frontier:
         self._later: list[tuple[float, int]] = []  # a heap of them, and of some that were planned anew since
         self.ranked_up_to = 0  # the byte of the log up to which the adopted ranking goes
         self.year = datetime.now(UTC).year
-        self._trapped_up_to = 0
 
     # -- restoring --------------------------------------------------------------------------------------------------
 
@@ -88,11 +87,14 @@ class Frontier:
         """Fold all that the log holds."""
         pages, queue = self.pages, self.queue
         self.hosts.take_in()
-        with ThreadPoolExecutor(1) as thread:
-            trapping = thread.submit(self.find_traps)
+        with ThreadPoolExecutor(2) as threads:
+            half = pages.num_pages >> 6 << 5  # a page whose place in the text is marked
+            trapping = [threads.submit(self.find_traps, 0, half)]
+            trapping.append(threads.submit(self.find_traps, half, pages.num_pages))
             if not self.adopt(now):
                 self.policy.fold(self.events(0))
-            trapping.result()
+            for one in trapping:
+                one.result()
         leased = self._restore_leases(now)
         self._count_taken(leased)
         self.hosts.restore()
@@ -171,16 +173,15 @@ class Frontier:
         self.hosts.take_in()
         self.traps[first : first + new] = line_codes(np.frombuffer(text, np.uint8), new, self.year)
 
-    def find_traps(self) -> None:
-        """Penalty codes of all pages."""
+    def find_traps(self, first: int, end: int) -> None:
+        """Penalty codes of the pages from ``first``, a multiple of 32, up to ``end``."""
         pages = self.pages
-        while self._trapped_up_to < pages.num_pages:
-            first = self._trapped_up_to
-            last = min(first + (1 << 17), pages.num_pages)
+        while first < end:
+            last = min(first + (1 << 17), end)
             begin = int(pages.marks[first >> 5])
-            end = pages.urls_end if last == pages.num_pages else int(pages.marks[last >> 5])
-            self.traps[first:last] = line_codes(pages.text(begin, end), last - first, self.year)
-            self._trapped_up_to = last
+            stop = pages.urls_end if last == pages.num_pages else int(pages.marks[last >> 5])
+            self.traps[first:last] = line_codes(pages.text(begin, stop), last - first, self.year)
+            first = last
 
     def keys(self, pages: U32) -> npt.NDArray[np.float32]:
         """The priorities of pages, trap penalties in them."""
