@@ -25,7 +25,7 @@ from crawlstrategies import (
     whole,
 )
 from inlink.crawl import Crawl
-from inlink.errors import FolderError, StoreError
+from inlink.errors import FolderError, StoreError, UnknownNodeError
 from inlink.frontier.revisit import FixedInterval
 from inlink.store import log as logs
 from inlink.store import pages as pages_module
@@ -474,3 +474,11 @@ def test_the_graph_of_a_merge_is_one_link(tmp_path):
         assert crawl.pages.inlinks(x).tolist() == [home]
         assert EAGER.delay == 0
         assert isinstance(crawl, Crawl)
+
+
+def test_a_page_that_is_not_there_has_no_url(tmp_path):
+    with opened(tmp_path / "c", Clock()) as crawl:
+        crawl.seed(["http://a.com/"])
+        assert crawl.pages.url(0) == "http://a.com/"
+        with pytest.raises(UnknownNodeError):
+            crawl.pages.url(1)

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from inlink.base.columns import most_pages, reserve
 from inlink.base.folder import Folder
-from inlink.errors import FolderError, StoreError
+from inlink.errors import FolderError, StoreError, UnknownNodeError
 from inlink.store import log as logs
 from inlink.store.mapped import Mapped
 from inlink.store.page import STATES, Page
@@ -316,7 +316,13 @@ class Pages:
         return pages
 
     def url(self, page: int) -> str:
-        """The canonical URL of a page."""
+        """The canonical URL of a page.
+
+        Raises
+        ------
+        UnknownNodeError
+            If there is no such page.
+        """
         begin = int(self.marks[page >> 5])
         left = page & 31
         size = 4096
@@ -325,6 +331,8 @@ class Pages:
             lines = text.split(b"\n", left + 1)
             if len(lines) == left + 2:
                 return lines[left].decode("ascii")
+            if begin + size >= self.urls_end:
+                raise UnknownNodeError(f"{self.folder} has no page {page}: it has {self.num_pages:,}")
             size *= 4
 
     def text(self, begin: int, end: int) -> npt.NDArray[np.uint8]:

@@ -1,0 +1,47 @@
+"""The replay of policies over a known graph, and the two ways to keep an event."""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from bench import harvest, results, truth
+
+import inlink
+from inlink import Graph
+
+
+@pytest.fixture
+def ring() -> Graph:
+    """A ring of 60 pages, each of which also links to page 0."""
+    return Graph.from_arcs([(k, (k + 1) % 60) for k in range(60)] + [(k, 0) for k in range(60)])
+
+
+@pytest.mark.parametrize("policy", ["breadth-first", "host-diverse"])
+def test_all_is_home_in_the_end(ring, policy, monkeypatch):
+    monkeypatch.setattr(harvest, "MARKS", (0.5, 1.0))
+    values = inlink.pagerank(ring, tol=1e-9).values
+    half, whole = harvest.replay(ring, values, policy, [0], 0.1, 60)
+    assert whole == pytest.approx(1.0)
+    assert half == pytest.approx(float(values[:30].sum()))  # the ring leaves no choice
+
+
+def test_each_reached_page_is_fetched_once(ring, monkeypatch):
+    monkeypatch.setattr(harvest, "MARKS", (1.0,))
+    assert harvest.replay(ring, np.ones(60), "random", [7], 0.1, 60) == [60.0]
+
+
+def test_the_table_names_each_policy():
+    rows = {"pagerank": [0.25, 0.5], "oracle": [0.5, 1.0]}
+    table = results.harvest_table({"graph": "g", "nodes": 9, "reached": 8, "marks": (0.1, 0.2), "rows": rows})
+    assert "| pagerank | 0.250 | 0.500 |" in table
+    assert "| policy | 10% | 20% |" in table
+
+
+def test_the_log_keeps_what_it_is_timed_with(tmp_path):
+    assert truth.with_log(tmp_path, 7) >= 0
+    assert (tmp_path / "urls.txt").read_bytes() == truth.URLS * 7
+    assert (tmp_path / "events.log").stat().st_size == 7 * (40 + len(truth.EVENT))
