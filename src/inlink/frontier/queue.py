@@ -108,7 +108,7 @@ class Queue:
             politeness.rate_window,
         )
         self.num_slots = 0
-        self._rekeyed = 0
+        self._rekeyed = self._rekey_to = 0
 
     def __len__(self) -> int:
         return int(self.slots.tally[4])
@@ -223,20 +223,20 @@ class Queue:
 
     def begin_rekeying(self) -> None:
         """Keys have changed: :meth:`rekey` will go through all slots anew."""
-        self._rekeyed = 0
+        self._rekeyed, self._rekey_to = 0, self.num_slots  # slots that come later have new keys already
 
     @property
     def rekeying(self) -> bool:
         """Whether slots still have old keys."""
-        return self._rekeyed < self.num_slots
+        return self._rekeyed < self._rekey_to
 
     def next_to_rekey(self) -> tuple[int, int, U32]:
-        """The next slots to re-key, from and to, and their waiting pages: some 65,536, or one slot's, however many."""
+        """The next slots to re-key, from and to, and their waiting pages: some 16,384, or one slot's, however many."""
         first, out = self._rekeyed, np.empty(_AT_A_TIME, np.uint32)
         last, count = kernels.heaps(
-            self.waiting, self.slots, np.uint64(first), np.uint64(self.num_slots), out
+            self.waiting, self.slots, np.uint64(first), np.uint64(self._rekey_to), out
         )
-        if last == first and first < self.num_slots:
+        if last == first and first < self._rekey_to:
             out = np.empty(int(self.rows[first]["count"]), np.uint32)
             last, count = kernels.heaps(self.waiting, self.slots, np.uint64(first), np.uint64(first + 1), out)
         return first, int(last), out[: int(count)]

@@ -1,0 +1,171 @@
+"""A crawl that is ranked while it runs: its own process, taken over between two calls."""
+
+import time
+
+import numpy as np
+import pytest
+
+import inlink
+from inlink import Crawl, Politeness
+from inlink.crawl import look
+from inlink.frontier import upkeep
+
+EASY = Politeness(delay=0.0, in_flight=1 << 20)
+NAMES = [f"http://h{k % 7}.example/{k}" for k in range(120)]
+
+
+def links_of(k: int) -> list[str]:
+    """A small web with hubs: page k links to k + 1, 2k, 3k and to one of five."""
+    return [NAMES[j % len(NAMES)] for j in (k + 1, 2 * k, 3 * k, k % 5)]
+
+
+def crawl_some(crawl: Crawl, count: int) -> None:
+    done = 0
+    while done < count and (leases := crawl.next(min(5, count - done))):
+        for lease in leases:
+            crawl.crawled(lease, links_of(NAMES.index(lease.url)), score=(lease.page % 4) / 4)
+            done += 1
+    assert done == count
+
+
+def wait_for(crawl: Crawl) -> None:
+    end = time.monotonic() + 60
+    while crawl.ranking:
+        crawl.next(0)
+        assert time.monotonic() < end, crawl._upkeep.reranker.failed
+        time.sleep(0.005)
+
+
+def exact(crawl: Crawl, damping: float = 0.85) -> np.ndarray:
+    """Un-normalised PageRank by a direct solve of (I − c·Pᵀ)·x = (1 − c)·1."""
+    n = crawl.pages.num_pages
+    matrix = np.eye(n)
+    for page in crawl.pages.crawled()[0].tolist():
+        links = crawl.pages.links(page)
+        for link in links.tolist():
+            matrix[link, page] -= damping / len(links)
+    return np.linalg.solve(matrix, np.full(n, 1 - damping))
+
+
+def ranks(crawl: Crawl) -> np.ndarray:
+    return crawl.frontier.policy.priority(np.arange(crawl.pages.num_pages, dtype=np.uint32))
+
+
+def keys_are_in_force(crawl: Crawl) -> None:
+    queue = crawl.frontier.queue
+    waiting = [page for page in range(crawl.pages.num_pages) if page in queue]
+    assert waiting
+    wanted = crawl.frontier.keys(np.array(waiting, np.uint32))
+    assert [queue.key(page) for page in waiting] == pytest.approx(wanted.tolist())
+
+
+def test_the_ranking_is_the_exact_one_and_is_in_force(tmp_path):
+    with Crawl(tmp_path / "c", policy="pagerank", politeness=EASY, rerank_share=None) as crawl:
+        crawl.seed(NAMES[:1])
+        crawl_some(crawl, 30)
+        assert not np.allclose(ranks(crawl), exact(crawl), rtol=1e-3)  # until then it is an estimate
+        crawl.rerank()
+        wait_for(crawl)
+        assert np.abs(ranks(crawl) - exact(crawl)).sum() <= 2e-4 * exact(crawl).sum()
+        keys_are_in_force(crawl)
+        crawl_some(crawl, 20)  # what came since is in the order at once, and in the next ranking
+        keys_are_in_force(crawl)
+        crawl.rerank()
+        wait_for(crawl)
+        assert np.abs(ranks(crawl) - exact(crawl)).sum() <= 2e-4 * exact(crawl).sum()
+
+
+def test_what_came_between_asking_and_taking_over_is_not_lost(tmp_path):
+    with Crawl(tmp_path / "c", policy="pagerank", politeness=EASY, rerank_share=None) as crawl:
+        crawl.seed(NAMES[:1])
+        crawl_some(crawl, 20)
+        crawl.rerank()
+        end = time.monotonic() + 60
+        while (told := crawl._upkeep.reranker.answer()) is None:
+            assert time.monotonic() < end
+            time.sleep(0.005)
+        lease = crawl.frontier.queue.take(1, 0.0)[0][0]  # a page that the ranking knows as waiting
+        before = crawl.pages.num_pages
+        crawl.crawled(crawl.pages.url(int(lease)), ["http://new.example/"])
+        assert told["covers"] < crawl.pages.events_end
+        assert crawl.frontier.adopt(0.0)
+        mine = float(ranks(crawl)[lease])
+        assert ranks(crawl)[before] == pytest.approx(0.15 + 0.85 * mine, rel=1e-4)
+
+
+def test_opening_takes_over_what_was_published(tmp_path):
+    with Crawl(tmp_path / "c", policy="host-diverse", politeness=EASY, rerank_share=None) as crawl:
+        crawl.seed(NAMES[:1])
+        crawl_some(crawl, 30)
+        crawl.rerank()
+        wait_for(crawl)
+        crawl_some(crawl, 10)
+        live = ranks(crawl)
+        assert np.allclose(look(tmp_path / "c").policy.shares[: len(live)] + 0.15, live, rtol=1e-4)
+    with Crawl(tmp_path / "c", policy="host-diverse", politeness=EASY) as crawl:
+        assert np.allclose(ranks(crawl), live, rtol=1e-4)
+    with Crawl(tmp_path / "c", policy="hits", politeness=EASY) as crawl:  # that was another algorithm's
+        assert crawl.frontier.ranked_up_to == 0
+
+
+@pytest.mark.parametrize("use_scores", [False, True])
+def test_hits_ranks_as_the_library_does(tmp_path, use_scores):
+    with Crawl(
+        tmp_path / "c", policy="hits", use_scores=use_scores, politeness=EASY, rerank_share=None
+    ) as crawl:
+        crawl.seed(NAMES[:1])
+        crawl_some(crawl, 60)
+        crawl.rerank()
+        wait_for(crawl)
+        found = np.array(crawl.frontier.policy.shares[: crawl.pages.num_pages], np.float64)
+        scores = crawl.pages.scores[: crawl.pages.num_pages].astype(np.float64)
+    graph = inlink.read(str(tmp_path / "c"))
+    wanted = inlink.hits(graph, scores=scores if use_scores else None, tol=1e-9).authorities
+    assert np.abs(found / found.sum() - wanted).sum() < 5e-3
+
+
+def test_it_starts_by_itself_when_the_crawl_has_grown(tmp_path, monkeypatch):
+    monkeypatch.setattr(upkeep, "FIRST_RANKING", 10)
+    now = [0.0]
+    with Crawl(tmp_path / "c", politeness=EASY, rerank_share=0.5, clock=lambda: now[0]) as crawl:
+        crawl.seed(NAMES[:1])
+        crawl_some(crawl, 9)
+        assert not crawl.ranking
+        crawl_some(crawl, 1)
+        assert crawl.ranking
+        wait_for(crawl)
+        assert crawl.frontier.ranked_up_to > 0
+        crawl_some(crawl, 4)
+        assert not crawl.ranking
+        crawl_some(crawl, 1)
+        assert crawl.ranking
+        wait_for(crawl)
+    with Crawl(
+        tmp_path / "c", politeness=EASY, rerank_share=None, rerank_seconds=50.0, clock=lambda: now[0]
+    ) as crawl:
+        crawl_some(crawl, 5)
+        assert not crawl.ranking
+        now[0] += 50
+        crawl_some(crawl, 1)
+        assert crawl.ranking
+        wait_for(crawl)
+
+
+def test_a_ranking_process_that_dies_does_not_stop_the_crawl(tmp_path, caplog):
+    with Crawl(tmp_path / "c", policy="pagerank", politeness=EASY, rerank_share=None) as crawl:
+        crawl.seed(NAMES[:1])
+        crawl_some(crawl, 20)
+        crawl.rerank()
+        crawl._upkeep.reranker._process.kill()
+        wait_for(crawl)
+        crawl_some(crawl, 20)
+        assert "pages keep the priorities that they have" in caplog.text
+        crawl.rerank()
+        assert not crawl.ranking
+
+
+def test_policies_without_links_start_no_process(tmp_path):
+    with Crawl(tmp_path / "c", policy="breadth-first", politeness=EASY) as crawl:
+        crawl.seed(NAMES[:1])
+        crawl.rerank()
+        assert not crawl.ranking
