@@ -207,8 +207,9 @@ class Crawl:
         self._journal.append(
             kinds.SEED, flags=kinds.HAS_SCORES, count=count, payload=payload, new=new, urls=text
         )
+        numbers = dict(zip(forms, pages.tolist(), strict=True)) if given else {}
         for form, url in given.items():
-            page = int(pages[forms.index(form)])
+            page = numbers[form]
             if page >= first:
                 self.pages.given[page] = url
                 self._journal.append(kinds.NOTE, page, payload=url.encode("utf-8", "surrogatepass"))
