@@ -1,6 +1,7 @@
 """The store against what is obvious: a dict for the URL table, lists for the log, a fresh opening for every column."""
 
 import contextlib
+import errno
 import struct
 import tempfile
 from collections.abc import Iterator
@@ -482,3 +483,29 @@ def test_a_page_that_is_not_there_has_no_url(tmp_path):
         assert crawl.pages.url(0) == "http://a.com/"
         with pytest.raises(UnknownNodeError):
             crawl.pages.url(1)
+
+
+@pytest.mark.parametrize("when", ["slots", "marks"])
+def test_an_index_that_cannot_be_written_does_not_stop_the_crawl(tmp_path, monkeypatch, caplog, when):
+    """A disk that fills while the index is written: between two calls for the slots, on a thread for the rest."""
+    from inlink.base.folder import ArrayWriter
+
+    append = ArrayWriter.append
+
+    def full(self, values):
+        if self.path.stem == when:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        append(self, values)
+
+    monkeypatch.setattr(pages_module, "_FEW", 1)
+    monkeypatch.setattr(ArrayWriter, "append", full)
+    with opened(tmp_path / "c", Clock()) as crawl:
+        crawl.seed([f"http://a.com/{k}" for k in range(300)])
+        for k in range(300):
+            assert crawl.crawled(f"http://a.com/{k}", [f"http://b.com/{k}"])
+    assert "no index was written (No space left on device)" in caplog.text
+    assert not (tmp_path / "c" / pages_module.INDEX).exists()
+    assert not list((tmp_path / "c").glob(".*"))
+    monkeypatch.undo()
+    with opened(tmp_path / "c", Clock()) as crawl:
+        assert (crawl.pages.num_pages, crawl.pages.num_crawled) == (600, 300)

@@ -4,7 +4,7 @@ import logging
 import time
 from collections.abc import Iterator
 
-from inlink.errors import InputError
+from inlink.errors import InputError, OutputError
 from inlink.frontier.frontier import Frontier
 from inlink.frontier.reranking import Reranker
 from inlink.store import inbox
@@ -68,7 +68,15 @@ class Upkeep:
             if self._index.step():
                 self._index = None
         elif self.pages.index_due():
-            self._index = IndexWriter(self.pages, self._log)
+            self._index = self._new_index()
+
+    def _new_index(self) -> IndexWriter | None:
+        try:
+            return IndexWriter(self.pages, self._log)
+        except (OSError, OutputError) as error:
+            _log.warning("no index can be written (%s); opening takes longer", error)
+            self.pages.indexed = self.pages.num_pages
+            return None
 
     def rerank(self, now: float) -> None:
         """Ask for a new ranking."""
@@ -87,7 +95,7 @@ class Upkeep:
         self.reranker.close()
         written = self.pages.urls_end == self._log.urls_end  # else it would hold URLs that are lost
         if self._index is None and written and self.pages.index_due():
-            self._index = IndexWriter(self.pages, self._log)
+            self._index = self._new_index()
         if self._index is not None:
             self._index.finish()
             self._index = None

@@ -8,7 +8,7 @@ again at the next opening, which does not matter.
 """
 
 import logging
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from threading import Thread
 
 import numpy as np
@@ -49,7 +49,17 @@ class IndexWriter:
         }
 
     def step(self) -> bool:
-        """Write one shard more; returns whether the index is in place."""
+        """Write one shard more; returns whether the work is over.
+
+        An index that cannot be written is given up, without a trace: the crawl can do without, and goes on.
+        """
+        try:
+            return self._step()
+        except OSError as error:
+            self._give_up(error)
+            return True
+
+    def _step(self) -> bool:
         pages, k = self._pages, self._shard
         if k < SHARDS:
             begin = k * (len(pages.slots) // SHARDS)
@@ -65,11 +75,22 @@ class IndexWriter:
         return not self._thread.is_alive()
 
     def _finish(self) -> None:
-        self._log.sync()
-        self._writer.write("marks", self._pages.marks[: self._marks])
-        self._writer.write("counts", self._counts)
-        self._stack.close()
+        try:
+            self._log.sync()
+            self._writer.write("marks", self._pages.marks[: self._marks])
+            self._writer.write("counts", self._counts)
+            self._stack.close()
+        except OSError as error:
+            self._give_up(error)
         self._pages.indexed = self._writer.header.meta["pages"]
+
+    def _give_up(self, error: OSError) -> None:
+        with suppress(OSError):
+            self._stack.__exit__(type(error), error, None)
+        self._pages.indexed = self._writer.header.meta["pages"]  # not tried again before there are more
+        _log.warning(
+            "%s: no index was written (%s); opening takes longer", self._pages.folder, error.strerror
+        )
 
     def finish(self) -> None:
         """Write all that is left, and wait until it is in place."""
