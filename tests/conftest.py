@@ -1,7 +1,9 @@
 import os
-from collections.abc import Callable
+import signal
+from collections.abc import Callable, Iterator
 from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import settings
@@ -30,3 +32,27 @@ def shared_data() -> Callable[[str], Path]:
         return path
 
     return find
+
+
+@pytest.fixture
+def patience() -> Iterator[None]:
+    """A crawl that does not end fails its test, and not the whole run."""
+
+    def enough(*_: object) -> None:
+        raise TimeoutError("two minutes")
+
+    before = signal.signal(signal.SIGALRM, enough)
+    signal.alarm(120)  # on a cold cache, kernels are compiled meanwhile
+    yield
+    signal.alarm(0)
+    signal.signal(signal.SIGALRM, before)
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[Any]:
+    """A crawl that is opened, reopened and closed at will."""
+    from crawlworld import World  # imports kernels, so not before the cache is keyed
+
+    one = World(tmp_path / "c")
+    yield one
+    one.close()

@@ -1,0 +1,36 @@
+"""One crawl at a time, for tests that meet it as its users do."""
+
+from crawlstrategies import Clock, opened
+from inlink.crawl import Crawl
+
+__all__ = ["A", "B", "C", "World"]
+
+A, B, C = "http://a.com/", "http://b.com/", "http://c.org/"
+
+
+class World:
+    """One crawl at a time, reopened at will."""
+
+    def __init__(self, folder):
+        self.folder, self.clock = folder, Clock()
+        self.crawl: Crawl | None = None
+
+    def open(self, **settings):
+        self.close()
+        self.settings = settings
+        self.crawl = opened(self.folder, self.clock, **{"policy": "first-come", **settings})
+        return self.crawl
+
+    def again(self):
+        return self.open(**self.settings)
+
+    def close(self):
+        if self.crawl is not None:
+            self.crawl.close()
+            self.crawl = None
+
+    def urls(self, count=100):
+        return [lease.url for lease in self.crawl.next(count)]
+
+    def state(self, url):
+        return self.crawl.page(url).state

@@ -1,0 +1,374 @@
+"""What comes of a fetch: leases, failures, politeness; live and after reopening, under a clock that the tests own."""
+
+from collections import Counter
+
+import pytest
+
+from crawlworld import A, B, C
+from inlink.errors import UnknownNodeError
+from inlink.frontier.queue import Politeness
+
+pytestmark = pytest.mark.usefixtures("patience")
+
+
+# -- leases ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_lease_says_what_is_to_be_fetched(world):
+    crawl = world.open(lease_seconds=100)
+    assert crawl.seed(["HTTP://A.com:80/#top", B]) == 2
+    first, second = crawl.next(5)
+    assert (first.url, first.given, first.page, first.depth, first.crawls) == (
+        A,
+        "HTTP://A.com:80/#top",
+        0,
+        0,
+        0,
+    )
+    assert (second.url, second.given, second.number) == (B, None, first.number + 1)
+    assert first.expires == world.clock.now + 100
+    assert world.state(A) == "leased"
+    assert crawl.next(5) == []
+    assert crawl.due_in() == 100
+    crawl.crawled(first, ["/x"])
+    assert [(lease.url, lease.depth) for lease in crawl.next(5)] == [("http://a.com/x", 1)]
+
+
+def test_next_0_gives_nothing(world):
+    crawl = world.open()
+    assert crawl.next(0) == []
+    crawl.seed([A])
+    assert crawl.next(0) == []
+    assert world.state(A) == "discovered"
+
+
+def test_a_lease_runs_out_and_late_answers_count_once(world):
+    crawl = world.open(lease_seconds=100)
+    crawl.seed([A])
+    early = crawl.next(1)[0]
+    world.clock.now += 100
+    late = crawl.next(1)[0]
+    assert late.url == A
+    assert late.number != early.number
+    assert crawl.crawled(early, ["/x"])
+    assert not crawl.crawled(late, ["/y"])
+    assert not crawl.crawled(early, ["/y"])
+    assert crawl.page(A).crawls == 1
+    assert crawl.page("http://a.com/y") is None
+    assert world.urls() == ["http://a.com/x"]
+
+
+def test_the_newer_lease_may_answer_first(world):
+    crawl = world.open(lease_seconds=100)
+    crawl.seed([A])
+    early = crawl.next(1)[0]
+    world.clock.now += 100
+    late = crawl.next(1)[0]
+    assert crawl.crawled(late)
+    assert not crawl.crawled(early)
+    assert crawl.page(A).crawls == 1
+    assert crawl.due_in() is None
+
+
+def test_answers_by_url_end_leases_one_after_the_other(world):
+    crawl = world.open(lease_seconds=100)
+    crawl.seed([A])
+    crawl.next(1)
+    world.clock.now += 100
+    crawl.next(1)
+    assert crawl.crawled(A)
+    assert not crawl.crawled(A)  # that of the other lease
+    assert crawl.crawled(A)  # nobody asked for this one: it is a fetch of its own
+    assert crawl.page(A).crawls == 2
+
+
+def test_what_nobody_asked_for_counts(world):
+    crawl = world.open()
+    crawl.seed([A])
+    assert crawl.crawled(A, ["/x"])
+    assert crawl.page(A).state == "crawled"
+    assert world.urls() == ["http://a.com/x"]
+    with pytest.raises(UnknownNodeError, match="not known"):
+        crawl.crawled("http://never.com/")
+    with pytest.raises(UnknownNodeError):
+        crawl.crawled("mailto:x")
+
+
+def test_a_late_redirect_counts_once_too(world):
+    crawl = world.open(lease_seconds=100)
+    crawl.seed([A])
+    early = crawl.next(1)[0]
+    world.clock.now += 100
+    late = crawl.next(1)[0]
+    assert crawl.crawled(late, redirected_to="/home")
+    assert not crawl.crawled(early, redirected_to="/home")
+    assert crawl.page("http://a.com/home").crawls == 1
+    assert world.state(A) == "merged"
+
+
+def test_release_gives_back_at_once(world):
+    crawl = world.open()
+    crawl.seed([A])
+    lease = crawl.next(1)[0]
+    assert crawl.release(lease)
+    assert not crawl.release(lease)
+    assert not crawl.release(A)
+    assert not crawl.crawled(lease)
+    assert world.urls() == [A]
+    assert crawl.release(A)
+    assert crawl.page(A).state == "discovered"
+    world.again()
+    assert world.urls() == [A]
+
+
+def test_releasing_late_does_not_hand_out_twice(world):
+    crawl = world.open(lease_seconds=100)
+    crawl.seed([A])
+    early = crawl.next(1)[0]
+    world.clock.now += 100
+    late = crawl.next(1)[0]
+    crawl.release(early)
+    assert world.urls() == []  # the newer lease is out
+    assert world.state(A) == "leased"
+    assert crawl.crawled(late)
+
+
+def test_a_late_release_does_not_bring_back_what_is_gone(world):
+    crawl = world.open(lease_seconds=100)
+    crawl.seed([A])
+    early = crawl.next(1)[0]
+    world.clock.now += 100
+    crawl.failed(crawl.next(1)[0], status=404)
+    crawl.release(early)
+    assert world.state(A) == "gone"
+
+
+def test_leases_hold_after_reopening(world):
+    crawl = world.open(lease_seconds=100)
+    crawl.seed([A, B, C])
+    first, second, third = crawl.next(3)
+    crawl.crawled(second)
+    world.clock.now += 40
+    crawl = world.again()
+    assert crawl.next(5) == []
+    assert crawl.due_in() == 60
+    assert crawl.crawled(first)
+    world.clock.now += 60
+    (again,) = crawl.next(5)
+    assert again.url == third.url
+    assert again.number > third.number
+
+
+def test_shorter_leases_after_reopening_run_out_first(world):
+    crawl = world.open(lease_seconds=1000)
+    crawl.seed([A, B])
+    crawl.next(1)
+    crawl = world.open(lease_seconds=10)
+    crawl.next(1)
+    assert crawl.due_in() == 10
+    world.clock.now += 10
+    assert world.urls() == [B]
+
+
+# -- failures -------------------------------------------------------------------------------------------------------
+
+
+def test_retries_with_back_off_and_then_failed(world):
+    crawl = world.open(max_retries=3, retry_seconds=60, politeness=Politeness(delay=0.0, in_flight=9))
+    crawl.seed([A])
+    waits = []
+    for number in range(4):
+        lease = crawl.next(1)[0]
+        assert crawl.failed(lease, f"reset {number}")
+        page = crawl.page(A)
+        assert (page.errors, page.error) == (number + 1, f"reset {number}")
+        if number < 3:
+            assert page.state == "discovered"
+            waits.append(crawl.due_in())
+            assert crawl.next(1) == []
+            world.clock.now += waits[-1]
+    assert waits == [60, 120, 240]
+    assert crawl.page(A).state == "failed"
+    assert crawl.due_in() is None
+    assert crawl.reload() == 1
+    page = crawl.page(A)
+    assert (page.state, page.errors, page.error) == ("discovered", 0, None)
+
+
+def test_a_host_that_was_let_go_is_asked_again_after_reload(world):
+    crawl = world.open(max_retries=0, retry_seconds=60, politeness=Politeness(delay=0.0, park_after=1))
+    crawl.seed([A])
+    crawl.failed(crawl.next(1)[0], "no route")
+    assert crawl.next(1) == []
+    assert crawl.reload() == 1
+    assert crawl.due_in() == 0
+    assert world.urls() == [A]
+
+
+def test_reload_holds_after_reopening(world):
+    crawl = world.open(max_retries=0, retry_seconds=60, politeness=Politeness(delay=0.0, park_after=1))
+    crawl.seed([A])
+    crawl.failed(crawl.next(1)[0], "no route")
+    crawl.reload()
+    world.again()
+    assert world.urls() == [A]
+
+
+def test_a_success_forgets_the_failures(world):
+    crawl = world.open(max_retries=1, retry_seconds=1)
+    crawl.seed([A, "http://a.com/x"])
+    crawl.failed(crawl.next(1)[0], "reset")
+    world.clock.now += 100
+    lease = next(one for one in crawl.next(2) if one.url == A)
+    crawl.crawled(lease)
+    page = crawl.page(A)
+    assert (page.state, page.errors, page.error) == ("crawled", 0, None)
+    assert not any("in a row" in name for name, _ in crawl.why("http://a.com/x").reasons)
+
+
+@pytest.mark.parametrize("status", [404, 410])
+def test_gone_is_gone(world, status):
+    crawl = world.open()
+    crawl.seed([A, "http://a.com/x"])
+    lease = crawl.next(1)[0]
+    assert crawl.failed(lease, status=status)
+    page = crawl.page(lease.url)
+    assert (page.state, page.status) == ("gone", status)
+    assert world.urls() == ["http://a.com/x"]  # the host need not wait for it
+    world.clock.now += 1e6
+    crawl = world.again()
+    assert crawl.page(A).state == "gone"
+    assert crawl.reload() == 1
+    assert crawl.page(A).state == "discovered"
+
+
+@pytest.mark.parametrize(("status", "retry", "state"), [
+    (403, None, "failed"), (403, True, "discovered"), (500, None, "discovered"), (500, False, "failed"),
+    (None, False, "failed"), (404, True, "discovered"),
+])  # fmt: skip
+def test_who_says_whether_it_is_tried_again(world, status, retry, state):
+    crawl = world.open()
+    crawl.seed([A])
+    crawl.failed(crawl.next(1)[0], "x", status=status, retry=retry)
+    assert world.state(A) == state
+    world.again()
+    assert world.state(A) == state
+
+
+def test_too_many_requests_make_the_host_wait(world):
+    crawl = world.open(politeness=Politeness(delay=0.0, in_flight=9))
+    crawl.seed([A, "http://a.com/x", B])
+    leases = {lease.url: lease for lease in crawl.next(1)}
+    crawl.failed(leases[A], status=429, retry_after="120")
+    assert world.urls(9) == [B]
+    assert dict(crawl.why("http://a.com/x").reasons)["a.com due in, seconds"] == 120
+    crawl = world.again()  # a host's word holds after a restart
+    world.clock.now += 119
+    assert crawl.next(9) == []
+    assert crawl.due_in() == 1
+    world.clock.now += 1
+    assert sorted(world.urls(9)) == [A, "http://a.com/x"]
+    assert crawl.crawled(A)
+    assert crawl.page(A).state == "crawled"
+
+
+def test_a_page_that_was_crawled_meanwhile_is_not_tried_again(world):
+    """A lease ran out; its successor failed and is to be tried again; then the first one answers after all."""
+    crawl = world.open(lease_seconds=100, retry_seconds=60)
+    crawl.seed([A])
+    early = crawl.next(1)[0]
+    world.clock.now += 100
+    crawl.failed(crawl.next(1)[0], "reset")
+    assert crawl.crawled(early)
+    world.clock.now += 1000
+    assert crawl.next(1) == []
+    assert crawl.due_in() is None
+
+
+def test_dead_hosts_come_last_and_are_parked(world):
+    polite = Politeness(delay=0.0, in_flight=1, park_after=3, park_seconds=1000)
+    crawl = world.open(politeness=polite, retry_seconds=1, max_retries=50, policy="best-first")
+    crawl.seed(
+        [(f"http://dead.com/{k}", 0.8) for k in range(9)] + [(f"http://good.com/{k}", 0.3) for k in range(4)]
+    )
+    assert world.urls(1)[0].startswith("http://dead.com/")
+    crawl.failed("http://dead.com/0", "no route")
+    world.clock.now += 1
+    leases = crawl.next(1)
+    assert leases[0].url.startswith("http://dead.com/")  # 0.8 / 2 is above 0.3
+    crawl.failed(leases[0], "no route")
+    world.clock.now += 2
+    good, dead = crawl.next(2)  # 0.8 / 3 is below
+    assert (good.url, dead.url) == ("http://good.com/0", "http://dead.com/0")
+    crawl.failed(dead, "no route")
+    crawl.crawled(good)
+    assert dict(crawl.why("http://dead.com/5").reasons)["dead.com due in, seconds"] == 1000
+    crawl = world.again()
+    world.clock.now += 999
+    assert [url.split("/")[2] for url in world.urls(9)] == ["good.com"]
+    world.clock.now += 1
+    lease = crawl.next(9)[0]
+    assert lease.url.startswith("http://dead.com/")
+    crawl.crawled(lease)  # it lives
+    assert dict(crawl.why("http://dead.com/5").reasons)["dead.com due in, seconds"] == 0
+    assert not any("in a row" in name for name, _ in crawl.why("http://dead.com/5").reasons)
+
+
+# -- politeness -----------------------------------------------------------------------------------------------------
+
+
+def test_delay_and_in_flight(world):
+    crawl = world.open(politeness=Politeness(delay=2.0, in_flight=2))
+    crawl.seed([f"http://a.com/{k}" for k in range(4)])
+    first = crawl.next(9)
+    assert len(first) == 1
+    assert crawl.due_in() == 2
+    world.clock.now += 2
+    assert len(crawl.next(9)) == 1
+    world.clock.now += 2
+    assert crawl.next(9) == []  # two are out
+    crawl.crawled(first[0])
+    assert len(crawl.next(9)) == 1
+
+
+def test_politeness_by_domain(world):
+    crawl = world.open(politeness=Politeness(by="domain", delay=5.0, in_flight=9))
+    crawl.seed(["http://a.x.co.uk/", "http://b.x.co.uk/", "http://y.co.uk/"])
+    assert world.urls() == ["http://a.x.co.uk/", "http://y.co.uk/"]
+    assert crawl.due_in() == 5
+    world.clock.now += 5
+    assert world.urls() == ["http://b.x.co.uk/"]
+
+
+@pytest.mark.parametrize("reopen", [False, True])
+def test_budgets_are_pages_of_a_host_and_of_a_domain(world, reopen):
+    crawl = world.open(politeness=Politeness(delay=0.0, in_flight=99, host_budget=3, domain_budget=4))
+    crawl.seed([f"http://{host}.a.com/{k}" for host in ("x", "y") for k in range(9)] + [B])
+    taken = []
+    for _ in range(20):
+        for lease in crawl.next(2):
+            taken.append(lease.url)
+            crawl.crawled(lease)
+        if reopen:
+            crawl = world.again()
+    hosts = Counter(url.split("/")[2] for url in taken)
+    assert hosts == {"x.a.com": 3, "y.a.com": 1, "b.com": 1}
+    assert crawl.due_in() is None
+    reasons = dict(crawl.why("http://y.a.com/8").reasons)
+    assert reasons["budget left, pages"] == 2
+    assert reasons["budget left of its domain, pages"] == 0
+
+
+def test_what_was_given_back_costs_no_budget(world):
+    crawl = world.open(politeness=Politeness(delay=0.0, host_budget=1))
+    crawl.seed([A])
+    crawl.release(crawl.next(1)[0])
+    assert world.urls() == [A]
+
+
+def test_a_second_try_costs_no_budget(world):
+    crawl = world.open(politeness=Politeness(delay=0.0, host_budget=1), retry_seconds=1)
+    crawl.seed([A])
+    crawl.failed(crawl.next(1)[0], "reset")
+    world.clock.now += 10
+    assert world.urls() == [A]
