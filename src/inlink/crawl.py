@@ -32,8 +32,9 @@ from inlink.frontier.rules import Rules
 from inlink.frontier.upkeep import Upkeep
 from inlink.frontier.visits import plan_visit, plan_visits
 from inlink.store import inbox
+from inlink.store import layout as kinds
 from inlink.store import log as logs
-from inlink.store.kernels import frames as kinds
+from inlink.store.layout import EXCLUDED, FAILED_PAGE, GONE
 from inlink.store.log import Log
 from inlink.store.opening import recover
 from inlink.store.pages import NO_PAGE, Page
@@ -394,7 +395,7 @@ class Crawl:
         """Let pages that failed, are gone, or were excluded wait again; returns how many."""
         now = self._tick()
         states = self.pages.states[: self.pages.num_pages]
-        found = np.flatnonzero((states >= 3) & (states <= 5)).astype(np.uint32)
+        found = np.flatnonzero(np.isin(states, (FAILED_PAGE, GONE, EXCLUDED))).astype(np.uint32)
         if len(found):
             self._journal.append(
                 kinds.RELEASE, flags=kinds.RETRIED, count=len(found), payload=found.tobytes()

@@ -26,6 +26,7 @@ from inlink.frontier.rules import Rules
 from inlink.frontier.traps import FACTORS, line_codes
 from inlink.store.events import Events
 from inlink.store.kernels import frames as kinds
+from inlink.store.layout import CRAWLED, DISCOVERED, LEASED
 from inlink.store.pages import Pages
 
 __all__ = ["RANKS", "Frontier", "Settings"]
@@ -33,7 +34,6 @@ __all__ = ["RANKS", "Frontier", "Settings"]
 U32 = npt.NDArray[np.uint32]
 RANKS = "ranks"
 _PAGES = most_pages()
-DISCOVERED, LEASED, CRAWLED = 0, 1, 2
 
 
 @dataclass

@@ -10,7 +10,8 @@ from inlink.frontier.frontier import Frontier
 from inlink.frontier.intake import coded, same_domain
 from inlink.frontier.leases import Lease, Out
 from inlink.frontier.rules import Rules
-from inlink.store.kernels import frames as kinds
+from inlink.store import layout as kinds
+from inlink.store.layout import DISCOVERED
 from inlink.store.log import Log
 from inlink.store.pages import NO_PAGE
 from inlink.urls.canonical import UrlRules, canonical
@@ -148,5 +149,5 @@ class Journal:
                 urls = "".join(url + "\n" for url in self.pages.urls(waiting))
                 self.admit(first, len(waiting), urls.encode("ascii"))
                 for page in waiting:
-                    if self.pages.states[page] != 0:
+                    if self.pages.states[page] != DISCOVERED:
                         self.frontier.queue.remove(page, self.now)

@@ -2,8 +2,9 @@
 
 import struct
 
-from inlink.frontier.frontier import CRAWLED, Frontier
+from inlink.frontier.frontier import Frontier
 from inlink.frontier.revisit import History, Schedule
+from inlink.store.layout import CRAWLED
 from inlink.store.pages import Pages
 
 __all__ = ["next_visit", "plan_visit", "plan_visits"]

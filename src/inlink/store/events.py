@@ -6,23 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from inlink.store.log import HEAD
-from inlink.store.pages import NO_PAGE
+from inlink.store.layout import EXCLUDE, HAS_SCORES, HEAD, KINDS, LEASE, MERGE, NO_PAGE, RELEASE, SEED, VISIT
 
-__all__ = ["KINDS", "Event", "Events"]
-
-KINDS = {
-    1: "seed",
-    2: "visit",
-    3: "failed",
-    4: "lease",
-    5: "release",
-    6: "merge",
-    7: "host",
-    8: "hint",
-    9: "note",
-    10: "exclude",
-}
+__all__ = ["Event", "Events"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,16 +57,16 @@ class Events:
         while at < len(raw):
             length, _, time, page, new, _, kind, flags, status, score, count = HEAD.unpack_from(raw, at)
             pages, scores = np.empty(count, np.uint32), None
-            if kind in (1, 2, 6):
+            if kind in (SEED, VISIT, MERGE):
                 links_at(self.frames, np.uint64(at), pages)
-                if flags & 1:
+                if flags & HAS_SCORES:
                     scores = np.empty(count, np.float32)
                     link_scores_at(self.frames, np.uint64(at), scores)
-            elif kind in (4, 5, 10):
-                begin = at + HEAD.size + (16 if kind == 4 else 0)
+            elif kind in (LEASE, RELEASE, EXCLUDE):
+                begin = at + HEAD.size + (16 if kind == LEASE else 0)
                 pages = np.frombuffer(raw[begin : begin + 4 * count], "<u4").astype(np.uint32)
             yield Event(
-                KINDS.get(kind, "unknown"),
+                KINDS[kind] if kind < len(KINDS) else "unknown",
                 time,
                 None if page == NO_PAGE else page,
                 score,

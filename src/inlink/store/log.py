@@ -26,13 +26,12 @@ import numpy as np
 import numpy.typing as npt
 
 from inlink.errors import FolderError, InUseError, StoreError
+from inlink.store.layout import HEAD, NO_PAGE
 
 __all__ = ["EVENTS", "URLS", "Log", "lock"]
 
 URLS, EVENTS, LOCK = "urls.txt", "events.log", "lock"
-HEAD = struct.Struct("<IIdIIIBBHfI")
 SYNC_EVERY = 1.0  # seconds
-NO_PAGE = 0xFFFFFFFF
 
 
 class Log:

@@ -2,9 +2,7 @@
 
 from dataclasses import dataclass
 
-__all__ = ["STATES", "Page"]
-
-STATES = ("discovered", "leased", "crawled", "failed", "gone", "excluded", "merged")
+__all__ = ["Page"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,15 +18,15 @@ from inlink.base.columns import most_pages, reserve
 from inlink.base.folder import Folder
 from inlink.errors import FolderError, StoreError, UnknownNodeError
 from inlink.store import log as logs
+from inlink.store.layout import HEAD, NO_PAGE, STATES
 from inlink.store.mapped import Mapped
-from inlink.store.page import STATES, Page
+from inlink.store.page import Page
 
 __all__ = ["NO_PAGE", "STATES", "Page", "Pages"]
 
 U32 = npt.NDArray[np.uint32]
 U64 = npt.NDArray[np.uint64]
 
-NO_PAGE = 0xFFFFFFFF
 INDEX = "index"
 SHARDS, SLACK = 256, 64  # of the table: parts, and slots behind the last home of each
 _PAGES = most_pages()
@@ -248,9 +248,9 @@ class Pages:
 
     def frame(self, place: int) -> tuple[float, int, int, int, float, bytes]:
         """Time, page, flags, status, score and payload of the frame at ``place``."""
-        head = self._events.read(place, logs.HEAD.size)
-        length, _, time, page, _, _, _, flags, status, score, _ = logs.HEAD.unpack(head)
-        raw = self._events.read(place + logs.HEAD.size, length - logs.HEAD.size)
+        head = self._events.read(place, HEAD.size)
+        length, _, time, page, _, _, _, flags, status, score, _ = HEAD.unpack(head)
+        raw = self._events.read(place + HEAD.size, length - HEAD.size)
         return time, page, flags, status, score, raw
 
     # -- URLs -----------------------------------------------------------------------------------------------------

@@ -12,6 +12,30 @@ import numpy as np
 import numpy.typing as npt
 
 from inlink.base.jit import U0, U1, kernel
+from inlink.store import layout
+from inlink.store.layout import (
+    CRAWLED,
+    DISCOVERED,
+    EXCLUDE,
+    EXCLUDED,
+    EXCLUDED_ONE,
+    FAILED,
+    FAILED_PAGE,
+    GONE,
+    HAS_SCORES,
+    HINT,
+    HOST,
+    IS_GONE,
+    LEASE,
+    LEASED,
+    MERGE,
+    MERGED,
+    NOTE,
+    RELEASE,
+    RETRIED,
+    SEED,
+    VISIT,
+)
 
 __all__ = [
     "EXCLUDE",
@@ -38,15 +62,7 @@ U32A = npt.NDArray[np.uint32]
 U64A = npt.NDArray[np.uint64]
 F32A = npt.NDArray[np.float32]
 
-SEED, VISIT, FAILED, LEASE, RELEASE, MERGE, HOST, HINT, NOTE, EXCLUDE = 1, 2, 3, 4, 5, 6, 7, 8, 9, 10
-HAS_SCORES = 1
-RETRIED = 2  # a failure after which the page is tried again
-IS_GONE = 4
-EXCLUDED_ONE = 8
-
-DISCOVERED, LEASED, CRAWLED, FAILED_PAGE, GONE, EXCLUDED, MERGED = 0, 1, 2, 3, 4, 5, 6
-
-NO_PAGE = np.uint32(0xFFFFFFFF)
+NO_PAGE = np.uint32(layout.NO_PAGE)
 HEAD = np.uint64(40)
 _SEVEN = np.uint64(7)
 _MORE = np.uint64(0x80)
