@@ -15,35 +15,43 @@ from functools import partial
 from pathlib import Path
 from typing import Literal, Self
 
-import numpy as np
-
 from inlink.errors import ParameterError, UnknownNodeError
 from inlink.frontier import backoff
+from inlink.frontier.answers import Answers, lease_pages
 from inlink.frontier.explain import Why, explain
 from inlink.frontier.folder import create, look, save_settings
 from inlink.frontier.frontier import Frontier, Settings
-from inlink.frontier.intake import Link, check_answer, coded, hrefs_and_scores, to_lines
+from inlink.frontier.intake import (
+    CarriedLink,
+    Link,
+    apart,
+    carried_forms,
+    check_answer,
+    coded,
+    hrefs_and_scores,
+    to_lines,
+    with_carried,
+)
 from inlink.frontier.journal import Journal
 from inlink.frontier.leases import Lease
 from inlink.frontier.policies import Policy
 from inlink.frontier.queue import Politeness
 from inlink.frontier.revisit import Schedule, revisit_as_data
 from inlink.frontier.rules import Rules
+from inlink.frontier.seeding import hint, seed
+from inlink.frontier.standing import Standing, standing
 from inlink.frontier.upkeep import Upkeep
 from inlink.frontier.visits import plan_visit, plan_visits
 from inlink.store import inbox
 from inlink.store import layout as kinds
 from inlink.store import log as logs
-from inlink.store.layout import EXCLUDED, FAILED_PAGE, GONE
 from inlink.store.log import Log
 from inlink.store.opening import recover
 from inlink.store.pages import NO_PAGE, Page
 from inlink.store.reader import open_pages, url_rules_of
-from inlink.urls.canonical import MAX_LENGTH, UrlRules, canonical, refusal
+from inlink.urls.canonical import UrlRules
 
-__all__ = ["Crawl", "look"]
-
-LONGEST_ERROR = 500  # bytes of an error's text that are kept
+__all__ = ["CarriedLink", "Crawl", "look"]
 
 
 class Crawl:
@@ -166,6 +174,7 @@ class Crawl:
             self._journal = Journal(log, self.frontier, self.url_rules, rules)
             self.frontier.restore(self._tick())
             save_settings(self.folder, self.settings)
+            self._answers = Answers(self._journal)
             self._upkeep = Upkeep(self.frontier, log, self._journal.now)
             stack.callback(self._upkeep.finish)
             self._journal.admit_last()
@@ -184,39 +193,12 @@ class Crawl:
 
         Parameters
         ----------
-        urls : iterable of str or (str, float)
+        urls : iterable of str, (str, float) or CarriedLink
             Absolute URLs, with scores or without; a seed without has 1. Those that are no links are counted in
             ``refused``.
         """
         self._tick()
-        forms, scores, given = [], [], {}
-        hrefs, found = hrefs_and_scores([(one, 1.0) if isinstance(one, str) else one for one in urls])
-        for url, score in zip(hrefs, found.tolist(), strict=True):
-            form = canonical(url, None, self.url_rules)
-            if form is None:
-                self.refused[refusal(url) or "link is no valid URL"] += 1
-                continue
-            if url.strip() != form and len(url) <= 2 * MAX_LENGTH:
-                given[form] = url
-            forms.append(form)
-            scores.append(score)
-        if not forms:
-            return 0
-        pages, new, text = self.pages.number(forms)
-        first = self.pages.num_pages - new
-        count, payload = coded(pages.copy(), np.array(scores, np.float32))
-        self._journal.append(
-            kinds.SEED, flags=kinds.HAS_SCORES, count=count, payload=payload, new=new, urls=text
-        )
-        numbers = dict(zip(forms, pages.tolist(), strict=True)) if given else {}
-        for form, url in given.items():
-            page = numbers[form]
-            if page >= first:
-                self.pages.given[page] = url
-                self._journal.append(kinds.NOTE, page, payload=url.encode("utf-8", "surrogatepass"))
-        self._journal.admit(first, new, text)
-        self.frontier.prioritise(np.unique(pages), self._journal.now)
-        return new
+        return seed(self._journal, urls, self.refused)
 
     def sitemap(self, entries: Iterable[tuple[str, float | None, float | None]]) -> int:
         """Take in a sitemap: make its URLs known, and fetch again what it says has changed; returns how many are new.
@@ -231,18 +213,8 @@ class Crawl:
         rows = list(entries)
         new = self.seed([(url, 0.5 if priority is None else priority) for url, _, priority in rows])
         for url, lastmod, _ in rows:
-            form = canonical(url, None, self.url_rules)
-            if lastmod is None or form is None:
-                continue
-            page = self.pages.survivor(int(self.pages.find([form])[0]))
-            visit = self.pages.visit(page)
-            if (
-                visit is not None
-                and visit[0] < lastmod <= self._journal.now
-                and page not in self.frontier.queue
-            ):
-                self._journal.append(kinds.HINT, page, payload=struct.pack("<d", lastmod))
-                self.frontier.back(page, self._journal.now)
+            if lastmod is not None:
+                hint(self._journal, url, lastmod)
         return new
 
     def crawled(
@@ -255,6 +227,8 @@ class Crawl:
         status: int = 200,
         redirected_to: str | None = None,
         canonical_link: str | None = None,
+        noindex: bool = False,
+        nofollow: bool = False,
         links_are_canonical: bool = False,
     ) -> bool:
         """A page was fetched: take in its links, and end its lease.
@@ -263,7 +237,7 @@ class Crawl:
         ----------
         page : Lease or str
             The lease, or the URL, that this answers.
-        links : iterable of str or (str, float)
+        links : iterable of str, (str, float) or CarriedLink
             Its links, relative or not, with scores or without, in any order; they replace those of an earlier visit.
         score : float
             How good its content is.
@@ -275,6 +249,8 @@ class Crawl:
             The URL that answered in the end: the page is merged into that one, whose visit this is.
         canonical_link : str or None
             What the page calls its canonical URL: the same, if it lies in the same registered domain.
+        noindex, nofollow : bool
+            What the page asks of robots; kept, and nothing more.
         links_are_canonical : bool
             The links are strings in canonical form already.
 
@@ -292,7 +268,8 @@ class Crawl:
             If it cannot be written.
         """
         self._tick()
-        hrefs, scores = hrefs_and_scores(links)
+        plain, carried = apart(links)
+        hrefs, scores = hrefs_and_scores(plain)
         check_answer(score, status, content_hash)
         number, out = self._journal.answered(page)
         if number == NO_PAGE:
@@ -302,7 +279,12 @@ class Crawl:
         lines, found, scores = to_lines(
             hrefs, scores, base, self.url_rules, self.refused, links_are_canonical
         )
+        more: dict[str, tuple[float, bytes]] = {}
+        if carried:
+            more = carried_forms(carried, base, self.url_rules, self.refused)
+            lines, found, scores = with_carried(lines, found, scores, more)
         pages, new, text = self.pages.number_lines(lines, found)
+        flags, end = self._journal.carrying(pages, more)
         count, listed = coded(pages, scores)
         before = self.pages.visit(target)
         first_crawl, crawls, changes, previous = self._journal.now, 1, 0, 0
@@ -313,11 +295,14 @@ class Crawl:
         self._journal.append(
             kinds.VISIT,
             target,
-            flags=kinds.HAS_SCORES if len(scores) else 0,
+            flags=flags
+            | kinds.HAS_SCORES * bool(len(scores))
+            | kinds.NOINDEX * noindex
+            | kinds.NOFOLLOW * nofollow,
             status=status,
             score=score,
             count=count,
-            payload=payload + content_hash[:255] + listed,
+            payload=payload + content_hash[:255] + listed + end,
             new=new,
             urls=text,
         )
@@ -355,63 +340,57 @@ class Crawl:
         retry_after : str, float or None
             The header of that name, or seconds.
         """
-        now = self._tick()
-        check_answer(0.0, status or 0, b"")
-        number, out = self._journal.answered(page)
-        if number == NO_PAGE:
-            return False
-        if out is not None and not out.current and self.frontier.leases.current(number) is not None:
-            return False  # it was handed out again: that lease will tell
-        outcome = backoff.OUTCOMES[backoff.classify(status, error)]
-        wait = backoff.retry_after(retry_after, now)
-        failures = int(self.pages.errors[number]) + 1
-        again = (outcome.retried if retry is None else retry) and failures <= self.settings.max_retries
-        due = now + max(
-            wait or 0.0, backoff.delay(failures, self.settings.retry_seconds, backoff.LONGEST_WAIT)
-        )
-        flags = kinds.RETRIED if again else kinds.IS_GONE if outcome.name == "gone" else 0
-        text = error.encode("utf-8", "replace")[:LONGEST_ERROR]
-        self._journal.append(
-            kinds.FAILED, number, flags=flags, status=status or 0, payload=struct.pack("<d", due) + text
-        )
-        self.frontier.plans.pop(number, None)
-        if again:
-            self.frontier.plan(number, due)
-        self._journal.landed(out, outcome, wait)
-        return True
+        self._tick()
+        return self._answers.failed(page, error, status, retry, retry_after)
+
+    def exclude(self, page: Lease | str, reason: str = "") -> bool:
+        """A page must not be fetched, as by robots.txt: it waits no more; returns whether the answer counted."""
+        self._tick()
+        return self._answers.excluded(page, reason)
+
+    def redirected(
+        self, lease: Lease, to: str, *, carried: bytes | None = None, again: bool = False
+    ) -> Lease | None:
+        """A page answered with a redirect, which the spider wants to follow at once.
+
+        Parameters
+        ----------
+        lease : Lease
+            It ends.
+        to : str
+            The target; the page is merged into it.
+        carried : bytes or None
+            What the target is to carry, see :class:`CarriedLink`.
+        again : bool
+            Follow even where the target was fetched, or is being fetched.
+
+        Returns
+        -------
+        Lease or None
+            Of the target, whatever politeness says; None if it need not, or must not, be fetched.
+        """
+        self._tick()
+        return self._answers.redirected(lease, to, carried, again)
 
     def release(self, page: Lease | str) -> bool:
         """Give a lease back unused: the page waits again at once. Returns whether there was one."""
         self._tick()
-        number, out = self._journal.answered(page)
-        if number == NO_PAGE or out is None or not out.current:
-            return False
-        self._journal.append(kinds.RELEASE, count=1, payload=struct.pack("<I", number))
-        self._journal.landed(out, None)
-        self.frontier.back(number, self._journal.now)
-        return True
+        return self._answers.release(page)
+
+    def release_all(self) -> int:
+        """Give back all leases that are out, as after the death of the only spider; returns how many."""
+        self._tick()
+        return self._answers.release_all()
 
     def reload(self) -> int:
         """Let pages that failed, are gone, or were excluded wait again; returns how many."""
-        now = self._tick()
-        states = self.pages.states[: self.pages.num_pages]
-        found = np.flatnonzero(np.isin(states, (FAILED_PAGE, GONE, EXCLUDED))).astype(np.uint32)
-        if len(found):
-            self._journal.append(
-                kinds.RELEASE, flags=kinds.RETRIED, count=len(found), payload=found.tobytes()
-            )
-        for page in found.tolist():
-            slot = self.frontier.queue.slot(page)
-            if self.pages.answers[page]:
-                self.frontier.queue.give_back(slot, now)
-            if slot in self.frontier.hosts.failures:  # a host that was let go
-                self.frontier.hosts.failed(slot, 0)
-                self.frontier.queue.rows[slot]["due"] = now
-                self._journal.append(kinds.HOST, page, payload=self.frontier.hosts.frame(slot))
-        self.frontier.prioritise(found, now)
-        for page in found.tolist():
-            self.frontier.queue.settle(self.frontier.queue.slot(page), now)
-        return len(found)
+        self._tick()
+        return self._answers.reload()
+
+    def host_delay(self, page: Lease | str, seconds: float) -> bool:
+        """A page's host asks for more seconds between two fetches, as by Crawl-delay; returns whether that is new."""
+        self._tick()
+        return self._answers.host_delay(page, seconds)
 
     # -- what goes out ------------------------------------------------------------------------------------------------
 
@@ -425,22 +404,7 @@ class Crawl:
         pages, slots = front.queue.take(count, now)
         if not len(pages):
             return []
-        expires, first = now + self.settings.lease_seconds, front.leases.next_number
-        place = self._journal.append(
-            kinds.LEASE, count=len(pages), payload=struct.pack("<Qd", first, expires) + pages.tobytes()
-        )
-        leases, given = [], self.pages.given
-        depths, crawls = self.pages.depths[pages].tolist(), self.pages.answers[pages].tolist()
-        for k, (page, slot, url) in enumerate(
-            zip(pages.tolist(), slots.tolist(), self.pages.urls(pages), strict=True)
-        ):
-            front.leases.add(first + k, page, slot, expires, place)
-            times = 0
-            if crawls[k]:
-                visit = self.pages.visit(page)
-                times = visit[3] if visit else 0
-            leases.append(Lease(url, first + k, page, expires, depths[k], given.get(page), times))
-        return leases
+        return lease_pages(self._journal, pages, slots)
 
     def due_in(self) -> float | None:
         """Seconds until :meth:`next` may have something; None if nothing waits and nothing is out: the end."""
@@ -466,6 +430,10 @@ class Crawl:
             If this crawl does not know it.
         """
         return explain(self.frontier, self._journal.known(url), self._tick())
+
+    def standing(self, hosts: int = 5) -> Standing:
+        """How far the crawl has come: pages by state, its fullest ``hosts``, the harvest so far; takes a moment."""
+        return standing(self.frontier, self._tick(), hosts)
 
     # -- inside -----------------------------------------------------------------------------------------------------
 

@@ -55,6 +55,12 @@ class Hosts:
             queue.add_slots(count)
         self._known = count
 
+    def name(self, slot: int) -> str:
+        """What a slot is called."""
+        if self.queue.by_domain:
+            return next(name for name, number in self._domains.items() if number == slot)
+        return self.pages.host(slot)
+
     def spend(self, slots: npt.NDArray[np.int64]) -> None:
         """Count pages that were taken from slots before this process began."""
         count = self.queue.num_slots

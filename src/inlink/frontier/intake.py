@@ -1,24 +1,105 @@
 """A page's links as they come from a spider, made into lines of canonical URLs."""
 
+import re
 from collections.abc import Callable, Iterable, MutableMapping
-from typing import SupportsFloat, SupportsIndex
+from typing import NamedTuple, SupportsFloat, SupportsIndex
 
 import numpy as np
 import numpy.typing as npt
 
 from inlink.errors import ParameterError
 from inlink.store.kernels.frames import encode_links
-from inlink.urls.canonical import MAX_LENGTH, Base, UrlRules
+from inlink.urls.canonical import MAX_LENGTH, Base, UrlRules, canonical, refusal
 from inlink.urls.hosts import registered_domain
 from inlink.urls.kernels import CLASSES, plain_lines
 
-__all__ = ["Link", "check_answer", "coded", "hrefs_and_scores", "same_domain", "to_lines"]
+__all__ = [
+    "CarriedLink",
+    "Link",
+    "apart",
+    "carried_forms",
+    "check_answer",
+    "coded",
+    "hrefs_and_scores",
+    "same_domain",
+    "to_lines",
+    "with_carried",
+]
 
-Link = str | tuple[str, float]
 F32 = npt.NDArray[np.float32]
 
+MOST_CARRIED = 1 << 16  # bytes
+_VARIANT = re.compile(r"[A-Za-z0-9.:=_-]{0,80}")
 
-def hrefs_and_scores(links: Iterable[Link]) -> tuple[list[str], F32]:
+
+class CarriedLink(NamedTuple):
+    """A link that carries something: bytes that the lease of its page gives back.
+
+    Parameters
+    ----------
+    url : str
+        Absolute, or relative to the page that it stands on.
+    score : float
+    data : bytes
+        At most 65,536. What the first link to a page carried is kept.
+    variant : str
+        Tells requests apart that have one URL, such as those that send a form: each is a page of its own, whose
+        URL has this as its fragment. Letters, digits and ``.-_:=`` only, at most 80.
+    """
+
+    url: str
+    score: float
+    data: bytes
+    variant: str = ""
+
+
+Link = str | tuple[str, float] | CarriedLink
+
+
+def apart(links: Iterable[Link]) -> tuple[list[str | tuple[str, float]], list[CarriedLink]]:
+    """Links that carry nothing, and those that carry something.
+
+    Raises
+    ------
+    inlink.errors.ParameterError
+        If one carries too much, or its variant or score is none.
+    """
+    plain: list[str | tuple[str, float]] = []
+    carried: list[CarriedLink] = []
+    for one in links:
+        if not isinstance(one, CarriedLink):
+            plain.append(one)
+            continue
+        if len(one.data) > MOST_CARRIED:
+            raise ParameterError(f"{one.url!r} carries {len(one.data):,} bytes: at most {MOST_CARRIED:,}")
+        if not _VARIANT.fullmatch(one.variant) or not abs(float(one.score)) < 3e38:
+            raise ParameterError(f"a carried link has a short variant and a finite score, not {one[1::2]!r}")
+        carried.append(one)
+    return plain, carried
+
+
+def carried_forms(
+    links: list[CarriedLink],
+    page_url: Callable[[], str] | None,
+    rules: UrlRules | None,
+    refused: MutableMapping[str, int],
+) -> dict[str, tuple[float, bytes]]:
+    """By canonical URL the best score, and what the first link to it carries."""
+    base = Base(page_url(), rules=rules) if page_url is not None else None
+    found: dict[str, tuple[float, bytes]] = {}
+    for url, score, data, variant in links:
+        if base is None and canonical(url) is None:  # seeds are absolute
+            reason = refusal(url) or "link is no valid URL"
+            refused[reason] = refused.get(reason, 0) + 1
+            continue
+        for form in (base or Base(url, rules=rules)).canonical_links([url], refused):
+            key = f"{form}#{variant}" if variant else form
+            before = found.get(key)
+            found[key] = (score, data) if before is None else (max(score, before[0]), before[1])
+    return found
+
+
+def hrefs_and_scores(links: Iterable[str | tuple[str, float]]) -> tuple[list[str], F32]:
     """Links apart: what they point to, and scores where any has one (0 for those that have none).
 
     Raises
@@ -100,6 +181,18 @@ def to_lines(
             kept += [k] * len(found)
         scores = scores[kept]
     return ("\n".join(forms) + "\n").encode("ascii") if forms else b"", len(forms), scores
+
+
+def with_carried(
+    lines: bytes, count: int, scores: F32, more: dict[str, tuple[float, bytes]]
+) -> tuple[bytes, int, F32]:
+    """The lines, count and scores of :func:`to_lines`, links that carry something behind them."""
+    if not more:
+        return lines, count, scores
+    if not len(scores):
+        scores = np.zeros(count, np.float32)
+    found = np.concatenate([scores, np.array([score for score, _ in more.values()], np.float32)])
+    return lines + ("\n".join(more) + "\n").encode("ascii"), count + len(more), found
 
 
 def coded(pages: npt.NDArray[np.uint32], scores: F32) -> tuple[int, bytes]:

@@ -3,6 +3,7 @@
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from inlink.errors import UnknownNodeError
 from inlink.frontier.backoff import Outcome
@@ -11,6 +12,7 @@ from inlink.frontier.intake import coded, same_domain
 from inlink.frontier.leases import Lease, Out
 from inlink.frontier.rules import Rules
 from inlink.store import layout as kinds
+from inlink.store.carried import encode_carried
 from inlink.store.layout import DISCOVERED
 from inlink.store.log import Log
 from inlink.store.pages import NO_PAGE
@@ -65,8 +67,12 @@ class Journal:
         inlink.errors.UnknownNodeError
             If this crawl does not know it.
         """
-        form = canonical(url, None, self.url_rules)
-        page = int(self.pages.find([form])[0]) if form is not None else NO_PAGE
+        form, variant = canonical(url, None, self.url_rules), url.partition("#")[2]
+        page = NO_PAGE
+        if form is not None and variant:  # of a request that has this URL and more, perhaps
+            page = int(self.pages.find([f"{form}#{variant}"])[0])
+        if form is not None and page == NO_PAGE:
+            page = int(self.pages.find([form])[0])
         if page == NO_PAGE or page >= self.pages.tally[3]:  # numbered, but not written
             raise UnknownNodeError(
                 f"{url!r} is not known in {self.pages.folder}: seed it, or link to it, first"
@@ -106,10 +112,13 @@ class Journal:
         url = self.pages.url(page)
         return (canonical(redirected_to, url) or url) if redirected_to else url
 
-    def merge(self, page: int, redirected_to: str | None, canonical_link: str | None) -> int:
+    def merge(
+        self, page: int, redirected_to: str | None, canonical_link: str | None, data: bytes | None = None
+    ) -> int:
         """Follow a redirect and a canonical link; returns the page that the visit belongs to.
 
-        A canonical link is the page's own word: it is believed within its registered domain only.
+        A canonical link is the page's own word: it is believed within its registered domain only. ``data`` is what
+        the page that it is merged into is to carry, unless that carries something already.
         """
         for url, trusted in ((redirected_to, True), (canonical_link, False)):
             if url is None:
@@ -124,10 +133,26 @@ class Journal:
                 continue
             _, payload = coded(np.array([target], np.uint32), np.empty(0, np.float32))
             self.pages.merged[page] = target
-            self.append(kinds.MERGE, page, count=1, payload=payload, new=new, urls=text)
+            flags = 0
+            if data is not None and not self.pages.carriers[target]:
+                payload, flags = payload + encode_carried({target: data}), kinds.HAS_CARRIED
+            first = self.pages.num_pages - new
+            self.append(kinds.MERGE, page, flags=flags, count=1, payload=payload, new=new, urls=text)
+            self.admit(first, new, text)
             self.frontier.queue.remove(page, self.now)
             page = target
         return page
+
+    def carrying(
+        self, pages: npt.NDArray[np.uint32], more: dict[str, tuple[float, bytes]]
+    ) -> tuple[int, bytes]:
+        """A frame's flag and end for what its last pages carry, those left out that carry something already."""
+        data = {
+            page: given
+            for page, (_, given) in zip(pages[len(pages) - len(more) :].tolist(), more.values(), strict=True)
+            if not self.pages.carriers[page]
+        }
+        return (kinds.HAS_CARRIED, encode_carried(data)) if data else (0, b"")
 
     def admit(self, first: int, new: int, text: bytes) -> None:
         """Exclude those new pages that the rules forbid."""

@@ -31,6 +31,7 @@ class Lease:
     depth: int
     given: str | None = None
     crawls: int = 0
+    carried: bytes | None = None
 
 
 @dataclass(slots=True)
@@ -78,6 +79,10 @@ class LeaseBook:
             if self._out[number].current:
                 return number, self._out[number]
         return None
+
+    def all_current(self) -> Iterator[tuple[int, Out]]:
+        """All leases that have not run out."""
+        return ((number, out) for number, out in self._out.items() if out.current)
 
     def close(self, number: int) -> Out | None:
         """Strike a lease off; None if it is not on the book, because it was answered for."""

@@ -182,6 +182,22 @@ class Queue:
         found = int(kernels.take(self.waiting, self.slots, self.limits, np.uint64(count), now, pages, slots))
         return pages[:found], slots[:found]
 
+    def take_one(self, page: int, now: float) -> int:
+        """Take a page out, whether it is its turn or not, and count that against its slot, which it returns."""
+        self.remove(page, now)
+        slot = self.slot(page)
+        row = self.rows[slot]
+        row["flying"] += 1
+        row["taken"] += 1
+        if row["budget"] not in (0, NO_LIMIT):
+            row["budget"] -= 1
+        left = self.slots.domain_budgets
+        if left[row["domain"]] not in (0, NO_LIMIT):
+            left[row["domain"]] -= np.uint32(1)
+        row["due"] = max(float(row["due"]), now + float(row["delay"]))
+        self.settle(slot, now)
+        return slot
+
     def due_in(self, now: float) -> float | None:
         """Seconds until a slot with waiting pages may be fetched from; None if none ever will by time alone."""
         s = self.slots

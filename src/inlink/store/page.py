@@ -1,8 +1,14 @@
 """What is known of one page."""
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-__all__ = ["Page"]
+from inlink.store.layout import NO_PAGE, NOFOLLOW, NOINDEX, STATES
+
+if TYPE_CHECKING:
+    from inlink.store.pages import Pages
+
+__all__ = ["Page", "describe"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -12,7 +18,7 @@ class Page:
     ``score`` is its content's where it was crawled, else the best of the scores that links to it were given.
     ``linked_from`` is the URL whose links made it known, None for a seed. ``changes`` counts the crawls that found
     another content hash than the one before. ``errors`` counts failures since the last success, ``error`` tells
-    the last one.
+    the last one. ``noindex`` and ``nofollow`` are what the page asked of robots when it was crawled last.
     """
 
     url: str
@@ -30,3 +36,35 @@ class Page:
     errors: int
     error: str | None
     merged_into: str | None
+    noindex: bool = False
+    nofollow: bool = False
+
+
+def describe(pages: "Pages", page: int) -> Page:
+    """All that a crawl's columns and log say of a page."""
+    visit = pages.visit(page)
+    row = int(pages.answers[page])
+    error, status = None, visit[1] if visit else 0
+    if row and pages.errors[page] and pages.failures[row]:
+        _, _, _, status, _, raw = pages.frame(int(pages.failures[row]) - 1)
+        error = raw[8:].decode("utf-8", "replace")
+    maker = pages.maker(page)
+    return Page(
+        pages.url(page),
+        page,
+        STATES[pages.states[page]],
+        float(pages.scores[page]),
+        int(pages.depths[page]),
+        None if maker == NO_PAGE else pages.url(maker),
+        visit[2] if visit else None,
+        visit[0] if visit else None,
+        visit[3] if visit else 0,
+        visit[4] if visit else 0,
+        visit[6] if visit else b"",
+        status,
+        int(pages.errors[page]),
+        error,
+        pages.url(pages.survivor(page)) if page in pages.merged else None,
+        bool(visit and visit[7] & NOINDEX),
+        bool(visit and visit[7] & NOFOLLOW),
+    )

@@ -18,9 +18,10 @@ from inlink.base.columns import most_pages, reserve
 from inlink.base.folder import Folder
 from inlink.errors import FolderError, StoreError, UnknownNodeError
 from inlink.store import log as logs
-from inlink.store.layout import HEAD, NO_PAGE, STATES
+from inlink.store.carried import carried_in
+from inlink.store.layout import HAS_CARRIED, HEAD, NO_PAGE, STATES
 from inlink.store.mapped import Mapped
-from inlink.store.page import Page
+from inlink.store.page import Page, describe
 
 __all__ = ["NO_PAGE", "STATES", "Page", "Pages"]
 
@@ -83,6 +84,7 @@ class Pages:
         self.scores = reserve(np.float32, _PAGES)
         self.makers: U32 = reserve(np.uint32, _PAGES)
         self.maker_places: U64 = reserve(np.uint64, _PAGES)
+        self.carriers: U64 = reserve(np.uint64, _PAGES)  # place + 1 of the frame that has what a page carries
         # pages, hosts, URL bytes; pages by events, answered pages, events that made pages known, events, crawled
         self.tally = np.zeros(8, np.uint64)
         self.indexed = 0  # pages in the index on disk
@@ -223,10 +225,18 @@ class Pages:
 
     def fold_frame(self, place: int, frame: bytes) -> None:
         """Fold one frame that was just appended."""
-        self._fold(np.frombuffer(frame, np.uint8), place, place + len(frame))
+        raw = np.frombuffer(frame, np.uint8)
+        self._fold(raw, place, place + len(frame))
+        if frame[29] & HAS_CARRIED:
+            self._carry(raw, place)
+
+    def _carry(self, frames: npt.NDArray[np.uint8], base: int) -> None:
+        from inlink.store.kernels.frames import fold_carried
+
+        fold_carried(frames, np.uint64(base), self.carriers)
 
     def _rare(self, begin: int) -> None:
-        """What is kept in dictionaries: merged pages and given forms."""
+        """What few pages have: merged pages and given forms, in dictionaries, and what links carry."""
         from inlink.store.kernels.frames import MERGE, NOTE, links_at
 
         for place in self.frames_of_kind(MERGE, begin):
@@ -236,6 +246,7 @@ class Pages:
         for place in self.frames_of_kind(NOTE, begin):
             _, page, _, _, _, raw = self.frame(place)
             self.given[page] = raw.decode("utf-8", "surrogateescape")
+        self._carry(self.log[begin : self.events_end], begin)
 
     def frames_of_kind(self, kind: int, begin: int = 0) -> list[int]:
         """The places of all frames of a kind, from ``begin`` on."""
@@ -377,18 +388,26 @@ class Pages:
         row = int(np.searchsorted(self.makers[: int(self.tally[5])], np.uint32(page), "right")) - 1
         return self.frame(int(self.maker_places[row]))[1]
 
+    def carried(self, page: int) -> bytes | None:
+        """What the first link to a page that carried something gave it to carry."""
+        place = int(self.carriers[page])
+        if not place:
+            return None
+        length = HEAD.unpack(self._events.read(place - 1, HEAD.size))[0]
+        return carried_in(np.frombuffer(self._events.read(place - 1, length), np.uint8), page)
+
     def visit_place(self, page: int) -> int | None:
         """The place of a page's latest visit in the log."""
         row = int(self.answers[page])
         place = int(self.visits[row]) if row else 0
         return place - 1 if place and page not in self.merged else None
 
-    def visit(self, page: int) -> tuple[float, int, float, int, int, int, bytes] | None:
-        """Time, status, first crawl, crawls, changes, place and content hash of a page's latest visit."""
+    def visit(self, page: int) -> tuple[float, int, float, int, int, int, bytes, int] | None:
+        """Time, status, first crawl, crawls, changes, place, content hash and flags of a page's latest visit."""
         place = self.visit_place(page)
         if place is None:
             return None
-        time, _, _, status, _, raw = self.frame(place)
+        time, _, flags, status, _, raw = self.frame(place)
         first, crawls, changes = np.frombuffer(raw[:8], "<f8")[0], raw[8:12], raw[12:16]
         return (
             time,
@@ -398,34 +417,12 @@ class Pages:
             int.from_bytes(changes, "little"),
             place,
             raw[25 : 25 + raw[24]],
+            flags,
         )
 
     def page(self, page: int) -> Page:
         """All that is known of a page."""
-        visit = self.visit(page)
-        row = int(self.answers[page])
-        error, status = None, visit[1] if visit else 0
-        if row and self.errors[page] and self.failures[row]:
-            _, _, _, status, _, raw = self.frame(int(self.failures[row]) - 1)
-            error = raw[8:].decode("utf-8", "replace")
-        maker = self.maker(page)
-        return Page(
-            self.url(page),
-            page,
-            STATES[self.states[page]],
-            float(self.scores[page]),
-            int(self.depths[page]),
-            None if maker == NO_PAGE else self.url(maker),
-            visit[2] if visit else None,
-            visit[0] if visit else None,
-            visit[3] if visit else 0,
-            visit[4] if visit else 0,
-            visit[6] if visit else b"",
-            status,
-            int(self.errors[page]),
-            error,
-            self.url(self.survivor(page)) if page in self.merged else None,
-        )
+        return describe(self, page)
 
     def links(self, page: int) -> U32:
         """The pages that a page's latest visit links to, uint32[k], increasing."""

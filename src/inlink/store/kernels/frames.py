@@ -22,6 +22,7 @@ from inlink.store.layout import (
     FAILED,
     FAILED_PAGE,
     GONE,
+    HAS_CARRIED,
     HAS_SCORES,
     HINT,
     HOST,
@@ -332,6 +333,25 @@ def find_kind(log: U8A, begin: np.uint64, stop: np.uint64, kind: np.uint8) -> U6
             count += U1
         place += u32_at(log, place)
     return found[:count].copy()
+
+
+@kernel
+def fold_carried(log: U8A, base: np.uint64, carriers: U64A) -> None:
+    """Note for each page where stands what it carries: the place + 1 of the first frame that says it.
+
+    log[0] stands at byte ``base`` of the file.
+    """
+    place = U0
+    while place < np.uint64(len(log)):
+        length = u32_at(log, place)
+        if (log[place + np.uint64(29)] & HAS_CARRIED) != 0:
+            count = u32_at(log, place + length - np.uint64(4))
+            at = place + length - np.uint64(4) - np.uint64(8) * count
+            for i in range(U0, count):
+                page = u32_at(log, at + i * np.uint64(8))
+                if carriers[page] == U0:
+                    carriers[page] = base + place + U1
+        place += length
 
 
 @kernel
