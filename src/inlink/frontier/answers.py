@@ -111,7 +111,9 @@ class Answers:
             journal.append(kinds.RELEASE, flags=kinds.RETRIED, count=len(found), payload=found.tobytes())
         for page in found.tolist():
             slot = front.queue.slot(page)
-            if self.pages.answers[page]:
+            if self.pages.visit_place(page) is not None:
+                front.plan(page, now)  # it was crawled once, and is not new
+            elif self.pages.answers[page]:
                 front.queue.give_back(slot, now)
             if slot in front.hosts.failures:  # a host that was let go
                 front.hosts.failed(slot, 0)
@@ -182,6 +184,7 @@ def lease_pages(journal: Journal, pages: U32, slots: U32) -> list[Lease]:
                 known.given.get(page),
                 visit[3] if visit else 0,
                 known.carried(page),
+                int(known.errors[page]),
             )
         )
     return leases

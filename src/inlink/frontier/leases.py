@@ -32,6 +32,7 @@ class Lease:
     given: str | None = None
     crawls: int = 0
     carried: bytes | None = None
+    failures: int = 0
 
 
 @dataclass(slots=True)

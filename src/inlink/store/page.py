@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from inlink.store.layout import NO_PAGE, NOFOLLOW, NOINDEX, STATES
+from inlink.store.layout import NOFOLLOW, NOINDEX, STATES
 
 if TYPE_CHECKING:
     from inlink.store.pages import Pages
@@ -48,14 +48,13 @@ def describe(pages: "Pages", page: int) -> Page:
     if row and pages.errors[page] and pages.failures[row]:
         _, _, _, status, _, raw = pages.frame(int(pages.failures[row]) - 1)
         error = raw[8:].decode("utf-8", "replace")
-    maker = pages.maker(page)
     return Page(
         pages.url(page),
         page,
         STATES[pages.states[page]],
         float(pages.scores[page]),
         int(pages.depths[page]),
-        None if maker == NO_PAGE else pages.url(maker),
+        pages.linked_from(page),
         visit[2] if visit else None,
         visit[0] if visit else None,
         visit[3] if visit else 0,

@@ -396,6 +396,11 @@ class Pages:
         length = HEAD.unpack(self._events.read(place - 1, HEAD.size))[0]
         return carried_in(np.frombuffer(self._events.read(place - 1, length), np.uint8), page)
 
+    def linked_from(self, page: int) -> str | None:
+        """The URL of the page whose links made a page known; None for a seed."""
+        maker = self.maker(page)
+        return None if maker == NO_PAGE else self.url(maker)
+
     def visit_place(self, page: int) -> int | None:
         """The place of a page's latest visit in the log."""
         row = int(self.answers[page])

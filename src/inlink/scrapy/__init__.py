@@ -1,0 +1,19 @@
+"""Scrapy's door: a crawl that fetches what matters first, in two settings.
+
+SCHEDULER = "inlink.scrapy.Scheduler"
+INLINK_CRAWL = "mycrawl"
+
+"""
+
+from inlink.errors import MissingExtraError
+
+try:
+    import scrapy as _scrapy
+except ImportError:
+    raise MissingExtraError("Scrapy is not installed: pip install 'inlink[scrapy]'") from None
+
+from inlink.scrapy.scheduler import Links, Scheduler
+from inlink.scrapy.visits import reading
+
+__all__ = ["Links", "Scheduler", "reading"]
+del _scrapy

@@ -1,0 +1,190 @@
+"""Requests as a crawl keeps them: nothing where a request has only the defaults, else bounded JSON.
+
+JSON knows fewer types than Python. Bytes, tuples, and mappings whose keys are no strings are written as objects
+with one key that begins with ``$``, so that what comes back is what went in. What JSON cannot hold at all (a
+function, an item, an open file) makes a request one that :func:`pack` refuses: it stays in Scrapy's own queue.
+"""
+
+import base64
+import sys
+from typing import Any
+
+import msgspec
+from scrapy import Request, Spider
+from scrapy.http import FormRequest, JsonRequest, XmlRpcRequest
+from scrapy.utils.request import request_from_dict
+
+from inlink.frontier.intake import MOST_CARRIED
+
+__all__ = ["LEASE", "NotPackable", "pack", "unpack"]
+
+LEASE = "inlink_lease"
+"""The key in a request's meta that names its lease."""
+
+_OURS = frozenset(
+    (LEASE, "depth", "score", "is_start_request")
+)  # meta that the crawl knows, or that has its own place
+_DEEPEST = 20  # levels of what is nested
+_DEFAULTS: dict[str, Any] = {
+    "method": "GET",
+    "body": b"",
+    "encoding": "utf-8",
+    "priority": 0,
+    "dont_filter": False,
+    "callback": None,
+    "errback": None,
+}
+_CLASSES = {f"{one.__module__}.{one.__qualname__}": one for one in (FormRequest, JsonRequest, XmlRpcRequest)}
+
+
+class NotPackable(ValueError):  # noqa: N818
+    """A request holds what cannot be kept."""
+
+
+def pack(
+    request: Request, spider: Spider, url: str | None, referer: str | None = None, *, start: bool = False
+) -> bytes:
+    """What a request is beside its URL, as JSON; nothing if that is only the defaults.
+
+    Parameters
+    ----------
+    request : Request
+    spider : Spider
+        Whose methods its callback and errback are.
+    url : str or None
+        What the crawl knows it by; where that differs, its own URL is kept as well.
+    referer : str or None
+        The ``Referer`` that need not be kept, since it is the page that the request was found on.
+    start : bool
+        It begins the crawl: that it must not be filtered is not kept, or it would be fetched anew at each start.
+
+    Raises
+    ------
+    NotPackable
+        If it holds what JSON cannot, a callback that is no method of the spider, or too much.
+    """
+    headers, meta = request.headers, request.meta
+    if referer is not None and headers.get(b"Referer") == referer.encode("ascii", "replace"):
+        headers = headers.copy()
+        del headers[b"Referer"]
+    kept: dict[str, Any] = {}
+    for name, default in _DEFAULTS.items():
+        value = getattr(request, name)
+        if value != default:
+            kept[name] = value
+    if start:
+        kept.pop("dont_filter", None)
+    for name in ("callback", "errback"):
+        if name in kept:
+            kept[name] = _method(request, name, spider)
+    if kept.get("callback") == "parse":
+        del kept["callback"]
+    if headers:
+        kept["headers"] = dict(headers)
+    if not meta.keys() <= _OURS:
+        kept["meta"] = {key: value for key, value in meta.items() if key not in _OURS}
+    for name in ("cookies", "flags", "cb_kwargs"):
+        if value := getattr(request, name):
+            kept[name] = value
+    if type(request) is not Request:
+        kept |= {
+            name: getattr(request, name) for name in request.attributes if name not in Request.attributes
+        }
+        kept["_class"] = f"{type(request).__module__}.{type(request).__qualname__}"
+    if request.url.partition("#")[0] != url or (kept and request.url != url):
+        kept["url"] = request.url
+    return _encode(kept) if kept else b""
+
+
+def _method(request: Request, name: str, spider: Spider) -> str:
+    function = getattr(request, name)
+    known: str = getattr(function, "__name__", "")
+    if getattr(spider, known, None) == function:  # 60 times as quick as to ask all members
+        return known
+    try:
+        found: str = request.to_dict(spider=spider)[name]
+    except ValueError as error:
+        raise NotPackable(str(error)) from None
+    return found
+
+
+def _encode(kept: dict[str, Any]) -> bytes:
+    try:
+        raw = msgspec.json.encode(_plain(kept))
+    except (TypeError, ValueError, OverflowError) as error:
+        raise NotPackable(str(error)) from None
+    if len(raw) > MOST_CARRIED:
+        raise NotPackable(f"a request of {len(raw):,} bytes: at most {MOST_CARRIED:,} are kept")
+    return raw
+
+
+def _plain(value: Any, level: int = 0) -> Any:
+    """A value as JSON can hold it."""
+    if level > _DEEPEST:
+        raise NotPackable(f"a request with values nested more than {_DEEPEST} deep")
+    kind = type(value)
+    if value is None or kind in (str, bool, int):
+        return value
+    if kind is float:
+        return value if abs(value) < float("inf") else {"$float": repr(value)}
+    if kind is bytes:
+        return {"$bytes": base64.b64encode(value).decode("ascii")}
+    if kind is list:
+        return [_plain(one, level + 1) for one in value]
+    if kind is tuple:
+        return {"$tuple": [_plain(one, level + 1) for one in value]}
+    if kind is dict:
+        if all(type(key) is str and not key.startswith("$") for key in value):
+            return {key: _plain(one, level + 1) for key, one in value.items()}
+        return {"$dict": [[_plain(key, level + 1), _plain(one, level + 1)] for key, one in value.items()]}
+    raise NotPackable(f"a request that holds {kind.__module__}.{kind.__qualname__}")
+
+
+def unpack(raw: bytes | None, url: str, spider: Spider) -> Request:
+    """The request that :func:`pack` was given.
+
+    Raises
+    ------
+    NotPackable
+        If it is not whole, or its callback or class is not there any more.
+    """
+    if not raw:
+        return Request(url)
+    try:
+        kept = _value(msgspec.json.decode(raw))
+        if not isinstance(kept, dict):
+            raise TypeError("no object")
+        name = kept.get("_class")
+        if name is not None:
+            kept["_class"] = _class(name)
+        return request_from_dict({"url": url, **kept}, spider=spider)
+    except (msgspec.DecodeError, TypeError, ValueError, AttributeError, RecursionError, LookupError) as error:
+        raise NotPackable(f"what was kept of the request does not fit any more: {error}") from None
+
+
+def _value(plain: Any) -> Any:
+    if isinstance(plain, list):
+        return [_value(one) for one in plain]
+    if not isinstance(plain, dict):
+        return plain
+    for key, one in plain.items():
+        if key == "$bytes":
+            return base64.b64decode(one, validate=True)
+        if key == "$float":
+            return float(one)
+        if key == "$tuple":
+            return tuple(_value(part) for part in one)
+        if key == "$dict":
+            return {_value(left): _value(right) for left, right in one}
+    return {key: _value(one) for key, one in plain.items()}
+
+
+def _class(name: Any) -> type[Request]:
+    """A class of requests: Scrapy's, or one of a module that the project has imported already. Nothing is imported."""
+    if name in _CLASSES:
+        return _CLASSES[name]
+    module, _, attribute = str(name).rpartition(".")
+    found = getattr(sys.modules.get(module), attribute, None)
+    if not (isinstance(found, type) and issubclass(found, Request)):
+        raise ValueError(f"no class of requests {name!r} is imported")
+    return found
