@@ -1,0 +1,293 @@
+"""Real sites out of Debian packages, each on an address of its own, and topics that are known to be in them.
+
+``apt-get install --no-install-recommends postgresql-doc-15 apache2-doc sqlite3-doc anarchism`` brings all four. They
+hold 2,300 pages (4,700 in all languages) written by people for people, with the links that such pages have.
+"""
+
+import gzip
+import json
+import mimetypes
+import re
+import subprocess
+import sys
+from collections.abc import Iterable, Mapping
+from functools import cache, partial
+from html import unescape
+from pathlib import Path
+from typing import NamedTuple
+from urllib.parse import unquote, urldefrag, urlsplit
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "demo"))
+
+from webserver import Reply, WebServer
+
+__all__ = ["SITES", "TOPICS", "Site", "Topic", "WebServer", "reachable", "serve", "sites", "static"]
+
+ROBOTS = "/robots.txt"
+LANGUAGES = ("en", "de", "fr", "ja", "ko")  # of suffixes such as index.html.en; the first that is there
+_DOC = Path("/usr/share/doc")
+
+
+class Site(NamedTuple):
+    """A site: its address, the package that it is from, the folder that is its root, where to begin, its robots.txt.
+
+    ``robots`` is None for what the package has, which is mostly none.
+    """
+
+    name: str
+    host: str
+    package: str
+    root: Path
+    start: str = "/index.html"
+    robots: str | None = None
+
+    def url(self, port: int) -> str:
+        """Where to begin, when it is served on a port."""
+        return f"http://{self.host}:{port}{self.start}"
+
+
+# Apache's manual is there in eleven languages, most of it in English in all: two thousand duplicates, unless forbidden.
+_ENGLISH = "User-agent: *\n" + "".join(
+    f"Disallow: /{language}/\n"
+    for language in ["da", "de", "es", "fr", "ja", "ko", "pt-br", "ru", "tr", "zh-cn"]
+)
+SITES = (
+    Site("postgres", "127.0.0.1", "postgresql-doc-15", _DOC / "postgresql-doc-15/html"),
+    Site("apache", "127.0.0.2", "apache2-doc", _DOC / "apache2-doc/manual", "/en/index.html", _ENGLISH),
+    Site("sqlite", "127.0.0.3", "sqlite3-doc", _DOC / "sqlite3"),
+    Site("anarchism", "127.0.0.4", "anarchism", _DOC / "anarchism/html"),
+)
+
+
+def sites() -> list[Site]:
+    """Those whose packages are installed."""
+    return [site for site in SITES if _lookup(site.root.resolve(), site.start) is not None]
+
+
+def serve(
+    some: Iterable[Site], *, robots: Mapping[str, str] | None = None, latency: float = 0.0, port: int = 0
+) -> WebServer:
+    """A server for sites, to be used in a ``with``; ``url(server.port)`` of each is where to begin.
+
+    Parameters
+    ----------
+    some : iterable of Site
+    robots : mapping of str to str
+        robots.txt by the name of the site, instead of its own; "" allows all.
+    latency : float
+        Seconds before each answer.
+    port : int
+        0 is any that is free.
+    """
+    rules = robots or {}
+    return WebServer(
+        {site.host: static(site.root, rules.get(site.name, site.robots), latency) for site in some}, port
+    )
+
+
+# -- a folder as a site --------------------------------------------------------------------------------------------
+
+
+def static(root: Path, robots: str | None = None, latency: float = 0.0):
+    """A handler for a folder, out of which nothing leads: neither ``..`` nor symbolic links.
+
+    A file is also found under its name without ``.gz`` (sent compressed where that is accepted) or without the suffix
+    of a language, as Apache's content negotiation has it. A folder without a slash is redirected to itself with one,
+    and has its index.html there.
+    """
+    return partial(_answer, root.resolve(), robots, latency)
+
+
+def _answer(root: Path, robots: str | None, latency: float, target: str, headers: Mapping[str, str]) -> Reply:
+    if target == ROBOTS and robots is not None:
+        return Reply(body=robots.encode(), content_type="text/plain", wait=latency)
+    path = unquote(target.partition("?")[0], errors="surrogateescape")
+    file = _lookup(root, path)
+    if file is None:
+        return Reply(404, b"<title>Not found</title>", wait=latency)
+    if file.is_dir():
+        return Reply(301, headers=(("Location", target.partition("?")[0] + "/"),), wait=latency)
+    body, more = file.read_bytes(), []
+    name = path.rpartition("/")[2] or "index.html"
+    suffix = file.name.removeprefix(name)
+    if suffix == ".gz":
+        if "gzip" in headers.get("accept-encoding", ""):
+            more = [("Content-Encoding", "gzip")]
+        else:
+            body = gzip.decompress(body)
+    elif suffix:
+        more = [("Content-Language", suffix[1:])]
+    kind, coding = mimetypes.guess_type(name)
+    declared = "application/gzip" if coding == "gzip" else kind or "application/octet-stream"
+    return Reply(body=body, content_type=declared, headers=tuple(more), wait=latency)
+
+
+def _lookup(root: Path, path: str) -> Path | None:
+    """The file or folder that a decoded path names, if it lies within ``root``, which is resolved."""
+    if "\0" in path:
+        return None
+    wanted = root / path.lstrip("/")
+    if path.endswith("/"):
+        wanted /= "index.html"
+    for suffix in ("", ".gz", *(f".{language}" for language in LANGUAGES)):
+        try:
+            found = wanted.with_name(wanted.name + suffix).resolve() if suffix else wanted.resolve()
+            if found.is_relative_to(root) and (found.is_file() or (found.is_dir() and not suffix)):
+                return found
+        except (OSError, ValueError, RuntimeError):  # a name that is too long or is none, a loop of links
+            return None
+    return None
+
+
+# -- topics ----------------------------------------------------------------------------------------------------------
+
+
+class Topic(NamedTuple):
+    """A topic: words for a scorer, and the rule that says what is relevant, which was fixed before any crawl.
+
+    A page is relevant if its title or one of its H1 holds one of ``words``: words of letters and digits, case aside, so
+    that ``mod_ssl`` holds "ssl"; of several words, one after the other. Text, links and URLs have no say.
+    """
+
+    name: str
+    description: str
+    words: tuple[str, ...]
+
+    def fits(self, document: str) -> bool:
+        """Whether a document is relevant."""
+        heads = (" ".join(_WORD.findall(unescape(head).casefold())) for head in _HEADS.findall(document))
+        return any(f" {word} " in f" {head} " for head in heads for word in self.words)
+
+    def relevant(self, urls: Iterable[str]) -> set[str]:
+        """Which of some URLs are relevant; those that are no files of :data:`SITES` are not."""
+        return {url for url in urls if self.fits(_document(urlsplit(url).hostname, urlsplit(url).path))}
+
+
+_HEADS = re.compile(r"<(?:title|h1)\b[^>]*>(.*?)</(?:title|h1)", re.I | re.S)
+_WORD = re.compile(r"[^\W_]+|<[^>]*>")  # a tag between words parts them
+TOPICS = (
+    Topic(
+        "replication",
+        "replication and backup of a database: standby servers, write-ahead log shipping, failover, recovery, restore",
+        (
+            "replication",
+            "standby",
+            "failover",
+            "high availability",
+            "log shipping",
+            "publication",
+            "subscription",
+        )
+        + ("wal", "write ahead log", "write ahead logging", "backup", "restore", "recovery", "archiving"),
+    ),
+    Topic(
+        "access",
+        "authentication and encryption: passwords, users, certificates, SSL and TLS, who may connect to a server",
+        ("authentication", "authorization", "auth", "authn", "authz", "password", "passwords", "htpasswd")
+        + ("encryption", "ssl", "tls", "certificate", "certificates", "gssapi", "ldap", "roles"),
+    ),
+    Topic(
+        "queries",
+        "how a database plans a query: optimizer, indexes, statistics of tables, EXPLAIN",
+        (
+            "planner",
+            "optimizer",
+            "query planning",
+            "query plan",
+            "query optimization",
+            "explain",
+            "statistics",
+        )
+        + ("index", "indexes", "indices", "indexing", "gin", "gist", "brin"),
+    ),
+    Topic(
+        "transactions",
+        "transactions and locks: commit, rollback, savepoints, isolation, concurrent access to a database",
+        ("transaction", "transactions", "commit", "rollback", "savepoint", "lock", "locks", "locking")
+        + ("isolation", "concurrency", "two phase commit"),
+    ),
+    Topic(
+        "modules",
+        "modules of the Apache web server, their directives and how they are configured",
+        ("mod", "module", "modules"),
+    ),
+    Topic(
+        "capitalism",
+        "what anarchists say of capitalism, property, wages and the capitalist class",
+        ("capitalism", "capitalist", "capitalists", "property", "wages", "profits"),
+    ),
+)
+
+
+@cache
+def _document(host: str | None, path: str) -> str:
+    site = next((one for one in SITES if one.host == host), None)
+    file = _lookup(site.root.resolve(), unquote(path, errors="surrogateescape")) if site else None
+    if file is None or file.is_dir():
+        return ""
+    raw = file.read_bytes()[:100_000]
+    return raw.decode("utf-8", "replace")
+
+
+# -- what can be reached, by somebody else's crawler -----------------------------------------------------------------
+
+
+def reachable(seeds: Iterable[str], allowed_hosts: Iterable[str], *, obey: bool = True) -> set[str]:
+    """URLs, without fragments, that answer 200 with HTML and that Scrapy's own CrawlSpider reaches.
+
+    It also follows links that are marked nofollow, and never ends in a web with traps.
+
+    Parameters
+    ----------
+    seeds : iterable of str
+    allowed_hosts : iterable of str
+        Hosts without ports.
+    obey : bool
+        Heed robots.txt.
+    """
+    given = json.dumps({"seeds": list(seeds), "hosts": list(allowed_hosts), "obey": obey})
+    done = subprocess.run([sys.executable, __file__], input=given, capture_output=True, text=True)
+    if done.returncode:
+        raise RuntimeError(f"Scrapy failed:\n{done.stderr}")
+    return set(json.loads(done.stdout))
+
+
+def _crawl(seeds: list[str], hosts: list[str], obey: bool) -> list[str]:
+    """Crawl with Scrapy, in this process."""
+    from scrapy.crawler import CrawlerProcess
+    from scrapy.http import HtmlResponse
+    from scrapy.linkextractors import LinkExtractor
+    from scrapy.spiders import CrawlSpider, Rule
+
+    found: list[str] = []
+
+    class All(CrawlSpider):
+        name = "all"
+        start_urls = seeds
+        allowed_domains = hosts
+        rules = (Rule(LinkExtractor(), callback="keep", follow=True),)
+
+        def keep(self, response):
+            if isinstance(response, HtmlResponse) and response.status == 200:
+                found.append(urldefrag(response.url).url)
+
+        parse_start_url = keep
+
+    process = CrawlerProcess(
+        {
+            "LOG_LEVEL": "ERROR",
+            "TELNETCONSOLE_ENABLED": False,
+            "ROBOTSTXT_OBEY": obey,
+            "CONCURRENT_REQUESTS": 32,
+            "CONCURRENT_REQUESTS_PER_DOMAIN": 32,
+            "DOWNLOAD_DELAY": 0,
+        }
+    )
+    process.crawl(All)
+    process.start()
+    return found
+
+
+if __name__ == "__main__":
+    task = json.load(sys.stdin)
+    print(json.dumps(_crawl(task["seeds"], task["hosts"], task["obey"])))
