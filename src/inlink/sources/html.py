@@ -22,6 +22,7 @@ from selectolax.lexbor import LexborHTMLParser
 
 __all__ = [
     "MAX_DOCUMENT",
+    "TANGLED",
     "HtmlLinks",
     "LinkSet",
     "absolute",
@@ -29,6 +30,7 @@ __all__ = [
     "html_links",
     "meta_link",
     "no_follow",
+    "tangled",
 ]
 
 LinkSet = Literal["a", "all"]
@@ -130,11 +132,11 @@ def html_links(
         in nesting, in unclosed formatting tags and in the attributes of one tag (14 kB can fill 375 MB).
     """
     text = decode_html(document[:MAX_DOCUMENT], charset)
-    if _tangled(text):
+    if tangled(text):
         return None
     tree = LexborHTMLParser(text)
     node = tree.css_first("base[href]")
-    base = None if node is None else node.attributes["href"]
+    base = None if node is None else node.attributes.get("href")
     if not nofollow and any(
         no_follow(meta.attributes.get("content"))
         for meta in tree.css("meta[name][content]")
@@ -146,7 +148,8 @@ def html_links(
     nodes = tree.css(_SELECT_A)
     if not nofollow:
         nodes = [node for node in nodes if not no_follow(node.attributes.get("rel"))]
-    return HtmlLinks(base, [node.attrs["href"] or "" for node in nodes])
+    # the selector takes an SVG's xlink:href too, which is none
+    return HtmlLinks(base, [node.attrs["href"] or "" for node in nodes if "href" in node.attrs])
 
 
 def no_follow(value: object) -> bool:
@@ -268,7 +271,7 @@ _NO_NESTING = re.compile(  # void, or closed by the next of its kind
 _FORMATTING = re.compile(r"(?i:b|big|code|em|font|i|s|small|strike|strong|tt|u|nobr)")
 
 
-def _tangled(text: str) -> bool:
+def tangled(text: str) -> bool:
     """Whether parsing would take seconds: measured, 5 ns for each tag and level above it, and 350 bytes for each
     tag and unclosed formatting tag before it.
     """

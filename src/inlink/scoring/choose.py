@@ -1,0 +1,102 @@
+"""Scorers by what settings say: a name, or a small mapping; nothing of it is run that is not imported by name."""
+
+from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
+from typing import Any
+
+from inlink.errors import ParameterError
+from inlink.scoring.classifier import Classifier
+from inlink.scoring.content import BM25, Keywords
+from inlink.scoring.links import LinkScorer
+from inlink.scoring.reading import Reading
+
+__all__ = ["ScoreLinks", "ScorePage", "content_scorer", "link_scorer"]
+
+ScorePage = Callable[[Reading], float]
+"""How good a page is, from 0 to 1."""
+
+ScoreLinks = Callable[[Reading, float], Sequence[float]]
+"""How promising each link of a page is, from 0 to 1, given the page's own score."""
+
+_CONTENT = (
+    "expected None, a callable, its name 'package.module.name', {'topic': 'some words'}, {'keywords': ['word', …]},"
+    " {'keywords': {'word': weight, …}} or {'classifier': 'model.skops', 'positive': class}"
+)
+_LINKS = "expected None, a callable, its name 'package.module.name', or {'topic': 'some words'}"
+
+
+def content_scorer(spec: object) -> ScorePage | None:
+    """The content scorer that a setting asks for.
+
+    Parameters
+    ----------
+    spec : None, callable, str or mapping
+        None is none; a callable is itself; a string names one to import, ``"package.module.name"``, where a class is
+        called without arguments; ``{"topic": "postgres replication"}`` is :class:`~inlink.scoring.content.BM25`,
+        ``{"keywords": ["word", …]}`` or ``{"keywords": {"word": weight, …}}``
+        :class:`~inlink.scoring.content.Keywords`, ``{"classifier": "model.skops", "positive": 1}``
+        :class:`~inlink.scoring.classifier.Classifier` (``positive`` may be left out).
+
+    Raises
+    ------
+    inlink.errors.ParameterError
+        If it is none of these; the message lists them.
+    inlink.errors.InlinkError
+        What the scorer itself raises.
+
+    Examples
+    --------
+    >>> content_scorer({"topic": "postgres replication"}).topic
+    ['postgres', 'replication']
+    """
+    if isinstance(spec, Mapping):
+        keys = set(spec)
+        if keys == {"topic"}:
+            return BM25(spec["topic"])
+        if keys == {"keywords"}:
+            return Keywords(spec["keywords"])
+        if keys in ({"classifier"}, {"classifier", "positive"}):
+            return Classifier(spec["classifier"], spec.get("positive"))
+    found: ScorePage | None = _callable(spec, "content scorer", _CONTENT)
+    return found
+
+
+def link_scorer(spec: object) -> ScoreLinks | None:
+    """The link scorer that a setting asks for.
+
+    Parameters
+    ----------
+    spec : None, callable, str or mapping
+        As for :func:`content_scorer`; the only mapping is ``{"topic": "postgres replication"}``,
+        :class:`~inlink.scoring.links.LinkScorer`.
+
+    Raises
+    ------
+    inlink.errors.ParameterError
+        If it is none of these; the message lists them.
+    """
+    if isinstance(spec, Mapping) and set(spec) == {"topic"}:
+        return LinkScorer(spec["topic"])
+    found: ScoreLinks | None = _callable(spec, "link scorer", _LINKS)
+    return found
+
+
+def _callable(spec: object, what: str, expected: str) -> Any:
+    if spec is None:
+        return None
+    thing = _imported(spec, what, expected) if isinstance(spec, str) else spec
+    if isinstance(thing, type):
+        thing = thing()
+    if not callable(thing):
+        raise ParameterError(f"{what}: {expected}; not {spec!r:.200}")
+    return thing
+
+
+def _imported(name: str, what: str, expected: str) -> object:
+    module, _, attribute = name.rpartition(".")
+    if not all(part.isidentifier() for part in name.split(".")) or not module:
+        raise ParameterError(f"{what}: {expected}; not {name!r:.200}")
+    try:
+        return getattr(import_module(module), attribute)
+    except (ImportError, AttributeError) as error:
+        raise ParameterError(f"{what}: cannot import {name!r:.200} ({error}); {expected}") from error

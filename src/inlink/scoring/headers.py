@@ -1,0 +1,75 @@
+"""What HTTP headers say of a page: to robots, and which URL is its canonical one."""
+
+import re
+from collections.abc import Iterable
+
+from inlink.urls.canonical import canonical
+
+__all__ = ["OUR_NAMES", "asks", "canonicals_in_header", "only", "robots_words"]
+
+OUR_NAMES = frozenset(("robots", "inlink"))
+"""Names of robots that are meant to be us."""
+
+_MAX_HEADER = 8192
+_WITH_VALUES = frozenset(("max-snippet", "max-image-preview", "max-video-preview", "unavailable_after"))
+_LINK = re.compile(r"""<([^<>]*)>\s*((?:;[^;,"<>]*(?:"[^"]*")?)*)""")
+_REL = re.compile(r""";\s*rel\s*=\s*(?:"([^"]*)"|([^\s;,"]*))""", re.I)
+
+
+def robots_words(header: str | Iterable[str]) -> set[str]:
+    """What ``X-Robots-Tag`` says to all robots and to us, in lower case.
+
+    A value may begin with the name of the robot that it is for, and is for it to its end:
+    https://developers.google.com/search/docs/crawling-indexing/robots-meta-tag
+
+    Examples
+    --------
+    >>> sorted(robots_words(["noarchive, NOFOLLOW", "otherbot: noindex, nosnippet"]))
+    ['noarchive', 'nofollow']
+    """
+    found: set[str] = set()
+    for line in [header] if isinstance(header, str) else header:
+        for_us = True
+        for part in line[:_MAX_HEADER].lower().split(","):
+            name, colon, rest = part.partition(":")
+            named = bool(colon) and name.strip() not in _WITH_VALUES
+            if named:
+                for_us = name.strip() in OUR_NAMES
+            if for_us:
+                found.update((rest if named else part).split())
+    return found
+
+
+def asks(words: set[str]) -> tuple[bool, bool]:
+    """Whether robots are asked not to index, and not to follow.
+
+    Examples
+    --------
+    >>> asks({"none"}), asks({"nofollow", "noarchive"})
+    ((True, True), (False, True))
+    """
+    return not words.isdisjoint(("noindex", "none")), not words.isdisjoint(("nofollow", "none"))
+
+
+def canonicals_in_header(header: str | Iterable[str], base: str | None) -> set[str | None]:
+    """The canonical forms of what ``Link: <…>; rel="canonical"`` names (RFC 6596, RFC 8288).
+
+    Parameters
+    ----------
+    header : str or iterable of str
+    base : str or None
+        The page's URL, canonical; without it there are none.
+    """
+    found: set[str | None] = set()
+    for line in [header] if isinstance(header, str) else header:
+        for target, parameters in _LINK.findall(line[:_MAX_HEADER]):
+            rel = _REL.search(parameters)
+            if rel and "canonical" in (rel[1] or rel[2] or "").lower().split() and base is not None:
+                found.add(canonical(target, base))
+    return found
+
+
+def only(named: set[str | None]) -> str | None:
+    """The one URL that is named, if it is one; None stands for what is no URL."""
+    urls = [url for url in named if url is not None]
+    return urls[0] if len(urls) == 1 else None

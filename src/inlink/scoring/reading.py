@@ -1,0 +1,312 @@
+"""What a fetched page says: title, text, links with the words around them, and its word to robots.
+
+HTML is read by the HTML Standard's parser, as in :mod:`inlink.sources.html`, so that a crawl and its archive have
+the same links. Reading a page finds its head and where its links point. Its text, and the words of each link,
+are found when they are first asked for, in one walk: most crawls never ask.
+
+What a page can cost is bounded: :data:`MAX_PAGE` bytes of it are parsed, :data:`MAX_TEXT` characters of its text
+kept, and what was built to choke parsers is not parsed at all. Links beyond those characters have no words.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from selectolax.lexbor import LexborHTMLParser, LexborNode
+
+from inlink.scoring.headers import OUR_NAMES, asks, canonicals_in_header, only, robots_words
+from inlink.sources.html import TANGLED, decode_html, no_follow, tangled
+from inlink.urls.canonical import Base, canonical
+
+__all__ = ["AROUND", "MAX_PAGE", "MAX_TEXT", "PageLink", "Reading", "read_page"]
+
+MAX_PAGE = 1 << 24
+"""Bytes of a document that are parsed at most: less than of one in an archive, as a crawl must go on meanwhile and a
+byte can take 80 of memory when it is parsed."""
+
+MAX_TEXT = 1 << 20
+"""Characters of text that are kept at most."""
+
+AROUND = 80
+"""Characters before a link, and after it, that count as the words around it, cut where a word begins."""
+
+LONG_PAGE = f"rest of a page beyond {MAX_PAGE:,} bytes"
+
+_MAX_TITLE = 1000
+_NOT_SEEN = frozenset(
+    ("head", "script", "style", "noscript", "template", "iframe", "noembed", "noframes", "svg", "math")
+)
+_WITHIN_WORDS = (  # <b>J</b>ohn is John; any other tag parts words
+    "-comment a abbr acronym b bdi bdo big cite code data del dfn em font i ins kbd mark nobr q s samp small span"
+    " strike strong sub sup time tt u var wbr"
+)
+_INLINE = frozenset(_WITHIN_WORDS.split())
+_HTML_TYPES = frozenset(("", "text/html", "application/xhtml+xml"))
+_CHARSET = re.compile(r"""charset\s*=\s*["']?\s*([a-zA-Z0-9_:.-]{1,40})""", re.I)
+_BOMS = (b"\xff\xfe", b"\xfe\xff")
+
+
+@dataclass(frozen=True, slots=True)
+class PageLink:
+    """A link of a page; its words are found when they are asked for.
+
+    Attributes
+    ----------
+    url : str
+        Where it points, in canonical form (:mod:`inlink.urls.canonical`).
+    nofollow : bool
+        Whether its ``rel`` says so.
+    """
+
+    url: str
+    nofollow: bool
+    _words: "_Words" = field(repr=False, compare=False)
+    _number: int = field(repr=False, compare=False)
+
+    @property
+    def text(self) -> str:
+        """What can be seen of the link: its text, and for images in it what they say instead of a picture."""
+        text, spans = self._words.found()
+        begin, end = spans.get(self._number, (0, 0))
+        return text[begin:end].strip()
+
+    @property
+    def around(self) -> str:
+        """The page's words before the link and after it, up to :data:`AROUND` characters each."""
+        text, spans = self._words.found()
+        if self._number not in spans:
+            return ""
+        begin, end = spans[self._number]
+        first, last = max(begin - AROUND, 0), end + AROUND
+        before, after = text[first:begin], text[end:last]
+        if first and text[first - 1] != " ":
+            before = before.partition(" ")[2] or before
+        if last < len(text) and text[last] != " ":
+            after = after.rpartition(" ")[0] or after
+        return f"{before.strip()} {after.strip()}".strip()
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What a page says.
+
+    Attributes
+    ----------
+    url : str
+        Its URL, as it was given.
+    title : str
+        Its title, white space collapsed.
+    canonical : str or None
+        The canonical form of the URL that it calls its canonical one, in its head or by an HTTP ``Link`` header; None
+        where it names several, as search engines have it.
+    noindex, nofollow : bool
+        What it asks of robots, in its head (``robots`` or ``inlink``) or by ``X-Robots-Tag``.
+    problem : str or None
+        Why some or all of it was not read, as a phrase that can be counted by.
+    """
+
+    url: str
+    title: str = ""
+    canonical: str | None = None
+    noindex: bool = False
+    nofollow: bool = False
+    problem: str | None = None
+    _links: "_Links | None" = field(default=None, repr=False, compare=False)
+
+    @property
+    def text(self) -> str:
+        """What can be seen of its body, images as the text they give instead; white space collapsed."""
+        return self._links.words.found()[0] if self._links else ""
+
+    @property
+    def links(self) -> list[PageLink]:
+        """What a visitor can follow, ``a`` and ``area`` with ``href``, in the page's order, repeated ones too."""
+        return self._links.found()[0] if self._links else []
+
+    @property
+    def refused(self) -> Counter[str]:
+        """Links that are left out of :attr:`links`, by reason (no http, no URL, too long)."""
+        return self._links.found()[1] if self._links else Counter()
+
+
+class _Words:
+    """The text of a page, found when it is first asked for, and where in it each link's own stands."""
+
+    def __init__(self, tree: LexborHTMLParser | None, plain: str = "") -> None:
+        self.anchors: list[LexborNode] = []
+        self._tree, self._plain = tree, plain
+        self._found: tuple[str, dict[int, tuple[int, int]]] | None = None
+
+    def found(self) -> tuple[str, dict[int, tuple[int, int]]]:
+        if self._found is None:
+            if self._tree is None:
+                self._found = " ".join(self._plain.split())[:MAX_TEXT], {}
+            else:
+                self._found = _walk(self._tree, {node.mem_id: k for k, node in enumerate(self.anchors)})
+        return self._found
+
+
+class _Links:
+    """The links of a page, resolved when they are first asked for.
+
+    They know of :class:`_Words` and not of this, so that a page makes no cycle: its tree goes with its reading.
+    """
+
+    def __init__(self, base: Base | None, words: _Words) -> None:
+        self.words, self._base = words, base
+        self._found: tuple[list[PageLink], Counter[str]] | None = None
+
+    def found(self) -> tuple[list[PageLink], Counter[str]]:
+        if self._found is None:
+            links: list[PageLink] = []
+            refused: Counter[str] = Counter()
+            if self._base is not None:
+                for number, node in enumerate(self.words.anchors):
+                    attributes = node.attributes
+                    found = self._base.canonical_links([attributes.get("href") or ""], refused)
+                    nofollow = "rel" in attributes and no_follow(attributes["rel"])
+                    links += [PageLink(url, nofollow, self.words, number) for url in found]
+            self._found = links, refused
+        return self._found
+
+
+def read_page(
+    body: bytes,
+    url: str,
+    *,
+    content_type: str | None = None,
+    charset: str | None = None,
+    robots_header: str | Iterable[str] = (),
+    link_header: str | Iterable[str] = (),
+) -> Reading:
+    """Read a page.
+
+    Parameters
+    ----------
+    body : bytes
+        The document, its content encoding (gzip and the like) undone.
+    url : str
+        The URL that it answers for; its links are resolved against it. If that is no http URL, it has none.
+    content_type : str or None
+        The header of that name. HTML is parsed; other ``text/*`` has text and no links; anything else is not read. A
+        document without a type, or of ``text/plain``, is not read either if it holds null bytes.
+    charset : str or None
+        The encoding, if the caller knows better than the header and the document (a byte order mark counts first).
+    robots_header, link_header : str or iterable of str
+        The ``X-Robots-Tag`` and ``Link`` headers.
+
+    Returns
+    -------
+    Reading
+        Whatever the bytes are.
+
+    Examples
+    --------
+    >>> page = read_page(b"<title>Sea</title><p>Of <a href='/cod#top'>cod</a> and kelp", "https://example.org/")
+    >>> page.title, page.text
+    ('Sea', 'Of cod and kelp')
+    >>> [(link.url, link.text, link.around) for link in page.links]
+    [('https://example.org/cod', 'cod', 'Of and kelp')]
+    """
+    kind, _, parameters = (content_type or "").partition(";")
+    kind = kind.strip().lower()
+    robots = robots_words(robots_header)
+    form = canonical(url)
+    named = canonicals_in_header(link_header, form)
+    if charset is None and (found := _CHARSET.search(parameters)):
+        charset = found[1]
+    readable = kind in _HTML_TYPES or kind.startswith("text/")
+    if kind in ("", "text/plain") and b"\0" in body[:1024] and not body.startswith(_BOMS):
+        readable = False
+    if not readable:
+        return Reading(url, "", only(named), *asks(robots))
+    problem = LONG_PAGE if len(body) > MAX_PAGE else None
+    text = decode_html(body[:MAX_PAGE], charset)
+    if kind not in _HTML_TYPES:
+        return Reading(url, "", only(named), *asks(robots), problem, _Links(None, _Words(None, text)))
+    if tangled(text):
+        return Reading(url, "", only(named), *asks(robots), TANGLED)
+    tree = LexborHTMLParser(text)
+    seen, base = _Words(tree), None
+    title, href, canonicals = None, None, []
+    in_head = True
+    for node in tree.root.traverse() if tree.root else ():
+        tag = node.tag
+        if tag == "a" or tag == "area":
+            if "href" in node.attrs:
+                seen.anchors.append(node)
+        elif tag == "body" or tag == "frameset":
+            in_head = False
+        elif tag == "title" and title is None:
+            title = " ".join(node.text()[: 4 * _MAX_TITLE].split())[:_MAX_TITLE]
+        elif tag == "base" and href is None:
+            if "href" in (attributes := node.attributes):
+                href = attributes["href"] or ""
+        elif tag == "meta":
+            attributes = node.attributes
+            if (attributes.get("name") or "").strip().lower() in OUR_NAMES:
+                robots.update((attributes.get("content") or "").lower().replace(",", " ").split())
+        elif tag == "link" and in_head:
+            attributes = node.attributes
+            if "canonical" in (attributes.get("rel") or "").lower().split() and attributes.get("href"):
+                canonicals.append(attributes["href"] or "")
+    if form is not None:
+        base = Base(form, href)
+        named.update(base.canonical(one) for one in canonicals)
+    return Reading(url, title or "", only(named), *asks(robots), problem, _Links(base, seen))
+
+
+def _walk(tree: LexborHTMLParser, numbers: dict[int, int]) -> tuple[str, dict[int, tuple[int, int]]]:
+    """The text of a page, and where in it each link's own begins and ends."""
+    parts: list[str] = []
+    spans: dict[int, tuple[int, int]] = {}
+    length, apart = 0, False  # apart: white space stands before what comes next
+    for node, tag, begins in _steps(tree.root) if tree.root else ():
+        said = ""
+        if tag == "-text":
+            said = node.text_content or "" if begins else ""
+        elif tag == "img" or tag == "area":
+            said = f" {node.attributes.get('alt') or ''} " if begins else ""
+        elif tag not in _INLINE:
+            apart = True
+        if (tag == "a" or tag == "area") and (number := numbers.get(node.mem_id)) is not None:
+            spans[number] = (length, MAX_TEXT) if begins else (spans[number][0], length)
+        if not said:
+            continue
+        collapsed = " ".join(said.split())
+        if not collapsed:
+            apart = True
+            continue
+        if length and (apart or said[0].isspace()):
+            collapsed = " " + collapsed
+        parts.append(collapsed)
+        length += len(collapsed)
+        apart = said[-1].isspace()
+        if length >= MAX_TEXT:
+            break
+    return "".join(parts)[:MAX_TEXT], spans
+
+
+def _steps(node: LexborNode) -> Iterator[tuple[LexborNode, str, bool]]:
+    """A tree's nodes, each as it begins and as it ends, however deep; of what is not seen, nothing within."""
+    open_tags: list[str] = []
+    while True:
+        tag = node.tag or ""
+        yield node, tag, True
+        child = None if tag in _NOT_SEEN else node.first_child
+        if child is not None:
+            open_tags.append(tag)
+            node = child
+            continue
+        yield node, tag, False
+        while open_tags:
+            if (following := node.next) is not None:
+                node = following
+                break
+            if (parent := node.parent) is None:  # pragma: no cover  the tree was changed
+                return
+            node = parent
+            yield node, open_tags.pop(), False
+        else:
+            return

@@ -1,0 +1,82 @@
+"""Words, the same for topics, pages, anchors and URLs.
+
+Text is brought into compatibility form (NFKC) and case-folded. A word is then a run of letters, digits and marks;
+everything else parts words: hyphens, apostrophes, underscores, dots. Soft hyphens and joiners that cannot be seen
+are left out first.
+
+Scripts that are written without spaces (Chinese, Japanese, Thai, Lao, Burmese, Khmer) have no such runs. Each run of
+their characters becomes its pairs of neighbours, 数据库 → 数据 据库, as Lucene's CJKAnalyzer has it; a
+character that stands alone stays one word.
+
+Words are not stemmed: *database* and *databases* are two. What a stemmer wins depends on the language, which a crawl
+does not know; a topic can name both.
+"""
+
+import re
+import unicodedata
+from functools import cache
+
+from inlink.errors import ParameterError
+
+__all__ = ["topic_words", "words"]
+
+_ASCII = re.compile("[a-z0-9]+")
+_UNSEEN = re.compile("[\u00ad\u200c\u200d\u2060\ufeff\ufe00-\ufe0f]+")
+_SPACELESS = re.compile(
+    "(["
+    "\u3005\u3007\u3041-\u3096\u309d\u309e\u30a1-\u30fa\u30fc-\u30fe\u31f0-\u31ff"  # Japanese
+    "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U000323af"  # Han
+    "\u0e01-\u0e3a\u0e40-\u0e4e\u0e81-\u0ebd\u0ec0-\u0ece\u0edc-\u0edf"  # Thai, Lao
+    "\u1000-\u103f\u1050-\u108f\u1780-\u17d3"  # Burmese, Khmer
+    "]+)"
+)
+
+
+@cache
+def _runs() -> re.Pattern[str]:
+    r"""A letter or digit, and what follows of them and of marks, which ``\w`` leaves out."""
+    # of the first plane, which all large scripts are in: beyond it, a set of characters takes six times as long
+    marks = "".join(chr(code) for code in range(0x10000) if unicodedata.category(chr(code))[0] == "M")
+    return re.compile(rf"[^\W_]+(?:[{marks}]+[^\W_]*)*")
+
+
+def words(text: str) -> list[str]:
+    """The words of a text, in its order, repeated ones as often as they stand.
+
+    Examples
+    --------
+    >>> words("PostgreSQL's B-Tree, version 17.2")
+    ['postgresql', 's', 'b', 'tree', 'version', '17', '2']
+    >>> words("Ｆｕｌｌ ＷＩＤＴＨ, Straße, 关系数据库")
+    ['full', 'width', 'strasse', '关系', '系数', '数据', '据库']
+    """
+    if text.isascii():
+        return _ASCII.findall(text.lower())
+    text = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
+    found: list[str] = []
+    for run in _runs().findall(_UNSEEN.sub("", text)):
+        if run.isascii() or not _SPACELESS.search(run):
+            found.append(run)
+            continue
+        for place, part in enumerate(_SPACELESS.split(run)):
+            if place % 2 and len(part) > 1:
+                found += [part[k : k + 2] for k in range(len(part) - 1)]
+            elif part:
+                found.append(part)
+    return found
+
+
+def topic_words(topic: str) -> list[str]:
+    """The words of a topic, each once, in its order.
+
+    Raises
+    ------
+    inlink.errors.ParameterError
+        If it is no text, or has no words.
+    """
+    if not isinstance(topic, str):
+        raise ParameterError(f"topic: expected words, such as 'postgres replication', not {topic!r:.200}")
+    found = list(dict.fromkeys(words(topic)))
+    if not found:
+        raise ParameterError(f"topic: {topic!r:.200} has no words; name some, such as 'postgres replication'")
+    return found
