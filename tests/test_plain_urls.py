@@ -68,9 +68,7 @@ URLS = st.builds(
 def plain(urls: list[str]) -> tuple[bool, list[bool]]:
     text = ("\n".join(urls) + "\n").encode("utf-8", "surrogatepass")
     found = np.zeros(len(urls), np.bool_)
-    every = plain_lines(
-        np.frombuffer(text, np.uint8), np.uint64(len(urls)), np.uint64(MAX_LENGTH), CLASSES, found
-    )
+    every = plain_lines(text, MAX_LENGTH, CLASSES, found)
     return bool(every), found.tolist()
 
 

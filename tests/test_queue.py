@@ -248,9 +248,10 @@ def test_rekeying_gives_the_order_of_the_new_keys(pages, fresh):
     assert old.take(60, 0.0)[0].tolist() == new.take(60, 0.0)[0].tolist()
 
 
-def test_a_slot_with_more_pages_than_one_step_is_rekeyed():
+@pytest.mark.parametrize("hosts", [[0] * 70_000 + [1], [0] + [1] * 70_000])
+def test_a_slot_with_more_pages_than_one_step_is_rekeyed(hosts):
     n = 70_000
-    queue = make_queue([0] * n + [1], EASY)
+    queue = make_queue(hosts, EASY)
     queue.fill(np.arange(n + 1, dtype=np.uint32), np.zeros(n + 1, np.float32), 0.0)
     seen = rekey(queue, {page: page / (n + 1) for page in range(n + 1)}, 0.0)
     assert sorted(seen) == list(range(n + 1))

@@ -84,8 +84,28 @@ def test_table_is_a_dict(batches, seed):
         assert pages.num_pages == len(twin)
         assert pages.urls_end == sum(len(url) + 1 for url in twin)
         assert pages.find(list(twin)).tolist() == list(twin.values())
+        assert [pages.page_of(url) for url in twin] == list(twin.values())
+        assert {pages.page_of(url + more) for url in twin for more in ("\n", "\nx", "ü")} <= {NO_PAGE}
         assert [pages.hosts[page] for page in twin.values()] == [hosts[host_of(url)] for url in twin]
         assert [pages.host(host) for host in range(pages.num_hosts)] == list(hosts)
+
+
+NEIGHBOURS = st.builds(
+    "{}://{}{}{}".format,
+    st.sampled_from(["http", "https"]),
+    st.sampled_from(["a.co", "a.com", "a.com.br", "b.com", "a-very-long-name.example.com", "[::1]"]),
+    st.sampled_from(["", ":8", ":80", ":8080"]),
+    st.sampled_from(["/", "/a.com/", "/x", "/?http://a.com/"]),
+)
+
+
+@given(st.lists(NEIGHBOURS, min_size=1, max_size=30, unique=True))
+def test_hosts_that_follow_one_another(urls):
+    """A URL that begins as the one before has its host; each other one is looked up."""
+    with empty_pages() as pages:
+        found, new, _ = pages.number(urls)
+        assert new == len(urls)
+        assert [pages.host(int(pages.hosts[page])) for page in found] == [host_of(url) for url in urls]
 
 
 def test_shards_grow():

@@ -6,7 +6,6 @@ queue are folded from events, live as after a crash.
 """
 
 import os
-import struct
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable
@@ -289,9 +288,9 @@ class Crawl:
         before = self.pages.visit(target)
         first_crawl, crawls, changes, previous = self._journal.now, 1, 0, 0
         if before is not None:
-            first_crawl, crawls, previous = before[2], before[3] + 1, before[5] + 1
-            changes = before[4] + (before[6] != content_hash[:255])
-        payload = struct.pack("<dIIQB", first_crawl, crawls, changes, previous, len(content_hash[:255]))
+            first_crawl, crawls, previous = before.first_crawl, before.crawls + 1, before.place + 1
+            changes = before.changes + (before.content_hash != content_hash[:255])
+        payload = kinds.VISITED.pack(first_crawl, crawls, changes, previous, len(content_hash[:255]))
         self._journal.append(
             kinds.VISIT,
             target,

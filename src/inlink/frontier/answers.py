@@ -182,7 +182,7 @@ def lease_pages(journal: Journal, pages: U32, slots: U32) -> list[Lease]:
                 expires,
                 depths[k],
                 known.given.get(page),
-                visit[3] if visit else 0,
+                visit.crawls if visit else 0,
                 known.carried(page),
                 int(known.errors[page]),
             )

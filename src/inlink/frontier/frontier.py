@@ -19,6 +19,7 @@ from inlink.base.folder import Folder
 from inlink.errors import FolderError
 from inlink.frontier.backoff import LONGEST_WAIT, Outcome, delay
 from inlink.frontier.hosts import Hosts
+from inlink.frontier.kernels.queue import keys
 from inlink.frontier.leases import LeaseBook, Out
 from inlink.frontier.policies import Policy, policy_named
 from inlink.frontier.queue import Politeness, Queue
@@ -26,7 +27,7 @@ from inlink.frontier.rules import Rules
 from inlink.frontier.traps import FACTORS, line_codes
 from inlink.store.events import Events
 from inlink.store.kernels import frames as kinds
-from inlink.store.layout import CRAWLED, DISCOVERED, LEASED
+from inlink.store.layout import CRAWLED, DISCOVERED, LEASED, MAKERS, ROWS
 from inlink.store.pages import Pages
 
 __all__ = ["RANKS", "Frontier", "Settings"]
@@ -99,20 +100,20 @@ class Frontier:
         self._count_taken(leased)
         self.hosts.restore()
         out = np.empty(pages.num_pages, np.uint32)
-        waiting = out[: int(kinds.waiting(pages.states, np.uint64(pages.num_pages), out))]
+        waiting = out[: kinds.waiting(pages.states, pages.errors, out)]
         failed = np.flatnonzero(pages.errors[: pages.num_pages])
         for page in failed[(pages.states[failed] == DISCOVERED) | (pages.states[failed] == CRAWLED)].tolist():
             row = int(pages.failures[pages.answers[page]])
             if row:
-                self.plan(page, struct.unpack_from("<d", pages.frame(row - 1)[5])[0])
-        waiting = waiting[pages.errors[waiting] == 0]
+                self.plan(page, struct.unpack_from("<d", pages.frame(row - 1).payload)[0])
         queue.fill(waiting, self.keys(waiting), now)
         for place in pages.frames_of_kind(kinds.HINT):
-            _, page, _, _, _, raw = pages.frame(place)
+            hint = pages.frame(place)
+            page = hint.page
             visit = pages.visit(page)
             if (
                 visit is not None
-                and visit[0] < struct.unpack_from("<d", raw)[0]
+                and visit.time < struct.unpack_from("<d", hint.payload)[0]
                 and pages.states[page] == CRAWLED
             ):
                 self.back(page, now)
@@ -120,8 +121,8 @@ class Frontier:
     def events(self, begin: int) -> Events:
         """The events from a byte of the log on."""
         pages = self.pages
-        row = int(np.searchsorted(pages.maker_places[: int(pages.tally[5])], np.uint64(begin)))
-        first = int(pages.makers[row]) if row < int(pages.tally[5]) else pages.num_pages
+        row = int(np.searchsorted(pages.maker_places[: int(pages.tally[MAKERS])], np.uint64(begin)))
+        first = int(pages.makers[row]) if row < int(pages.tally[MAKERS]) else pages.num_pages
         return Events(pages.log[begin : pages.events_end], begin, first)
 
     def _restore_leases(self, now: float) -> list[tuple[int, int]]:
@@ -130,7 +131,7 @@ class Frontier:
         left = int(np.count_nonzero(pages.states[: pages.num_pages] == LEASED))
         places = pages.frames_of_kind(kinds.LEASE)
         if places:
-            _, _, _, _, _, raw = pages.frame(places[-1])
+            raw = pages.frame(places[-1]).payload
             first, _ = struct.unpack_from("<Qd", raw)
             self.leases.next_number = first + (len(raw) - 16) // 4
         seen: set[int] = set()
@@ -138,7 +139,7 @@ class Frontier:
         for place in reversed(places):
             if left <= 0:
                 break
-            raw = pages.frame(place)[5]
+            raw = pages.frame(place).payload
             first, expires = struct.unpack_from("<Qd", raw)
             for k, page in enumerate(np.frombuffer(raw, "<u4", offset=16).tolist()):
                 if pages.states[page] == LEASED and page not in seen:
@@ -153,7 +154,7 @@ class Frontier:
         return found
 
     def _count_taken(self, leased: list[tuple[int, int]]) -> None:
-        rows = int(self.pages.tally[4])
+        rows = int(self.pages.tally[ROWS])
         answered = self.pages.answered[1 : rows + 1]
         answered = answered[self.pages.states[answered] != DISCOVERED]  # those wait again
         hosts = self.pages.hosts[answered]
@@ -165,13 +166,14 @@ class Frontier:
 
     def fold(self, place: int, frame: bytes, first: int) -> None:
         """Take in one event that was just appended; ``first`` is how many pages were known before it."""
-        self.pages.fold_frame(place, frame)
-        self.policy.fold(Events(np.frombuffer(frame, np.uint8), place, first))
+        raw = np.frombuffer(frame, np.uint8)
+        self.pages.fold_frame(place, raw)
+        self.policy.fold(Events(raw, place, first))
 
     def discovered(self, first: int, new: int, text: bytes) -> None:
         """Pages from ``first`` on are new; ``text`` has their URLs, a newline behind each."""
         self.hosts.take_in()
-        self.traps[first : first + new] = line_codes(np.frombuffer(text, np.uint8), new, self.year)
+        line_codes(np.frombuffer(text, np.uint8), self.year, self.traps[first : first + new])
 
     def find_traps(self, first: int, end: int) -> None:
         """Penalty codes of the pages from ``first``, a multiple of 32, up to ``end``."""
@@ -180,13 +182,12 @@ class Frontier:
             last = min(first + (1 << 17), end)
             begin = int(pages.marks[first >> 5])
             stop = pages.urls_end if last == pages.num_pages else int(pages.marks[last >> 5])
-            self.traps[first:last] = line_codes(pages.text(begin, stop), last - first, self.year)
+            line_codes(pages.text(begin, stop), self.year, self.traps[first:last])
             first = last
 
     def keys(self, pages: U32) -> npt.NDArray[np.float32]:
         """The priorities of pages, trap penalties in them."""
-        found = self.policy.priority(pages) * FACTORS[self.traps[pages]]
-        return found.astype(np.float32, copy=False)
+        return keys(pages, self.policy.priority(pages), self.traps, FACTORS)
 
     def prioritise(self, pages: U32, now: float) -> None:
         """Put those of some pages that wait to be crawled where their priorities belong."""

@@ -64,6 +64,9 @@ def apart(links: Iterable[Link]) -> tuple[list[str | tuple[str, float]], list[Ca
     inlink.errors.ParameterError
         If one carries too much, or its variant or score is none.
     """
+    links = list(links)
+    if set(map(type, links)) <= {str}:
+        return links, []  # type: ignore[return-value]
     plain: list[str | tuple[str, float]] = []
     carried: list[CarriedLink] = []
     for one in links:
@@ -108,8 +111,7 @@ def hrefs_and_scores(links: Iterable[str | tuple[str, float]]) -> tuple[list[str
         If one is neither a string nor a string with a finite number.
     """
     given = list(links)
-    scored = [one for one in given if not isinstance(one, str)]
-    if not scored:
+    if set(map(type, given)) <= {str} or all(isinstance(one, str) for one in given):  # quicker than all alone
         return given, np.empty(0, np.float32)  # type: ignore[return-value]
     hrefs, scores = [], []
     for one in given:
@@ -166,9 +168,7 @@ def to_lines(
     if canonical and lines.count(b"\n") == count:
         return lines, count, scores
     plain = np.empty(count, np.bool_)
-    if rules is None and plain_lines(
-        np.frombuffer(lines, np.uint8), np.uint64(count), np.uint64(MAX_LENGTH), CLASSES, plain
-    ):
+    if rules is None and plain_lines(lines, MAX_LENGTH, CLASSES, plain):
         return lines, count, scores  # nearly always, where a link extractor has made them absolute
     base = Base(page_url(), rules=rules)
     if not len(scores):

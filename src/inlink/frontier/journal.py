@@ -13,7 +13,7 @@ from inlink.frontier.leases import Lease, Out
 from inlink.frontier.rules import Rules
 from inlink.store import layout as kinds
 from inlink.store.carried import encode_carried
-from inlink.store.layout import DISCOVERED
+from inlink.store.layout import DISCOVERED, EVENT_PAGES, MAKERS
 from inlink.store.log import Log
 from inlink.store.pages import NO_PAGE
 from inlink.urls.canonical import UrlRules, canonical
@@ -67,13 +67,14 @@ class Journal:
         inlink.errors.UnknownNodeError
             If this crawl does not know it.
         """
-        form, variant = canonical(url, None, self.url_rules), url.partition("#")[2]
-        page = NO_PAGE
-        if form is not None and variant:  # of a request that has this URL and more, perhaps
-            page = int(self.pages.find([f"{form}#{variant}"])[0])
-        if form is not None and page == NO_PAGE:
-            page = int(self.pages.find([form])[0])
-        if page == NO_PAGE or page >= self.pages.tally[3]:  # numbered, but not written
+        page = self.pages.page_of(url)  # as spiders give it back: it need not be parsed
+        if page == NO_PAGE and (form := canonical(url, None, self.url_rules)) is not None:
+            variant = url.partition("#")[2]
+            if variant:  # of a request that has this URL and more, perhaps
+                page = self.pages.page_of(f"{form}#{variant}")
+            if page == NO_PAGE:
+                page = self.pages.page_of(form)
+        if page == NO_PAGE or page >= self.pages.tally[EVENT_PAGES]:  # numbered, but not written
             raise UnknownNodeError(
                 f"{url!r} is not known in {self.pages.folder}: seed it, or link to it, first"
             )
@@ -166,7 +167,7 @@ class Journal:
 
     def admit_last(self) -> None:
         """:meth:`admit` the pages that the last event of the log made known, should a crash have come between."""
-        rows = int(self.pages.tally[5])
+        rows = int(self.pages.tally[MAKERS])
         if rows and self.rules:
             first = int(self.pages.makers[rows - 1])
             waiting = [page for page in range(first, self.pages.num_pages) if page in self.frontier.queue]

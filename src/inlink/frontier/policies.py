@@ -24,6 +24,7 @@ import numpy.typing as npt
 
 from inlink.base.columns import most_pages, reserve
 from inlink.errors import ParameterError
+from inlink.frontier.kernels.shares import give_hub_weight, give_shares, hand_over_cash
 from inlink.store.events import Events
 from inlink.store.pages import Pages
 
@@ -150,24 +151,21 @@ class PageRank(Policy):
     def __init__(self, pages: Pages, settings: dict[str, Any]) -> None:
         super().__init__(pages, settings)
         self.damping = float(settings.get("damping", 0.85))
+        self.rest = np.float32(1 - self.damping)
         self.by_score = bool(settings.get("use_scores", False))
         self.cross_only = bool(settings.get("cross_domain_only", False))
         self.shares: F32 = reserve(np.float32, _PAGES)
 
     def teleport(self, pages: Any) -> F32:
         """(1 − c)·v of pages."""
-        part = np.float32(1 - self.damping)
         if not self.by_score:
-            return np.full(len(pages), part, np.float32)
-        found: F32 = part * (np.maximum(self.pages.scores[pages], np.float32(0)) + np.float32(SMALL))
+            return np.full(len(pages), self.rest, np.float32)
+        found: F32 = self.rest * (np.maximum(self.pages.scores[pages], np.float32(0)) + np.float32(SMALL))
         return found
 
     def fold(self, events: Events) -> None:
-        from inlink.frontier.kernels.shares import give_shares
-
         give_shares(
             events.frames,
-            np.uint64(len(events.frames)),
             self.pages.hosts,
             self.pages.scores,
             self.shares,
@@ -178,7 +176,7 @@ class PageRank(Policy):
 
     def priority(self, pages: U32) -> F32:
         if not self.by_score:
-            return self.shares[pages] + np.float32(1 - self.damping)
+            return self.shares.take(pages) + self.rest
         return self.shares[pages] + self.teleport(pages)
 
     def explain(self, page: int) -> list[tuple[str, float | str]]:
@@ -196,11 +194,9 @@ class PageRank(Policy):
         known = len(ranks)
         every = slice(0, known)
         if self.by_score:
-            base = np.float32(1 - self.damping) * (
-                np.maximum(self.pages.scores[every], np.float32(0)) + np.float32(SMALL)
-            )
+            base = self.rest * (np.maximum(self.pages.scores[every], np.float32(0)) + np.float32(SMALL))
         else:
-            base = np.float32(1 - self.damping)
+            base = self.rest
         self.shares[every] = np.maximum(ranks - base, np.float32(0))
         self.shares[known : self.pages.num_pages] = 0
         self.fold(since)
@@ -230,11 +226,8 @@ class Hits(PageRank):
         self.factor = 0.0  # 1/λ, 0 before the first ranking
 
     def fold(self, events: Events) -> None:
-        from inlink.frontier.kernels.shares import give_hub_weight
-
         give_hub_weight(
             events.frames,
-            np.uint64(len(events.frames)),
             self.pages.hosts,
             self.pages.scores,
             self.shares,
@@ -273,9 +266,7 @@ class Opic(Policy):
         self.cash: F32 = reserve(np.float32, _PAGES)
 
     def fold(self, events: Events) -> None:
-        from inlink.frontier.kernels.shares import hand_over_cash
-
-        hand_over_cash(events.frames, np.uint64(len(events.frames)), self.cash)
+        hand_over_cash(events.frames, self.cash)
 
     def priority(self, pages: U32) -> F32:
         return self.cash[pages]
@@ -295,12 +286,12 @@ class Revisit(Policy):
         for place, page in enumerate(pages.tolist()):
             visit = self.pages.visit(page) if self.pages.answers[page] else None
             if visit is not None:
-                out[place] = 1 / (2 + max(visit[0] - started, 0.0))
+                out[place] = 1 / (2 + max(visit.time - started, 0.0))
         return out
 
     def explain(self, page: int) -> list[tuple[str, float | str]]:
         visit = self.pages.visit(page)
-        return [("never crawled", "first") if visit is None else ("crawled last at", visit[0])]
+        return [("never crawled", "first") if visit is None else ("crawled last at", visit.time)]
 
 
 POLICIES: dict[str, type[Policy]] = {

@@ -12,8 +12,20 @@ import numpy as np
 import numpy.typing as npt
 
 from inlink.base.columns import most_pages, reserve
+from inlink.base.jit import addresses
 from inlink.frontier.kernels import queue as kernels
-from inlink.frontier.kernels.slots import PAGE, SLOT, Limits, Slots, Waiting
+from inlink.frontier.kernels.slots import (
+    IN_LATER,
+    IN_READY,
+    IN_WARM,
+    PAGE,
+    SLOT,
+    TURNS,
+    WAITING,
+    Limits,
+    Slots,
+    Waiting,
+)
 from inlink.frontier.traps import FACTORS
 
 __all__ = ["NO_LIMIT", "Queue"]
@@ -107,11 +119,13 @@ class Queue:
             politeness.hard_rate,
             politeness.rate_window,
         )
+        self._numbers = np.array(self.limits, np.float64)
+        self._at = addresses([*self.waiting, *self.slots, self._numbers])
         self.num_slots = 0
         self._rekeyed = self._rekey_to = 0
 
     def __len__(self) -> int:
-        return int(self.slots.tally[4])
+        return int(self.slots.tally[WAITING])
 
     def slot(self, page: int) -> int:
         """The slot of a page."""
@@ -147,27 +161,15 @@ class Queue:
         all_of_them: bool = False,
     ) -> None:
         """Put pages into the queue, or change the keys of those in it: see :func:`.kernels.queue.place_pages`."""
-        kernels.place_pages(
-            self.waiting,
-            self.slots,
-            self.limits,
-            pages,
-            priorities,
-            traps,
-            FACTORS,
-            states,
-            errors,
-            all_of_them,
-            now,
-        )
+        kernels.place_pages(self._at, pages, priorities, traps, FACTORS, states, errors, all_of_them, now)
 
     def fill(self, pages: U32, keys: F32, now: float) -> None:
         """Put many pages into an empty queue at once."""
-        kernels.fill(self.waiting, self.slots, self.limits, pages, keys, np.uint64(self.num_slots), now)
+        kernels.fill(self._at, pages, keys, self.num_slots, now)
 
     def remove(self, page: int, now: float) -> None:
         """Take a page out, if it is in."""
-        kernels.remove_page(self.waiting, self.slots, self.limits, np.uint64(page), now)
+        kernels.remove_page(self._at, page, now)
 
     def __contains__(self, page: int) -> bool:
         return bool(self.waiting.pages[page]["at"] > 0)
@@ -179,7 +181,7 @@ class Queue:
     def take(self, count: int, now: float) -> tuple[U32, U32]:
         """The best pages that may be fetched at ``now``, taken out: pages and their slots, each uint32[≤ count]."""
         pages, slots = np.empty(count, np.uint32), np.empty(count, np.uint32)
-        found = int(kernels.take(self.waiting, self.slots, self.limits, np.uint64(count), now, pages, slots))
+        found = kernels.take(self._at, now, pages, slots)
         return pages[:found], slots[:found]
 
     def take_one(self, page: int, now: float) -> int:
@@ -201,9 +203,9 @@ class Queue:
     def due_in(self, now: float) -> float | None:
         """Seconds until a slot with waiting pages may be fetched from; None if none ever will by time alone."""
         s = self.slots
-        if s.tally[0] > 0 or s.tally[2] > 0:
+        if s.tally[IN_READY] > 0 or s.tally[IN_WARM] > 0:
             return 0.0
-        if s.tally[1] == 0:
+        if s.tally[IN_LATER] == 0:
             return None
         return max(float(self.rows[s.later[0]]["due"]) - now, 0.0)
 
@@ -211,7 +213,7 @@ class Queue:
 
     def landed(self, slot: int, now: float) -> None:
         """A lease of a slot has ended."""
-        kernels.land(self.waiting, self.slots, self.limits, np.uint64(slot), now)
+        kernels.land(self._at, slot, now)
 
     def wait(self, slot: int, until: float, now: float) -> None:
         """Do not fetch from a slot before ``until``."""
@@ -233,7 +235,7 @@ class Queue:
 
     def settle(self, slot: int, now: float) -> None:
         """Put a slot where it belongs after its columns were changed."""
-        kernels.settle(self.waiting, self.slots, self.limits, np.uint64(slot), now)
+        kernels.settle(self._at, slot, now)
 
     # -- re-keying ----------------------------------------------------------------------------------------------------
 
@@ -249,17 +251,15 @@ class Queue:
     def next_to_rekey(self) -> tuple[int, int, U32]:
         """The next slots to re-key, from and to, and their waiting pages: some 16,384, or one slot's, however many."""
         first, out = self._rekeyed, np.empty(_AT_A_TIME, np.uint32)
-        last, count = kernels.heaps(
-            self.waiting, self.slots, np.uint64(first), np.uint64(self._rekey_to), out
-        )
+        last, count = kernels.heaps(self._at, first, self._rekey_to, out)
         if last == first and first < self._rekey_to:
             out = np.empty(int(self.rows[first]["count"]), np.uint32)
-            last, count = kernels.heaps(self.waiting, self.slots, np.uint64(first), np.uint64(first + 1), out)
+            last, count = kernels.heaps(self._at, first, first + 1, out)
         return first, int(last), out[: int(count)]
 
     def rekey(self, first: int, last: int, keys: F32, now: float) -> None:
         """Give the pages that :meth:`next_to_rekey` told their new keys."""
-        kernels.rebuild(self.waiting, self.slots, self.limits, np.uint64(first), np.uint64(last), keys, now)
+        kernels.rebuild(self._at, first, last, keys, now)
         self._rekeyed = last
 
     # -- looking ------------------------------------------------------------------------------------------------------
@@ -292,7 +292,7 @@ class Queue:
                 key = float(self.waiting.pages[page]["key"]) * float(row["factor"])
                 heads_key = float(self._shared(np.float64(key), row, place + 1))
                 if self.limits.diverse == 2:
-                    heads_key = -float(self.slots.tally[3]) - len(found)  # its turn is over now
+                    heads_key = -float(self.slots.tally[TURNS]) - len(found)  # its turn is over now
                 later = max(float(row["due"]) - now, 0.0) + (place + 1) * float(row["delay"])
                 age_of = -page if self.limits.newest else page
                 heapq.heappush(heads, (later, -heads_key, age_of, slot, place + 1))

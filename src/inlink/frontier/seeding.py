@@ -59,6 +59,6 @@ def hint(journal: Journal, url: str, lastmod: float) -> None:
         return
     page = pages.survivor(int(pages.find([form])[0]))
     visit = pages.visit(page)
-    if visit is not None and visit[0] < lastmod <= journal.now and page not in front.queue:
+    if visit is not None and visit.time < lastmod <= journal.now and page not in front.queue:
         journal.append(kinds.HINT, page, payload=struct.pack("<d", lastmod))
         front.back(page, journal.now)

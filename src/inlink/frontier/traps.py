@@ -23,6 +23,7 @@ from functools import cache
 import numpy as np
 import numpy.typing as npt
 
+from inlink.frontier.kernels import traps as kernels
 from inlink.urls.canonical import SESSION_PARAMETERS
 
 __all__ = ["FACTORS", "RULES", "TrapRule", "codes", "explain", "line_codes", "penalties", "penalty"]
@@ -102,8 +103,6 @@ def _hash(name: str) -> int:
 @cache
 def _names() -> npt.NDArray[np.uint64]:
     """What the kernels know of parameters' names: hash and meaning in turn."""
-    from inlink.frontier.kernels import traps as kernels
-
     known = {name: kernels.YEAR if kind == "year" else kernels.PART for name, kind in DATE_PARAMETERS.items()}
     for name in SESSION_PARAMETERS:
         known[name] = kernels.SESSION_START if name.endswith("*") else kernels.SESSION_ID
@@ -112,10 +111,9 @@ def _names() -> npt.NDArray[np.uint64]:
 
 
 @cache
-def _table() -> tuple[npt.NDArray[np.uint64], ...]:
-    """The table's columns, uint64[rules] each: free, step, points, most."""
-    rows = [(rule.free, rule.step, rule.points, rule.most) for rule in RULES]
-    return tuple(np.ascontiguousarray(column) for column in np.array(rows, np.uint64).T)
+def _table() -> npt.NDArray[np.uint64]:
+    """The table's numbers, uint64[rules, 4]: free, step, points, most."""
+    return np.array([(rule.free, rule.step, rule.points, rule.most) for rule in RULES], np.uint64)
 
 
 def codes(text: npt.NDArray[np.uint8], offsets: npt.NDArray[np.uint64], year: int) -> npt.NDArray[np.uint8]:
@@ -135,16 +133,12 @@ def codes(text: npt.NDArray[np.uint8], offsets: npt.NDArray[np.uint64], year: in
     uint8[n]
         From 0, no penalty, to 31; ``FACTORS[codes]`` is what the priorities are multiplied by.
     """
-    from inlink.frontier.kernels import traps as kernels
-
-    return kernels.codes(text, offsets, year, _names(), *_table())
+    return kernels.codes(text, offsets, year, _names(), _table())
 
 
-def line_codes(text: npt.NDArray[np.uint8], count: int, year: int) -> npt.NDArray[np.uint8]:
-    """:func:`codes` of ``count`` URLs that stand one a line, a newline behind each."""
-    from inlink.frontier.kernels import traps as kernels
-
-    return kernels.line_codes(text, np.uint64(count), year, _names(), *_table())
+def line_codes(text: npt.NDArray[np.uint8], year: int, out: npt.NDArray[np.uint8]) -> None:
+    """:func:`codes` of ``len(out)`` URLs that stand one a line, a newline behind each, into ``out``."""
+    kernels.line_codes(text, out, year, _names(), _table())
 
 
 def penalties(urls: Sequence[str], year: int) -> npt.NDArray[np.uint8]:
@@ -192,8 +186,6 @@ def explain(url: str, year: int) -> list[tuple[str, str, float]]:
     >>> explain("http://a.com/x?sid=81&sid=82", 2026)
     [('session id', '2 session id(s)', 0.16777...)]
     """
-    from inlink.frontier.kernels import traps as kernels
-
     amounts = kernels.measures(*_joined([url]), year, _names())[0].tolist()
     return [
         (rule.name, rule.found.format(amount), 0.8**points)

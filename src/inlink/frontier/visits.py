@@ -1,16 +1,13 @@
 """When a crawled page is due again: its visits, read from the log, given to a schedule one after the other."""
 
-import struct
-
 from inlink.frontier.frontier import Frontier
 from inlink.frontier.revisit import History, Schedule
-from inlink.store.layout import CRAWLED
+from inlink.store.layout import CRAWLED, VISITED
 from inlink.store.pages import Pages
 
 __all__ = ["next_visit", "plan_visit", "plan_visits"]
 
 MOST = 1000  # visits that are looked back on
-VISIT = struct.Struct("<dIIQ")  # first crawl, crawls, changes, place of the visit before + 1
 
 
 def next_visit(pages: Pages, page: int, schedule: Schedule) -> float | None:
@@ -21,9 +18,9 @@ def next_visit(pages: Pages, page: int, schedule: Schedule) -> float | None:
     chain: list[tuple[float, int, float, int, int]] = []
     place = pages.visit_place(page)
     while place is not None and len(chain) < MOST:
-        time, _, _, status, _, raw = pages.frame(place)
-        first, crawls, changes, before = VISIT.unpack_from(raw)
-        chain.append((time, status, first, crawls, changes))
+        frame = pages.frame(place)
+        first, crawls, changes, before, _ = VISITED.unpack_from(frame.payload)
+        chain.append((frame.time, frame.status, first, crawls, changes))
         place = before - 1 if before else None
     due, interval, changed_at, last_changes = None, 0.0, None, 0
     url = pages.url(page)

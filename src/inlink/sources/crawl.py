@@ -28,6 +28,7 @@ from inlink.rank.ranking import KIND as RANKING
 from inlink.rank.ranking import Ranking
 from inlink.sources.recognise import FORMATS
 from inlink.sources.source import Source
+from inlink.store.layout import MAKERS
 from inlink.store.pages import NO_PAGE, Pages
 from inlink.store.reader import KIND as CRAWL
 from inlink.store.reader import VERSION as CRAWL_VERSION
@@ -376,7 +377,7 @@ def page_columns(pages: Pages, low: int, high: int) -> tuple[dict[str, npt.NDArr
     failed = np.flatnonzero((errors > 0) & (rows > 0))
     failed = failed[pages.failures[rows[failed]] > 0]
     status[failed] = _field(log, pages.failures[rows[failed]] - np.uint64(1), 30, "<u2")
-    made = int(pages.tally[5])
+    made = int(pages.tally[MAKERS])
     makers = np.searchsorted(pages.makers[:made], np.arange(low, high, dtype=np.uint32), "right") - 1
     linked_from = (
         _field(log, pages.maker_places[makers], 16, "<u4") if made else np.full(count, NO_PAGE, "<u4")

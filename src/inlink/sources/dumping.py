@@ -102,7 +102,7 @@ def _of_inlink(
     for k in np.flatnonzero(columns["errors"]).tolist():
         failure = int(pages.failures[pages.answers[first + k]])
         if failure:
-            told = pages.frame(failure - 1)[5][8:].decode("utf-8", "replace")
+            told = pages.frame(failure - 1).payload[8:].decode("utf-8", "replace")
             errors[k] = " ".join("".join(c if c.isprintable() else " " for c in told).split()).encode()
     for k in range(count if pages.merged else 0):
         if first + k in pages.merged:

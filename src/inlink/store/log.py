@@ -14,7 +14,6 @@ import contextlib
 import errno
 import fcntl
 import os
-import struct
 import threading
 import time
 import zlib
@@ -26,7 +25,7 @@ import numpy as np
 import numpy.typing as npt
 
 from inlink.errors import FolderError, InUseError, StoreError
-from inlink.store.layout import HEAD, NO_PAGE
+from inlink.store.layout import BODY, CHECK, HEAD, NO_PAGE
 
 __all__ = ["EVENTS", "URLS", "Log", "lock"]
 
@@ -96,11 +95,8 @@ class Log:
         if self._broken is not None:
             raise StoreError(self._broken)
         length = HEAD.size + len(payload)
-        body = (
-            HEAD.pack(length, 0, when, page, new, len(urls), kind, flags, status, score, count)[8:] + payload
-        )
-        check = zlib.crc32(urls, zlib.crc32(body))
-        frame = struct.pack("<II", length, check) + body
+        body = BODY.pack(when, page, new, len(urls), kind, flags, status, score, count) + payload
+        frame = CHECK.pack(length, zlib.crc32(urls, zlib.crc32(body))) + body
         place = self.events_end
         try:
             if new:

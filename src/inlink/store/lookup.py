@@ -13,7 +13,8 @@ import numpy.typing as npt
 
 from inlink.base.folder import Folder
 from inlink.errors import FolderError
-from inlink.store.pages import INDEX, NO_PAGE, Pages
+from inlink.store.layout import EVENT_PAGES, MAKERS, NO_PAGE, PAGES, URL_BYTES
+from inlink.store.pages import INDEX, Pages
 from inlink.store.reader import open_pages
 
 __all__ = ["look_up"]
@@ -45,7 +46,7 @@ def look_up(folder: str | os.PathLike[str], given: str | int) -> tuple[Pages, in
     """
     pages = open_pages(folder)
     urls = pages.map_urls()
-    pages.tally[2] = len(urls)
+    pages.tally[URL_BYTES] = len(urls)
     slots, counts, known, begin = _index(pages)
     if isinstance(given, str):
         page = _indexed(pages, given, slots, counts)
@@ -133,8 +134,8 @@ def _trace(pages: Pages, page: int) -> bool:
     if page >= known:
         return False
     pages.makers[:makers], pages.maker_places[:makers] = firsts[:makers], places[:makers]
-    pages.tally[0] = pages.tally[3] = known
-    pages.tally[5], pages.events_end = makers, end
+    pages.tally[PAGES] = pages.tally[EVENT_PAGES] = known
+    pages.tally[MAKERS], pages.events_end = makers, end
     pages.answers[page] = 1
     pages.visits[1], pages.failures[1] = visit, failure
     pages.errors[page], pages.states[page] = errors, state
@@ -153,5 +154,5 @@ def _score(pages: Pages, page: int, visit: int) -> float:
     from inlink.store.kernels.frames import best_link_score
 
     if visit:
-        return pages.frame(visit - 1)[4]
+        return pages.frame(visit - 1).score
     return float(best_link_score(pages.log, np.uint64(pages.events_end), np.uint64(page)))

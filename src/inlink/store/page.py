@@ -1,14 +1,38 @@
 """What is known of one page."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from inlink.store.layout import NOFOLLOW, NOINDEX, STATES
 
 if TYPE_CHECKING:
     from inlink.store.pages import Pages
 
-__all__ = ["Page", "describe"]
+__all__ = ["Frame", "Page", "Visit", "describe"]
+
+
+class Frame(NamedTuple):
+    """One frame of the log; ``time`` in seconds since 1970."""
+
+    time: float
+    page: int
+    flags: int
+    status: int
+    score: float
+    payload: bytes
+
+
+class Visit(NamedTuple):
+    """A page's latest visit; times in seconds since 1970, ``place`` its frame's in the log."""
+
+    time: float
+    status: int
+    first_crawl: float
+    crawls: int
+    changes: int
+    place: int
+    content_hash: bytes
+    flags: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,10 +68,10 @@ def describe(pages: "Pages", page: int) -> Page:
     """All that a crawl's columns and log say of a page."""
     visit = pages.visit(page)
     row = int(pages.answers[page])
-    error, status = None, visit[1] if visit else 0
+    error, status = None, visit.status if visit else 0
     if row and pages.errors[page] and pages.failures[row]:
-        _, _, _, status, _, raw = pages.frame(int(pages.failures[row]) - 1)
-        error = raw[8:].decode("utf-8", "replace")
+        failure = pages.frame(int(pages.failures[row]) - 1)
+        status, error = failure.status, failure.payload[8:].decode("utf-8", "replace")
     return Page(
         pages.url(page),
         page,
@@ -55,15 +79,15 @@ def describe(pages: "Pages", page: int) -> Page:
         float(pages.scores[page]),
         int(pages.depths[page]),
         pages.linked_from(page),
-        visit[2] if visit else None,
-        visit[0] if visit else None,
-        visit[3] if visit else 0,
-        visit[4] if visit else 0,
-        visit[6] if visit else b"",
+        visit.first_crawl if visit else None,
+        visit.time if visit else None,
+        visit.crawls if visit else 0,
+        visit.changes if visit else 0,
+        visit.content_hash if visit else b"",
         status,
         int(pages.errors[page]),
         error,
         pages.url(pages.survivor(page)) if page in pages.merged else None,
-        bool(visit and visit[7] & NOINDEX),
-        bool(visit and visit[7] & NOFOLLOW),
+        bool(visit and visit.flags & NOINDEX),
+        bool(visit and visit.flags & NOFOLLOW),
     )

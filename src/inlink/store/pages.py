@@ -16,12 +16,32 @@ import numpy.typing as npt
 
 from inlink.base.columns import most_pages, reserve
 from inlink.base.folder import Folder
+from inlink.base.jit import addresses
 from inlink.errors import FolderError, StoreError, UnknownNodeError
 from inlink.store import log as logs
 from inlink.store.carried import carried_in
-from inlink.store.layout import HAS_CARRIED, HEAD, NO_PAGE, STATES
+from inlink.store.kernels import frames as kernels
+from inlink.store.kernels import table
+from inlink.store.kernels.columns import Columns, Table
+from inlink.store.layout import (
+    CRAWLED_ONCE,
+    EVENT_PAGES,
+    EVENTS,
+    HAS_CARRIED,
+    HEAD,
+    HOSTS,
+    MAKERS,
+    MERGE,
+    NO_PAGE,
+    NOTE,
+    PAGES,
+    ROWS,
+    STATES,
+    URL_BYTES,
+    VISITED,
+)
 from inlink.store.mapped import Mapped
-from inlink.store.page import Page, describe
+from inlink.store.page import Frame, Page, Visit, describe
 
 __all__ = ["NO_PAGE", "STATES", "Page", "Pages"]
 
@@ -85,12 +105,13 @@ class Pages:
         self.makers: U32 = reserve(np.uint32, _PAGES)
         self.maker_places: U64 = reserve(np.uint64, _PAGES)
         self.carriers: U64 = reserve(np.uint64, _PAGES)  # place + 1 of the frame that has what a page carries
-        # pages, hosts, URL bytes; pages by events, answered pages, events that made pages known, events, crawled
-        self.tally = np.zeros(8, np.uint64)
+        self.tally = np.zeros(8, np.uint64)  # its places are named in inlink.store.layout
         self.indexed = 0  # pages in the index on disk
         self.merged: dict[int, int] = {}
         self.given: dict[int, str] = {}
         self.events_end = 0
+        self._table = addresses([getattr(self, name) for name in Table._fields])
+        self._columns = addresses([getattr(self, name) for name in Columns._fields])
         self._urls = Mapped(folder / logs.URLS)
         self._events = Mapped(folder / logs.EVENTS)
 
@@ -99,27 +120,27 @@ class Pages:
     @property
     def num_pages(self) -> int:
         """URLs known: pages are 0 … num_pages − 1."""
-        return int(self.tally[0])
+        return int(self.tally[PAGES])
 
     @property
     def num_hosts(self) -> int:
         """Hosts known."""
-        return int(self.tally[1])
+        return int(self.tally[HOSTS])
 
     @property
     def num_events(self) -> int:
         """Events folded in."""
-        return int(self.tally[6])
+        return int(self.tally[EVENTS])
 
     @property
     def num_crawled(self) -> int:
         """Pages crawled at least once."""
-        return int(self.tally[7])
+        return int(self.tally[CRAWLED_ONCE])
 
     @property
     def urls_end(self) -> int:
         """Bytes of urls.txt that are taken in."""
-        return int(self.tally[2])
+        return int(self.tally[URL_BYTES])
 
     @property
     def log(self) -> npt.NDArray[np.uint8]:
@@ -159,110 +180,67 @@ class Pages:
         begin = self.events_end
         frames = self._events.bytes[begin:events_end]
         if not self.with_urls:
-            self._fold(frames, begin, events_end)
-            self.tally[0], self.tally[2] = self.tally[3], urls_end
+            self._fold(frames, begin)
+            self.tally[PAGES], self.tally[URL_BYTES] = self.tally[EVENT_PAGES], urls_end
         elif urls_end - self.urls_end < _CHUNK:
             self._take_in_urls(urls_end, covered)
-            self._fold(frames, begin, events_end)
+            self._fold(frames, begin)
         else:
             with ThreadPoolExecutor(1) as thread:
-                folding = thread.submit(self._fold, frames, begin, events_end)
+                folding = thread.submit(self._fold, frames, begin)
                 self._take_in_urls(urls_end, covered)
                 folding.result()
         self._rare(begin)
 
     def _take_in_urls(self, urls_end: int, covered: int) -> None:
-        from inlink.store.kernels.table import PADDING, insert_known
-
+        most = 1 << 16
         while self.urls_end < urls_end:
             begin = self.urls_end
             end = min(begin + _CHUNK, urls_end)
-            if end + len(PADDING) <= len(self._urls.bytes):
-                text = self._urls.bytes[begin : end + len(PADDING)]
+            if end + len(table.PADDING) <= len(self._urls.bytes):
+                text = self._urls.bytes[begin : end + len(table.PADDING)]
             else:  # the last lines, behind which nothing is mapped
-                text = np.frombuffer(self._urls.bytes[begin:end].tobytes() + PADDING, np.uint8)
-            self._room_for_hosts(1 << 16)
-            insert_known(
-                text,
-                np.uint64(end - begin),
-                np.uint64(begin),
-                np.uint64(1 << 16),
-                self.hash_seed,
-                self.slots,
-                self.sizes,
-                self.counts,
-                self.checks,
-                self.hosts,
-                self.marks,
-                self.host_slots,
-                self.host_text,
-                self.host_ends,
-                self.tally,
-                np.uint64(covered),
-            )
+                text = np.frombuffer(self._urls.bytes[begin:end].tobytes() + table.PADDING, np.uint8)
+            self._room_for_hosts(most)
+            table.insert_known(self._table, text, begin, self.hash_seed, most, covered)
 
-    def _fold(self, frames: npt.NDArray[np.uint8], base: int, stop: int) -> None:
-        from inlink.store.kernels.frames import fold
+    def _fold(self, frames: npt.NDArray[np.uint8], begin: int) -> None:
+        kernels.fold(self._columns, frames, begin)
+        self.events_end = begin + len(frames)
 
-        fold(
-            frames,
-            np.uint64(base),
-            np.uint64(stop),
-            self.states,
-            self.depths,
-            self.errors,
-            self.answers,
-            self.answered,
-            self.visits,
-            self.failures,
-            self.scores,
-            self.makers,
-            self.maker_places,
-            self.tally,
-            np.uint64(1 << 62),
-        )
-        self.events_end = stop
-
-    def fold_frame(self, place: int, frame: bytes) -> None:
+    def fold_frame(self, place: int, frame: npt.NDArray[np.uint8]) -> None:
         """Fold one frame that was just appended."""
-        raw = np.frombuffer(frame, np.uint8)
-        self._fold(raw, place, place + len(frame))
+        self._fold(frame, place)
         if frame[29] & HAS_CARRIED:
-            self._carry(raw, place)
+            self._carry(frame, place)
 
     def _carry(self, frames: npt.NDArray[np.uint8], base: int) -> None:
-        from inlink.store.kernels.frames import fold_carried
-
-        fold_carried(frames, np.uint64(base), self.carriers)
+        kernels.fold_carried(frames, np.uint64(base), self.carriers)
 
     def _rare(self, begin: int) -> None:
         """What few pages have: merged pages and given forms, in dictionaries, and what links carry."""
-        from inlink.store.kernels.frames import MERGE, NOTE, links_at
-
         for place in self.frames_of_kind(MERGE, begin):
             into = np.empty(1, np.uint32)
-            links_at(self.log, np.uint64(place), into)
-            self.merged[self.frame(place)[1]] = int(into[0])
+            kernels.links_at(self.log, np.uint64(place), into)
+            self.merged[self.frame(place).page] = int(into[0])
         for place in self.frames_of_kind(NOTE, begin):
-            _, page, _, _, _, raw = self.frame(place)
-            self.given[page] = raw.decode("utf-8", "surrogateescape")
+            note = self.frame(place)
+            self.given[note.page] = note.payload.decode("utf-8", "surrogateescape")
         self._carry(self.log[begin : self.events_end], begin)
 
     def frames_of_kind(self, kind: int, begin: int = 0) -> list[int]:
         """The places of all frames of a kind, from ``begin`` on."""
-        from inlink.store.kernels.frames import find_kind
-
-        found: list[int] = find_kind(
+        found: list[int] = kernels.find_kind(
             self.log, np.uint64(begin), np.uint64(self.events_end), np.uint8(kind)
         ).tolist()
         return found
 
-    def frame(self, place: int) -> tuple[float, int, int, int, float, bytes]:
-        """Time, page, flags, status, score and payload of the frame at ``place``."""
+    def frame(self, place: int) -> Frame:
+        """The frame at ``place``."""
         head = self._events.read(place, HEAD.size)
         length, _, time, page, _, _, _, flags, status, score, _ = HEAD.unpack(head)
         raw = self._events.read(place + HEAD.size, length - HEAD.size)
-        return time, page, flags, status, score, raw
+        return Frame(time, page, flags, status, score, raw)
 
     # -- URLs -----------------------------------------------------------------------------------------------------
 
@@ -286,45 +264,31 @@ class Pages:
 
     def number_lines(self, lines: bytes, n: int) -> tuple[U32, int, bytes]:
         """:meth:`number` for ``n`` canonical URLs that stand one a line, a newline behind each."""
-        from inlink.store.kernels.table import PADDING, number_urls
-
         pages = np.empty(n, np.uint32)
         if n == 0:
             return pages, 0, b""
-        text = np.frombuffer(lines + PADDING, np.uint8)
         new_text = np.empty(len(lines), np.uint8)
         before = self.num_pages
         self._room_for_hosts(n)
-        written, done = number_urls(
-            text,
-            np.uint64(n),
-            self.hash_seed,
-            self.slots,
-            self.sizes,
-            self.counts,
-            self.checks,
-            self.hosts,
-            self.marks,
-            self.host_slots,
-            self.host_text,
-            self.host_ends,
-            self.tally,
-            pages,
-            new_text,
-        )
+        written, done = table.number_urls(self._table, lines + table.PADDING, self.hash_seed, pages, new_text)
         if done < n:
             raise StoreError(f"{self.folder}: no address space for more than {self.num_pages:,} pages")
-        return pages, self.num_pages - before, new_text[: int(written)].tobytes()
+        return pages, self.num_pages - before, new_text[:written].tobytes()
 
     def find(self, urls: Sequence[str]) -> U32:
         """The pages of canonical URLs, :data:`NO_PAGE` where one is not known."""
-        from inlink.store.kernels.table import PADDING, find_urls
-
-        pages = np.full(len(urls), NO_PAGE, np.uint32)
+        pages = np.empty(len(urls), np.uint32)
         if urls:
-            text = np.frombuffer(("\n".join(urls) + "\n").encode("ascii", "replace") + PADDING, np.uint8)
-            find_urls(text, np.uint64(len(urls)), self.hash_seed, self.slots, self.sizes, self.checks, pages)
+            text = ("\n".join(urls) + "\n").encode("ascii", "replace") + table.PADDING
+            table.find_urls(self._table, text, self.hash_seed, pages)
         return pages
+
+    def page_of(self, url: str) -> int:
+        """The page of one URL, :data:`NO_PAGE` if it is not known, or not in canonical form."""
+        if not url.isascii() or "\n" in url:
+            return NO_PAGE
+        found: int = table.find_url(self._table, url.encode("ascii") + table.LINE_END, self.hash_seed)
+        return found
 
     def url(self, page: int) -> str:
         """The canonical URL of a page.
@@ -362,18 +326,19 @@ class Pages:
     def _room_for_hosts(self, more: int) -> None:
         wanted = (self.num_hosts + more) * 2
         if wanted > len(self.host_slots):
-            from inlink.store.kernels.table import refill_hosts
-
             slots = np.zeros(1 << (wanted - 1).bit_length(), np.uint32)
-            refill_hosts(self.host_text, self.host_ends, np.uint64(self.num_hosts), self.hash_seed, slots)
+            table.refill_hosts(
+                self.host_text, self.host_ends, np.uint64(self.num_hosts), self.hash_seed, slots
+            )
             self.host_slots = slots
+            self._table = addresses([getattr(self, name) for name in Table._fields])
 
     # -- what is known of a page ------------------------------------------------------------------------------------
 
     def last_time(self) -> float:
         """When pages were made known last, in seconds since 1970: time has not gone back since."""
-        rows = int(self.tally[5])
-        return self.frame(int(self.maker_places[rows - 1]))[0] if rows else self.started
+        rows = int(self.tally[MAKERS])
+        return self.frame(int(self.maker_places[rows - 1])).time if rows else self.started
 
     def survivor(self, page: int) -> int:
         """The page that a page was merged into, itself if it was not."""
@@ -385,8 +350,8 @@ class Pages:
 
     def maker(self, page: int) -> int:
         """The page whose links made a page known; NO_PAGE for a seed."""
-        row = int(np.searchsorted(self.makers[: int(self.tally[5])], np.uint32(page), "right")) - 1
-        return self.frame(int(self.maker_places[row]))[1]
+        row = int(np.searchsorted(self.makers[: int(self.tally[MAKERS])], np.uint32(page), "right")) - 1
+        return self.frame(int(self.maker_places[row])).page
 
     def carried(self, page: int) -> bytes | None:
         """What the first link to a page that carried something gave it to carry."""
@@ -407,23 +372,15 @@ class Pages:
         place = int(self.visits[row]) if row else 0
         return place - 1 if place and page not in self.merged else None
 
-    def visit(self, page: int) -> tuple[float, int, float, int, int, int, bytes, int] | None:
-        """Time, status, first crawl, crawls, changes, place, content hash and flags of a page's latest visit."""
+    def visit(self, page: int) -> Visit | None:
+        """A page's latest visit."""
         place = self.visit_place(page)
         if place is None:
             return None
         time, _, flags, status, _, raw = self.frame(place)
-        first, crawls, changes = np.frombuffer(raw[:8], "<f8")[0], raw[8:12], raw[12:16]
-        return (
-            time,
-            status,
-            float(first),
-            int.from_bytes(crawls, "little"),
-            int.from_bytes(changes, "little"),
-            place,
-            raw[25 : 25 + raw[24]],
-            flags,
-        )
+        first, crawls, changes, _, length = VISITED.unpack_from(raw)
+        content_hash = raw[VISITED.size : VISITED.size + length]
+        return Visit(time, status, first, crawls, changes, place, content_hash, flags)
 
     def page(self, page: int) -> Page:
         """All that is known of a page."""
@@ -436,22 +393,18 @@ class Pages:
 
     def list_at(self, place: int) -> U32:
         """The links of the frame at ``place``."""
-        from inlink.store.kernels.frames import link_count, links_at
-
-        out = np.empty(int(link_count(self.log, np.uint64(place))), np.uint32)
-        links_at(self.log, np.uint64(place), out)
+        out = np.empty(int(kernels.link_count(self.log, np.uint64(place))), np.uint32)
+        kernels.links_at(self.log, np.uint64(place), out)
         return out
 
     def inlinks(self, page: int) -> U32:
         """The pages whose latest visits link to a page, uint32[k], increasing; reads all rows."""
-        from inlink.store.kernels.frames import rows_with
-
         pages, places = self.crawled()
-        return np.sort(pages[rows_with(self.log, places, np.uint64(page))])
+        return np.sort(pages[kernels.rows_with(self.log, places, np.uint64(page))])
 
     def crawled(self) -> tuple[U32, U64]:
         """Every page that was crawled, and the place of its latest visit: uint32[k], uint64[k]."""
-        rows = int(self.tally[4]) + 1
+        rows = int(self.tally[ROWS]) + 1
         places = self.visits[:rows]
         found = np.flatnonzero(places)
         return self.answered[found], places[found] - np.uint64(1)
@@ -464,8 +417,6 @@ class Pages:
 
     def _load_index(self) -> tuple[int, int, int]:
         """Fill the table from the index; how many pages, bytes of URLs and of events it covers."""
-        from inlink.store.kernels.table import spread
-
         try:
             index = Folder(self.folder / INDEX, INDEX, 1)
             index.verify()
@@ -481,10 +432,10 @@ class Pages:
         slots, counts = index.array("slots"), index.array("counts")
         room, at = len(self.slots) // SHARDS, 0
         for k, count in enumerate(counts.tolist()):
-            size = count * 5 // 4 + SLACK
+            size = count * 6 // 5 + SLACK
             entries = slots[at : at + count]
-            while not spread(entries, self.slots[k * room : k * room + size + SLACK], np.uint64(size)):
-                size += size // 5
+            while not table.spread(entries, self.slots[k * room : k * room + size + SLACK], np.uint64(size)):
+                size += size // 8
             self.sizes[k], self.counts[k] = size, count
             at += count
         self.indexed = meta["pages"]

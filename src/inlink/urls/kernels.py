@@ -32,17 +32,15 @@ _A, _Z, _X, _N = (np.uint8(b) for b in b"azxn")
 
 
 @kernel
-def plain_lines(
-    text: U8A, count: np.uint64, most: np.uint64, classes: U8A, plain: npt.NDArray[np.bool_]
-) -> bool:
-    """Which of ``count`` lines are certainly their own canonical form: http or https, a host of plain labels whose
+def plain_lines(text: bytes, most: int, classes: U8A, plain: npt.NDArray[np.bool_]) -> bool:
+    """Which lines are certainly their own canonical form: http or https, a host of plain labels whose
     last begins with a letter (so that it is no number), no port, no user, no dot segment, nothing to be encoded.
 
-    Fills ``plain``, and returns whether all are. There must be ``count`` lines at most; a line too many makes the
-    answer False.
+    Fills ``plain``, a place for each line, and returns whether all are, at most ``most`` bytes long. A line too many
+    makes the answer False.
     """
     at, length, every = U0, np.uint64(len(text)), True
-    for line in range(U0, count):
+    for line in range(U0, np.uint64(len(plain))):
         start = at
         good = True
         # "http://" or "https://"
@@ -93,7 +91,7 @@ def plain_lines(
                     if after == _DOT or (after == _PERCENT and text[at + np.uint64(2)] == _TWO):
                         good = False  # perhaps a dot segment
                 at += U1
-            if text[at] != _NEWLINE or at - start > most:
+            if text[at] != _NEWLINE or at - start > np.uint64(most):
                 good = False
         while text[at] != _NEWLINE:
             at += U1

@@ -10,9 +10,22 @@ import numpy as np
 import numpy.typing as npt
 
 from inlink.base.jit import U0, U1, kernel
-from inlink.frontier.kernels.slots import Limits, Slots, Waiting
+from inlink.frontier.kernels.slots import (
+    IN_LATER,
+    IN_READY,
+    IN_WARM,
+    SCRAP,
+    TURNS,
+    WAITING,
+    Limits,
+    Slots,
+    Waiting,
+    class_of,
+    larger,
+    queue_at,
+)
 
-__all__ = ["fill", "heaps", "land", "place_pages", "rebuild", "remove_page", "settle", "take"]
+__all__ = ["fill", "heaps", "keys", "land", "place_pages", "rebuild", "remove_page", "settle", "take"]
 
 U8A = npt.NDArray[np.uint8]
 U32A = npt.NDArray[np.uint32]
@@ -23,7 +36,6 @@ F64A = npt.NDArray[np.float64]
 _U2 = np.uint64(2)
 _U3 = np.uint64(3)
 _U4 = np.uint64(4)
-_U5 = np.uint64(5)
 _U32 = np.uint64(32)
 _LOW = np.uint64(0xFFFFFFFF)
 NOWHERE, READY, LATER, WARM = np.uint8(0), np.uint8(1), np.uint8(2), np.uint8(3)
@@ -76,21 +88,11 @@ def _page_down(w: Waiting, newest: bool, begin: np.uint64, size: np.uint64, plac
 
 
 @kernel
-def _class(room: np.uint64) -> np.uint64:
-    """Which free list a block of ``room`` pages belongs to: 1 for 2 pages, 2 for 4, …"""
-    number = U0
-    while room > U1:
-        room >>= U1
-        number += U1
-    return number
-
-
-@kernel
 def _make_room(w: Waiting, s: Slots, slot: np.uint64) -> None:
-    """Move a slot's heap to a block twice the size; the old one becomes free."""
+    """Move a slot's heap to a block of the next size; the old one becomes free."""
     old, begin = np.uint64(s.rows[slot].room), s.rows[slot].begin
-    room = old * _U2 if old > U0 else _U2
-    number = _class(room)
+    room = larger(old)
+    number = class_of(room)
     fresh = w.free[number]
     if fresh != U0:
         w.free[number] = np.uint64(w.arena[fresh]) | (np.uint64(w.arena[fresh + U1]) << _U32)
@@ -100,7 +102,7 @@ def _make_room(w: Waiting, s: Slots, slot: np.uint64) -> None:
     for k in range(U0, np.uint64(s.rows[slot].count)):
         w.arena[fresh + k] = w.arena[begin + k]
     if old > U0:
-        number = _class(old)
+        number = class_of(old)
         w.arena[begin] = np.uint32(w.free[number] & _LOW)
         w.arena[begin + U1] = np.uint32(w.free[number] >> _U32)
         w.free[number] = begin
@@ -195,7 +197,7 @@ def _leave(w: Waiting, s: Slots, limits: Limits, slot: np.uint64) -> None:
 
 
 @kernel
-def settle(w: Waiting, s: Slots, limits: Limits, slot: np.uint64, now: float) -> None:
+def _settle(w: Waiting, s: Slots, limits: Limits, slot: np.uint64, now: float) -> None:
     """Put a slot where it belongs: among the ready, the warm, those that wait, or nowhere."""
     domain = np.uint64(s.rows[slot].domain)
     if (
@@ -220,7 +222,7 @@ def settle(w: Waiting, s: Slots, limits: Limits, slot: np.uint64, now: float) ->
     if goal == READY and s.rows[slot].where == READY:
         s.rows[slot].key = key
         place = _slot_up(w, s, limits, s.ready, np.uint64(s.rows[slot].at))
-        _slot_down(w, s, limits, s.ready, s.tally[U0], place)
+        _slot_down(w, s, limits, s.ready, s.tally[IN_READY], place)
         return
     _leave(w, s, limits, slot)  # what it is sorted by may have changed
     s.rows[slot].key = key
@@ -233,22 +235,37 @@ def settle(w: Waiting, s: Slots, limits: Limits, slot: np.uint64, now: float) ->
     _slot_up(w, s, limits, heap, place)
 
 
+# -- what the frontier calls; ``at`` is a table of addresses, see :func:`.slots.queue_at` -----------------------------
+
+
 @kernel
-def land(w: Waiting, s: Slots, limits: Limits, slot: np.uint64, now: float) -> None:
+def settle(at: U64A, slot: int, now: float) -> None:
+    """:func:`_settle` after a slot's columns were changed."""
+    w, s, limits = queue_at(at)
+    _settle(w, s, limits, np.uint64(slot), now)
+
+
+@kernel
+def land(at: U64A, slot: int, now: float) -> None:
     """A lease of a slot has ended."""
+    w, s, limits = queue_at(at)
     if s.rows[slot].flying > 0:
         s.rows[slot].flying -= np.uint32(1)
-    settle(w, s, limits, slot, now)
+    _settle(w, s, limits, np.uint64(slot), now)
 
 
-# -- what the frontier calls --------------------------------------------------------------------------------------
+@kernel
+def keys(pages: U32A, priorities: F32A, traps: U8A, factors: F32A) -> F32A:
+    """What pages are sorted by, float32[n]: priority times the factor of their trap code."""
+    found = np.empty(np.uint64(len(pages)), np.float32)
+    for i in range(U0, np.uint64(len(pages))):
+        found[i] = priorities[i] * factors[traps[pages[i]]]
+    return found
 
 
 @kernel
 def place_pages(
-    w: Waiting,
-    s: Slots,
-    limits: Limits,
+    at: U64A,
     pages: U32A,
     priorities: F32A,
     traps: U8A,
@@ -264,6 +281,7 @@ def place_pages(
     Unless ``all_of_them``, only pages that were discovered and not taken, and of those that failed only such as
     are in it already.
     """
+    w, s, limits = queue_at(at)
     touched = U0
     for i in range(
         U0, np.uint64(len(pages))
@@ -272,7 +290,7 @@ def place_pages(
         touched += (
             np.uint64(w.pages[page].at) + np.uint64(w.hosts[page]) + np.uint64(states[page] + traps[page])
         )
-    s.tally[_U5] = touched  # or the touching would be optimised away
+    s.tally[SCRAP] = touched  # or the touching would be optimised away
     for i in range(U0, np.uint64(len(pages))):
         page = np.uint64(pages[i])
         inside = w.pages[page].at > 0
@@ -299,25 +317,27 @@ def place_pages(
                 begin = s.rows[slot].begin
             place = np.uint64(s.rows[slot].count)
             s.rows[slot].count += np.uint32(1)
-            s.tally[_U4] += U1
+            s.tally[WAITING] += U1
             w.pages[page].key = key
             w.arena[begin + place] = np.uint32(page)
             _page_up(w, limits.newest, begin, place)
             if w.pages[page].at != 1:
                 continue
-        settle(w, s, limits, slot, now)
+        _settle(w, s, limits, slot, now)
 
 
 @kernel
-def remove_page(w: Waiting, s: Slots, limits: Limits, page: np.uint64, now: float) -> None:
+def remove_page(at: U64A, number: int, now: float) -> None:
     """Take a page out of the queue, if it is in it."""
+    w, s, limits = queue_at(at)
+    page = np.uint64(number)
     if w.pages[page].at == 0:
         return
     slot = _slot_of(w, page)
     begin, place = s.rows[slot].begin, np.uint64(w.pages[page].at) - U1
     size = np.uint64(s.rows[slot].count) - U1
     s.rows[slot].count = np.uint32(size)
-    s.tally[_U4] -= U1
+    s.tally[WAITING] -= U1
     w.pages[page].at = 0
     if place != size:
         other = w.arena[begin + size]
@@ -325,7 +345,7 @@ def remove_page(w: Waiting, s: Slots, limits: Limits, page: np.uint64, now: floa
         w.pages[other].at = np.uint32(place + U1)
         _page_up(w, limits.newest, begin, place)
         _page_down(w, limits.newest, begin, size, np.uint64(w.pages[other].at) - U1)
-    settle(w, s, limits, slot, now)
+    _settle(w, s, limits, slot, now)
 
 
 @kernel
@@ -349,19 +369,22 @@ def _cool(s: Slots, limits: Limits, slot: np.uint64, now: float) -> None:
 
 
 @kernel
-def take(
-    w: Waiting, s: Slots, limits: Limits, count: np.uint64, now: float, pages: U32A, slots: U32A
-) -> np.uint64:
-    """Take up to ``count`` pages out of the queue, best first, as their slots allow at ``now``; returns how many."""
-    while s.tally[U1] > U0 and s.rows[s.later[U0]].due <= now:
-        settle(w, s, limits, np.uint64(s.later[U0]), now)
-    while s.tally[_U2] > U0 and s.rows[s.warm[U0]].soft_due <= now:
-        settle(w, s, limits, np.uint64(s.warm[U0]), now)
+def take(at: U64A, now: float, pages: U32A, slots: U32A) -> int:
+    """Take pages out of the queue, best first, as their slots allow at ``now``; returns how many.
+
+    ``pages`` gets them and ``slots`` theirs; their length is how many are wanted.
+    """
+    w, s, limits = queue_at(at)
+    count = np.uint64(len(pages))
+    while s.tally[IN_LATER] > U0 and s.rows[s.later[U0]].due <= now:
+        _settle(w, s, limits, np.uint64(s.later[U0]), now)
+    while s.tally[IN_WARM] > U0 and s.rows[s.warm[U0]].soft_due <= now:
+        _settle(w, s, limits, np.uint64(s.warm[U0]), now)
     found = U0
     while found < count:
-        if s.tally[U0] > U0:
+        if s.tally[IN_READY] > U0:
             slot = np.uint64(s.ready[U0])
-        elif s.tally[_U2] > U0:
+        elif s.tally[IN_WARM] > U0:
             slot = np.uint64(s.warm[U0])  # above the soft limit, but nothing cooler is left
         else:
             break
@@ -373,7 +396,7 @@ def take(
         page = np.uint64(w.arena[begin])
         size = np.uint64(s.rows[slot].count) - U1
         s.rows[slot].count = np.uint32(size)
-        s.tally[_U4] -= U1
+        s.tally[WAITING] -= U1
         w.pages[page].at = 0
         if size > U0:
             w.arena[begin] = w.arena[begin + size]
@@ -384,39 +407,39 @@ def take(
             s.rows[slot].budget -= np.uint32(1)
         if s.domain_budgets[domain] != np.uint32(0xFFFFFFFF):
             s.domain_budgets[domain] -= np.uint32(1)
-        s.tally[_U3] += U1
-        s.rows[slot].turn = s.tally[_U3]
+        s.tally[TURNS] += U1
+        s.rows[slot].turn = s.tally[TURNS]
         s.rows[slot].due = max(s.rows[slot].due, now + np.float64(s.rows[slot].delay))
         if limits.soft > 0 or limits.hard > 0:
             _cool(s, limits, slot, now)
-        settle(w, s, limits, slot, now)
+        _settle(w, s, limits, slot, now)
         pages[found] = np.uint32(page)
         slots[found] = np.uint32(slot)
         found += U1
-    return found
+    return int(found)
 
 
 @kernel
-def heaps(w: Waiting, s: Slots, first: np.uint64, last: np.uint64, out: U32A) -> tuple[np.uint64, np.uint64]:
+def heaps(at: U64A, first: int, last: int, out: U32A) -> tuple[np.uint64, np.uint64]:
     """Copy the waiting pages of slots first, first + 1, … to ``out`` as far as they fit; returns (next slot, pages)."""
+    w, s, _ = queue_at(at)
     count = U0
-    for slot in range(first, last):
+    for slot in range(np.uint64(first), np.uint64(last)):
         size = np.uint64(s.rows[slot].count)
         if count + size > np.uint64(len(out)):
             return slot, count
         for k in range(U0, size):
             out[count + k] = w.arena[s.rows[slot].begin + k]
         count += size
-    return last, count
+    return np.uint64(last), count
 
 
 @kernel
-def rebuild(
-    w: Waiting, s: Slots, limits: Limits, first: np.uint64, last: np.uint64, keys: F32A, now: float
-) -> None:
+def rebuild(at: U64A, first: int, last: int, keys: F32A, now: float) -> None:
     """Give the waiting pages of slots [first, last) new keys, in the order in which :func:`heaps` told them."""
+    w, s, limits = queue_at(at)
     count = U0
-    for slot in range(first, last):
+    for slot in range(np.uint64(first), np.uint64(last)):
         size, begin = np.uint64(s.rows[slot].count), s.rows[slot].begin
         if size == U0:
             continue
@@ -427,14 +450,14 @@ def rebuild(
         while place > U0:
             place -= U1
             _page_down(w, limits.newest, begin, size, place)
-        settle(w, s, limits, np.uint64(slot), now)
+        _settle(w, s, limits, np.uint64(slot), now)
 
 
 @kernel
-def fill(
-    w: Waiting, s: Slots, limits: Limits, pages: U32A, keys: F32A, num_slots: np.uint64, now: float
-) -> None:
+def fill(at: U64A, pages: U32A, keys: F32A, slots: int, now: float) -> None:
     """Put pages into an empty queue: each slot's heap is made in one go, in a block of the size that it needs."""
+    w, s, limits = queue_at(at)
+    num_slots = np.uint64(slots)
     for i in range(U0, np.uint64(len(pages))):
         page = np.uint64(pages[i])
         w.pages[page].key = keys[i]
@@ -444,7 +467,7 @@ def fill(
         if size > U0:
             room = _U2
             while room < size:
-                room *= _U2
+                room = larger(room)
             s.rows[slot].begin = w.free[U0]
             w.free[U0] += room
             s.rows[slot].room = np.uint32(room)
@@ -456,7 +479,7 @@ def fill(
         w.arena[s.rows[slot].begin + size] = np.uint32(page)
         w.pages[page].at = np.uint32(size + U1)
         s.rows[slot].count = np.uint32(size + U1)
-    s.tally[_U4] += np.uint64(len(pages))
+    s.tally[WAITING] += np.uint64(len(pages))
     for slot in range(U0, num_slots):
         size = np.uint64(s.rows[slot].count)
         if size > U0:
@@ -464,4 +487,4 @@ def fill(
             while place > U0:
                 place -= U1
                 _page_down(w, limits.newest, s.rows[slot].begin, size, place)
-            settle(w, s, limits, np.uint64(slot), now)
+            _settle(w, s, limits, np.uint64(slot), now)

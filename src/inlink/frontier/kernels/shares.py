@@ -26,9 +26,9 @@ SMALL = 1e-6
 
 
 @kernel
-def _room(frames: U8A, stop: np.uint64) -> np.uint64:
+def _room(frames: U8A) -> np.uint64:
     """The length of the longest list in the frames."""
-    most, place = U0, U0
+    most, place, stop = U0, U0, np.uint64(len(frames))
     while place < stop:
         kind = frames[place + _28]
         if kind == VISIT or kind == MERGE or kind == SEED:
@@ -40,7 +40,6 @@ def _room(frames: U8A, stop: np.uint64) -> np.uint64:
 @kernel
 def give_shares(
     frames: U8A,
-    stop: np.uint64,
     hosts: U32A,
     scores: F32A,
     shares: F32A,
@@ -49,8 +48,8 @@ def give_shares(
     cross_only: bool,
 ) -> None:
     """For each visit of page u with k links: shares[link] += damping · rank[u] / k. A merged page has one link."""
-    links = np.empty(_room(frames, stop), np.uint32)
-    place = U0
+    links = np.empty(_room(frames), np.uint32)
+    place, stop = U0, np.uint64(len(frames))
     while place < stop:
         kind = frames[place + _28]
         if kind == VISIT or kind == MERGE:
@@ -78,7 +77,6 @@ def give_shares(
 @kernel
 def give_hub_weight(
     frames: U8A,
-    stop: np.uint64,
     hosts: U32A,
     scores: F32A,
     authorities: F32A,
@@ -87,8 +85,8 @@ def give_hub_weight(
     cross_only: bool,
 ) -> None:
     """For each visit of page u: authorities[link] += factor · Σ_links r·a, or 1 while ``factor`` is 0."""
-    links = np.empty(_room(frames, stop), np.uint32)
-    place = U0
+    links = np.empty(_room(frames), np.uint32)
+    place, stop = U0, np.uint64(len(frames))
     while place < stop:
         kind = frames[place + _28]
         if kind == VISIT or kind == MERGE:
@@ -112,10 +110,10 @@ def give_hub_weight(
 
 
 @kernel
-def hand_over_cash(frames: U8A, stop: np.uint64, cash: F32A) -> None:
+def hand_over_cash(frames: U8A, cash: F32A) -> None:
     """Seeds get 1 each; a visit's page hands what it has to its links, a merged page to its survivor."""
-    links = np.empty(_room(frames, stop), np.uint32)
-    place = U0
+    links = np.empty(_room(frames), np.uint32)
+    place, stop = U0, np.uint64(len(frames))
     while place < stop:
         kind = frames[place + _28]
         if kind == VISIT or kind == MERGE or kind == SEED:

@@ -13,9 +13,13 @@ import numpy.typing as npt
 
 from inlink.base.jit import U0, U1, kernel
 from inlink.store import layout
+from inlink.store.kernels.columns import Columns, columns_at
 from inlink.store.layout import (
     CRAWLED,
+    CRAWLED_ONCE,
     DISCOVERED,
+    EVENT_PAGES,
+    EVENTS,
     EXCLUDE,
     EXCLUDED,
     EXCLUDED_ONE,
@@ -29,11 +33,13 @@ from inlink.store.layout import (
     IS_GONE,
     LEASE,
     LEASED,
+    MAKERS,
     MERGE,
     MERGED,
     NOTE,
     RELEASE,
     RETRIED,
+    ROWS,
     SEED,
     VISIT,
 )
@@ -58,13 +64,13 @@ __all__ = [
 ]
 
 U8A = npt.NDArray[np.uint8]
-U16A = npt.NDArray[np.uint16]
 U32A = npt.NDArray[np.uint32]
 U64A = npt.NDArray[np.uint64]
 F32A = npt.NDArray[np.float32]
 
 NO_PAGE = np.uint32(layout.NO_PAGE)
-HEAD = np.uint64(40)
+HEAD = np.uint64(layout.HEAD.size)
+_VISITED = np.uint64(layout.VISITED.size)
 _SEVEN = np.uint64(7)
 _MORE = np.uint64(0x80)
 _REST = np.uint64(0x7F)
@@ -95,7 +101,7 @@ def list_start(log: U8A, place: np.uint64) -> np.uint64:
     """Where the list of a frame begins: behind what its kind holds first."""
     at = place + HEAD
     if log[place + np.uint64(28)] == VISIT:
-        return at + np.uint64(25) + np.uint64(log[at + np.uint64(24)])
+        return at + _VISITED + np.uint64(log[at + _VISITED - U1])  # the length of the hash is the last byte
     return at
 
 
@@ -200,122 +206,100 @@ def encode_links(pages: U32A, scores: F32A, out: U8A) -> tuple[np.uint64, np.uin
 
 
 @kernel
-def fold(
-    log: U8A,
-    base: np.uint64,
-    stop: np.uint64,
-    states: U8A,
-    depths: U16A,
-    errors: U8A,
-    answers: U32A,
-    answered: U32A,
-    visits: U64A,
-    failures: U64A,
-    scores: F32A,
-    makers: U32A,
-    maker_places: U64A,
-    tally: U64A,
-    most: np.uint64,
-) -> np.uint64:
-    """Fold the frames of ``log`` into the pages' columns; log[0] stands at byte ``base`` of the file.
+def fold(at: U64A, log: U8A, begin: int) -> None:
+    """Fold the frames of ``log`` into the pages' columns; log[0] stands at byte ``begin`` of the file.
 
-    ``tally`` is [.., .., .., pages the events made known, rows of answered pages, events that made pages known, events,
-    pages crawled at least once]. A depth is one more than its maker's, a seed's 0. Stops behind ``most`` events, or at
-    ``stop``; returns where.
+    ``at`` is a table of addresses, see :func:`.columns.columns_at`. A depth is one more than its maker's, a seed's 0.
     """
+    c, base, end = columns_at(at), np.uint64(begin), np.uint64(len(log))
     place = U0
-    done = U0
-    end = stop - base
-    while place < end and done < most:
+    while place < end:
         length = u32_at(log, place)
         page = u32_at(log, place + np.uint64(16))
         new = u32_at(log, place + np.uint64(20))
         kind = log[place + np.uint64(28)]
         flags = log[place + np.uint64(29)]
-        first = tally[3]
+        first = c.tally[EVENT_PAGES]
         if new > U0:
             depth = U0
             if kind != SEED and page != np.uint64(NO_PAGE):
-                depth = min(np.uint64(depths[page]) + U1, np.uint64(0xFFFF))
+                depth = min(np.uint64(c.depths[page]) + U1, np.uint64(0xFFFF))
             if depth > U0:
                 for i in range(first, first + new):
-                    depths[i] = np.uint16(depth)
-            makers[tally[5]] = np.uint32(first)
-            maker_places[tally[5]] = base + place
-            tally[5] += U1
-            tally[3] = first + new
+                    c.depths[i] = np.uint16(depth)
+            c.makers[c.tally[MAKERS]] = np.uint32(first)
+            c.maker_places[c.tally[MAKERS]] = base + place
+            c.tally[MAKERS] += U1
+            c.tally[EVENT_PAGES] = first + new
         if kind == VISIT or kind == FAILED:
-            row = np.uint64(answers[page])
+            row = np.uint64(c.answers[page])
             if row == U0:
-                row = tally[4] + U1
-                tally[4] = row
-                answers[page] = np.uint32(row)
-                answered[row] = np.uint32(page)
+                row = c.tally[ROWS] + U1
+                c.tally[ROWS] = row
+                c.answers[page] = np.uint32(row)
+                c.answered[row] = np.uint32(page)
             if kind == VISIT:
-                if visits[row] == U0 or states[page] == MERGED:
-                    tally[7] += U1
-                visits[row] = base + place + U1
+                if c.visits[row] == U0 or c.states[page] == MERGED:
+                    c.tally[CRAWLED_ONCE] += U1
+                c.visits[row] = base + place + U1
                 score = f32_at(log, place + np.uint64(32))
-                if scores[page] != score:  # a column takes no memory where nothing was ever written
-                    scores[page] = score
-                states[page] = CRAWLED
-                if errors[page] > 0:
-                    errors[page] = 0
+                if c.scores[page] != score:  # a column takes no memory where nothing was ever written
+                    c.scores[page] = score
+                c.states[page] = CRAWLED
+                if c.errors[page] > 0:
+                    c.errors[page] = 0
             else:
-                failures[row] = base + place + U1
-                if errors[page] < 255:
-                    errors[page] += np.uint8(1)
+                c.failures[row] = base + place + U1
+                if c.errors[page] < 255:
+                    c.errors[page] += np.uint8(1)
                 if (flags & IS_GONE) != 0:
-                    states[page] = GONE
+                    c.states[page] = GONE
                 elif (flags & EXCLUDED_ONE) != 0:
-                    states[page] = EXCLUDED
+                    c.states[page] = EXCLUDED
                 elif (flags & RETRIED) != 0:
-                    states[page] = CRAWLED if visits[row] > U0 else DISCOVERED
+                    c.states[page] = CRAWLED if c.visits[row] > U0 else DISCOVERED
                 else:
-                    states[page] = FAILED_PAGE
+                    c.states[page] = FAILED_PAGE
         if kind == VISIT or kind == SEED:
             if (flags & HAS_SCORES) != 0:
-                at = list_end(log, place)
-                _best_scores(log, place, at, states, scores)
+                _best_scores(log, place, list_end(log, place), c)
         elif kind == LEASE or kind == RELEASE:
-            at = place + HEAD + (np.uint64(16) if kind == LEASE else U0)
+            begins = place + HEAD + (np.uint64(16) if kind == LEASE else U0)
             for i in range(U0, link_count(log, place)):
-                one = u32_at(log, at + i * np.uint64(4))
+                one = u32_at(log, begins + i * np.uint64(4))
                 if kind == LEASE:
-                    states[one] = LEASED
-                elif answers[one] > 0 and visits[np.uint64(answers[one])] > U0:
-                    states[one] = CRAWLED
+                    c.states[one] = LEASED
+                elif c.answers[one] > 0 and c.visits[np.uint64(c.answers[one])] > U0:
+                    c.states[one] = CRAWLED
                 else:
-                    states[one] = DISCOVERED
+                    c.states[one] = DISCOVERED
                     if (flags & RETRIED) != 0:  # a reload: its failures are forgotten
-                        errors[one] = 0
+                        c.errors[one] = 0
         elif kind == MERGE:
-            states[page] = MERGED
-            row = np.uint64(answers[page])
+            c.states[page] = MERGED
+            row = np.uint64(c.answers[page])
             if row == U0:
-                row = tally[4] + U1
-                tally[4] = row
-                answers[page] = np.uint32(row)
-                answered[row] = np.uint32(page)
-            visits[row] = base + place + U1  # in the graph it has one link, to what it was merged into
+                row = c.tally[ROWS] + U1
+                c.tally[ROWS] = row
+                c.answers[page] = np.uint32(row)
+                c.answered[row] = np.uint32(page)
+            c.visits[row] = base + place + U1  # in the graph it has one link, to what it was merged into
         elif kind == EXCLUDE:
-            at = place + HEAD
+            begins = place + HEAD
             for i in range(U0, link_count(log, place)):
-                states[u32_at(log, at + i * np.uint64(4))] = EXCLUDED
-        tally[6] += U1
-        done += U1
+                c.states[u32_at(log, begins + i * np.uint64(4))] = EXCLUDED
+        c.tally[EVENTS] += U1
         place += length
-    return base + place
 
 
 @kernel
-def _best_scores(log: U8A, place: np.uint64, at: np.uint64, states: U8A, scores: F32A) -> None:
+def _best_scores(log: U8A, place: np.uint64, at: np.uint64, c: Columns) -> None:
     """Keep the best link score of each listed page that was not crawled yet (a crawled one has its content's)."""
     pages = np.empty(link_count(log, place), np.uint32)
     for i in range(U0, links_at(log, place, pages)):
         score = f32_at(log, at + i * np.uint64(4))
-        if states[pages[i]] != CRAWLED and score > scores[pages[i]]:
-            scores[pages[i]] = score
+        if c.states[pages[i]] != CRAWLED and score > c.scores[pages[i]]:
+            c.scores[pages[i]] = score
 
 
 @kernel
@@ -355,14 +339,16 @@ def fold_carried(log: U8A, base: np.uint64, carriers: U64A) -> None:
 
 
 @kernel
-def waiting(states: U8A, count: np.uint64, out: U32A) -> np.uint64:
-    """The pages that were discovered and not yet taken: written to ``out``; returns how many."""
+def waiting(states: U8A, errors: U8A, out: U32A) -> int:
+    """Those of the first len(out) pages that were discovered and not yet taken, never in vain: written to ``out``;
+    returns how many.
+    """
     found = U0
-    for page in range(U0, count):
-        if states[page] == DISCOVERED:
+    for page in range(U0, np.uint64(len(out))):
+        if states[page] == DISCOVERED and errors[page] == 0:
             out[found] = np.uint32(page)
             found += U1
-    return found
+    return int(found)
 
 
 @kernel

@@ -14,10 +14,22 @@ import numpy as np
 import numpy.typing as npt
 
 from inlink.base.jit import U0, U1, kernel
+from inlink.store.kernels.columns import Table, table_at
+from inlink.store.layout import HOSTS, PAGES, URL_BYTES
 
-__all__ = ["PADDING", "SHARDS", "find_urls", "insert_known", "number_urls", "refill_hosts", "spread"]
+__all__ = [
+    "PADDING",
+    "SHARDS",
+    "find_url",
+    "find_urls",
+    "insert_known",
+    "number_urls",
+    "refill_hosts",
+    "spread",
+]
 
 U8A = npt.NDArray[np.uint8]
+Text = npt.NDArray[np.uint8] | bytes
 U32A = npt.NDArray[np.uint32]
 U64A = npt.NDArray[np.uint64]
 
@@ -25,6 +37,7 @@ SHARDS = 256
 URL_MARK = 32  # every how many URLs their place in the text is kept
 NEWLINE = np.uint8(10)
 PADDING = b"\0" * 8  # behind every text that is hashed
+LINE_END = b"\n" + PADDING
 NONE = np.uint32(0xFFFFFFFF)
 FIRST_SIZE = np.uint64(64)
 SLACK = np.uint64(64)  # slots behind a shard's last home
@@ -41,7 +54,7 @@ _MARK = np.uint64(URL_MARK)
 
 
 @kernel
-def _word(text: U8A, at: np.uint64) -> np.uint64:
+def _word(text: Text, at: np.uint64) -> np.uint64:
     """Eight bytes, little-endian: written out, so that it becomes one load."""
     return (
         np.uint64(text[at])
@@ -63,7 +76,7 @@ def _newline_in(word: np.uint64) -> np.uint64:
 
 
 @kernel
-def _hash_line(text: U8A, start: np.uint64, seed: np.uint64) -> tuple[np.uint64, np.uint64, np.uint64]:
+def _hash_line(text: Text, start: np.uint64, seed: np.uint64) -> tuple[np.uint64, np.uint64, np.uint64]:
     """128 bits of hash of the line at ``start``, and where its newline is: two lanes of multiply and fold.
 
     Looks for the newline eight bytes at a time (Mycroft's test for a zero byte), and so may read seven bytes
@@ -98,7 +111,7 @@ def _hash_line(text: U8A, start: np.uint64, seed: np.uint64) -> tuple[np.uint64,
 
 
 @kernel
-def _hash(text: U8A, start: np.uint64, stop: np.uint64, seed: np.uint64) -> np.uint64:
+def _hash(text: Text, start: np.uint64, stop: np.uint64, seed: np.uint64) -> np.uint64:
     """64 bits of hash of a host's name. Reads up to seven bytes behind it, which are there, and leaves them out."""
     a, at = seed ^ ((stop - start) * _K1), start
     while at + _U8 <= stop:
@@ -118,13 +131,13 @@ def _shard(second: np.uint64) -> np.uint64:
 
 @kernel
 def _grow(slots: U64A, base: np.uint64, size: np.uint64, shard: np.uint64, sizes: U64A) -> bool:
-    """Enlarge a shard in place by a fifth; False where its address space ends."""
+    """Enlarge a shard in place by an eighth; False where its address space ends."""
     room = np.uint64(len(slots)) // np.uint64(SHARDS)
     larger = size
     used = size + SLACK if size > U0 else U0
     old = slots[base : base + used].copy()
     while True:
-        larger += larger // np.uint64(5) + FIRST_SIZE
+        larger += larger // _U8 + FIRST_SIZE
         if larger + SLACK > room:
             slots[base : base + used] = old
             return False
@@ -145,22 +158,16 @@ def _grow(slots: U64A, base: np.uint64, size: np.uint64, shard: np.uint64, sizes
 
 
 @kernel
-def _search(
-    slots: U64A,
-    sizes: U64A,
-    checks: U32A,
-    first: np.uint64,
-    second: np.uint64,
-) -> tuple[np.uint32, np.uint64]:
+def _search(t: Table, first: np.uint64, second: np.uint64) -> tuple[np.uint32, np.uint64]:
     """The page of a hash and the slot where its search ended; NONE if it is not there."""
     shard = _shard(second)
-    size = sizes[shard]
-    room = np.uint64(len(slots)) // np.uint64(SHARDS)
+    size = t.sizes[shard]
+    room = np.uint64(len(t.slots)) // np.uint64(SHARDS)
     base = shard * room
     tag, check = first >> _U32, np.uint32(first & _LOW)
     place = base + ((tag * size) >> _U32)
     while True:
-        slot = slots[place]
+        slot = t.slots[place]
         if slot == U0:
             return NONE, place
         other = slot >> _U32
@@ -168,42 +175,40 @@ def _search(
             return NONE, place
         if other == tag:
             page = (slot & _LOW) - U1
-            if checks[page] == check:
+            if t.checks[page] == check:
                 return np.uint32(page), place
         place += U1
 
 
 @kernel
-def _insert(
-    slots: U64A, sizes: U64A, counts: U64A, first: np.uint64, second: np.uint64, page: np.uint64
-) -> bool:
+def _insert(t: Table, first: np.uint64, second: np.uint64, page: np.uint64) -> bool:
     """Put a page in that is not there; False where the address space is full."""
     shard = _shard(second)
-    room = np.uint64(len(slots)) // np.uint64(SHARDS)
+    room = np.uint64(len(t.slots)) // np.uint64(SHARDS)
     base = shard * room
     tag = first >> _U32
     while True:
-        size = sizes[shard]
-        if (counts[shard] + U1) * np.uint64(100) <= size * np.uint64(85):
+        size = t.sizes[shard]
+        if (t.counts[shard] + U1) * np.uint64(10) <= size * np.uint64(9):
             place = base + ((tag * size) >> _U32)
-            while slots[place] != U0 and (slots[place] >> _U32) <= tag:
+            while t.slots[place] != U0 and (t.slots[place] >> _U32) <= tag:
                 place += U1
             end = place
-            while slots[end] != U0:
+            while t.slots[end] != U0:
                 end += U1
             if end + U1 < base + size + SLACK:  # the last slot stays 0: it ends every search
                 while end > place:
-                    slots[end] = slots[end - U1]
+                    t.slots[end] = t.slots[end - U1]
                     end -= U1
-                slots[place] = (tag << _U32) | (page + U1)
-                counts[shard] += U1
+                t.slots[place] = (tag << _U32) | (page + U1)
+                t.counts[shard] += U1
                 return True
-        if not _grow(slots, base, size, shard, sizes):
+        if not _grow(t.slots, base, size, shard, t.sizes):
             return False
 
 
 @kernel
-def _host_span(text: U8A, start: np.uint64, stop: np.uint64) -> tuple[np.uint64, np.uint64]:
+def _host_span(text: Text, start: np.uint64, stop: np.uint64) -> tuple[np.uint64, np.uint64]:
     """Where the host of a canonical URL stands: behind ``://``, to the port or the path."""
     at = min(start + (np.uint64(7) if text[start + _U4] == 58 else _U8), stop)
     begin = at
@@ -216,102 +221,96 @@ def _host_span(text: U8A, start: np.uint64, stop: np.uint64) -> tuple[np.uint64,
 
 
 @kernel
-def _host(
-    text: U8A,
-    start: np.uint64,
-    stop: np.uint64,
-    seed: np.uint64,
-    host_slots: U32A,
-    host_text: U8A,
-    host_ends: U64A,
-    tally: U64A,
-) -> np.uint32:
-    """The number of a URL's host, given on the spot to a new one. Host names are compared byte by byte."""
-    begin, end = _host_span(text, start, stop)
+def _begin_alike(text: Text, one: np.uint64, other: np.uint64, length: np.uint64) -> bool:
+    """Whether two lines begin with the same ``length`` bytes; never for fewer than 8. May read seven bytes behind."""
+    k = U0
+    while k + _U8 <= length:
+        if _word(text, one + k) != _word(text, other + k):
+            return False
+        k += _U8
+    return length >= _U8 and _word(text, one + length - _U8) == _word(text, other + length - _U8)
+
+
+@kernel
+def _host(t: Table, text: Text, begin: np.uint64, end: np.uint64, seed: np.uint64) -> np.uint32:
+    """The number of the host ``text[begin:end]``, given on the spot to a new one. Names are compared byte by byte."""
     first = _hash(text, begin, end, seed)
-    mask = np.uint64(len(host_slots)) - U1
+    mask = np.uint64(len(t.host_slots)) - U1
     slot = first & mask
-    while host_slots[slot] != 0:
-        host = np.uint64(host_slots[slot]) - U1
-        other = host_ends[host - U1] if host > U0 else U0
-        if host_ends[host] - other == end - begin:
+    while t.host_slots[slot] != 0:
+        host = np.uint64(t.host_slots[slot]) - U1
+        other = t.host_ends[host - U1] if host > U0 else U0
+        if t.host_ends[host] - other == end - begin:
             k = U0
-            while k < end - begin and host_text[other + k] == text[begin + k]:
+            while k < end - begin and t.host_text[other + k] == text[begin + k]:
                 k += U1
             if k == end - begin:
                 return np.uint32(host)
         slot = (slot + U1) & mask
-    host = tally[1]
-    other = host_ends[host - U1] if host > U0 else U0
+    host = t.tally[HOSTS]
+    other = t.host_ends[host - U1] if host > U0 else U0
     for k in range(U0, end - begin):
-        host_text[other + k] = text[begin + k]
-    host_ends[host] = other + (end - begin)
-    host_slots[slot] = np.uint32(host + U1)
-    tally[1] = host + U1
+        t.host_text[other + k] = text[begin + k]
+    t.host_ends[host] = other + (end - begin)
+    t.host_slots[slot] = np.uint32(host + U1)
+    t.tally[HOSTS] = host + U1
     return np.uint32(host)
 
 
 @kernel
 def number_urls(
-    text: U8A,
-    count: np.uint64,
-    seed: np.uint64,
-    slots: U64A,
-    sizes: U64A,
-    counts: U64A,
-    checks: U32A,
-    hosts: U32A,
-    marks: U64A,
-    host_slots: U32A,
-    host_text: U8A,
-    host_ends: U64A,
-    tally: U64A,
-    pages: U32A,
-    new_text: U8A,
+    at: U64A, text: Text, seed: np.uint64, pages: U32A, new_text: U8A
 ) -> tuple[np.uint64, np.uint64]:
-    """Give ``count`` lines of URLs their pages: the one that is known, or the next.
+    """Give lines of URLs their pages, as many as there is room for in ``pages``: the one that is known, or the next.
 
-    ``tally`` is [pages known, hosts known, bytes of URLs known]. New URLs are copied to ``new_text``, newline
-    behind each. Returns how many bytes that took, and how many lines are done: fewer than count only where address
+    ``at`` is a table of addresses, see :func:`.columns.table_at`. New URLs are copied to ``new_text``, newline
+    behind each. Returns how many bytes that took, and how many lines are done: fewer than wanted only where address
     space is full.
 
     Hashing all lines first, and touching their slots, lets the processor wait for memory once and not line by line.
     """
+    t, count = table_at(at), np.uint64(len(pages))
     firsts = np.empty(count, np.uint64)
     seconds = np.empty(count, np.uint64)
     ends = np.empty(count, np.uint64)
-    room = np.uint64(len(slots)) // np.uint64(SHARDS)
-    at, touched = U0, U0
+    room = np.uint64(len(t.slots)) // np.uint64(SHARDS)
+    end, touched = U0, U0
     for i in range(U0, count):
-        firsts[i], seconds[i], at = _hash_line(text, at, seed)
-        ends[i] = at
+        firsts[i], seconds[i], end = _hash_line(text, end, seed)
+        ends[i] = end
         shard = _shard(seconds[i])
-        touched += slots[shard * room + (((firsts[i] >> _U32) * sizes[shard]) >> _U32)]
-        at += U1
+        touched += t.slots[shard * room + (((firsts[i] >> _U32) * t.sizes[shard]) >> _U32)]
+        end += U1
     for i in range(U0, count):
         shard = _shard(seconds[i])
-        slot = slots[shard * room + (((firsts[i] >> _U32) * sizes[shard]) >> _U32)]
-        touched += np.uint64(checks[slot & _LOW])
+        slot = t.slots[shard * room + (((firsts[i] >> _U32) * t.sizes[shard]) >> _U32)]
+        touched += np.uint64(t.checks[slot & _LOW])
     written, start = U0, U0
+    before, length, host = (
+        U0,
+        U0,
+        np.uint32(0),
+    )  # the new URL before, and its host: the next one's is often the same
     for i in range(U0, count):
         first, second = firsts[i], seconds[i]
-        page, _ = _search(slots, sizes, checks, first, second)
+        page, _ = _search(t, first, second)
         if page == NONE:
-            number = tally[0]
-            if number + U1 >= np.uint64(len(checks)) or not _insert(
-                slots, sizes, counts, first, second, number
-            ):
+            number = t.tally[PAGES]
+            if number + U1 >= np.uint64(len(t.checks)) or not _insert(t, first, second, number):
                 return written, i
             page = np.uint32(number)
-            checks[number] = np.uint32(first & _LOW)
-            hosts[number] = _host(text, start, ends[i], seed, host_slots, host_text, host_ends, tally)
+            t.checks[number] = np.uint32(first & _LOW)
+            if not _begin_alike(text, before, start, length):
+                begin, end = _host_span(text, start, ends[i])
+                host, length = _host(t, text, begin, end, seed), end + U1 - start
+            t.hosts[number], before = host, start
             if number % _MARK == U0:
-                marks[number // _MARK] = tally[2]
+                t.marks[number // _MARK] = t.tally[URL_BYTES]
             for k in range(start, ends[i] + U1):
                 new_text[written + k - start] = text[k]
             written += ends[i] + U1 - start
-            tally[2] += ends[i] + U1 - start
-            tally[0] = number + U1
+            t.tally[URL_BYTES] += ends[i] + U1 - start
+            t.tally[PAGES] = number + U1
         pages[i] = page
         start = ends[i] + U1
     firsts[U0] = touched  # or the touching would be optimised away
@@ -319,71 +318,68 @@ def number_urls(
 
 
 @kernel
-def insert_known(
-    text: U8A,
-    stop: np.uint64,
-    base: np.uint64,
-    most: np.uint64,
-    seed: np.uint64,
-    slots: U64A,
-    sizes: U64A,
-    counts: U64A,
-    checks: U32A,
-    hosts: U32A,
-    marks: U64A,
-    host_slots: U32A,
-    host_text: U8A,
-    host_ends: U64A,
-    tally: U64A,
-    covered: np.uint64,
-) -> np.uint64:
-    """Take in the lines of text[:stop], all different, as the next pages, at most ``most`` of them.
+def insert_known(at: U64A, text: U8A, begin: int, seed: np.uint64, most: int, covered: int) -> None:
+    """Take in lines, all different, as the next pages, at most ``most`` of them; the text's padding is no line.
 
-    text[0] stands at byte ``base`` of urls.txt. Pages below ``covered`` are in the slots already. Returns where it
-    stopped.
+    ``at`` is a table of addresses, see :func:`.columns.table_at`; text[0] stands at byte ``begin`` of urls.txt. Pages
+    below ``covered`` are in the slots already.
     """
-    at = U0
+    t, base, place = table_at(at), np.uint64(begin), U0
+    stop = np.uint64(len(text) - len(PADDING))
     group = np.uint64(64)
     firsts, seconds = np.empty(group, np.uint64), np.empty(group, np.uint64)
-    room = np.uint64(len(slots)) // np.uint64(SHARDS)
-    done, touched = U0, U0
-    while at < stop and done < most:
-        first_page = tally[0]
+    room = np.uint64(len(t.slots)) // np.uint64(SHARDS)
+    left, touched = np.uint64(most), U0
+    before, length, host = (
+        U0,
+        U0,
+        np.uint32(0),
+    )  # the line before, and its host: the next one's is often the same
+    while place < stop and left > U0:
+        first_page = t.tally[PAGES]
         inside = U0
-        while inside < group and at < stop and done < most:
-            start = at
-            first, second, at = _hash_line(text, at, seed)
+        while inside < group and place < stop and left > U0:
+            start = place
+            first, second, place = _hash_line(text, start, seed)
             firsts[inside], seconds[inside] = first, second
-            page = tally[0]
-            checks[page] = np.uint32(first & _LOW)
-            hosts[page] = _host(text, start, at, seed, host_slots, host_text, host_ends, tally)
+            page = t.tally[PAGES]
+            t.checks[page] = np.uint32(first & _LOW)
+            if not _begin_alike(text, before, start, length):
+                host_begin, end = _host_span(text, start, place)
+                host, length = _host(t, text, host_begin, end, seed), end + U1 - start
+            t.hosts[page], before = host, start
             if page % _MARK == U0:
-                marks[page // _MARK] = base + start
-            tally[0] = page + U1
-            at += U1
+                t.marks[page // _MARK] = base + start
+            t.tally[PAGES] = page + U1
+            place += U1
             inside += U1
-            done += U1
-            if page >= covered:
+            left -= U1
+            if page >= np.uint64(covered):
                 shard = _shard(second)
-                touched += slots[shard * room + (((first >> _U32) * sizes[shard]) >> _U32)]
+                touched += t.slots[shard * room + (((first >> _U32) * t.sizes[shard]) >> _U32)]
         for i in range(U0, inside):
-            if first_page + i >= covered:
-                _insert(slots, sizes, counts, firsts[i], seconds[i], first_page + i)
-    tally[2] = base + at
+            if first_page + i >= np.uint64(covered):
+                _insert(t, firsts[i], seconds[i], first_page + i)
+    t.tally[URL_BYTES] = base + place
     firsts[U0] = touched
-    return at
 
 
 @kernel
-def find_urls(
-    text: U8A, count: np.uint64, seed: np.uint64, slots: U64A, sizes: U64A, checks: U32A, pages: U32A
-) -> None:
-    """The page of each line, NONE where it is not known; nothing is changed."""
-    at = U0
-    for i in range(U0, count):
-        first, second, end = _hash_line(text, at, seed)
-        pages[i], _ = _search(slots, sizes, checks, first, second)
-        at = end + U1
+def find_urls(at: U64A, text: Text, seed: np.uint64, pages: U32A) -> None:
+    """The page of each line, NONE where it is not known; nothing is changed. ``at`` as for :func:`number_urls`."""
+    t, start = table_at(at), U0
+    for i in range(U0, np.uint64(len(pages))):
+        first, second, end = _hash_line(text, start, seed)
+        pages[i], _ = _search(t, first, second)
+        start = end + U1
+
+
+@kernel
+def find_url(at: U64A, line: Text, seed: np.uint64) -> int:
+    """:func:`find_urls` for one line."""
+    first, second, _ = _hash_line(line, U0, seed)
+    page, _ = _search(table_at(at), first, second)
+    return int(page)
 
 
 @kernel
