@@ -121,7 +121,8 @@ def test_importing_and_helping_are_light():
         else:
             script += f"sys.argv = {['inlink', *argv[2:]]!r}\nfrom inlink.cli import main\n"
             script += "try:\n    main()\nexcept SystemExit:\n    pass"
-        script += "\nheavy = {'scrapy', 'twisted', 'numba', 'scipy', 'networkx', 'pyarrow', 'llvmlite'} & set(sys.modules)"
+        heavy = {'scrapy', 'twisted', 'numba', 'scipy', 'networkx', 'pyarrow', 'llvmlite'}
+        script += f"\nheavy = {heavy} & set(sys.modules)"
         script += "\nassert not heavy, heavy"
         run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
         assert run.returncode == 0, run.stderr

@@ -14,6 +14,7 @@ Facts that settled this module (``docs/performance.md`` has the figures):
   columns, get one table of :func:`addresses` instead, and take each column from it by :func:`array_at`.
 """
 
+import logging
 import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -38,6 +39,9 @@ __all__ = [
     "num_threads",
     "on_threads",
 ]
+
+# where all is logged at DEBUG, as Scrapy does, a first compilation would say 150,000 lines
+logging.getLogger("numba").setLevel(logging.INFO)
 
 F = TypeVar("F", bound=Callable[..., Any])
 

@@ -1,0 +1,283 @@
+"""Frontera's backend over a crawl's folder.
+
+Frontera tells a page in two calls, ``page_crawled`` and ``links_extracted``; a crawl takes both in one event. So the
+first is kept until the second, or until anything else is asked.
+"""
+
+import inspect
+import logging
+import math
+import operator
+import tempfile
+from collections import deque
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from dataclasses import replace
+from typing import Any
+
+import frontera
+from frontera.core.models import Request
+
+from inlink.crawl import Crawl
+from inlink.errors import ParameterError
+from inlink.frontier.aduana import DEFAULTS, NAMES, crawl_arguments
+from inlink.frontier.leases import Lease
+from inlink.frontier.revisit import revisit_of
+from inlink.frontier.rules import Rules
+from inlink.urls.canonical import UrlRules
+
+__all__ = ["Backend"]
+
+logger = logging.getLogger("inlink.frontera")
+
+LEASE = b"inlink_lease"  # where a request's meta has its lease
+OWN = tuple(set(inspect.signature(Crawl).parameters) - {"folder", "clock"})
+REFUSED = frozenset({"IgnoreRequest", "NotSupported", "UnsupportedURLSchemeError", "DownloadCancelledError"})
+"""Exceptions by which a spider says that it will not have a page: robots.txt, another site, too large."""
+
+# requests may wait for long in Scrapy, and those of a process that died are taken back at the next start
+LEASE_SECONDS = 86_400.0
+MAX_WAIT = 300.0  # seconds: a crawl in which nothing is due before that ends, and can be gone on with later
+
+
+class Backend(frontera.Backend):  # type: ignore[misc]  # Frontera is untyped
+    """Frontera's way to an :class:`inlink.Crawl`; one process holds it, and nothing is lost when that dies.
+
+    Parameters
+    ----------
+    settings : object
+        With ``get(name)``, as Frontera's and Scrapy's have it. Aduana's settings (:mod:`inlink.frontier.aduana`)
+        hold, with Aduana's defaults. ``INLINK_CRAWL`` is the folder, instead of ``PAGE_DB_PATH``; without either it
+        is a temporary one. Any other keyword of ``Crawl`` is read from ``INLINK_`` and its name in capitals, as a
+        Python value: ``INLINK_RETRY_SECONDS = 5.0``; objects may be dicts of what they take, and
+        ``INLINK_POLITENESS = {"delay": 2.0}`` leaves Aduana's limits as they are. After ``INLINK_MAX_WAIT`` seconds
+        (300; without an end where pages are revisited) a crawl does not wait for what is due then, and ends.
+
+    Notes
+    -----
+    As with Aduana, what a spider yields are links, and a page is fetched by its URL alone: methods other than GET,
+    bodies, headers and callbacks of links are not kept. ``score`` in a request's meta is the link's score (0, and 1
+    for a seed, where there is none), ``score`` and ``content_hash`` in a response's meta are the page's.
+
+    Statuses from 400 on and failed downloads are failures, kept with their reason, and tried again as the crawl's
+    settings say; Aduana dropped them. What a downloader middleware sends back while it holds its lease, a
+    redirect or a retry, is handed out again at once.
+
+    Attributes
+    ----------
+    forgotten : deque of Request
+        Requests that the spider has no more, answered for or not; anybody may append to it at any time. Those that
+        were not answered for are excluded: a middleware dropped them without a word.
+    wait : callable or None
+        Told the seconds until something may be due, when there was nothing to hand out.
+
+    Raises
+    ------
+    inlink.errors.ParameterError
+        If one of Aduana's settings lies outside its meaning.
+    """
+
+    component_name = "inlink"
+    queue = metadata = states = None  # all three are the crawl's
+
+    def __init__(self, settings: Any) -> None:
+        values: dict[str, Any] = {**DEFAULTS, **_values(settings, {name: name for name in NAMES})}
+        self.arguments: dict[str, Any] = {"lease_seconds": LEASE_SECONDS, **crawl_arguments(values)}
+        for keyword, value in _values(settings, {f"INLINK_{one.upper()}": one for one in OWN}).items():
+            self.arguments[keyword] = _made(keyword, value, self.arguments.get(keyword))
+        self.arguments |= _values(settings, {"INLINK_CRAWL": "folder"})
+        longest = math.inf if self.arguments.get("revisit") else MAX_WAIT
+        self._max_wait = float(settings.get("INLINK_MAX_WAIT") or longest)
+        self.forgotten: deque[Request] = deque()
+        self.wait: Callable[[float], None] | None = None
+        self._stack = ExitStack()
+        self._out: dict[int, Request] = {}  # by the number of its lease, what is not answered for
+        self._again: deque[Request] = deque()  # sent back, to be handed out again
+        self._page: tuple[Lease, dict[str, Any]] | None = None  # crawled, its links yet to come
+
+    @classmethod
+    def from_manager(cls, manager: Any) -> "Backend":
+        """What Frontera calls."""
+        return cls(manager.settings)
+
+    def frontier_start(self) -> None:
+        """Open the crawl, and take back what a process that died had out.
+
+        Raises
+        ------
+        inlink.errors.FolderError, inlink.errors.ParameterError
+            If the folder is in use or holds something else, or a setting lies outside its meaning.
+        """
+        arguments = dict(self.arguments)
+        if "folder" not in arguments:
+            logger.warning("neither PAGE_DB_PATH nor INLINK_CRAWL is set: the crawl is forgotten at its end")
+            top = self._stack.enter_context(tempfile.TemporaryDirectory(prefix="inlink-"))
+            arguments["folder"] = f"{top}/crawl"
+        self._crawl = self._stack.enter_context(Crawl(**arguments))
+        logger.info(self._crawl.recovered)
+        self._crawl.release_all()
+
+    def frontier_stop(self) -> None:
+        """Give back what is out, and close the crawl."""
+        with self._stack:
+            self._finish()
+            self._crawl.release_all()
+        for reason, count in self._crawl.refused.items():
+            logger.info("refused %d: %s", count, reason)
+
+    def add_seeds(self, seeds: list[Request]) -> None:
+        """Make seeds known, or take back what a middleware sends back."""
+        self._finish()
+        new = []
+        for seed in seeds:
+            lease = seed.meta.get(LEASE)
+            if lease is not None:
+                self._take_back(seed, lease)
+            elif seed.method == b"GET":
+                new.append((seed.url, _score(seed, 1.0)))
+        if new:
+            self._crawl.seed(new)
+
+    def page_crawled(self, response: Any) -> None:
+        """A page was fetched, or answered with an error."""
+        lease = self._lease(response)
+        if lease is None:
+            return
+        if self._page is not None and self._page[0] != lease:
+            self._finish()
+        status = response.status_code
+        if status >= 400:
+            after = response.headers.get("Retry-After")
+            if isinstance(after, bytes):
+                after = after.decode("latin-1")
+            del self._out[lease.number]
+            self._crawl.failed(lease, status=status, retry_after=after)
+            return
+        content = response.meta[b"scrapy_meta"].get("content_hash")
+        self._page = lease, {"status": status, "score": _score(response, 0.0), "content_hash": _hash(content)}
+
+    def links_extracted(self, request: Request, links: list[Request]) -> None:
+        """The links of the page that :meth:`page_crawled` told of."""
+        if self._page is not None and self._page[0] == request.meta.get(LEASE):
+            self._finish([(link.url, _score(link, 0.0)) for link in links if link.method == b"GET"])
+
+    def request_error(self, request: Request, error: str) -> None:
+        """A page could not be fetched, or the spider will not have it; ``error`` is the exception's name."""
+        self._finish()
+        lease = self._lease(request)
+        if lease is None:
+            return
+        del self._out[lease.number]
+        if error in REFUSED:
+            self._crawl.exclude(lease, error)
+        else:
+            self._crawl.failed(lease, error)
+
+    def get_next_requests(self, max_n_requests: int, **_: Any) -> list[Request]:
+        """The next requests; hosts that Frontera calls overused are the business of the crawl's politeness."""
+        self._finish()
+        requests = [self._again.popleft() for _ in range(min(len(self._again), max_n_requests))]
+        for lease in self._crawl.next(max_n_requests - len(requests)):
+            meta = {b"scrapy_meta": {"depth": lease.depth}, LEASE: lease}
+            self._out[lease.number] = Request(lease.given or lease.url, meta=meta)
+            requests.append(self._out[lease.number])
+        if not requests and self.wait is not None and (due := self._crawl.due_in()) is not None:
+            self.wait(due)
+        return requests
+
+    def finished(self) -> bool:
+        """Whether nothing is out, and nothing waits that is due soon."""
+        self._drop()
+        if self._again or self._page is not None:
+            return False
+        due = self._crawl.due_in()
+        return due is None or (due > self._max_wait and not self._out)
+
+    # -- inside -----------------------------------------------------------------------------------------------------
+
+    def _lease(self, answer: Any) -> Lease | None:
+        """The lease that a request or response belongs to, while it is not answered for."""
+        lease: Lease | None = answer.meta.get(LEASE)
+        return lease if lease is not None and lease.number in self._out else None
+
+    def _finish(self, links: list[tuple[str, float]] | None = None) -> None:
+        """Write down the page that was told of, with its links."""
+        if self._page is not None:
+            (lease, answer), self._page = self._page, None
+            del self._out[lease.number]
+            self._crawl.crawled(lease, links or (), **answer)
+        self._drop()
+
+    def _drop(self) -> None:
+        """Exclude pages whose requests are forgotten, but for one that was told of."""
+        while self.forgotten:
+            request = self.forgotten.popleft()
+            lease = request.meta[LEASE]
+            told = self._page is not None and self._page[0] == lease
+            if not told and self._out.get(lease.number) is request:
+                del self._out[lease.number]
+                self._crawl.exclude(lease, "dropped by a middleware")
+
+    def _take_back(self, request: Request, lease: Lease) -> None:
+        """A redirect, or a retry, by a middleware of the spider."""
+        if lease.number not in self._out:
+            return  # it has failed, and the crawl tries it again when it is time
+        meta, url = dict(request.meta), request.url
+        chain = meta.pop(b"redirect_urls", None)
+        if chain:
+            if url == chain[0]:  # Frontera's solver has put the first URL, and the target at the end
+                url = chain[-1]
+            del self._out[lease.number]
+            target = self._crawl.redirected(lease, url)
+            if target is None:
+                return
+            lease = meta[LEASE] = target
+            meta[b"scrapy_meta"].pop("redirect_urls", None)  # the next redirect begins here
+        again = Request(url, request.method, request.headers, request.cookies, meta, request.body)
+        self._out[lease.number] = again
+        self._again.append(again)
+
+
+def _values(settings: Any, names: Mapping[str, str]) -> dict[str, Any]:
+    """The settings that are given, by the name that each has here."""
+    found = {here: settings.get(name) for name, here in names.items()}
+    return {here: value for here, value in found.items() if value is not None}
+
+
+def _made(keyword: str, value: Any, default: Any) -> Any:
+    """An argument of ``Crawl``, made of a dict where that is what was given."""
+    if not isinstance(value, Mapping):
+        return value
+    try:
+        if keyword == "politeness":
+            return replace(default, **value)
+        if keyword == "revisit":
+            return revisit_of(dict(value))
+        return {"rules": Rules, "url_rules": UrlRules}[keyword](**value)
+    except (KeyError, TypeError) as error:
+        raise ParameterError(f"INLINK_{keyword.upper()} = {value!r} is not understood: {error}") from None
+
+
+def _score(tells: Any, default: float) -> float:
+    """The score that a spider put into the meta of a request or response."""
+    value = tells.meta.get(b"scrapy_meta", {}).get("score", default)
+    try:
+        score = float(value)
+    except (TypeError, ValueError):
+        score = math.nan
+    if not abs(score) < 3e38:  # a float32
+        logger.warning("%s: score must be a finite number, not %r: taken for %g", tells.url, value, default)
+        return default
+    return score
+
+
+def _hash(value: object) -> bytes:
+    """A content hash as bytes; Aduana's were whole numbers of 64 bits."""
+    if value is None:
+        return b""
+    if isinstance(value, bytes):
+        return value
+    try:
+        return (operator.index(value) % 2**64).to_bytes(8, "little")  # type: ignore[arg-type]
+    except TypeError:
+        return str(value).encode("utf-8", "surrogatepass")
