@@ -14,6 +14,7 @@ import click
 
 from inlink import __version__
 from inlink.cli.build import build
+from inlink.cli.crawl import crawl
 from inlink.cli.crawl_info import crawl_info
 from inlink.cli.dump import dump
 from inlink.cli.export import export
@@ -46,6 +47,7 @@ def commands(context: click.Context, quiet: bool) -> None:
     inlink build crawl.warc.gz -o graph     build a graph from archives or graph files
     inlink rank graph                       rank it, and keep the ranking beside it
     inlink top graph --by pagerank          see the best
+    inlink crawl https://example.org/       crawl, politely; the best first with --topic
     inlink next mycrawl --peek              see what a crawl fetches next, and why
     """  # noqa: D301
     if not quiet:
@@ -56,7 +58,7 @@ def commands(context: click.Context, quiet: bool) -> None:
 
 for command in (
     *(build, fold, subgraph, rank, top, info, export),  # graphs
-    *(seed, next_, reload, crawl_info, find, why, links, page, path, dump),  # crawls
+    *(crawl, seed, next_, reload, crawl_info, find, why, links, page, path, dump),  # crawls
 ):
     commands.add_command(command)
 

@@ -3,6 +3,7 @@
 import os
 import sqlite3
 from collections.abc import Iterable, Iterator
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -194,6 +195,7 @@ def _names(column: Any, place: str) -> Any:
 
 # -- SQLite -----------------------------------------------------------------------------------------------------
 
+_NAME_WORDS = ("link", "url", "name")  # the column of a table of names
 _TABLES = ["arcs", "edges", "links", "wikigraph", "graph"]  # which of several fitting tables is meant
 
 
@@ -207,7 +209,9 @@ def sqlite(
     """Read arcs from a table of an SQLite database.
 
     Nodes are numbers where the first row has two integers, and names otherwise. With a table ``nodes(id, name)``
-    beside a table of numbers, as inlink writes them, nodes take their names from there.
+    beside a table of numbers, as inlink writes them, nodes take their names from there. With a table of names that
+    has a column ``crawled``, such as ``WikiLinks(link, title, crawled)``, its rows are nodes too, and those are crawled
+    where it is not 0.
 
     Parameters
     ----------
@@ -248,7 +252,10 @@ def sqlite(
     num_nodes = len(names) if names is not None else None
     if names is None and (by_number or first is None):
         num_nodes = database.count(tables)
-    return Source(_sqlite_batches(database, table, chosen, by_number, num_nodes), names, num_nodes, level)
+    batches = _sqlite_batches(database, table, chosen, by_number, num_nodes)
+    if not by_number:
+        batches = chain(batches, _crawled_batches(database, tables))
+    return Source(batches, names, num_nodes, level)
 
 
 class _Database:
@@ -346,6 +353,24 @@ def _sqlite_batches(
                 rows = []
         if rows:
             yield _sqlite_batch(rows, by_number, limit, f"{database.path}, table {table}", count)
+
+
+def _crawled_batches(database: _Database, tables: dict[str, list[str]]) -> Iterator[ArcBatch]:
+    """Which names were crawled, where a table says so."""
+    for table, columns in tables.items():
+        by_word = {column.lower(): column for column in columns}
+        name = next((by_word[word] for word in _NAME_WORDS if word in by_word), None)
+        if name is None or "crawled" not in by_word:
+            continue
+        rows = database.rows(table, [name, by_word["crawled"]])
+        while part := list(islice(rows, _ROWS)):
+            if any(not isinstance(node, bytes) for node, _ in part):
+                raise InputError(f"{database.path}, table {table}: a {name} is no text")
+            crawled = np.flatnonzero([mark not in (None, 0, b"", b"0") for _, mark in part])
+            none = np.empty(0, np.uint32)
+            names = pa.array([node for node, _ in part], pa.large_binary())
+            yield ArcBatch(none, none, names, crawled=crawled.astype(np.uint32))
+        return
 
 
 def _sqlite_batch(

@@ -1,0 +1,90 @@
+"""``inlink crawl``: a polite broad spider, without a Scrapy project."""
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from inlink.cli.show import say
+
+_FILE = click.Path(path_type=Path, dir_okay=False)
+
+_ENDINGS = {
+    "finished": "nothing more to fetch now",
+    "pages": "--pages is reached",
+    "seconds": "--seconds are over",
+    "interrupted": "interrupted; the same command goes on",
+}
+
+
+@click.command()
+@click.argument("urls", nargs=-1, metavar="[URL]...")
+@click.option(
+    "--output", "-o", "folder", type=click.Path(path_type=Path), help="The crawl's folder. (HOST.crawl)"
+)
+@click.option("--seeds", type=_FILE, help="More URLs to begin at, one a line.")
+@click.option("--topic", help="What good pages are about, in a few words.")
+@click.option("--keywords", help="Words of good pages, between commas, instead of the topic.")
+@click.option(
+    "--classifier", type=_FILE, help="A scikit-learn text classifier, kept by skops, that knows good pages."
+)
+@click.option("--policy", help="What decides the order; best-first with a topic, else host-diverse.")
+@click.option("--use-scores", is_flag=True, help="Mix the pages' scores into the policy's ranking.")
+@click.option(
+    "--pages", type=click.IntRange(1), help="Stop when the crawl has so many pages, earlier runs' too."
+)
+@click.option("--seconds", type=click.FloatRange(0, min_open=True), help="Stop this run after so long.")
+@click.option("--depth", type=click.IntRange(0), help="The most links from a seed.")
+@click.option("--domains", multiple=True, help="Only hosts in these domains, between commas.")
+@click.option("--stay", is_flag=True, help="Only hosts in the domains of the seeds.")
+@click.option("--allow", multiple=True, help="Only URLs in which one of these regular expressions is found.")
+@click.option("--deny", multiple=True, help="No URLs in which one of these is found.")
+@click.option("--delay", type=click.FloatRange(0), help="Seconds between two fetches from a host. (1)")
+@click.option(
+    "--concurrency",
+    type=click.IntRange(1, 1000),
+    default=16,
+    show_default=True,
+    help="Hosts that are asked at a time.",
+)
+@click.option("--agent", help="What the crawl calls itself; put a way to reach you into it.")
+@click.option("--warc", type=_FILE, help="Write what is fetched to this .warc.gz file.")
+@click.option("--items", type=_FILE, help="Write a line of JSON for each page to this file.")
+@click.option("--preset", help="How to read a site: wikipedia, or a file of your own that ends with .toml.")
+@click.option("--start", multiple=True, metavar="TITLE", help="An article of the preset to begin at.")
+@click.option("--sqlite", type=_FILE, help="Write the preset's articles and links to tables in this file.")
+@click.option("--verbose", "-v", is_flag=True, help="Scrapy's log too.")
+@click.pass_context
+def crawl(
+    context: click.Context, /, urls: tuple[str, ...], folder: Path | None, verbose: bool, **given: Any
+) -> None:
+    """Crawl from URLs on, following links, politely.
+
+    Ctrl-C ends it cleanly, a second one at once; the same command goes on.
+    """
+    try:
+        from inlink.scrapy import run
+    except ModuleNotFoundError as error:
+        from inlink.errors import MissingExtraError
+
+        if (error.name or "").startswith("inlink"):
+            raise
+        raise MissingExtraError(f"{error.name} is not installed: pip install 'inlink[scrapy]'") from None
+    if given["agent"] is None:
+        del given["agent"]
+    for name in ("domains", "keywords"):
+        texts = given[name] if name == "domains" else [given[name] or ""]
+        given[name] = tuple(one.strip() for text in texts for one in text.split(",") if one.strip())
+    options = run.CrawlOptions(**given)
+    quiet = bool(context.find_root().params.get("quiet"))
+    done = run.crawl(urls, folder, options, quiet=quiet, verbose=verbose)
+    standing = done.standing
+    say(
+        f"{done.folder}: {done.crawled:,} pages in {done.seconds:,.0f} s, {done.failed:,} errors; "
+        f"{standing.crawled:,} pages of {standing.known:,} known, {standing.waiting:,} wait"
+        f"{'' if standing.harvest is None else f'; harvest {standing.harvest:.1%}'}"
+        f"; {_ENDINGS[done.ending]}"
+    )
+    if done.ending == "interrupted":
+        sys.exit(130)

@@ -1,0 +1,93 @@
+"""Files that a crawl only appends to, run after run: whole records, whatever happens in between."""
+
+import fcntl
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import BinaryIO, Self
+
+from inlink.errors import InUseError, OutputError
+
+__all__ = ["Appended"]
+
+
+class Appended:
+    """A regular file that this process alone appends to; a context manager.
+
+    Parameters
+    ----------
+    path : path-like
+        Made if it is not there.
+    whole : callable
+        Given the file, open for reading at its beginning: the bytes up to the end of its last whole record. What
+        stands behind, a record that was cut, is cut off. It raises OutputError where the file is none of its kind.
+
+    Attributes
+    ----------
+    size : int
+        Bytes in the file.
+
+    Raises
+    ------
+    inlink.errors.OutputError
+        If it cannot be written, or is no regular file.
+    inlink.errors.InUseError
+        If another process appends to it.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], whole: Callable[[BinaryIO], int]) -> None:
+        self.path = Path(path)
+        if self.path.exists() and not self.path.is_file():
+            raise OutputError(f"{self.path} is no regular file: name one")
+        try:
+            self._file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o666)
+        except OSError as error:
+            raise OutputError(
+                f"{self.path}: cannot be written ({error.strerror}): name another file"
+            ) from None
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            with self.path.open("rb") as file:
+                self.size = whole(file)
+            os.ftruncate(self._file, self.size)
+        except BlockingIOError:
+            os.close(self._file)
+            raise InUseError(f"{self.path} is being written by another process: name another file") from None
+        except BaseException as error:
+            os.close(self._file)
+            if isinstance(error, OSError):
+                raise OutputError(f"{self.path}: {error.strerror}: name another file") from None
+            raise
+
+    def append(self, record: bytes) -> None:
+        """Put a record at the end: with the operating system when this returns.
+
+        Raises
+        ------
+        inlink.errors.OutputError
+            If it cannot be written; nothing of it is in the file then.
+        """
+        done = 0
+        try:
+            while done < len(record):
+                done += os.write(self._file, memoryview(record)[done:])
+        except OSError as error:
+            os.ftruncate(self._file, self.size)
+            raise OutputError(
+                f"{self.path}: cannot be written ({error.strerror}): free some room, and go on"
+            ) from None
+        self.size += done
+
+    def close(self) -> None:
+        """Make it safe on disk, as far as the disk does, and let go of it."""
+        try:
+            os.fsync(self._file)
+        except OSError:  # all of it is with the operating system
+            pass
+        os.close(self._file)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()

@@ -1,0 +1,238 @@
+"""One run of ``inlink crawl``: what is kept beside the crawl itself, and when the run is over.
+
+:class:`Watched` stands between Scrapy's scheduler and the crawl. Each answer goes through it before the crawl takes it
+in: what a page leaves in a file is written first, so that no page that the crawl knows as crawled is missing
+there. Tasks go through it on their way out, which is where a run begins gently and ends in time.
+"""
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import BinaryIO, Literal
+
+import msgspec
+
+from inlink.client import Answer, Client, Crawled, Excluded, Failed, HostDelay, Redirected, Task
+from inlink.errors import InlinkError
+from inlink.frontier.intake import Link
+from inlink.frontier.standing import Standing
+from inlink.scrapy.append import Appended
+from inlink.scrapy.preset import Article, Preset
+from inlink.scrapy.warc import WarcFile
+from inlink.scrapy.wiki import WikiTables
+
+__all__ = ["Ending", "Job", "Note", "Tally", "Watched", "whole_lines"]
+
+Ending = Literal["finished", "pages", "seconds", "interrupted"]
+
+_FIRST = 2  # leases at the beginning; each answer that is no failure allows one more
+_BUSY = 20  # looking at how far the crawl has come takes at most one part of so many
+
+
+@dataclass
+class Note:
+    """What the spider read in a page that waits to be reported."""
+
+    title: str = ""
+    canonical: str | None = None
+    articles: list[Article] = field(default_factory=list)
+
+
+@dataclass
+class Tally:
+    """What this run did so far."""
+
+    began: float = field(default_factory=time.monotonic)
+    crawled: int = 0
+    failed: int = 0
+    excluded: int = 0
+    scores: deque[float] = field(default_factory=lambda: deque(maxlen=100))
+
+
+@dataclass
+class Job:
+    """A run: its limits, its files, and what came of it.
+
+    Attributes
+    ----------
+    pages : int or None
+        The run ends when the crawl has so many crawled pages.
+    seconds : float or None
+        The run ends when the crawl was open for so long.
+    preset, warc, items, tables
+        What pages are read by, and the files that they go to; None where there is none.
+    notes : dict
+        What the spider read, by lease.
+    ending : Ending
+        Why the run was ended.
+    error : Exception or None
+        What broke it off.
+    close : callable
+        Lets the spider come to its end.
+    last : Standing or None
+        How far the crawl had come at the end.
+    """
+
+    pages: int | None = None
+    seconds: float | None = None
+    preset: Preset | None = None
+    warc: WarcFile | None = None
+    items: Appended | None = None
+    tables: WikiTables | None = None
+    tally: Tally = field(default_factory=Tally)
+    notes: dict[int, Note] = field(default_factory=dict)
+    ending: Ending = "finished"
+    error: Exception | None = None
+    last: Standing | None = None
+    close: Callable[[], None] = lambda: None
+
+    def end(self, ending: Ending) -> None:
+        """Hand nothing more out, and let the spider come to its end."""
+        if self.ending == "finished":
+            self.ending = ending
+            self.close()
+
+
+class Watched:
+    """A client that a job looks over the shoulder of; see :class:`inlink.client.Client`.
+
+    Parameters
+    ----------
+    client : Client
+    job : Job
+    show : callable or None
+        Given how far the crawl has come, about every ``period`` seconds.
+    """
+
+    def __init__(
+        self, client: Client, job: Job, show: Callable[[Standing], None] | None = None, period: float = 1.0
+    ) -> None:
+        self._client, self._job, self._show, self._period = client, job, show, period
+        self._out: dict[int, tuple[Task, list[str]]] = {}  # with the URLs that redirected to it
+        self._allowed = _FIRST
+        self._crawled: int | None = None
+        self._watch = asyncio.ensure_future(self._look()) if show is not None else None
+        self._timer: asyncio.TimerHandle | None = None
+        if job.seconds is not None:
+            self._timer = asyncio.get_running_loop().call_later(job.seconds, job.end, "seconds")
+        job.tally.began = time.monotonic()
+
+    async def seed(self, urls: Iterable[Link]) -> int:
+        """Make URLs known."""
+        return await self._client.seed(urls)
+
+    async def standing(self, hosts: int = 5) -> Standing:
+        """How far the crawl has come."""
+        return await self._client.standing(hosts)
+
+    async def next(self, count: int) -> tuple[list[Task], float | None]:
+        """Tasks, as far as the job allows; "there will be none" where it allows no more."""
+        job = self._job
+        room = min(count, self._allowed - len(self._out))
+        if job.pages is not None:
+            if self._crawled is None or (self._crawled >= job.pages and not self._out):
+                self._crawled = (await self.standing(0)).crawled  # pages that were merged count once
+                if self._crawled >= job.pages and job.ending == "finished":
+                    job.ending = "pages"
+            room = min(room, job.pages - self._crawled - len(self._out))
+        if room <= 0 or job.ending != "finished":
+            return [], None  # what is out brings the scheduler here again
+        tasks, due_in = await self._client.next(room)
+        self._out.update((task.lease, (task, [])) for task in tasks)
+        return tasks, due_in
+
+    async def report(self, answers: Sequence[Answer]) -> list[Task | bool]:
+        """Keep what is to be kept, then let the crawl take it in.
+
+        Raises
+        ------
+        inlink.errors.InlinkError
+            Where one of both cannot be, or could not be before: the crawl takes none of them in.
+        """
+        if self._job.error is not None:
+            raise self._job.error
+        try:
+            for answer in answers:
+                if isinstance(answer, Crawled) and answer.lease in self._out:
+                    self._keep(answer)
+            results = await self._client.report(answers)
+        except Exception as error:
+            self._job.error = error
+            raise
+        for answer, result in zip(answers, results, strict=True):
+            self._count(answer, result)
+        return results
+
+    async def close(self) -> None:
+        """Look a last time, and let go."""
+        if self._timer is not None:
+            self._timer.cancel()
+        if self._watch is not None:
+            self._watch.cancel()
+            await asyncio.gather(self._watch, return_exceptions=True)
+        try:
+            self._job.last = await self.standing(0)
+        finally:
+            await self._client.close()
+
+    def _keep(self, answer: Crawled) -> None:
+        job = self._job
+        task, aliases = self._out[answer.lease]
+        note = job.notes.get(answer.lease) or Note()
+        if job.items is not None:
+            item = {
+                "url": task.url.partition("#")[0],
+                "title": note.title,
+                "score": answer.score,
+                "status": answer.status,
+                "depth": task.depth,
+                "links": len(answer.links),
+                "fetched": datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z"),
+            }
+            job.items.append(msgspec.json.encode(item) + b"\n")
+        if job.tables is not None and job.preset is not None and answer.error is None:
+            urls = dict.fromkeys([*aliases, task.url.partition("#")[0], note.canonical or ""])
+            addresses = [(url, job.preset.title_of(url)) for url in urls if job.preset.is_article(url)]
+            job.tables.crawled(addresses, [(one.url, one.title) for one in note.articles])
+
+    def _count(self, answer: Answer, result: Task | bool) -> None:
+        if isinstance(answer, HostDelay):
+            return
+        task, aliases = self._out.pop(answer.lease, (None, []))
+        self._job.notes.pop(answer.lease, None)
+        tally = self._job.tally
+        if isinstance(result, Task):
+            self._out[result.lease] = (result, [*aliases, task.url.partition("#")[0]] if task else [])
+        if isinstance(answer, Crawled):
+            tally.scores.append(answer.score)
+            tally.crawled += result is True
+            if self._crawled is not None:
+                self._crawled += result is True
+        tally.failed += isinstance(answer, Failed)
+        tally.excluded += isinstance(answer, Excluded)
+        self._allowed += isinstance(answer, Crawled | Redirected)
+
+    async def _look(self) -> None:
+        while self._show is not None:
+            began = time.monotonic()
+            try:
+                self._show(await self.standing())
+            except InlinkError:  # whoever crawls will be told
+                return
+            await asyncio.sleep(max(self._period, _BUSY * (time.monotonic() - began)))
+
+
+def whole_lines(file: BinaryIO) -> int:
+    """Where the last whole line of a file ends."""
+    end = file.seek(0, 2)
+    while end:
+        start = max(end - 65_536, 0)
+        file.seek(start)
+        found = file.read(end - start).rfind(b"\n")
+        if found >= 0:
+            return start + found + 1
+        end = start
+    return 0

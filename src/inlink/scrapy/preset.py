@@ -1,0 +1,207 @@
+"""Presets: what one kind of site's pages are and which of their links count, as data in a TOML file.
+
+A preset is for sites where all that matters lies below one URL, and only a part of each page is worth reading: a wiki.
+The selectors are the CSS selectors of lexbor, by way of selectolax. ``presets/wikipedia.toml`` is the example.
+"""
+
+import math
+import re
+import tomllib
+from functools import lru_cache
+from importlib.resources import files
+from pathlib import Path
+from urllib.parse import quote, unquote
+
+import msgspec
+from selectolax.lexbor import LexborHTMLParser, SelectolaxError
+
+from inlink.errors import InputError, ParameterError
+from inlink.scoring.reading import MAX_PAGE
+from inlink.sources.html import decode_html, no_follow, tangled
+from inlink.urls.canonical import Base, canonical
+
+__all__ = ["Article", "Preset", "load", "names"]
+
+_MAX_FILE = 1 << 16
+_MAX_TITLE = 1000  # characters; MediaWiki's own limit is 255 bytes
+_HTML = ("text/html", "application/xhtml+xml")
+_CHARSET = re.compile(r"""charset\s*=\s*["']?\s*([a-zA-Z0-9_:.-]{1,40})""", re.I)
+_PRESETS = files("inlink.scrapy") / "presets"
+
+
+class Article(msgspec.Struct, frozen=True):
+    """Something that a page links to: its URL in canonical form, and its title."""
+
+    url: str
+    title: str
+
+
+class Preset(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How to read a site.
+
+    Attributes
+    ----------
+    base : str
+        An http URL that ends with a slash. What lies below it is an article; nothing else is fetched.
+    content : str
+        CSS selector of the parts of a page that are read.
+    links : str
+        CSS selector, within those, of the links that count. They must bear ``href``.
+    title : str
+        The attribute of a link that holds the title of what it leads to; where it is missing, the URL gives it.
+    namespaces : tuple of str
+        What stands before the colon in a title that is no article's; in any case, with blanks or ``_``.
+    delay : float or None
+        Seconds between two fetches.
+    """
+
+    base: str
+    content: str = "body"
+    links: str = "a[href]"
+    title: str = "title"
+    namespaces: tuple[str, ...] = ()
+    delay: float | None = None
+
+    def start(self, title: str) -> str:
+        """The URL of the article that has a title, or that is named by its URL.
+
+        Examples
+        --------
+        >>> Preset("https://example.org/wiki/").start("Erdős number")
+        'https://example.org/wiki/Erd%C5%91s_number'
+
+        Raises
+        ------
+        inlink.errors.ParameterError
+            If it is none.
+        """
+        text = title.strip()
+        if not text.startswith(("http://", "https://")):
+            text = self.base + quote(
+                unquote(text).replace(" ", "_"), safe="/:@!$&'()*+,;=~", errors="replace"
+            )
+        url = canonical(text)
+        if url is None or not self.is_article(url):
+            raise ParameterError(f"--start {title!r} is no article below {self.base}")
+        return url
+
+    def is_article(self, url: str) -> bool:
+        """Whether a canonical URL lies below the base, and in none of the namespaces."""
+        if not url.startswith(self.base) or len(url) == len(self.base):
+            return False
+        space, colon, _ = _plain(url[len(self.base) :]).partition(":")
+        return not colon or _folded(space) not in _spaces(self.namespaces)
+
+    def title_of(self, url: str) -> str:
+        """The title that an article's URL holds."""
+        return _plain(url[len(self.base) :].partition("?")[0])[:_MAX_TITLE]
+
+    def articles(self, body: bytes, url: str, *, content_type: str | None = None) -> list[Article]:
+        """What a page's content links to, in its order, each once; links that ask not to be followed are left out.
+
+        Parameters
+        ----------
+        body : bytes
+            The page, at most :data:`~inlink.scoring.reading.MAX_PAGE` bytes of which are read.
+        url : str
+            The page's URL, canonical.
+        content_type : str or None
+            The header of that name; what is no HTML has none.
+        """
+        kind, _, parameters = (content_type or "text/html").partition(";")
+        if kind.strip().lower() not in _HTML:
+            return []
+        charset = _CHARSET.search(parameters)
+        text = decode_html(body[:MAX_PAGE], charset[1] if charset else None)
+        if tangled(text):
+            return []
+        tree = LexborHTMLParser(text)
+        node_with_base = tree.css_first("base[href]")
+        base = Base(url, node_with_base.attributes["href"] if node_with_base else None)
+        seen: set[int] = set()
+        found: dict[str, str] = {}
+        for part in tree.css(self.content):
+            for node in part.css(self.links):
+                if node.mem_id in seen:  # one part may lie in another
+                    continue
+                seen.add(node.mem_id)
+                attributes = node.attributes
+                target = base.canonical(attributes.get("href") or "")
+                if target is None or target in found or no_follow(attributes.get("rel")):
+                    continue
+                if self.is_article(target):
+                    title = " ".join((attributes.get(self.title) or "").split())[:_MAX_TITLE]
+                    found[target] = title or self.title_of(target)
+        return [Article(target, title) for target, title in found.items()]
+
+
+def _plain(rest: str) -> str:
+    return unquote(rest, errors="replace").replace("_", " ").strip()
+
+
+def _folded(space: str) -> str:
+    return " ".join(space.replace("_", " ").casefold().split())
+
+
+@lru_cache(maxsize=16)
+def _spaces(namespaces: tuple[str, ...]) -> frozenset[str]:
+    return frozenset(_folded(name) for name in namespaces)
+
+
+def names() -> list[str]:
+    """The presets that come with inlink."""
+    return sorted(
+        file.name.removesuffix(".toml") for file in _PRESETS.iterdir() if file.name.endswith(".toml")
+    )
+
+
+def load(given: str) -> Preset:
+    """The preset of a name, or in a file.
+
+    Parameters
+    ----------
+    given : str
+        One of :func:`names`, or a path that ends with ``.toml``.
+
+    Raises
+    ------
+    inlink.errors.ParameterError
+        If no preset has that name.
+    inlink.errors.InputError
+        If the file cannot be read, or is no preset: what is wrong with it is said.
+    """
+    if not given.endswith(".toml"):
+        if given not in names():
+            raise ParameterError(
+                f"no preset {given!r}: there are {', '.join(names())}, or give a file that ends with .toml"
+            )
+        return _preset((_PRESETS / f"{given}.toml").read_bytes(), given)
+    try:
+        with Path(given).open("rb") as file:
+            raw = file.read(_MAX_FILE + 1)
+    except OSError as error:
+        raise InputError(f"{given}: cannot be read ({error.strerror})") from None
+    return _preset(raw, given)
+
+
+def _preset(raw: bytes, place: str) -> Preset:
+    if len(raw) > _MAX_FILE:
+        raise InputError(f"{place} is larger than {_MAX_FILE:,} bytes: that is no preset")
+    try:
+        found = msgspec.convert(tomllib.loads(raw.decode()), Preset)
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, msgspec.ValidationError, RecursionError) as error:
+        raise InputError(f"{place} is no preset: {error}") from None
+    form = canonical(found.base)
+    if form is None or not form.endswith("/") or "?" in form:
+        raise InputError(f"{place}: base = {found.base!r} is no http URL that ends with a slash")
+    for name in ("content", "links"):
+        try:
+            LexborHTMLParser("").css(getattr(found, name))
+        except SelectolaxError:
+            raise InputError(f"{place}: {name} = {getattr(found, name)!r} is no CSS selector") from None
+    for space in found.namespaces:
+        if not re.fullmatch(r"[^:/?#]{1,200}", space):
+            raise InputError(f"{place}: {space!r} is no namespace: give it without its colon")
+    if found.delay is not None and not 0 <= found.delay < math.inf:
+        raise InputError(f"{place}: delay = {found.delay} is no number of seconds")
+    return msgspec.structs.replace(found, base=form)

@@ -1,0 +1,117 @@
+"""How far a crawl has come, for the eye: a display on a terminal, a line every ten seconds in a log."""
+
+import sys
+import time
+from collections import deque
+from typing import TYPE_CHECKING
+
+from inlink.frontier.standing import HostStanding, Standing
+from inlink.scrapy.job import Tally
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+__all__ = ["Display", "Lines", "told"]
+
+_WINDOW = 15.0  # seconds over which pages a second are counted
+
+
+class Lines:
+    """Writes a line to standard error every ``period`` seconds: what a log file wants.
+
+    Parameters
+    ----------
+    tally : Tally
+        What the run did, as it goes.
+    period : float
+        Seconds.
+    """
+
+    def __init__(self, tally: Tally, period: float = 10.0) -> None:
+        self.tally, self.period = tally, period
+        self._past: deque[tuple[float, int]] = deque()
+
+    def show(self, standing: Standing) -> None:
+        """Say how far the crawl has come."""
+        rate = self._rate()
+        if rate is not None:
+            self.say(f"{told(standing, self.tally, rate)}; waiting: {_hosts(standing.hosts) or 'none'}")
+
+    def say(self, line: str) -> None:
+        """Say something else, on a line of its own."""
+        sys.stderr.write(f"crawl: {line}\n")
+        sys.stderr.flush()
+
+    def close(self) -> None:
+        """Leave nothing behind."""
+
+    def _rate(self) -> float | None:
+        """Pages a second of late; None at the beginning."""
+        now, past = time.monotonic(), self._past
+        past.append((now, self.tally.crawled))
+        while len(past) > 2 and now - past[0][0] > max(_WINDOW, self.period):
+            past.popleft()
+        before, pages = past[0]
+        return (self.tally.crawled - pages) / (now - before) if now > before else None
+
+
+class Display(Lines):
+    """Shows the same on a terminal, with the hosts that have the most waiting pages below."""
+
+    def __init__(self, tally: Tally, period: float = 1.0) -> None:
+        from rich.console import Console
+        from rich.live import Live
+
+        super().__init__(tally, period)
+        self._live = Live(console=Console(stderr=True), auto_refresh=False, transient=True)
+        self._live.start()
+
+    def show(self, standing: Standing) -> None:
+        """Say how far the crawl has come."""
+        self._live.update(self._drawn(standing, self._rate() or 0.0), refresh=True)
+
+    def say(self, line: str) -> None:
+        """Say something else, above the display."""
+        from rich.text import Text
+
+        self._live.console.print(Text(line))
+
+    def close(self) -> None:
+        """Clear the display away."""
+        self._live.stop()
+
+    def _drawn(self, standing: Standing, rate: float) -> "RenderableType":
+        from rich.console import Group
+        from rich.table import Table
+        from rich.text import Text
+
+        table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+        table.add_column("host")
+        for name in ("waiting", "taken", "due in"):
+            table.add_column(name, justify="right")
+        for host in standing.hosts:
+            due = f"{host.due_in:.1f} s" if host.due_in else "now"
+            table.add_row(Text(host.name), f"{host.waiting:,}", f"{host.taken:,}", due)
+        return Group(Text(told(standing, self.tally, rate)), table)
+
+
+def told(standing: Standing, tally: Tally, rate: float) -> str:
+    """How far a crawl has come, on one line."""
+    parts = [
+        f"{standing.crawled:,} pages",
+        f"{rate:.1f}/s",
+        f"{standing.known:,} known",
+        f"{standing.waiting:,} waiting",
+        f"{tally.failed:,} errors",
+    ]
+    if tally.excluded:
+        parts.append(f"{tally.excluded:,} excluded")
+    if any(tally.scores):
+        parts.append(f"score {sum(tally.scores) / len(tally.scores):.3f}")
+    if standing.harvest is not None:
+        parts.append(f"harvest {standing.harvest:.1%}")
+    return ", ".join(parts)
+
+
+def _hosts(hosts: list[HostStanding]) -> str:
+    return ", ".join(f"{host.name} {host.waiting:,}" for host in hosts)

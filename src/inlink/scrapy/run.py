@@ -1,0 +1,196 @@
+"""``inlink crawl``, the library's side: a polite broad spider over one folder, without a Scrapy project."""
+
+import asyncio
+import os
+import signal
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from scrapy import Spider
+from scrapy.crawler import AsyncCrawlerProcess, Crawler
+
+from inlink.errors import ParameterError
+from inlink.frontier.standing import Standing
+from inlink.scrapy.append import Appended
+from inlink.scrapy.job import Ending, Job, Watched, whole_lines
+from inlink.scrapy.logs import logging_to
+from inlink.scrapy.options import (
+    CrawlOptions,
+    beginnings,
+    domains_of,
+    folder_for,
+    seeds_in_file,
+    settings_of,
+)
+from inlink.scrapy.preset import load
+from inlink.scrapy.progress import Display, Lines
+from inlink.scrapy.scheduler import Scheduler
+from inlink.scrapy.spider import BroadSpider
+from inlink.scrapy.warc import WarcFile
+from inlink.scrapy.wiki import WikiTables
+from inlink.urls.canonical import canonical
+
+__all__ = ["CrawlOptions", "Summary", "crawl"]
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What came of a run.
+
+    Attributes
+    ----------
+    folder : Path
+        The crawl's.
+    crawled, failed : int
+        Pages and errors of this run.
+    seconds : float
+        How long it took.
+    ending : {"finished", "pages", "seconds", "interrupted"}
+        Why it is over.
+    standing : Standing
+        How far the crawl is.
+    """
+
+    folder: Path
+    crawled: int
+    failed: int
+    seconds: float
+    ending: Ending
+    standing: Standing
+
+
+def crawl(
+    urls: tuple[str, ...],
+    folder: Path | None,
+    options: CrawlOptions,
+    *,
+    quiet: bool = False,
+    verbose: bool = False,
+) -> Summary:
+    """Crawl until there is nothing left, a limit is reached, or somebody interrupts.
+
+    It runs Twisted's reactor, so it works once in a process. SIGINT and SIGTERM end it cleanly, where it runs in the
+    main thread; the second one ends the process at once, with exit code 130, and loses nothing either.
+
+    Parameters
+    ----------
+    urls : tuple of str
+        Where to begin; ``http://`` is put before what has no scheme.
+    folder : Path or None
+        The crawl's, made if there is none. None: named after the first host, in the working directory.
+    options : CrawlOptions
+    quiet : bool
+        Show no progress.
+    verbose : bool
+        Show Scrapy's log from INFO on.
+
+    Raises
+    ------
+    inlink.errors.InlinkError
+        If an option is outside its meaning, or something cannot be read or written; the crawl can be gone on with.
+    """
+    preset = None if options.preset is None else load(options.preset)
+    begin = beginnings(urls, options, preset)
+    seeds = seeds_in_file(options.seeds)
+    if folder is None:
+        folder = folder_for(begin or [url for url in seeds if canonical(url)])
+    if not begin and not seeds and not folder.exists():
+        raise ParameterError(f"nothing to begin at, and no crawl in {folder}: give a URL, --seeds or --start")
+    settings = settings_of(folder, options, preset, domains_of([*begin, *seeds]) if options.stay else ())
+    with ExitStack() as stack:
+        job = Job(options.pages, options.seconds, preset)
+        if options.warc is not None:
+            job.warc = stack.enter_context(WarcFile(options.warc, options.agent))
+        if options.items is not None:
+            job.items = stack.enter_context(Appended(options.items, whole_lines))
+        if options.sqlite is not None:
+            job.tables = stack.enter_context(WikiTables(options.sqlite))
+        progress = None if quiet else Display(job.tally) if sys.stderr.isatty() else Lines(job.tally)
+        if progress is not None:
+            stack.callback(progress.close)
+        stack.enter_context(logging_to(job, verbose))
+        _run(settings, begin, job, progress)
+    if job.error is not None:
+        raise job.error
+    if job.last is None:
+        raise ParameterError(f"{folder}: the crawl did not begin; with -v Scrapy says more")
+    tally = job.tally
+    return Summary(folder, tally.crawled, tally.failed, time.monotonic() - tally.began, job.ending, job.last)
+
+
+class WatchedScheduler(Scheduler):
+    """The scheduler, with the job between it and the crawl."""
+
+    async def _open(self, spider: Spider) -> None:
+        await super()._open(spider)
+        if self._pump is None:
+            return  # refused; the log says why
+        job, progress = spider.job, spider.progress  # type: ignore[attr-defined]
+        if progress is None:
+            self.client = Watched(self.client, job)
+        else:
+            self.client = Watched(self.client, job, progress.show, progress.period)
+        self._pump.client = self.client  # its first round is still to come
+
+
+def _run(settings: dict[str, Any], urls: list[str], job: Job, progress: Lines | None) -> None:
+    process = AsyncCrawlerProcess(settings)
+    crawler = process.create_crawler(BroadSpider)
+    closings: list[asyncio.Future[None]] = []  # kept, so that none is collected before it is done
+    job.close = partial(_close, crawler, closings)
+    task = process.crawl(crawler, urls=urls, job=job, progress=progress)
+    with _interrupts(asyncio.get_event_loop(), job, progress):
+        process.start(install_signal_handlers=False)
+    if task.done() and not task.cancelled() and (error := task.exception()) is not None:
+        job.error = job.error or (error if isinstance(error, Exception) else None)
+
+
+def _close(crawler: Crawler, closings: list[asyncio.Future[None]]) -> None:
+    """Let the pages that are out end, and then the spider; one that is not open yet gets nothing to do."""
+    try:
+        running = crawler.engine.running
+    except RuntimeError:
+        return
+    if running:
+        closings.append(asyncio.ensure_future(crawler.stop_async()))
+
+
+@contextmanager
+def _interrupts(loop: asyncio.AbstractEventLoop, job: Job, progress: Lines | None) -> Iterator[None]:
+    """The first signal ends the crawl cleanly; the second ends the process, whatever it waits for."""
+    asked = False
+
+    def interrupted() -> None:
+        nonlocal asked
+        if asked:
+            if progress is not None:
+                progress.close()
+            sys.stderr.write("inlink: interrupted twice; the same command goes on where this one was\n")
+            sys.stderr.flush()
+            os._exit(130)  # threads that look up names would hold up any other exit
+        asked = True
+        if progress is not None:
+            progress.say("stopping: what is being fetched comes to its end; once more stops at once")
+        job.end("interrupted")
+
+    signals = (signal.SIGINT, signal.SIGTERM)
+    before = {one: signal.getsignal(one) for one in signals}
+    try:
+        for one in signals:
+            loop.add_signal_handler(one, interrupted)
+    except (ValueError, RuntimeError, NotImplementedError):  # not in the main thread
+        yield
+        return
+    try:
+        yield
+    finally:
+        for one, handler in before.items():
+            if not loop.is_closed():
+                loop.remove_signal_handler(one)
+            signal.signal(one, handler)

@@ -1,0 +1,202 @@
+"""A WARC of what a crawl fetches: each answer and its request, as they went over the wire.
+
+WARC 1.1 (ISO 28500:2017), a gzip member a record. An answer's record comes first, its request's right behind. A pair
+is one write, done before the crawl's own log takes the page in: a page may stand here twice after a crash, and is never
+missing. A write that was cut by the death of the process is cut off when the file is opened again.
+
+Bodies are as the server sent them, their content encoding on. Two things are not, since Twisted does not tell: the
+chunks of a chunked answer are put together (and ``Transfer-Encoding`` is gone), and header fields stand in Scrapy's
+order and spelling. ``Content-Length`` is the body's. Whatever the crawl downloads is here: redirects, errors and
+robots.txt too; what was broken off (too large, too slow) is not.
+"""
+
+import io
+import os
+from functools import partial
+from http import HTTPStatus
+from pathlib import Path
+from typing import BinaryIO, cast
+from urllib.parse import urlsplit
+
+from isal import isal_zlib
+from scrapy import Request
+from scrapy.http import Headers, Response
+from warcio.recordloader import ArcWarcRecord
+from warcio.statusandheaders import StatusAndHeaders
+from warcio.warcwriter import WARCWriter
+
+from inlink import __version__
+from inlink.base.progress import Task, track
+from inlink.errors import OutputError
+from inlink.scrapy.append import Appended
+
+__all__ = ["WarcFile"]
+
+_LEVEL = (
+    3  # of isal: files a tenth larger than by zlib's level 6, seven times as quick; the crawl waits meanwhile
+)
+_CHUNK = 1 << 16
+_GZIP = 31  # zlib's number for a gzip member
+_BadDeflateError = cast(type[Exception], isal_zlib.error)  # its stub calls the class an instance
+
+
+class WarcFile(Appended):
+    """A WARC that is appended to; a ``warcinfo`` record begins each run.
+
+    Parameters
+    ----------
+    path : path-like
+        Its name ends with ``.warc.gz``.
+    agent : str
+        What the crawl calls itself.
+
+    Raises
+    ------
+    inlink.errors.OutputError
+        If it cannot be written, or is something else than a WARC of gzip members.
+    inlink.errors.InUseError
+        If another process appends to it.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], agent: str) -> None:
+        path = Path(path)
+        if not path.name.endswith(".warc.gz"):
+            raise OutputError(f"{path}: name a file that ends with .warc.gz")
+        super().__init__(path, partial(_whole, path))
+        self._block = io.BytesIO()
+        self._writer = WARCWriter(self._block, gzip=False, warc_version="1.1")
+        info = {
+            "software": f"inlink/{__version__}",
+            "format": "WARC File Format 1.1",
+            "http-header-user-agent": agent,
+            "robots": "obey",
+        }
+        self._add(self._writer.create_warcinfo_record(path.name, info))
+        try:
+            self._flush()
+        except BaseException:
+            self.close()
+            raise
+
+    def write(self, request: Request, response: Response) -> None:
+        """Append an answer and its request.
+
+        Raises
+        ------
+        inlink.errors.OutputError
+            If they cannot be written; the file is as it was then.
+        """
+        headers = {"WARC-IP-Address": str(response.ip_address)} if response.ip_address else {}
+        answer = self._record("response", request.url, _answer_head(response), response.body, headers)
+        question = self._record("request", request.url, _request_head(request), request.body, {})
+        for name in ("WARC-Date", "WARC-Record-ID"):
+            value = answer.rec_headers.get_header(name)
+            question.rec_headers.replace_header("WARC-Concurrent-To" if name.endswith("ID") else name, value)
+        self._add(answer)
+        self._add(question)
+        self._flush()
+
+    def _record(
+        self, kind: str, url: str, head: bytes, body: bytes, headers: dict[str, str]
+    ) -> ArcWarcRecord:
+        return self._writer.create_warc_record(
+            url.partition("#")[0],
+            kind,
+            payload=io.BytesIO(body),
+            length=len(body),
+            warc_headers_dict=headers,
+            http_headers=_Head(head),
+        )
+
+    def _add(self, record: ArcWarcRecord) -> None:
+        at = self._block.tell()
+        self._writer.write_record(record)
+        raw = self._block.getvalue()[at:]
+        self._block.seek(at)
+        self._block.truncate()
+        self._block.write(isal_zlib.compress(raw, _LEVEL, _GZIP))
+
+    def _flush(self) -> None:
+        block = self._block.getvalue()
+        self._block.seek(0)
+        self._block.truncate()
+        self.append(block)
+
+
+class _Head(StatusAndHeaders):  # type: ignore[misc]
+    """A header of HTTP that is written byte by byte as it is; warcio would percent-encode what is no ASCII."""
+
+    def __init__(self, raw: bytes) -> None:
+        super().__init__(raw.partition(b"\r\n")[0].decode("latin-1"), [])
+        self.headers_buff = raw
+
+    def compute_headers_buffer(self, header_filter: object = None) -> None:
+        """Nothing is to be made."""
+
+
+def _answer_head(response: Response) -> bytes:
+    try:
+        reason = f" {HTTPStatus(response.status).phrase}"
+    except ValueError:
+        reason = " "
+    line = f"{response.protocol or 'HTTP/1.1'} {response.status}{reason}"
+    headers = response.headers.copy()
+    if headers.get(b"Content-Length") is not None or response.body:
+        headers[b"Content-Length"] = str(len(response.body))
+    return _head(line, headers)
+
+
+def _request_head(request: Request) -> bytes:
+    parts = urlsplit(request.url)
+    path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+    headers = Headers({"Host": parts.netloc.rpartition("@")[2]})
+    headers.update(request.headers)
+    if request.body:
+        headers[b"Content-Length"] = str(len(request.body))
+    return _head(f"{request.method} {path} HTTP/1.1", headers)
+
+
+def _head(line: str, headers: Headers) -> bytes:
+    fields = [
+        name + b": " + b" ".join(value.splitlines()) for name in headers for value in headers.getlist(name)
+    ]
+    return b"\r\n".join([line.encode("latin-1", "replace"), *fields, b"", b""])
+
+
+def _whole(path: Path, file: BinaryIO) -> int:
+    """Where the last whole gzip member of a WARC ends.
+
+    All members are unpacked, at some 500 MB a second of what they hold: only so it is certain which are whole.
+    """
+    size = os.fstat(file.fileno()).st_size
+    with track(f"checking {path.name}", size, "B") as task:
+        return _last_end(path, file, task)
+
+
+def _last_end(path: Path, file: BinaryIO, task: Task) -> int:
+    end = at = 0
+    unpacker = None
+    data = file.read(_CHUNK)
+    while data:
+        if unpacker is None:
+            unpacker, start = isal_zlib.decompressobj(wbits=_GZIP), b""
+        try:
+            out = unpacker.decompress(data)
+        except _BadDeflateError:
+            raise OutputError(
+                f"{path} is no WARC of gzip members from byte {end:,}: name another file"
+            ) from None
+        if len(start) < 5:
+            start += out[:5]
+            if not b"WARC/".startswith(start[:5]):
+                raise OutputError(
+                    f"{path} holds something else than a WARC, at byte {end:,}: name another file"
+                )
+        at += len(data) - len(unpacker.unused_data)
+        data = unpacker.unused_data
+        if unpacker.eof:
+            end, unpacker = at, None
+        if not data:
+            task.advance(file.tell() - task.done)
+            data = file.read(_CHUNK)
+    return end

@@ -1,0 +1,120 @@
+"""A wiki's pages and links in SQLite: the two tables of the crawler that inlink's Wikipedia preset goes back to.
+
+``WikiLinks(link, title, crawled)`` has a row for each article that is known, ``WikiGraph(fromLink, toLink)`` one for
+each link between two; both hold canonical URLs. (C. Carter, "Random Walkers and Web Crawlers", 2019.) A page's rows are
+written in one transaction, before the crawl's own log takes the page in: what is written twice after a crash is the
+same twice, and what the log knows as crawled is here.
+"""
+
+import os
+import sqlite3
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Self
+
+from inlink.errors import OutputError
+
+__all__ = ["WikiTables"]
+
+_TABLES = {
+    "WikiLinks": "CREATE TABLE WikiLinks (link TEXT PRIMARY KEY, title TEXT, crawled INTEGER)",
+    "WikiGraph": "CREATE TABLE WikiGraph (fromLink TEXT, toLink TEXT)",
+}
+_COLUMNS = {"WikiLinks": ["link", "title", "crawled"], "WikiGraph": ["fromLink", "toLink"]}
+_BUSY = 5.0  # seconds to wait for somebody else who is writing
+
+
+class WikiTables:
+    """The tables, made if they are not there; a context manager.
+
+    Parameters
+    ----------
+    path : path-like
+        An SQLite database; other tables in it stay as they are.
+
+    Raises
+    ------
+    inlink.errors.OutputError
+        If it is no database, cannot be written, or has tables of these names with other columns.
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = Path(path)
+        try:
+            self._database = sqlite3.connect(self.path, timeout=_BUSY, isolation_level=None)
+        except sqlite3.Error as error:
+            raise OutputError(f"{self.path}: cannot be opened ({error}): name another file") from None
+        try:
+            self._database.execute("PRAGMA trusted_schema = OFF")
+            self._database.execute(
+                "PRAGMA journal_mode = WAL"
+            )  # a commit waits for no disk, readers for no writer
+            self._database.execute("PRAGMA synchronous = NORMAL")
+            self._database.execute("BEGIN IMMEDIATE")
+            for table, columns in _COLUMNS.items():
+                there = [row[1] for row in self._database.execute(f"PRAGMA table_info({table})")]
+                if not there:
+                    self._database.execute(_TABLES[table])
+                elif there != columns:
+                    raise OutputError(
+                        f"{self.path}: its table {table} has the columns {', '.join(there)}, and not "
+                        f"{', '.join(columns)}: name another file"
+                    )
+            self._database.execute("CREATE INDEX IF NOT EXISTS WikiGraphFrom ON WikiGraph (fromLink)")
+            self._database.execute("COMMIT")
+        except BaseException as error:
+            self._database.close()
+            if isinstance(error, sqlite3.Error):
+                raise OutputError(f"{self.path}: cannot be written ({error}): name another file") from None
+            raise
+
+    def crawled(self, addresses: Iterable[tuple[str, str]], links: Iterable[tuple[str, str]]) -> None:
+        """Take in a page.
+
+        Parameters
+        ----------
+        addresses : iterable of (str, str)
+            Its URLs, each with its title: more than one where it was asked for by an alias, which then has the same
+            links, as it would if it were read by itself.
+        links : iterable of (str, str)
+            The URL and the title of each article that it links to. They replace those of an earlier visit.
+
+        Raises
+        ------
+        inlink.errors.OutputError
+            If it cannot be written; nothing of the page is in the tables then.
+        """
+        known, run = list(links), self._database.execute
+        try:
+            run("BEGIN IMMEDIATE")
+            for url, title in addresses:
+                run(
+                    "INSERT INTO WikiLinks VALUES (?, ?, 1) ON CONFLICT (link) DO UPDATE SET crawled = 1",
+                    (url, title),
+                )
+                run("DELETE FROM WikiGraph WHERE fromLink = ?", (url,))
+                self._database.executemany(
+                    "INSERT INTO WikiGraph VALUES (?, ?)", [(url, target) for target, _ in known]
+                )
+            self._database.executemany("INSERT OR IGNORE INTO WikiLinks VALUES (?, ?, 0)", known)
+            run("COMMIT")
+        except sqlite3.Error as error:
+            if self._database.in_transaction:
+                run("ROLLBACK")
+            raise OutputError(
+                f"{self.path}: cannot be written ({error}): free some room, and go on"
+            ) from None
+
+    def close(self) -> None:
+        """Make one file of it again, safe on disk."""
+        try:
+            self._database.execute("PRAGMA journal_mode = DELETE")
+        except sqlite3.Error:  # somebody else is reading: it stays as it is, and whole
+            pass
+        self._database.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()

@@ -1,0 +1,354 @@
+"""``inlink crawl`` from end to end, on a site of the test's own."""
+
+import json
+import re
+import subprocess
+import sys
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("scrapy")
+
+from click.testing import CliRunner
+
+import inlink
+from broadweb import Page, Site, begin, crawl, lines_of, linking
+from inlink.cli import commands
+from inlink.crawl import look
+from inlink.errors import InlinkError
+
+HTML = {"Content-Type": "text/html"}
+
+
+def states(folder: Path) -> dict[str, str]:
+    pages = look(folder).pages
+    return {pages.url(page): pages.page(page).state for page in range(pages.num_pages)}
+
+
+def tree(count: int) -> dict[str, Page | str | bytes]:
+    """Page n links to 2n and 2n + 1."""
+    return {
+        f"/{n}": linking(
+            *(f"/{m}" for m in (2 * n, 2 * n + 1) if m <= count), title=f"page {n}", text="words"
+        )
+        for n in range(1, count + 1)
+    }
+
+
+def test_a_site_is_crawled_politely_and_only_where_it_may_be(tmp_path):
+    pages: dict[str, Page | str | bytes] = {
+        "/": linking(
+            "/a", "/b#top", "/secret", "/gone", "/moved", "mailto:x@example.org", title=" The\n home "
+        ),
+        "/a": '<a href="/no" rel="nofollow">no</a><a href="/c">c</a>',
+        "/b": Page('<meta name="robots" content="nofollow"><a href="/no">no</a>'),
+        "/c": Page("see http://127.0.0.1/no", headers={"Content-Type": "text/plain"}),
+        "/moved": Page("", 301, {"Location": "/c"}),
+        "/secret": "never",
+        "/no": "never",
+        "/robots.txt": Page(
+            "User-agent: inlink\nDisallow: /secret\n", headers={"Content-Type": "text/plain"}
+        ),
+    }
+    with Site(pages) as site:
+        done = crawl(f"{site.url[7:]}/", "-o", "c", "--delay", 0.4, "--items", "i.jsonl", cwd=tmp_path)
+        assert sorted(site.asked()) == ["/", "/a", "/b", "/c", "/gone", "/moved"]
+        assert [path for _, path, _ in site.log].count("/robots.txt") == 1
+        assert {headers["User-Agent"] for _, _, headers in site.log} == {
+            f"inlink/{inlink.__version__} (+https://pypi.org/project/inlink/)"
+        }
+        times = [time for time, _, _ in site.log]  # robots.txt and redirects are no exceptions
+        assert times[-1] - times[0] >= 0.4 * (len(times) - 1) * 0.95
+        assert all(after - before >= 0.2 for before, after in pairwise(times))
+        at = {
+            path: states(tmp_path / "c")[site.url + path]
+            for path in pages
+            if path != "/robots.txt" and path != "/no"
+        }
+        assert at == {
+            **dict.fromkeys(("/", "/a", "/b", "/c"), "crawled"),
+            "/moved": "merged",
+            "/secret": "excluded",
+        }
+        assert re.fullmatch(
+            r"c: 4 pages in \d+ s, 1 errors; 4 pages of 7 known, 0 wait(; harvest \S+%)?; nothing more to fetch now\n",
+            done.stdout,
+        )
+        assert done.stderr == ""
+        items = {one["url"].removeprefix(site.url): one for one in lines_of(tmp_path / "i.jsonl")}
+    assert set(items) == {"/", "/a", "/b", "/c"}
+    home = items["/"]
+    assert (home["title"], home["status"], home["depth"], home["links"]) == ("The home", 200, 0, 5)
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", home["fetched"])
+    assert (items["/a"]["links"], items["/b"]["links"], items["/c"]["links"]) == (1, 0, 0)
+    assert items["/a"]["depth"] == 1
+
+
+def test_pages_is_a_number_of_pages_of_the_whole_crawl(tmp_path):
+    with Site(tree(63)) as site:
+        options = ("-o", "c", "--delay", 0, "--items", "i.jsonl", "--pages")
+        first = crawl(f"{site.url}/1", *options, 10, cwd=tmp_path)
+        assert "10 pages of" in first.stdout
+        assert first.stdout.endswith("; --pages is reached\n")
+        assert len(site.asked()) == 10
+        again = crawl(f"{site.url}/1", *options, 10, cwd=tmp_path)
+        assert again.stdout.startswith("c: 0 pages in")
+        assert len(site.asked()) == 10
+        crawl(f"{site.url}/1", *options, 25, cwd=tmp_path)
+        assert len(site.asked()) == len(set(site.asked())) == 25
+        crawl("-o", "c", "--delay", 0, "--items", "i.jsonl", cwd=tmp_path)  # no URL: it goes on
+        assert sorted(site.asked()) == sorted(f"/{n}" for n in range(1, 64))
+    assert len(lines_of(tmp_path / "i.jsonl")) == 63
+
+
+def test_pages_that_merge_count_once(tmp_path):
+    """Each even page says that the next is its canonical one: whichever is fetched first, two make one."""
+    pages: dict[str, Page | str | bytes] = {"/1": linking(*(f"/{n}" for n in range(2, 42)))}
+    pages |= {f"/{n}": f'<link rel=canonical href="/{n | 1}">' for n in range(2, 42)}
+    with Site(pages) as site:
+        done = crawl(f"{site.url}/1", "-o", "c", "--delay", 0, "--pages", 15, cwd=tmp_path)
+    assert "; 15 pages of" in done.stdout
+    assert list(states(tmp_path / "c").values()).count("crawled") == 15
+
+
+def test_a_topic_leads(tmp_path):
+    pages: dict[str, Page | str | bytes] = {"/": linking(*(f"/{k}" for k in range(40)))}
+    good = "Streaming replication of Postgres servers: a replica follows the primary. "
+    for k in range(40):
+        about = good * 3 if k % 10 == 0 else "Gardens, roses, hedges, weather and so on. "
+        anchors = [
+            f'<a href="/{k}/{j}">{"postgres replication" if k % 10 == 0 else "roses"}</a>' for j in range(3)
+        ]
+        pages[f"/{k}"] = f"<p>{about}</p>{' '.join(anchors)}"
+        pages |= {f"/{k}/{j}": f"<p>{about}</p>" for j in range(3)}
+    with Site(pages) as site:
+        crawl(
+            *(site.url, "-o", "c", "--delay", 0, "--topic", "postgres replication", "--items", "i.jsonl"),
+            cwd=tmp_path,
+        )
+        order = site.asked()
+        assert len(order) == 161
+        first = [order.index(f"/{k}/{j}") for k in range(0, 40, 10) for j in range(3)]
+        rest = [order.index(f"/{k}/{j}") for k in range(40) for j in range(3) if k % 10]
+        assert sum(first) / len(first) < sum(rest) / len(rest) / 2
+        scores = {one["url"].removeprefix(site.url): one["score"] for one in lines_of(tmp_path / "i.jsonl")}
+    assert min(scores["/0"], scores["/10/1"]) > 0.3 > max(scores["/1"], scores["/11/2"])
+    settings = json.loads((tmp_path / "c" / "settings.json").read_text())
+    assert settings["policy"] == "best-first"
+
+
+def test_the_issues_own_command(tmp_path):
+    with Site(tree(15)) as site:
+        done = crawl(
+            *(f"{site.url}/1", "--topic", "postgres replication", "--policy", "hits", "--use-scores"),
+            *("--pages", 5000, "-o", "mycrawl", "--delay", 0, "-v"),
+            cwd=tmp_path,
+        )
+        assert "crawl: info: Spider closed (finished)" in done.stderr
+        assert "Remote control" not in done.stderr
+    settings = json.loads((tmp_path / "mycrawl" / "settings.json").read_text())
+    assert (settings["policy"], settings["use_scores"]) == ("hits", True)
+    assert inlink.read(tmp_path / "mycrawl").num_nodes == 15
+
+
+def test_bounds(tmp_path):
+    with Site(tree(63)) as site, Site({"/": linking("/x"), "/x": ""}, "127.0.0.2") as other:
+        site.pages["/2"] = linking(f"{other.url}/", "/4", "/5")
+        (tmp_path / "seeds.txt").write_text(f"{site.url}/1\n")
+        crawl(
+            *(
+                "--seeds",
+                "seeds.txt",
+                "--delay",
+                0,
+                "--depth",
+                3,
+                "--deny",
+                "/9$",
+                "--deny",
+                "/11$",
+                "--stay",
+            ),
+            cwd=tmp_path,
+        )
+        assert sorted(site.asked()) == sorted(f"/{n}" for n in range(1, 16) if n not in (9, 11))
+        assert other.asked() == []
+        assert (tmp_path / "127.0.0.1.crawl").is_dir()
+        crawl(
+            *(
+                f"{site.url}/1",
+                "-o",
+                "b",
+                "--delay",
+                0,
+                "--allow",
+                r"127\.0\.0\.1:\d+/[1-5]$",
+                "--allow",
+                "/x$",
+            ),
+            *("--domains", "127.0.0.1, 127.0.0.2"),
+            cwd=tmp_path,
+        )
+        assert set(states(tmp_path / "b")) >= {f"{site.url}/4", f"{other.url}/"}
+        assert [url for url, state in states(tmp_path / "b").items() if state == "crawled"] == [
+            f"{site.url}/{n}" for n in range(1, 6)
+        ]
+
+
+def test_a_warc_of_what_was_fetched(tmp_path):
+    pages = tree(20) | {"/robots.txt": Page("", 404)}
+    with Site(pages) as site:
+        crawl(f"{site.url}/1", "-o", "c", "--delay", 0, "--warc", "w.warc.gz", "--pages", 7, cwd=tmp_path)
+        crawl(f"{site.url}/1", "-o", "c", "--delay", 0, "--warc", "w.warc.gz", cwd=tmp_path)
+        archived = inlink.read(tmp_path / "w.warc.gz")
+        crawled = inlink.read(tmp_path / "c")
+        robots = f"{site.url}/robots.txt"
+    assert {*archived.names[:]} - {robots} == {*crawled.names[:]}
+    assert archived.num_arcs == crawled.num_arcs == 19
+    assert archived.meta.get("skipped", {}) == {}
+
+
+def test_it_starts_gently(tmp_path):
+    """Pages are answered only once nothing more is asked for: so many are asked for at a time."""
+    hosts = [Site({"/": Page("", wait=0.3)}, f"127.0.0.{k}") for k in range(10, 30)]
+    for host in hosts:
+        host.__enter__()
+    try:
+        crawl(*(f"{host.url}/" for host in hosts), "-o", "c", "--concurrency", 16, cwd=tmp_path)
+        times = sorted(time for host in hosts for time, path, _ in host.log if path == "/")
+    finally:
+        for host in hosts:
+            host.__exit__()
+    assert len(times) == 20
+    # two first, then one more at a time for each that was answered: never more than that
+    assert times[2] - times[0] > 0.25
+    assert times[6] - times[2] > 0.25
+
+
+def test_seconds_end_a_run(tmp_path):
+    with Site(tree(1000)) as site:
+        done = crawl(f"{site.url}/1", "-o", "c", "--seconds", 2, cwd=tmp_path)
+        assert done.stdout.endswith("; --seconds are over\n")
+        assert 1 <= len(site.asked()) <= 6  # a second between two
+        assert list(states(tmp_path / "c").values()).count("leased") == 0
+
+
+def test_errors_are_counted_and_calm(tmp_path):
+    pages: dict[str, Page | str | bytes] = {
+        "/": linking("/404", "/big", "/a", "http://127.0.0.3:1/", "/bin", "/odd"),
+        "/big": Page(b"x" * (11 << 20)),
+        "/a": Page(b"\xff\xfe\0broken", headers={"Content-Type": "text/html; charset=\x01\xfe"}),
+        "/bin": Page(b"%PDF-1.4 <a href=/no>", headers={"Content-Type": "application/pdf"}),
+        "/odd": Page(
+            "<a href=/b>b</a>", headers={"Content-Type": "application/xhtml+xml", "Content-Encoding": "gzip"}
+        ),
+    }
+    with Site(pages) as site:
+        done = crawl(f"{site.url}/", "-o", "c", "--delay", 0, "--seconds", 8, cwd=tmp_path)
+        found = states(tmp_path / "c")
+    assert found[f"{site.url}/404"] == "gone"
+    assert {found[site.url + path] for path in ("/", "/a", "/bin")} == {"crawled"}
+    assert found[f"{site.url}/big"] == "excluded"
+    assert site.asked().count("/big") == 1
+    assert found["http://127.0.0.3:1/"] in ("discovered", "failed")
+    assert "Traceback" not in done.stderr
+    assert all(line.startswith("crawl: warning: ") for line in done.stderr.splitlines())
+
+
+def test_progress_in_a_log(tmp_path):
+    with (
+        Site(tree(2000)) as site,
+        begin(
+            f"{site.url}/1", "-o", "c", "--delay", 0.1, "--topic", "words", cwd=tmp_path, quiet=False
+        ) as run,
+    ):
+        assert run.stderr is not None
+        line = run.stderr.readline()
+    assert re.fullmatch(
+        r"crawl: \d+ pages, \d+\.\d/s, \d+ known, \d+ waiting, 0 errors, score 0\.\d{3}(, harvest \d+\.\d%)?"
+        r"; waiting: 127\.0\.0\.1 \d+\n",
+        line,
+    )
+
+
+# -- what is refused --------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    (tmp_path / "bad.toml").write_text("x")
+    (tmp_path / "empty.txt").write_text("\n")
+    (tmp_path / "file").write_text("something of mine, longer than a header of a database would be " * 40)
+    monkeypatch.chdir(tmp_path)
+    yield tmp_path
+    assert (tmp_path / "file").read_text().startswith("something of mine")
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ([], "nothing to begin at"),
+        (["-o", "c"], "nothing to begin at, and no crawl in c"),
+        (["ftp://example.org/"], "'ftp://example.org/' is no http URL"),
+        (["http://"], "'http://' is no http URL"),
+        (["a.example", "--preset", "none"], "no preset 'none': there are wikipedia"),
+        (["a.example", "--preset", "none.toml"], "none.toml: cannot be read"),
+        (["a.example", "--preset", "bad.toml"], "bad.toml is no preset"),
+        (["a.example", "--start", "X"], "--start names an article: give --preset too"),
+        (["a.example", "--sqlite", "x.sqlite"], "--sqlite keeps the tables of a wiki: give --preset too"),
+        (["--preset", "wikipedia", "--start", "Help:X"], "no article below"),
+        (["a.example", "--preset", "wikipedia"], "no article below"),
+        (["a.example", "--seeds", "none.txt"], "none.txt: cannot be read"),
+        (["a.example", "--seeds", "empty.txt"], "empty.txt: none of its 0 lines begins with an http URL"),
+        (["a.example", "--agent", "a\nb"], "--agent 'a\\nb': give one line"),
+        (["a.example", "--agent", " "], "--agent ' ': give one line"),
+        (["a.example", "--warc", "w.gz"], "w.gz: name a file that ends with .warc.gz"),
+        (["a.example", "--items", "none/i.jsonl"], "none/i.jsonl: cannot be written"),
+        (["--preset", "wikipedia", "--start", "X", "--sqlite", "file"], "file: cannot be written"),
+    ],
+)
+def test_bad_input_is_an_error_of_ours(folder, given, said):
+    result = CliRunner().invoke(commands, ["-q", "crawl", *given])
+    assert isinstance(result.exception, InlinkError), result.exception
+    assert said in str(result.exception)
+    assert not [path for path in folder.iterdir() if path.is_dir()]
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (["a.example", "--policy", "luck"], "luck"),
+        (["a.example", "--allow", "("], "'(' is no regular expression"),
+        (["a.example", "--classifier", "none.skops"], "none.skops"),
+        (["a.example", "--topic", "!"], "topic"),
+        (["a.example", "-o", "file"], "file"),
+    ],
+)
+def test_what_the_crawl_refuses_is_one_line_and_exit_code_2(folder, given, said):
+    done = crawl(*given, cwd=folder, code=2)
+    assert done.stdout == ""
+    assert done.stderr.count("\n") == 1, done.stderr
+    assert done.stderr.startswith("inlink: ")
+    assert said in done.stderr
+
+
+def test_a_crawl_that_somebody_else_has_is_refused(tmp_path):
+    with Site(tree(3)) as site, inlink.Crawl(tmp_path / "c"):
+        done = crawl(f"{site.url}/1", "-o", "c", cwd=tmp_path, code=2)
+        assert re.match(r"inlink: .*c\b.*pid|inlink: .*process", done.stderr), done.stderr
+        assert done.stderr.count("\n") == 1
+        assert site.log == []
+
+
+@pytest.mark.parametrize("missing", ["scrapy", "warcio"])
+def test_without_the_extra_one_line_says_so(missing):
+    script = (
+        f"import sys; sys.modules[{missing!r}] = None; sys.argv = ['inlink', 'crawl', 'a.example']\n"
+        "from inlink.cli import main; main()"
+    )
+    run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert (run.returncode, run.stdout, run.stderr.count("\n")) == (2, "", 1), run.stderr
+    assert run.stderr.startswith("inlink: ")
+    assert "is not installed: pip install 'inlink[scrapy]'" in run.stderr

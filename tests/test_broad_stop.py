@@ -1,0 +1,212 @@
+"""``inlink crawl`` that is interrupted, killed, or runs out of disk: nothing is lost, and the same command goes on."""
+
+import os
+import random
+import resource
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("scrapy")
+
+from warcio.archiveiterator import ArchiveIterator
+
+import inlink
+from broadweb import INLINK, Page, Site, begin, crawl, lines_of, linking
+from inlink.crawl import look
+
+COUNT = 60
+OPTIONS = ("-o", "c", "--items", "i.jsonl", "--warc", "w.warc.gz")
+
+
+def tree(count: int = COUNT, wait: float = 0.0) -> dict[str, Page | str | bytes]:
+    return {
+        f"/{n}": Page(linking(*(f"/{m}" for m in (2 * n, 2 * n + 1) if m <= count), title=str(n)), wait=wait)
+        for n in range(1, count + 1)
+    } | {"/robots.txt": Page("", 404)}
+
+
+def answered(path: Path) -> set[str]:
+    with path.open("rb") as file:
+        return {
+            record.rec_headers.get_header("WARC-Target-URI")
+            for record in ArchiveIterator(file)
+            if record.rec_type == "response"
+        }
+
+
+def crawled(folder: Path) -> set[str]:
+    pages = look(folder).pages
+    return {pages.url(int(page)) for page in pages.crawled()[0]}
+
+
+def check_whole(folder: Path, site: Site) -> None:
+    """All pages are everywhere."""
+    everything = {f"{site.url}/{n}" for n in range(1, COUNT + 1)}
+    assert crawled(folder / "c") == everything
+    assert {one["url"] for one in lines_of(folder / "i.jsonl")} == everything
+    assert answered(folder / "w.warc.gz") == everything | {f"{site.url}/robots.txt"}
+    graph = inlink.read(folder / "w.warc.gz")
+    assert (graph.num_arcs, graph.meta.get("skipped", {})) == (COUNT - 1, {})
+
+
+def wait_for_line(run: "subprocess.Popen[str]", text: str) -> None:
+    assert run.stderr is not None
+    for line in run.stderr:
+        if text in line:
+            return
+    raise AssertionError(f"it ended and never said {text!r}")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_the_first_signal_ends_it_cleanly_and_the_same_command_goes_on(tmp_path, number):
+    gate = threading.Event()
+    pages = tree()
+    pages["/5"] = Page(linking("/10", "/11", title="5"), gate=gate)
+    with Site(pages) as site:
+        with begin(f"{site.url}/1", *OPTIONS, "--delay", 0, cwd=tmp_path, quiet=False) as run:
+            site.wait_for_path("/5")
+            run.send_signal(number)
+            wait_for_line(run, "stopping: ")
+            gate.set()  # what was being fetched may come to its end
+            out, _ = run.communicate(timeout=60)
+        assert run.returncode == 130
+        assert out.endswith("; interrupted; the same command goes on\n")
+        before = site.asked()
+        assert f"{site.url}/5" in crawled(tmp_path / "c")
+        assert len(before) < COUNT
+        assert {one["url"] for one in lines_of(tmp_path / "i.jsonl")} == crawled(tmp_path / "c")
+        pages = look(tmp_path / "c").pages
+        assert {pages.page(page).state for page in range(pages.num_pages)} == {"crawled", "discovered"}
+        crawl(f"{site.url}/1", *OPTIONS, "--delay", 0, cwd=tmp_path)
+        assert sorted(site.asked()) == sorted(f"/{n}" for n in range(1, COUNT + 1))  # none twice
+        check_whole(tmp_path, site)
+
+
+def test_the_second_signal_ends_it_at_once(tmp_path):
+    pages = tree()
+    pages["/5"] = Page(linking("/10", "/11", title="5"), gate=threading.Event())  # never answered
+    with Site(pages) as site:
+        with begin(f"{site.url}/1", *OPTIONS, "--delay", 0, cwd=tmp_path, quiet=False) as run:
+            site.wait_for_path("/5")
+            run.send_signal(signal.SIGINT)
+            wait_for_line(run, "stopping: ")
+            run.send_signal(signal.SIGINT)
+            _, err = run.communicate(timeout=20)  # a page is given 30 seconds
+        assert run.returncode == 130
+        assert err == "inlink: interrupted twice; the same command goes on where this one was\n"
+        site.pages = tree()
+        crawl(f"{site.url}/1", *OPTIONS, "--delay", 0, cwd=tmp_path)
+        assert site.asked().count("/5") == 2
+        check_whole(tmp_path, site)
+
+
+def test_a_signal_before_anything_was_fetched(tmp_path):
+    with Site(tree()) as site:
+        site.pages["/robots.txt"] = Page("", gate=threading.Event())
+        with begin(f"{site.url}/1", *OPTIONS, "--delay", 0, cwd=tmp_path, quiet=False) as run:
+            site.wait_for_path("/robots.txt")
+            run.send_signal(signal.SIGINT)
+            wait_for_line(run, "stopping: ")
+            run.send_signal(signal.SIGINT)
+            run.communicate(timeout=20)
+        assert run.returncode == 130
+        site.pages = tree()
+        crawl(f"{site.url}/1", *OPTIONS, "--delay", 0, cwd=tmp_path)
+        check_whole(tmp_path, site)
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_kill_9_at_any_moment(tmp_path, seed):
+    """Killed again and again: what the crawl knows as crawled is in each file, and in the end all is everywhere."""
+    moments = random.Random(seed)
+    with Site(tree(wait=0.005)) as site:
+        for _ in range(3):
+            before = len(site.asked())
+            with begin(f"{site.url}/1", *OPTIONS, "--delay", 0, cwd=tmp_path) as run:
+                site.wait_for(before + moments.randrange(1, 14))
+                run.kill()
+            assert run.returncode == -9
+            if (tmp_path / "c" / "header.json").exists():
+                known = crawled(tmp_path / "c")
+                whole = (tmp_path / "i.jsonl").read_text().rpartition("\n")[0].splitlines()
+                assert all(any(f'"{url}"' in line for line in whole) for url in known)
+        crawl(f"{site.url}/1", *OPTIONS, "--delay", 0, cwd=tmp_path)
+        check_whole(tmp_path, site)
+
+
+def limited(folder: Path, size: int, *given: object) -> subprocess.CompletedProcess[str]:
+    """``inlink crawl`` with files of so many bytes at most, as on a disk that is full."""
+
+    def limit() -> None:
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
+
+    return subprocess.run(
+        [*INLINK, "-q", "crawl", *map(str, given)],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        preexec_fn=limit,
+        env={**os.environ, "NUMBA_DISABLE_JIT": "0"},
+    )
+
+
+def test_a_full_disk_ends_it_with_one_line(tmp_path):
+    """The WARC grows fastest, so it is what is cut short; none of its pages counts as crawled."""
+    pages = tree()
+    for n in range(1, COUNT + 1):
+        page = pages[f"/{n}"]
+        assert isinstance(page, Page)
+        page.body = f"{page.body}<!-- {random.Random(n).randbytes(3000).hex()} -->"
+    with Site(pages) as site:
+        crawl(f"{site.url}/1", *OPTIONS, "--delay", 0, "--pages", 1, cwd=tmp_path)  # kernels are compiled
+        done = limited(tmp_path, 60_000, f"{site.url}/1", *OPTIONS, "--delay", 0)
+        assert done.returncode == 2
+        assert (
+            done.stderr
+            == "inlink: w.warc.gz: cannot be written (File too large): free some room, and go on\n"
+        )
+        known = crawled(tmp_path / "c")
+        assert 1 < len(known) < COUNT
+        assert known <= answered(tmp_path / "w.warc.gz")
+        assert known == {one["url"] for one in lines_of(tmp_path / "i.jsonl")}
+        crawl(f"{site.url}/1", *OPTIONS, "--delay", 0, cwd=tmp_path)
+        check_whole(tmp_path, site)
+
+
+def test_a_full_disk_under_the_items(tmp_path):
+    with Site(tree()) as site:
+        crawl(f"{site.url}/1", "-o", "c", "--items", "i.jsonl", "--delay", 0, "--pages", 1, cwd=tmp_path)
+        (tmp_path / "i.jsonl").write_text((tmp_path / "i.jsonl").read_text() + " " * 100_000 + "\n")
+        done = limited(tmp_path, 101_000, f"{site.url}/1", "-o", "c", "--items", "i.jsonl", "--delay", 0)
+        assert done.returncode == 2
+        assert (
+            done.stderr == "inlink: i.jsonl: cannot be written (File too large): free some room, and go on\n"
+        )
+        lines = [line for line in (tmp_path / "i.jsonl").read_text().splitlines() if line.strip()]
+        assert len(lines) == len(crawled(tmp_path / "c"))
+
+
+def test_as_a_library_it_returns_a_summary(tmp_path):
+    """Nothing is printed, and no warning given."""
+    script = """
+import sys, threading
+from pathlib import Path
+from inlink.scrapy.run import CrawlOptions, crawl
+done = crawl((sys.argv[1],), Path("c"), CrawlOptions(pages=4, delay=0), quiet=True)
+print(done.crawled, done.failed, done.ending, done.standing.crawled, done.folder)
+"""
+    with Site(tree()) as site:
+        run = subprocess.run(
+            [sys.executable, "-W", "error", "-c", script, f"{site.url}/1"],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+        )
+    assert (run.returncode, run.stdout, run.stderr) == (0, "4 0 pages 4 c\n", "")
