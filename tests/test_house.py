@@ -90,6 +90,8 @@ def test_public_names_are_these():
         "__version__",
         "degree",
         "hits",
+        "linkrank",
+        "loops",
         "pagerank",
         "progress",
         "read",
@@ -105,7 +107,7 @@ def test_every_public_name_has_a_docstring_with_its_parameters():
     for name in set(inlink.__all__) - {"__version__"}:
         thing = getattr(inlink, name)
         assert thing.__doc__, name
-        if name in {"read", "write", "pagerank", "hits", "trustrank", "degree"}:
+        if name in {"read", "write", "pagerank", "hits", "linkrank", "loops", "trustrank", "degree"}:
             for section in ("Parameters", "Raises"):
                 assert f"{section}\n" in thing.__doc__, (name, section)
             code = thing.__code__
@@ -129,6 +131,8 @@ def test_importing_and_helping_are_light():
 
 
 def options(command: click.Command) -> list[str]:
+    if isinstance(command, click.Group):
+        return [name for one in command.commands.values() for name in options(one)]
     return [
         name
         for parameter in command.params

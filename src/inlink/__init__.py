@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from inlink.graph.graph import Graph
     from inlink.rank.degree import degree
     from inlink.rank.hits import hits
+    from inlink.rank.linkrank import linkrank
+    from inlink.rank.loops import loops
     from inlink.rank.pagerank import pagerank
     from inlink.rank.ranking import Ranking
     from inlink.rank.trustrank import trustrank
@@ -32,6 +34,8 @@ _HOMES = {
     "Rules": ("inlink.frontier.rules", "Rules"),
     "degree": ("inlink.rank.degree", "degree"),
     "hits": ("inlink.rank.hits", "hits"),
+    "linkrank": ("inlink.rank.linkrank", "linkrank"),
+    "loops": ("inlink.rank.loops", "loops"),
     "pagerank": ("inlink.rank.pagerank", "pagerank"),
     "progress": ("inlink.base.progress", "progress"),
     "read": ("inlink.sources.read", "read"),
@@ -49,6 +53,8 @@ __all__ = [
     "__version__",
     "degree",
     "hits",
+    "linkrank",
+    "loops",
     "pagerank",
     "progress",
     "read",

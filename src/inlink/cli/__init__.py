@@ -23,6 +23,7 @@ from inlink.cli.fold import fold
 from inlink.cli.info import info
 from inlink.cli.links import links
 from inlink.cli.next_ import next_
+from inlink.cli.nutch import nutch
 from inlink.cli.page import page
 from inlink.cli.path import path
 from inlink.cli.rank import rank
@@ -58,6 +59,7 @@ def commands(context: click.Context, quiet: bool) -> None:
 
 for command in (
     *(build, fold, subgraph, rank, top, info, export),  # graphs
+    nutch,
     *(crawl, seed, next_, reload, crawl_info, find, why, links, page, path, dump),  # crawls
 ):
     commands.add_command(command)

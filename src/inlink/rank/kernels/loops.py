@@ -1,0 +1,84 @@
+"""The loops of Loops: which arcs lie on short closed walks."""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from inlink.base.jit import U0, U1, kernel
+
+__all__ = ["find_loops"]
+
+U8 = npt.NDArray[np.uint64]
+U4 = npt.NDArray[np.uint32]
+
+
+@kernel
+def find_loops(
+    out_offsets: U8,
+    out_nodes: U4,
+    in_offsets: U8,
+    in_nodes: U4,
+    component: U4,
+    depth: np.uint64,
+    marks: npt.NDArray[np.bool_],
+    stamps: npt.NDArray[Any],
+    queue: U4,
+    low: np.uint64,
+    high: np.uint64,
+) -> None:
+    """Set ``marks`` for each arc u→o, u in [low, high), where a walk of 1 … depth arcs leads from o back to u.
+
+    One search along inlinks a node u, within its strong component (no closed walk leaves it), which ends as soon as all
+    of u's arcs are marked. ``stamps`` uint32[n], 0 before the first call, and ``queue`` uint32[n] belong to one thread.
+    """
+    for u in range(low, high):
+        first, end = out_offsets[u], out_offsets[u + U1]
+        left, outward = U0, U0
+        for k in range(first, end):
+            o = np.uint64(out_nodes[k])
+            if component[o] == component[u]:
+                left += U1
+                outward += out_offsets[o + U1] - out_offsets[o]
+        if left == U0 or depth == U0:
+            continue
+        stamp = np.uint32(u + U1)
+        begin, stop = U0, U0  # the queue's part that the last level added
+        level = U0
+        while left > U0 and level < depth:
+            level += U1
+            inward = U0
+            if level == U1:
+                inward = in_offsets[u + U1] - in_offsets[u]
+            else:
+                for q in range(begin, stop):
+                    w = np.uint64(queue[q])
+                    inward += in_offsets[w + U1] - in_offsets[w]
+            if level > U1 and level == depth and outward < inward:
+                # the last arc backwards is the first one forwards, and here there are fewer to look at
+                for k in range(first, end):
+                    o = np.uint64(out_nodes[k])
+                    if not marks[k] and component[o] == component[u]:
+                        for j in range(out_offsets[o], out_offsets[o + U1]):
+                            if stamps[out_nodes[j]] == stamp:
+                                marks[k] = True
+                                break
+                break
+            added = stop
+            for q in range(begin, max(stop, begin + U1)):
+                w = u if level == U1 else np.uint64(queue[q])
+                for j in range(in_offsets[w], in_offsets[w + U1]):
+                    v = np.uint64(in_nodes[j])
+                    if stamps[v] != stamp and component[v] == component[u]:
+                        stamps[v] = stamp
+                        queue[added] = v
+                        added += U1
+            begin, stop = stop, added
+            if begin == stop:
+                break
+            for k in range(first, end):
+                o = np.uint64(out_nodes[k])
+                if not marks[k] and component[o] == component[u] and stamps[o] == stamp:
+                    marks[k] = True
+                    left -= U1
+                    outward -= out_offsets[o + U1] - out_offsets[o]

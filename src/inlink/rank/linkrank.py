@@ -1,0 +1,213 @@
+"""LinkRank: Nutch's link analysis, by its fixed number of rounds or until it has converged.
+
+With N nodes, damping d, all nodes at once, from an initial score for each:
+
+    s'(v) = (1 − d) + d · (1/N + Σ s(u)/outdegree(u) over the inlinks u→v that count)                        (1)
+
+Nothing is normalised, and what dangling nodes have goes nowhere. Which inlinks count: of those from one page (a URL
+without its query, in lower case) the first, of those from one registered domain the first, and no loops
+(:mod:`inlink.rank.loops`). Which inlink is the first Nutch leaves open, and may change from round to round; here it is
+the one with the smallest node number, in a web graph that inlink built the first URL in byte order. outdegree(u) counts
+all of u's outlinks, those too that do not count.
+
+**What it converges to.** s = (1 − d + d/N)·1 + d·Mᵀs, with M[u, v] = 1/outdegree(u) where u→v counts. M's rows sum to
+at most 1, so a round brings two vectors nearer to each other by d at least, in L1: there is one fixed point, and
+‖s' − s*‖₁ ≤ (d·‖s' − s‖₁ + r)/(1 − d), with r what rounding may have done to the round. Since the scores grow with the
+graph and do not sum to 1, ``tol`` is the mean error of a node's score.
+
+Source: org.apache.nutch.scoring.webgraph.LinkRank, Nutch 1.23, and 1.11 for loops. Nutch computes in 32 bits and adds
+in no given order; this is in 64, so that its own figures agree to about 7 digits.
+"""
+
+import math
+import time
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from inlink.base.progress import track
+from inlink.errors import ParameterError
+from inlink.graph.graph import Graph
+from inlink.graph.interop import GraphLike, as_graph
+from inlink.rank.inputs import check_rounds
+from inlink.rank.loops import Loops
+from inlink.rank.loops import loops as find_loops
+from inlink.rank.nutch_sites import numbers_of
+from inlink.rank.ranking import Ranking
+
+__all__ = ["ITERATIONS", "linkrank"]
+
+ITERATIONS = 10
+_MOST = 10_000
+UNIT = 2.0**-53
+
+Vector = npt.NDArray[np.float64]
+
+
+def linkrank(
+    graph: GraphLike,
+    *,
+    iterations: int | None = None,
+    tol: float | None = None,
+    damping: float = 0.85,
+    initial: float = 1.0,
+    limit_page: bool = True,
+    limit_domain: bool = True,
+    loops: Loops | int | None = None,
+    threads: int | None = None,
+) -> Ranking:
+    """Nutch's LinkRank of every node.
+
+    The graph's links are taken as they are: those within a host or domain are for
+    :func:`inlink.sources.nutch.webgraph` to leave out, which decides on the outdegrees.
+
+    Parameters
+    ----------
+    graph : Graph, SciPy sparse matrix or array, or NetworkX graph
+        In a matrix A[i, j] is the arc i → j. Weights do not count.
+    iterations : int or None
+        How many rounds; ``link.analyze.num.iterations``. None is 10, and with ``tol`` as many as it
+        takes, 10,000 at most.
+    tol : float or None
+        Go on until the mean error of a score, ‖s − s*‖₁/N, is at most this. None makes just the rounds.
+    damping : float
+        d, at least 0 and at most 1; ``link.analyze.damping.factor``. With 1 there is no bound, and so no ``tol``.
+    initial : float
+        Every node's score before the first round, finite; ``link.analyze.initial.score``.
+    limit_page : bool
+        Of a node's inlinks from one page only the first counts; ``link.ignore.limit.page``.
+    limit_domain : bool
+        Of a node's inlinks from one domain only the first counts; ``link.ignore.limit.domain``.
+    loops : Loops, int or None
+        Links that do not count: what :func:`inlink.rank.loops.loops` found in this graph, or a depth for it.
+    threads : int or None
+        None uses all processors; the values are the same, bit by bit.
+
+    Returns
+    -------
+    Ranking
+        float64[n]. ``error_bound`` bounds the L1 distance to the fixed point, with Nutch's fixed rounds too;
+        ``converged`` says whether ``tol`` was reached, and is False without it.
+
+    Raises
+    ------
+    inlink.errors.ParameterError
+        If a parameter is outside its meaning, or the loops are another graph's.
+
+    Examples
+    --------
+    >>> from inlink import Graph
+    >>> from inlink.rank.linkrank import linkrank
+    >>> graph = Graph.from_arcs([("a", "b"), ("a", "c"), ("b", "c"), ("c", "a"), ("d", "c")])
+    >>> linkrank(graph, iterations=1).values.round(4).tolist()
+    [1.2125, 0.7875, 2.4875, 0.3625]
+    >>> linkrank(graph, tol=1e-9).converged
+    True
+    """
+    from inlink.base.jit import chunks_by_arcs, num_threads, on_threads
+    from inlink.rank.kernels.linkrank import linkrank_round
+
+    began = time.perf_counter()
+    check_rounds(tol, iterations if iterations is not None else ITERATIONS)
+    damping, initial = _number("damping", damping, 0, 1), _number("initial", initial, -math.inf, math.inf)
+    if damping == 1 and tol is not None:
+        raise ParameterError(
+            "with damping 1 nothing bounds the error: give iterations without tol, or a damping below 1"
+        )
+    graph = as_graph(graph)
+    n = graph.num_nodes
+    limit = iterations if iterations is not None else ITERATIONS if tol is None else _MOST
+    offsets, nodes = _counting(graph, limit_page, limit_domain, loops)
+    count = num_threads(threads) if len(nodes) >= 100_000 else 1
+    pool = ThreadPoolExecutor(count) if count > 1 else None
+    bounds = chunks_by_arcs(offsets, 4 * count)
+    base = 1 - damping + damping / max(n, 1)
+    shares = 1 / np.maximum(graph.outdegrees, 1)
+    x, y = np.full(n, initial), np.empty(n)
+    rounds = 0
+    try:
+        with track("LinkRank", limit if tol is None else None, "rounds") as task:
+            while True:
+                work = partial(linkrank_round, offsets, nodes, x * shares, base, damping, x, y)
+                sums = on_threads(work, bounds, pool)
+                change, rounding = sum(part[0] for part in sums), sum(part[1] for part in sums) * UNIT
+                if rounds >= limit:  # this round was for the bound only: ‖s − s*‖ ≤ ‖s' − s‖/(1 − d)
+                    bound = _bound(change + rounding, damping, n)
+                    break
+                x, y = y, x
+                rounds += 1
+                bound = _bound(damping * change + rounding, damping, n)
+                task.advance(1, f"mean error ≤ {bound / max(n, 1):.1e}")
+                if tol is not None and (bound <= tol * n or damping * change <= rounding / 16):
+                    break  # reached, or as near as 64 bits can tell
+    finally:
+        if pool is not None:
+            pool.shutdown()
+    return Ranking(
+        x,
+        algorithm="linkrank",
+        names=graph.names,
+        error_bound=bound,
+        iterations=rounds,
+        converged=tol is not None and bound <= tol * n,
+        parameters={
+            "iterations": iterations,
+            "tol": tol,
+            "damping": damping,
+            "initial": initial,
+            "limit_page": bool(limit_page),
+            "limit_domain": bool(limit_domain),
+            "loops": loops.depth if isinstance(loops, Loops) else loops,
+        },
+        dangling="lost",
+        note=f"mean error of a score at most {bound / n:.1e}" if n and math.isfinite(bound) else "",
+        graph_uuid=graph.uuid,
+        elapsed=time.perf_counter() - began,
+    )
+
+
+def _bound(distance: float, damping: float, n: int) -> float:
+    """The factor covers what adding n numbers rounds."""
+    return math.inf if damping == 1 else distance / (1 - damping) * (1 + (n + 100) * 4 * UNIT)
+
+
+def _number(name: str, value: Any, low: float, high: float) -> float:
+    good = isinstance(value, int | float | np.number) and not isinstance(value, bool) and math.isfinite(value)
+    if not good or not low <= value <= high:
+        where = "a finite number" if math.isinf(high) else f"a number from {low} to {high}"
+        raise ParameterError(f"{name} must be {where}, not {value!r}")
+    return float(value)
+
+
+def _counting(
+    graph: Graph, limit_page: bool, limit_domain: bool, loops: Loops | int | None
+) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint32]]:
+    """The inlinks that count, as rows: uint64[n + 1], uint32[k]."""
+    from inlink.rank.kernels.linkrank import counting_inlinks
+
+    if isinstance(loops, Loops):
+        if loops.marks.shape != (graph.num_arcs,) or loops.graph.uuid != graph.uuid:
+            raise ParameterError("loops: these are another graph's: find them in this one")
+        marks = loops.marks
+    else:
+        marks = np.zeros(0, np.bool_) if loops is None else find_loops(graph, depth=loops).marks
+    none = np.empty(0, np.uint32)
+    pages, page_count, domains, domain_count = none, 0, none, 0
+    if limit_page:
+        pages, table = numbers_of(graph, "page")
+        page_count = table.known
+    if limit_domain:
+        domains, table = numbers_of(graph, "domain")
+        domain_count = table.known
+    if not (page_count or domain_count or len(marks)):
+        return graph.in_rows.offsets, graph.in_rows.nodes
+    offsets, nodes = np.empty(graph.num_nodes + 1, np.uint64), np.empty(graph.num_arcs, np.uint32)
+    kept = counting_inlinks(
+        graph.out_rows.offsets, graph.out_rows.nodes, graph.in_rows.offsets, graph.in_rows.nodes, marks,
+        pages if page_count else none, domains if domain_count else none,
+        np.full(page_count, 2**32 - 1, np.uint32), np.full(domain_count, 2**32 - 1, np.uint32), offsets, nodes,
+    )  # fmt: skip
+    return offsets, nodes[: int(kept)]

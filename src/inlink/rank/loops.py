@@ -1,0 +1,165 @@
+"""Loops: the links that lie on short cycles, which LinkRank then leaves out.
+
+For depth k the link u→o is one of u's loops where a walk of 1 … k arcs leads from o back to u. Depth 1 finds reciprocal
+links and links of a page to itself, depth 2 triangles too.
+
+Source: Nutch's program of that name (org.apache.nutch.scoring.webgraph.Loops, until Nutch 1.11), which sends a copy of
+each link along every route and so takes exponential time and room. One bounded breadth-first search a node, along its
+inlinks and within its strong component, finds the same links.
+"""
+
+import os
+import time
+from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from inlink.base.folder import Folder, building
+from inlink.base.progress import track
+from inlink.errors import FolderError, OutputError, ParameterError
+from inlink.graph.components import components
+from inlink.graph.graph import Graph
+from inlink.graph.interop import GraphLike, as_graph
+
+__all__ = ["FORMAT", "KIND", "Loops", "loops"]
+
+KIND = "loops"
+FORMAT = 1
+
+
+class Loops:
+    """Which arcs of a graph are loops, up to a depth.
+
+    Attributes
+    ----------
+    graph : Graph
+        Whose arcs they are.
+    depth : int
+        How many arcs may lead back.
+    marks : bool[m]
+        Whether each arc is a loop, in the order of ``graph.out_rows``.
+    elapsed : float
+        Seconds that it took.
+    """
+
+    def __init__(self, graph: Graph, depth: int, marks: npt.NDArray[np.bool_], elapsed: float = 0.0) -> None:
+        self.graph, self.depth, self.marks, self.elapsed = graph, depth, marks, elapsed
+
+    def __len__(self) -> int:
+        return int(np.count_nonzero(self.marks))
+
+    def __repr__(self) -> str:
+        return f"<inlink loops of depth {self.depth}: {len(self):,} of {len(self.marks):,} arcs>"
+
+    def of(self, node: int | str | bytes) -> npt.NDArray[np.uint32]:
+        """Nutch's loop set of a node: the nodes at the ends of its arcs that are loops, uint32[k], increasing."""
+        rows, number = self.graph.out_rows, self.graph.node(node)
+        row = slice(int(rows.offsets[number]), int(rows.offsets[number + 1]))
+        found: npt.NDArray[np.uint32] = rows.nodes[row][self.marks[row]]
+        return found
+
+    def save(self) -> None:
+        """Keep them in the graph's folder, as ``loops``; those of another depth are replaced.
+
+        Raises
+        ------
+        inlink.errors.OutputError
+            If the graph lives in memory only, or nothing can be written there.
+        """
+        if self.graph.path is None:
+            raise OutputError(
+                "this graph lives in memory only: build it with into=, and its loops can be kept"
+            )
+        with building(self.graph.path / "loops", KIND, FORMAT) as folder:
+            folder.write("marks", self.marks)
+            folder.header.meta = {"depth": self.depth, "graph_uuid": self.graph.uuid}
+
+    @classmethod
+    def load(cls, graph: Graph | str | os.PathLike[str]) -> "Loops":
+        """Read what :meth:`save` kept.
+
+        Raises
+        ------
+        inlink.errors.FolderError
+            If there are none, or the graph has been built anew since.
+        """
+        graph = graph if isinstance(graph, Graph) else Graph.open(graph)
+        if graph.path is None or not (graph.path / "loops").exists():
+            raise FolderError(
+                f"{graph.path or 'this graph'} has no loops: find them first (inlink nutch loops)"
+            )
+        folder = Folder(graph.path / "loops", KIND, FORMAT)
+        depth, uuid = folder.header.meta.get("depth"), folder.header.meta.get("graph_uuid")
+        if "marks" not in folder or not isinstance(depth, int):
+            raise FolderError(f"{folder.path} is damaged: find the loops again (inlink nutch loops)")
+        marks = folder.array("marks")
+        if uuid != graph.uuid or marks.shape != (graph.num_arcs,) or marks.dtype != np.bool_:
+            raise FolderError(
+                f"{folder.path} is of an earlier version of {graph.path}: find the loops again (inlink nutch loops)"
+            )
+        return cls(graph, depth, marks)
+
+
+def loops(graph: GraphLike, *, depth: int = 2, threads: int | None = None) -> Loops:
+    """Find the links that lie on cycles of at most ``depth`` + 1 links.
+
+    Parameters
+    ----------
+    graph : Graph, SciPy sparse matrix or array, or NetworkX graph
+        In a matrix A[i, j] is the arc i → j.
+    depth : int
+        How many arcs may lead from a link's target back to its source, at least 0; Nutch's ``link.loops.depth``.
+    threads : int or None
+        None uses all processors; the result is the same.
+
+    Returns
+    -------
+    Loops
+        One bit of truth an arc; while it is searched each thread takes 8 bytes a node.
+
+    Raises
+    ------
+    inlink.errors.ParameterError
+        If the depth is no whole number of at least 0.
+
+    Examples
+    --------
+    >>> from inlink import Graph
+    >>> from inlink.rank.loops import loops
+    >>> found = loops(Graph.from_arcs([("a", "b"), ("b", "a"), ("b", "c")]), depth=1)
+    >>> found, found.of("b").tolist()
+    (<inlink loops of depth 1: 2 of 3 arcs>, [0])
+    """
+    from inlink.base.jit import chunks_by_arcs, num_threads, on_threads
+    from inlink.rank.kernels.loops import find_loops
+
+    began = time.perf_counter()
+    graph = as_graph(graph)
+    if isinstance(depth, bool) or not isinstance(depth, int | np.integer) or depth < 0:
+        raise ParameterError(f"depth must be a whole number of at least 0, not {depth!r}")
+    out, in_, n = graph.out_rows, graph.in_rows, graph.num_nodes
+    deepest = np.uint64(min(depth, n))  # no shortest way back is longer
+    marks = np.zeros(graph.num_arcs, np.bool_)
+    component = components(graph, strong=True)
+    count = num_threads(threads) if graph.num_arcs >= 10_000 else 1
+
+    with track("searching for loops", n, "nodes") as task:
+
+        def work(low: np.uint64, high: np.uint64) -> None:
+            stamps, queue = np.zeros(n, np.uint32), np.empty(n, np.uint32)
+            parts = chunks_by_arcs(out.offsets[int(low) : int(high) + 1] - out.offsets[int(low)], 64) + low
+            for begin, end in pairwise(parts):  # so that Ctrl-C is heard soon
+                find_loops(
+                    out.offsets, out.nodes, in_.offsets, in_.nodes, component, deepest, marks, stamps, queue,
+                    begin, end,
+                )  # fmt: skip
+                task.advance(int(end - begin))
+
+        # a thread's rows are not neighbours' in work: several chunks each, so that none waits long for the others
+        bounds: npt.NDArray[Any] = chunks_by_arcs(out.offsets, 4 * count if count > 1 else 1)
+        with ThreadPoolExecutor(count) as pool:
+            on_threads(work, bounds, pool if count > 1 else None)
+    return Loops(graph, int(depth), marks, time.perf_counter() - began)

@@ -1,0 +1,110 @@
+"""NodeDumper, NodeReader and LinkDumper; numbers and dates as Java prints them."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from inlink import Graph
+from inlink.errors import FolderError, ParameterError, UnknownNodeError
+from inlink.rank.linkrank import linkrank
+from inlink.sources.nutch_dumps import dump_nodes, read_links, read_node
+from inlink.sources.nutch_text import java_date, java_float
+
+LINKS = [
+    ("http://a.x.com/", "http://b.x.com/"),
+    ("http://a.x.com/", "http://c.org/"),
+    ("http://b.x.com/", "http://c.org/"),
+    ("http://c.org/", "http://a.x.com/"),
+    ("http://d.org:80/p", "http://c.org/"),
+    ("odd", "http://c.org/"),
+]
+
+
+@pytest.fixture
+def web(tmp_path):
+    graph = Graph.from_arcs(LINKS, into=tmp_path / "w")
+    linkrank(graph, limit_page=False, limit_domain=False).save(graph, "linkrank")
+    return graph
+
+
+def lines(*args, **options):
+    return [line.decode() for line in dump_nodes(*args, **options)]
+
+
+def test_the_largest_come_first_and_equals_in_the_order_of_their_names(web):
+    assert lines(web, "inlinks") == [
+        "http://c.org/\t4.0", "http://a.x.com/\t1.0", "http://b.x.com/\t1.0", "http://d.org:80/p\t0.0", "odd\t0.0",
+    ]  # fmt: skip
+    assert lines(web, "outlinks", count=2) == ["http://a.x.com/\t2.0", "http://b.x.com/\t1.0"]
+    scores = linkrank(web, limit_page=False, limit_domain=False)
+    assert lines(web, "scores", count=1) == [f"http://c.org/\t{np.float32(scores['http://c.org/'])!s}"]
+    assert lines(web, count=0) == []
+    assert lines(web, "inlinks", count=1, separator="=") == ["http://c.org/=4.0"]
+
+
+def test_by_host_or_domain(web):
+    assert lines(web, "inlinks", group=("domain", "sum")) == ["c.org\t4.0", "x.com\t2.0", "d.org\t0.0"]
+    assert lines(web, "inlinks", group=("domain", "max")) == ["c.org\t4.0", "x.com\t1.0", "d.org\t0.0"]
+    assert lines(web, "outlinks", group=("host", "sum"), count=3) == [
+        "a.x.com\t2.0",
+        "b.x.com\t1.0",
+        "c.org\t1.0",
+    ]
+
+
+def test_one_url(web):
+    ranking = linkrank(web, limit_page=False, limit_domain=False)
+    score = str(np.float32(ranking["http://a.x.com/"]))
+    assert read_node(web, "http://a.x.com/") == [
+        "http://a.x.com/:",
+        f"  inlink score: {score}",
+        f"  outlink score: {np.float32(ranking['http://a.x.com/'] / 2)!s}",
+        "  num inlinks: 1",
+        "  num outlinks: 2",
+    ]
+    found = list(read_links(web, "http://b.x.com/"))
+    assert found == [
+        "http://b.x.com/:",
+        f"  http://a.x.com/ - num inlinks: 1, num outlinks: 2, inlink score: {score}, "
+        f"outlink score: {np.float32(ranking['http://a.x.com/'] / 2)!s}, metadata: ",
+    ]
+    assert list(read_links(web, "odd")) == ["odd:"]
+    for reader in (read_node, read_links):
+        with pytest.raises(UnknownNodeError, match="absent"):
+            list(reader(web, "absent"))
+
+
+def test_before_linkrank_was_run(tmp_path):
+    graph = Graph.from_arcs(LINKS, into=tmp_path / "w")
+    assert read_node(graph, "odd")[1] == "  inlink score: 0.0"
+    with pytest.raises(FolderError, match="linkrank"):
+        lines(graph)
+    with pytest.raises(ParameterError, match="no names"):
+        lines(Graph.from_arcs([(0, 1)]), "inlinks")
+
+
+JAVA = [  # as JDK 21 prints them
+    (0.0, "0.0"), (-0.0, "-0.0"), (1.0, "1.0"), (0.15, "0.15"), (0.001, "0.001"), (9.999e-4, "9.999E-4"),
+    (9999999.0, "9999999.0"), (1e7, "1.0E7"), (16777216.0, "1.6777216E7"), (3.4028235e38, "3.4028235E38"),
+    (1.17549435e-38, "1.1754944E-38"), (1e-4, "1.0E-4"), (-2.5, "-2.5"), (100.0, "100.0"), (1e300, "Infinity"),
+    (float("nan"), "NaN"), (-float("inf"), "-Infinity"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("value", "printed"), JAVA)
+def test_numbers_as_java_prints_them(value, printed):
+    assert java_float(value) == printed
+
+
+@given(st.floats(width=32))
+def test_printed_numbers_come_back(value):
+    text = java_float(value).replace("Infinity", "inf")
+    np.testing.assert_equal(np.float32(text), np.float32(value))
+
+
+def test_dates_as_java_prints_them():
+    assert java_date(0) == "Thu Jan 01 00:00:00 UTC 1970"
+    assert java_date(1_795_259_777_123) == "Sat Nov 21 11:16:17 UTC 2026"
+    assert java_date(-1) == "Wed Dec 31 23:59:59 UTC 1969"
+    assert java_date(1 << 62) == f"{1 << 62} ms"
