@@ -1,4 +1,4 @@
-# make demo: the main job on a small archive that it makes itself      make test: everything that CI runs
+# make demo: a crawl for a topic, beside one without, on a small web of its own      make test: everything that CI runs
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -27,7 +27,7 @@ wheel-test: $(VENV)/ready
 	$(BIN)/pip wheel --quiet --no-deps --wheel-dir dist .
 	$(PYTHON) -m venv .cache/wheel
 	.cache/wheel/bin/pip install --quiet dist/inlink-*.whl
-	cd .cache && wheel/bin/python ../demo/demo.py --check
+	cd .cache && wheel/bin/python ../demo/check.py
 
 clean:
 	rm -rf $(VENV) .cache dist demo/out

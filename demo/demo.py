@@ -1,106 +1,89 @@
-"""The main job on a small archive that is made here: build, fold, rank, show, export.
+"""A crawl that looks for one topic, beside one that takes pages as they come: ``make demo``.
 
-``--check`` does the same quietly in a temporary folder, and fails if a figure is not what it has to be.
+Both crawl the same small web, made up on loopback, and may fetch the same number of pages.
 """
 
-import argparse
-import gzip
-import random
+import os
+import shlex
 import shutil
 import subprocess
 import sys
-import tempfile
-import uuid
+import time
 from pathlib import Path
 
-TOPICS = ["graphs", "postgres", "gardening", "tides"]
+from smallweb import SmallWeb
+
+from harvest import after, draw, harvest, table, visited
+
+PAGES, BUDGET = 2000, 500
+OUT = Path(__file__).parent / "out"
 
 
-def make_archive(path: Path, sites: int = 30, seed: int = 2015) -> None:
-    """Write a WARC of a small web: hubs that link to good pages, pages that link within their site, a link farm."""
-    rng = random.Random(seed)
-    hosts = [f"www.{topic}{k}.example.org" for k in range(sites // len(TOPICS) + 1) for topic in TOPICS][
-        :sites
-    ]
-    pages = [f"https://{host}/{page}" for host in hosts for page in ("", "about", "notes", "links")]
-    popular = rng.sample(pages, 12)
-    with path.open("wb") as stream:
-        for url in pages:
-            home = url.rsplit("/", 1)[0]
-            targets = [f"{home}/", f"{home}/about", "notes", "links#top", rng.choice(pages)]
-            if url.endswith("links"):
-                targets += rng.sample(popular, 6)
-            if "tides0" in url:  # a farm: every page of the site links to one, many times over
-                targets += ["https://www.spam.example.net/win"] * 20
-            anchors = "\n".join(f'<p><a href="{target}">{target}</a></p>' for target in targets)
-            stream.write(
-                gzip.compress(record(url, f"<!doctype html><title>{url}</title><body>{anchors}</body>"))
-            )
+def say(text: str) -> None:
+    print(text, flush=True)
 
 
-def record(url: str, html: str) -> bytes:
-    """A page as a WARC record."""
-    response = b"HTTP/1.1 200 OK\r\nContent-Type: text/html; charset=utf-8\r\n\r\n" + html.encode()
-    head = (
-        f"WARC/1.1\r\nWARC-Type: response\r\nWARC-Target-URI: {url}\r\nWARC-Date: 2015-06-19T00:00:00Z\r\n"
-        f"WARC-Record-ID: <{uuid.uuid5(uuid.NAMESPACE_URL, url).urn}>\r\n"
-        f"Content-Type: application/http; msgtype=response\r\nContent-Length: {len(response)}\r\n\r\n"
-    )
-    return head.encode() + response + b"\r\n\r\n"
-
-
-def run(folder: Path, *command: str, show: bool) -> str:
-    """Run one inlink command in the folder, as a user would."""
+def run(*command: str, show: bool = True) -> str:
+    """Run an inlink command in the demo's folder, as a user would."""
     if show:
-        print(f"\n$ inlink {' '.join(command)}", flush=True)
-    done = subprocess.run(
-        [sys.executable, "-m", "inlink", *command], cwd=folder, stdout=subprocess.PIPE, text=True, check=True
-    )
+        say(f"$ inlink {shlex.join(command)}")
+    inlink = [sys.executable, "-m", "inlink", *command]
+    done = subprocess.run(inlink, cwd=OUT, stdout=subprocess.PIPE, text=True)
+    if done.returncode:
+        sys.exit(f"demo: inlink {command[0]} failed with exit code {done.returncode}")
     if show:
-        print(done.stdout, end="", flush=True)
+        say(done.stdout)
     return done.stdout
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--check", action="store_true")
-    check = parser.parse_args().check
-    folder = Path(tempfile.mkdtemp()) if check else Path(__file__).parent / "out"
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(parents=True)
-    make_archive(folder / "crawl.warc.gz")
-    (folder / "scores.csv").write_text(
-        "node,score\nhttps://www.graphs0.example.org/,1\nhttps://www.graphs1.example.org/,0.5\n"
-    )
-    (folder / "trusted.txt").write_text(
-        "https://www.graphs0.example.org/\nhttps://www.postgres1.example.org/\n"
-    )
+def crawl(folder: str, *order: str) -> tuple[list[float], set[str]]:
+    """Crawl a small web of its own, the same for each crawl: the harvest, and what was to be found."""
+    with SmallWeb.apart(OUT / f"{folder}.log", PAGES) as web:
+        topic = ["--topic", web.description] if "--use-scores" in order else []
+        run("crawl", *web.seeds(), "-o", folder, *topic, *order, "--pages", str(BUDGET), "--delay", "0")
+        return harvest(visited(OUT / folder), web.relevant()), web.relevant()
 
-    built = run(folder, "build", "crawl.warc.gz", "-o", "web", "--level", "page", show=not check)
-    run(folder, "info", "web", show=not check)
-    ranked = run(folder, "rank", "web", "--algorithm", "pagerank", show=not check)
-    best = run(folder, "top", "web", "--by", "pagerank", "-n", "8", show=not check)
-    run(folder, "rank", "web", "--algorithm", "hits", "--scores", "scores.csv", show=not check)
-    run(folder, "rank", "web", "--algorithm", "trustrank", "--seeds", "trusted.txt", show=not check)
-    run(folder, "fold", "web", "-o", "web-hosts", "--level", "host", show=not check)
-    run(folder, "rank", "web-hosts", show=not check)
-    hosts = run(folder, "top", "web-hosts", "-n", "5", show=not check)
-    run(folder, "export", "web", "-o", "web.parquet", show=not check)
-    run(folder, "export", "web-hosts", "-o", "web-hosts.graphml", show=not check)
-    if not check:
-        print(
-            f"\nEverything lies in {folder.relative_to(Path.cwd()) if folder.is_relative_to(Path.cwd()) else folder}."
-        )
-        return
-    assert "121 nodes" in built, built
-    assert "converged" in ranked, ranked
-    assert len(best.splitlines()) == 8, best
-    assert "org.example.graphs" in hosts, hosts
-    assert (folder / "web.parquet").exists()
-    assert (folder / "web-hosts.graphml").exists()
-    shutil.rmtree(folder)
-    print("The demo ran and its figures hold.")
+
+def main() -> None:
+    began = time.monotonic()
+    shutil.rmtree(OUT, ignore_errors=True)
+    OUT.mkdir(parents=True)
+    say(
+        f"A small web is made up on this machine: {PAGES:,} pages on twelve hosts, with a link farm, an endless\n"
+        "calendar, slow and failing servers. Some of its pages are about beekeeping. How many of those does a\n"
+        f"crawl find that may fetch {BUDGET} pages? (The first time, inlink compiles its loops for half a minute.)\n\n"
+        "One is told the topic, and fetches first what the pages' words and links promise most:\n"
+    )
+    by_topic, relevant = crawl("topic", "--policy", "pagerank", "--use-scores")
+    say("Another takes pages as they come, those near to where it began first:\n")
+    breadth_first, _ = crawl("breadth-first", "--policy", "breadth-first")
+
+    curves, most = {"by topic": by_topic, "breadth-first": breadth_first}, len(relevant)
+    say(f"Of the {most} pages about beekeeping they have found, after so many pages:\n")
+    say(table(curves, most, BUDGET))
+    first, second = (round(after(curve, BUDGET) * most) for curve in curves.values())
+    title = f"A crawl for one topic finds {first} of {most} pages, breadth-first {second}"
+    draw(OUT / "harvest.png", curves, most, BUDGET, title)
+    say(
+        f"\nAs a picture: {shown(OUT / 'harvest.png')}\n\nThe pages that all known links make out to be the best:\n"
+    )
+    run("-q", "rank", "topic")
+    run("-q", "top", "topic", "-n", "5")
+
+    say("And a page about beekeeping that it would fetch soon, with each reason for its place:\n")
+    rows = run("-q", "next", "topic", "-n", str(PAGES), "--peek", show=False).splitlines()
+    waiting = [row.split("\t")[3] for row in rows]
+    run("why", "topic", next((url for url in waiting if url in relevant), waiting[0]))
+    say(f"All of it, in {time.monotonic() - began:.0f} s, is in {shown(OUT)}.")
+
+
+def shown(path: Path) -> str:
+    """A path as it can be typed here."""
+    return os.path.relpath(path)
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except KeyboardInterrupt:
+        sys.exit(130)

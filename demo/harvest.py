@@ -112,5 +112,5 @@ def draw(
     axes.yaxis.set_major_formatter(PercentFormatter(1.0))
     axes.grid(color="#dddddd", linewidth=0.6)
     axes.spines[["top", "right"]].set_visible(False)
-    axes.legend(loc="lower right", frameon=False)
+    axes.legend(loc="best", frameon=False)
     figure.savefig(path)

@@ -78,7 +78,7 @@ TOPICS = {
 """The first is the one that the demo looks for."""
 
 DESCRIPTIONS = {
-    "beekeeping": "beekeeping: honey bees, their hives, queens and swarms, and the beekeeper's work in the apiary"
+    "beekeeping": "beekeeping: honey bees, their hives, queens and swarms, and the work of a beekeeper in the apiary"
 }
 
 GENERAL = _words(

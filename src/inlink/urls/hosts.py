@@ -129,15 +129,17 @@ def registered_domain(host: str, *, private: bool = False, keep_suffixes: bool =
     Returns
     -------
     str or None
-        None where the host has no registered domain.
+        None where the host has no registered domain: a public suffix, or an address.
 
     Examples
     --------
-    >>> registered_domain("www.example.co.uk"), registered_domain("gov.uk")
-    ('example.co.uk', None)
+    >>> registered_domain("www.example.co.uk"), registered_domain("gov.uk"), registered_domain("127.0.0.1")
+    ('example.co.uk', None, None)
     >>> registered_domain("a.b.github.io"), registered_domain("a.b.github.io", private=True)
     ('github.io', 'b.github.io')
     """
+    if host.rpartition(".")[2].isdigit():  # no top-level domain is a number
+        return None
     suffixes = _suffixes(private)
     domain: str | None = suffixes.privatesuffix(host)
     if domain is None and keep_suffixes and suffixes.is_public(host):
