@@ -13,7 +13,19 @@ from inlink.cli import commands
 
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src" / "inlink"
-ROOMS = ["errors", "base", "urls", "graph", "rank", "store", "sources", "scoring", "frontier", "crawl", "client"]
+ROOMS = [
+    "errors",
+    "base",
+    "urls",
+    "graph",
+    "rank",
+    "store",
+    "sources",
+    "scoring",
+    "frontier",
+    "crawl",
+    "client",
+]
 DOORS = ["scrapy", "frontera", "cli"]  # the last imports the others, lazily
 
 
@@ -123,7 +135,7 @@ def test_importing_and_helping_are_light():
         else:
             script += f"sys.argv = {['inlink', *argv[2:]]!r}\nfrom inlink.cli import main\n"
             script += "try:\n    main()\nexcept SystemExit:\n    pass"
-        heavy = {'scrapy', 'twisted', 'numba', 'scipy', 'networkx', 'pyarrow', 'llvmlite'}
+        heavy = {"scrapy", "twisted", "numba", "scipy", "networkx", "pyarrow", "llvmlite"}
         script += f"\nheavy = {heavy} & set(sys.modules)"
         script += "\nassert not heavy, heavy"
         run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)

@@ -144,6 +144,7 @@ class FolderClient:
         self.folder, self._settings = Path(folder), settings
         self._thread = ThreadPoolExecutor(1, "inlink-crawl")
         self._leases: dict[int, Lease] = {}
+        self._held: dict[int, int] = {}  # by page the lease that the spider has of it
         self._crawl: Crawl | None = None
 
     async def open(self) -> str:
@@ -189,16 +190,25 @@ class FolderClient:
         )
 
     def _close(self, crawl: Crawl) -> None:
-        crawl.release_all()
-        crawl.close()
         self._crawl = None
+        try:
+            crawl.release_all()
+        finally:
+            crawl.close()
 
     def _next(self, crawl: Crawl, count: int) -> tuple[list[Task], float | None]:
-        tasks = [self._task(crawl, lease) for lease in crawl.next(count)]
+        tasks = []
+        for lease in crawl.next(count):
+            held = self._held.get(lease.page)
+            if held is None:
+                tasks.append(self._task(crawl, lease))
+            else:  # it ran out while the spider is still busy with the page
+                self._leases[held] = lease
         return tasks, crawl.due_in()
 
     def _task(self, crawl: Crawl, lease: Lease) -> Task:
         self._leases[lease.number] = lease
+        self._held[lease.page] = lease.number
         return Task(
             lease.number,
             lease.url,
@@ -218,6 +228,8 @@ class FolderClient:
         lease = self._leases.pop(answer.lease, None)
         if lease is None:
             return False
+        if self._held.get(lease.page) == answer.lease:
+            del self._held[lease.page]
         if isinstance(answer, Crawled):
             return self._crawled(crawl, lease, answer)
         if isinstance(answer, Failed):
@@ -251,7 +263,9 @@ class FolderClient:
         except (
             ParameterError
         ) as error:  # a link that is none, or carries too much: the spider's fault, and told
-            return crawl.failed(lease, str(error), status=answer.status, retry=False)
+            if not answer.links:
+                raise
+            return self._crawled(crawl, lease, msgspec.structs.replace(answer, links=[], error=str(error)))
         if counted and answer.error is not None:
             crawl.failed(lease.url, answer.error, status=answer.status, retry=False)
         return counted

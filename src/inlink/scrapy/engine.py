@@ -1,21 +1,38 @@
 """Where inlink reaches into Scrapy beyond what it documents: all such places, and no other.
 
 Scrapy announces neither that a request has been dealt with to the end, nor which page a request was found on to a
-scheduler, nor failures that nobody handles. What is used here has been there since Scrapy 2.14 and is tested with 2.19;
-:func:`check` says so in one line where a later Scrapy has it no more.
+scheduler, nor failures that nobody handles; and what its downloader has taken it sends, whatever the host says
+meanwhile. What is used here is tested with Scrapy 2.19, and most of it has been there since 2.14; :func:`check` says so
+in one line where a later Scrapy has it no more.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from typing import Any
 
 from scrapy import Request, __version__
 from scrapy.crawler import Crawler
 from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware
+from scrapy.utils.asyncio import call_later
+from twisted.python.failure import Failure
 
 from inlink.errors import ParameterError
 from inlink.scrapy.robots import Robots
 
-__all__ = ["add_downloader_middleware", "add_spider_middleware", "check", "dealt_with", "mend_robots", "wake"]
+__all__ = [
+    "add_downloader_middleware",
+    "add_spider_middleware",
+    "check",
+    "dealt_with",
+    "keep_delay",
+    "mend_concurrency",
+    "mend_robots",
+    "pause",
+    "slot_of",
+    "wake",
+    "withdraw",
+]
+
+LONGEST_PAUSE = 5.0  # seconds
 
 
 def check(crawler: Crawler) -> None:
@@ -28,9 +45,11 @@ def check(crawler: Crawler) -> None:
     """
     engine: Any = crawler.engine
     try:
-        _ = engine._slot.inprogress, engine._slot.nextcall.schedule
-        _ = engine.scraper.spidermw.methods["process_spider_output"].append
-        _ = engine.downloader.middleware._add_middleware
+        _ = engine._slot.inprogress, engine._slot.nextcall.schedule, engine.scraper.spidermw.methods.keys
+        downloader = engine.downloader
+        _ = downloader.middleware._add_middleware, downloader.middleware.methods["process_response"]
+        _ = downloader.slots, downloader.per_slot_settings, downloader._delay, downloader.get_slot_key
+        _ = downloader._latercall, downloader._process_queue, downloader._wait_for_download
     except (AttributeError, KeyError) as error:
         raise ParameterError(
             f"Scrapy {__version__} is built otherwise than inlink knows it ({error}): use Scrapy 2.19"
@@ -61,10 +80,28 @@ def add_spider_middleware(crawler: Crawler, process_spider_output: Callable[...,
     manager.methods["process_spider_exception"].append(None)  # both count the same middlewares
 
 
-def add_downloader_middleware(crawler: Crawler, middleware: object) -> None:
-    """See what comes from the network before all other downloader middlewares do."""
+def add_downloader_middleware(crawler: Crawler, middleware: Any) -> None:
+    """See what goes to the network, and comes from it, closer to it than all other downloader middlewares.
+
+    Its ``received`` gets what they have made of a response.
+    """
     engine: Any = crawler.engine
-    engine.downloader.middleware._add_middleware(middleware)
+    manager = engine.downloader.middleware
+    manager._add_middleware(middleware)
+    manager.methods["process_response"].append(middleware.received)
+
+
+def mend_concurrency(crawler: Crawler) -> None:
+    """Let the downloader keep to its limits a host: it begins each request in a task, and counts it only then."""
+    engine: Any = crawler.engine
+    downloader = engine.downloader
+    begin = downloader._wait_for_download
+
+    def counted(slot: Any, request: Request, deferred: Any) -> Any:
+        slot.transferring.add(request)
+        return begin(slot, request, deferred)
+
+    downloader._wait_for_download = counted
 
 
 def mend_robots(crawler: Crawler) -> None:
@@ -73,3 +110,51 @@ def mend_robots(crawler: Crawler) -> None:
     for middleware in engine.downloader.middleware.middlewares:
         if type(middleware) is RobotsTxtMiddleware:
             middleware.__class__ = Robots
+
+
+def slot_of(crawler: Crawler, request: Request) -> str:
+    """What the downloader counts a request to: its host, mostly."""
+    engine: Any = crawler.engine
+    return str(engine.downloader.get_slot_key(request))
+
+
+def keep_delay(crawler: Crawler, key: str, seconds: float) -> None:
+    """Let the downloader leave at least so many seconds between two requests of a slot."""
+    engine: Any = crawler.engine
+    downloader = engine.downloader
+    known = downloader.per_slot_settings.get(key, {})
+    slot = downloader.slots.get(key)
+    if slot is None or slot.delay * (1 - slot.jitter) < seconds:
+        delay = max(float(known.get("delay", downloader._delay)), seconds)
+        downloader.per_slot_settings[key] = {
+            **known,
+            "delay": delay,
+            "jitter": 0.0,
+        }  # for a slot made anew later
+        if slot is not None:
+            slot.delay, slot.jitter = max(slot.delay, seconds), 0.0
+
+
+def pause(crawler: Crawler, key: str) -> None:
+    """Send nothing of a slot until :func:`withdraw`, for a few seconds at most."""
+    engine: Any = crawler.engine
+    slot = engine.downloader.slots.get(key)
+    if slot is not None:
+        slot.close()  # the timer, if there is one
+        slot.latercall = call_later(LONGEST_PAUSE, engine.downloader._latercall, slot)
+
+
+def withdraw(crawler: Crawler, key: str, requests: Container[Request], why: Exception) -> None:
+    """Take back those requests that wait to be sent in a slot: to Scrapy they fail, by ``why``."""
+    engine: Any = crawler.engine
+    slot = engine.downloader.slots.get(key)
+    if slot is None:
+        return
+    waiting = list(slot.queue)
+    slot.queue.clear()
+    slot.queue.extend(one for one in waiting if one[0] not in requests)
+    slot.close()
+    engine.downloader._process_queue(slot)
+    for request, deferred in waiting:
+        if request in requests:
+            deferred.errback(Failure(why))  # type: ignore[no-untyped-call]

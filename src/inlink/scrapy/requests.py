@@ -7,6 +7,7 @@ function, an item, an open file) makes a request one that :func:`pack` refuses: 
 
 import base64
 import sys
+from enum import Enum
 from typing import Any
 
 import msgspec
@@ -21,9 +22,8 @@ __all__ = ["LEASE", "NotPackable", "pack", "unpack"]
 LEASE = "inlink_lease"
 """The key in a request's meta that names its lease."""
 
-_OURS = frozenset(
-    (LEASE, "depth", "score", "is_start_request")
-)  # meta that the crawl knows, or that has its own place
+_OURS = frozenset((LEASE, "score", "is_start_request"))  # meta that has its own place
+_OURS_AND_DEPTH = _OURS | {"depth"}
 _DEEPEST = 20  # levels of what is nested
 _DEFAULTS: dict[str, Any] = {
     "method": "GET",
@@ -42,7 +42,13 @@ class NotPackable(ValueError):  # noqa: N818
 
 
 def pack(
-    request: Request, spider: Spider, url: str | None, referer: str | None = None, *, start: bool = False
+    request: Request,
+    spider: Spider,
+    url: str | None,
+    referer: str | None = None,
+    *,
+    depth: int | None = None,
+    start: bool = False,
 ) -> bytes:
     """What a request is beside its URL, as JSON; nothing if that is only the defaults.
 
@@ -55,6 +61,8 @@ def pack(
         What the crawl knows it by; where that differs, its own URL is kept as well.
     referer : str or None
         The ``Referer`` that need not be kept, since it is the page that the request was found on.
+    depth : int or None
+        The depth that need not be kept, since it is the one that the crawl counts.
     start : bool
         It begins the crawl: that it must not be filtered is not kept, or it would be fetched anew at each start.
 
@@ -81,8 +89,9 @@ def pack(
         del kept["callback"]
     if headers:
         kept["headers"] = dict(headers)
-    if not meta.keys() <= _OURS:
-        kept["meta"] = {key: value for key, value in meta.items() if key not in _OURS}
+    known = _OURS_AND_DEPTH if meta.get("depth") == depth else _OURS
+    if not meta.keys() <= known:
+        kept["meta"] = {key: value for key, value in meta.items() if key not in known}
     for name in ("cookies", "flags", "cb_kwargs"):
         if value := getattr(request, name):
             kept[name] = value
@@ -90,7 +99,7 @@ def pack(
         kept |= {
             name: getattr(request, name) for name in request.attributes if name not in Request.attributes
         }
-        kept["_class"] = f"{type(request).__module__}.{type(request).__qualname__}"
+        kept["_class"] = _class_name(type(request))
     if request.url.partition("#")[0] != url or (kept and request.url != url):
         kept["url"] = request.url
     return _encode(kept) if kept else b""
@@ -103,9 +112,20 @@ def _method(request: Request, name: str, spider: Spider) -> str:
         return known
     try:
         found: str = request.to_dict(spider=spider)[name]
-    except ValueError as error:
+    except Exception as error:  # it looks at all that the spider has, properties that raise among it
         raise NotPackable(str(error)) from None
     return found
+
+
+def _class_name(kind: type[Request]) -> str:
+    name = f"{kind.__module__}.{kind.__qualname__}"
+    try:
+        found = _class(name)
+    except ValueError:
+        found = None
+    if found is not kind:
+        raise NotPackable(f"a request of the class {name}, which cannot be found by its name")
+    return name
 
 
 def _encode(kept: dict[str, Any]) -> bytes:
@@ -137,6 +157,8 @@ def _plain(value: Any, level: int = 0) -> Any:
         if all(type(key) is str and not key.startswith("$") for key in value):
             return {key: _plain(one, level + 1) for key, one in value.items()}
         return {"$dict": [[_plain(key, level + 1), _plain(one, level + 1)] for key, one in value.items()]}
+    if isinstance(value, str) and not isinstance(value, Enum):
+        return str.__str__(value)  # such as lxml's: the text of each link that a CrawlSpider follows
     raise NotPackable(f"a request that holds {kind.__module__}.{kind.__qualname__}")
 
 
@@ -146,7 +168,7 @@ def unpack(raw: bytes | None, url: str, spider: Spider) -> Request:
     Raises
     ------
     NotPackable
-        If it is not whole, or its callback or class is not there any more.
+        If it is not whole, or its callback or class is not there any more; whatever it may be, nothing else is raised.
     """
     if not raw:
         return Request(url)
@@ -154,12 +176,21 @@ def unpack(raw: bytes | None, url: str, spider: Spider) -> Request:
         kept = _value(msgspec.json.decode(raw))
         if not isinstance(kept, dict):
             raise TypeError("no object")
-        name = kept.get("_class")
-        if name is not None:
-            kept["_class"] = _class(name)
-        return request_from_dict({"url": url, **kept}, spider=spider)
-    except (msgspec.DecodeError, TypeError, ValueError, AttributeError, RecursionError, LookupError) as error:
+        if not str(kept.setdefault("url", url)).startswith(("http://", "https://")):
+            raise ValueError("its URL is not of the web")
+        if kept.get("_class") is not None:
+            kept["_class"] = _class(kept["_class"])
+        for name in ("callback", "errback"):
+            if str(kept.get(name)).startswith("__"):
+                raise ValueError(f"{kept[name]!r} is no callback")
+        request = request_from_dict(kept, spider=spider)
+        for key in _OURS & request.meta.keys():
+            del request.meta[key]
+        if not isinstance(request.meta.get("retry_times", 0), int):
+            raise TypeError("retry_times is no number")
+    except Exception as error:  # what a file holds is given to others' code here
         raise NotPackable(f"what was kept of the request does not fit any more: {error}") from None
+    return request
 
 
 def _value(plain: Any) -> Any:

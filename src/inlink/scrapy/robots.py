@@ -5,7 +5,8 @@ fetched: those that wait share one Deferred, whose result is gone once the first
 itself.
 
 What a robots.txt that cannot be had means follows RFC 9309, section 2.3.1: where there is none (4xx), all is allowed;
-where the host does not answer, or with 5xx, nothing is, until it does. Such pages fail, and are tried again later.
+where the host does not answer, or with 5xx or 429, nothing is, until it does. Of the pages that wait for it one
+fails, so that the host is asked again later; the others wait on.
 """
 
 import asyncio
@@ -28,7 +29,14 @@ LONGEST = 500 * 1024
 
 
 class RobotsUnreachable(IgnoreRequest):
-    """A host's robots.txt could not be had; not now, at least."""
+    """A host's robots.txt could not be had; not now, at least.
+
+    ``asked`` is whether it was this request for which it was asked for; others have waited for the same answer.
+    """
+
+    def __init__(self, why: str, retry_after: str | None = None, asked: bool = True) -> None:
+        super().__init__(why)
+        self.retry_after, self.asked = retry_after, asked
 
 
 class Robots(RobotsTxtMiddleware):
@@ -45,15 +53,18 @@ class Robots(RobotsTxtMiddleware):
         netloc = urlparse_cached(request).netloc
         parsers: dict[str, Any] = self._parsers
         found = parsers.get(netloc)
-        if found is None:
+        asked = found is None
+        if asked:
             found = parsers[netloc] = asyncio.ensure_future(self._fetch(request))
         if not isinstance(found, asyncio.Future):
-            return found  # type: ignore[no-any-return]
+            return found
         try:
             parser: RobotParser = await asyncio.shield(found)
-        except Exception:
+        except Exception as error:
             if parsers.get(netloc) is found:
                 del parsers[netloc]  # the next request asks again
+            if isinstance(error, RobotsUnreachable):
+                raise RobotsUnreachable(str(error), error.retry_after, asked) from None
             raise
         parsers[netloc] = parser
         return parser
@@ -74,8 +85,11 @@ class Robots(RobotsTxtMiddleware):
             raise RobotsUnreachable(f"robots.txt: {type(error).__name__}: {error}") from None
         self._stats.inc_value("robotstxt/response_count")
         self._stats.inc_value(f"robotstxt/response_status_count/{response.status}")
-        if response.status >= 500:
-            raise RobotsUnreachable(f"robots.txt: {response.status}")
+        if response.status >= 500 or response.status == 429:
+            wait = response.headers.get(b"Retry-After")
+            raise RobotsUnreachable(
+                f"robots.txt: {response.status}", wait.decode("latin-1") if wait else None
+            )
         body = response.body[:LONGEST] if response.status < 400 else b""
         parser: RobotParser = build_from_crawler(self._parserimpl, self.crawler, body)
         await self.crawler.signals.send_catch_log_async(

@@ -10,7 +10,6 @@ import logging
 import secrets
 from collections import deque
 from collections.abc import AsyncIterator, Iterable
-from pathlib import Path
 from typing import Any, Self
 from weakref import WeakKeyDictionary
 
@@ -25,24 +24,23 @@ from scrapy.utils.defer import deferred_from_coro
 from twisted.internet.defer import Deferred
 from twisted.python.failure import Failure
 
-from inlink.client import Client, HostDelay, Redirected, Released, Task, connect
-from inlink.client import Failed as FailedAnswer
-from inlink.errors import InlinkError, InputError, ParameterError
+from inlink.client import Client, Excluded, Failed, HostDelay, Redirected, Released, Task, connect
+from inlink.errors import InlinkError, ParameterError
 from inlink.frontier.intake import CarriedLink, Link
 from inlink.scoring.choose import content_scorer, link_scorer
 from inlink.scrapy import engine
 from inlink.scrapy.pump import Pump, Told
 from inlink.scrapy.requests import LEASE, NotPackable, pack, unpack
-from inlink.scrapy.settings import crawl_settings, max_wait
+from inlink.scrapy.settings import crawl_settings, max_wait, seeds_of, structured
 from inlink.scrapy.signals import page_reported
-from inlink.scrapy.visits import Visit, answer_for, usable_score
-from inlink.store.inbox import seeds_in
+from inlink.scrapy.visits import Network, Visit, Withdrawn, answer_for, usable_score
 
 __all__ = ["Links", "Scheduler"]
 
 log = logging.getLogger("inlink.scrapy")
 
 LONGEST_CRAWL_DELAY = 300.0  # seconds
+LATER = (429, 503)  # statuses by which a host asks to be left alone for a while
 
 
 class Links:
@@ -73,6 +71,8 @@ class Scheduler(BaseScheduler):
         settings = crawler.settings
         self.crawler = crawler
         self._retries = settings.getbool("RETRY_ENABLED")
+        self._retry_times = settings.getint("RETRY_TIMES")
+        self._depth_counts = settings.getint("DEPTH_LIMIT") > 0 or settings.getint("DEPTH_PRIORITY") != 0
         self._referer = settings.getbool("REFERER_ENABLED")
         self._ahead = max(settings.getint("CONCURRENT_REQUESTS"), 1)
         self._own = OwnQueue.from_crawler(crawler)  # for what cannot be kept: in memory
@@ -80,8 +80,9 @@ class Scheduler(BaseScheduler):
         self._out: dict[Request, Visit] = {}
         self._by_lease: dict[int, Visit] = {}
         self._found_on: WeakKeyDictionary[Request, Visit] = WeakKeyDictionary()
+        self._delays: dict[str, float] = {}  # by slot of the downloader, what robots.txt asks for
         self._pump: Pump | None = None
-        self._closing = False
+        self._closing = self._broken = False
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -102,23 +103,25 @@ class Scheduler(BaseScheduler):
             engine.check(self.crawler)
             where, arguments = crawl_settings(settings)
             self._max_wait = max_wait(settings, arguments)
-            self._scorer = content_scorer(settings.get("INLINK_CONTENT_SCORER"))
-            self._link_scorer = link_scorer(settings.get("INLINK_LINK_SCORER"))
-            seeds = _seeds(settings.get("INLINK_SEEDS"))
+            self._max_retries: int = arguments["max_retries"]
+            self._scorer = content_scorer(structured(settings, "INLINK_CONTENT_SCORER"))
+            self._link_scorer = link_scorer(structured(settings, "INLINK_LINK_SCORER"))
+            seeds = seeds_of(settings)
             self.client, told = await connect(where, **arguments)
-        except InlinkError as error:
+        except (InlinkError, OSError) as error:
             log.error("%s", error)
             self.crawler.signals.connect(self._refuse, signals.spider_opened)
             return
         log.info("%s", told)
         self._own.open(spider)
         listen = self.crawler.signals.connect
-        listen(self._response_received, signals.response_received)
+        listen(self._response_downloaded, signals.response_downloaded)
         listen(self._spider_error, signals.spider_error)
         listen(self._robots_parsed, signals.robots_parsed)
         engine.add_spider_middleware(self.crawler, self.process_spider_output)
-        engine.add_downloader_middleware(self.crawler, self)
+        engine.add_downloader_middleware(self.crawler, Network(self._out))
         engine.mend_robots(self.crawler)
+        engine.mend_concurrency(self.crawler)
         self._pump = Pump(
             self.client, self._ahead, lambda: len(self._ready), self._take, self._taken_in, self._failed
         )
@@ -140,14 +143,18 @@ class Scheduler(BaseScheduler):
         self._out.clear()
         await self._pump.close()
         self._own.close(reason)
-        await self.client.close()
+        try:
+            await self.client.close()
+        except InlinkError as error:
+            if not self._broken:  # else that is known
+                log.error("%s", error)
 
     def _refuse(self) -> None:
-        raise CloseSpider("inlink_refused")  # from here, and not from open(), Scrapy takes it without a stack trace
+        raise CloseSpider("inlink_refused")  # from open(), Scrapy would log a stack trace
 
     def _failed(self) -> None:
         """The crawl cannot go on: end the spider."""
-        self._closing = True
+        self._closing = self._broken = True
         crawler_engine: Any = self.crawler.engine
         self._ending = asyncio.ensure_future(crawler_engine.close_spider_async(reason="inlink_failed"))
 
@@ -166,8 +173,10 @@ class Scheduler(BaseScheduler):
     def next_request(self) -> Request | None:
         """The next request, if one is at hand."""
         self._sweep()
+        if self._pump is None:
+            return None
         own = self._own.next_request()
-        if own is not None or self._pump is None:
+        if own is not None:
             return own
         if len(self._ready) <= self._ahead // 2:
             self._pump.ask()
@@ -189,9 +198,9 @@ class Scheduler(BaseScheduler):
         if parent is None and before is not None and before.response is None and before.failure is None:
             self._follow(self._pump, before, request)
             return True
-        request.meta.pop(LEASE, None)  # the user has copied another request's meta
+        copied = request.meta.pop(LEASE, None) is not None  # the user has copied another request's meta
         try:
-            link = self._link(request, parent)
+            link = self._link(request, parent, start=parent is None and not copied)
         except NotPackable as error:
             self._count("inlink/not_kept")
             log.debug("%s is in Scrapy's own queue only: %s", request, error)
@@ -208,21 +217,27 @@ class Scheduler(BaseScheduler):
 
     # -- requests in and out ------------------------------------------------------------------------------------------
 
-    def _link(self, request: Request, parent: Visit | None) -> Link:
+    def _link(self, request: Request, parent: Visit | None, start: bool) -> Link:
         """A request as a link: its URL, what it carries, and what tells it from others to the same URL."""
-        spider, url = self._spider(), request.url
+        spider, url, method = self._spider(), request.url, request.method
+        if not url.startswith(("http://", "https://")):
+            raise NotPackable("a URL that is not of the web")
         score = usable_score(request.meta.get("score"))
         if score is None and request.priority:
-            score = float(request.priority)
+            score = usable_score(request.priority)
         variant = ""
-        start = parent is None and bool(request.meta.get("is_start_request"))
+        start = start and bool(request.meta.get("is_start_request"))
         if request.dont_filter and not start:
             variant = f"again:{secrets.token_hex(8)}"
-        elif request.method != "GET" or request.body:
+        elif method != "GET" or request.body:
             fingerprinter: Any = self.crawler.request_fingerprinter
-            variant = f"{request.method[:8]}:{fingerprinter.fingerprint(request).hex()[:40]}"
+            name = method if method.isascii() and method.isalpha() else "other"
+            variant = f"{name[:8]}:{fingerprinter.fingerprint(request).hex()[:40]}"
         found_on = parent.response.url.partition("#")[0] if parent and parent.response else None
-        carried = pack(request, spider, url.partition("#")[0], found_on, start=start)
+        depth = request.meta.get("depth")
+        if self._depth_counts:
+            depth = parent.task.depth + 1 if parent else 0
+        carried = pack(request, spider, url.partition("#")[0], found_on, depth=depth, start=start)
         if carried or variant:
             if score is None:
                 score = 1.0 if parent is None else float("nan")
@@ -243,15 +258,21 @@ class Scheduler(BaseScheduler):
             request = unpack(task.carried, url, self._spider())
         except NotPackable as error:
             assert self._pump is not None
-            self._pump.tell(Told(FailedAnswer(task.lease, str(error), retry=False)))
+            self._pump.tell(Told(Excluded(task.lease, str(error)), Visit(task, Request(url))))
             return None
+        meta = request.meta
         if self._referer and task.linked_from and task.linked_from[:5] <= url[:5]:  # not from https to http
             request.headers.setdefault(b"Referer", task.linked_from.partition("#")[0])
-        request.meta.setdefault("depth", task.depth)
+        if task.linked_from is None:
+            request.dont_filter = True  # of a seed, as of Scrapy's own start requests: it may be off site
+        meta.setdefault("depth", task.depth)
         if task.failures:
-            request.meta.setdefault("retry_times", task.failures)
-        alias = request.url if variant.startswith("again:") else None
-        return self._hand_out(Visit(task, request, alias=alias))
+            meta["retry_times"] = meta.get("retry_times", 0) + task.failures
+        if self._max_retries != self._retry_times:
+            meta.setdefault("max_retry_times", self._max_retries)
+        again = variant.startswith("again:")
+        alias = request.url if again else None
+        return self._hand_out(Visit(task, request, alias=alias, form=bool(variant) and not again))
 
     def _hand_out(self, visit: Visit) -> Visit:
         request = visit.request
@@ -262,20 +283,22 @@ class Scheduler(BaseScheduler):
 
     def _follow(self, pump: Pump, before: Visit, request: Request) -> None:
         """A downloader middleware made another request of one that is out: a retry, a redirect, or one of its own."""
-        meta, old, lease = request.meta, before.request.meta, before.task.lease
+        meta, old, task = request.meta, before.request.meta, before.task
         before.over = True
-        if meta.get("retry_times", 0) > old.get("retry_times", 0):
-            answer = FailedAnswer(lease, before.trouble, before.status, True, before.retry_after)
+        retry = meta.get("retry_times", 0) > old.get("retry_times", 0)
+        moved = meta.get("redirect_times", 0) > old.get("redirect_times", 0)
+        if retry and task.failures < self._max_retries:
+            answer = Failed(task.lease, before.trouble, before.status, True, before.retry_after)
             pump.tell(Told(answer, before))
-        elif meta.get("redirect_times", 0) > old.get("redirect_times", 0):
+        elif moved and not before.form:
             try:
                 carried = pack(request, self._spider(), None)
             except NotPackable:
                 carried = b""
-            answer_to = Redirected(lease, request.url, carried, request.dont_filter)
-            pump.tell(Told(answer_to, before, request))
-        else:
-            self._ready.appendleft(self._hand_out(Visit(before.task, request, alias=before.alias)))
+            again = request.dont_filter and task.linked_from is not None
+            pump.tell(Told(Redirected(task.lease, request.url, carried, again), before, request))
+        else:  # the same page by another way: what a form leads to is the form's
+            self._ready.appendleft(self._hand_out(Visit(task, request, alias=before.alias, form=before.form)))
 
     def _spider(self) -> Spider:
         spider = self.crawler.spider
@@ -292,10 +315,13 @@ class Scheduler(BaseScheduler):
         token = None if request is None else request.meta.get(LEASE)
         return self._by_lease.get(token) if isinstance(token, int) else None
 
-    def _response_received(self, response: Response, request: Request) -> None:
-        visit = self._of(request)
-        if visit is not None and visit.response is None:
-            visit.response = response
+    def _response_downloaded(self, response: Response, request: Request) -> None:
+        """Something came from the network: leave its host alone from now on, if that is what it says."""
+        slot = engine.slot_of(self.crawler, request)
+        if response.status in LATER and request in self._out:
+            engine.pause(self.crawler, slot)  # until the crawl knows
+        if slot in self._delays:  # AutoThrottle has set another
+            engine.keep_delay(self.crawler, slot, self._delays[slot])
 
     def _spider_error(self, failure: Failure, response: Any) -> None:
         visit = self._of(getattr(response, "request", None))
@@ -303,7 +329,7 @@ class Scheduler(BaseScheduler):
             visit.error = f"{type(failure.value).__name__}: {failure.value}"
 
     def _robots_parsed(self, robotparser: Any, request: Request) -> None:
-        """A host's robots.txt was read: hand in its Crawl-delay, if the parser knows one."""
+        """A host's robots.txt was read: keep to its Crawl-delay, if the parser knows one, and hand it in."""
         settings, pump = self.crawler.settings, self._pump
         agent = (
             settings["ROBOTSTXT_USER_AGENT"] or request.headers.get(b"User-Agent") or settings["USER_AGENT"]
@@ -317,22 +343,11 @@ class Scheduler(BaseScheduler):
             log.debug("no Crawl-delay: %s", error)
             return
         if pump is not None and delay is not None and delay > 0:
-            pump.tell(Told(HostDelay(request.url, min(delay, LONGEST_CRAWL_DELAY))))
-
-    def process_response(self, request: Request, response: Response) -> Response:
-        """Note what came from the network, as the innermost downloader middleware."""
-        visit = self._of(request)
-        if visit is not None:
-            wait = response.headers.get(b"Retry-After")
-            visit.status, visit.trouble = response.status, ""
-            visit.retry_after = wait.decode("latin-1") if wait else None
-        return response
-
-    def process_exception(self, request: Request, exception: Exception) -> None:
-        """Note what went wrong in the network, as the innermost downloader middleware."""
-        visit = self._of(request)
-        if visit is not None:
-            visit.status, visit.trouble = None, f"{type(exception).__name__}: {exception}"
+            delay, slot = min(delay, LONGEST_CRAWL_DELAY), engine.slot_of(self.crawler, request)
+            self._delays[slot] = max(delay, self._delays.get(slot, 0.0))
+            engine.keep_delay(self.crawler, slot, delay)
+            visit = self._out.get(request)
+            pump.tell(Told(HostDelay(request.url if visit is None else visit.task.url, delay)))
 
     async def process_spider_output(
         self, response: Response, result: AsyncIterator[Any]
@@ -356,9 +371,12 @@ class Scheduler(BaseScheduler):
             return
         for request in engine.dealt_with(self.crawler, list(self._out)):
             visit = self._out.pop(request)
+            if isinstance(request.errback, _Errback) and request.errback.visit is visit:
+                request.errback = request.errback.own  # a cycle keeps all of it alive
             if not visit.over:
                 answer = answer_for(visit, self._scorer, self._link_scorer, self._retries)
                 self._pump.tell(Told(answer, visit))
+            visit.forget()
 
     def _taken_in(self, told: Told, result: Task | bool) -> None:
         """The crawl has taken an answer in; a redirect leads on."""
@@ -378,12 +396,26 @@ class Scheduler(BaseScheduler):
                 error=getattr(answer, "error", None) or getattr(answer, "reason", None),
                 counted=result is not False,
             )
+            if visit.status in LATER:
+                self._leave_alone(engine.slot_of(self.crawler, visit.request))
         if isinstance(result, Task) and told.follower is not None and self._pump is not None:
             follower = self._hand_out(Visit(result, told.follower))
             if self._closing:
                 self._pump.tell(Told(Released(result.lease), follower))
             else:
                 self._ready.appendleft(follower)
+                engine.wake(self.crawler)
+
+    def _leave_alone(self, slot: str) -> None:
+        """A host has asked for it, and the crawl knows: take back what was handed out and has not been sent."""
+        assert self._pump is not None
+        ready, self._ready = self._ready, deque()
+        for visit in ready:
+            if engine.slot_of(self.crawler, visit.request) == slot:
+                self._pump.tell(Told(Released(visit.task.lease), visit))
+            else:
+                self._ready.append(visit)
+        engine.withdraw(self.crawler, slot, self._out, Withdrawn())
 
 
 class _Errback:
@@ -395,15 +427,4 @@ class _Errback:
     def __call__(self, failure: Failure) -> Any:
         if self.visit.failure is None:
             self.visit.failure = failure.value
-        return failure if self.own is None else self.own(failure)
-
-
-def _seeds(path: str | None) -> list[Link]:
-    """The URLs of a file, one a line, a tab and a score behind where one is given."""
-    if path is None:
-        return []
-    try:
-        text = Path(path).read_text("utf-8", "surrogateescape")
-    except OSError as error:
-        raise InputError(f"INLINK_SEEDS: {path}: {error.strerror}") from None
-    return list(seeds_in(text, path))
+        return failure if self.own is None or isinstance(failure.value, Withdrawn) else self.own(failure)

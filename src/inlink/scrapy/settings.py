@@ -4,19 +4,25 @@ Each ``INLINK_…`` setting is an argument of :class:`inlink.Crawl` in capitals;
 nothing is said, politeness follows Scrapy's own settings.
 """
 
+import math
 from collections.abc import Mapping
+from dataclasses import fields
+from pathlib import Path
 from typing import Any
 
+import msgspec
 from scrapy.settings import BaseSettings
 
-from inlink.errors import ParameterError
+from inlink.errors import InputError, ParameterError
 from inlink.frontier.aduana import crawl_arguments
+from inlink.frontier.intake import Link
 from inlink.frontier.queue import Politeness
 from inlink.frontier.revisit import revisit_of
 from inlink.frontier.rules import Rules
+from inlink.store.inbox import seeds_in
 from inlink.urls.canonical import UrlRules
 
-__all__ = ["OWN", "crawl_settings", "max_wait"]
+__all__ = ["OWN", "crawl_settings", "max_wait", "seeds_of", "structured"]
 
 OWN = ("CRAWL", "SEEDS", "CONTENT_SCORER", "LINK_SCORER", "MAX_WAIT")
 """Settings that are the scheduler's, and no arguments of a crawl."""
@@ -36,6 +42,7 @@ _PLAIN = {
     "RERANK_SECONDS": float,
     "SYNC": str,
 }
+_NONE_MEANS = ("RERANK_SHARE", "RERANK_SECONDS")  # never; None is elsewhere as if nothing were set
 _MADE = {"POLITENESS": Politeness, "RULES": Rules, "URL_RULES": UrlRules}
 
 
@@ -60,70 +67,127 @@ def crawl_settings(settings: BaseSettings) -> tuple[str, dict[str, Any]]:
         )
     found.setdefault("max_retries", settings.getint("RETRY_TIMES"))
     found.setdefault("retry_seconds", RETRY_SECONDS)
-    found.setdefault("politeness", _politeness(settings, {}))
+    found.setdefault("politeness", _politeness(settings))
     for name, kind in _PLAIN.items():
-        if given.get(name) is not None:
-            found[name.lower()] = _plain(f"INLINK_{name}", given[name], kind)
-        elif name in given:
-            found[name.lower()] = None
+        if name in given:
+            value = _plain(f"INLINK_{name}", given[name], kind)
+            if value is not None or name in _NONE_MEANS:
+                found[name.lower()] = value
     for name, made in _MADE.items():
         if given.get(name) is not None:
-            found[name.lower()] = _made(f"INLINK_{name}", given[name], made, settings)
+            found[name.lower()] = _made(f"INLINK_{name}", made, settings)
     if given.get("REVISIT") is not None:
-        found["revisit"] = _revisit(given["REVISIT"])
+        found["revisit"] = _revisit(structured(settings, "INLINK_REVISIT"))
     return str(where), found
 
 
 def max_wait(settings: BaseSettings, arguments: Mapping[str, Any]) -> float | None:
-    """Seconds that a crawl waits for something to become due; None is for ever, as where pages are revisited."""
-    value = settings.get("INLINK_MAX_WAIT", None if arguments.get("revisit") else MAX_WAIT)
-    return None if value is None else float(_plain("INLINK_MAX_WAIT", value, float))
+    """Seconds that a crawl waits for something to become due; None is for ever, as where pages are revisited.
 
-
-def _politeness(settings: BaseSettings, given: Mapping[str, Any]) -> Politeness:
-    """Politeness as Scrapy's settings have it, but for what is given.
-
-    Scrapy's downloader keeps to its own limits; twice as many leases keep it busy while answers are taken in.
+    Raises
+    ------
+    inlink.errors.ParameterError
+        If it is set to something else.
     """
-    usual = {
-        "delay": settings.getfloat("DOWNLOAD_DELAY"),
-        "in_flight": 2 * max(settings.getint("CONCURRENT_REQUESTS_PER_DOMAIN"), 1),
-    }
-    return Politeness(**{**usual, **given})
+    if "INLINK_MAX_WAIT" not in settings:
+        return None if arguments.get("revisit") else MAX_WAIT
+    value = settings["INLINK_MAX_WAIT"]
+    seconds = _plain("INLINK_MAX_WAIT", value, float)
+    if seconds is not None and not seconds >= 0:
+        raise ParameterError(f"INLINK_MAX_WAIT must be seconds, or None, not {value!r}")
+    return seconds  # type: ignore[no-any-return]
+
+
+def seeds_of(settings: BaseSettings) -> list[Link]:
+    """The URLs in the file that ``INLINK_SEEDS`` names: one a line, a tab and a score behind where one is given.
+
+    Raises
+    ------
+    inlink.errors.InputError
+        If it cannot be read, or a score is none.
+    """
+    path = settings["INLINK_SEEDS"]
+    if path is None:
+        return []
+    try:
+        text = Path(path).read_text("utf-8", "surrogateescape")
+    except OSError as error:
+        raise InputError(f"INLINK_SEEDS: {path}: {error.strerror}") from None
+    return list(seeds_in(text, path))
+
+
+def structured(settings: BaseSettings, name: str) -> Any:
+    """A setting that may be a dict, also where it comes from a command line as JSON.
+
+    Raises
+    ------
+    inlink.errors.ParameterError
+        If it begins as JSON does, and is none.
+    """
+    value = settings[name]
+    if not isinstance(value, str) or not value.lstrip().startswith("{"):
+        return value
+    try:
+        return msgspec.json.decode(value)
+    except msgspec.DecodeError as error:
+        raise ParameterError(f"{name} = {value!r} is no JSON: {error}") from None
+
+
+def _politeness(settings: BaseSettings) -> Politeness:
+    """Politeness as Scrapy's settings have it.
+
+    Its downloader keeps to them itself; twice as many leases keep it busy while answers are taken in.
+    """
+    return Politeness(
+        delay=settings.getfloat("DOWNLOAD_DELAY"),
+        in_flight=2 * max(settings.getint("CONCURRENT_REQUESTS_PER_DOMAIN"), 1),
+    )
 
 
 def _plain(name: str, value: Any, kind: type) -> Any:
     """A setting as its type, also where it comes from a command line as text."""
+    if value is None or str(value).lower() == "none":
+        return None
     try:
         if kind is bool:
-            return (
-                value
-                if isinstance(value, bool)
-                else {"true": True, "1": True, "false": False, "0": False}[str(value).lower()]
-            )
-        return kind(value)
-    except (TypeError, ValueError, KeyError):
+            return {"true": True, "1": True, "false": False, "0": False}[str(value).lower()]
+        found = kind(value)
+        if kind is float and math.isnan(found):
+            raise ValueError("not a number")
+    except (TypeError, ValueError, KeyError, OverflowError):
         raise ParameterError(f"{name} = {value!r} is no {kind.__name__}") from None
+    return found
 
 
-def _revisit(value: Any) -> Any:
-    if not isinstance(value, Mapping):
-        return value
+def _revisit(given: Any) -> Any:
+    if hasattr(given, "next"):  # an object that is a schedule
+        return given
     try:
-        return revisit_of(dict(value))
-    except (KeyError, TypeError) as error:
+        return revisit_of(dict(given))
+    except (KeyError, TypeError, ValueError) as error:
+        if isinstance(error, ParameterError):
+            raise
         raise ParameterError(
             'INLINK_REVISIT: give a schedule of inlink.frontier.revisit, or a dict as {"schedule": "Adaptive", …}'
             f" ({error})"
         ) from None
 
 
-def _made(name: str, value: Any, made: type, settings: BaseSettings) -> Any:
-    if isinstance(value, made):
-        return value
-    if not isinstance(value, Mapping):
-        raise ParameterError(f"{name} = {value!r}: give a dict of what {made.__name__} takes")
+def _made(name: str, made: type, settings: BaseSettings) -> Any:
+    given = structured(settings, name)
+    if isinstance(given, made):
+        return given
+    if not isinstance(given, Mapping):
+        raise ParameterError(f"{name} = {given!r}: give a dict of what {made.__name__} takes")
+    known = [field.name for field in fields(made)]
+    for key in given:
+        if key not in known:
+            raise ParameterError(f"{name}: {key!r} is none of {', '.join(known)}")
+    if made is Rules:
+        return Rules(**given)  # it looks at what it is given itself
+    usual = _politeness(settings) if made is Politeness else made()
     try:
-        return _politeness(settings, value) if made is Politeness else made(**value)
-    except TypeError as error:
-        raise ParameterError(f"{name}: {str(error).removeprefix(made.__name__ + '.__init__() ')}") from None
+        found: object = msgspec.convert({**msgspec.to_builtins(usual), **given}, made, strict=False)
+    except msgspec.ValidationError as error:
+        raise ParameterError(f"{name}: {error}") from None
+    return found

@@ -2,14 +2,14 @@
 
 import logging
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import Any
 from weakref import WeakKeyDictionary
 
 from scrapy import Request
-from scrapy.exceptions import IgnoreRequest
+from scrapy.exceptions import DownloadCancelledError, IgnoreRequest
 from scrapy.http import Response
 from scrapy.spidermiddlewares.httperror import HttpError
 
@@ -17,14 +17,19 @@ from inlink.client import Answer, Crawled, Excluded, Failed, Released, Task
 from inlink.frontier.intake import CarriedLink, Link
 from inlink.scoring.choose import ScoreLinks, ScorePage
 from inlink.scoring.reading import Reading, read_page
+from inlink.scrapy.requests import LEASE
 from inlink.scrapy.robots import FORBIDDEN, RobotsUnreachable
 from inlink.urls.canonical import canonical
 
-__all__ = ["Visit", "answer_for", "reading", "usable_score"]
+__all__ = ["Network", "Visit", "Withdrawn", "answer_for", "reading", "usable_score", "usable_status"]
 
 log = logging.getLogger("inlink.scrapy")
 
 _readings: WeakKeyDictionary[Response, Reading] = WeakKeyDictionary()
+
+
+class Withdrawn(IgnoreRequest):
+    """A request was taken back before it was sent: its host has asked to be left alone."""
 
 
 @dataclass(eq=False)
@@ -33,15 +38,65 @@ class Visit:
 
     task: Task
     request: Request
+    sent: bool = False  # to the network: all middlewares have let it through
     response: Response | None = None  # as the spider gets it
     status: int | None = None  # of the last answer from the network, also where a retry follows
     retry_after: str | None = None
     failure: BaseException | None = None
-    trouble: str = ""  # what the network said last
+    trouble: str = ""  # what went wrong in the network
     error: str | None = None  # of the callback
     links: list[Link] = field(default_factory=list)
     alias: str | None = None  # the URL of which this is one more request
+    form: bool = False  # more than its URL makes it what it is
     over: bool = False  # answered for already: by a redirect, or by a retry
+
+    def forget(self) -> None:
+        """Let go of the page, which may be large, as soon as nobody else holds it."""
+        self.response = self.failure = None
+        self.links = []
+
+
+class Network:
+    """The innermost downloader middleware, and at once the outermost: notes what requests meet in between.
+
+    Parameters
+    ----------
+    visits : mapping of Request to Visit
+        Those that are out.
+    """
+
+    def __init__(self, visits: Mapping[Request, Visit]) -> None:
+        self._visits = visits
+
+    def process_request(self, request: Request) -> None:
+        """Note that a request goes to the network."""
+        visit = self._visits.get(request)
+        if visit is not None:
+            visit.sent = True
+
+    def process_response(self, request: Request, response: Response) -> Response:
+        """Note what came from the network."""
+        visit = self._visits.get(request)
+        if visit is not None:
+            wait = response.headers.get(b"Retry-After")
+            visit.status, visit.trouble = usable_status(response.status), ""
+            visit.retry_after = wait.decode("latin-1") if wait else None
+        return response
+
+    def process_exception(self, request: Request, exception: Exception) -> None:
+        """Note what went wrong in the network."""
+        visit = self._visits.get(request)
+        if visit is not None and visit.sent:
+            visit.status, visit.trouble = None, f"{type(exception).__name__}: {exception}"
+
+    def received(self, request: Request, response: Response) -> Response:
+        """Note what the spider will get, behind all other downloader middlewares."""
+        visit = self._visits.get(request)
+        if visit is not None:
+            visit.response = response
+            if response.request is not None:
+                response.request.meta[LEASE] = visit.task.lease  # a middleware got it in its own way
+        return response
 
 
 def reading(response: Response) -> Reading:
@@ -72,28 +127,35 @@ def answer_for(
     retries : bool
         Scrapy's own retry middleware decides what is tried again, and has decided.
     """
-    lease = visit.task.lease
-    if visit.failure is not None and not isinstance(visit.failure, HttpError):
-        told = f"{type(visit.failure).__name__}: {visit.failure}"
-        if isinstance(visit.failure, RobotsUnreachable):
-            return Failed(lease, str(visit.failure))
-        if isinstance(visit.failure, IgnoreRequest):
-            reason = str(visit.failure)
-            return Excluded(lease, reason if reason.startswith(FORBIDDEN) else told)
-        return Failed(lease, told, visit.status, False if retries else None, visit.retry_after)
+    lease, failure = visit.task.lease, visit.failure
+    if failure is not None and not isinstance(failure, HttpError):
+        return _failed(visit, failure, retries) or _fetched(visit, scorer, link_scorer, retries)
     if visit.response is None:
-        return Released(lease)  # it never left: the spider was closed
-    return _fetched(visit, visit.response, scorer, link_scorer, retries)
+        return Excluded(lease, "what came of it was dropped: it led to what must not be fetched")
+    return _fetched(visit, scorer, link_scorer, retries)
 
 
-def _fetched(
-    visit: Visit,
-    response: Response,
-    scorer: ScorePage | None,
-    link_scorer: ScoreLinks | None,
-    retries: bool,
-) -> Answer:
-    lease, status = visit.task.lease, response.status
+def _failed(visit: Visit, failure: BaseException, retries: bool) -> Answer | None:
+    """The answer where there was a failure; None if the page came home all the same."""
+    lease, told = visit.task.lease, f"{type(failure).__name__}: {failure}"
+    if isinstance(failure, Withdrawn):
+        return Released(lease)
+    if isinstance(failure, RobotsUnreachable):
+        one = failure.asked  # of those that have waited for it, or the host would seem to fail as often
+        return Failed(lease, str(failure), retry_after=failure.retry_after) if one else Released(lease)
+    if isinstance(failure, IgnoreRequest | DownloadCancelledError) or not visit.sent:
+        return Excluded(lease, str(failure) if str(failure).startswith(FORBIDDEN) else told)
+    if visit.trouble:
+        return Failed(lease, told, visit.status, False if retries else None, visit.retry_after)
+    visit.error = visit.error or told  # the fault is a middleware's: neither the page's, nor its host's
+    return None
+
+
+def _fetched(visit: Visit, scorer: ScorePage | None, link_scorer: ScoreLinks | None, retries: bool) -> Answer:
+    lease, response = visit.task.lease, visit.response
+    if response is None:
+        return Crawled(lease, status=visit.status or 0, error=visit.error)
+    status = usable_status(response.status)
     if status >= 400 and not visit.links and visit.error is None:
         return Failed(lease, "", status, False if retries else None, visit.retry_after)
     page = reading(response)
@@ -147,6 +209,11 @@ def _link_scores(page: Reading, score: float, scorer: ScoreLinks) -> Sequence[fl
     except Exception:
         log.exception("the link scorer failed on %s", page.url)
         return ()
+
+
+def usable_status(status: int) -> int:
+    """An HTTP status as a crawl takes it, whatever a server may say."""
+    return min(max(status, 0), 999)
 
 
 def usable_score(value: Any) -> float | None:

@@ -1,0 +1,275 @@
+"""The client of a folder: tasks out, answers in, whatever the answers are."""
+
+import asyncio
+import threading
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from crawlstrategies import EAGER, Clock
+from inlink.client import (
+    Client,
+    Crawled,
+    Excluded,
+    Failed,
+    FolderClient,
+    HostDelay,
+    Redirected,
+    Released,
+    Task,
+    connect,
+)
+from inlink.crawl import CarriedLink, Crawl
+from inlink.errors import InUseError, ParameterError
+from inlink.frontier.queue import Politeness
+from inlink.store.page import Page
+
+A, B, C = (f"http://a.com/{name}" for name in "abc")
+
+
+def spider(folder: Path, work: Callable[[Client], Awaitable[Any]], *seeds: Any, **settings: Any) -> str:
+    """Do some work with a client; returns what was found in the folder."""
+
+    async def run() -> str:
+        given = {"policy": "first-come", "politeness": EAGER, **settings}
+        client, told = await connect(str(folder), **given)
+        try:
+            if seeds:
+                await client.seed(seeds)
+            await work(client)
+        finally:
+            await client.close()
+        return told
+
+    return asyncio.run(run())
+
+
+def page(folder: Path, url: str) -> Page:
+    with Crawl(folder, policy="first-come") as crawl:
+        found = crawl.page(url)
+        assert found is not None
+        return found
+
+
+def test_tasks_and_their_answers(tmp_path):
+    """All that a task tells, and each answer's outcome."""
+    clock = Clock()
+
+    async def work(client: Client) -> None:
+        (task,), due = await client.next(9)
+        assert task == Task(task.lease, A, 0, 0, 0, None, b"carried")
+        assert due == 600.0  # when the lease runs out
+        links = [B, (C, 0.5), "/d", "/e", CarriedLink("/f", 1.0, b"more", "POST:1"), "/g"]
+        assert await client.report([Crawled(task.lease, links, 0.25, b"hash", noindex=True)]) == [True]
+        tasks, _ = await client.next(9)
+        found = {task.url: task for task in tasks}
+        assert list(found) == [
+            B,
+            C,
+            "http://a.com/d",
+            "http://a.com/e",
+            "http://a.com/g",
+            "http://a.com/f#POST:1",
+        ]
+        assert found["http://a.com/f#POST:1"].carried == b"more"
+        assert {(task.depth, task.linked_from) for task in tasks} == {(1, A)}
+        leases = [task.lease for task in tasks]
+        answers = [
+            Failed(leases[0], "no route", None, True),
+            Failed(leases[1], "", 404),
+            Excluded(leases[2], "robots"),
+            Released(leases[3]),
+            Redirected(leases[4], "/h", b"kept"),
+            Crawled(leases[5], [], error="ValueError: oh"),
+        ]
+        *told, lead = await client.report(answers[:4] + [answers[5], answers[4]])
+        assert told == [True] * 5
+        assert isinstance(lead, Task)
+        assert (lead.url, lead.carried, lead.depth) == ("http://a.com/h", b"kept", 2)
+        assert await client.report(answers + [Released(12345)]) == [False] * 7  # each counts once
+        assert await client.report([Crawled(lead.lease)]) == [True]
+        assert (await client.next(9))[0] == []  # the host did not answer, and waits
+        clock.now += 3600
+        again = sorted((task.url, task.failures, task.crawls) for task in (await client.next(9))[0])
+        assert again == [(B, 1, 0), ("http://a.com/e", 0, 0)]
+        assert (await client.standing()).known == 8
+
+    spider(tmp_path / "c", work, CarriedLink(A, 1.0, b"carried"), clock=clock)
+    with Crawl(tmp_path / "c", policy="first-come", clock=clock) as crawl:
+        found = {
+            name: crawl.page(f"http://a.com/{name}") for name in ("b", "c", "d", "e", "f#POST:1", "g", "h")
+        }
+        states = {name: one.state for name, one in found.items() if one is not None}
+        assert states == {
+            "b": "discovered",
+            "c": "gone",
+            "d": "excluded",
+            "e": "discovered",
+            "f#POST:1": "failed",
+            "g": "merged",
+            "h": "crawled",
+        }
+        assert found["f#POST:1"] is not None
+        assert (found["f#POST:1"].error, found["f#POST:1"].crawls) == ("ValueError: oh", 1)
+        first = crawl.page(A)
+        assert first is not None
+        assert (first.score, first.content_hash, first.noindex) == (0.25, b"hash", True)
+
+
+@pytest.mark.parametrize(
+    "link", [None, 7, ("/x", "good"), ("/x", float("inf")), CarriedLink("/x", 1.0, b"", "b d"), b"/x"]
+)
+def test_a_link_that_is_none_fails_its_page_and_nothing_else(tmp_path, link):
+    """The spider's fault is told with the page, and not held against its host."""
+
+    async def work(client: Client) -> None:
+        for _ in range(9):  # eight failures of a host in a row would park it
+            (task,), _ = await client.next(1)
+            assert await client.report([Crawled(task.lease, ["/fine", link])]) == [True]
+        (task,), _ = await client.next(1)
+        assert await client.report([Crawled(task.lease, ["/fine"])]) == [True]
+        assert [task.url for task in (await client.next(9))[0]] == ["http://a.com/fine"]
+
+    spider(tmp_path / "c", work, *[f"http://a.com/{k}" for k in range(10)])
+    found = page(tmp_path / "c", "http://a.com/0")
+    assert found.state == "failed"
+    assert found.error
+    assert found.crawls == 1
+
+
+def test_other_mistakes_are_raised(tmp_path):
+    async def work(client: Client) -> None:
+        (task,), _ = await client.next(1)
+        with pytest.raises(ParameterError, match="status"):
+            await client.report([Crawled(task.lease, status=1000)])
+        with pytest.raises(ParameterError):
+            await client.seed([("http://a.com/", "good")])  # type: ignore[list-item]
+
+    spider(tmp_path / "c", work, A)
+
+
+def test_leases_of_the_dead_are_given_back(tmp_path):
+    with Crawl(tmp_path / "c", policy="first-come", politeness=EAGER) as crawl:
+        crawl.seed([A, B, C])
+        assert len(crawl.next(2)) == 2
+
+    async def work(client: Client) -> None:
+        assert len((await client.next(9))[0]) == 3
+
+    told = spider(tmp_path / "c", work)
+    assert told.endswith("; 2 leases of a process that is gone were given back")
+    assert "\n" not in told
+    assert "given back" not in spider(tmp_path / "c", work)  # close() has done it
+
+
+def test_a_lease_that_runs_out_in_a_living_spider_is_its_own_still(tmp_path):
+    clock = Clock()
+
+    async def work(client: Client) -> None:
+        (slow,), _ = await client.next(1)
+        assert slow.url == A
+        for _ in range(3):
+            clock.now += 11
+            tasks, due = await client.next(9)
+            assert tasks == []
+            assert due == 10
+        assert await client.report([Crawled(slow.lease, [B])]) == [True]
+        assert [task.url for task in (await client.next(9))[0]] == [B]
+
+    spider(tmp_path / "c", work, A, lease_seconds=10.0, clock=clock)
+    assert page(tmp_path / "c", A).crawls == 1
+
+
+def test_a_lease_that_ran_out_and_fails_is_tried_again(tmp_path):
+    clock = Clock()
+
+    async def work(client: Client) -> None:
+        (slow,), _ = await client.next(1)
+        clock.now += 11
+        assert (await client.next(9))[0] == []
+        assert await client.report([Failed(slow.lease, "no", retry=True)]) == [True]
+        clock.now += 3600
+        (again,), _ = await client.next(9)
+        assert again.failures == 1
+
+    spider(tmp_path / "c", work, A, lease_seconds=10.0, clock=clock)
+
+
+def test_a_delay_that_a_host_asks_for(tmp_path):
+    clock = Clock()
+
+    async def work(client: Client) -> None:
+        answers = [HostDelay(A, 30.0), HostDelay(A, 20.0), HostDelay("http://unknown.com/", 5.0)]
+        assert await client.report(answers) == [True, False, False]
+        assert len((await client.next(9))[0]) == 1
+        tasks, due = await client.next(9)
+        assert (tasks, due) == ([], 30.0)
+
+    spider(tmp_path / "c", work, A, B, clock=clock, politeness=Politeness(delay=0, in_flight=9))
+
+
+def test_the_end(tmp_path):
+    async def work(client: Client) -> None:
+        (task,), _ = await client.next(9)
+        await client.report([Crawled(task.lease)])
+        assert await client.next(9) == ([], None)
+
+    spider(tmp_path / "c", work, A)
+
+
+def test_the_crawl_has_a_thread_of_its_own(tmp_path):
+    """The event loop goes on while the crawl is busy, and calls come one after the other."""
+    entered, go = threading.Event(), threading.Event()
+
+    def clock() -> float:
+        if threading.current_thread() is not threading.main_thread() and busy:
+            entered.set()
+            assert go.wait(30)
+        return 1e6
+
+    busy: list[bool] = []
+
+    async def work(client: Client) -> None:
+        busy.append(True)
+        asking = asyncio.ensure_future(client.next(1))
+        while not entered.is_set():
+            await asyncio.sleep(0.001)
+        busy.clear()
+        second = asyncio.ensure_future(client.next(1))
+        await asyncio.sleep(0)
+        assert not asking.done()
+        go.set()
+        assert [task.url for task in (await asking)[0] + (await second)[0]] == [A, B]
+
+    spider(tmp_path / "c", work, A, B, clock=clock)
+
+
+def test_refusals(tmp_path):
+    async def work(client: Client) -> None:
+        pass
+
+    with pytest.raises(ParameterError, match="servers cannot be asked yet"):
+        asyncio.run(connect("http://127.0.0.1:8000"))
+    with pytest.raises(ParameterError, match="no policy"):
+        spider(tmp_path / "c", work, policy="none")
+    with Crawl(tmp_path / "c"), pytest.raises(InUseError):
+        spider(tmp_path / "c", work)
+    assert not [one for one in threading.enumerate() if one.name.startswith("inlink-crawl")]
+    spider(tmp_path / "c", work)
+
+
+def test_closing_lets_go_even_if_nothing_can_be_written(tmp_path, monkeypatch):
+    async def run() -> None:
+        client = FolderClient(tmp_path / "c", policy="first-come")
+        await client.open()
+        await client.seed([A])
+        monkeypatch.setattr(Crawl, "release_all", lambda _: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            await client.close()
+        await client.close()  # is no harm
+        monkeypatch.undo()
+
+    asyncio.run(run())
+    assert page(tmp_path / "c", A).state == "discovered"  # another may have the folder

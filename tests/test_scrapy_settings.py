@@ -1,0 +1,210 @@
+"""Settings: each reaches the crawl, as a value or as a command line's text, and each mistake is told in one line."""
+
+from typing import Any
+
+import pytest
+from scrapy.settings import Settings
+
+from inlink.crawl import Crawl
+from inlink.errors import InlinkError, ParameterError
+from inlink.frontier.queue import NO_LIMIT
+from inlink.frontier.revisit import Adaptive, FixedInterval
+from inlink.scrapy.settings import crawl_settings, max_wait
+from inlink.urls.canonical import UrlRules
+from scrapysite import Ran, Site, Walker, crawl, html
+
+
+def opened(folder: Any, **given: Any) -> Any:
+    """The settings that a crawl ends up with."""
+    where, arguments = crawl_settings(Settings({"INLINK_CRAWL": str(folder), **given}))
+    with Crawl(where, **arguments) as one:
+        return one
+
+
+PLAIN = [
+    ("POLICY", "opic", "policy"),
+    ("USE_SCORES", True, "use_scores"),
+    ("CROSS_DOMAIN_ONLY", True, "cross_domain_only"),
+    ("DAMPING", 0.5, "damping"),
+    ("LEASE_SECONDS", 17.5, "lease_seconds"),
+    ("MAX_RETRIES", 7, "max_retries"),
+    ("RETRY_SECONDS", 3.25, "retry_seconds"),
+    ("RERANK_SHARE", 0.25, "rerank_share"),
+    ("RERANK_SHARE", None, "rerank_share"),
+    ("RERANK_SECONDS", 30.0, "rerank_seconds"),
+]
+
+
+@pytest.mark.parametrize("text", [False, True])
+@pytest.mark.parametrize(
+    ("name", "value", "what"), PLAIN, ids=[f"{name}={value}" for name, value, _ in PLAIN]
+)
+def test_each_plain_setting(tmp_path, name, value, what, text):
+    found = opened(tmp_path / "c", **{f"INLINK_{name}": str(value) if text else value})
+    assert getattr(found.settings, what) == value
+    assert type(getattr(found.settings, what)) is type(value)
+    assert (
+        getattr(opened(tmp_path / "d").settings, what) != value
+    )  # it is not what would have been there anyway
+
+
+@pytest.mark.parametrize("value", ["true", "True", "1", True])
+def test_truth_as_text(tmp_path, value):
+    assert opened(tmp_path / "c", INLINK_USE_SCORES=value).settings.use_scores is True
+
+
+def test_what_scrapy_has_settings_for():
+    found = crawl_settings(
+        Settings(
+            {"INLINK_CRAWL": "c", "DOWNLOAD_DELAY": 3, "CONCURRENT_REQUESTS_PER_DOMAIN": 5, "RETRY_TIMES": 9}
+        )
+    )[1]
+    assert (found["politeness"].delay, found["politeness"].in_flight, found["max_retries"]) == (3.0, 10, 9)
+    assert found["retry_seconds"] == 2.0
+
+
+@pytest.mark.parametrize("text", [False, True])
+def test_structured_settings(tmp_path, text):
+    given: dict[str, Any] = {
+        "INLINK_POLITENESS": {"by": "domain", "delay": 0.5, "host_budget": 7},
+        "INLINK_RULES": {"deny": ["[.]jpg$"], "max_depth": 3},
+        "INLINK_URL_RULES": {"sort_query": True, "drop_parameters": ["utm_*"]},
+        "INLINK_REVISIT": {"schedule": "FixedInterval", "seconds": 5.0},
+    }
+    if text:
+        given = {name: str(value).replace("'", '"').replace("True", "true") for name, value in given.items()}
+    found = opened(tmp_path / "c", CONCURRENT_REQUESTS_PER_DOMAIN=4, **given)
+    polite = found.settings.politeness
+    assert (polite.by, polite.delay, polite.host_budget, polite.in_flight) == ("domain", 0.5, 7, 8)
+    assert (found.settings.rules.deny, found.settings.rules.max_depth) == (("[.]jpg$",), 3)
+    assert found.url_rules == UrlRules(sort_query=True, drop_parameters=("utm_*",))
+    assert found.revisit == FixedInterval(5.0)
+
+
+def test_objects_are_taken_as_they_are():
+    rules, schedule = UrlRules(sort_query=True), Adaptive()
+    given = {"INLINK_CRAWL": "c", "INLINK_URL_RULES": rules, "INLINK_REVISIT": schedule, "INLINK_RULES": None}
+    found = crawl_settings(Settings(given))[1]
+    assert found["url_rules"] is rules
+    assert found["revisit"] is schedule
+    assert "rules" not in found
+
+
+def test_how_long_a_crawl_waits():
+    def wait(**given: Any) -> float | None:
+        settings = Settings({"INLINK_CRAWL": "c", **given})
+        return max_wait(settings, crawl_settings(settings)[1])
+
+    revisit = {"INLINK_REVISIT": FixedInterval(9.0)}
+    assert wait() == 300.0
+    assert wait(INLINK_MAX_WAIT="1.5") == wait(INLINK_MAX_WAIT=1.5, **revisit) == 1.5
+    assert wait(INLINK_MAX_WAIT="None") is wait(INLINK_MAX_WAIT=None) is wait(**revisit) is None
+    for bad in ("-1", "nan", "soon", [1]):
+        with pytest.raises(ParameterError, match="INLINK_MAX_WAIT"):
+            wait(INLINK_MAX_WAIT=bad)
+
+
+def test_aduanas_names(tmp_path):
+    found = opened(
+        tmp_path / "c",
+        INLINK_CRAWL=None,
+        PAGE_DB_PATH=str(tmp_path / "db"),
+        SCORER="aduana.HitsScorer",
+        USE_SCORES="True",
+        SOFT_CRAWL_LIMIT="0.5",
+        HARD_CRAWL_LIMIT=2.0,
+        MAX_CRAWL_DEPTH=4,
+        PAGE_RANK_DAMPING="0.7",
+        SCORE_UPDATE_INTERVAL=60,
+    )
+    settings, polite = found.settings, found.settings.politeness
+    assert found.folder == tmp_path / "db"
+    assert (settings.policy, settings.use_scores, settings.cross_domain_only) == ("hits", True, True)
+    assert (polite.soft_rate, polite.hard_rate, polite.in_flight) == (0.5, 2.0, NO_LIMIT)
+    assert (settings.damping, settings.rerank_seconds, settings.rules.max_depth) == (0.7, 60.0, 3)
+    ours = opened(tmp_path / "e", SCORER="HitsScorer", INLINK_POLICY="opic").settings
+    assert ours.policy == "opic"  # inlink's own names go before
+
+
+MISTAKES = [
+    ({"INLINK_CRAWL": None}, "INLINK_CRAWL is not set: name a folder"),
+    ({"INLINK_CRAWL": ""}, "INLINK_CRAWL is not set"),
+    ({"INLINK_POLICYY": 1}, "INLINK_POLICYY is no setting of inlink's"),
+    ({"INLINK_SCORER": "HitsScorer"}, "INLINK_SCORER is no setting of inlink's"),
+    ({"INLINK_POLICY": "best"}, "no policy is called 'best'"),
+    ({"INLINK_DAMPING": "much"}, "INLINK_DAMPING = 'much' is no float"),
+    ({"INLINK_DAMPING": "nan"}, "INLINK_DAMPING = 'nan' is no float"),
+    ({"INLINK_MAX_RETRIES": "1.5"}, "INLINK_MAX_RETRIES = '1.5' is no int"),
+    ({"INLINK_USE_SCORES": "perhaps"}, "INLINK_USE_SCORES = 'perhaps' is no bool"),
+    ({"INLINK_SYNC": "never"}, "sync must be 'second' or 'full'"),
+    ({"INLINK_LEASE_SECONDS": 0}, "lease_seconds must be above 0"),
+    ({"INLINK_POLITENESS": {"dely": 1}}, "INLINK_POLITENESS: 'dely' is none of by, delay"),
+    ({"INLINK_POLITENESS": {"delay": "long"}}, "INLINK_POLITENESS: Expected `float`, got `str`"),
+    ({"INLINK_POLITENESS": '{"delay": '}, "is no JSON"),
+    ({"INLINK_POLITENESS": 1.0}, "give a dict of what Politeness takes"),
+    ({"INLINK_RULES": {"deny": "("}}, "is no regular expression"),
+    ({"INLINK_RULES": {"max_depth": -1}}, "max_depth must be a whole number"),
+    ({"INLINK_URL_RULES": {"sort_query": "maybe"}}, "INLINK_URL_RULES: Expected `bool`"),
+    ({"INLINK_REVISIT": {"schedule": "Weekly"}}, "INLINK_REVISIT: give a schedule"),
+    ({"INLINK_REVISIT": {"schedule": "FixedInterval", "seconds": -1}}, "seconds must be a number above 0"),
+    ({"INLINK_REVISIT": "weekly"}, "INLINK_REVISIT: give a schedule"),
+    ({"SCORER": "NoSuchScorer"}, "SCORER: 'NoSuchScorer' is unknown"),
+]
+
+
+@pytest.mark.parametrize(("given", "told"), MISTAKES, ids=[str(given) for given, _ in MISTAKES])
+def test_mistakes(tmp_path, given, told):
+    with pytest.raises(InlinkError) as caught:
+        opened(**{"folder": tmp_path / "c", **given})
+    assert told in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def refused(folder: Any, **given: Any) -> str:
+    """What a spider that is refused says: one line, and then it ends in good order."""
+    with Site({"/": html()}) as site:
+        ran: Ran = crawl(Walker, folder, site, **given)
+        assert not site.asked
+    assert ran.reason == "inlink_refused"
+    assert not [one for one in ran.logs if one.trace or one.level == "CRITICAL"]
+    errors = [one for one in ran.logs if one.level in ("ERROR", "WARNING")]
+    assert len(errors) == 1, errors
+    assert "\n" not in errors[0].message
+    return errors[0].message
+
+
+def test_refusals(tmp_path):
+    assert "servers cannot be asked yet" in refused(tmp_path / "c", INLINK_CRAWL="http://127.0.0.1:8000")
+    assert "INLINK_POLICYY is no setting" in refused(tmp_path / "c", INLINK_POLICYY="opic")
+    assert "INLINK_CRAWL is not set" in refused(tmp_path / "c", INLINK_CRAWL=...)
+    assert "no policy is called" in refused(tmp_path / "c", INLINK_POLICY="best")
+    assert "INLINK_SEEDS" in refused(tmp_path / "c", INLINK_SEEDS=str(tmp_path / "none.txt"))
+    assert "cannot import 'no.such'" in refused(tmp_path / "c", INLINK_CONTENT_SCORER="no.such")
+    assert "is no JSON" in refused(tmp_path / "c", INLINK_LINK_SCORER='{"topic":')
+    (tmp_path / "file").write_text("something")
+    assert "is a file" in refused(tmp_path / "file")
+    assert "cannot be written" in refused(tmp_path / "file" / "c")
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "header.json").mkdir()
+    assert "header.json" in refused(tmp_path / "mine")
+    with Crawl(tmp_path / "held"):
+        assert "by process" in refused(tmp_path / "held")
+
+
+def test_content_scorer_from_a_command_line(tmp_path):
+    with Site({"/": html("/good", text="postgres"), "/good": html(text="postgres postgres")}) as site:
+        ran = crawl(Walker, tmp_path / "c", site, INLINK_CONTENT_SCORER='{"keywords": ["postgres"]}')
+    assert all(page.score > 0 for page in ran.pages.values())
+
+
+def test_max_wait_ends_a_crawl(tmp_path):
+    """What is not due for long ends the run, and waits for the next."""
+    from scrapysite import Answer
+
+    left = [Answer("", 503, {"Retry-After": "3600"})]
+    with Site({"/": html("/later"), "/later": lambda _: left.pop() if left else html()}) as site:
+        ran = crawl(Walker, tmp_path / "c", site, INLINK_MAX_WAIT="30")
+        assert ran.reason == "finished"
+        assert ran.states == {"/": "crawled", "/later": "discovered"}
+        ran = crawl(Walker, tmp_path / "d", site, INLINK_MAX_WAIT=0)
+    assert ran.crawled == {"/", "/later"}
