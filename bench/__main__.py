@@ -1,10 +1,13 @@
-"""``python -m bench rank | build | extract | crawl | rerank | harvest | truth | tables``."""
+"""``python -m bench rank | build | extract | crawl | spider | rerank | harvest | truth | tables``."""
 
 import json
 import sys
 from pathlib import Path
 
-USAGE = "usage: python -m bench rank | build | extract | crawl | rerank | harvest | truth | tables  (each with --help)"
+USAGE = (
+    "usage: python -m bench rank | build | extract | crawl | spider | rerank | harvest | truth | tables  "
+    "(each with --help)"
+)
 
 
 def main(arguments: list[str]) -> None:
@@ -35,6 +38,15 @@ def main(arguments: list[str]) -> None:
         from bench.crawlers import base
 
         base.serve(rest[0], Path(rest[1]))
+    elif command == "spider":
+        from bench import spider
+
+        spider.main(rest)
+    elif command == "spiderrun":  # one run of spider, in its own process
+        from bench.spiders import run
+
+        name, kind, robots, url, pages, place = rest
+        run.work(name, kind, robots, url, int(pages), Path(place))
     elif command == "rerank":
         from bench import rerank
 

@@ -1,0 +1,127 @@
+"""One run of the benchmark of Scrapy's door, in a process of its own, and the spiders.
+
+All spiders find links with the same ``LinkExtractor`` and do nothing else with a page:
+
+    plain      yields a Request for each link, as most spiders do
+    carried    the same, with a callback and meta
+    rules      a CrawlSpider with one rule
+    links      yields one inlink.scrapy.Links
+"""
+
+import json
+import resource
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from scrapy import Request, Spider, signals
+from scrapy.crawler import AsyncCrawlerProcess
+from scrapy.linkextractors import LinkExtractor
+from scrapy.spiders import CrawlSpider, Rule
+
+from bench import results
+from bench.spiders import base
+
+__all__ = ["SPIDERS", "work"]
+
+
+NOT_KEPT = (
+    "inlink/not_kept",
+    "scheduler/unserializable",
+)  # stats: requests that stay in memory, and are lost with it
+
+
+class Plain(Spider):
+    """Yields a request for each link."""
+
+    name = "plain"
+    extractor = LinkExtractor()
+
+    def parse(self, response: Any, **_: Any) -> Iterator[Any]:
+        for link in self.extractor.extract_links(response):
+            yield Request(link.url)
+
+
+class Carried(Plain):
+    """Yields requests that carry a callback and what is known of the page that they were found on."""
+
+    name = "carried"
+
+    def parse(self, response: Any, **_: Any) -> Iterator[Any]:
+        for link in self.extractor.extract_links(response):
+            yield Request(link.url, self.parse_page, meta={"anchor": link.text, "section": "start"})
+
+    def parse_page(self, response: Any) -> Iterator[Any]:
+        section = response.url.split("/", 4)[3]
+        for link in self.extractor.extract_links(response):
+            yield Request(link.url, self.parse_page, meta={"anchor": link.text, "section": section})
+
+
+class Rules(CrawlSpider):
+    """Follows all links by a rule."""
+
+    name = "rules"
+    rules = (Rule(LinkExtractor(), callback="parse_page", follow=True),)
+
+    def parse_page(self, response: Any) -> Iterator[Any]:
+        yield from ()
+
+
+class Batched(Plain):
+    """Yields links without requests."""
+
+    name = "links"
+
+    def parse(self, response: Any, **_: Any) -> Iterator[Any]:
+        from inlink.scrapy import Links
+
+        yield Links(link.url for link in self.extractor.extract_links(response))
+
+
+SPIDERS: dict[str, type[Spider]] = {one.name: one for one in (Plain, Carried, Rules, Batched)}
+
+
+class _Clock:
+    """Notes when a spider begins and ends, and what the process has used until then."""
+
+    def __init__(self, crawler: Any) -> None:
+        crawler.signals.connect(self.begin, signals.spider_opened)
+        crawler.signals.connect(self.end, signals.spider_closed)
+        self.told: dict[str, Any] = {}
+
+    def begin(self) -> None:
+        self._cpu = time.process_time()
+        self.told["memory at the start"] = results.memory("VmRSS")
+
+    def end(self, reason: str) -> None:
+        self.told |= {
+            "closed": time.monotonic(),
+            "cpu": time.process_time() - self._cpu,
+            "reason": reason,
+            "memory": results.memory("VmRSS"),
+            "peak": results.memory("VmHWM"),
+        }
+
+
+def work(name: str, spider: str, robots: str, url: str, pages: int, folder: Path) -> None:
+    """Crawl so many pages, and write the figures as a line of JSON."""
+    settings = {
+        "CONCURRENT_REQUESTS": 16,
+        "CONCURRENT_REQUESTS_PER_DOMAIN": 8,
+        "DOWNLOAD_DELAY": 0,
+        "ROBOTSTXT_OBEY": robots == "robots",
+        "CLOSESPIDER_PAGECOUNT": pages,
+        "TELNETCONSOLE_ENABLED": False,
+        "LOG_LEVEL": "WARNING",
+    }
+    process = AsyncCrawlerProcess(settings | base.peer(name).settings(folder))
+    crawler = process.create_crawler(SPIDERS[spider])
+    clock = _Clock(crawler)
+    process.crawl(crawler, start_urls=[url])
+    process.start()
+    children = resource.getrusage(resource.RUSAGE_CHILDREN)
+    lost = sum(crawler.stats.get_value(name, 0) for name in NOT_KEPT) if crawler.stats else 0
+    told = clock.told | {"ranking": children.ru_utime + children.ru_stime, "not kept": lost}
+    sys.stdout.write(json.dumps(told) + "\n")
