@@ -1,0 +1,249 @@
+"""Betweenness: on how many shortest paths a page lies; exact, or estimated from a sample of sources.
+
+With σ_st the number of shortest paths from s to t, and σ_st(v) those of them that go through v ::
+
+    betweenness(v) = Σ_s δ_s(v),      δ_s(v) = Σ_t σ_st(v) / σ_st,      s ≠ v ≠ t                          (1)
+
+divided by (n − 1)(n − 2), the number of pairs (s, t), where ``normalized``. With ``endpoints`` a path counts
+for its two ends as well, and there are n(n − 1) pairs. That is NetworkX's ``betweenness_centrality`` of a
+directed graph; of an undirected one it halves the values that are not normalised. Arc weights are no lengths:
+each arc is one step.
+
+**Exact.** Brandes, "A faster algorithm for betweenness centrality", J. Math. Sociology 2001: a breadth-first
+search from each node with outlinks, and its δ_s on the way back. All terms are at least 0, so rounding does
+little: a σ is a sum along at most m arcs and enters twice, a δ is one more, and n of them are added. So no
+value is off by more than (3m + 4n + 30)·2⁻⁵³ in proportion.
+
+**A sample.** k of the N nodes with outlinks, drawn without replacement (Brandes & Pich, "Centrality
+estimation in large networks", 2007), each δ_s counted N/k times. As 0 ≤ δ_s(v) ≤ size of v's weak component −
+2, two inequalities of Bardenet & Maillard ("Concentration inequalities for sampling without replacement",
+Bernoulli 2015) bound the error of each node's mean: Hoeffding–Serfling (Corollary 2.5), and the empirical
+Bernstein–Serfling (Theorem 4.3), which knows the sample's variance. Half of what may go wrong is given to
+each, an equal part of it to each node, and of the two bounds the lower holds. That no arc enters or leaves a
+node makes its value 0 without a sample.
+"""
+
+import math
+import time
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from inlink.base.progress import track
+from inlink.errors import ParameterError
+from inlink.graph.components import components
+from inlink.graph.graph import Graph
+from inlink.graph.interop import GraphLike, as_graph
+from inlink.rank.ranking import Ranking
+
+__all__ = ["DependencySums", "betweenness", "check_sample", "dependency_sums", "rounding", "sample_note"]
+
+Vector = npt.NDArray[np.float64]
+
+UNIT = 2.0**-53
+STRETCH = 1 << 25  # arcs and nodes of a block's searches: a quarter of a second, so that Ctrl-C is heard soon
+
+
+def betweenness(
+    graph: GraphLike,
+    *,
+    k: int | None = None,
+    normalized: bool = True,
+    endpoints: bool = False,
+    confidence: float = 0.95,
+    seed: int = 0,
+    threads: int | None = None,
+) -> Ranking:
+    """The share of shortest paths on which a node lies.
+
+    Parameters
+    ----------
+    graph : Graph, SciPy sparse matrix or array, or NetworkX graph
+        In a matrix A[i, j] is the arc i → j.
+    k : int or None
+        How many sources to draw; None takes all, which is exact and takes about n · m steps.
+    normalized : bool
+        Whether to divide by the number of pairs of other nodes.
+    endpoints : bool
+        Whether a path counts for the nodes at its ends too.
+    confidence : float
+        With what probability the error of a sample is to be below what is told: above 0 and below 1.
+    seed : int
+        Of the random numbers, at least 0. The same seed draws the same sources.
+    threads : int or None
+        None uses all processors; the result has the same bits with any number.
+
+    Returns
+    -------
+    Ranking
+        float64[n]. Where it is exact, ``error_bound`` is what rounding can have done, in L1. A sample has no
+        certain bound: what no value is off by more than, with that confidence, is
+        ``parameters["max_error"]``, and stands in ``note``; ``iterations`` is the number of sources, and
+        ``converged`` is False, as nothing says when it is enough.
+
+    Raises
+    ------
+    inlink.errors.ParameterError
+        If k is not between 1 and n, the confidence is not between 0 and 1, or the seed is not a whole number
+        of at least 0.
+
+    Examples
+    --------
+    >>> from inlink.rank.betweenness import betweenness
+    >>> from inlink import Graph
+    >>> betweenness(Graph.from_arcs([(0, 1), (1, 2)])).values.tolist()
+    [0.0, 0.5, 0.0]
+    """
+    began = time.perf_counter()
+    graph = as_graph(graph)
+    n = graph.num_nodes
+    check_sample(n, k, confidence, seed)
+    linking = np.flatnonzero(graph.outdegrees).astype(np.uint32)
+    sampled = k is not None and k < len(linking)
+    sources = linking
+    if sampled:
+        sources = np.sort(np.random.default_rng(seed).choice(linking, k, replace=False))
+    scale = len(linking) / max(len(sources), 1)
+    others = n if endpoints else n - 1
+    if normalized and others > 1:
+        scale /= others * (others - 1)
+    sums = dependency_sums(graph, sources, None, endpoints, sampled, threads, "betweenness")
+    parameters: dict[str, Any] = {
+        "k": None if k is None else int(k),
+        "normalized": normalized,
+        "endpoints": endpoints,
+    }
+    note = ""
+    if sampled:
+        error = scale * _sampling_error(graph, sums, len(sources), len(linking), endpoints, confidence)
+        parameters |= {"confidence": float(confidence), "seed": int(seed), "max_error": error}
+        note = sample_note(f"{len(sources):,} of {len(linking):,} sources", confidence, error)
+    values = sums.total * scale
+    return Ranking(
+        values,
+        algorithm="betweenness",
+        names=graph.names,
+        error_bound=None if sampled else rounding(graph) * float(values.sum()),
+        iterations=len(sources) if sampled else 0,
+        converged=not sampled,
+        note=note,
+        parameters=parameters,
+        graph_uuid=graph.uuid,
+        elapsed=time.perf_counter() - began,
+    )
+
+
+def check_sample(n: int, k: int | None, confidence: float, seed: int) -> None:
+    """Refuse a sample without meaning."""
+    whole = isinstance(k, int | np.integer) and not isinstance(k, bool)
+    if k is not None and not (whole and 1 <= k <= max(n, 1)):
+        raise ParameterError(
+            f"k must be a whole number from 1 to the number of nodes, {n:,}, or None, not {k!r}"
+        )
+    if not (isinstance(confidence, int | float | np.floating) and 0 < confidence < 1):
+        raise ParameterError(f"confidence must be above 0 and below 1, not {confidence!r}")
+    if not isinstance(seed, int | np.integer) or isinstance(seed, bool) or seed < 0:
+        raise ParameterError(f"seed must be a whole number of at least 0, not {seed!r}")
+
+
+def sample_note(what: str, confidence: float, error: float) -> str:
+    """What a ranking by a sample says of itself."""
+    return f"from {what}: with confidence {confidence:g} no value is off by more than {error:.2g}"
+
+
+def rounding(graph: Graph) -> float:
+    """By what share of itself a sum of dependencies can be rounded: see the module."""
+    return (3 * graph.num_arcs + 4 * graph.num_nodes + 30) * UNIT
+
+
+class DependencySums(NamedTuple):
+    """Σ_s share_s · δ_s(v) and Σ_s δ_s(v)² for each node; float64[n] each, the second empty where not asked
+    for.
+    """
+
+    total: Vector
+    squares: Vector
+
+
+def dependency_sums(
+    graph: Graph,
+    sources: npt.NDArray[np.uint32],
+    shares: Vector | None,
+    endpoints: bool,
+    squares: bool,
+    threads: int | None,
+    label: str,
+) -> DependencySums:
+    """Add up the dependencies on each node, of sources that count ``shares`` each, or 1."""
+    from inlink.base.jit import num_threads
+    from inlink.rank.kernels.blocks import each_block
+
+    n = graph.num_nodes
+    size = min(max(STRETCH // max(n + graph.num_arcs, 1), 1), 256)
+    shares = np.ones(len(sources)) if shares is None else shares
+
+    def work(own: _Scratch, block: int) -> DependencySums:
+        part = slice(block * size, (block + 1) * size)
+        return own.add(sources[part], shares[part], endpoints, squares)
+
+    result = DependencySums(np.zeros(n), np.zeros(n if squares else 0))
+    blocks = each_block(-(-len(sources) // size), num_threads(threads), lambda: _Scratch(graph), work)
+    with track(label, len(sources), "sources") as task:
+        for found in blocks:
+            result.total[:] += found.total
+            result.squares[:] += found.squares
+            task.advance(size)
+    return result
+
+
+class _Scratch:
+    """What one thread works on: 44 bytes a node."""
+
+    def __init__(self, graph: Graph) -> None:
+        from inlink.rank.kernels.betweenness import UNSEEN
+
+        n = graph.num_nodes
+        self.rows = graph.out_rows.offsets, graph.out_rows.nodes
+        self.depths = np.full(n, UNSEEN, np.uint32)
+        self.paths, self.behind, self.put = np.empty(n), np.zeros(n), np.empty(n)
+        self.queue, self.ends = np.empty(n, np.uint32), np.empty(n + 2, np.uint64)
+
+    def add(
+        self, sources: npt.NDArray[np.uint32], shares: Vector, endpoints: bool, squares: bool
+    ) -> DependencySums:
+        from inlink.rank.kernels.betweenness import UNSEEN, dependencies, dependencies_of_many_paths
+
+        n = len(self.depths)
+        sums = DependencySums(np.zeros(n), np.zeros(n if squares else 0))
+        fixed: Any = [*self.rows, sources, shares, endpoints, self.depths, self.paths]
+        other: Any = [self.behind, self.queue, self.ends, self.put, *sums]
+        if not dependencies(*fixed, *other):
+            self.depths[:] = UNSEEN
+            self.behind[:] = 0
+            for sum_ in sums:
+                sum_[:] = 0
+            other = [np.empty(n, np.uint32), self.behind, self.queue, *sums]
+            dependencies_of_many_paths(*fixed, *other)
+        return sums
+
+
+def _sampling_error(
+    graph: Graph, sums: DependencySums, k: int, size: int, endpoints: bool, confidence: float
+) -> float:
+    """What no sum of k dependencies, out of ``size``, is off by more than in proportion, with a confidence."""
+    ends = 1 if endpoints else 2
+    open_ = np.full(graph.num_nodes, True) if endpoints else (graph.indegrees > 0) & (graph.outdegrees > 0)
+    nodes = np.count_nonzero(open_)
+    if nodes == 0:
+        return 0.0
+    label = components(graph)
+    most = np.maximum(np.bincount(label)[label][open_] - float(ends), 0)
+    wrong = (1 - confidence) / 2  # for each of the two inequalities
+    left, right = 1 - (k - 1) / size, (1 - k / size) * (1 + 1 / k)
+    hoeffding = most * math.sqrt(min(left, right) * math.log(2 * nodes / wrong) / (2 * k))
+    log = math.log(10 * nodes / wrong)
+    variance = np.maximum(sums.squares[open_] / k - (sums.total[open_] / k) ** 2, 0)
+    bernstein = np.sqrt(variance * (2 * (left if 2 * k <= size else right) * log / k))
+    bernstein += (7 / 3 + 3 / math.sqrt(2)) * most * log / k
+    return k * float(np.minimum(hoeffding, bernstein).max())

@@ -1,0 +1,268 @@
+"""Katz centrality: all walks that end at a page, the longer the less, with a bound on the error of every value.
+
+    x = α·Aᵀx + β·1                                                                                        (1)
+
+Its solution (I − αAᵀ)⁻¹·β·1 adds β·α^k for each walk of k arcs that ends at the node. With β = 1 the walk of
+no arcs adds 1, as in NetworkX; Katz ("A new status index derived from sociometric analysis", Psychometrika
+1953) leaves it out: ((I − αAᵀ)⁻¹ − I)·1 is ``katz(graph, alpha=…, normalized=False).values − 1``.
+
+**Where there is an answer.** The sum over all walks ends only if α < 1/λ₁, with λ₁ the spectral radius of A:
+the largest of its strong components'. For each of these, and any x > 0 on it, λ₁ lies between the least and
+the largest (Aᵀx)_i / x_i (Collatz 1942, Wielandt 1950), sums taken within the component. Rounds of the power
+method draw these together until α is below 1/λ₁, or is known not to be.
+
+**The bound.** With r = β·1 + αAᵀx − x for *any* x, and θ the largest |r_i| / β: x* − x = (I − αAᵀ)⁻¹r and (I
+− αAᵀ)⁻¹ ≥ 0, so |x_i − x*_i| ≤ θ·x*_i for each i, and so ≤ θ/(1 − θ)·x_i if θ < 1. What rounding can have
+done to r is added to it. So it does not matter how x was found. With α > 1 and long chains values may be so
+large that their rounding alone is above β: then nothing is known, and said.
+
+**How it is found.** By x ← x + r, which sums the walks by their length. Near 1/λ₁ that is slow; so from time
+to time GMRES (Saad & Schultz, SIAM J. Sci. Stat. Comput. 1986) proposes a correction, taken if it halves the
+least θ so far. Walks along long chains may first grow with α > 1 and then end; GMRES cannot see their end,
+and the rounds go on as if nothing had been proposed.
+"""
+
+import math
+import time
+
+import numpy as np
+import numpy.typing as npt
+
+from inlink.base.progress import track
+from inlink.errors import ParameterError
+from inlink.graph.components import components
+from inlink.graph.graph import Graph, Rows
+from inlink.graph.interop import GraphLike, as_graph
+from inlink.rank.eigenvector import SHIFT, Sums
+from inlink.rank.inputs import check_rounds, use_weights
+from inlink.rank.ranking import Ranking
+
+__all__ = ["katz"]
+
+Vector = npt.NDArray[np.float64]
+
+UNIT = 2.0**-53
+DEPTH = 20  # products of one run of GMRES, and rounds before the first; twice as many after each that does not help
+RADIUS_ROUNDS = 2000  # spent on λ₁ at most
+CLOSE = 1e-6  # of λ₁: nearer to it than this, nobody can tell on which side α is
+KNOWN = 1e-3  # of λ₁: near enough for the message of a refusal
+TINY = 1e-290
+
+
+def katz(
+    graph: GraphLike,
+    *,
+    alpha: float = 0.1,
+    beta: float = 1.0,
+    tol: float | None = 1e-6,
+    max_iter: int | None = None,
+    normalized: bool = True,
+    weighted: bool | None = None,
+    threads: int | None = None,
+) -> Ranking:
+    """The walks that end at a node, each arc making a walk count α times as much.
+
+    Parameters
+    ----------
+    graph : Graph, SciPy sparse matrix or array, or NetworkX graph
+        In a matrix A[i, j] is the arc i → j.
+    alpha : float
+        α, at least 0 and below 1/λ₁.
+    beta : float
+        β, above 0: what each node has of itself.
+    tol : float or None
+        The error to reach, of every value in proportion to itself. None does exactly ``max_iter`` rounds.
+    max_iter : int or None
+        The largest number of rounds; None is 10,000. A ranking cut short says ``converged == False``.
+    normalized : bool
+        Whether to divide the values by their length (L2 norm), as NetworkX does.
+    weighted : bool or None
+        Whether an arc counts by its weight; None does so where the graph has weights.
+    threads : int or None
+        None uses all processors; the result has the same bits with any number.
+
+    Returns
+    -------
+    Ranking
+        ``values`` float64[n]. ``error_bound`` ≥ ‖values − exact‖₁ always, ``inf`` while nothing is known;
+        ``converged`` says whether each value's error is at most ``tol`` of it.
+
+    Raises
+    ------
+    inlink.errors.ParameterError
+        If α is not below 1/λ₁: the message tells λ₁; or if a parameter is outside its meaning.
+
+    Examples
+    --------
+    >>> from inlink.rank.katz import katz
+    >>> from inlink import Graph
+    >>> ranking = katz(Graph.from_arcs([(0, 1), (1, 2), (0, 2)]), alpha=0.5, normalized=False)
+    >>> ranking.values.tolist(), ranking.converged
+    ([1.0, 1.5, 2.25], True)
+    """
+    began = time.perf_counter()
+    graph = as_graph(graph)
+    check_rounds(tol, max_iter)
+    for name, value, least in (("alpha", alpha, "at least 0"), ("beta", beta, "above 0")):
+        number = isinstance(value, int | float | np.floating) and math.isfinite(value)
+        if not number or value < 0 or (value == 0 and least == "above 0"):
+            raise ParameterError(f"{name} must be a finite number {least}, not {value!r}")
+    use = use_weights(graph, weighted)
+    limit = 10_000 if max_iter is None else int(max_iter)
+    _check_alpha(graph, float(alpha), use, threads)
+    x, rounds, share = _solve(graph, float(alpha), tol, limit, use, threads)
+    values, error = x * beta, share
+    if normalized and len(x):
+        length = float(np.linalg.norm(x))
+        values, error = x / length, 2 * share + (len(x) + 4) * UNIT
+    return Ranking(
+        values,
+        algorithm="katz",
+        names=graph.names,
+        error_bound=error * float(np.abs(values).sum()) if len(x) else 0.0,
+        iterations=rounds,
+        converged=tol is not None and share <= tol,
+        parameters={
+            "alpha": float(alpha),
+            "beta": float(beta),
+            "tol": tol,
+            "max_iter": max_iter,
+            "normalized": normalized,
+            "weighted": use,
+        },
+        graph_uuid=graph.uuid,
+        elapsed=time.perf_counter() - began,
+    )
+
+
+def _solve(
+    graph: Graph, alpha: float, tol: float | None, limit: int, weighted: bool, threads: int | None
+) -> tuple[Vector, int, float]:
+    """X of (1) with β = 1, the rounds it took, and what no value is off by more than, in proportion."""
+    n = graph.num_nodes
+    if n == 0:
+        return np.ones(0), 0, 0.0
+    quiet = np.errstate(over="ignore", invalid="ignore")  # told by a θ that is not finite
+    with quiet, Sums(graph.in_rows, weighted, threads) as sums, track("Katz", None, "rounds") as task:
+        roundings = (graph.indegrees.astype(np.float64) + 6) * UNIT
+        residual = _Residual(sums, alpha, roundings)
+        x, rounds, wait, at = np.ones(n), 0, DEPTH, DEPTH
+        change, theta, done = residual(x)
+        best = theta
+        while True:
+            if not math.isfinite(theta):
+                raise ParameterError(
+                    f"alpha={alpha:g}: the values grow beyond what a float64 can hold: choose a smaller alpha"
+                )
+            share = theta / (1 - theta) * (1 + 8 * UNIT) if theta < 1 else math.inf
+            if rounds >= limit or done or (tol is not None and share <= tol):
+                return x, rounds, share
+            if rounds >= at and rounds + DEPTH < limit:
+                ahead = x + residual.gmres(change)
+                proposed = residual(ahead)
+                rounds += DEPTH + 1
+                task.advance(DEPTH + 1)
+                if proposed[1] < best / 2:
+                    x, wait = ahead, DEPTH
+                    change, theta, done = proposed
+                    best, at = theta, rounds
+                    continue
+                wait *= 2
+                at = rounds + wait
+            x = x + change
+            change, theta, done = residual(x)
+            best = min(best, theta)
+            rounds += 1
+            task.advance(1, f"error of each value {share:.1e}")
+
+
+class _Residual:
+    """r of (1) with β = 1, and what it tells of x."""
+
+    def __init__(self, sums: Sums, alpha: float, roundings: Vector) -> None:
+        self.sums, self.alpha, self.roundings = sums, alpha, roundings
+
+    def __call__(self, x: Vector) -> tuple[Vector, float, bool]:
+        """The residual; a bound on the largest of its exact values; whether all there is of it may be
+        rounding.
+        """
+        y = self.alpha * self.sums(x)
+        change = y + 1
+        change -= x
+        rounding = self.roundings * (np.abs(y) + np.abs(x) + 1)
+        size = np.abs(change)
+        theta = float((size + rounding).max())
+        return change, theta, bool((size <= rounding).all())
+
+    def gmres(self, change: Vector) -> Vector:
+        """What to add to x, by :data:`DEPTH` steps of GMRES."""
+        from scipy.sparse.linalg import LinearOperator, gmres
+
+        n, largest = len(change), float(np.abs(change).max())
+        operator = LinearOperator(
+            (n, n), lambda v: v.ravel() - self.alpha * self.sums(v.ravel()), dtype=np.float64
+        )
+        found: Vector = gmres(operator, change / largest, rtol=1e-14, restart=min(DEPTH, n), maxiter=1)[0]
+        return found * largest
+
+
+def _check_alpha(graph: Graph, alpha: float, weighted: bool, threads: int | None) -> None:
+    """Refuse an α that is not below 1/λ₁."""
+    rows, heads = _within_components(graph, weighted)
+    if alpha == 0 or len(heads) == 0:
+        return
+    low = high = 0.0
+    x = np.ones(len(rows.offsets) - 1)
+    rounding = (float(np.diff(rows.offsets).max()) + 4) * 2 * UNIT
+    with Sums(rows, weighted, threads) as sums, track("the largest eigenvalue", None, "rounds") as task:
+        for _ in range(RADIUS_ROUNDS):
+            y = sums(x)
+            ratio = y / x
+            low = float(np.minimum.reduceat(ratio, heads).max()) * (1 - rounding)
+            high = float(ratio.max()) * (1 + rounding)
+            if alpha * high < 1:
+                return
+            task.advance(1, f"between {low:.6g} and {high:.6g}")
+            if high - low <= (KNOWN if alpha * low >= 1 else CLOSE) * high:
+                break
+            x = y + SHIFT * high * x
+            largest = np.maximum.reduceat(x, heads)
+            x /= np.repeat(largest, np.diff(np.append(heads, len(x))))
+            np.maximum(x, TINY, out=x)
+    raise ParameterError(
+        f"alpha={alpha:g} is not below 1/λ₁, so the walks add up to no finite number: λ₁, the largest eigenvalue, is "
+        f"{_between(low, high)}; choose an alpha below {_below(1 / high)}"
+    )
+
+
+def _between(low: float, high: float) -> str:
+    return f"{high:.6g}" if f"{low:.6g}" == f"{high:.6g}" else f"between {low:.6g} and {high:.6g}"
+
+
+def _below(value: float) -> str:
+    """At most six digits, rounded down."""
+    digits = 5 - math.floor(math.log10(value))
+    return f"{math.floor(value * 10.0**digits) / 10.0**digits:.6g}"
+
+
+def _within_components(graph: Graph, weighted: bool) -> tuple[Rows, npt.NDArray[np.intp]]:
+    """The inlinks that do not leave a strong component, nodes renumbered so that each component's stand
+    together and nodes on no cycle are left out; and where each component begins.
+    """
+    label = components(graph, strong=True)
+    rows = graph.in_rows
+    target = np.repeat(np.arange(graph.num_nodes, dtype=np.uint32), np.diff(rows.offsets).astype(np.intp))
+    inside = label[target] == label[rows.nodes]
+    target, source = target[inside], rows.nodes[inside]
+    weights = None if rows.weights is None or not weighted else rows.weights[inside]
+    on_cycle = np.zeros(graph.num_nodes, np.bool_)
+    on_cycle[target] = True
+    nodes = np.flatnonzero(on_cycle)
+    nodes = nodes[np.argsort(label[nodes], kind="stable")]
+    place = np.zeros(graph.num_nodes, np.uint32)
+    place[nodes] = np.arange(len(nodes), dtype=np.uint32)
+    order = np.argsort(place[target], kind="stable")
+    offsets = np.zeros(len(nodes) + 1, np.uint64)
+    np.cumsum(np.bincount(place[target], minlength=len(nodes)) if len(nodes) else [], out=offsets[1:])
+    heads = np.flatnonzero(np.diff(label[nodes].astype(np.int64), prepend=-1))
+    return Rows(offsets, place[source][order], None if weights is None else weights[order]), heads

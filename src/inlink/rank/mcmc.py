@@ -1,0 +1,394 @@
+"""PageRank by random walks (Monte Carlo): a good guess soon, told with its confidence, and kept up while
+links are added.
+
+A walk begins at a node, goes on with probability c, the damping, along an outlink, and ends otherwise.
+Started everywhere alike, it ends at j with probability x_j, the PageRank, and visits it x_j/(1 − c) times on
+average. Avrachenkov, Litvak, Nemirovsky & Osipova, "Monte Carlo methods in PageRank computation: when one
+iteration is sufficient", SIAM J. Numer. Anal. 2007, make five algorithms of it:
+
+1. ``end-point``, ``starts="random"``: the share of walks that end at j. From dangling nodes they go anywhere.
+2. ``end-point``, ``starts="cyclic"``: the same number of walks from each node, which varies less.
+3. ``complete-path``: the share of all visits that are to j. From dangling nodes walks go anywhere. (The paper
+   divides by the number of visits that is to be expected instead, so that the values sum to 1 only on
+   average.)
+4. ``stop-at-dangling``: the same of walks that end at dangling nodes, as PageRank is the same up to a factor
+   if they do.
+5. The same with ``starts="random"``.
+
+The fourth is the best of the paper's, and the default here: with one walk from each node the first pages are
+right.
+
+**Confidence.** n walks are a round, and rounds are independent of one another: their spread tells the error,
+as it does for any ratio of means (Cochran, *Sampling techniques*, 1977, 6.4), by Student's t. It is right
+when there are many visits, and so for the pages at the top.
+
+**A bound** for certain is ``error_bound``, that of :mod:`inlink.rank.pagerank`, which holds for any vector:
+one sweep over the arcs. It exceeds the error up to (1 + c)/(1 − c) times.
+
+**Kept up.** :class:`Walks` records the walks. When the graph has changed, a walk stands up to its first step
+that is no longer drawn as it ought to be, and only from there it is walked anew (Bahmani, Chowdhury & Goel,
+"Fast incremental and personalized PageRank", VLDB 2010; here for arcs that come, go or change their weights:
+see :func:`inlink.rank.kernels.walks.record_walks`). So the walks are as good as new ones.
+"""
+
+import math
+import time
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from inlink.base.progress import track
+from inlink.errors import ParameterError
+from inlink.graph.graph import Graph, Rows
+from inlink.graph.interop import GraphLike, as_graph
+from inlink.rank.betweenness import check_sample
+from inlink.rank.inputs import use_weights
+from inlink.rank.pagerank import _problem, _round
+from inlink.rank.ranking import Ranking
+
+__all__ = ["Walks", "mcmc"]
+
+Vector = npt.NDArray[np.float64]
+Method = Literal["end-point", "complete-path", "stop-at-dangling"]
+_KINDS = {"end-point": 0, "complete-path": 1, "stop-at-dangling": 2}  # as in kernels/walks.py
+
+
+def mcmc(
+    graph: GraphLike,
+    *,
+    walks: int = 10,
+    damping: float = 0.85,
+    method: Method = "stop-at-dangling",
+    starts: Literal["cyclic", "random"] = "cyclic",
+    confidence: float = 0.95,
+    weighted: bool | None = None,
+    seed: int = 0,
+    threads: int | None = None,
+) -> Ranking:
+    """PageRank estimated by random walks.
+
+    Parameters
+    ----------
+    graph : Graph, SciPy sparse matrix or array, or NetworkX graph
+        In a matrix A[i, j] is the arc i → j.
+    walks : int
+        How many for each node; at least 2, or there is no spread that tells the error.
+    damping : float
+        c, the probability of following a link: 0 ≤ c < 1.
+    method : {"end-point", "complete-path", "stop-at-dangling"}
+        What is counted, and what becomes of walks at dangling nodes: see the module. The PageRank is the
+        same, with dangling nodes teleporting.
+    starts : {"cyclic", "random"}
+        Whether as many walks start at each node, or at nodes drawn at random.
+    confidence : float
+        With what probability each value is to be within what is told of it: above 0 and below 1.
+    weighted : bool or None
+        Whether an arc is followed in proportion to its weight; None does so where the graph has weights.
+    seed : int
+        Of the random numbers, at least 0. The same seed gives the same bits, with any number of threads.
+    threads : int or None
+        None uses all processors.
+
+    Returns
+    -------
+    Ranking
+        ``values`` float64[n], which sum to 1. ``error_bound`` ≥ ‖values − exact‖₁ always.
+        ``parameters["half_width"]`` is how far the least certain value is from the exact one at most, with
+        this confidence, and ``parameters["l1_estimate"]`` about how large the L1 error is; ``note`` tells
+        both. ``iterations`` is ``walks``, and ``converged`` is False, as nothing says when it is enough.
+
+    Raises
+    ------
+    inlink.errors.ParameterError
+        If a parameter is outside its meaning.
+
+    Examples
+    --------
+    >>> from inlink.rank.mcmc import mcmc
+    >>> from inlink import Graph
+    >>> ranking = mcmc(Graph.from_arcs([(0, 1), (1, 2)]), walks=10_000)
+    >>> ranking.values.round(2).tolist()
+    [0.18, 0.34, 0.47]
+    """
+    from inlink.base.jit import num_threads
+    from inlink.rank.kernels.blocks import each_block
+    from inlink.rank.kernels.walks import count_walks
+
+    began = time.perf_counter()
+    graph = as_graph(graph)
+    _check(graph, walks, damping, confidence, seed)
+    if method not in _KINDS:
+        raise ParameterError(f"method must be one of {', '.join(map(repr, _KINDS))}, not {method!r}")
+    if starts not in ("cyclic", "random"):
+        raise ParameterError(f"starts must be 'cyclic' or 'random', not {starts!r}")
+    arcs = _arcs(graph, use_weights(graph, weighted))
+
+    def work(_: None, number: int) -> npt.NDArray[np.uint32]:
+        visits = np.zeros(graph.num_nodes, np.uint32)
+        count_walks(*arcs, damping, _key(seed, 0, number), starts == "random", _KINDS[method], visits)
+        return visits
+
+    spread = _Spread(graph.num_nodes)
+    with track("walks", walks, "rounds") as task:
+        for visits in each_block(int(walks), num_threads(threads), lambda: None, work):
+            spread.add(visits)
+            task.advance(1)
+    parameters = {"method": method, "starts": starts, "seed": int(seed)}
+    return _ranking(graph, spread, confidence, damping, weighted, threads, parameters, began)
+
+
+class Walks:
+    """Recorded walks, and the PageRank that they tell; kept up while the graph changes.
+
+    They are those of ``mcmc(…, method="stop-at-dangling")``: about 4 bytes a visit, at most 4 · ``walks`` /
+    (1 − c) bytes a node.
+
+    Parameters
+    ----------
+    graph : Graph, SciPy sparse matrix or array, or NetworkX graph
+        In a matrix A[i, j] is the arc i → j. It is kept until the next :meth:`update`.
+    walks, damping, weighted, seed, threads
+        As in :func:`mcmc`.
+
+    Raises
+    ------
+    inlink.errors.ParameterError
+        If a parameter is outside its meaning.
+
+    Examples
+    --------
+    >>> from inlink.rank.mcmc import Walks
+    >>> from inlink import Graph
+    >>> walks = Walks(Graph.from_arcs([(0, 1), (1, 2)]), walks=10_000)
+    >>> walks.update(Graph.from_arcs([(0, 1), (1, 2), (0, 2)])) < 10_000  # a third of all walks see page 0
+    True
+    >>> walks.ranking().values.round(2).tolist()
+    [0.2, 0.28, 0.52]
+    """
+
+    def __init__(
+        self,
+        graph: GraphLike,
+        *,
+        walks: int = 10,
+        damping: float = 0.85,
+        weighted: bool | None = None,
+        seed: int = 0,
+        threads: int | None = None,
+    ) -> None:
+        self._graph = Graph(Rows(np.zeros(1, np.uint64), np.empty(0, np.uint32)))
+        _check(self._graph, walks, damping, 0.5, seed)
+        self._walks, self._damping, self._weighted = walks, damping, weighted
+        self._seed, self._threads, self._generation = seed, threads, 0
+        self._arcs = _arcs(self._graph, False)
+        self._recorded = [_Recorded(np.zeros(1, np.uint64), np.empty(0, np.uint32))] * walks
+        self.update(graph)
+
+    def update(self, graph: GraphLike) -> int:
+        """Make the walks those of this graph; its first nodes are those of the last one, in the same order,
+        and more may follow.
+
+        Returns
+        -------
+        int
+            How many of the earlier walks were walked anew, in part or to the end.
+
+        Raises
+        ------
+        inlink.errors.ParameterError
+            If the graph has fewer nodes than the last one, or ``weighted`` does not fit it.
+        """
+        from inlink.base.jit import num_threads
+        from inlink.rank.kernels.blocks import each_block
+        from inlink.rank.kernels.walks import changed_rows
+
+        graph = as_graph(graph)
+        before = self._graph.num_nodes
+        if graph.num_nodes < before:
+            raise ParameterError(
+                f"the graph has {graph.num_nodes:,} nodes and the one before had {before:,}: nodes keep their numbers"
+            )
+        arcs = _arcs(graph, use_weights(graph, self._weighted))
+        changed = np.zeros(before, np.bool_)
+        changed_rows(*self._arcs, *arcs, changed)
+
+        def work(_: None, number: int) -> tuple[_Recorded, int]:
+            return _record(
+                self._recorded[number],
+                self._arcs,
+                changed,
+                arcs,
+                self._damping,
+                _key(self._seed, self._generation, number),
+            )
+
+        with track("walks", self._walks, "rounds") as task:
+            found = []
+            for one in each_block(self._walks, num_threads(self._threads), lambda: None, work):
+                found.append(one)
+                task.advance(1)
+        self._graph, self._arcs = graph, arcs
+        self._recorded = [recorded for recorded, _ in found]
+        self._generation += 1
+        return sum(anew for _, anew in found)
+
+    def ranking(self, *, confidence: float = 0.95) -> Ranking:
+        """The PageRank that the walks tell; see :func:`mcmc` for what it says of its error.
+
+        Raises
+        ------
+        inlink.errors.ParameterError
+            If the confidence is not between 0 and 1.
+        """
+        began = time.perf_counter()
+        _check(self._graph, self._walks, self._damping, confidence, self._seed)
+        spread = _Spread(self._graph.num_nodes)
+        for _, path in self._recorded:
+            spread.add(np.bincount(path, minlength=self._graph.num_nodes))
+        parameters = {"method": "stop-at-dangling", "starts": "cyclic", "seed": int(self._seed)}
+        parameters["updates"] = self._generation - 1
+        return _ranking(
+            self._graph, spread, confidence, self._damping, self._weighted, self._threads, parameters, began
+        )
+
+
+class _Recorded(NamedTuple):
+    """A walk from each node: walk w is path[ends[w]:ends[w + 1]]; uint64[n + 1] and uint32[…]."""
+
+    ends: npt.NDArray[np.uint64]
+    path: npt.NDArray[np.uint32]
+
+
+def _record(
+    old: _Recorded,
+    old_arcs: "_Arcs",
+    changed: npt.NDArray[np.bool_],
+    arcs: "_Arcs",
+    damping: float,
+    key: np.uint64,
+) -> tuple[_Recorded, int]:
+    from inlink.rank.kernels.walks import record_walks
+
+    n = len(arcs.offsets) - 1
+    ends = np.zeros(n + 1, np.uint64)
+    gains = np.empty(int(np.diff(arcs.offsets).max(initial=0)))
+    path = np.empty(len(old.path) + 4 * (n - len(old.ends) + 1) + 1024, np.uint32)
+    graphs: Any = [*old_arcs, changed, *old, *arcs]
+    walk, anew = np.uint64(0), 0
+    while True:
+        rest: Any = [damping, key, gains, np.uint64(walk), ends, path]
+        walk, more = record_walks(*graphs, *rest)
+        anew += int(more)
+        if walk == n:
+            return _Recorded(ends, path[: int(ends[-1])].copy()), anew
+        path = np.concatenate([path, np.empty(len(path) // 2, np.uint32)])
+
+
+class _Arcs(NamedTuple):
+    """Outlinks as the kernels take them; ``sums`` is empty where each arc counts 1."""
+
+    offsets: npt.NDArray[np.uint64]
+    nodes: npt.NDArray[np.uint32]
+    sums: Vector
+
+
+def _arcs(graph: Graph, weighted: bool) -> _Arcs:
+    from inlink.rank.kernels.walks import row_sums
+
+    rows = graph.out_rows
+    sums = np.empty(0)
+    if weighted and rows.weights is not None:
+        sums = np.empty(len(rows.nodes))
+        row_sums(rows.offsets, rows.weights, sums)
+    return _Arcs(rows.offsets, rows.nodes, sums)
+
+
+def _key(seed: int, generation: int, number: int) -> np.uint64:
+    """A key for a round of walks."""
+    return np.uint64(np.random.SeedSequence([int(seed), generation, number]).generate_state(1, np.uint64)[0])
+
+
+def _check(graph: Graph, walks: int, damping: float, confidence: float, seed: int) -> None:
+    if not isinstance(walks, int | np.integer) or isinstance(walks, bool) or walks < 2:
+        raise ParameterError(f"walks must be a whole number of at least 2, not {walks!r}")
+    if not isinstance(damping, int | float | np.floating) or not 0 <= damping < 1:
+        raise ParameterError(f"damping must be at least 0 and below 1, not {damping!r}")
+    check_sample(graph.num_nodes, None, confidence, seed)
+
+
+class _Spread:
+    """What rounds of walks have visited, or where they ended, and how much they differ."""
+
+    def __init__(self, n: int) -> None:
+        self.sums, self.squares, self.products = np.zeros(n), np.zeros(n), np.zeros(n)
+        self.all: list[float] = []
+
+    def add(self, visits: npt.NDArray[Any]) -> None:
+        """Take in a round."""
+        count = visits.astype(np.float64)
+        size = float(count.sum())
+        self.sums += count
+        self.squares += count * count
+        self.products += count * size
+        self.all.append(size)
+
+    def result(self, confidence: float) -> tuple[Vector, Vector, float]:
+        """The share of each node; half the width of each one's confidence interval; about how large the L1
+        error is.
+        """
+        from scipy.special import stdtrit
+
+        rounds, total = len(self.all), math.fsum(self.all)
+        x = self.sums / total
+        apart = self.squares - 2 * x * self.products + x * x * math.fsum(size * size for size in self.all)
+        deviation = np.sqrt(np.maximum(apart, 0) * (rounds / (rounds - 1))) / total
+        half_width = deviation * float(stdtrit(rounds - 1, (1 + confidence) / 2))
+        # a normal variable is √(2/π) of its deviation off on average, and few rounds show less than all of it
+        shown = math.sqrt(2 / (rounds - 1)) * math.exp(
+            math.lgamma(rounds / 2) - math.lgamma((rounds - 1) / 2)
+        )
+        return x, half_width, float(math.sqrt(2 / math.pi) / shown * deviation.sum())
+
+
+def _ranking(
+    graph: Graph,
+    spread: _Spread,
+    confidence: float,
+    damping: float,
+    weighted: bool | None,
+    threads: int | None,
+    parameters: dict[str, Any],
+    began: float,
+) -> Ranking:
+    n, bound, note = graph.num_nodes, 0.0, ""
+    use = use_weights(graph, weighted)
+    x = np.empty(0)
+    if n:
+        x, half_width, distance = spread.result(confidence)
+        with _problem(graph, np.full(1, 1 / n), float(damping), use, threads) as problem:
+            bound = _round(problem, x, np.empty(n), np.empty(0))[0]
+        parameters |= {"half_width": float(half_width.max()), "l1_estimate": distance}
+        note = (
+            f"about {distance:.1e} by the spread of {len(spread.all):,} rounds, and no value likely to be more than "
+            f"{half_width.max():.1e} off (confidence {confidence:g} each)"
+        )
+    parameters |= {
+        "walks": len(spread.all),
+        "damping": float(damping),
+        "confidence": confidence,
+        "weighted": use,
+    }
+    return Ranking(
+        x,
+        algorithm="mcmc",
+        names=graph.names,
+        error_bound=bound,
+        iterations=len(spread.all),
+        converged=False,
+        note=note,
+        parameters=parameters,
+        dangling="teleport",
+        graph_uuid=graph.uuid,
+        elapsed=time.perf_counter() - began,
+    )

@@ -1,0 +1,122 @@
+"""Percolation centrality: betweenness for what spreads from pages that are already reached by it.
+
+With x_s ≥ 0 how far node s is percolated, and δ_s(v) the share of shortest paths from s that go through v, as
+in :mod:`inlink.rank.betweenness` ::
+
+    percolation(v) = 1/(n − 2) · Σ_{s ≠ v} δ_s(v) · x_s / (Σ_i x_i − x_v)
+
+Source: Piraveenan, Prokopenko & Hossain, "Percolation centrality: quantifying graph-theoretic impact of nodes
+during percolation in networks", PLoS ONE 2013, as NetworkX has it. Equal states give betweenness. Where no
+other node is percolated the formula is 0/0; the value is 0 here, as nothing can come through v. NetworkX
+divides by zero there, and with two nodes.
+
+**A sample** draws k sources in proportion to x, with replacement: with X = Σ_i x_i the value is X/(X − x_v)
+times the mean of δ_s(v)/(n − 2), which lies between 0 and 1, and Hoeffding's inequality ("Probability
+inequalities for sums of bounded random variables", J. Amer. Statist. Assoc. 1963, Theorem 1) bounds its
+error, for all nodes together by an equal part of the risk for each.
+"""
+
+import math
+import time
+from typing import Any
+
+import numpy as np
+
+from inlink.graph.interop import GraphLike, as_graph
+from inlink.rank.betweenness import check_sample, dependency_sums, rounding, sample_note
+from inlink.rank.inputs import node_values
+from inlink.rank.ranking import Ranking
+
+__all__ = ["percolation"]
+
+
+def percolation(
+    graph: GraphLike,
+    states: Any = None,
+    *,
+    k: int | None = None,
+    confidence: float = 0.95,
+    seed: int = 0,
+    threads: int | None = None,
+) -> Ranking:
+    """The share of the percolated shortest paths on which a node lies.
+
+    Parameters
+    ----------
+    graph : Graph, SciPy sparse matrix or array, or NetworkX graph
+        In a matrix A[i, j] is the arc i → j. Arc weights are no lengths: each arc is one step.
+    states : float[n], mapping of nodes to values, Ranking, or None
+        How far each node is percolated, finite and at least 0, usually at most 1; nodes that a mapping lacks
+        have 0. None is 1 each.
+    k : int or None
+        How many sources to draw; None takes all that are percolated, which is exact.
+    confidence : float
+        With what probability the error of a sample is to be below what is told: above 0 and below 1.
+    seed : int
+        Of the random numbers, at least 0. The same seed draws the same sources.
+    threads : int or None
+        None uses all processors; the result has the same bits with any number.
+
+    Returns
+    -------
+    Ranking
+        float64[n], each at least 0. Where it is exact, ``error_bound`` is what rounding can have done, in L1.
+        A sample has no certain bound: what no value is off by more than, with that confidence, is
+        ``parameters["max_error"]``, and stands in ``note``; ``iterations`` is the number of sources, and
+        ``converged`` is False, as nothing says when it is enough.
+
+    Raises
+    ------
+    inlink.errors.ParameterError
+        If a state is negative or not finite, k is not between 1 and n, or confidence or seed are outside
+        their meaning.
+    inlink.errors.UnknownNodeError
+        If a mapping names a node that is not there.
+
+    Examples
+    --------
+    >>> from inlink.rank.percolation import percolation
+    >>> from inlink import Graph
+    >>> chain = Graph.from_arcs([(0, 1), (1, 2), (2, 3)])
+    >>> percolation(chain, [1, 0, 0, 0]).values.tolist()
+    [0.0, 1.0, 0.5, 0.0]
+    """
+    began = time.perf_counter()
+    graph = as_graph(graph)
+    n = graph.num_nodes
+    check_sample(n, k, confidence, seed)
+    x = np.ones(n) if states is None else node_values(graph, states, "states")
+    if n and x.max() > 0:
+        x = x / x.max()  # the answer is the same, and nothing can overflow
+    others = math.fsum(x) - x
+    for node in np.flatnonzero(others < x):  # it has more than half of all, and the difference is rounding
+        others[node] = math.fsum(np.delete(x, node))
+    weight = np.divide(1.0, others, out=np.zeros(n), where=others > 0) / max(n - 2, 1)
+    percolated = np.flatnonzero((x > 0) & (graph.outdegrees > 0)).astype(np.uint32)
+    parameters: dict[str, Any] = {"states": states is not None, "k": None if k is None else int(k)}
+    sources, shares, draws, note = percolated, x[percolated], 0, ""
+    if k is not None and k < len(percolated):
+        draws, sum_ = int(k), math.fsum(shares)
+        drawn = np.random.default_rng(seed).choice(percolated, draws, p=shares / sum_)
+        sources, times = np.unique(drawn, return_counts=True)
+        shares = times * (sum_ / draws)
+        between = (graph.indegrees > 0) & (graph.outdegrees > 0)
+        most = float((weight[between] * (max(n - 2, 1) * sum_)).max(initial=0.0))
+        nodes = max(int(between.sum()), 1)
+        error = most * math.sqrt(math.log(2 * nodes / (1 - confidence)) / (2 * draws))
+        parameters |= {"confidence": float(confidence), "seed": int(seed), "max_error": error}
+        note = sample_note(f"{draws:,} draws of {len(percolated):,} sources", confidence, error)
+    sums = dependency_sums(graph, sources, shares, False, False, threads, "percolation")
+    values = sums.total * weight
+    return Ranking(
+        values,
+        algorithm="percolation",
+        names=graph.names,
+        error_bound=None if draws else rounding(graph) * float(values.sum()),
+        iterations=draws,
+        converged=not draws,
+        note=note,
+        parameters=parameters,
+        graph_uuid=graph.uuid,
+        elapsed=time.perf_counter() - began,
+    )
