@@ -2,6 +2,7 @@
 
 import mmap
 import os
+import weakref
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +17,7 @@ class Mapped:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.file = os.open(path, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0))
+        self._finalizer = weakref.finalize(self, os.close, self.file)  # readers are often dropped, not closed
         self.bytes: npt.NDArray[np.uint8] = np.empty(0, np.uint8)
         self.map(os.fstat(self.file).st_size)
 
@@ -36,6 +38,6 @@ class Mapped:
         return os.pread(self.file, size, begin)
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Let go of the file; it may be said twice."""
         self.bytes = np.empty(0, np.uint8)
-        os.close(self.file)
+        self._finalizer()
