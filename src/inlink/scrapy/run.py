@@ -12,9 +12,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from scrapy import Spider
 from scrapy.crawler import AsyncCrawlerProcess, Crawler
 
+from inlink.client import Client
 from inlink.errors import ParameterError
 from inlink.frontier.standing import Standing
 from inlink.scrapy.append import Appended
@@ -127,16 +127,12 @@ def crawl(
 class WatchedScheduler(Scheduler):
     """The scheduler, with the job between it and the crawl."""
 
-    async def _open(self, spider: Spider) -> None:
-        await super()._open(spider)
-        if self._pump is None:
-            return  # refused; the log says why
-        job, progress = spider.job, spider.progress  # type: ignore[attr-defined]
+    def watched(self, client: Client) -> Client:
+        """The client, with what the run keeps beside the crawl."""
+        job, progress = self._spider().job, self._spider().progress  # type: ignore[attr-defined]
         if progress is None:
-            self.client = Watched(self.client, job)
-        else:
-            self.client = Watched(self.client, job, progress.show, progress.period)
-        self._pump.client = self.client  # its first round is still to come
+            return Watched(client, job)
+        return Watched(client, job, progress.show, progress.period)
 
 
 def _run(settings: dict[str, Any], urls: list[str], job: Job, progress: Lines | None) -> None:

@@ -107,12 +107,13 @@ class Scheduler(BaseScheduler):
             self._scorer = content_scorer(structured(settings, "INLINK_CONTENT_SCORER"))
             self._link_scorer = link_scorer(structured(settings, "INLINK_LINK_SCORER"))
             seeds = seeds_of(settings)
-            self.client, told = await connect(where, **arguments)
+            client, told = await connect(where, **arguments)
         except (InlinkError, OSError) as error:
             log.error("%s", error)
             self.crawler.signals.connect(self._refuse, signals.spider_opened)
             return
         log.info("%s", told)
+        self.client = self.watched(client)
         self._own.open(spider)
         listen = self.crawler.signals.connect
         listen(self._response_downloaded, signals.response_downloaded)
@@ -126,6 +127,10 @@ class Scheduler(BaseScheduler):
             self.client, self._ahead, lambda: len(self._ready), self._take, self._taken_in, self._failed
         )
         self._pump.seed(*seeds)
+
+    def watched(self, client: Client) -> Client:
+        """The client that the scheduler speaks with: the crawl's own; a subclass may put another before it."""
+        return client
 
     def close(self, reason: str) -> "Deferred[None] | None":
         """Answer for all that was fetched, give back the rest, and let go of the crawl."""

@@ -110,7 +110,7 @@ def seeds_of(settings: BaseSettings) -> list[Link]:
     if path is None:
         return []
     try:
-        text = Path(path).read_text("utf-8", "surrogateescape")
+        text = Path(path).read_text("utf-8-sig", "surrogateescape")
     except OSError as error:
         raise InputError(f"INLINK_SEEDS: {path}: {error.strerror}") from None
     return list(seeds_in(text, path))
