@@ -1,11 +1,11 @@
-"""``python -m bench rank | build | extract | crawl | spider | rerank | harvest | truth | tables``."""
+"""``python -m bench rank | measures | build | extract | crawl | spider | rerank | harvest | truth | tables``."""
 
 import json
 import sys
 from pathlib import Path
 
 USAGE = (
-    "usage: python -m bench rank | build | extract | crawl | spider | rerank | harvest | truth | tables  "
+    "usage: python -m bench rank | measures | build | extract | crawl | spider | rerank | harvest | truth | tables  "
     "(each with --help)"
 )
 
@@ -22,6 +22,15 @@ def main(arguments: list[str]) -> None:
 
         name, folder, setting, what = rest
         print(json.dumps(rank.work(name, Path(folder), float(setting), what)))
+    elif command == "measures":
+        from bench import measures
+
+        measures.main(rest)
+    elif command == "measure":  # one run of measures, in its own process
+        from bench import measures
+
+        name, measure, folder, target, *settings = rest
+        measures.work(name, measure, Path(folder), float(target), [float(one) for one in settings])
     elif command == "run":  # one run of build or extract
         from bench import pipelines
 

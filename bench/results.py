@@ -297,6 +297,7 @@ def _seconds(runs: list[dict[str, Any]]) -> str:
 def tables(folder: Path = FOLDER) -> dict[str, str]:
     """All tables of a folder's figures, by the name of their file (``rank-web``, …)."""
     from bench.crawltable import crawl_table
+    from bench.measuretable import measures_table
 
     makers = {
         "rank": rank_table,
@@ -305,6 +306,7 @@ def tables(folder: Path = FOLDER) -> dict[str, str]:
         "crawl": crawl_table,
         "harvest": harvest_table,
         "spider": spider_table,
+        "measures": measures_table,
     }
     found = {}
     for path in sorted(folder.glob("*.json")):

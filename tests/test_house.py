@@ -26,7 +26,7 @@ ROOMS = [
     "crawl",
     "client",
 ]
-DOORS = ["scrapy", "frontera", "cli"]  # the last imports the others, lazily
+DOORS = ["scrapy", "frontera", "plot", "cli"]  # the last imports the others, lazily
 
 
 def modules() -> list[Path]:

@@ -26,6 +26,7 @@ from inlink.cli.next_ import next_
 from inlink.cli.nutch import nutch
 from inlink.cli.page import page
 from inlink.cli.path import path
+from inlink.cli.plot import plot
 from inlink.cli.rank import rank
 from inlink.cli.reload import reload
 from inlink.cli.seed import seed
@@ -58,7 +59,7 @@ def commands(context: click.Context, quiet: bool) -> None:
 
 
 for command in (
-    *(build, fold, subgraph, rank, top, info, export),  # graphs
+    *(build, fold, subgraph, rank, top, info, export, plot),  # graphs
     nutch,
     *(crawl, seed, next_, reload, crawl_info, find, why, links, page, path, dump),  # crawls
 ):

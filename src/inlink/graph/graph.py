@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from inlink.base.folder import Folder
+from inlink.base.table import html_table
 from inlink.errors import ParameterError, UnknownNodeError
 from inlink.graph.names import Names
 
@@ -209,6 +210,20 @@ class Graph:
     def __repr__(self) -> str:
         what = f"{self.level} graph" if self.level else "graph"
         return f"<inlink {what}: {self.num_nodes:,} nodes, {self.num_arcs:,} arcs>"
+
+    def _repr_html_(self) -> str:
+        rows: list[tuple[str, object]] = [("nodes", self.num_nodes), ("arcs", self.num_arcs)]
+        if 0 < self.num_nodes <= 1 << 22:  # a notebook shows it at once
+            rows.append(("dangling", int((self.outdegrees == 0).sum())))
+            sides = [("out", self.outdegrees)]
+            if self._in_rows is not None:  # else they had to be made first
+                sides.append(("in", self.indegrees))
+            for side, degrees in sides:
+                node = int(degrees.argmax())
+                name = node if self.names is None else self.names[node]
+                rows.append((f"largest {side}degree", f"{degrees[node]:,}: {name}"))
+        rows.append(("folder", "none, it lives in memory" if self.path is None else self.path))
+        return html_table(f"inlink {self.level or ''} graph".replace("  ", " "), [], rows)
 
     # -- nodes and their links --------------------------------------------------------------------------
 

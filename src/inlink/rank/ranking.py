@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from inlink.base.folder import Folder, atomic_file, building
+from inlink.base.table import html_table
 from inlink.errors import (
     DamageError,
     FolderError,
@@ -158,6 +159,10 @@ class Ranking:
         state = "" if self.converged else ", not converged"
         size = f"{len(self):,} nodes, {self.iterations:,} iterations"
         return f"<inlink ranking by {self.algorithm}: {size}, {exact}{state}>"
+
+    def _repr_html_(self) -> str:
+        rows = [(place, value, str(node)) for place, (node, value) in enumerate(self.top(10), 1)]
+        return html_table(repr(self)[1:-1], ["place", next(iter(self.columns)), "node"], rows)
 
     def top(self, k: int = 10, *, by: str | None = None) -> list[tuple[str | int, float]]:
         """The k largest: (name, or number if there are no names; value), ties in the order of numbers.

@@ -34,6 +34,7 @@ _DEFAULTS: dict[str, Any] = {
     "callback": None,
     "errback": None,
 }
+_AS_IT_IS = frozenset((str, bool, int, type(None)))
 _CLASSES = {f"{one.__module__}.{one.__qualname__}": one for one in (FormRequest, JsonRequest, XmlRpcRequest)}
 
 
@@ -71,9 +72,9 @@ def pack(
     NotPackable
         If it holds what JSON cannot, a callback that is no method of the spider, or too much.
     """
-    headers, meta = request.headers, request.meta
-    if referer is not None and headers.get(b"Referer") == referer.encode("ascii", "replace"):
-        headers = headers.copy()
+    headers: dict[bytes, list[bytes]] = dict.copy(request.headers)  # plain: Scrapy's own is slow to copy
+    meta = request.meta
+    if referer is not None and headers.get(b"Referer") == [referer.encode("ascii", "replace")]:
         del headers[b"Referer"]
     kept: dict[str, Any] = {}
     for name, default in _DEFAULTS.items():
@@ -88,7 +89,7 @@ def pack(
     if kept.get("callback") == "parse":
         del kept["callback"]
     if headers:
-        kept["headers"] = dict(headers)
+        kept["headers"] = headers
     known = _OURS_AND_DEPTH if meta.get("depth") == depth else _OURS
     if not meta.keys() <= known:
         kept["meta"] = {key: value for key, value in meta.items() if key not in known}
@@ -143,7 +144,7 @@ def _plain(value: Any, level: int = 0) -> Any:
     if level > _DEEPEST:
         raise NotPackable(f"a request with values nested more than {_DEEPEST} deep")
     kind = type(value)
-    if value is None or kind in (str, bool, int):
+    if kind in _AS_IT_IS:
         return value
     if kind is float:
         return value if abs(value) < float("inf") else {"$float": repr(value)}
@@ -155,7 +156,9 @@ def _plain(value: Any, level: int = 0) -> Any:
         return {"$tuple": [_plain(one, level + 1) for one in value]}
     if kind is dict:
         if all(type(key) is str and not key.startswith("$") for key in value):
-            return {key: _plain(one, level + 1) for key, one in value.items()}
+            return {
+                key: one if type(one) in _AS_IT_IS else _plain(one, level + 1) for key, one in value.items()
+            }
         return {"$dict": [[_plain(key, level + 1), _plain(one, level + 1)] for key, one in value.items()]}
     if isinstance(value, str) and not isinstance(value, Enum):
         return str.__str__(value)  # such as lxml's: the text of each link that a CrawlSpider follows

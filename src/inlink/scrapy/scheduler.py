@@ -106,6 +106,7 @@ class Scheduler(BaseScheduler):
             self._max_retries: int = arguments["max_retries"]
             self._scorer = content_scorer(structured(settings, "INLINK_CONTENT_SCORER"))
             self._link_scorer = link_scorer(structured(settings, "INLINK_LINK_SCORER"))
+            self._unscored = 0.0 if self._link_scorer is None else float("nan")  # until the scorer has seen it
             seeds = seeds_of(settings)
             client, told = await connect(where, **arguments)
         except (InlinkError, OSError) as error:
@@ -245,7 +246,7 @@ class Scheduler(BaseScheduler):
         carried = pack(request, spider, url.partition("#")[0], found_on, depth=depth, start=start)
         if carried or variant:
             if score is None:
-                score = 1.0 if parent is None else float("nan")
+                score = 1.0 if parent is None else self._unscored
             return CarriedLink(url, score, carried, variant)
         return url if score is None else (url, score)
 

@@ -179,11 +179,12 @@ def _fetched(visit: Visit, scorer: ScorePage | None, link_scorer: ScoreLinks | N
 
 def _scored(links: list[Link], page: Reading, score: float, scorer: ScoreLinks | None) -> list[Link]:
     """Links; those that have no score of their own with the best that the scorer gives those to the same URL."""
+    if scorer is None or not links:
+        return links
     best: dict[str | None, float] = {}
-    if scorer is not None and links:
-        for link, value in zip(page.links, _link_scores(page, score, scorer), strict=False):
-            given = usable_score(value) or 0.0
-            best[link.url] = max(given, best.get(link.url, given))
+    for link, value in zip(page.links, _link_scores(page, score, scorer), strict=False):
+        given = usable_score(value) or 0.0
+        best[link.url] = max(given, best.get(link.url, given))
     found: list[Link] = []
     for one in links:
         if isinstance(one, str):
