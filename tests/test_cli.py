@@ -10,7 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from inlink import Graph
+from inlink import Graph, Ranking
+from inlink import rank as rank_room
+from inlink.cli.rank import ALGORITHMS
 
 
 def inlink(*arguments: object, cwd: Path, code: int = 0) -> str:
@@ -64,6 +66,52 @@ def test_the_main_job(shared_data, tmp_path: Path):
     assert len((tmp_path / "ranks.csv").read_text().splitlines()) == 9666
 
 
+@pytest.mark.parametrize(
+    ("algorithm", "options"),
+    [
+        ("pagerank", {"max_iter": 3, "tol": 1e-3, "method": "power", "threads": 1}),
+        ("mcmc", {"walks": 20, "method": "end-point", "seed": 7, "confidence": 0.9}),
+        ("anti-trustrank", {"seeds": ["http://a.example.com/"], "damping": 0.5}),
+        ("spam-mass", {"seeds": ["http://a.example.com/"], "gamma": 0.5, "rho": 0.1}),
+        ("cheirank", {"scores": {"http://a.example.com/": 1.0}, "damping": 0.5}),
+        ("salsa", {"unweighted": True}),
+        ("opic", {"order": "cyclic", "seed": 3}),
+        ("degree", {"direction": "both", "unnormalized": True}),
+        ("closeness", {"direction": "out"}),
+        ("harmonic", {"direction": "out"}),
+        ("betweenness", {"k": 2, "endpoints": True, "unnormalized": True, "seed": 1}),
+        ("percolation", {"scores": {"http://a.example.com/": 1.0}, "k": 1}),
+        ("eigenvector", {"tol": 1e-9}),
+        ("katz", {"alpha": 0.5, "unnormalized": True}),
+    ],
+)
+def test_algorithms_are_the_librarys(links: Path, algorithm, options):
+    """The command says nothing else than the function of that name."""
+    arguments, keywords = [], {}
+    for key, value in options.items():
+        flag = "-k" if key == "k" else f"--{key.replace('_', '-')}"
+        if key in ("seeds", "scores"):
+            file = links / f"{key}.txt"
+            lines = [f"{node},{value[node]}" for node in value] if key == "scores" else value
+            file.write_text("\n".join(lines) + "\n")
+            arguments += [flag, str(file)]
+            keywords[getattr(ALGORITHMS[algorithm], key)] = value
+        elif value is True:
+            arguments.append(flag)
+            keywords |= {"weighted": False} if key == "unweighted" else {}
+            keywords |= {"normalized": False} if key == "unnormalized" else {}
+            keywords |= {"endpoints": True} if key == "endpoints" else {}
+        else:
+            arguments += [flag, value]
+            keywords[key] = value
+    inlink("rank", "g", "--algorithm", algorithm, *arguments, cwd=links)
+    graph = Graph.open(links / "g")
+    found = Ranking.load(graph, algorithm)
+    expected = getattr(rank_room, algorithm.replace("-", "_"))(graph, **keywords)
+    assert found.values.tolist() == pytest.approx(expected.values.tolist(), abs=1e-6)
+    assert found.algorithm == algorithm.replace("-", "_")
+
+
 def test_every_algorithm_and_its_options(links: Path):
     (links / "trusted.txt").write_text("http://a.example.com/\n\n")
     inlink("rank", "g", "--algorithm", "trustrank", "--seeds", "trusted.txt", "--damping", "0.5", cwd=links)
@@ -104,6 +152,13 @@ def test_subgraphs(links: Path):
         (("rank", "g", "--scores", "none.csv"), "none.csv: No such file"),
         (("rank", "g", "--algorithm", "trustrank", "--seeds", "nobody.txt"), "nobody.txt, line 1: no node"),
         (("rank", "g", "--algorithm", "degree", "--damping", "0.5"), "--damping does not go with"),
+        (("rank", "g", "--algorithm", "salsa", "--unnormalized"), "--unnormalized does not go with"),
+        (("rank", "g", "--algorithm", "pagerank", "-k", "3"), "-k does not go with"),
+        (("rank", "g", "--algorithm", "salsa", "--scores", "x"), "--scores does not go with"),
+        (("rank", "g", "--algorithm", "spam-mass"), "needs --seeds"),
+        (("rank", "g", "--method", "magic"), "'magic'"),
+        (("rank", "g", "--algorithm", "katz", "--alpha", "9"), "1/"),
+        (("rank", "g", "--algorithm", "closeness", "--direction", "both"), "direction must be"),
         (("rank", "g", "--name", "../evil"), "a ranking's name"),
         (("top", "g", "--by", "pagerank"), "inlink rank"),
         (("export", "g", "-o", "g.xyz"), "g.xyz"),

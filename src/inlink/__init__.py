@@ -13,12 +13,22 @@ if TYPE_CHECKING:
     from inlink.frontier.queue import Politeness
     from inlink.frontier.rules import Rules
     from inlink.graph.graph import Graph
+    from inlink.rank.betweenness import betweenness
+    from inlink.rank.cheirank import cheirank
+    from inlink.rank.closeness import closeness, harmonic
     from inlink.rank.degree import degree
+    from inlink.rank.eigenvector import eigenvector
     from inlink.rank.hits import hits
+    from inlink.rank.katz import katz
     from inlink.rank.linkrank import linkrank
     from inlink.rank.loops import loops
+    from inlink.rank.mcmc import Walks, mcmc
+    from inlink.rank.opic import opic
     from inlink.rank.pagerank import pagerank
+    from inlink.rank.percolation import percolation
     from inlink.rank.ranking import Ranking
+    from inlink.rank.salsa import salsa
+    from inlink.rank.spam import anti_trustrank, spam_mass
     from inlink.rank.trustrank import trustrank
     from inlink.sources.read import read
     from inlink.sources.write import write_graph as write
@@ -32,13 +42,26 @@ _HOMES = {
     "Politeness": ("inlink.frontier.queue", "Politeness"),
     "Ranking": ("inlink.rank.ranking", "Ranking"),
     "Rules": ("inlink.frontier.rules", "Rules"),
+    "Walks": ("inlink.rank.mcmc", "Walks"),
+    "anti_trustrank": ("inlink.rank.spam", "anti_trustrank"),
+    "betweenness": ("inlink.rank.betweenness", "betweenness"),
+    "cheirank": ("inlink.rank.cheirank", "cheirank"),
+    "closeness": ("inlink.rank.closeness", "closeness"),
     "degree": ("inlink.rank.degree", "degree"),
+    "eigenvector": ("inlink.rank.eigenvector", "eigenvector"),
+    "harmonic": ("inlink.rank.closeness", "harmonic"),
     "hits": ("inlink.rank.hits", "hits"),
+    "katz": ("inlink.rank.katz", "katz"),
     "linkrank": ("inlink.rank.linkrank", "linkrank"),
     "loops": ("inlink.rank.loops", "loops"),
+    "mcmc": ("inlink.rank.mcmc", "mcmc"),
+    "opic": ("inlink.rank.opic", "opic"),
     "pagerank": ("inlink.rank.pagerank", "pagerank"),
+    "percolation": ("inlink.rank.percolation", "percolation"),
     "progress": ("inlink.base.progress", "progress"),
     "read": ("inlink.sources.read", "read"),
+    "salsa": ("inlink.rank.salsa", "salsa"),
+    "spam_mass": ("inlink.rank.spam", "spam_mass"),
     "trustrank": ("inlink.rank.trustrank", "trustrank"),
     "write": ("inlink.sources.write", "write_graph"),
 }
@@ -50,14 +73,27 @@ __all__ = [
     "Politeness",
     "Ranking",
     "Rules",
+    "Walks",
     "__version__",
+    "anti_trustrank",
+    "betweenness",
+    "cheirank",
+    "closeness",
     "degree",
+    "eigenvector",
+    "harmonic",
     "hits",
+    "katz",
     "linkrank",
     "loops",
+    "mcmc",
+    "opic",
     "pagerank",
+    "percolation",
     "progress",
     "read",
+    "salsa",
+    "spam_mass",
     "trustrank",
     "write",
 ]

@@ -20,12 +20,17 @@ from inlink.cli.show import say
     multiple=True,
     help="Write this stored ranking along; may be given several times.",
 )
-@click.option("--by", "by", help="Write this stored ranking alone, best first, as .csv or .parquet.")
-def export(graph: Path, output: Path, format_: str | None, rankings: tuple[str, ...], by: str | None) -> None:
+@click.option("--by", "by", help="Write this stored ranking alone, node by node, as .csv or .parquet.")
+@click.option("--plain", is_flag=True, help='With --by and .csv: only "name",value lines, no header.')
+def export(
+    graph: Path, output: Path, format_: str | None, rankings: tuple[str, ...], by: str | None, plain: bool
+) -> None:
     """Write GRAPH, or a ranking of it, to a file. Of a crawl the nodes have what is known of the pages beside them."""
     from inlink.sources.crawl import columns_for, graph_in, load_ranking, values_of
     from inlink.sources.write import write_graph
 
+    if plain and (by is None or output.suffix != ".csv"):
+        raise click.UsageError("--plain goes with --by and a .csv file")
     opened = graph_in(graph)
     if by is not None:
         if rankings or format_:
@@ -33,7 +38,10 @@ def export(graph: Path, output: Path, format_: str | None, rankings: tuple[str, 
         ranking = load_ranking(opened, by)
         if output.suffix not in (".csv", ".parquet"):
             raise click.UsageError("--by writes .csv or .parquet")
-        (ranking.to_csv if output.suffix == ".csv" else ranking.to_parquet)(output)
+        if output.suffix == ".csv":
+            ranking.to_csv(output, plain=plain)
+        else:
+            ranking.to_parquet(output)
         say(f"{output}: {output.stat().st_size:,} bytes")
     else:
         columns = columns_for(opened, output, format_)

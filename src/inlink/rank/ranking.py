@@ -1,8 +1,6 @@
 """`Ranking`: a value for each node, how exact it is, and how it was made; kept beside its graph or in a table."""
 
 import contextlib
-import csv
-import json
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,18 +9,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from inlink.base.folder import Folder, atomic_file, building
+from inlink.base.folder import Folder, building
 from inlink.base.table import html_table
 from inlink.errors import (
     DamageError,
     FolderError,
-    FormatError,
-    InputError,
     OutputError,
     ParameterError,
     UnknownNodeError,
 )
-from inlink.graph.names import Names, decode, encode
+from inlink.graph.names import Names, encode
 
 if TYPE_CHECKING:
     from inlink.graph.graph import Graph
@@ -32,8 +28,6 @@ __all__ = ["FORMAT", "KIND", "Ranking", "list_rankings"]
 KIND = "ranking"
 FORMAT = 1
 
-_MARK = "# inlink ranking "  # opens the CSV's first line, which goes on in JSON
-_KEY = b"inlink.ranking"  # of the Parquet schema's metadata
 _BATCH = 1 << 16
 
 Vector = npt.NDArray[np.float64]
@@ -321,55 +315,29 @@ class Ranking:
 
     # -- tables ------------------------------------------------------------------------------------------------
 
-    def to_csv(self, path: str | os.PathLike[str]) -> None:
+    def to_csv(self, path: str | os.PathLike[str], *, plain: bool = False) -> None:
         """Write ``node,name,value`` lines (UTF-8), after one line of ``#`` with the description as JSON.
 
         Values are written so that they come back to the last bit; names that are no UTF-8 as their own bytes.
+
+        Parameters
+        ----------
+        path : path-like
+        plain : bool
+            Write nothing but ``"name",value`` lines, without a header, which many programs read; :meth:`read` cannot.
         """
-        heads = ["node"] + (["name"] if self.names is not None else []) + list(self.columns)
-        with atomic_file(path) as work:
-            try:
-                with work.open("w", encoding="utf-8", errors="surrogateescape", newline="") as file:
-                    file.write(_MARK + json.dumps(self._meta()) + "\n")
-                    writer = csv.writer(file, lineterminator="\n")
-                    writer.writerow(heads)
-                    for start in range(0, len(self), _BATCH):
-                        stop = min(start + _BATCH, len(self))
-                        parts: list[Any] = [range(start, stop)]
-                        if self.names is not None:
-                            parts.append([decode(raw) for raw in self.names.arrow(start, stop).to_pylist()])
-                        parts += [column[start:stop].tolist() for column in self.columns.values()]
-                        writer.writerows(zip(*parts, strict=True))
-            except OSError as error:
-                raise OutputError(f"{path}: cannot be written ({error.strerror})") from None
+        from inlink.rank.tables import write_csv
+
+        write_csv(path, self.names, self.columns, None if plain else self._meta())
 
     def to_parquet(self, path: str | os.PathLike[str]) -> None:
         """Write the columns node (uint32), name (UTF-8 where all names are, else bytes) and the values (float64).
 
         The description stands as JSON in the schema's metadata, under ``inlink.ranking``.
         """
-        import pyarrow as pa
-        import pyarrow.parquet as pq
+        from inlink.rank.tables import write_parquet
 
-        fields = [pa.field("node", pa.uint32())]
-        if self.names is not None:
-            fields.append(pa.field("name", _name_type(self.names)))
-        fields += [pa.field(name, pa.float64()) for name in self.columns]
-        schema = pa.schema(fields, metadata={_KEY: json.dumps(self._meta()).encode()})
-        with atomic_file(path) as work:
-            try:
-                with pq.ParquetWriter(work, schema) as writer:
-                    for start in range(0, len(self), _BATCH):
-                        stop = min(start + _BATCH, len(self))
-                        arrays = [pa.array(np.arange(start, stop, dtype=np.uint32))]
-                        if self.names is not None:
-                            arrays.append(self.names.arrow(start, stop).cast(schema.field("name").type))
-                        arrays += [
-                            pa.array(np.ascontiguousarray(c[start:stop])) for c in self.columns.values()
-                        ]
-                        writer.write_batch(pa.RecordBatch.from_arrays(arrays, schema=schema))
-            except OSError as error:
-                raise OutputError(f"{path}: cannot be written ({error.strerror or error})") from None
+        write_parquet(path, self.names, self.columns, self._meta())
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> "Ranking":
@@ -380,16 +348,10 @@ class Ranking:
         inlink.errors.InputError
             If the file cannot be read, was not written by these, or is damaged.
         """
-        try:
-            with Path(path).open("rb") as file:
-                head = file.read(len(_MARK))
-            if head[:4] == b"PAR1":
-                return _read_parquet(path)
-            if head == _MARK.encode():
-                return _read_csv(path)
-        except OSError as error:
-            raise InputError(f"{path}: cannot be read ({error.strerror or error})") from None
-        raise FormatError(f"{path}: not a ranking that inlink wrote (CSV or Parquet)")
+        from inlink.rank.tables import read_table
+
+        meta, columns, names = read_table(path)
+        return cls._of(meta, columns, names, str(path))
 
 
 def list_rankings(graph: "Graph | str | os.PathLike[str]") -> list[str]:
@@ -424,66 +386,3 @@ def _checked(name: str) -> str:
             f"a ranking's name is a folder's name, and must not start with a point: not {name!r}"
         )
     return name
-
-
-def _name_type(names: Names) -> Any:
-    import pyarrow as pa
-
-    try:
-        for start in range(0, len(names), _BATCH):
-            names.arrow(start, min(start + _BATCH, len(names))).cast(pa.large_string())
-    except pa.ArrowInvalid:
-        return pa.large_binary()
-    return pa.large_string()
-
-
-def _read_parquet(path: str | os.PathLike[str]) -> Ranking:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    try:
-        table = pq.read_table(path)
-        raw = (table.schema.metadata or {}).get(_KEY)
-        if raw is None:
-            raise FormatError(f"{path}: a Parquet file, but not of a ranking that inlink wrote")
-        meta = json.loads(raw)
-        if table["node"].to_pylist() != list(range(len(table))):
-            raise DamageError(f"{path}: the nodes are not 0, 1, 2, …: export the ranking again")
-        names = None
-        if "name" in table.column_names:
-            names = Names.of(table["name"].cast(pa.large_binary()).to_pylist())
-        columns = [table[c].to_numpy().astype(np.float64) for c in meta["columns"]]
-    except (pa.ArrowException, ValueError, KeyError, TypeError) as error:
-        if isinstance(error, InputError):
-            raise
-        raise DamageError(
-            f"{path}: damaged ({str(error).splitlines()[0]}): export the ranking again"
-        ) from None
-    return Ranking._of(meta, columns, names, str(path))
-
-
-def _read_csv(path: str | os.PathLike[str]) -> Ranking:
-    line = 1
-    try:
-        with Path(path).open(encoding="utf-8", errors="surrogateescape", newline="") as file:
-            meta = json.loads(file.readline()[len(_MARK) :])
-            reader = csv.reader(file)
-            heads = next(reader)
-            named = "name" in heads
-            if heads != ["node", *(["name"] if named else []), *meta["columns"]]:
-                raise ValueError("the columns are not those of a ranking")
-            names: list[str] = []
-            columns: list[list[float]] = [[] for _ in meta["columns"]]
-            for expected, row in enumerate(reader):
-                line = 1 + reader.line_num
-                if len(row) != len(heads) or int(row[0]) != expected:
-                    raise ValueError(f"expected node {expected} and {len(heads)} fields")
-                if named:
-                    names.append(row[1])
-                for column, text in zip(columns, row[1 + named :], strict=True):
-                    column.append(float(text))
-    except (ValueError, KeyError, TypeError, StopIteration, csv.Error) as error:
-        raise DamageError(f"{path}, line {line}: {error or 'cut short'}: export the ranking again") from None
-    return Ranking._of(
-        meta, [np.array(c, np.float64) for c in columns], Names.of(names) if named else None, str(path)
-    )

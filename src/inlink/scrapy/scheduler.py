@@ -106,7 +106,9 @@ class Scheduler(BaseScheduler):
             self._max_retries: int = arguments["max_retries"]
             self._scorer = content_scorer(structured(settings, "INLINK_CONTENT_SCORER"))
             self._link_scorer = link_scorer(structured(settings, "INLINK_LINK_SCORER"))
-            self._unscored = 0.0 if self._link_scorer is None else float("nan")  # until the scorer has seen it
+            self._unscored = (
+                0.0 if self._link_scorer is None else float("nan")
+            )  # until the scorer has seen it
             seeds = seeds_of(settings)
             client, told = await connect(where, **arguments)
         except (InlinkError, OSError) as error:

@@ -1,0 +1,43 @@
+"""Small HTML tables for notebooks; every cell is escaped, for names come from the web."""
+
+import html
+from collections.abc import Iterable, Sequence
+
+__all__ = ["html_table", "printable"]
+
+_LIMIT = 200  # characters of a cell
+
+
+def printable(name: object) -> str:
+    """A name as one line of text that steers nothing: control characters and stray bytes are escaped."""
+    text = str(name)
+    if text.isprintable():
+        return text
+    return "".join(
+        c if c.isprintable() else c.encode("unicode_escape", "surrogatepass").decode() for c in text
+    )
+
+
+def html_table(title: str, heads: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """An HTML table with a caption, and a line of heads unless there are none.
+
+    Numbers stand to the right, with commas between thousands. A cell has at most 200 characters.
+    """
+    parts = ["<table>", f"<caption>{_text(title)}</caption>"]
+    if heads:
+        parts.append("<tr>" + "".join(f"<th>{_text(head)}</th>" for head in heads) + "</tr>")
+    parts.extend("<tr>" + "".join(map(_cell, row)) + "</tr>" for row in rows)
+    return "\n".join([*parts, "</table>"])
+
+
+def _cell(value: object) -> str:
+    if isinstance(value, int):
+        return f'<td style="text-align: right">{value:,}</td>'
+    if isinstance(value, float):
+        return f'<td style="text-align: right">{value:.6g}</td>'
+    return f'<td style="text-align: left">{_text(value)}</td>'
+
+
+def _text(value: object) -> str:
+    text = str(value)
+    return html.escape(printable(text if len(text) <= _LIMIT else text[: _LIMIT - 1] + "…"))

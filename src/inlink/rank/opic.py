@@ -1,0 +1,232 @@
+"""OPIC, on-line page importance: pages hand their cash to the pages that they link to, and what passed through a
+page's hands is its importance.
+
+Every page begins with the same cash, 1 in all. A visit to page i puts its cash C_i into its history H_i and hands it to
+its outlinks. There is one more, virtual page: each page links to it, and it links to each, so that every page is
+reached from every other. With S = H + C the estimate is ::
+
+    X = S / Σ S,     Σ S = Σ H + 1                                                                          (1)
+
+**What it converges to.** All that a page ever had is what it began with and what was handed to it: S = C₀ + LᵀH, where
+
+    L[i, j] = d_i/(d_i + 1) · w(i→j) / Σ_k w(i→k),    L[i, virtual] = 1/(d_i + 1),    L[virtual, j] = 1/n   (2)
+
+and d_i is the outdegree. (The paper has no weights; equal ones drop out of (2).) So LᵀX − X = (LᵀC − C₀) / Σ S, and
+‖LᵀX − X‖₁ ≤ 2 / (Σ H + 1): in whatever order pages are visited, X comes near the stationary distribution π of
+L as long as the history grows. That is a PageRank whose damping is d_i/(d_i + 1), each page's own; a dangling
+page teleports.
+
+**The error** falls as 1/ΣH, and the residual does not tell it. So π itself is found besides. With y =
+n·π/π_virtual and Q for L without the virtual page the equation is y = Qᵀy + 1. It is solved by the sweeps of
+:mod:`inlink.rank.pagerank`, and the bound on each value, in proportion to itself, is that of
+:mod:`inlink.rank.spam`: |y − y*| ≤ θ·y*, θ being the largest residual. ``error_bound`` is the distance from X to π, and
+what π's own error can add. π takes less time than the last digits of X; so on a graph that is there already OPIC
+is for studying an order of visits. A crawl's policy ``opic`` uses the same cash on the way.
+
+Source: Abiteboul, Preda & Cobena, "Adaptive on-line page importance computation", WWW 2003, with their three orders:
+greedy (the most cash next), cyclic, random.
+"""
+
+import math
+import time
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from inlink.base.progress import track
+from inlink.errors import ParameterError
+from inlink.graph.graph import Graph
+from inlink.graph.interop import GraphLike, as_graph
+from inlink.rank.inputs import arc_weights, check_rounds, strengths, use_weights
+from inlink.rank.pagerank import UNIT, _finish, _History, _Problem, _Sweeper
+from inlink.rank.ranking import Ranking
+
+__all__ = ["opic"]
+
+Vector = npt.NDArray[np.float64]
+Order = Literal["greedy", "cyclic", "random"]
+
+ROUNDS = 1000  # where max_iter is None
+GOAL = 1e-6  # of each value of π, in proportion
+SWEEPS = 2000  # for π, at most; 80 on cnr-2000
+CHECK = 10  # sweeps between two certificates
+STRETCH = 1 << 18  # visits between two moments at which Ctrl-C is heard
+
+
+def opic(
+    graph: GraphLike,
+    *,
+    order: Order = "greedy",
+    tol: float | None = 0.01,
+    max_iter: int | None = None,
+    weighted: bool | None = None,
+    seed: int = 0,
+) -> Ranking:
+    """On-line page importance, on a graph that is there already.
+
+    Parameters
+    ----------
+    graph : Graph, SciPy sparse matrix or array, or NetworkX graph
+        In a matrix A[i, j] is the arc i → j.
+    order : {"greedy", "cyclic", "random"}
+        Which page is visited next: the one with the most cash, each in turn, or any. The virtual page is one of them.
+    tol : float or None
+        The error bound to reach, in the L1 norm. None does exactly ``max_iter`` rounds.
+    max_iter : int or None
+        The largest number of rounds, each of n + 1 visits; None is 1,000. The error falls as 1 / rounds. A ranking cut
+        short says ``converged == False``.
+    weighted : bool or None
+        Whether cash is handed over in proportion to the arcs' weights; None does so where the graph has weights.
+    seed : int
+        Of the random order, at least 0. The same seed gives the same bits. (There is one thread, as visits come one
+        after the other.)
+
+    Returns
+    -------
+    Ranking
+        ``values`` float64[n], (1) of the pages that there are; ``parameters["virtual"]`` is what is missing to 1.
+        ``error_bound`` ≥ ‖values − π‖₁ always, ``inf`` where π could not be found; ``iterations`` are rounds.
+
+    Raises
+    ------
+    inlink.errors.ParameterError
+        If a parameter is outside its meaning.
+
+    Examples
+    --------
+    >>> from inlink.rank.opic import opic
+    >>> from inlink import Graph
+    >>> ranking = opic(Graph.from_arcs([(0, 1), (1, 2)]), tol=1e-3)
+    >>> ranking.values.round(2).tolist()  # 4, 6 and 7 of 29; the virtual page has 12
+    [0.14, 0.21, 0.24]
+    """
+    began = time.perf_counter()
+    graph = as_graph(graph)
+    check_rounds(tol, max_iter)
+    if order not in ("greedy", "cyclic", "random"):
+        raise ParameterError(f"order must be 'greedy', 'cyclic' or 'random', not {order!r}")
+    if not isinstance(seed, int | np.integer) or isinstance(seed, bool) or seed < 0:
+        raise ParameterError(f"seed must be a whole number of at least 0, not {seed!r}")
+    use = use_weights(graph, weighted)
+    limit = ROUNDS if max_iter is None else int(max_iter)
+    n, rounds, bound = graph.num_nodes, 0, 0.0
+    x, virtual = np.empty(0), 1.0
+    if n:
+        exact, doubt = _stationary(graph, use, GOAL if tol is None else min(GOAL, tol / 100))
+        economy = _Economy(graph, use, order, int(seed))
+        with track("OPIC", None if tol is not None else limit, "rounds") as task:
+            while True:
+                x, virtual = economy.importance()
+                distance = float(np.abs(x - exact).sum()) * (1 + (n + 10) * UNIT) + 8 * UNIT
+                bound = distance + doubt
+                if rounds >= limit or (tol is not None and bound <= tol):
+                    break
+                economy.round()
+                rounds += 1
+                task.advance(1, f"error ≤ {bound:.1e}")
+    parameters = {"order": order, "tol": tol, "max_iter": max_iter, "seed": int(seed), "weighted": use}
+    return Ranking(
+        x,
+        algorithm="opic",
+        names=graph.names,
+        error_bound=bound,
+        iterations=rounds,
+        converged=tol is not None and bound <= tol,
+        parameters=parameters | {"virtual": virtual},
+        dangling="teleport",
+        graph_uuid=graph.uuid,
+        elapsed=time.perf_counter() - began,
+    )
+
+
+class _Economy:
+    """Who has how much cash, and had; a round is n + 1 visits."""
+
+    def __init__(self, graph: Graph, weighted: bool, order: Order, seed: int) -> None:
+        n = graph.num_nodes
+        rows = graph.out_rows
+        self.arcs = rows.offsets, rows.nodes, arc_weights(rows, weighted), strengths(graph, weighted)
+        self.order = order
+        self.random = np.random.default_rng(seed)
+        self.cash, self.history = np.full(n, 1 / (n + 1)), np.zeros(n)
+        self.virtual = np.array([1 / (n + 1), 0.0, 0.0])  # as kernels/opic.py has it
+        size = n if order == "greedy" else 0
+        self.heap, self.place = np.arange(size, dtype=np.uint32), np.arange(size, dtype=np.uint32)
+
+    def round(self) -> None:
+        from inlink.rank.kernels.opic import visit_in_order, visit_richest
+
+        visits = len(self.cash) + 1
+        state = self.cash, self.history, self.virtual
+        if self.order == "greedy":
+            for start in range(0, visits, STRETCH):
+                some = np.uint64(min(STRETCH, visits - start))
+                visit_richest(*self.arcs, some, self.heap, self.place, *state)
+            return
+        for start in range(0, visits, STRETCH):
+            stop = min(start + STRETCH, visits)
+            if self.order == "cyclic":
+                pages = np.arange(start, stop, dtype=np.uint32)
+            else:
+                pages = self.random.integers(0, visits, stop - start, dtype=np.uint32)
+            visit_in_order(*self.arcs, pages, *state)
+
+    def importance(self) -> tuple[Vector, float]:
+        """X of the pages, and of the virtual one."""
+        from inlink.rank.kernels.gather import sum_where_zero
+        from inlink.rank.kernels.opic import CASH, EACH, HISTORY
+
+        passed = self.history + self.cash
+        passed += self.virtual[EACH]
+        virtual = float(self.virtual[HISTORY] + self.virtual[CASH])
+        total = sum_where_zero(passed, np.empty(0)) + virtual
+        return passed / total, virtual / total
+
+
+def _stationary(graph: Graph, weighted: bool, goal: float) -> tuple[Vector, float]:
+    """π of the pages, and a bound on its L1 error, infinite if nothing is known."""
+    from inlink.base.jit import chunks_by_arcs
+    from inlink.rank.kernels.gather import sum_where_zero
+
+    n, rows = graph.num_nodes, graph.in_rows
+    degrees = graph.outdegrees.astype(np.float64)
+    # y = Qᵀy + 1 is PageRank's x = c·Pᵀx + (1 − c)·v with c = 1/2, v = 1 and these strengths
+    half = np.divide(degrees + 1, 2 * degrees, out=np.zeros(n), where=degrees > 0)
+    sending = strengths(graph, weighted) * half
+    bounds = chunks_by_arcs(rows.offsets, max(graph.num_arcs >> 22, 1))
+    problem = _Problem(graph, np.ones(1), 0.5, arc_weights(rows, weighted), sending, bounds, None)
+    z = np.divide(0.5, sending, out=np.zeros(n), where=sending > 0)
+    sweeper, history = _Sweeper(problem), _History(z, problem)
+    done = 0
+    with track("OPIC's limit", None, "sweeps") as task:
+        while True:
+            sweeper.sweep(z)
+            done += 1
+            change, mass = history.observe(z)
+            stuck = change <= 32 * UNIT * mass or done >= SWEEPS
+            if stuck or done % CHECK == 0:
+                y = _finish(problem, z, np.empty(n))
+                y *= n / sum_where_zero(y / (degrees + 1), np.empty(0))  # what the virtual page gets it gives
+                theta = _largest_residual(problem, y)
+                task.advance(CHECK, f"error of each value {theta:.1e}")
+                if stuck or theta <= goal:
+                    break
+            history.accelerate(z)
+    # each y is right within a share s of itself, so that π is within 2s / (1 − s)
+    share = theta / (1 - theta) if theta < 1 else math.inf
+    y /= n + sum_where_zero(y, np.empty(0))
+    return y, 2 * share / (1 - share) + 16 * UNIT if share < 1 else math.inf
+
+
+def _largest_residual(problem: _Problem, y: Vector) -> float:
+    """θ of y = Qᵀy + 1."""
+    from inlink.rank.kernels.pagerank import contributions
+    from inlink.rank.kernels.residual import largest_residual
+
+    z = np.empty(len(y))
+    problem.each(lambda low, high: contributions(y, problem.strengths, 0.5, z, low, high))
+    found = problem.each(
+        lambda low, high: largest_residual(*problem.inlinks, problem.teleport, 1.0, 1.0, z, y, low, high)
+    )
+    return float(max(found))

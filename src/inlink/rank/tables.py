@@ -1,0 +1,157 @@
+"""Rankings as CSV and Parquet files: one row a node, in the order of the nodes."""
+
+import csv
+import json
+import os
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from inlink.base.folder import atomic_file
+from inlink.errors import DamageError, FormatError, InputError, OutputError
+from inlink.graph.names import Names, decode
+
+__all__ = ["read_table", "write_csv", "write_parquet"]
+
+_MARK = "# inlink ranking "  # opens the CSV's first line, which goes on in JSON
+_KEY = b"inlink.ranking"  # of the Parquet schema's metadata
+_BATCH = 1 << 16
+
+Columns = dict[str, npt.NDArray[np.float64]]
+Table = tuple[dict[str, Any], list[npt.NDArray[np.float64]], Names | None]
+
+
+def write_csv(
+    path: str | os.PathLike[str], names: Names | None, columns: Columns, meta: dict[str, Any] | None
+) -> None:
+    """Write CSV; where there is no description to open it, only names and values, names quoted."""
+    named, plain = names is not None, meta is None
+    size = len(next(iter(columns.values())))
+    heads = ["node"] + (["name"] if named else []) + list(columns)
+    with atomic_file(path) as work:
+        try:
+            with work.open("w", encoding="utf-8", errors="surrogateescape", newline="") as file:
+                quoting: Literal[0, 2] = csv.QUOTE_NONNUMERIC if plain else csv.QUOTE_MINIMAL
+                writer = csv.writer(file, lineterminator="\n", quoting=quoting)
+                if meta is not None:
+                    file.write(_MARK + json.dumps(meta) + "\n")
+                    writer.writerow(heads)
+                for start in range(0, size, _BATCH):
+                    stop = min(start + _BATCH, size)
+                    parts: list[Any] = [] if plain and named else [range(start, stop)]
+                    if names is not None:
+                        parts.append([decode(raw) for raw in names.arrow(start, stop).to_pylist()])
+                    parts += [column[start:stop].tolist() for column in columns.values()]
+                    writer.writerows(zip(*parts, strict=True))
+        except OSError as error:
+            raise OutputError(f"{path}: cannot be written ({error.strerror})") from None
+
+
+def write_parquet(
+    path: str | os.PathLike[str], names: Names | None, columns: Columns, meta: dict[str, Any]
+) -> None:
+    """Write Parquet, with the description in the schema's metadata."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    size = len(next(iter(columns.values())))
+    fields = [pa.field("node", pa.uint32())]
+    if names is not None:
+        fields.append(pa.field("name", _name_type(names)))
+    fields += [pa.field(name, pa.float64()) for name in columns]
+    schema = pa.schema(fields, metadata={_KEY: json.dumps(meta).encode()})
+    with atomic_file(path) as work:
+        try:
+            with pq.ParquetWriter(work, schema) as writer:
+                for start in range(0, size, _BATCH):
+                    stop = min(start + _BATCH, size)
+                    arrays = [pa.array(np.arange(start, stop, dtype=np.uint32))]
+                    if names is not None:
+                        arrays.append(names.arrow(start, stop).cast(schema.field("name").type))
+                    arrays += [pa.array(np.ascontiguousarray(c[start:stop])) for c in columns.values()]
+                    writer.write_batch(pa.RecordBatch.from_arrays(arrays, schema=schema))
+        except OSError as error:
+            raise OutputError(f"{path}: cannot be written ({error.strerror or error})") from None
+
+
+def read_table(path: str | os.PathLike[str]) -> Table:
+    """A file's description, columns and names.
+
+    Raises
+    ------
+    inlink.errors.InputError
+        If the file cannot be read, was not written by these, or is damaged.
+    """
+    try:
+        with Path(path).open("rb") as file:
+            head = file.read(len(_MARK))
+        if head[:4] == b"PAR1":
+            return _read_parquet(path)
+        if head == _MARK.encode():
+            return _read_csv(path)
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror or error})") from None
+    raise FormatError(f"{path}: not a ranking that inlink wrote (CSV or Parquet)")
+
+
+def _name_type(names: Names) -> Any:
+    import pyarrow as pa
+
+    try:
+        for start in range(0, len(names), _BATCH):
+            names.arrow(start, min(start + _BATCH, len(names))).cast(pa.large_string())
+    except pa.ArrowInvalid:
+        return pa.large_binary()
+    return pa.large_string()
+
+
+def _read_parquet(path: str | os.PathLike[str]) -> Table:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        table = pq.read_table(path)
+        raw = (table.schema.metadata or {}).get(_KEY)
+        if raw is None:
+            raise FormatError(f"{path}: a Parquet file, but not of a ranking that inlink wrote")
+        meta = json.loads(raw)
+        if table["node"].to_pylist() != list(range(len(table))):
+            raise DamageError(f"{path}: the nodes are not 0, 1, 2, …: export the ranking again")
+        names = None
+        if "name" in table.column_names:
+            names = Names.of(table["name"].cast(pa.large_binary()).to_pylist())
+        columns = [table[c].to_numpy().astype(np.float64) for c in meta["columns"]]
+    except (pa.ArrowException, ValueError, KeyError, TypeError) as error:
+        if isinstance(error, InputError):
+            raise
+        raise DamageError(
+            f"{path}: damaged ({str(error).splitlines()[0]}): export the ranking again"
+        ) from None
+    return meta, columns, names
+
+
+def _read_csv(path: str | os.PathLike[str]) -> Table:
+    line = 1
+    try:
+        with Path(path).open(encoding="utf-8", errors="surrogateescape", newline="") as file:
+            meta = json.loads(file.readline()[len(_MARK) :])
+            reader = csv.reader(file)
+            heads = next(reader)
+            named = "name" in heads
+            if heads != ["node", *(["name"] if named else []), *meta["columns"]]:
+                raise ValueError("the columns are not those of a ranking")
+            names: list[str] = []
+            columns: list[list[float]] = [[] for _ in meta["columns"]]
+            for expected, row in enumerate(reader):
+                line = 1 + reader.line_num
+                if len(row) != len(heads) or int(row[0]) != expected:
+                    raise ValueError(f"expected node {expected} and {len(heads)} fields")
+                if named:
+                    names.append(row[1])
+                for column, text in zip(columns, row[1 + named :], strict=True):
+                    column.append(float(text))
+    except (ValueError, KeyError, TypeError, StopIteration, csv.Error) as error:
+        raise DamageError(f"{path}, line {line}: {error or 'cut short'}: export the ranking again") from None
+    return meta, [np.array(c, np.float64) for c in columns], Names.of(names) if named else None
