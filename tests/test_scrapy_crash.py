@@ -330,7 +330,9 @@ def test_seeds_from_a_file_and_while_it_runs(tmp_path, nursery):
             return html()
 
         site.pages["/2"] = seeded
-        seeds.write_text(f"{site.url('/1')}\n\n{site.url('/2')}\t0.5\n", "utf-8-sig")  # as Windows' editors do
+        seeds.write_text(
+            f"{site.url('/1')}\n\n{site.url('/2')}\t0.5\n", "utf-8-sig"
+        )  # as Windows' editors do
         assert nursery.start(tmp_path / "c", INLINK_SEEDS=seeds).wait() == 0
         assert site.counts() == {"/1": 1, "/2": 1, "/5": 1}
         seeds.write_text(f"{site.url('/1')}\n{site.url('/3')}\n")

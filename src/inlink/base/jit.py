@@ -25,6 +25,7 @@ import numba
 import numpy as np
 import numpy.typing as npt
 from numba.core import cgutils
+from numba.core.event import Event, Listener, register
 from numba.extending import intrinsic
 from numba.np.numpy_support import carray
 
@@ -43,10 +44,30 @@ __all__ = [
 # where all is logged at DEBUG, as Scrapy does, a first compilation would say 150,000 lines
 logging.getLogger("numba").setLevel(logging.INFO)
 
+_log = logging.getLogger("inlink.compiling")
+
 F = TypeVar("F", bound=Callable[..., Any])
 
 U0 = np.uint64(0)
 U1 = np.uint64(1)
+
+
+class _First(Listener):
+    """Says once what a first start waits for."""
+
+    told = False
+
+    def on_start(self, event: Event) -> None:
+        """A kernel was not in the cache."""
+        if not self.told:
+            self.told = True
+            _log.info("compiling loops to machine code, once on this machine; it takes up to a minute")
+
+    def on_end(self, event: Event) -> None:
+        """Nothing to say."""
+
+
+register("numba:compile", _First())  # type: ignore[no-untyped-call]
 
 
 def kernel(function: F) -> F:

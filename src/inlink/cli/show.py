@@ -7,17 +7,9 @@ from typing import Any
 
 import click
 
+from inlink.base.table import printable
+
 __all__ = ["printable", "say", "show_json", "show_table", "summary"]
-
-
-def printable(name: object) -> str:
-    """A name as one line that cannot steer the terminal: control characters and stray bytes are escaped."""
-    text = str(name)
-    if text.isprintable():
-        return text
-    return "".join(
-        c if c.isprintable() else c.encode("unicode_escape", "surrogatepass").decode() for c in text
-    )
 
 
 def say(line: str) -> None:

@@ -122,6 +122,8 @@ class Ranking:
         """How exact it is, in one line."""
         if self.iterations == 0 and self.converged and self.residual is None:
             return "exact"
+        if "confidence" in self.parameters:  # a sample: nothing is certain of it
+            return f"estimated: {self.note}"
         if self.error_bound is not None:
             exactness = f"L1 error at most {self.error_bound:.1e}"
         else:

@@ -26,11 +26,14 @@ class _Log(logging.Handler):
     """Writes a line to whatever standard error is at the time: a display keeps it above itself."""
 
     def __init__(self, job: Job, verbose: bool) -> None:
-        super().__init__(logging.INFO if verbose else logging.WARNING)
+        super().__init__(logging.INFO)
         self._job, self._verbose = job, verbose
 
     def emit(self, record: logging.LogRecord) -> None:
         """Write a record; tracebacks only where all is asked for. Why a crawl cannot go on is not said twice."""
+        quiet = record.levelno < logging.WARNING and record.name != "inlink.compiling"
+        if quiet and not self._verbose:
+            return
         if record.name == "inlink.scrapy" and isinstance(record.args, tuple):
             told = next((one for one in record.args if isinstance(one, InlinkError)), None)
             if told is not None:  # the scheduler cannot go on for that
@@ -47,13 +50,16 @@ class _Log(logging.Handler):
 @contextmanager
 def logging_to(job: Job, verbose: bool) -> Iterator[None]:
     """Show the log of what is done inside the block, and note in the job what it could not go on for."""
-    root, handler = logging.getLogger(), _Log(job, verbose)
+    root, compiling = logging.getLogger(), logging.getLogger("inlink.compiling")
+    handler = _Log(job, verbose)
     level = root.level
     root.addHandler(handler)
     if verbose:
         root.setLevel(logging.INFO)
+    compiling.setLevel(logging.INFO)
     try:
         yield
     finally:
         root.removeHandler(handler)
         root.setLevel(level)
+        compiling.setLevel(logging.NOTSET)

@@ -1,0 +1,136 @@
+"""One number of each node against another: points for a few nodes, the density of nodes for many.
+
+Both axes are logarithmic with a place for 0. Agreement is told as Spearman's ρ (Spearman, "The proof and measurement
+of association between two things", 1904) and Kendall's τ-b (Kendall, "The treatment of ties in ranking problems",
+Biometrika 1945), both with ties.
+"""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from matplotlib.axes import Axes
+from matplotlib.colors import LogNorm
+
+from inlink.errors import ParameterError
+from inlink.graph.interop import GraphLike, as_graph
+from inlink.plot.scale import Scale, steps, tick_label
+from inlink.plot.style import DENSITY, FIRST, PLAIN, axes_for, cut, dress
+from inlink.plot.values import best, called, spearman, values_of, values_on
+from inlink.rank.ranking import Ranking
+
+__all__ = ["compare", "rank_against_degree"]
+
+POINTS = 2000  # nodes up to which each is a point
+CELLS = 80  # along each axis
+KENDALL = 2_000_000  # nodes up to which τ takes two seconds
+TOPS = (10, 100)
+
+
+def rank_against_degree(
+    graph: GraphLike, ranking: Ranking, *, name: str | None = None, ax: Axes | None = None
+) -> Axes:
+    """Draw each node's rank over its indegree.
+
+    Parameters
+    ----------
+    graph : Graph, SciPy sparse matrix or array, or NetworkX graph
+    ranking : Ranking
+        Of this graph. Pages that a crawl found after it are left out.
+    name : str or None
+        What to call the ranking; None is the algorithm.
+    ax : matplotlib.axes.Axes or None
+        Where to draw; None makes a figure.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Raises
+    ------
+    inlink.errors.ParameterError
+        If the ranking is of another graph or of no nodes, or a value is negative, infinite or no number.
+    """
+    graph = as_graph(graph)
+    values = values_on(graph, ranking)
+    found = graph.indegrees[: len(values)]
+    ax = axes_for(ax)
+    _scatter(ax, found, values, whole=True)
+    name = cut(name or ranking.algorithm, 40)
+    facts = f"{called(graph)}; Spearman's ρ {_number(spearman(found, values))}"
+    dress(ax, f"{name} against the number of inlinks", facts, "Inlinks", name)
+    return ax
+
+
+def compare(
+    one: Ranking, other: Ranking, *, names: tuple[str, str] | None = None, ax: Axes | None = None
+) -> Axes:
+    """Draw two rankings of the same nodes against each other, and tell how far they agree.
+
+    Parameters
+    ----------
+    one, other : Ranking
+        Nodes are matched by number. Of two rankings of a crawl, pages that only the later one knows are left out.
+    names : (str, str) or None
+        What to call them; None is their algorithms.
+    ax : matplotlib.axes.Axes or None
+        Where to draw; None makes a figure.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Raises
+    ------
+    inlink.errors.ParameterError
+        If they are of different or no nodes, or a value is negative, infinite or no number.
+    """
+    x, y = values_of(one), values_of(other)
+    if len(x) != len(y) and (one.graph_uuid is None or one.graph_uuid != other.graph_uuid):
+        raise ParameterError(f"rankings of {len(x):,} and of {len(y):,} nodes: they are of different graphs")
+    count = min(len(x), len(y))
+    x, y = x[:count], y[:count]
+    ax = axes_for(ax)
+    _scatter(ax, x, y)
+    first, second = (cut(name, 40) for name in names or (one.algorithm, other.algorithm))
+    dress(ax, f"{second} against {first}", _agreement(x, y), first, second)
+    return ax
+
+
+def _agreement(x: npt.NDArray[np.float64], y: npt.NDArray[np.float64]) -> str:
+    """How far two rankings agree, in a line."""
+    said = [f"{len(x):,} nodes", f"Spearman's ρ {_number(spearman(x, y))}"]
+    if len(x) <= KENDALL:
+        from scipy.stats import kendalltau
+
+        several = x.min() < x.max() and y.min() < y.max()
+        said.append(f"Kendall's τ {_number(float(kendalltau(x, y).statistic) if several else None)}")
+    both = ((k, len(set(best(x, k)) & set(best(y, k)))) for k in TOPS if k < len(x))
+    common = [f"{count} of the top {k}" for k, count in both]
+    return "; ".join(said + (["in common " + ", ".join(common)] if common else []))
+
+
+def _number(value: float | None) -> str:
+    return "undefined (all are equal)" if value is None else f"{value:.2f}".replace("-", "−")
+
+
+def _scatter(ax: Axes, x: npt.NDArray[Any], y: npt.NDArray[Any], *, whole: bool = False) -> None:
+    """Draw points, or how many there are in each cell; ``whole``: the x are whole numbers."""
+    across, up = Scale.of(x), Scale.of(y)
+    px, py = across.place(x), up.place(y)
+    if len(px) <= POINTS:
+        ax.scatter(px, py, s=16, color=FIRST, alpha=0.5, linewidths=0, clip_on=False)
+    else:
+        edges = across.edges(CELLS, whole=whole), up.edges(CELLS)
+        counts, _, _ = np.histogram2d(px, py, bins=edges)
+        top = max(10.0, float(counts.max()))
+        cells = np.ma.masked_equal(counts.T, 0)
+        mesh = ax.pcolormesh(*edges, cells, norm=LogNorm(1, top), cmap=DENSITY, rasterized=True)
+        bar = ax.figure.colorbar(mesh, ax=ax, pad=0.02)
+        ticks = steps(1, top)
+        bar.set_ticks(ticks, labels=[tick_label(tick) for tick in ticks])
+        bar.minorticks_off()
+        bar.outline.set_visible(False)
+        bar.set_label("Nodes in a cell", **PLAIN)
+    across.apply(ax, "x")
+    up.apply(ax, "y")

@@ -1,0 +1,123 @@
+"""How degrees and ranks are distributed, with every node in the picture: no bins hide the tail.
+
+Degrees as the complementary cumulative distribution, P(D ≥ d) over d = 1, 2, …; ranks as value over place (Zipf's
+plot), which is the same curve with its axes exchanged. Both axes are logarithmic, so that a power law is a straight
+line. (Newman, "Power laws, Pareto distributions and Zipf's law", Contemporary Physics 2005, section 2.1, appendix A.)
+"""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from matplotlib.axes import Axes
+
+from inlink.errors import ParameterError
+from inlink.graph.interop import GraphLike, as_graph
+from inlink.plot.scale import Scale
+from inlink.plot.style import FIRST, SECOND, axes_for, cut, dress
+from inlink.plot.values import called, thinned, values_of
+from inlink.rank.ranking import Ranking
+
+__all__ = ["degrees", "ranks"]
+
+FEW = 50  # points up to which each gets a dot
+
+
+def degrees(graph: GraphLike, *, ax: Axes | None = None) -> Axes:
+    """Draw the distributions of indegrees and outdegrees.
+
+    Parameters
+    ----------
+    graph : Graph, SciPy sparse matrix or array, or NetworkX graph
+    ax : matplotlib.axes.Axes or None
+        Where to draw; None makes a figure.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Raises
+    ------
+    inlink.errors.ParameterError
+        If the graph has no arcs.
+    """
+    graph = as_graph(graph)
+    if not graph.num_arcs:
+        raise ParameterError("a graph without arcs: all degrees are 0, and there is nothing to draw")
+    ax = axes_for(ax)
+    lines = [
+        ("inlinks", graph.indegrees, FIRST, "-"),
+        ("outlinks", graph.outdegrees, SECOND, "--"),
+    ]
+    least, most = 1.0, 1
+    for what, found, colour, style in lines:
+        x, share = _at_least(found)
+        none = int(np.count_nonzero(found == 0))
+        label = f"{what}: at most {x[-1]:,}; {none:,} nodes ({none / len(found):.0%}) have none"
+        ax.plot(x, share, drawstyle="steps-pre", color=colour, linestyle=style, linewidth=1.8, label=label,
+                marker="o" if len(x) <= FEW else "", markersize=3.5)  # fmt: skip
+        least, most = min(least, float(share[-1])), max(most, int(x[-1]))
+    Scale(1, most, None).apply(ax, "x")
+    Scale(least, 1, None).apply(ax, "y")
+    mean = graph.num_arcs / graph.num_nodes
+    dress(
+        ax,
+        "How many links the nodes have",
+        f"{called(graph)}, {mean:.1f} a node",
+        "Links",
+        "Share of nodes with at least so many",
+    )
+    ax.legend(loc="best", frameon=False, fontsize=9)
+    return ax
+
+
+def _at_least(found: npt.NDArray[np.uint32]) -> tuple[npt.NDArray[Any], npt.NDArray[np.float64]]:
+    """The degrees above 0 that there are, int64[k], and the share of nodes that have at least so many, float64[k]."""
+    counts = np.bincount(found)
+    share = counts[::-1].cumsum()[::-1] / len(found)
+    x = np.flatnonzero(counts)
+    x = x[x > 0]
+    x = x[thinned(len(x))]
+    return x, share[x]
+
+
+def ranks(ranking: Ranking, *, name: str | None = None, ax: Axes | None = None) -> Axes:
+    """Draw the values of a ranking over their places.
+
+    Parameters
+    ----------
+    ranking : Ranking
+    name : str or None
+        What to call it; None is the algorithm.
+    ax : matplotlib.axes.Axes or None
+        Where to draw; None makes a figure.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Raises
+    ------
+    inlink.errors.ParameterError
+        If no value is above 0, or one is negative, infinite or no number.
+    """
+    values = values_of(ranking)
+    scale = Scale.of(values)
+    ordered = np.sort(values)[::-1]
+    shown = int(np.count_nonzero(ordered >= scale.low))
+    if not ordered[0] or not shown:
+        raise ParameterError("all ranks are 0: there is nothing to draw")
+    ax = axes_for(ax)
+    places = thinned(shown)
+    ax.plot(places + 1, ordered[places], color=FIRST, linewidth=1.8,
+            marker="o" if len(places) <= FEW else "", markersize=3.5)  # fmt: skip
+    Scale(1, shown, None).apply(ax, "x")
+    Scale(scale.low, scale.high, None).apply(ax, "y")
+    name = cut(name or ranking.algorithm, 40)
+    few = -(-len(values) // 100)
+    held = (ordered[:few] / ordered[0]).sum() / (ordered / ordered[0]).sum()
+    facts = f"{len(values):,} nodes; the best 1% ({few:,}) hold {held:.0%} of all"
+    if shown < len(values):
+        facts += f"; {len(values) - shown:,} have 0 and are not drawn"
+    dress(ax, f"Values of {name}", facts, "Place", name)
+    return ax

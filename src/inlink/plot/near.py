@@ -1,0 +1,265 @@
+"""The neighbourhood of a page, or of the best: who links to whom, at most a few dozen nodes, the best of them.
+
+Places are found by NetworkX's spring layout (Fruchterman & Reingold, "Graph drawing by force-directed placement",
+Software: Practice and Experience 1991) from a fixed seed, and discs that overlap are pushed apart. A label goes where
+it covers no disc and no other label; those that find no room are left out, the worst first. The labels of the nodes in
+question come first, and cover a disc rather than be left out.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.font_manager import FontProperties
+from matplotlib.patches import FancyArrowPatch
+from matplotlib.textpath import TextToPath
+
+from inlink.errors import ParameterError
+from inlink.graph.graph import Graph
+from inlink.graph.interop import GraphLike, as_graph
+from inlink.plot.style import DPI, FAINT, FIRST, FONT, INK, PLAIN, SECOND, cut, drawable, dress
+from inlink.plot.values import best, values_on
+from inlink.rank.ranking import Ranking
+
+__all__ = ["neighbourhood"]
+
+Points = npt.NDArray[np.float64]
+
+SIZE = (9.0, 7.0)  # inches
+MOST = 200  # nodes; more are a ball of wool
+ARCS = 2000
+TOP = 10
+LARGE, SMALL = 13.0, 3.0  # radii, in points
+APART = 14.0  # points between two discs
+MARGIN = (70.0, 24.0)  # points left free at each side, and above and below
+TEXT = 7.5  # points
+LABEL = 34  # characters
+
+
+def neighbourhood(
+    graph: GraphLike,
+    ranking: Ranking,
+    node: int | str | bytes | None = None,
+    *,
+    top: int | None = None,
+    nodes: int = 50,
+    name: str | None = None,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw a node, or the best ones, with the best of those that link there or are linked from there.
+
+    Loops of a node to itself are not drawn.
+
+    Parameters
+    ----------
+    graph : Graph, SciPy sparse matrix or array, or NetworkX graph
+    ranking : Ranking
+        Of this graph. It says which nodes are the best, and how large they are drawn: discs' areas are in proportion,
+        down to a least size.
+    node : int, str, bytes or None
+        The node in question, by number or by name.
+    top : int or None
+        In its place, so many of the best; None is 10.
+    nodes : int
+        How many to draw at most, from 1 to 200.
+    name : str or None
+        What to call the ranking; None is the algorithm.
+    ax : matplotlib.axes.Axes or None
+        Where to draw; None makes a figure.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Raises
+    ------
+    inlink.errors.UnknownNodeError
+        If there is no such node.
+    inlink.errors.ParameterError
+        If both node and top are given, one of the numbers is outside its meaning, or the ranking is of another graph or
+        of no nodes, or has a value that is negative, infinite or no number.
+    """
+    graph = as_graph(graph)
+    known = values_on(graph, ranking)
+    if node is not None and top is not None:
+        raise ParameterError("give a node, or how many of the best: not both")
+    if not 1 <= nodes <= MOST:
+        raise ParameterError(
+            f"nodes must be from 1 to {MOST}, not {nodes}: more of them cannot be told apart"
+        )
+    if top is not None and not 1 <= top <= nodes:
+        raise ParameterError(f"top must be from 1 to the number of nodes to draw ({nodes}), not {top}")
+    values = np.zeros(graph.num_nodes)
+    values[: len(known)] = known
+    centres = best(values, min(top or TOP, nodes)) if node is None else [graph.node(node)]
+    chosen, around = _chosen(graph, values, centres, nodes)
+    arcs = _arcs(graph, chosen)
+    texts = [_short(str(k) if graph.names is None else graph.names[k]) for k in chosen]
+    name = cut(name or ranking.algorithm, 40)
+    if node is None:
+        title, whom = (
+            f"The {len(centres)} best by {name} and what is around them",
+            f"In orange the {len(centres)} best",
+        )
+    else:
+        title, whom = f"Around {texts[0]}", "In orange the node"
+    others = len(chosen) - len(centres)
+    if around:
+        whom += f", in blue {'all' if others == around else f'the {others:,} best of'} {around:,} nodes"
+        whom += " that link there or are linked from there"
+    facts = f"{whom}; {_counted(len(arcs))}; areas by {name}"
+    ax = _axes(ax)
+    _draw(ax, texts, values[chosen], len(centres), arcs[:ARCS])
+    dress(ax, title, facts)
+    ax.grid(visible=False)
+    return ax
+
+
+def _counted(arcs: int) -> str:
+    return f"{ARCS:,} of {arcs:,} links" if arcs > ARCS else f"{arcs:,} link{'' if arcs == 1 else 's'}"
+
+
+# -- what to draw -----------------------------------------------------------------------------------------------
+
+
+def _chosen(graph: Graph, values: Points, centres: list[int], nodes: int) -> tuple[list[int], int]:
+    """The centres and the best of their neighbours, best first; and how many neighbours there are."""
+    rows = [row for node in centres for row in (graph.outlinks(node), graph.inlinks(node))]
+    near = np.setdiff1d(np.concatenate(rows), np.array(centres, np.uint32))
+    order = np.lexsort((near, -values[near]))[: nodes - len(centres)]
+    return centres + near[order].tolist(), len(near)
+
+
+def _arcs(graph: Graph, chosen: list[int]) -> list[tuple[int, int]]:
+    """The arcs between the chosen nodes, by their places among them, those of the best first; no loops."""
+    place = {node: k for k, node in enumerate(chosen)}
+    wanted = np.array(sorted(chosen), np.uint32)
+    found = []
+    for node, k in place.items():
+        row = graph.outlinks(node)
+        found += [(k, place[end]) for end in row[np.isin(row, wanted)].tolist() if end != node]
+    return sorted(found, key=lambda arc: (max(arc), arc))
+
+
+def _short(name: str) -> str:
+    """A label: of a URL the host, and the end of what follows it."""
+    _, scheme, rest = name.partition("://")
+    if not scheme:
+        return drawable(cut(name, LABEL))
+    host, slash, path = rest.partition("/")
+    host = cut(host, LABEL * 2 // 3)
+    room = LABEL - len(host) - 1
+    if len(path) > room:
+        end = path[-(room - 1) :]
+        _, between, whole = end.partition("/")
+        path = "…" + (f"/{whole}" if between and len(whole) > room // 3 else end)
+    return drawable(f"{host}{slash}{path}")
+
+
+# -- where it stands -----------------------------------------------------------------------------------------------
+
+
+def _axes(ax: Axes | None) -> Axes:
+    """Axes whose place does not depend on what is drawn, for labels are laid out by it."""
+    if ax is not None:
+        return ax
+    return Figure(figsize=SIZE, dpi=DPI).add_axes((0.015, 0.015, 0.97, 0.88))
+
+
+def _layout(count: int, arcs: Sequence[tuple[int, int]], radii: Points, size: Points) -> Points:
+    """A place for each node inside the size, in points: float64[count, 2]."""
+    import networkx
+
+    web = networkx.Graph()
+    web.add_nodes_from(range(count))
+    web.add_edges_from(arcs)
+    first, *others = sorted(networkx.connected_components(web), key=lambda part: (-len(part), min(part)))
+    web.add_edges_from(((min(first), min(part)) for part in others), weight=0.2)  # or they drift far apart
+    spots = networkx.spring_layout(web, k=1.5 / np.sqrt(count), seed=1, iterations=150)
+    at: Points = np.array([spots[k] for k in range(count)], np.float64)
+    at -= at.min(axis=0)
+    wide = at.max(axis=0)
+    at = np.where(wide > 1e-9, at / np.maximum(wide, 1e-9), 0.5)
+    margin = np.minimum(MARGIN, size / 4)
+    at = margin + at * (size - 2 * margin)
+    wanted = radii[:, None] + radii[None, :] + APART
+    for _ in range(100):
+        away = at[:, None, :] - at[None, :, :]
+        distance = np.hypot(away[..., 0], away[..., 1])
+        np.fill_diagonal(distance, np.inf)
+        lacking = np.clip(wanted - distance, 0, None)
+        if not lacking.any():
+            break
+        push = away / np.maximum(distance, 1e-9)[..., None] * (lacking / 2)[..., None]
+        at = np.clip(at + push.sum(axis=1), margin / 2, size - margin / 2)
+    return at
+
+
+def _placed(
+    at: Points, radii: Points, texts: Sequence[str], centres: int, size: Points
+) -> list[tuple[float, float] | None]:
+    """The middle of each label, in points; None where there is no room for it. The centres' may cover discs."""
+    height = 1.25 * TEXT
+    measure, font = TextToPath(), FontProperties(family=FONT, size=TEXT)
+    boxes = np.empty((0, 4))  # left, bottom, right, top of the labels that have a place
+    found: list[tuple[float, float] | None] = []
+    for place, ((x, y), radius, text) in enumerate(zip(at, radii, texts, strict=True)):
+        width = measure.get_text_width_height_descent(text, font, False)[0] + 2
+        beside, above = radius + 2 + width / 2, radius + 1 + height / 2
+        spots = [(x + beside, y), (x - beside, y), (x, y + above), (x, y - above)]
+        spots += [(x + dx * beside * 0.9, y + dy * above * 0.9) for dx in (1, -1) for dy in (1, -1)]
+        fits: list[tuple[float, Points | None]] = []  # what it would cover of discs, and the box
+        for a, b in spots:
+            box = np.array([a - width / 2, b - height / 2, a + width / 2, b + height / 2])
+            crossed = ((boxes[:, :2] < box[2:]) & (boxes[:, 2:] > box[:2])).all(axis=1)
+            if (box[:2] >= 0).all() and (box[2:] <= size).all() and not crossed.any():
+                nearest = np.clip(at, box[:2], box[2:])
+                hidden = np.hypot(*(nearest - at).T) < radii
+                fits.append((float((radii[hidden] ** 2).sum()), box))
+        covers, best_box = min(fits, key=lambda fit: fit[0], default=(0.0, None))
+        if best_box is None or (covers and place >= centres):
+            found.append(None)
+        else:
+            boxes = np.vstack([boxes, best_box])
+            found.append((float(best_box[0] + best_box[2]) / 2, float(best_box[1] + best_box[3]) / 2))
+    return found
+
+
+def _draw(
+    ax: Axes, texts: Sequence[str], values: Points, centres: int, arcs: Sequence[tuple[int, int]]
+) -> None:
+    figure = ax.figure
+    extent = ax.get_window_extent()
+    size = np.array([extent.width, extent.height]) * 72 / figure.dpi  # the data's unit is a point
+    radii = np.clip(LARGE * np.sqrt(values / (values.max() or 1.0)), SMALL, None)
+    at = _layout(len(texts), arcs, radii, size)
+    ax.set_xlim(0, float(size[0]))
+    ax.set_ylim(0, float(size[1]))
+    ax.set_xticks([])
+    ax.set_yticks([])
+    ax.spines[:].set_visible(False)
+    for k, end in arcs:
+        ax.add_patch(
+            FancyArrowPatch(
+                at[k], at[end], arrowstyle="-|>", connectionstyle="arc3,rad=0.1", mutation_scale=6,
+                shrinkA=radii[k] + 0.5, shrinkB=radii[end] + 1, linewidth=0.6, color=FAINT, alpha=0.5, zorder=1,
+            )
+        )  # fmt: skip
+    colours = [SECOND if k < centres else FIRST for k in range(len(texts))]
+    ax.scatter(
+        at[:, 0],
+        at[:, 1],
+        s=(2 * radii) ** 2,
+        c=colours,
+        edgecolors="white",
+        linewidths=0.8,
+        zorder=2,
+        clip_on=False,
+    )
+    back = {"boxstyle": "square,pad=0.05", "facecolor": "white", "edgecolor": "none", "alpha": 0.75}
+    for text, spot in zip(texts, _placed(at, radii, texts, centres, size), strict=True):
+        if spot is not None:
+            ax.text(*spot, text, ha="center", va="center", fontsize=TEXT, color=INK, bbox=back, zorder=3,
+                    **PLAIN)  # fmt: skip

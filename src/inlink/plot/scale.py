@@ -1,0 +1,120 @@
+"""Logarithmic axes that have a place for 0 too, since pages without inlinks or rank are not to be hidden."""
+
+import math
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+from matplotlib.axes import Axes
+from matplotlib.ticker import FixedFormatter, FixedLocator, NullLocator
+
+from inlink.plot.style import FAINT
+
+__all__ = ["Scale", "steps", "tick_label"]
+
+FLOOR = 1e-16  # in proportion to the largest value: what is smaller is what rounding left, and drawn as 0
+TINY = 1e-280  # so that no limit of an axis underflows
+
+_SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+
+@dataclass(frozen=True)
+class Scale:
+    """Where values stand on a logarithmic axis.
+
+    Attributes
+    ----------
+    low, high : float
+        The smallest and the largest value that are not 0; both are 1 if all are.
+    zero : float or None
+        Where 0 stands, below ``low``; None if no value is 0.
+    """
+
+    low: float
+    high: float
+    zero: float | None
+
+    @classmethod
+    def of(cls, values: npt.NDArray[Any]) -> "Scale":
+        """The scale that shows all of the values, which are at least 0 and at most 1e300."""
+        high = float(values.max(initial=0))
+        shown = values[values >= max(high * FLOOR, TINY)]
+        if not len(shown):
+            low = high = 1.0
+        else:
+            low = float(shown.min())
+        zero = low * 10 ** -max(0.8, 0.07 * math.log10(high / low)) if len(shown) < len(values) else None
+        return cls(low, high, zero)
+
+    def place(self, values: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+        """Where values are drawn, float64[k]: themselves, or the place of 0."""
+        return np.where(values >= self.low, values, self.low if self.zero is None else self.zero)
+
+    @property
+    def limits(self) -> tuple[float, float]:
+        """Where the axis begins and ends."""
+        begin = self.low if self.zero is None else self.zero
+        pad = 10 ** max(0.1, 0.04 * math.log10(self.high / begin))
+        return begin / pad, self.high * pad
+
+    def edges(self, count: int, *, whole: bool = False) -> npt.NDArray[np.float64]:
+        """The edges of cells, about ``count`` to the whole axis; ``whole``: with whole numbers in their middle.
+
+        What is 0 has the first cell, and behind it is one that stays empty.
+        """
+        begin, end = (math.log(limit) for limit in self.limits)
+        cells = math.ceil(count * math.log(self.high / self.low) / (end - begin)) or 1
+        if whole:
+            edges = np.unique(np.geomspace(self.low, self.high + 1, cells + 1).round()) - 0.5
+        else:
+            wide = 1 + 1e-9 if self.high > 1.05 * self.low else 1.03
+            edges = np.geomspace(self.low / wide, self.high * wide, cells + 1 if wide < 1.03 else 2)
+        if self.zero is None:
+            return edges
+        half = min(math.exp(1.5 * (end - begin) / count), (self.low / self.zero) ** 0.25)
+        return np.concatenate([[self.zero / half, self.zero * half], edges])
+
+    def apply(self, ax: Axes, which: Literal["x", "y"]) -> None:
+        """Make an axis of ``ax`` logarithmic, with these limits and ticks."""
+        ticks = steps(self.low, self.high)
+        labels = [tick_label(tick) for tick in ticks]
+        if self.zero is not None:
+            ticks, labels = [self.zero, *ticks], ["0", *labels]
+            line = ax.axvline if which == "x" else ax.axhline
+            line(math.sqrt(self.zero * self.low), color=FAINT, linewidth=0.8, linestyle=":", zorder=0.5)
+        if which == "x":
+            ax.set_autoscalex_on(False)
+            ax.set_xscale("log")
+            ax.set_xlim(self.limits)
+        else:
+            ax.set_autoscaley_on(False)  # it warns of values that are nearly the same
+            ax.set_yscale("log")
+            ax.set_ylim(self.limits)
+        axis = ax.xaxis if which == "x" else ax.yaxis
+        axis.set_major_locator(FixedLocator(ticks))
+        axis.set_major_formatter(FixedFormatter(labels))
+        axis.set_minor_locator(NullLocator())
+
+
+def steps(low: float, high: float) -> list[float]:
+    """Ticks from low to high: powers of ten, at most nine; 1, 2, 5, 10, … where there are few of these."""
+    first, last = math.ceil(math.log10(low) - 1e-9), math.floor(math.log10(high) + 1e-9)
+    if last - first >= 2:
+        step = (last - first) // 9 + 1
+        return [10.0**k for k in range(-(-first // step) * step, last + 1, step)]
+    marks = [digit * 10.0**k for k in range(first - 1, last + 1) for digit in (1, 2, 5)]
+    found = [mark for mark in marks if low * (1 - 1e-9) <= mark <= high * (1 + 1e-9)]
+    if len(found) > 1:
+        return found
+    return [low, high] if high > 1.2 * low else [low]
+
+
+def tick_label(value: float) -> str:
+    """A number in at most three digits: 1, 20, 1,000, and from there powers of ten."""
+    digits, _, power = f"{value:.2e}".partition("e")
+    if 0 <= int(power) <= 4:
+        return f"{float(f'{value:.2e}'):,g}"
+    digits = digits.rstrip("0").rstrip(".")
+    exponent = str(int(power)).translate(_SUPERSCRIPTS)
+    return f"10{exponent}" if digits == "1" else f"{digits}·10{exponent}"

@@ -1,0 +1,81 @@
+"""What all pictures share: colours, sizes, axes, and text that nobody can make Matplotlib parse."""
+
+import textwrap
+from functools import cache
+from typing import Any
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.font_manager import findfont, get_font
+
+__all__ = [
+    "DENSITY",
+    "FAINT",
+    "FIRST",
+    "GRID",
+    "INK",
+    "PLAIN",
+    "SECOND",
+    "axes_for",
+    "cut",
+    "drawable",
+    "dress",
+]
+
+SIZE = (8.0, 5.0)  # inches
+DPI = 120
+TITLE, FACTS = 12, 9  # points
+FONT = "DejaVu Sans"  # it comes with Matplotlib, so that a text looks the same everywhere
+INK, FAINT, GRID = "#222222", "#666666", "#dddddd"
+FIRST, SECOND = "#0b5fa5", "#d95f02"  # blue and orange: all eyes can tell them apart
+DENSITY = "viridis"
+PLAIN: dict[str, Any] = {"parse_math": False, "usetex": False, "fontfamily": FONT}
+"""What every text is drawn with: a ``$`` in a URL is a dollar."""
+
+
+def axes_for(ax: Axes | None) -> Axes:
+    """The axes to draw on: those given, or those of a new figure, which pyplot does not know."""
+    if ax is not None:
+        return ax
+    return Figure(figsize=SIZE, dpi=DPI, layout="constrained").add_subplot()
+
+
+@cache
+def _glyphs() -> frozenset[int]:
+    return frozenset(get_font(findfont(FONT)).get_charmap())
+
+
+def drawable(text: str) -> str:
+    """A text that the font can draw: � stands for what it lacks, for control characters and for stray bytes."""
+    return "".join(c if c.isprintable() and ord(c) in _glyphs() else "\ufffd" for c in text)
+
+
+def cut(text: str, limit: int) -> str:
+    """A text of at most ``limit`` characters, its middle left out where it was longer."""
+    end = (limit - 1) // 2
+    return text if len(text) <= limit else f"{text[: limit - 1 - end]}…{text[len(text) - end :]}"
+
+
+def dress(ax: Axes, title: str, facts: str, x: str = "", y: str = "") -> None:
+    """Say what the picture shows: a title, a few lines of facts below it, the axes' labels."""
+    width = ax.get_window_extent().width * 72 / ax.figure.dpi
+    lines = _wrapped(facts, width / (0.52 * FACTS), 4)
+    heading = _wrapped(title, width / (0.67 * TITLE), 2)
+    pad = 10 + 1.3 * FACTS * len(lines)
+    ax.set_title(
+        "\n".join(heading), loc="left", fontweight="bold", fontsize=TITLE, color=INK, pad=pad, **PLAIN
+    )
+    below = ax.annotate(
+        "\n".join(lines), (0, 1), (0, 6), xycoords="axes fraction", textcoords="offset points", va="bottom",
+        fontsize=FACTS, color=FAINT, annotation_clip=False, **PLAIN,
+    )  # fmt: skip
+    below.set_in_layout(False)  # the title makes room for it
+    ax.set_xlabel(drawable(x), color=INK, **PLAIN)
+    ax.set_ylabel(drawable(y), color=INK, **PLAIN)
+    ax.grid(color=GRID, linewidth=0.6)
+    ax.set_axisbelow(True)
+    ax.spines[["top", "right"]].set_visible(False)
+
+
+def _wrapped(text: str, width: float, most: int) -> list[str]:
+    return textwrap.wrap(drawable(text), max(20, int(width)), max_lines=most, placeholder=" …")

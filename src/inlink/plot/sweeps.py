@@ -1,0 +1,125 @@
+"""How fast PageRank converges: the error after each sweep, by both of its methods."""
+
+import numpy as np
+import numpy.typing as npt
+from matplotlib.axes import Axes
+from matplotlib.ticker import MaxNLocator
+
+from inlink.base.progress import Task, reporting, track
+from inlink.errors import ParameterError
+from inlink.graph.interop import GraphLike, as_graph
+from inlink.plot.scale import Scale
+from inlink.plot.style import FAINT, FIRST, SECOND, axes_for, dress
+from inlink.plot.values import called
+from inlink.rank.pagerank import pagerank
+
+__all__ = ["convergence"]
+
+LEAST = 1e-16  # what is smaller is drawn there: ranks sum to 1, and rounding alone makes as much
+
+
+def convergence(
+    graph: GraphLike,
+    *,
+    damping: float = 0.85,
+    tol: float = 1e-9,
+    max_iter: int = 1000,
+    ax: Axes | None = None,
+) -> Axes:
+    """Rank a graph by Gauss–Seidel and by the power method, and draw the error after each sweep.
+
+    The dots at the end are bounds on the L1 error of the rankings that came out, and so is the whole line of the power
+    method. Gauss–Seidel has a bound in the end only: its line is what it takes its error to be. It runs on one
+    thread here, so that the picture is the same each time.
+
+    Parameters
+    ----------
+    graph : Graph, SciPy sparse matrix or array, or NetworkX graph
+    damping : float
+        PageRank's.
+    tol : float
+        The bound on the L1 error to stop at.
+    max_iter : int
+        The largest number of sweeps, of each method.
+    ax : matplotlib.axes.Axes or None
+        Where to draw; None makes a figure.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Raises
+    ------
+    inlink.errors.ParameterError
+        If the graph has no nodes, or as :func:`inlink.pagerank`.
+    """
+    graph = as_graph(graph)
+    if not graph.num_nodes:
+        raise ParameterError("a graph without nodes: there is nothing to draw")
+    runs: list[tuple[str, npt.NDArray[np.int64], npt.NDArray[np.float64]]] = []
+    for method, label in (("gauss-seidel", "Gauss–Seidel"), ("power", "Power method")):
+        with track(f"PageRank by {label}", None, "sweeps") as shown:
+            recorder = _Recorder(shown)
+            with reporting(recorder):
+                ranking = pagerank(
+                    graph, damping=damping, tol=tol, max_iter=max_iter, threads=1 if method != "power" else None,
+                    method="power" if method == "power" else "gauss-seidel",
+                )  # fmt: skip
+        bound = float("inf") if ranking.error_bound is None else ranking.error_bound
+        # the power method tells the bound of what it had before a round, Gauss–Seidel what a sweep led to
+        begin = 0 if method == "power" else 1
+        at = np.array([*range(begin, begin + len(recorder.errors)), ranking.iterations])
+        state = "" if ranking.converged else ", not converged"
+        said = f"{label}: error at most {bound:.1e} after {_counted(ranking.iterations)}{state}"
+        runs.append((said, at, np.array([*recorder.errors, bound])))
+    wanted = max(tol, LEAST)
+    everything = np.concatenate([errors for _, _, errors in runs])
+    most = float(everything[np.isfinite(everything)].max(initial=wanted))
+    ax = axes_for(ax)
+    for (label, at, errors), colour, style in zip(runs, (FIRST, SECOND), ("-", "--"), strict=True):
+        # the last is the certificate of what the last but one estimated: no line between these
+        line = slice(None) if at[0] == 0 else slice(-1)
+        errors = np.clip(errors, LEAST, most)
+        ax.plot(at[line], errors[line], color=colour, linestyle=style, linewidth=1.8)
+        ax.plot(at[-1:], errors[-1:], "o", color=colour, markersize=6, clip_on=False)
+        ax.plot([], [], color=colour, linestyle=style, marker="o", label=label)  # for the legend
+    ax.axhline(wanted, color=FAINT, linewidth=0.8, linestyle=":", zorder=0.5)
+    Scale(max(LEAST, min(wanted, float(everything.min()))), most, None).apply(ax, "y")
+    ax.set_xlim(0, 1.03 * max(1, *(int(at.max()) for _, at, _ in runs)))
+    ax.xaxis.set_major_locator(MaxNLocator(integer=True))
+    dress(
+        ax,
+        "How PageRank converges",
+        f"{called(graph)}; damping {damping:g}, until {tol:g}. Dots and the dashed line are bounds on the error, "
+        "the other line is an estimate.",
+        "Sweeps over all arcs",
+        "L1 error",
+    )
+    ax.legend(loc="best", frameon=False, fontsize=9)
+    return ax
+
+
+def _counted(sweeps: int) -> str:
+    return f"{sweeps:,} sweep{'' if sweeps == 1 else 's'}"
+
+
+class _Recorder(Task):
+    """Keeps the errors that PageRank tells as its progress, and passes them on to the task that is shown.
+
+    They are told in two digits, which is finer than a line in a picture. It is its own reporter.
+    """
+
+    def __init__(self, shown: Task) -> None:
+        super().__init__(shown.label, shown.total, shown.unit)
+        self.shown = shown
+        self.errors: list[float] = []
+
+    def task(self, label: str, total: float | None, unit: str) -> Task:
+        """PageRank's only task."""
+        return self
+
+    def advance(self, amount: float, note: str = "") -> None:
+        """A sweep is done; the note ends with the error."""
+        super().advance(amount, note)
+        self.errors.append(float(note.rpartition(" ")[2]))
+        self.shown.advance(amount, note)

@@ -1,0 +1,84 @@
+"""What the pictures take from graphs and rankings, checked."""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from inlink.errors import ParameterError
+from inlink.graph.graph import Graph
+from inlink.plot.style import cut
+from inlink.rank.ranking import Ranking
+
+__all__ = ["best", "called", "spearman", "thinned", "values_of", "values_on"]
+
+Vector = npt.NDArray[np.float64]
+
+LARGEST = 1e300  # so that no limit of an axis overflows
+
+
+def called(graph: Graph) -> str:
+    """A graph in a few words: its folder, nodes and arcs."""
+    name = "" if graph.path is None else f"{cut(graph.path.name, 40)}: "
+    return f"{name}{graph.num_nodes:,} nodes, {graph.num_arcs:,} arcs"
+
+
+def values_of(ranking: Ranking) -> Vector:
+    """A ranking's values, float64[n], n > 0, all from 0 to 1e300.
+
+    Raises
+    ------
+    inlink.errors.ParameterError
+        If there are none, or one is negative, infinite or no number.
+    """
+    values = np.asarray(ranking.values, np.float64)
+    if not len(values):
+        raise ParameterError("a ranking of no nodes: there is nothing to draw")
+    wrong = ~((values >= 0) & (values <= LARGEST))
+    if wrong.any():
+        node = int(wrong.argmax())
+        raise ParameterError(
+            f"node {node} has the rank {values[node]}: only values from 0 to 1e300 can be drawn"
+        )
+    return values
+
+
+def values_on(graph: Graph, ranking: Ranking) -> Vector:
+    """The values of a graph's nodes, float64[k]; k < n where a crawl has found n − k pages since it was ranked.
+
+    Raises
+    ------
+    inlink.errors.ParameterError
+        As :func:`values_of`, and if the ranking is not of this graph.
+    """
+    values = values_of(ranking)
+    apart = None not in (ranking.graph_uuid, graph.uuid) and ranking.graph_uuid != graph.uuid
+    grown = len(values) < graph.num_nodes and ranking.graph_uuid is not None
+    if apart or (len(values) != graph.num_nodes and not grown):
+        raise ParameterError(
+            f"this ranking of {len(values):,} nodes belongs to another graph, or to an earlier version of it: "
+            "rank the graph again"
+        )
+    return values
+
+
+def best(values: Vector, count: int) -> list[int]:
+    """The nodes with the largest values, ties in the order of numbers."""
+    return [int(node) for node, _ in Ranking(values, algorithm="").top(count)]
+
+
+def thinned(count: int, most: int = 1000) -> npt.NDArray[np.int64]:
+    """Of places 0 … count − 1 at most ``most``, even on a logarithmic axis, the first and the last among them."""
+    if count <= most:
+        return np.arange(count)
+    return np.unique(np.geomspace(1, count, most).round().astype(np.int64)) - 1
+
+
+def spearman(one: npt.NDArray[Any], other: npt.NDArray[Any]) -> float | None:
+    """Spearman's ρ, the correlation of ranks with ties shared; None where either has only one value."""
+    from scipy.stats import rankdata
+
+    middle = (len(one) + 1) / 2
+    a, b = rankdata(one) - middle, rankdata(other) - middle
+    size = float(np.sqrt(a @ a) * np.sqrt(b @ b))
+    return float(a @ b) / size if size else None
