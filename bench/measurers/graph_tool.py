@@ -1,0 +1,91 @@
+"""graph-tool, which is not on PyPI. Written from its documentation; not run by us.
+
+Its adjacency matrix has A[i, j] = 1 for the arc j → i, so that eigenvector, Katz and HITS go along inlinks; its
+distances go along outlinks, so that closeness is that of the graph turned round.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from bench.measurers.base import TOLERANCES, Given, Measurement, Vector
+from bench.peers import graph_tool as peer
+from bench.webgraph import Arrays
+
+NAME = "graph-tool"
+ABOUT = "C++ and OpenMP"
+THREADS = 0
+available = peer.available
+
+
+def load(arrays: Arrays, measure: str) -> Any:
+    if measure.startswith(("closeness", "harmonic")):
+        arrays = Arrays(arrays.in_offsets, arrays.in_sources, arrays.offsets, arrays.targets)
+    return peer.load(arrays)
+
+
+def _degree(graph: Any, given: Given, setting: float) -> Vector:
+    return np.asarray(graph.get_in_degrees(graph.get_vertices()), np.float64) / (given.num_nodes - 1)
+
+
+def _closeness_within(graph: Any, given: Given, setting: float) -> Vector:
+    from graph_tool.centrality import closeness
+
+    found: Vector = np.array(closeness(graph, norm=True).a)
+    return np.nan_to_num(found)
+
+
+def _harmonic(graph: Any, given: Given, setting: float) -> Vector:
+    from graph_tool.centrality import closeness
+
+    found: Vector = np.array(closeness(graph, norm=False, harmonic=True).a)
+    return np.nan_to_num(found)
+
+
+def _betweenness(graph: Any, given: Given, setting: float) -> Vector:
+    from graph_tool.centrality import betweenness
+
+    return np.array(betweenness(graph, norm=False)[0].a) / given.pairs
+
+
+def _betweenness_sample(graph: Any, given: Given, setting: float) -> Vector:
+    from graph_tool.centrality import betweenness
+
+    found = np.array(betweenness(graph, pivots=given.sources.tolist(), norm=False)[0].a)
+    return found * (len(given.linking) / given.num_nodes / given.pairs)  # it takes them for n nodes' sample
+
+
+def _eigenvector(graph: Any, given: Given, setting: float) -> Vector:
+    from graph_tool.centrality import eigenvector
+
+    return np.array(eigenvector(graph, epsilon=setting)[1].a)
+
+
+def _katz(graph: Any, given: Given, setting: float) -> Vector:
+    from graph_tool.centrality import katz
+
+    return np.array(katz(graph, alpha=given.alpha, epsilon=setting, norm=False).a) - 1
+
+
+def _hits(graph: Any, given: Given, setting: float) -> Vector:
+    from graph_tool.centrality import hits
+
+    _, authorities, hubs = hits(graph, epsilon=setting)
+    return np.concatenate([authorities.a / authorities.a.sum(), hubs.a / hubs.a.sum()])
+
+
+def _pagerank(graph: Any, given: Given, setting: float) -> Vector:
+    return peer.run(graph, setting)
+
+
+MEASURES = {
+    "degree": Measurement(_degree),
+    "closeness_within": Measurement(_closeness_within),
+    "harmonic": Measurement(_harmonic),
+    "betweenness": Measurement(_betweenness),
+    "betweenness_sample": Measurement(_betweenness_sample),
+    "eigenvector": Measurement(_eigenvector, TOLERANCES),
+    "katz": Measurement(_katz, TOLERANCES),
+    "hits": Measurement(_hits, TOLERANCES),
+    "pagerank": Measurement(_pagerank, TOLERANCES),
+}

@@ -1,0 +1,75 @@
+"""igraph, which has one thread here."""
+
+from typing import Any
+
+import numpy as np
+
+from bench.measurers.base import TOLERANCES, Given, Measurement, Vector
+from bench.peers import igraph as peer
+from bench.webgraph import Arrays
+
+NAME = "igraph"
+ABOUT = "a search from each node, C; ARPACK"
+THREADS = 1
+available = peer.available
+
+
+def load(arrays: Arrays, measure: str) -> Any:
+    return peer.load(arrays)
+
+
+def _degree(graph: Any, given: Given, setting: float) -> Vector:
+    return np.array(graph.indegree()) / (given.num_nodes - 1)
+
+
+def _closeness_within(graph: Any, given: Given, setting: float) -> Vector:
+    # not a number where nothing reaches a node
+    return np.nan_to_num(np.array(graph.closeness(mode="in", normalized=True), np.float64))
+
+
+def _harmonic(graph: Any, given: Given, setting: float) -> Vector:
+    return np.array(graph.harmonic_centrality(mode="in", normalized=False))
+
+
+def _betweenness(graph: Any, given: Given, setting: float) -> Vector:
+    return np.array(graph.betweenness()) / given.pairs
+
+
+def _betweenness_sample(graph: Any, given: Given, setting: float) -> Vector:
+    sources = given.sources
+    sums = np.array(graph.betweenness(sources=sources.tolist()))
+    return sums * (len(given.linking) / len(sources) / given.pairs)
+
+
+def _arpack(setting: float) -> Any:
+    import igraph
+
+    options = igraph.ARPACKOptions()
+    options.tol = setting
+    return options
+
+
+def _eigenvector(graph: Any, given: Given, setting: float) -> Vector:
+    return np.array(graph.eigenvector_centrality(arpack_options=_arpack(setting)))
+
+
+def _hits(graph: Any, given: Given, setting: float) -> Vector:
+    authorities = np.array(graph.authority_score(arpack_options=_arpack(setting)))
+    hubs = np.array(graph.hub_score(arpack_options=_arpack(setting)))
+    return np.concatenate([authorities / authorities.sum(), hubs / hubs.sum()])
+
+
+def _pagerank(graph: Any, given: Given, setting: float) -> Vector:
+    return peer.run(graph, setting)
+
+
+MEASURES = {
+    "degree": Measurement(_degree),
+    "closeness_within": Measurement(_closeness_within),
+    "harmonic": Measurement(_harmonic),
+    "betweenness": Measurement(_betweenness),
+    "betweenness_sample": Measurement(_betweenness_sample),
+    "eigenvector": Measurement(_eigenvector, TOLERANCES),
+    "hits": Measurement(_hits, TOLERANCES),
+    "pagerank": Measurement(_pagerank),
+}

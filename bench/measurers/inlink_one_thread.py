@@ -1,0 +1,10 @@
+"""inlink on one thread: what stands beside peers that have no more."""
+
+from bench.measurers import inlink
+
+NAME = "inlink, one thread"
+ABOUT = "the same on one thread"
+THREADS = 1  # the harness sets INLINK_THREADS
+MEASURES = inlink.MEASURES
+available = inlink.available
+load = inlink.load
