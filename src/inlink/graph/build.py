@@ -163,7 +163,8 @@ class _Builder:
             self.total += self.num_arcs
         weights = np.ascontiguousarray(weights, np.float64)
         self.whole = self.whole and bool((weights == np.floor(weights)).all())
-        self.total += float(weights.sum())
+        with np.errstate(over="ignore"):  # beyond float64 it is above 2³² all the same
+            self.total += float(weights.sum())
         self._weights.write(weights.data)
 
     def finish(self, names: Names | None, num_nodes: int | None) -> None:

@@ -163,7 +163,7 @@ def _power(sums: "Sums", x: Vector, tol: float | None, limit: int, task: Any) ->
                 continue
             wait *= 2
             at = rounds + wait
-        x = y + SHIFT * float(np.linalg.norm(y)) * x
+        x = y + SHIFT * _length(y) * x
         x /= _length(x)
         y = sums(x)
         rounds += 1
@@ -177,15 +177,15 @@ def _quotient(x: Vector, y: Vector) -> tuple[float, float]:
 
 
 def _length(x: Vector) -> float:
-    """The L2 norm. NumPy's is BLAS, whose threads wait for one another: 80 times as long where others work
-    too.
-    """
+    """The L2 norm, without BLAS and its threads."""
     return math.sqrt(float((x * x).sum()))
 
 
 def _arnoldi(sums: "Sums", x: Vector, tol: float, restarts: int) -> tuple[Vector, int]:
     """A better x, of length 1 and at least 0, or x itself; and how many products with Aᵀ it took."""
     from scipy.sparse.linalg import ArpackError, ArpackNoConvergence, LinearOperator, eigs
+
+    from inlink.base.jit import one_blas_thread
 
     products = 0
 
@@ -198,7 +198,8 @@ def _arnoldi(sums: "Sums", x: Vector, tol: float, restarts: int) -> tuple[Vector
         return x, 0
     operator = LinearOperator((len(x), len(x)), multiply, dtype=np.float64)
     try:
-        vectors = eigs(operator, 1, which="LR", v0=x, ncv=BASIS, maxiter=restarts, tol=tol / 2)[1]
+        with one_blas_thread():
+            vectors = eigs(operator, 1, which="LR", v0=x, ncv=BASIS, maxiter=restarts, tol=tol / 2)[1]
     except ArpackNoConvergence as error:
         vectors = error.eigenvectors
     except ArpackError:

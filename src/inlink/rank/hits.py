@@ -116,7 +116,10 @@ def hits(
             task.advance(1, f"moved {moved:.1e}")
             if tol is not None and moved <= tol:
                 break
-        ratio = links.second_eigenvalue(a, r) if a.any() and not note else 0.0
+        from inlink.base.jit import one_blas_thread
+
+        with one_blas_thread():
+            ratio = links.second_eigenvalue(a, r) if a.any() and not note else 0.0
     if ratio >= 1 - TIE:
         note = (
             "the principal eigenvector is not unique, or nearly so (second eigenvalue "

@@ -198,11 +198,14 @@ class _Residual:
         """What to add to x, by :data:`DEPTH` steps of GMRES."""
         from scipy.sparse.linalg import LinearOperator, gmres
 
+        from inlink.base.jit import one_blas_thread
+
         n, largest = len(change), float(np.abs(change).max())
         operator = LinearOperator(
             (n, n), lambda v: v.ravel() - self.alpha * self.sums(v.ravel()), dtype=np.float64
         )
-        found: Vector = gmres(operator, change / largest, rtol=1e-14, restart=min(DEPTH, n), maxiter=1)[0]
+        with one_blas_thread():
+            found: Vector = gmres(operator, change / largest, rtol=1e-14, restart=min(DEPTH, n), maxiter=1)[0]
         return found * largest
 
 

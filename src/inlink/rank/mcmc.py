@@ -44,7 +44,7 @@ from inlink.graph.graph import Graph, Rows
 from inlink.graph.interop import GraphLike, as_graph
 from inlink.rank.betweenness import check_sample
 from inlink.rank.inputs import use_weights
-from inlink.rank.pagerank import _problem, _round
+from inlink.rank.pagerank import jacobi_sweep, linear_problem
 from inlink.rank.ranking import Ranking
 
 __all__ = ["Walks", "mcmc"]
@@ -366,8 +366,8 @@ def _ranking(
     x = np.empty(0)
     if n:
         x, half_width, distance = spread.result(confidence)
-        with _problem(graph, np.full(1, 1 / n), float(damping), use, threads) as problem:
-            bound = _round(problem, x, np.empty(n), np.empty(0))[0]
+        with linear_problem(graph, np.full(1, 1 / n), float(damping), use, threads) as problem:
+            bound = jacobi_sweep(problem, x, np.empty(n), np.empty(0))[0]
         parameters |= {"half_width": float(half_width.max()), "l1_estimate": distance}
         note = (
             f"about {distance:.1e} by the spread of {len(spread.all):,} rounds, and no value likely to be more than "

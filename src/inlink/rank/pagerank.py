@@ -127,7 +127,9 @@ def pagerank(
             else distribution(graph, personalization, "personalization")
         )
         first = np.full(n, 1 / n) if start is None else distribution(graph, start, "start")
-        with _problem(graph, teleport, float(damping), bool(parameters["weighted"]), threads) as problem:
+        with linear_problem(
+            graph, teleport, float(damping), bool(parameters["weighted"]), threads
+        ) as problem:
             if method == "power":
                 x, rounds, bound = _power(problem, first, tol, limit)
             else:
@@ -190,7 +192,10 @@ class _Problem:
             self.pool.shutdown()
 
 
-def _problem(graph: Graph, teleport: Vector, damping: float, weighted: bool, threads: int | None) -> _Problem:
+def linear_problem(
+    graph: Graph, teleport: Vector, damping: float, weighted: bool, threads: int | None
+) -> _Problem:
+    """What a sweep needs, and the threads that it runs on; a context manager."""
     from inlink.base.jit import chunks_by_arcs, num_threads
 
     count = num_threads(threads)
@@ -213,7 +218,7 @@ def _problem(graph: Graph, teleport: Vector, damping: float, weighted: bool, thr
 # -- the certificate --------------------------------------------------------------------------------------------
 
 
-def _round(problem: _Problem, x: Vector, z: Vector, y: Vector) -> tuple[float, float]:
+def jacobi_sweep(problem: _Problem, x: Vector, z: Vector, y: Vector) -> tuple[float, float]:
     """Make y = F(x), unless y is empty; returns the bound on ‖x − x*‖₁ and the part of it that is due to rounding.
 
     ``z`` is overwritten. The sums over n nodes are exact to n·2⁻⁵³ in proportion, which the factor covers.
@@ -239,14 +244,14 @@ def _power(problem: _Problem, x: Vector, tol: float | None, limit: int) -> tuple
     best, best_at = math.inf, 0
     with track("PageRank", None if tol is not None else limit, "rounds") as task:
         for done in range(limit):
-            bound, rounding = _round(problem, x, z, y)
+            bound, rounding = jacobi_sweep(problem, x, z, y)
             if tol is not None:
                 best, best_at = (bound, done) if bound < best else (best, best_at)
                 if bound <= tol or bound <= 2 * rounding or done >= 2 * best_at + PLATEAU:
                     return x, done, bound
             x, y = y, x
             task.advance(1, f"error ≤ {bound:.1e}")
-    bound, _ = _round(problem, x, z, np.empty(0))
+    bound, _ = jacobi_sweep(problem, x, z, np.empty(0))
     return x, limit, bound
 
 
@@ -263,7 +268,7 @@ def _gauss_seidel(
     z = np.empty_like(start)
     if c == 0 or limit == 0:  # nothing to solve: F is constant, or nothing may be done
         x = start if c else np.broadcast_to(problem.teleport, start.shape).copy()
-        return x, 0, _round(problem, x, z, np.empty(0))[0]
+        return x, 0, jacobi_sweep(problem, x, z, np.empty(0))[0]
     lost = sum_where_zero(start, degrees)
     problem.each(lambda low, high: contributions(start, degrees, (1 - c) / (c * lost + 1 - c), z, low, high))
     sweeper = _Sweeper(problem)
@@ -288,7 +293,7 @@ def _gauss_seidel(
             if done >= limit or (tol is not None and (estimate <= tol or stuck)):
                 x = _finish(problem, z, x)
                 spare = history.before if done >= limit or stuck else np.empty_like(z)
-                bound, rounding = _round(problem, x, spare, np.empty(0))
+                bound, rounding = jacobi_sweep(problem, x, spare, np.empty(0))
                 if tol is None or bound <= tol or done >= limit or stuck:
                     return x, done, bound
                 if bound <= 2 * rounding:

@@ -45,7 +45,7 @@ from inlink.graph.graph import Graph
 from inlink.graph.interop import GraphLike, as_graph
 from inlink.rank.cheirank import cheirank
 from inlink.rank.inputs import check_rounds, use_weights
-from inlink.rank.pagerank import UNIT, _problem, pagerank
+from inlink.rank.pagerank import UNIT, linear_problem, pagerank
 from inlink.rank.ranking import Ranking
 
 __all__ = ["anti_trustrank", "spam_mass"]
@@ -277,7 +277,7 @@ def _certify(
 
     n, c, z = graph.num_nodes, options["damping"], np.empty(graph.num_nodes)
     teleport = np.full(1, 1 / n) if core is None else core / core.sum()
-    with _problem(graph, teleport, c, options["weighted"], options["threads"]) as problem:
+    with linear_problem(graph, teleport, c, options["weighted"], options["threads"]) as problem:
         jump = c * sum_where_zero(x, problem.strengths) + (1 - c)
         problem.each(lambda low, high: contributions(x, problem.strengths, 1.0, z, low, high))
         theta = problem.each(
