@@ -10,17 +10,16 @@ from inlink.errors import ParameterError
 from inlink.urls import (
     MAX_LENGTH,
     Base,
+    UrlRules,
     canonical,
     domain_of,
-    domains_of,
     host_of,
-    hosts_of,
     refusal,
     registered_domain,
     reverse_host,
     valid_host,
 )
-from inlink.urls.canonical import UrlRules
+from inlink.urls.columns import domains_of, hosts_of
 
 # Pieces that URLs are made of, the odd ones more often than in life.
 pieces = st.sampled_from(

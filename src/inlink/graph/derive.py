@@ -236,7 +236,7 @@ def _sites(
     graph: Graph, level: str, private_suffixes: bool, keep_suffixes: bool, strip_www: bool
 ) -> tuple[npt.NDArray[np.uint32], Names]:
     """Each node's host or domain: uint32[n] with NO_NODE for those without, and their names in byte order."""
-    from inlink.urls.hosts import domains_of, hosts_of
+    from inlink.urls.columns import domains_of, hosts_of
 
     if level not in ("host", "domain"):
         raise ParameterError(f"level is 'host' or 'domain', not {level!r}")

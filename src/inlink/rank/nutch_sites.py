@@ -11,9 +11,8 @@ hosts or domains the name itself is all that there is.
 Source: org.apache.nutch.util.URLUtil (getPage, getHost, getDomainName), Nutch 1.23.
 """
 
-from collections.abc import Callable
 from functools import cache
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +21,7 @@ import pyarrow.compute as pc
 
 from inlink.graph.graph import Graph
 from inlink.graph.names import NO_NODE, NameTable
+from inlink.urls.columns import by_value
 from inlink.urls.hosts import reverse_host
 
 if TYPE_CHECKING:
@@ -52,16 +52,16 @@ def site_names(names: pa.Array, site: Site, level: str | None = None) -> pa.Larg
     if level in ("host", "domain"):
         if site == "page":
             return raw
-        return _by_value(raw, _domain_of_reversed if level == "host" and site == "domain" else _reversed)
+        return by_value(raw, _domain_of_reversed if level == "host" and site == "domain" else _reversed)
     authority = pc.struct_field(pc.extract_regex(raw, _AUTHORITY), 0)
     if site != "page":
-        return _by_value(authority, _host if site == "host" else _domain)
+        return by_value(authority, _host if site == "host" else _domain)
     try:
         text = pc.utf8_lower(raw.cast(pa.large_string())).cast(pa.large_binary())
     except pa.ArrowInvalid:  # no UTF-8: letters beyond ASCII stay
         text = pc.ascii_lower(raw.view(pa.large_string())).view(pa.large_binary())
     pages = pc.replace_substring_regex(text, rb"^([^?#]*)\?[^#]*", rb"\1", max_replacements=1)
-    return pc.if_else(_by_value(authority, _host).is_valid(), pages, pa.scalar(None, pa.large_binary()))
+    return pc.if_else(by_value(authority, _host).is_valid(), pages, pa.scalar(None, pa.large_binary()))
 
 
 def numbers(values: pa.Array) -> U4:
@@ -117,10 +117,3 @@ def _reversed(name: bytes) -> bytes:
 
 def _domain_of_reversed(name: bytes) -> bytes:
     return _registered(_reversed(name))
-
-
-def _by_value(array: pa.Array, function: Callable[[bytes], Any]) -> pa.Array:
-    """``function`` of each value, called once for each distinct one; null stays null."""
-    encoded = array.dictionary_encode()
-    results = pa.array([function(value) for value in encoded.dictionary.to_pylist()], pa.large_binary())
-    return results.take(encoded.indices)

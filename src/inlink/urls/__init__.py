@@ -1,11 +1,9 @@
 """What a URL is called, which host it is on, and whose domain that is: pure functions on the WHATWG rules."""
 
-from inlink.urls.canonical import MAX_LENGTH, Base, canonical, refusal
+from inlink.urls.canonical import MAX_LENGTH, Base, UrlRules, canonical, refusal
 from inlink.urls.hosts import (
     domain_of,
-    domains_of,
     host_of,
-    hosts_of,
     registered_domain,
     reverse_host,
     valid_host,
@@ -14,11 +12,10 @@ from inlink.urls.hosts import (
 __all__ = [
     "MAX_LENGTH",
     "Base",
+    "UrlRules",
     "canonical",
     "domain_of",
-    "domains_of",
     "host_of",
-    "hosts_of",
     "refusal",
     "registered_domain",
     "reverse_host",

@@ -12,10 +12,8 @@ Graphs hold both reversed, ``com.example.www``, so that what belongs together st
 
 import re
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import pyarrow as pa
-import pyarrow.compute as pc
 from url import URL, URLError
 
 if TYPE_CHECKING:
@@ -23,9 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "domain_of",
-    "domains_of",
     "host_of",
-    "hosts_of",
     "registered_domain",
     "reverse_host",
     "valid_host",
@@ -33,9 +29,6 @@ __all__ = [
 
 _LABEL = r"[a-z0-9](?:[a-z0-9_-]{0,61}[a-z0-9])?"
 _HOST = re.compile(rf"(?:{_LABEL}\.)+({_LABEL})")
-
-# What stands before the path. It ends at the third slash, or at what ends a host instead of it.
-_ORIGIN = rb"^(?P<origin>https?://[^/?#\\\x00-\x20]+)(?:[/?#\\]|$)"
 
 
 @cache
@@ -157,77 +150,3 @@ def domain_of(reversed_host: str, *, private: bool = False, keep_suffixes: bool 
     """
     domain = registered_domain(reverse_host(reversed_host), private=private, keep_suffixes=keep_suffixes)
     return None if domain is None else reverse_host(domain)
-
-
-def hosts_of(names: pa.Array, *, strip_www: bool = False) -> pa.LargeBinaryArray:
-    """The reversed hosts of many URLs; each distinct origin is parsed once.
-
-    Parameters
-    ----------
-    names : pyarrow.Array of string or binary (normal or large), n
-        URLs.
-    strip_www : bool
-        As in :func:`host_of`.
-
-    Returns
-    -------
-    pyarrow.LargeBinaryArray, n
-        Null where a name is no http URL or has no host that a host graph may hold.
-    """
-    raw = _large_binary(names)
-    origins = pc.struct_field(pc.extract_regex(raw, _ORIGIN), 0)
-    hosts = _by_value(origins, lambda origin: _reversed_host(origin, strip_www))
-    # names that do not begin plainly with an origin (white space, upper case, "http:/x") go one by one
-    odd = pc.and_(pc.is_null(origins), pc.is_valid(raw))
-    if pc.any(odd).as_py():
-        parsed = _by_value(raw.filter(odd), lambda url: _reversed_host(url, strip_www))
-        hosts = pc.replace_with_mask(hosts, odd, parsed)
-    return hosts
-
-
-def domains_of(
-    reversed_hosts: pa.Array, *, private: bool = False, keep_suffixes: bool = False
-) -> pa.LargeBinaryArray:
-    """The reversed registered domains of many reversed hosts; each distinct host is looked up once.
-
-    Parameters
-    ----------
-    reversed_hosts : pyarrow.Array of string or binary (normal or large), n
-        Hosts as :func:`hosts_of` gives them.
-    private, keep_suffixes : bool
-        As in :func:`registered_domain`.
-
-    Returns
-    -------
-    pyarrow.LargeBinaryArray, n
-        Null where a host is null or has no registered domain.
-    """
-
-    def domain(raw: bytes) -> str | None:
-        try:
-            return domain_of(raw.decode(), private=private, keep_suffixes=keep_suffixes)
-        except UnicodeError:
-            return None
-
-    return _by_value(_large_binary(reversed_hosts), domain)
-
-
-def _reversed_host(url: bytes, strip_www: bool) -> str | None:
-    try:
-        host = host_of(url.decode(), strip_www=strip_www)
-    except UnicodeError:
-        return None
-    return None if host is None else reverse_host(host)
-
-
-def _large_binary(array: pa.Array) -> pa.Array:
-    if isinstance(array, pa.ChunkedArray):
-        array = array.combine_chunks()
-    return array if pa.types.is_large_binary(array.type) else array.cast(pa.large_binary())
-
-
-def _by_value(array: pa.Array, function: Any) -> pa.Array:
-    """``function`` of each value, called once for each distinct one; null stays null."""
-    encoded = array.dictionary_encode()
-    results = pa.array([function(value) for value in encoded.dictionary.to_pylist()], pa.large_binary())
-    return results.take(encoded.indices)
