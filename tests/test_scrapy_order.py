@@ -9,7 +9,7 @@ import pytest
 from scrapy import Request
 from scrapy.http import Response
 
-from inlink.scrapy import Links, reading
+from inlink.scrapy import Links, reading, visits
 from scrapysite import Quiet, Site, Walker, crawl, crawl_together, hrefs, html, moved
 
 STOCK = "scrapy.core.scheduler.Scheduler"
@@ -88,6 +88,30 @@ def test_a_score_of_the_callbacks(tmp_path):
     with Site(pages) as site:
         ran = crawl(Scorer, tmp_path / "c", site)
     assert {path: page.score for path, page in ran.pages.items()} == {"/": 0.75, "/a": 0.75, "/b": 0.0}
+
+
+class Keeper(Walker):
+    """Keeps responses, as Scrapy's own cycles do until the garbage collector comes."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.kept: list[Response] = []
+
+    def parse(self, response: Response, **_: Any) -> Iterator[Any]:
+        self.kept.append(response)
+        yield Links(link.url for link in reading(response).links)
+
+    def closed(self, reason: str) -> None:
+        self.notes.append([response in visits._readings for response in self.kept])
+
+
+def test_what_was_read_goes_when_a_page_is_dealt_with(tmp_path):
+    with Site({"/": html("/a", "/b"), "/a": html(), "/b": html()}) as site:
+        ran = crawl(Keeper, tmp_path / "c", site)
+    assert {path: page.state for path, page in ran.pages.items()} == dict.fromkeys(
+        ["/", "/a", "/b"], "crawled"
+    )
+    assert ran.notes == [[False, False, False]]
 
 
 @pytest.mark.parametrize("use_scores", [False, True])

@@ -163,6 +163,8 @@ def _fetched(visit: Visit, scorer: ScorePage | None, link_scorer: ScoreLinks | N
     if score is None:
         score = _page_score(page, scorer) if scorer is not None and status < 400 else None
     text = page.text.encode("utf-8", "replace") or response.body
+    # responses wait for the garbage collector; trees of 100 kB and more would wait with them
+    _readings.pop(response, None)
     return Crawled(
         lease,
         _scored(visit.links, page, score or 0.0, link_scorer),
