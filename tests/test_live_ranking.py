@@ -7,8 +7,9 @@ import pytest
 
 import inlink
 from inlink import Crawl, Politeness
+from inlink.base.folder import Folder
 from inlink.crawl import look
-from inlink.frontier import upkeep
+from inlink.frontier import policies, upkeep
 
 EASY = Politeness(delay=0.0, in_flight=1 << 20)
 NAMES = [f"http://h{k % 7}.example/{k}" for k in range(120)]
@@ -59,7 +60,9 @@ def keys_are_in_force(crawl: Crawl) -> None:
     assert [queue.key(page) for page in waiting] == pytest.approx(wanted.tolist())
 
 
-def test_the_ranking_is_the_exact_one_and_is_in_force(tmp_path):
+@pytest.mark.parametrize("block", [1 << 16, 7])
+def test_the_ranking_is_the_exact_one_and_is_in_force(tmp_path, monkeypatch, block):
+    monkeypatch.setattr(policies, "_BLOCK", block)
     with Crawl(tmp_path / "c", policy="pagerank", politeness=EASY, rerank_share=None) as crawl:
         crawl.seed(NAMES[:1])
         crawl_some(crawl, 30)
@@ -73,6 +76,19 @@ def test_the_ranking_is_the_exact_one_and_is_in_force(tmp_path):
         crawl.rerank()
         wait_for(crawl)
         assert np.abs(ranks(crawl) - exact(crawl)).sum() <= 2e-4 * exact(crawl).sum()
+
+
+@pytest.mark.parametrize("use_scores", [False, True])
+def test_priorities_are_what_was_published(tmp_path, monkeypatch, use_scores):
+    monkeypatch.setattr(policies, "_BLOCK", 7)
+    with Crawl(tmp_path / "c", politeness=EASY, rerank_share=None, use_scores=use_scores) as crawl:
+        crawl.seed(NAMES[:1])
+        crawl_some(crawl, 30)
+        crawl.rerank()
+        wait_for(crawl)
+        published = Folder(tmp_path / "c" / "ranks", "ranks", 1).array("rank")
+        assert len(published) == crawl.pages.num_pages > 30
+        assert ranks(crawl) == pytest.approx(published, rel=1e-5)
 
 
 def test_what_came_between_asking_and_taking_over_is_not_lost(tmp_path):

@@ -33,6 +33,7 @@ __all__ = ["POLICIES", "Policy", "policy_named"]
 U32 = npt.NDArray[np.uint32]
 F32 = npt.NDArray[np.float32]
 _PAGES = most_pages()
+_BLOCK = 1 << 16  # pages
 SMALL = 1e-6  # the teleport of a page without score: where all have none, links alone decide
 
 
@@ -156,10 +157,10 @@ class PageRank(Policy):
         self.cross_only = bool(settings.get("cross_domain_only", False))
         self.shares: F32 = reserve(np.float32, _PAGES)
 
-    def teleport(self, pages: Any) -> F32:
+    def teleport(self, pages: U32 | slice) -> F32 | np.float32:
         """(1 − c)·v of pages."""
         if not self.by_score:
-            return np.full(len(pages), self.rest, np.float32)
+            return self.rest
         found: F32 = self.rest * (np.maximum(self.pages.scores[pages], np.float32(0)) + np.float32(SMALL))
         return found
 
@@ -175,9 +176,7 @@ class PageRank(Policy):
         )
 
     def priority(self, pages: U32) -> F32:
-        if not self.by_score:
-            return self.shares.take(pages) + self.rest
-        return self.shares[pages] + self.teleport(pages)
+        return self.shares.take(pages) + self.teleport(pages)
 
     def explain(self, page: int) -> list[tuple[str, float | str]]:
         one = np.array([page], np.uint32)
@@ -186,18 +185,17 @@ class PageRank(Policy):
             ("of which from inlinks", float(self.shares[page])),
             (
                 "of which from its score" if self.by_score else "of which by teleport",
-                float(self.teleport(one)[0]),
+                float(np.ravel(self.teleport(one))[0]),
             ),
         ]
 
     def adopt(self, ranks: F32, meta: dict[str, Any], since: Events) -> None:
         known = len(ranks)
-        every = slice(0, known)
-        if self.by_score:
-            base = self.rest * (np.maximum(self.pages.scores[every], np.float32(0)) + np.float32(SMALL))
-        else:
-            base = self.rest
-        self.shares[every] = np.maximum(ranks - base, np.float32(0))
+        for start in range(0, known, _BLOCK):  # no copy as long as the crawl
+            some = slice(start, min(start + _BLOCK, known))
+            shares = self.shares[some]
+            np.subtract(ranks[some], self.teleport(some), out=shares)
+            np.maximum(shares, np.float32(0), out=shares)
         self.shares[known : self.pages.num_pages] = 0
         self.fold(since)
 
