@@ -2,6 +2,7 @@
 
 import asyncio
 import errno
+import logging
 import os
 import pty
 import re
@@ -21,6 +22,7 @@ from inlink.errors import OutputError, ParameterError, StoreError
 from inlink.frontier.standing import HostStanding, Standing
 from inlink.scrapy.append import Appended
 from inlink.scrapy.job import Job, Note, Tally, Watched, whole_lines
+from inlink.scrapy.logs import logging_to
 from inlink.scrapy.options import CrawlOptions, beginnings, domains_of, folder_for, settings_of
 from inlink.scrapy.preset import Article, load
 from inlink.scrapy.progress import Lines, told
@@ -256,6 +258,14 @@ def test_lines_come_from_the_second_look_on(capsys, monkeypatch):
         "crawl: 25 pages, 2.5/s, 10 known, 5 waiting, 0 errors; waiting: a.example 5\n"
         "crawl: 30 pages, 0.5/s, 10 known, 5 waiting, 0 errors; waiting: none\n"
     )
+
+
+@pytest.mark.parametrize(("quiet", "said"), [(False, "crawl: info: compiling\n"), (True, "")])
+def test_a_first_start_says_what_it_waits_for_unless_asked_to_be_quiet(capsys, quiet, said):
+    with logging_to(Job(None, None, None), verbose=False, quiet=quiet):
+        logging.getLogger("inlink.compiling").info("compiling")
+        logging.getLogger("inlink.crawl").info("what nobody asked for")
+    assert capsys.readouterr().err == said
 
 
 def test_a_terminal_shows_a_display_and_is_left_clean(tmp_path):

@@ -48,7 +48,7 @@ class _Log(logging.Handler):
 
 
 @contextmanager
-def logging_to(job: Job, verbose: bool) -> Iterator[None]:
+def logging_to(job: Job, verbose: bool, quiet: bool) -> Iterator[None]:
     """Show the log of what is done inside the block, and note in the job what it could not go on for."""
     root, compiling = logging.getLogger(), logging.getLogger("inlink.compiling")
     handler = _Log(job, verbose)
@@ -56,7 +56,8 @@ def logging_to(job: Job, verbose: bool) -> Iterator[None]:
     root.addHandler(handler)
     if verbose:
         root.setLevel(logging.INFO)
-    compiling.setLevel(logging.INFO)
+    if not quiet:
+        compiling.setLevel(logging.INFO)
     try:
         yield
     finally:

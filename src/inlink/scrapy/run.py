@@ -114,7 +114,7 @@ def crawl(
         progress = None if quiet else Display(job.tally) if sys.stderr.isatty() else Lines(job.tally)
         if progress is not None:
             stack.callback(progress.close)
-        stack.enter_context(logging_to(job, verbose))
+        stack.enter_context(logging_to(job, verbose, quiet))
         _run(settings, begin, job, progress)
     if job.error is not None:
         raise job.error
