@@ -44,8 +44,8 @@ from inlink.graph.graph import Graph, Rows
 from inlink.graph.interop import GraphLike, as_graph
 from inlink.rank.betweenness import check_sample
 from inlink.rank.inputs import use_weights
-from inlink.rank.pagerank import jacobi_sweep, linear_problem
 from inlink.rank.ranking import Ranking
+from inlink.rank.sweeps import jacobi_sweep, linear_problem
 
 __all__ = ["Walks", "mcmc"]
 

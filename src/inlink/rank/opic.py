@@ -18,7 +18,7 @@ page teleports.
 
 **The error** falls as 1/ΣH, and the residual does not tell it. So π itself is found besides. With y =
 n·π/π_virtual and Q for L without the virtual page the equation is y = Qᵀy + 1. It is solved by the sweeps of
-:mod:`inlink.rank.pagerank`, and the bound on each value, in proportion to itself, is that of
+:mod:`inlink.rank.sweeps`, and the bound on each value, in proportion to itself, is that of
 :mod:`inlink.rank.spam`: |y − y*| ≤ θ·y*, θ being the largest residual. ``error_bound`` is the distance from X to π, and
 what π's own error can add. π takes less time than the last digits of X; so on a graph that is there already OPIC
 is for studying an order of visits. A crawl's policy ``opic`` uses the same cash on the way.
@@ -39,8 +39,8 @@ from inlink.errors import ParameterError
 from inlink.graph.graph import Graph
 from inlink.graph.interop import GraphLike, as_graph
 from inlink.rank.inputs import arc_weights, check_rounds, strengths, use_weights
-from inlink.rank.pagerank import UNIT, _finish, _History, _Problem, _Sweeper
 from inlink.rank.ranking import Ranking
+from inlink.rank.sweeps import UNIT, History, Problem, Sweeper, finish
 
 __all__ = ["opic"]
 
@@ -195,9 +195,9 @@ def _stationary(graph: Graph, weighted: bool, goal: float) -> tuple[Vector, floa
     half = np.divide(degrees + 1, 2 * degrees, out=np.zeros(n), where=degrees > 0)
     sending = strengths(graph, weighted) * half
     bounds = chunks_by_arcs(rows.offsets, max(graph.num_arcs >> 22, 1))
-    problem = _Problem(graph, np.ones(1), 0.5, arc_weights(rows, weighted), sending, bounds, None)
+    problem = Problem(graph, np.ones(1), 0.5, arc_weights(rows, weighted), sending, bounds, None)
     z = np.divide(0.5, sending, out=np.zeros(n), where=sending > 0)
-    sweeper, history = _Sweeper(problem), _History(z, problem)
+    sweeper, history = Sweeper(problem), History(z, problem)
     done = 0
     with track("OPIC's limit", None, "sweeps") as task:
         while True:
@@ -206,7 +206,7 @@ def _stationary(graph: Graph, weighted: bool, goal: float) -> tuple[Vector, floa
             change, mass = history.observe(z)
             stuck = change <= 32 * UNIT * mass or done >= SWEEPS
             if stuck or done % CHECK == 0:
-                y = _finish(problem, z, np.empty(n))
+                y = finish(problem, z, np.empty(n))
                 y *= n / sum_where_zero(y / (degrees + 1), np.empty(0))  # what the virtual page gets it gives
                 theta = _largest_residual(problem, y)
                 task.advance(CHECK, f"error of each value {theta:.1e}")
@@ -219,7 +219,7 @@ def _stationary(graph: Graph, weighted: bool, goal: float) -> tuple[Vector, floa
     return y, 2 * share / (1 - share) + 16 * UNIT if share < 1 else math.inf
 
 
-def _largest_residual(problem: _Problem, y: Vector) -> float:
+def _largest_residual(problem: Problem, y: Vector) -> float:
     """θ of y = Qᵀy + 1."""
     from inlink.rank.kernels.pagerank import contributions
     from inlink.rank.kernels.residual import largest_residual

@@ -45,8 +45,9 @@ from inlink.graph.graph import Graph
 from inlink.graph.interop import GraphLike, as_graph
 from inlink.rank.cheirank import cheirank
 from inlink.rank.inputs import check_rounds, use_weights
-from inlink.rank.pagerank import UNIT, linear_problem, pagerank
+from inlink.rank.pagerank import pagerank
 from inlink.rank.ranking import Ranking
+from inlink.rank.sweeps import UNIT, linear_problem
 
 __all__ = ["anti_trustrank", "spam_mass"]
 

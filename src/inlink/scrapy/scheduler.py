@@ -7,6 +7,7 @@ The methods that Scrapy calls only move things; :mod:`inlink.scrapy.pump` speaks
 
 import asyncio
 import logging
+import math
 import secrets
 from collections import deque
 from collections.abc import AsyncIterator, Iterable
@@ -106,9 +107,8 @@ class Scheduler(BaseScheduler):
             self._max_retries: int = arguments["max_retries"]
             self._scorer = content_scorer(structured(settings, "INLINK_CONTENT_SCORER"))
             self._link_scorer = link_scorer(structured(settings, "INLINK_LINK_SCORER"))
-            self._unscored = (
-                0.0 if self._link_scorer is None else float("nan")
-            )  # until the scorer has seen it
+            # of a link without a score: none, or not until the scorer has seen it
+            self._unscored = 0.0 if self._link_scorer is None else math.nan
             seeds = seeds_of(settings)
             client, told = await connect(where, **arguments)
         except (InlinkError, OSError) as error:
