@@ -6,6 +6,10 @@ import random
 from pathlib import Path
 from typing import Any
 
+from inlink.sources.archives import page_links
+
+A, B, C = "http://a.example.com/", "http://b.example.org/x", "http://c.example.net/"
+
 
 def record(
     kind: str,
@@ -162,3 +166,18 @@ def synthetic_wat(path: Path, *, pages: int, links: int, seed: int = 0) -> int:
                     }
                 file.write(gzip.compress(wat_record(other, url=url), 6))
     return total
+
+
+def sample() -> list[bytes]:
+    """Three pages: A links to B, B to its host, C nowhere."""
+    return [
+        warcinfo(),
+        response(A, f"<a href='{B}'>b</a>"),
+        response(B, "<a href=/y>y</a>"),
+        response(C, "no link"),
+    ]
+
+
+def links_of(path: Path, tally: Any = None, **options: Any) -> dict[str, list[str]]:
+    """The links of each page in an archive."""
+    return {page.url: page.links for page in page_links(path, tally, **options)}
