@@ -1,8 +1,10 @@
 # make demo: a crawl for a topic, beside one without, on a small web of its own      make test: everything that CI runs
+# make search SECONDS=600: random search for counterexamples to the tests' properties, until one is found
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-.PHONY: demo test wheel-test clean
+SECONDS := 600
+.PHONY: demo test quick search tables wheel-test clean
 
 $(VENV)/ready: pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "inlink needs Python 3.11 or newer")'
@@ -20,6 +22,22 @@ test: $(VENV)/ready
 	$(BIN)/mypy
 	$(BIN)/python -m pytest -n auto
 	$(MAKE) --no-print-directory wheel-test
+
+# all tests but those marked slow: for two cores, under two minutes once the kernels are compiled
+quick: $(VENV)/ready
+	$(BIN)/python -m pytest -n auto -m "not slow"
+
+# the tables of settings in the docs, from the one table in the code
+tables: $(VENV)/ready
+	$(BIN)/python tests/settingsdocs.py
+
+# Rounds of the tests that use Hypothesis, each with new random examples, until a test fails or SECONDS have passed.
+# Hypothesis prints the input that failed: keep it as an @example of its test.
+search: $(VENV)/ready
+	export INLINK_TEST_PATIENCE=9000 SEARCH_UNTIL=$$(($$(date +%s) + $(SECONDS))); \
+	while [ $$(date +%s) -lt $$SEARCH_UNTIL ]; do \
+		$(BIN)/python -m pytest -n auto -m hypothesis --hypothesis-profile=search || exit; \
+	done
 
 # the wheel, as a user gets it: an empty environment, no sources beside it
 wheel-test: $(VENV)/ready

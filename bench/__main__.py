@@ -1,12 +1,12 @@
-"""``python -m bench rank | measures | build | extract | crawl | spider | rerank | harvest | truth | tables``."""
+"""``python -m bench rank | measures | build | extract | crawl | spider | view | rerank | harvest | truth | tables``."""
 
 import json
 import sys
 from pathlib import Path
 
 USAGE = (
-    "usage: python -m bench rank | measures | build | extract | crawl | spider | rerank | harvest | truth | tables  "
-    "(each with --help)"
+    "usage: python -m bench rank | measures | build | extract | crawl | spider | view | rerank | harvest | truth | "
+    "tables  (each with --help)"
 )
 
 
@@ -56,6 +56,10 @@ def main(arguments: list[str]) -> None:
 
         name, kind, robots, url, pages, place = rest
         run.work(name, kind, robots, url, int(pages), Path(place))
+    elif command == "view":
+        from bench import view
+
+        view.main(rest)
     elif command == "rerank":
         from bench import rerank
 
@@ -69,9 +73,9 @@ def main(arguments: list[str]) -> None:
 
         truth.main(rest)
     elif command == "tables":
-        from bench import results
+        from bench import results, tables
 
-        for name, table in results.tables(Path(rest[0]) if rest else results.FOLDER).items():
+        for name, table in tables.tables(Path(rest[0]) if rest else results.FOLDER).items():
             print(f"<!-- bench:{name} -->\n{table}\n<!-- /bench:{name} -->\n")
     else:
         sys.exit(USAGE)

@@ -4,7 +4,7 @@ import statistics
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from bench import results
+from bench import markdown
 
 __all__ = ["crawl_table"]
 
@@ -30,12 +30,12 @@ def _cpu(mode: str) -> Value:
 
 def _ratio(runs: list[dict[str, Any]], first: list[dict[str, Any]], mode: str, base: str) -> str:
     pairs = list(zip(runs, first, strict=False))
-    return results._spread([_cpu(mode)(one) / _cpu(base)(other) for one, other in pairs])
+    return markdown.spread([_cpu(mode)(one) / _cpu(base)(other) for one, other in pairs])
 
 
 def _taking(told: dict[str, Any]) -> list[str]:
     lines = [
-        results._line(
+        markdown.line(
             "known URLs",
             "",
             "CPU µs a link",
@@ -45,7 +45,7 @@ def _taking(told: dict[str, Any]) -> list[str]:
             "links/s",
             "99th, longest ms",
         ),
-        results._line("---:", "---", *["---:"] * 6),
+        markdown.line("---:", "---", *["---:"] * 6),
     ]
     for size in told["known"]:
         cells = list(_cells(told, size, "take"))
@@ -53,10 +53,10 @@ def _taking(told: dict[str, Any]) -> list[str]:
             plain = mode == "plain"
             speed = [run["take"][mode] for run in runs]
             lines.append(
-                results._line(
+                markdown.line(
                     f"{size:,}",
                     name,
-                    results._spread([_cpu(mode)(run) for run in runs]),
+                    markdown.spread([_cpu(mode)(run) for run in runs]),
                     _ratio(runs, cells[0][2], mode, cells[0][1]),
                     _middle(runs, lambda run: run["so far"] * 1e6, ".2f") if plain else "",
                     _middle(speed, lambda one: one["pages"] / one["wall"], ",.0f"),
@@ -71,15 +71,15 @@ def _taking(told: dict[str, Any]) -> list[str]:
 
 def _asking(told: dict[str, Any]) -> list[str]:
     lines = [
-        results._line(
+        markdown.line(
             "known URLs", "", "URLs/s of CPU", "of wall", "50th ms", "99th", "longest", "short", "answer µs"
         ),
-        results._line("---:", "---", *["---:"] * 7),
+        markdown.line("---:", "---", *["---:"] * 7),
     ]
     for size in told["known"]:
         for name, mode, runs in _cells(told, size, "next"):
             asked = [run["next"][mode] for run in runs]
-            lines.append(results._line(f"{size:,}", name, *_request_cells(asked)))
+            lines.append(markdown.line(f"{size:,}", name, *_request_cells(asked)))
         for row in told["rows"].values():
             asked = [
                 run["sizes"][str(size)]["ranking"]
@@ -89,7 +89,7 @@ def _asking(told: dict[str, Any]) -> list[str]:
             if asked:
                 seconds = _middle(asked, lambda one: one["ranking"])
                 lines.append(
-                    results._line(
+                    markdown.line(
                         f"{size:,}", f"{row['name']}, ranking for {seconds} s", *_request_cells(asked)
                     )
                 )
@@ -116,10 +116,10 @@ def _request_cells(asked: list[dict[str, Any]]) -> list[str]:
 
 def _space(told: dict[str, Any]) -> list[str]:
     lines = [
-        results._line(
+        markdown.line(
             "known URLs", "", "memory", "with mapped files", "disk", "of that", "opening s", "looking up s"
         ),
-        results._line("---:", "---", "---:", "---:", "---:", "---", "---:", "---:"),
+        markdown.line("---:", "---", "---:", "---:", "---:", "---", "---:", "---:"),
     ]
     for size in told["known"]:
         for row in told["rows"].values():
@@ -132,7 +132,7 @@ def _space(told: dict[str, Any]) -> list[str]:
             }
             shown = [f"{name} {part:.1f}" for name, part in parts.items() if part >= 0.05]
             lines.append(
-                results._line(
+                markdown.line(
                     f"{size:,}",
                     row["name"],
                     _middle(runs, lambda run: run["memory"]["own"] / run["known"]),
@@ -152,7 +152,7 @@ def crawl_table(told: dict[str, Any]) -> str:
     """The benchmark of the crawl as Markdown tables; the first crawler that ran is what the ratios refer to."""
     ran = [row for row in told["rows"].values() if row["runs"]]
     lines = [
-        f"A generated crawl, 35 links a page, 40% of them new, order {told['order']}. {results._where(told)}",
+        f"A generated crawl, 35 links a page, 40% of them new, order {told['order']}. {markdown.where(told)}",
         "",
         f"Taking pages in, {told['window']:,} links from when so many URLs are known:",
         "",

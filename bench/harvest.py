@@ -45,13 +45,9 @@ def replay(
                 done += 1
                 if len(found) < len(goals) and done >= goals[len(found)]:
                     found.append(harvest)
-            if crawl.frontier.policy.algorithm and done >= max(200, ranked * (1 + rerank)):
+            if done >= max(200, ranked * (1 + rerank)):
                 ranked = done
-                crawl.rerank()
-                while crawl.ranking:  # time does not pass here, so wait for what a crawl need not wait for
-                    crawl.frontier.rekey_some(crawl._journal.now)
-                    crawl._upkeep.before_next(crawl._journal.now)
-                    time.sleep(0.001)
+                crawl.rerank(wait=True)
     return found
 
 

@@ -4,7 +4,7 @@ import math
 import statistics
 from typing import Any
 
-from bench import results
+from bench import markdown
 from bench.measurers import base
 
 __all__ = ["measures_table"]
@@ -16,7 +16,7 @@ def measures_table(told: dict[str, Any]) -> str:
         one for graph in told["graphs"].values() for row in graph["measures"].values() for one in row["load"]
     ]
     lines = [
-        results._where({"machine": told["machine"], "load": loads or [0.0]})
+        markdown.where({"machine": told["machine"], "load": loads or [0.0]})
         + " A ratio is to inlink on as many "
         "threads. What took more than 20 s was run once and has no spread. Memory is above what the process had before "
         "it loaded the graph, the graph included.",
@@ -49,8 +49,8 @@ def _graph(name: str, graph: dict[str, Any], peers: dict[str, Any]) -> list[str]
     lines = [
         f"**{name}**, {graph['nodes']:,} nodes, {graph['arcs']:,} arcs, Katz's α {graph['alpha']:g}:",
         "",
-        results._line("measure", "", "threads", "wall s", "× wall", "CPU s", "peak MB", "off by"),
-        results._line("---", "---", *["---:"] * 6),
+        markdown.line("measure", "", "threads", "wall s", "× wall", "CPU s", "peak MB", "off by"),
+        markdown.line("---", "---", *["---:"] * 6),
     ]
     absent = []
     for measure in base.MEASURES:
@@ -66,7 +66,7 @@ def _graph(name: str, graph: dict[str, Any], peers: dict[str, Any]) -> list[str]
             first = _beside(key, rows, peers)
             runs = row["runs"]
             lines.append(
-                results._line(
+                markdown.line(
                     title,
                     peers[key]["name"],
                     "1" if peers[key]["threads"] == 1 else "all",

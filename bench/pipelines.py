@@ -15,7 +15,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from bench import builders, extractors, results, wat, webgraph
+from bench import builders, extractors, results, tables, wat, webgraph
 
 __all__ = ["compare", "main", "work"]
 
@@ -93,7 +93,7 @@ def main(command: str, arguments: list[str]) -> None:
     tiny, _ = _input(command, data, 50)
     told |= compare(package, given.peers, path, tiny, given.rounds, given.limit)
     results.keep(Path(given.results), f"{command}-{given.size}", told)
-    print((results.build_table if command == "build" else results.extract_table)(told))
+    print((tables.build_table if command == "build" else tables.extract_table)(told))
 
 
 def _input(command: str, data: Path, size: int) -> tuple[Path, dict[str, Any]]:

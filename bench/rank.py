@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from bench import kernels, results, webgraph
+from bench import kernels, results, tables, webgraph
 from bench.peers import base
 from bench.webgraph import Arrays
 
@@ -244,4 +244,4 @@ def main(arguments: list[str]) -> None:
     folder = graph_arrays(given.graph, webgraph.data_folder(given.data))
     told = compare(folder, given.peers, given.rounds, given.error, given.limit, not given.known)
     results.keep(Path(given.results), f"rank-{folder.name}", told)
-    print(results.rank_table(told))
+    print(tables.rank_table(told))

@@ -19,17 +19,22 @@ import numpy.typing as npt
 
 from bench import results, webgraph
 from inlink.base.jit import U0, U1, kernel
-from inlink.frontier.ranking import GrowingHits, GrowingPageRank, Update
+from inlink.reranking.live import GrowingHits, GrowingPageRank, Update
+from inlink.store.format import HEAD, HEAD_SIZE, VISIT, VisitRecord, dtype_of, size_of
 
 __all__ = ["Crawled", "crawled", "main", "measure", "simulate", "table", "write_log"]
 
 NODES, ARCS = 500_000, 7_000_000
 GROWTH = (0.001, 0.01, 0.1)
-U7, U8, U40, U64 = np.uint64(7), np.uint64(8), np.uint64(40), np.uint64(64)
+U7 = np.uint64(7)
 REST, MORE = np.uint64(0x7F), np.uint64(0x80)
 NONE = np.uint32(0xFFFFFFFF)
-HASH_BYTES = np.uint64(8)
-FRAME = 40 + 25 + 8  # without its links
+HASH_BYTES = 8
+RECORD, RECORD_SIZE = dtype_of(VisitRecord), np.uint64(size_of(VisitRecord))
+FRAME = HEAD_SIZE + size_of(VisitRecord) + HASH_BYTES
+"""Bytes of a visit's frame without its links."""
+
+HEAD_BYTES, FRAME_BYTES = np.uint64(HEAD_SIZE), np.uint64(FRAME)
 
 U4A = npt.NDArray[np.uint32]
 U8A = npt.NDArray[np.uint64]
@@ -70,27 +75,20 @@ def simulate(offsets: U8A, targets: U4A, lots: U8A, ids: U4A, visits: U4A, seen:
 
 
 @kernel
-def put_u32(log: Bytes, at: np.uint64, value: np.uint64) -> None:
-    """Write a little-endian uint32."""
-    for k in range(U0, np.uint64(4)):
-        log[at + k] = np.uint8((value >> (U8 * k)) & np.uint64(0xFF))
-
-
-@kernel
 def write_log(offsets: U8A, targets: U4A, ids: U4A, visits: U4A, log: Bytes, places: U8A) -> np.uint64:
-    """Write a visit frame (:mod:`inlink.store.kernels.frames`, no checksum) for each node; returns their bytes."""
+    """Write a visit frame (:mod:`inlink.store.format`, without checksums) for each node; returns their bytes."""
     at = U0
     for k in range(U0, np.uint64(len(visits))):
         node = np.uint64(visits[k])
         row = np.sort(ids[targets[offsets[node] : offsets[node + U1]]])
         start = at
         places[k] = start
-        log[start : start + np.uint64(FRAME)] = 0
-        put_u32(log, start + np.uint64(16), np.uint64(ids[node]))
-        log[start + np.uint64(28)] = 2
-        put_u32(log, start + np.uint64(36), np.uint64(len(row)))
-        log[start + U64] = HASH_BYTES
-        at += np.uint64(FRAME)
+        log[start : start + FRAME_BYTES] = 0
+        head = log[start : start + HEAD_BYTES].view(HEAD)[0]
+        head.kind, head.page, head.listed = VISIT, ids[node], len(row)
+        begin = start + HEAD_BYTES
+        log[begin : begin + RECORD_SIZE].view(RECORD)[0].hash_size = HASH_BYTES
+        at += FRAME_BYTES
         before = U0
         for j in range(U0, np.uint64(len(row))):
             delta = np.uint64(row[j]) - before
@@ -101,7 +99,7 @@ def write_log(offsets: U8A, targets: U4A, ids: U4A, visits: U4A, log: Bytes, pla
                 delta >>= U7
             log[at] = np.uint8(delta)
             at += U1
-        put_u32(log, start, at - start)
+        head.length = at - start
     return at
 
 

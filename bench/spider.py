@@ -22,6 +22,7 @@ from bench import results, webgraph
 from bench.crawl import files
 from bench.spiders import base
 from bench.spidersite import CHILDREN, HOSTS, Site, speed
+from bench.spidertable import spider_table
 
 __all__ = ["Spider", "cold", "compare", "crawl", "main", "restart", "rows"]
 
@@ -289,4 +290,4 @@ def main(arguments: list[str]) -> None:
     data.mkdir(parents=True, exist_ok=True)
     told = compare(given.peers, given.pages, data, given.rounds, given.restarts, given.limit)
     results.keep(Path(given.results), "spider", told)
-    print(results.spider_table(told))
+    print(spider_table(told))

@@ -20,13 +20,13 @@ EVENT, URLS = b"e" * 150, b"https://www.host123.example.org/section/slug-words-1
 
 def with_log(folder: Path, events: int) -> float:
     """CPU seconds of that many events in inlink's log."""
-    from inlink.store.kernels.frames import VISIT
+    from inlink.store.format import VISIT
     from inlink.store.log import Log
 
     log = Log(folder)
     began = time.process_time()
     for number in range(events):
-        log.append(VISIT, 0.0, number, payload=EVENT, new=15, urls=URLS)
+        log.append(VISIT, 0.0, number, payload=EVENT, first=15 * number, new=15, urls=URLS)
     took = time.process_time() - began
     log.close()
     return took

@@ -1,4 +1,4 @@
-"""Whether an installed inlink works: builds, ranks, folds, shows and exports a small archive that is made here.
+"""Check that an installed inlink works: build, rank, fold, show and export a small archive made here.
 
 It needs the base package alone, leaves nothing behind, and fails if a figure is not what it has to be.
 """
@@ -26,7 +26,7 @@ def make_archive(path: Path, sites: int = 30, seed: int = 2015) -> None:
             targets = [f"{home}/", f"{home}/about", "notes", "links#top", rng.choice(pages)]
             if url.endswith("links"):
                 targets += rng.sample(popular, 6)
-            if "tides0" in url:  # a farm: every page of the site links to one, many times over
+            if "tides0" in url:  # a link farm: every page links to one page many times
                 targets += ["https://www.spam.example.net/win"] * 20
             anchors = "\n".join(f'<p><a href="{target}">{target}</a></p>' for target in targets)
             stream.write(
@@ -67,7 +67,7 @@ def check(folder: Path) -> None:
     best = run("top", "web", "--by", "pagerank", "-n", "8")
     assert len(best.splitlines()) == 8, best
     run("rank", "web", "--algorithm", "hits", "--scores", "scores.csv")
-    run("rank", "web", "--algorithm", "trustrank", "--seeds", "trusted.txt")
+    run("rank", "web", "--algorithm", "trustrank", "--trusted", "trusted.txt")
     run("fold", "web", "-o", "web-hosts", "--level", "host")
     run("rank", "web-hosts")
     hosts = run("top", "web-hosts", "-n", "5")

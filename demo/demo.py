@@ -1,6 +1,6 @@
-"""A crawl that looks for one topic, beside one that takes pages as they come: ``make demo``.
+"""Compare a crawl for one topic with breadth-first: ``make demo``.
 
-Both crawl the same small web, made up on loopback, and may fetch the same number of pages.
+Both crawl the same small generated web on loopback, and may fetch the same number of pages.
 """
 
 import os
@@ -37,7 +37,7 @@ def run(*command: str, show: bool = True) -> str:
 
 
 def crawl(folder: str, *order: str) -> tuple[list[float], set[str]]:
-    """Crawl a small web of its own, the same for each crawl: the harvest, and what was to be found."""
+    """Crawl the small web, which is the same for each crawl; return the harvest and the relevant pages."""
     with SmallWeb.apart(OUT / f"{folder}.log", PAGES) as web:
         topic = ["--topic", web.description] if "--use-scores" in order else []
         run("crawl", *web.seeds(), "-o", folder, *topic, *order, "--pages", str(BUDGET), "--delay", "0")
@@ -49,36 +49,36 @@ def main() -> None:
     shutil.rmtree(OUT, ignore_errors=True)
     OUT.mkdir(parents=True)
     say(
-        f"A small web is made up on this machine: {PAGES:,} pages on twelve hosts, with a link farm, an endless\n"
-        "calendar, slow and failing servers. Some of its pages are about beekeeping. How many of those does a\n"
-        f"crawl find that may fetch {BUDGET} pages? (The first time, inlink compiles its loops for half a minute.)\n\n"
-        "One is told the topic, and fetches first what the pages' words and links promise most:\n"
+        f"This demo generates a small web on this machine: {PAGES:,} pages on twelve hosts, with a link farm, an\n"
+        "endless calendar, slow servers and failing ones. Some of the pages are about beekeeping. How many of these\n"
+        f"does a crawl with {BUDGET} fetches find? (The first run compiles inlink's loops for half a minute.)\n\n"
+        "The first crawl knows the topic. It prefers pages whose links and words fit the topic:\n"
     )
     by_topic, relevant = crawl("topic", "--policy", "pagerank", "--use-scores")
-    say("Another takes pages as they come, those near to where it began first:\n")
+    say("The second crawl is breadth-first: it takes the pages nearest to its seeds first:\n")
     breadth_first, _ = crawl("breadth-first", "--policy", "breadth-first")
 
     curves, most = {"by topic": by_topic, "breadth-first": breadth_first}, len(relevant)
-    say(f"Of the {most} pages about beekeeping they have found, after so many pages:\n")
+    say(f"Share of the {most} pages about beekeeping that each crawl has found:\n")
     say(table(curves, most, BUDGET))
     first, second = (round(after(curve, BUDGET) * most) for curve in curves.values())
     title = f"A crawl for one topic finds {first} of {most} pages, breadth-first {second}"
     draw(OUT / "harvest.png", curves, most, BUDGET, title)
     say(
-        f"\nAs a picture: {shown(OUT / 'harvest.png')}\n\nThe pages that all known links make out to be the best:\n"
+        f"\nThe same as a picture: {shown(OUT / 'harvest.png')}\n\nThe best pages by PageRank over all known links:\n"
     )
     run("-q", "rank", "topic")
     run("-q", "top", "topic", "-n", "5")
 
-    say("And a page about beekeeping that it would fetch soon, with each reason for its place:\n")
+    say("A page about beekeeping that the crawl would fetch soon, with each reason for its place:\n")
     rows = run("-q", "next", "topic", "-n", str(PAGES), "--peek", show=False).splitlines()
     waiting = [row.split("\t")[3] for row in rows]
     run("why", "topic", next((url for url in waiting if url in relevant), waiting[0]))
-    say(f"All of it, in {time.monotonic() - began:.0f} s, is in {shown(OUT)}.")
+    say(f"All results are in {shown(OUT)}. The demo took {time.monotonic() - began:.0f} s.")
 
 
 def shown(path: Path) -> str:
-    """A path as it can be typed here."""
+    """A path, relative to the current folder."""
     return os.path.relpath(path)
 
 

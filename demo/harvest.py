@@ -1,16 +1,16 @@
-"""How soon two crawls found what they were to find: harvest curves, as a table and as a picture.
+"""Harvest curves: how soon crawls find the relevant pages, as a table and as a picture.
 
     h(k) = |relevant pages among the first k visits| / |relevant pages|                                            (1)
 
-A crawl that fetches only relevant pages has h(k) = k / |relevant pages|, up to 1: the ideal, which none can reach whose
-seeds are not relevant. A page that is visited again brings nothing home and costs a visit.
+A crawl that fetches only relevant pages has h(k) = k / |relevant pages|, up to 1. This ideal cannot be reached if the
+seeds are not relevant. A second visit of a page finds nothing new but counts as a visit.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 
-from inlink.store.layout import VISIT
+from inlink.store.format import VISIT
 from inlink.store.reader import Reader
 
 __all__ = ["MARKS", "after", "draw", "harvest", "ideal", "table", "visited"]
@@ -20,7 +20,7 @@ COLOURS = ("#0b5fa5", "#d95f02", "#5a8f29", "#8e44ad")
 
 
 def visited(folder: Path) -> list[str]:
-    """The URLs of all visits in a crawl's folder, in order; a page that redirected stands under where it led to.
+    """The URLs of all visits in a crawl's folder, in order; a redirect counts as a visit of its target.
 
     Raises
     ------
@@ -29,7 +29,7 @@ def visited(folder: Path) -> list[str]:
     """
     with closing(Reader(folder)) as reader:
         pages = reader.pages
-        return [pages.url(pages.frame(place)[1]) for place in pages.frames_of_kind(VISIT)]
+        return [pages.url(pages.frame(place).page) for place in pages.frames_of_kind(VISIT)]
 
 
 def harvest(order: Iterable[str], relevant: Collection[str]) -> list[float]:
@@ -38,7 +38,7 @@ def harvest(order: Iterable[str], relevant: Collection[str]) -> list[float]:
     Raises
     ------
     ValueError
-        If nothing is relevant.
+        If no page is relevant.
     """
     if not relevant:
         raise ValueError("no page is relevant: there is nothing to find")
@@ -55,13 +55,13 @@ def ideal(relevant: int, budget: int) -> list[float]:
 
 
 def after(curve: Sequence[float], visits: int) -> float:
-    """What was found after so many visits; a crawl that ended before has found what it had then."""
+    """The share found after a number of visits; for a crawl that ended earlier, the share at its end."""
     visits = min(visits, len(curve))
     return curve[visits - 1] if visits else 0.0
 
 
 def table(curves: Mapping[str, Sequence[float]], relevant: int, budget: int) -> str:
-    """What each crawl had found at :data:`MARKS` of the budget, side by side, and what was possible."""
+    """A table of the shares that each crawl found at :data:`MARKS` of the budget, with the ideal."""
     rows = [("pages fetched", *curves, "ideal")]
     columns = [*curves.values(), ideal(relevant, budget)]
     for mark in MARKS:

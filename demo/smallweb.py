@@ -1,4 +1,4 @@
-"""A small web to crawl, made up and played on 127.0.0.x: ``python demo/smallweb.py`` serves it and prints its seeds.
+"""A small generated web on 127.0.0.x: ``python demo/smallweb.py`` serves it and prints its seeds.
 
 It has what real webs have: hosts of very unequal sizes, topics that link to themselves, anchors that tell nothing,
 hubs, a link farm, endless calendars and session ids, slow and failing hosts, redirects, odd encodings. And it knows
@@ -28,12 +28,15 @@ from words import DESCRIPTIONS, NATIVE, TOPICS, anchor, paragraph, sentence
 
 __all__ = ["SmallWeb"]
 
-SLOW, HANG = 0.1, 1.0  # seconds that the slow host takes, and after which the failing one hangs up
+SLOW, HANG = (
+    0.1,
+    1.0,
+)  # seconds: the slow host's response time, and the time after which the failing host hangs up
 CRAWL_DELAY = 0.2  # seconds, in the robots.txt of the polite host
 RETRY_AFTER = 1  # seconds, of 429 and 503
 HUGE = 2_000_000  # characters
 ITEMS = 12  # in the shop
-ONCE = {"throttled": 429, "busy": 503, "flaky": 500}  # what such pages answer first
+ONCE = {"throttled": 429, "busy": 503, "flaky": 500}  # the status of the first answer
 _MONTH = re.compile(r"/cal/(\d{1,9})/(\d{1,2})(?:\?d=(\d{1,2}))?")
 _SHOP = re.compile(r"/shop/(?:item/(\d{1,3}))?(?:\?sid=(\w{1,40}))?")
 
@@ -82,7 +85,7 @@ class SmallWeb:
     @classmethod
     @contextmanager
     def apart(cls, log: Path, pages: int = 2000, hosts: int = 12, seed: int = 1) -> Iterator[Self]:
-        """Serve in a process of its own, which writes its log to a file: ``webserver.read_log(log)`` reads it."""
+        """Serve in another process, which writes its log to a file; ``webserver.read_log(log)`` reads it."""
         shape = [f"--{name}={value}" for name, value in (("pages", pages), ("hosts", hosts), ("seed", seed))]
         command = [sys.executable, __file__, *shape, f"--log={log}"]
         with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
@@ -94,7 +97,7 @@ class SmallWeb:
             try:
                 yield cls(pages, hosts, seed, port=urlsplit(first[0]).port or 0)
             finally:
-                process.stdin.close()  # at which it ends
+                process.stdin.close()  # this ends the process
 
     # -- the truth ------------------------------------------------------------------------------------------------
 
@@ -110,34 +113,36 @@ class SmallWeb:
         return f"http://{self.hosts[place[0]]}:{self.server.port}{place[1]}"
 
     def node(self, url: str) -> Node | None:
-        """What the plan knows of a URL; None for those inside of traps and for all others."""
+        """The plan's node for a URL; None inside traps and for unknown URLs."""
         place = self._place(url)
         return None if place is None else self.nodes.get(place)
 
     def seeds(self) -> list[str]:
-        """Where to begin: two home pages, from which all that counts can be reached."""
+        """Two home pages from which every counted page can be reached."""
         return [self.url((self.roles.portal, "/")), self.url((self.roles.events, "/"))]
 
     def pages(self) -> set[str]:
-        """What a crawl should bring home: URLs in canonical form that answer 200 with HTML, outside of traps, not
-        forbidden to robots, and to be reached by links that they may follow."""
+        """The URLs that a crawl should fetch, in canonical form.
+
+        They answer 200 with HTML, are outside traps, robots.txt allows them, and robots may follow the links to them.
+        """
         return {self.url(node.place) for node in self.nodes.values() if node.kind in COUNTED}
 
     def relevant(self) -> set[str]:
-        """Those of :meth:`pages` that are about :attr:`topic`."""
+        """The pages of :meth:`pages` that are about :attr:`topic`."""
         return {url for url in self.pages() if self.topic_of(url) == self.topic}
 
     def of_kind(self, kind: str) -> list[str]:
-        """All URLs of a kind of :data:`webplan.KINDS`; of traps, the entrance."""
+        """All URLs of one kind of :data:`webplan.KINDS`; for traps, the entrance."""
         return [self.url(node.place) for node in self.nodes.values() if node.kind == kind]
 
     def topic_of(self, url: str) -> str | None:
-        """What a page is about; "spam" for the link farm, None if it is about nothing or no page."""
+        """The topic of a page; "spam" for the link farm, None if there is no topic or no page."""
         node = self.node(url)
         return node.topic or None if node else None
 
     def kind_of(self, url: str) -> str | None:
-        """The kind of a URL; inside a trap the trap's, None if it is not of this web or a plain 404."""
+        """The kind of a URL, inside a trap the trap's; None if the URL is not part of this web or answers 404."""
         place = self._place(url)
         if place is None:
             return None
@@ -146,7 +151,7 @@ class SmallWeb:
         return self._trap(place)[0]
 
     def links(self, url: str) -> list[str]:
-        """Where the links of a page lead, as absolute URLs, each once, in the order in which they stand."""
+        """The targets of a page's links as absolute URLs, each once, in their order on the page."""
         place = self._place(url)
         if place is None:
             return []
@@ -155,7 +160,7 @@ class SmallWeb:
         return list(dict.fromkeys(self.url(link.place) for link in links))
 
     def marker(self, url: str) -> str:
-        """The sentence in another language that an "encoded" page holds, "" if it cannot be decoded."""
+        """The sentence in another language on an "encoded" page; "" if it cannot be decoded."""
         node = self.node(url)
         return native(node.detail) if node and node.kind == "encoded" else ""
 
@@ -167,7 +172,7 @@ class SmallWeb:
         return host, (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
 
     def _trap(self, place: Place) -> tuple[str | None, list[Link]]:
-        """Whether a place is in a trap, in which, and the links there."""
+        """The trap that contains a place, and the links there; None outside traps."""
         host, path = place
         if host == self.roles.events and (month := _MONTH.fullmatch(path)):
             year, number = int(month[1]), int(month[2])
@@ -263,7 +268,7 @@ class SmallWeb:
         return f"<!doctype html><title>{name}</title><h1>{name}</h1><p>{text}<ul>{rows}</ul>".encode()
 
     def html(self, node: Node) -> str:
-        """The text of a page, without the encoding's and the server's part in it."""
+        """The text of a page, before it is encoded."""
         rng = Random(f"{self.seed}/{node.host}{node.path.partition('?')[0]}")
         head = [f"<title>{html.escape(node.title)}</title>"]
         body = [f"<h1>{html.escape(node.title)}</h1>"]
@@ -298,7 +303,7 @@ class SmallWeb:
         return "\n".join(lines)
 
     def _href(self, rng: Random, node: Node, place: Place) -> str:
-        """A link as it stands on a page: absolute, a path, or relative to the page's folder."""
+        """A link as it is written on a page: absolute, a path, or relative to the page's folder."""
         host, path = place
         chance = rng.random()
         if host != node.host or node.absolute or chance < 0.2:

@@ -1,8 +1,8 @@
-"""The plan of the small web: which pages there are, what each is about, and what links to what.
+"""The plan of the small web: its pages, their topics and their links.
 
-Pages of a host hang on a tree below its home page, mostly under pages of their own topic; on top of that come links
-that stay within topic, host or both, and some that go anywhere. So every page that counts can be reached from
-the portal by links that robots may follow. All of it is a function of sizes and seed.
+The pages of a host form a tree below its home page, mostly below pages of the same topic. More links stay within a
+topic, a host or both, and some go anywhere. So every counted page can be reached from the portal by links that robots
+may follow. The plan is a function of the sizes and the seed.
 """
 
 from collections import defaultdict
@@ -44,7 +44,7 @@ COUNTED = {
     "busy": "503 with Retry-After, then 200",
     "flaky": "500, then 200",
 }
-"""Kinds of pages that a crawl should bring home."""
+"""Kinds of pages that a crawl should fetch."""
 
 KINDS = COUNTED | {
     "alias": "another URL of a page, which it names as its canonical one",
@@ -70,7 +70,7 @@ ENCODED = (  # codec, charset in the header, charset in a meta, sentence that a 
     ("utf-16", None, None, "ja"),  # Python's codec writes the byte order mark
     ("utf-8-sig", "iso-8859-1", "iso-8859-1", "fr"),  # the byte order mark counts
     ("utf-8", None, "utf-16", "ru"),  # a meta that could be read is not in UTF-16
-    ("windows-1252", "utf-8", "utf-8", ""),  # wrong: the letters are lost, the links are not
+    ("windows-1252", "utf-8", "utf-8", ""),  # wrong: the letters cannot be decoded, the links can
 )
 
 Place = tuple[int, str]
@@ -86,8 +86,11 @@ class Link(NamedTuple):
 
 @dataclass(slots=True, eq=False)
 class Node:
-    """One URL. ``topic`` is "" for none and "spam" for the farm; ``target`` is what a redirect, alias or twin is of;
-    ``detail`` is a status, or a place in :data:`ENCODED`."""
+    """One URL.
+
+    ``topic`` is "" for no topic and "spam" for the farm. ``target`` is the page that a redirect, alias or twin refers
+    to. ``detail`` is a status, or an index in :data:`ENCODED`.
+    """
 
     host: int
     path: str
@@ -105,7 +108,7 @@ class Node:
 
 
 class Roles(NamedTuple):
-    """Which host, by its number, plays which part; all others are ordinary."""
+    """The numbers of the hosts with special roles; all other hosts are ordinary."""
 
     portal: int  # sitemap, list of all hosts
     shop: int  # session trap; its robots.txt is 404
@@ -129,7 +132,7 @@ class Plan(NamedTuple):
 
 
 def plan(pages: int, hosts: int, seed: int) -> Plan:
-    """Plan a web with so many counted pages.
+    """Plan a web with a given number of counted pages.
 
     Raises
     ------
@@ -156,7 +159,7 @@ def plan(pages: int, hosts: int, seed: int) -> Plan:
 
 
 def power_law(total: int, parts: int, exponent: float = 1.3) -> list[int]:
-    """Sizes in proportion to 1, 2^−e, 3^−e, …, none below 8, the first taking what rounding leaves."""
+    """Sizes in proportion to 1, 2^−e, 3^−e, …, at least 8 each; the first one gets the remainder."""
     weights = [(k + 1) ** -exponent for k in range(parts)]
     sizes = [max(8, int(total * weight / sum(weights))) for weight in weights]
     sizes[0] += total - sum(sizes)
@@ -164,8 +167,10 @@ def power_law(total: int, parts: int, exponent: float = 1.3) -> list[int]:
 
 
 def share_topics(rng: Random, sizes: Sequence[int], roles: Roles) -> list[list[str]]:
-    """The topic of each page of each host: the relevant one at a few hosts and thinly elsewhere, others three to a
-    host."""
+    """The topic of each page of each host.
+
+    The relevant topic is frequent on a few hosts and rare on the others. Each host has three other topics.
+    """
     wanted, *others = TOPICS
     left = int(RELEVANT * sum(sizes))
     quotas = [0] * len(sizes)
@@ -179,7 +184,7 @@ def share_topics(rng: Random, sizes: Sequence[int], roles: Roles) -> list[list[s
     for host, size in enumerate(sizes):
         mains = [others[(3 * host + k) % len(others)] for k in range(3)]
         topics = [wanted] * quotas[host]
-        while len(topics) < size - 1:  # the home page is about none
+        while len(topics) < size - 1:  # the home page has no topic
             topics.append(rng.choices(mains, (3, 2, 1))[0] if rng.random() < 0.85 else rng.choice(others))
         rng.shuffle(topics)
         found.append(["spam"] * (size - 1) if host == roles.farm else topics)
@@ -215,7 +220,7 @@ def grow(rng: Random, host: int, topics: Sequence[str], roles: Roles) -> list[No
 
 
 def weave(rng: Random, trees: list[list[Node]], roles: Roles) -> None:
-    """Links beyond the trees: near in topic, in host, in both, or in neither; a few pages are much linked to."""
+    """Links beyond the trees: within a topic, a host, both or neither; a few pages get many links."""
     everywhere = [node for host, tree in enumerate(trees) if host != roles.farm for node in tree]
     rng.shuffle(everywhere)
     of_topic, of_host, of_both = (defaultdict[object, list[Node]](list) for _ in range(3))
@@ -236,7 +241,7 @@ def weave(rng: Random, trees: list[list[Node]], roles: Roles) -> None:
 
 
 def make_hubs(rng: Random, trees: list[list[Node]], roles: Roles) -> None:
-    """A list of all hosts on the portal, and two lists of links for each topic, not all of whose links keep to it."""
+    """A list of all hosts on the portal, and two lists of links for each topic, with some links off topic."""
     portal = trees[roles.portal]
     free = [node for tree in trees for node in tree if node.kind == "page" and node.path != "/"]
     directory = next(node for node in portal if node.kind == "page" and node.path != "/")
@@ -254,7 +259,7 @@ def make_hubs(rng: Random, trees: list[list[Node]], roles: Roles) -> None:
 
 
 def make_farm(rng: Random, trees: list[list[Node]], roles: Roles) -> None:
-    """Links from each page of the farm to many others of it, and a few that visitors left elsewhere."""
+    """Links from each page of the farm to many others of the farm, and a few from other hosts."""
     farm = trees[roles.farm]
     for node in farm:
         node.links += [Link(other.place) for other in rng.sample(farm, min(25, len(farm)))]
@@ -263,7 +268,7 @@ def make_farm(rng: Random, trees: list[list[Node]], roles: Roles) -> None:
 
 
 def oddities(rng: Random, trees: list[list[Node]], roles: Roles) -> Iterable[Node]:
-    """Make some leaves of the trees into pages of the other counted kinds; gives what hangs on them."""
+    """Turn some leaves of the trees into pages of the other counted kinds; return the nodes that depend on them."""
     has_children = {link.place for tree in trees for node in tree[1:] for link in node.links[1:2]}  # parents
     leaves = [
         node
@@ -274,7 +279,7 @@ def oddities(rng: Random, trees: list[list[Node]], roles: Roles) -> Iterable[Nod
     rng.shuffle(leaves)
 
     def take(kind: str, count: int, host: int = -1) -> list[Node]:
-        """So many that are not relevant; those of ``host`` first."""
+        """A number of leaves that are not relevant, those of ``host`` first."""
         plain = sorted((n for n in leaves if n.topic != next(iter(TOPICS))), key=lambda n: n.host != host)
         for node in plain[:count]:
             node.kind = kind
@@ -307,7 +312,7 @@ def oddities(rng: Random, trees: list[list[Node]], roles: Roles) -> Iterable[Nod
 
 
 def byways(rng: Random, trees: list[list[Node]], roles: Roles) -> Iterable[Node]:
-    """All URLs that do not count, each with a link or two from pages that do."""
+    """All URLs that do not count, each with one or two links from pages that count."""
     plain = [node for tree in trees for node in tree if node.kind == "page" and node.path != "/"]
 
     def on(host: int) -> list[Node]:
@@ -366,6 +371,6 @@ def byways(rng: Random, trees: list[list[Node]], roles: Roles) -> Iterable[Node]
 
 
 def native(detail: int) -> str:
-    """The sentence that a page of kind "encoded" holds and a decoder must find; "" if none can."""
+    """The sentence on a page of kind "encoded" that a decoder must find; "" if it cannot be decoded."""
     language = ENCODED[detail][3]
     return NATIVE[language] if language else ""

@@ -1,7 +1,7 @@
-"""Several hosts on 127.0.0.x, all on one port, played by one thread; each request is logged.
+"""Several hosts on 127.0.0.x, all on one port, served by one thread; each request is logged.
 
-A host is an address that connections come in at, whatever their ``Host`` header says. What it answers is a function,
-so that the same server plays a generated web and folders of files.
+The address of a connection determines the host, whatever its ``Host`` header says. A function computes the answers, so
+the same server can serve a generated web and folders of files.
 """
 
 import asyncio
@@ -22,12 +22,12 @@ from typing import NamedTuple, Self, TextIO
 __all__ = ["Handler", "Reply", "Request", "WebServer", "read_log"]
 
 HTML = "text/html; charset=utf-8"
-MOST_HEAD = 64 << 10  # bytes of a request's head, and of a body that is read only to be thrown away
-TRIES = 100  # at a port that is free on all hosts
+MOST_HEAD = 64 << 10  # bytes of a request's head; also of a body, which is read and ignored
+TRIES = 100  # to find a port that is free on all hosts
 
 
 class Request(NamedTuple):
-    """A line of the log, written when the request has been read, so before any wait.
+    """A line of the log, written when the request has been read, before any wait.
 
     ``time`` is in seconds of the monotonic clock, which all processes of a machine share. ``path`` is as it was sent,
     with its query. ``status`` is 0 where the server hung up without an answer.
@@ -43,7 +43,7 @@ class Request(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What a host answers: after ``wait`` seconds, and not at all if ``hang_up`` is set."""
+    """A host's answer, sent after ``wait`` seconds; if ``hang_up`` is set, the connection is closed instead."""
 
     status: int = 200
     body: bytes = b""
@@ -54,11 +54,11 @@ class Reply:
 
 
 Handler = Callable[[str, Mapping[str, str]], Reply]
-"""From a path with its query, as it was sent, and the request's headers, names in lower case, to a reply."""
+"""Computes a reply from the path with its query, as sent, and the request's headers with names in lower case."""
 
 
 class WebServer:
-    """A server for the time of a ``with`` block.
+    """A server that runs during a ``with`` block.
 
     Parameters
     ----------
@@ -91,7 +91,7 @@ class WebServer:
 
     @property
     def log(self) -> list[Request]:
-        """All requests so far, in the order in which they came."""
+        """All requests so far, in the order of their arrival."""
         return self._log.copy()
 
     def root(self, host: str) -> str:
@@ -130,13 +130,13 @@ class WebServer:
         try:
             with asyncio.Runner() as runner:
                 runner.run(self._life(sockets))
-        except BaseException as error:  # told when the block ends
+        except BaseException as error:  # raised when the block ends
             self._failure = self._failure or error
         finally:
             self._ready.set()
 
     async def _life(self, sockets: dict[str, socket.socket]) -> None:
-        """Listen, serve until it is the end, leave nothing open."""
+        """Listen, serve until the end, close everything."""
         self._loop, self._end = asyncio.get_running_loop(), asyncio.Event()
         servers = [await self._listen(host, one) for host, one in sockets.items()]
         self._ready.set()
@@ -146,7 +146,7 @@ class WebServer:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
-        await asyncio.sleep(0)  # closed transports let go of their sockets
+        await asyncio.sleep(0)  # lets closed transports release their sockets
 
     async def _listen(self, host: str, listening: socket.socket) -> asyncio.Server:
         def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -162,7 +162,7 @@ class WebServer:
         try:
             while await self._answer(host, reader, writer):
                 pass
-        except (asyncio.IncompleteReadError, ConnectionError):  # they have hung up
+        except (asyncio.IncompleteReadError, ConnectionError):  # the client has hung up
             pass
         except asyncio.CancelledError:
             writer.transport.abort()
@@ -183,7 +183,7 @@ class WebServer:
             writer.write(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
             await writer.drain()
             return False
-        if not target.startswith("/"):  # the whole URL, as proxies are asked
+        if not target.startswith("/"):  # an absolute URL, as in a request to a proxy
             target = "/" + target.partition("://")[2].partition("/")[2]
         reply = self._reply(host, method, target, headers)
         if reply.wait:
@@ -211,7 +211,7 @@ class WebServer:
         if method in ("GET", "HEAD"):
             try:
                 reply = self.hosts[host](target, headers)
-            except Exception as error:  # a defect of ours: the test has to fail, not the connection
+            except Exception as error:  # a defect of the handler must fail the test, not only the connection
                 traceback.print_exc(file=sys.stderr)
                 self._failure = self._failure or error
                 reply = Reply(500)
@@ -232,7 +232,7 @@ def _field(line: str) -> tuple[str, str, str]:
 
 
 def bind(hosts: list[str], port: int = 0) -> tuple[int, dict[str, socket.socket]]:
-    """A port that is free on all hosts, or the one given, and a socket bound to it for each host.
+    """A port that is free on all hosts, or the given one, and a socket bound to it for each host.
 
     Raises
     ------
@@ -260,6 +260,6 @@ def bind(hosts: list[str], port: int = 0) -> tuple[int, dict[str, socket.socket]
 
 
 def read_log(path: Path) -> list[Request]:
-    """The log of a server in another process, as far as its lines are whole."""
+    """The complete lines of the log that a server in another process writes."""
     lines = path.read_text().split("\n")[:-1]
     return [Request(*json.loads(line)) for line in lines]

@@ -1,4 +1,4 @@
-"""What the pages of the small web are made of: words by topic, and sentences from them.
+"""The texts of the small web: words by topic, and sentences made of them.
 
 Some words belong to several topics (a queen, a comb, a frame, a colony), so that a single word does not tell a page's
 topic.
@@ -75,7 +75,7 @@ TOPICS = {
         "woven woollen striped coarse fine plaited tight colourful",
     ),
 }
-"""The first is the one that the demo looks for."""
+"""The demo looks for pages about the first topic."""
 
 DESCRIPTIONS = {
     "beekeeping": "beekeeping: honey bees, their hives, queens and swarms, and the work of a beekeeper in the apiary"
@@ -120,11 +120,11 @@ NATIVE = {
     "ja": "いろはにほへと散りぬるを",
     "fr": "Où l'hôtel a été bâti, le garçon rêve près de la forêt",
 }
-"""A sentence in other languages, by which a test sees that a page was decoded."""
+"""A sentence in other languages, with which tests check that a page was decoded."""
 
 
 def sentence(rng: Random, words: Words, mixed: float = 0.3) -> str:
-    """A sentence; each of its words is a general one with probability ``mixed``."""
+    """A sentence; each word is a general one with probability ``mixed``."""
 
     def one(kind: int) -> str:
         return rng.choice((GENERAL if rng.random() < mixed else words)[kind])
@@ -134,7 +134,7 @@ def sentence(rng: Random, words: Words, mixed: float = 0.3) -> str:
 
 
 def paragraph(rng: Random, topic: str, count: int) -> str:
-    """Sentences mostly on a topic (``""`` is none, ``"spam"`` a farm's), sometimes on others."""
+    """Sentences mostly about a topic (``""`` is no topic, ``"spam"`` the farm's), sometimes about others."""
     found = []
     for _ in range(count):
         chance = rng.random()
@@ -151,7 +151,7 @@ def paragraph(rng: Random, topic: str, count: int) -> str:
 
 
 def title(rng: Random, topic: str) -> str:
-    """A title that mostly tells the topic."""
+    """A title that mostly names the topic."""
     words = SPAM if topic == "spam" else TOPICS[topic] if topic and rng.random() < 0.8 else GENERAL
     shape = rng.choice(
         ("The {a} {n}", "{n} and {m}", "Notes on the {n}", "How the {n} {v}", "A {n} for every {m}")
@@ -166,7 +166,7 @@ def title(rng: Random, topic: str) -> str:
 
 
 def anchor(rng: Random, heading: str, topic: str) -> str:
-    """The text of a link to a page: its title, a word of its topic, or nothing that tells."""
+    """The text of a link to a page: its title, a word of its topic, or a meaningless phrase."""
     chance = rng.random()
     if chance < 0.5:
         return heading

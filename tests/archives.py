@@ -3,10 +3,16 @@
 import gzip
 import json
 import random
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from inlink.sources.archives import page_links
+from inlink.archives import batches, records
+from inlink.archives.records import Record
+from inlink.archives.warc import RawPage
+from inlink.base.damage import Tally
+from inlink.base.opening import open_binary
+from inlink.graph.batches import ArcBatch
 
 A, B, C = "http://a.example.com/", "http://b.example.org/x", "http://c.example.net/"
 
@@ -178,6 +184,26 @@ def sample() -> list[bytes]:
     ]
 
 
+def records_of(path: Path, tally: Tally) -> Iterator[Record]:
+    with open_binary(path) as file:
+        yield from records.records(file, tally)
+
+
+def pages_of(path: Path, tally: Tally | None = None, **options: Any) -> Iterator[batches.PageLinks]:
+    with open_binary(path) as file:
+        yield from batches.page_links(file, tally, **options)
+
+
+def raw_pages_of(path: Path, tally: Tally, **options: Any) -> Iterator[RawPage]:
+    with open_binary(path) as file:
+        yield from batches.raw_pages(file, tally, **options)
+
+
+def batches_of(path: Path, **options: Any) -> Iterator[ArcBatch]:
+    with open_binary(path) as file:
+        yield from batches.archive_batches(file, **options)
+
+
 def links_of(path: Path, tally: Any = None, **options: Any) -> dict[str, list[str]]:
     """The links of each page in an archive."""
-    return {page.url: page.links for page in page_links(path, tally, **options)}
+    return {page.url: page.links for page in pages_of(path, tally, **options)}

@@ -1,51 +1,138 @@
 import os
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
+from random import Random
+from time import time
 from typing import Any
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, is_hypothesis_test, settings
+from hypothesis.database import DirectoryBasedExampleDatabase
 
-# no deadline: the first call of a kernel compiles it; no randomness in CI: a red run must be of the change's making
-settings.register_profile("inlink", deadline=None, max_examples=60, derandomize=bool(os.environ.get("CI")))
-settings.load_profile("inlink")
+from patience import PATIENCE
 
 ROOT = Path(__file__).parents[1]
 
-# A cached kernel does not notice that a kernel it calls was edited in another file: key the cache by them all.
-_kernels = sha256(
-    b"".join(p.read_bytes() for p in sorted((ROOT / "src").rglob("*.py")) if "kernels" in str(p))
+# `make test` gives the same verdict each time: no random examples, no stored ones, nothing that depends on speed.
+# There is no deadline because the first call of a kernel compiles it.
+settings.register_profile(
+    "inlink",
+    max_examples=60,
+    derandomize=True,
+    database=None,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
 )
+# `make search` tries random examples, and failures of earlier searches first.
+settings.register_profile(
+    "search",
+    settings.get_profile("inlink"),
+    derandomize=False,
+    database=DirectoryBasedExampleDatabase(ROOT / ".hypothesis" / "examples"),
+    print_blob=True,
+)
+settings.load_profile("inlink")
+# A search tries this many times the examples that a test asks for.
+SEARCH_FACTOR = 10
+
+
+def searching(config: pytest.Config) -> bool:
+    """Whether `make search` runs, not `make test`."""
+    return bool(config.getoption("--hypothesis-profile") == "search")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Without a search, keep Hypothesis from drawing constants of modules that happen to be imported already.
+
+    Which these are depends on the tests that ran before in the same process.
+    """
+    from hypothesis.internal.conjecture import providers
+
+    if not searching(config) and hasattr(providers, "_get_local_constants"):
+        providers._get_local_constants = lambda: providers._local_constants
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """In a search, raise each test's number of examples, and shuffle the tests, as time may end before they do."""
+    if searching(config):
+        functions = {getattr(item, "function", None) for item in items}
+        for test in filter(is_hypothesis_test, functions):
+            own = test._hypothesis_internal_use_settings
+            test._hypothesis_internal_use_settings = settings(
+                own, max_examples=SEARCH_FACTOR * own.max_examples
+            )
+        # All processes of one run need the same order.
+        Random(os.environ.get("PYTEST_XDIST_TESTRUNUID")).shuffle(items)
+
+
+# An edit of any kernel, or of the log's format, makes all cached machine code stale (base/jit.py). Each state of them
+# has a cache of its own here, so that going back to an earlier state compiles nothing.
+_sources = [path for path in sorted((ROOT / "src").rglob("*.py")) if "kernels" in str(path)]
+_sources.append(ROOT / "src" / "inlink" / "store" / "format.py")
+_kernels = sha256(b"".join(path.read_bytes() for path in _sources))
 os.environ.setdefault("NUMBA_CACHE_DIR", str(ROOT / ".cache" / f"numba-{_kernels.hexdigest()[:16]}"))
 
 
 @pytest.fixture(scope="session")
-def shared_data() -> Callable[[str], Path]:
-    """Real crawls and graphs that lie beside the project; a test is skipped, saying so, where one is absent."""
+def data() -> Callable[[str], Path]:
+    """Find a sample of ``tests/data`` by its name, or a real crawl or graph in ``../shared/data`` by its path.
+
+    Where the real one is absent, the test is skipped and says its name. Each format has a sample, so that no path
+    of the code depends on real data. A path may lack its suffix, as the two files of a BVGraph are named.
+    """
 
     def find(relative: str) -> Path:
-        path = ROOT.parent / "shared" / "data" / relative
+        own = "/" not in relative
+        path = (ROOT / "tests" / "data" if own else ROOT.parent / "shared" / "data") / relative
         if not path.exists() and not list(path.parent.glob(f"{path.name}.*")):
-            pytest.skip(f"shared data absent: {relative}")
+            if own:
+                raise FileNotFoundError(path)
+            pytest.skip(f"real data absent: {relative}")
         return path
 
     return find
 
 
-@pytest.fixture
-def patience() -> Iterator[None]:
-    """A crawl that does not end fails its test, and not the whole run."""
+@contextmanager
+def _patience() -> Iterator[None]:
+    """Raise in what hangs, so that it fails with the traceback of where it waits, and the other tests still run."""
 
     def enough(*_: object) -> None:
-        raise TimeoutError("two minutes")
+        raise TimeoutError(
+            f"this did not end within {PATIENCE:g} s; INLINK_TEST_PATIENCE is how long it may take"
+        )
 
     before = signal.signal(signal.SIGALRM, enough)
-    signal.alarm(120)  # on a cold cache, kernels are compiled meanwhile
-    yield
-    signal.alarm(0)
-    signal.signal(signal.SIGALRM, before)
+    signal.setitimer(signal.ITIMER_REAL, PATIENCE)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_setup() -> Generator[None]:
+    # The rest of a search is skipped when its time is up.
+    if time() > float(os.environ.get("SEARCH_UNTIL", "inf")):
+        pytest.skip("the time of this search is up")
+    with _patience():
+        return (yield)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call() -> Generator[None]:
+    with _patience():
+        return (yield)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown() -> Generator[None]:
+    with _patience():
+        return (yield)
 
 
 @pytest.fixture

@@ -1,15 +1,13 @@
 """A crawl in the plainest form there is, and its PageRank by a direct solve: oracles for the rankings of a log."""
 
-import struct
 import zlib
 from dataclasses import dataclass, field
 
 import numpy as np
 
-__all__ = ["Model", "exact_pagerank"]
+from inlink.store.format import HEAD_SIZE, MARKER, MERGE, VISIT, Head, VisitRecord, struct_of
 
-VISIT, MERGE = 2, 6
-HEAD = struct.Struct("<IIdIIIBBHfI")
+__all__ = ["Model", "exact_pagerank"]
 
 
 def leb128(number: int) -> bytes:
@@ -35,14 +33,25 @@ class Model:
 
     def frame(self, kind: int, page: int, payload: bytes, count: int) -> int:
         place = len(self.log)
-        size = HEAD.size + len(payload)
-        body = HEAD.pack(size, 0, 0.0, page, 0, 0, kind, 0, 200, 0.5, count)[8:] + payload
-        self.log += struct.pack("<II", size, zlib.crc32(body)) + body
+        empty = Head._make([0] * len(Head._fields))
+        head = empty._replace(
+            marker=MARKER,
+            length=HEAD_SIZE + len(payload),
+            place=place,
+            page=page,
+            listed=count,
+            score=0.5,
+            status=200,
+            kind=kind,
+            payload_check=zlib.crc32(payload),
+        )
+        raw = struct_of(Head).pack(*head)
+        self.log += raw[:-4] + zlib.crc32(raw[:-4]).to_bytes(4, "little") + payload
         return place
 
     def crawl(self, page: int, links: list[int], content_hash: bytes = b"") -> None:
         row = sorted(set(links))
-        head = struct.pack("<dIIQB", 0.0, 1, 0, 0, len(content_hash)) + content_hash
+        head = struct_of(VisitRecord).pack(0.0, 1, 0, 0, 0, 0, len(content_hash)) + content_hash
         self.places[page] = self.frame(VISIT, page, head + deltas(row), len(row))
         self.rows[page] = row
 

@@ -9,9 +9,10 @@ from urllib.parse import urlsplit
 import numpy as np
 from hypothesis import strategies as st
 
-from inlink.crawl import Crawl
+from inlink.crawl.crawl import Crawl
 from inlink.frontier.frontier import Frontier
-from inlink.frontier.queue import Politeness, Queue
+from inlink.frontier.queue import Queue
+from inlink.frontier.settings import Politeness
 
 EAGER = Politeness(delay=0.0, in_flight=1000)
 """Nothing is waited for, so that the policy alone decides."""
@@ -109,7 +110,7 @@ def perform(crawl: Crawl, clock: Clock, leases: list[Any], done: tuple[Any, ...]
     elif what == "reload":
         crawl.reload()
     elif what == "crawled by URL":
-        crawl.crawled(crawl.pages.url(given[0] % crawl.pages.num_pages), given[1])
+        crawl.crawled(crawl._pages.url(given[0] % crawl._pages.num_pages), given[1])
     elif leases:
         lease = leases[given[0] % len(leases)]
         if given[0] < 5:  # else it will be answered once more
@@ -141,7 +142,9 @@ def columns(pages: Any) -> dict[str, Any]:
         "rows": sorted(zip(pages.crawled()[0].tolist(), pages.crawled()[1].tolist(), strict=True)),
         "given": dict(pages.given),
         "found": pages.find(pages.urls(list(known))).tolist(),
-        "counts": (n, pages.num_hosts, pages.num_crawled, pages.num_events, pages.events_end, pages.urls_end),
+        "counts": (n, pages.num_hosts, pages.num_crawled, pages.num_events, pages.urls_end),
+        "by state": pages.state_counts.tolist(),
+        "losses": pages.losses[:n].tolist(),
     }
 
 
@@ -159,18 +162,18 @@ def out(frontier: Frontier) -> dict[int, tuple[int, float]]:
     for page in range(frontier.pages.num_pages):
         lease = frontier.leases.current(page)
         if lease is not None:
-            found[page] = (lease[0], lease[1].expires)
+            found[page] = (lease.number, lease.expires)
     return found
 
 
 def whole(crawl: Crawl) -> dict[str, Any]:
     """All that a crawl is now, after what was due has happened."""
     crawl.next(0)
-    front = crawl.frontier
+    front = crawl._frontier
     slots = range(front.queue.num_slots)
     now = crawl._tick()
     return {
-        **columns(crawl.pages),
+        **columns(crawl._pages),
         "waiting": waiting(front),
         "leases": out(front),
         "next lease": front.leases.next_number,

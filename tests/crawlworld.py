@@ -1,7 +1,7 @@
 """One crawl at a time, for tests that meet it as its users do."""
 
 from crawlstrategies import Clock, opened
-from inlink.crawl import Crawl
+from inlink.crawl.crawl import Crawl
 
 __all__ = ["A", "B", "C", "World"]
 
@@ -31,6 +31,12 @@ class World:
 
     def urls(self, count=100):
         return [lease.url for lease in self.crawl.next(count)]
+
+    def lose(self, seconds):
+        """Let leases of so many seconds be lost, and the lost pages become due."""
+        self.clock.now += seconds
+        self.crawl.next(0)
+        self.clock.now += 60
 
     def state(self, url):
         return self.crawl.page(url).state

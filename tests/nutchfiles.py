@@ -3,6 +3,7 @@
 import gzip
 import struct
 import zlib
+from functools import partial
 from pathlib import Path
 
 TEXT = "org.apache.hadoop.io.Text"
@@ -10,7 +11,8 @@ PARSE_DATA = "org.apache.nutch.parse.ParseData"
 CRAWL_DATUM = "org.apache.nutch.crawl.CrawlDatum"
 DEFAULT = "org.apache.hadoop.io.compress.DefaultCodec"
 GZIP = "org.apache.hadoop.io.compress.GzipCodec"
-SYNC = bytes(range(100, 116))
+# Not UTF-8, as 16 random bytes seldom are.
+SYNC = bytes(range(200, 216))
 
 
 def vint(n: int) -> bytes:
@@ -37,7 +39,8 @@ def sequence_file(
     version: int = 6,
 ) -> Path:
     """Write a SequenceFile; a sync mark, or a block's end, after ``every`` records. The keys are Texts."""
-    pack = gzip.compress if codec == GZIP else zlib.compress
+    # Without a time, so that the same records are the same bytes.
+    pack = partial(gzip.compress, mtime=0) if codec == GZIP else zlib.compress
     out = bytearray(b"SEQ" + bytes([version]) + text(TEXT) + text(value_class))
     out += bytes([mode != "none", mode == "block"])
     if mode != "none" and version >= 5:

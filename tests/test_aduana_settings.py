@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import inlink
+from inlink.crawl.aduana import DEFAULTS, NAMES, crawl_arguments
 from inlink.errors import ParameterError
-from inlink.frontier.aduana import DEFAULTS, NAMES, crawl_arguments
-from inlink.frontier.queue import NO_LIMIT
+from inlink.frontier.settings import NO_LIMIT
 
 
 class HitsScorer:
@@ -121,13 +121,16 @@ def test_frequencies_without_their_scheduler_are_passed_over():
 @pytest.mark.parametrize(
     ("settings", "said"),
     [
-        ({"SCORER": "Hits"}, "SCORER: 'Hits' is unknown here: take None or HitsScorer or PageRankScorer"),
-        ({"BACKEND_SCHEDULER": "x.LIFO"}, "BACKEND_SCHEDULER: 'x.LIFO' is unknown here: take BFScheduler or"),
-        ({"USE_SCORES": "perhaps"}, "USE_SCORES must be True or False, not 'perhaps'"),
+        ({"SCORER": "Hits"}, "SCORER must be None or HitsScorer or PageRankScorer; got 'Hits'"),
+        (
+            {"BACKEND_SCHEDULER": "x.LIFO"},
+            "BACKEND_SCHEDULER must be BFScheduler or FreqScheduler; got 'x.LIFO'",
+        ),
+        ({"USE_SCORES": "perhaps"}, "USE_SCORES must be True or False; got 'perhaps'"),
         ({"USE_SCORES": []}, "USE_SCORES must be True or False"),
-        ({"PAGE_RANK_DAMPING": "high"}, "PAGE_RANK_DAMPING must be a number, not 'high'"),
-        ({"PAGE_RANK_DAMPING": 1.0}, "PAGE_RANK_DAMPING must be at least 0 and below 1, not 1"),
-        ({"HARD_CRAWL_LIMIT": "nan"}, "HARD_CRAWL_LIMIT must be a number"),
+        ({"PAGE_RANK_DAMPING": "high"}, "PAGE_RANK_DAMPING must be a finite number; got 'high'"),
+        ({"PAGE_RANK_DAMPING": 1.0}, "PAGE_RANK_DAMPING must be a number in (0, 1); got 1"),
+        ({"HARD_CRAWL_LIMIT": "nan"}, "HARD_CRAWL_LIMIT must be a finite number"),
         ({"BACKEND_SCHEDULER": "FreqScheduler", "FREQ_SPEC": "absent"}, "FREQ_SPEC: 'absent' cannot be read"),
         (
             {"BACKEND_SCHEDULER": "FreqScheduler", "FREQ_SPEC": ["a x1", "b c d"]},

@@ -13,8 +13,11 @@ from archives import (
     A,
     B,
     anchors,
+    batches_of,
     http,
     links_of,
+    pages_of,
+    raw_pages_of,
     record,
     response,
     sample,
@@ -23,11 +26,11 @@ from archives import (
     wat_record,
     write,
 )
+from inlink.archives.html import MAX_DOCUMENT
+from inlink.base.damage import Tally
 from inlink.base.progress import Task, reporting
 from inlink.errors import InlinkError, ParameterError
-from inlink.sources.archives import archive_batches, page_links, raw_pages
-from inlink.sources.damage import Tally
-from inlink.sources.html import MAX_DOCUMENT
+from inlink.sources.archive import archive_source
 from inlink.urls import domain_of, host_of, reverse_host
 
 # pages --------------------------------------------------------------------------------------------------------
@@ -35,7 +38,7 @@ from inlink.urls import domain_of, host_of, reverse_host
 
 def page(tmp_path, body, *headers, url=A, tally=None, links="a", nofollow=True, **options):
     path = write(tmp_path / "x", [response(url, body, *headers, **options)])
-    (found,) = page_links(path, tally, links=links, nofollow=nofollow)
+    (found,) = pages_of(path, tally, links=links, nofollow=nofollow)
     return found.links
 
 
@@ -77,10 +80,11 @@ def test_content_and_transfer_codings(tmp_path, coding, pack, chunked):
     assert tally.skipped == {}
     if pack is not bytes:
         page(tmp_path, body[:-20], *headers, tally=tally)
-        assert tally.skipped["page whose Content-Encoding or chunks are damaged"].count == 1
+        assert tally.skipped["page with damaged Content-Encoding or chunks"].count == 1
     assert page(tmp_path, LINK, "Transfer-Encoding: chunked") == [A + "x"]  # kept the header, not the chunks
 
 
+@pytest.mark.slow
 def test_codings_that_are_bombs_or_unknown(tmp_path):
     bomb = gzip.compress(LINK + b" " * (MAX_DOCUMENT * 2), 9)
     assert len(bomb) < 200_000
@@ -94,7 +98,7 @@ def test_codings_that_are_bombs_or_unknown(tmp_path):
         assert list(tally.skipped) == [f"rest of a page beyond {MAX_DOCUMENT:,} bytes"]
     tally = Tally()
     assert page(tmp_path, LINK, "Content-Encoding: rot13", tally=tally) == [A + "x"]
-    assert list(tally.skipped) == ["page with a Content-Encoding that is not known"]
+    assert list(tally.skipped) == ["page with an unknown Content-Encoding"]
 
 
 def test_only_html_that_was_found_has_links(tmp_path):
@@ -138,7 +142,7 @@ def test_what_is_no_page_is_counted(tmp_path):
     tally = Tally(strict=True)
     assert links_of(write(tmp_path / "x", odd), tally) == {A: [], B: []}
     assert {reason: entry.count for reason, entry in tally.skipped.items()} == {
-        "response to no http request": 1,
+        "response to a request that was not HTTP": 1,
         "response record without an HTTP header": 1,
         "page's URL is no valid URL": 1,
         "link is not http": 1,
@@ -177,7 +181,7 @@ def twin(path, level, *, strip_www=False, private=False, links="a"):
         return domain_of(host, private=private) if level == "domain" else host
 
     arcs, nodes = Counter(), set()
-    for page in page_links(path, links=links):
+    for page in pages_of(path, links=links):
         source = page.url if level == "page" else name(page.url)
         if source is None:
             continue
@@ -193,21 +197,36 @@ def twin(path, level, *, strip_www=False, private=False, links="a"):
 OPTIONS = [{}, {"strip_www": True}, {"private": True}, {"links": "all"}]
 
 
-@pytest.mark.parametrize("name", ["aut-example.warc.gz", "warcfile.warc.gz", "cc-2019-22-excerpt.wat.txt"])
+@pytest.mark.parametrize("name", [
+    *("web.warc.gz", "small.warc.gz", "slice.warc", "slice.warc.wat", "later.wat", "quirk.warc.gz", "bad.arc.gz"),
+    *("crawls/aut-example.warc.gz", "crawls/warcfile.warc.gz", "crawls/cc-2019-22-excerpt.wat.txt"),
+])  # fmt: skip
 @pytest.mark.parametrize("level", ["page", "host", "domain"])
-def test_batches_of_real_archives_against_the_twin(shared_data, name, level):
-    path = shared_data(f"crawls/{name}")
+def test_batches_of_archives_against_the_twin(data, name, level):
+    path = data(name)
     for options in OPTIONS if level == "domain" else OPTIONS[:2]:
         given_options = dict(options)
         if "private" in options:
             given_options["private_suffixes"] = given_options.pop("private")
-        assert arcs_of(archive_batches(path, level=level, **given_options)) == twin(path, level, **options)
+        assert arcs_of(batches_of(path, level=level, **given_options)) == twin(path, level, **options)
 
 
-def test_figures_of_a_real_archive(shared_data):
-    path = shared_data("crawls/aut-example.warc.gz")
+def test_figures_of_an_archive(data):
+    path = data("web.warc.gz")
     tally = Tally()
-    arcs, _ = arcs_of(archive_batches(path, tally=tally))
+    arcs, _ = arcs_of(batches_of(path, tally=tally))
+    records = gzip.decompress(path.read_bytes()).split(b"WARC/1.0\r\nWARC-Type: ")[1:]
+    responses = [
+        one for one in records if one.startswith(b"response") and b"WARC-Target-URI: dns:" not in one
+    ]
+    assert (tally.records, tally.pages) == (len(records), len(responses)) == (254, 110)
+    assert tally.links == sum(arcs.values()) > len(arcs) == 1_406
+
+
+def test_figures_of_a_real_archive(data):
+    path = data("crawls/aut-example.warc.gz")
+    tally = Tally()
+    arcs, _ = arcs_of(batches_of(path, tally=tally))
     assert (tally.records, tally.pages) == (822, 261)  # of 299 responses, 38 are of the DNS
     assert tally.links == sum(arcs.values()) == 37_826 - tally.skipped["link is not http"].count
     assert len(arcs) == 20_067
@@ -291,23 +310,23 @@ def test_host_batches_are_the_folded_page_links(tmp_path, pages, options):
     if "private" in options:
         given_options["private_suffixes"] = given_options.pop("private")
     for level in ("host", "domain"):
-        assert arcs_of(archive_batches(path, level=level, **given_options)) == twin(path, level, **options)
-    assert arcs_of(archive_batches(path, links=options.get("links", "a"))) == twin(path, "page")
+        assert arcs_of(batches_of(path, level=level, **given_options)) == twin(path, level, **options)
+    assert arcs_of(batches_of(path, links=options.get("links", "a"))) == twin(path, "page")
 
 
 def test_batches_are_cut_and_names_forgotten_without_a_trace(tmp_path, monkeypatch):
-    from inlink.sources import archives as module
+    from inlink.archives import batches as module
 
     pages = [
         response(f"http://h{i % 7}.example{i}.com/", "".join(f"<a href=//t{j}.org/>" for j in range(i)))
         for i in range(20)
     ]
     path = write(tmp_path / "x", pages)
-    whole = {level: arcs_of(archive_batches(path, level=level)) for level in ("page", "host", "domain")}
+    whole = {level: arcs_of(batches_of(path, level=level)) for level in ("page", "host", "domain")}
     monkeypatch.setattr(module, "BATCH", 10)
     monkeypatch.setattr(module, "_MAX_HOSTS", 5)
     for level, expected in whole.items():
-        batches = list(archive_batches(path, level=level))
+        batches = list(batches_of(path, level=level))
         assert len(batches) > 5
         assert arcs_of(batches) == expected
 
@@ -318,7 +337,7 @@ def test_links_without_a_host_are_counted(tmp_path):
     )
     path = write(tmp_path / "x", [response(A, links), response("http://10.0.0.1/", links)])
     tally = Tally()
-    arcs, nodes = arcs_of(archive_batches(path, level="domain", tally=tally))
+    arcs, nodes = arcs_of(batches_of(path, level="domain", tally=tally))
     assert (arcs, nodes) == (Counter({("com.example", "org.b"): 1}), {"com.example", "org.b"})
     assert sorted(entry.count for entry in tally.skipped.values()) == [1, 1, 1, 1]
     assert (tally.pages, tally.links) == (2, 1)
@@ -326,12 +345,12 @@ def test_links_without_a_host_are_counted(tmp_path):
 
 @pytest.mark.parametrize("level", ["page", "host", "domain"])
 def test_crawled_nodes_are_the_pages_own(tmp_path, monkeypatch, level):
-    from inlink.sources import archives as module
+    from inlink.archives import batches as module
 
     monkeypatch.setattr(module, "BATCH", 2)
     page = "<a href='http://elsewhere.org/'>x</a><a href='/y'>y</a>"
     path = write(tmp_path / "x", [response(url, page) for url in (A, A + "2", B, "http://10.0.0.1/")])
-    batches = list(module.archive_source(path, level=level, tally=Tally()).batches)
+    batches = list(archive_source(path, level=level, tally=Tally()).batches)
     assert len(batches) > 1
     _, nodes = arcs_of(batches)
     names = {name for batch in batches for name in batch.names.take(pa.array(batch.crawled)).to_pylist()}
@@ -347,9 +366,9 @@ def test_crawled_nodes_are_the_pages_own(tmp_path, monkeypatch, level):
 def test_parameters_are_checked(tmp_path):
     path = write(tmp_path / "x", sample())
     with pytest.raises(ParameterError, match="level"):
-        list(archive_batches(path, level="site"))
+        list(batches_of(path, level="site"))
     with pytest.raises(ParameterError, match="links"):
-        list(raw_pages(path, Tally(), links="b"))
+        list(raw_pages_of(path, Tally(), links="b"))
 
 
 def test_progress_counts_the_bytes_of_the_file(tmp_path):
@@ -363,7 +382,7 @@ def test_progress_counts_the_bytes_of_the_file(tmp_path):
     for packed in ("", "records"):
         path = write(tmp_path / "x.warc", sample() * 2000, packed=packed)
         with reporting(Reporter()):
-            list(archive_batches(path))
+            list(archive_source(path).batches)
         assert (told[-1].label, told[-1].unit) == ("reading x.warc", "B")
         assert told[-1].done == told[-1].total == path.stat().st_size
 

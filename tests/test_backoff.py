@@ -1,27 +1,12 @@
 import math
 from email.utils import formatdate
-from itertools import pairwise
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inlink.frontier.backoff import (
-    AGAINST_HOST,
-    HOST_WAITS,
-    LONGEST_WAIT,
-    OUTCOMES,
-    RETRIED,
-    STATUSES,
-    classify,
-    cooled,
-    delay,
-    due_under,
-    rate,
-    rate_limits,
-    retry_after,
-    warmed,
-)
+from crawlrates import cooled, due_under, rate, warmed
+from inlink.frontier.backoff import LONGEST_WAIT, OUTCOMES, STATUSES, classify, delay, retry_after
 
 NOV_6 = 784_111_777.0  # Sun, 06 Nov 1994 08:49:37 GMT
 
@@ -140,9 +125,10 @@ def test_the_tables_of_outcomes():
     assert set(OUTCOMES) == {"ok", "gone", "throttled", "server", "client", "network"}
     assert all(name in OUTCOMES and first <= last for first, last, name in STATUSES)
     assert {classify(status) for status in range(1000)} == set(OUTCOMES)
-    assert {"throttled", "server", "network"} == RETRIED
-    assert {"server", "network"} == AGAINST_HOST
-    assert {"throttled", "server", "network"} == HOST_WAITS
+    outcomes = OUTCOMES.values()
+    assert {"throttled", "server", "network"} == {outcome.name for outcome in outcomes if outcome.retried}
+    assert {"server", "network"} == {outcome.name for outcome in outcomes if outcome.against_host}
+    assert {"throttled", "server", "network"} == {outcome.name for outcome in outcomes if outcome.host_waits}
 
 
 @given(st.floats(0, 1e6), st.floats(1e-3, 1e5), st.floats(0.002, 1e4))
@@ -204,12 +190,3 @@ def test_rates_at_their_edges():
     assert cooled(3.0, 1e9, 1.0) == 0.0
     assert warmed(0.0, 1e300, 1.0) == 1.0
     assert rate(1e6, 100.0) == pytest.approx(1e4, rel=1e-6)
-
-
-def test_the_ladder_of_rates():
-    ladder = rate_limits(0.25, 100.0)
-    assert len(ladder) == 5
-    assert (ladder[0], ladder[-1]) == (0.25, 100.0)
-    assert {round(b / a, 9) for a, b in pairwise(ladder)} == {round(400**0.25, 9)}
-    assert rate_limits(1.0, 1.0) == (1.0,)
-    assert rate_limits(0.0, 1.0) == (1.0,)

@@ -14,11 +14,13 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import itertools
 
-from bench import extractors, kernels, pipelines, rank, results, wat, webgraph
+from bench import extractors, kernels, pipelines, rank, results, tables, wat, webgraph
 from bench.extractors import cc_pyspark_hosts
 from bench.peers import base
 
-from inlink.sources.archives import archive_batches
+from archives import batches_of
+
+pytestmark = pytest.mark.slow
 
 MASK = 2**64 - 1
 
@@ -238,7 +240,7 @@ def test_ranking_is_compared_from_end_to_end(tmp_path: Path, monkeypatch: pytest
     scipy_power = base.peer("scipy_power")
     before = scipy_power.run(scipy_power.load(arrays), rounds - 1)
     assert np.abs(before - rank.reference(arrays)).sum() > 1e-4  # the loosest setting that does
-    table = results.tables(tmp_path / "results")["rank-small"]
+    table = tables.tables(tmp_path / "results")["rank-small"]
     assert "| inlink, one thread |" in table
     assert "| SciPy power iteration |" in table
 
@@ -289,7 +291,7 @@ def test_both_ways_of_extraction_find_the_same_pairs(tmp_path: Path) -> None:
     )
     assert path.read_bytes() == (tmp_path / "again.gz").read_bytes()
     ours: set[tuple[str, str]] = set()
-    for batch in archive_batches(path, level="host", links="all"):
+    for batch in batches_of(path, level="host", links="all"):
         names = [name.decode() if isinstance(name, bytes) else name for name in batch.names.to_pylist()]
         ours |= {(names[i], names[j]) for i, j in zip(batch.sources, batch.targets, strict=True)}
     theirs = set()

@@ -16,7 +16,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from bench import crawl, crawlkernels, crawltable, results
+from bench import crawl, crawlkernels, crawltable, results, tables
 from bench.crawlers import aduana, base, scrapy_scheduler
 from bench.crawlers.base import Page, parse
 from bench.crawlweb import Web
@@ -382,7 +382,7 @@ def test_a_crawler_that_fails_is_told_with_its_reason(tmp_path: Path, peers: dic
     told = json.loads(json.dumps(told))
     table = crawltable.crawl_table(told)
     results.keep(tmp_path, "crawl-3000", told)
-    assert results.tables(tmp_path) == {"crawl-3000": table}
+    assert tables.tables(tmp_path) == {"crawl-3000": table}
     first = told["rows"]["toy"]["runs"][0]["sizes"]["3000"]["take"]["plain"]
     assert first["links"] == pytest.approx(700, rel=0.1)
     assert "| 3,000 | Toy | " in table

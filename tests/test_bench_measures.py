@@ -11,8 +11,10 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from bench import measures, measuretable, rank, results, webgraph
+from bench import measures, measuretable, rank, results, tables, webgraph
 from bench.measurers import base
+
+pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[1]
 
@@ -125,7 +127,7 @@ def test_measures_are_compared_from_end_to_end(
         assert row["error"] < 1e-9
         assert len(row["runs"]) == 2
     assert list(told["graphs"]["small"]["measures"]["mcmc"]["rows"]) == ["inlink", "inlink_one_thread"]
-    table = results.tables(tmp_path / "results")["measures"]
+    table = tables.tables(tmp_path / "results")["measures"]
     assert table in capsys.readouterr().out
     assert "| closeness | NetworkX | 1 |" in table
     assert "- Not in the tables, graph-tool: graph_tool is not installed." in table

@@ -9,7 +9,9 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from bench import rerank, webgraph
 
-from inlink.frontier.kernels import push as kernels
+from inlink.reranking.kernels import push as kernels
+
+pytestmark = pytest.mark.slow
 
 
 @pytest.mark.parametrize("order", ["breadth-first", "random"])

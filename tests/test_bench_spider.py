@@ -17,12 +17,16 @@ from scrapy.linkextractors import LinkExtractor
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from bench import results, spider
+from bench import spider, tables
 from bench.spiders import base
 from bench.spidersite import CHILDREN, HOSTS, LINKS, Page, Pages, Site, speed
+from bench.spidertable import spider_table
 
 from inlink.scoring.reading import read_page
 from inlink.urls.canonical import canonical
+from patience import PATIENCE
+
+pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[1]
 
@@ -105,7 +109,7 @@ def site() -> Iterator[Site]:
 
 def ask(port: int, text: bytes, answers: int, host: str = "127.0.0.1") -> bytes:
     heard = b""
-    with socket.create_connection((host, port), 10) as one:
+    with socket.create_connection((host, port), PATIENCE) as one:
         one.sendall(text)
         while heard.count(b"HTTP/1.1 ") < answers or not heard.endswith(b"\n"):
             heard += one.recv(1 << 16)
@@ -213,7 +217,7 @@ def test_a_comparison_becomes_a_table(
         ["| rules", "no", "Scrapy"],
         ["| plain", "yes", "Scrapy"],
     ]
-    assert results.tables(tmp_path) == {"spider": shown.rstrip("\n")}
+    assert tables.tables(tmp_path) == {"spider": shown.rstrip("\n")}
     kept = json.loads((tmp_path / "spider.json").read_text())
     assert [len(row["runs"]) for row in kept["rows"].values()] == [1, 1, 1, 1]
     assert list((tmp_path / "data").iterdir()) == []
@@ -251,7 +255,7 @@ def told_by_hand() -> dict[str, object]:
 
 
 def test_the_table_is_what_the_figures_say() -> None:
-    table = results.spider_table(told_by_hand())
+    table = spider_table(told_by_hand())
     rows = [
         [cell.strip() for cell in line.strip("|").split("|")]
         for line in table.splitlines()

@@ -75,8 +75,9 @@ def test_closed_forms():
     )
 
 
-def test_igraph_agrees_on_real_links(shared_data):
-    graph = inlink.read(shared_data("graphs/gr0.California"))
+@pytest.mark.parametrize("name", ["gr0.Harbour", "graphs/gr0.California"])
+def test_igraph_agrees(data, name):
+    graph = inlink.read(data(name))
     pairs = np.stack(graph.to_scipy().nonzero(), axis=1)
     g = igraph.Graph(n=graph.num_nodes, edges=pairs.tolist(), directed=True)
     ours = betweenness(graph, normalized=False)
@@ -94,17 +95,17 @@ def test_the_kernel_for_many_paths_is_the_other_one(a: Arcs, endpoints: bool):
     depths = np.full(n, kernels.UNSEEN, np.uint32)
     found = []
     for many in (False, True):
-        behind, total, squares = np.zeros(n), np.zeros(n), np.zeros(n)
-        first = rows.offsets, rows.nodes, sources, shares, endpoints, depths, np.empty(n)
-        queue = np.empty(n, np.uint32)
+        queue, ends = np.empty(n, np.uint32), np.empty(n + 2, np.uint64)
+        search = kernels.Search(depths, np.empty(n), np.zeros(n), queue, ends, np.empty(n))
+        sums = kernels.DependencySums(np.zeros(n), np.zeros(n))
+        given = rows.offsets, rows.nodes, sources, shares, endpoints, search
         if many:
-            kernels.dependencies_of_many_paths(*first, np.empty(n, np.uint32), behind, queue, total, squares)
+            kernels.dependencies_of_many_paths(*given, np.empty(n, np.uint32), sums)
         else:
-            ends = np.empty(n + 2, np.uint64)
-            assert kernels.dependencies(*first, behind, queue, ends, np.empty(n), total, squares)
+            assert kernels.dependencies(*given, sums)
         assert (depths == kernels.UNSEEN).all()
-        assert not behind.any()
-        found.append((total, squares))
+        assert not search.behind.any()
+        found.append(sums)
     np.testing.assert_allclose(found[0][0], found[1][0], rtol=1e-12)
     np.testing.assert_allclose(found[0][1], found[1][1], rtol=1e-12)
 

@@ -2,9 +2,9 @@
 
 import json
 import re
+import signal
 import subprocess
 import sys
-from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -14,10 +14,14 @@ pytest.importorskip("scrapy")
 from click.testing import CliRunner
 
 import inlink
-from broadweb import Page, Site, begin, crawl, lines_of, linking
+from crawlcommand import begin, crawl, lines_of
 from inlink.cli import commands
-from inlink.crawl import look
+from inlink.crawl.crawl import look
 from inlink.errors import InlinkError
+from patience import finish, wait_until
+from sites import Answer, Says, Site, html
+
+pytestmark = pytest.mark.slow
 
 HTML = {"Content-Type": "text/html"}
 
@@ -27,43 +31,40 @@ def states(folder: Path) -> dict[str, str]:
     return {pages.url(page): pages.page(page).state for page in range(pages.num_pages)}
 
 
-def tree(count: int) -> dict[str, Page | str | bytes]:
+def tree(count: int) -> dict[str, Says]:
     """Page n links to 2n and 2n + 1."""
     return {
-        f"/{n}": linking(
-            *(f"/{m}" for m in (2 * n, 2 * n + 1) if m <= count), title=f"page {n}", text="words"
-        )
+        f"/{n}": html(*(f"/{m}" for m in (2 * n, 2 * n + 1) if m <= count), title=f"page {n}", text="words")
         for n in range(1, count + 1)
     }
 
 
 def test_a_site_is_crawled_politely_and_only_where_it_may_be(tmp_path):
-    pages: dict[str, Page | str | bytes] = {
-        "/": linking(
-            "/a", "/b#top", "/secret", "/gone", "/moved", "mailto:x@example.org", title=" The\n home "
-        ),
+    pages: dict[str, Says] = {
+        "/": html("/a", "/b#top", "/secret", "/gone", "/moved", "mailto:x@example.org", title=" The\n home "),
         "/a": '<a href="/no" rel="nofollow">no</a><a href="/c">c</a>',
-        "/b": Page('<meta name="robots" content="nofollow"><a href="/no">no</a>'),
-        "/c": Page("see http://127.0.0.1/no", headers={"Content-Type": "text/plain"}),
-        "/moved": Page("", 301, {"Location": "/c"}),
+        "/b": Answer('<meta name="robots" content="nofollow"><a href="/no">no</a>'),
+        "/c": Answer("see http://127.0.0.1/no", headers={"Content-Type": "text/plain"}),
+        "/moved": Answer("", 301, {"Location": "/c"}),
         "/secret": "never",
         "/no": "never",
-        "/robots.txt": Page(
+        "/robots.txt": Answer(
             "User-agent: inlink\nDisallow: /secret\n", headers={"Content-Type": "text/plain"}
         ),
     }
     with Site(pages) as site:
-        done = crawl(f"{site.url[7:]}/", "-o", "c", "--delay", 0.4, "--items", "i.jsonl", cwd=tmp_path)
-        assert sorted(site.asked()) == ["/", "/a", "/b", "/c", "/gone", "/moved"]
-        assert [path for _, path, _ in site.log].count("/robots.txt") == 1
-        assert {headers["User-Agent"] for _, _, headers in site.log} == {
+        done = crawl(f"{site.root[7:]}/", "-o", "c", "--delay", 0.4, "--items", "i.jsonl", cwd=tmp_path)
+        assert sorted(site.paths()) == ["/", "/a", "/b", "/c", "/gone", "/moved"]
+        assert [one.path for one in site.asked].count("/robots.txt") == 1
+        assert {one.headers["User-Agent"] for one in site.asked} == {
             f"inlink/{inlink.__version__} (+https://pypi.org/project/inlink/)"
         }
-        times = [time for time, _, _ in site.log]  # robots.txt and redirects are no exceptions
-        assert times[-1] - times[0] >= 0.4 * (len(times) - 1) * 0.95
-        assert all(after - before >= 0.2 for before, after in pairwise(times))
+        # Robots.txt and redirects are no exceptions. A busy machine may hold up a request on its way, so two
+        # requests may come together, but three do not.
+        times = [one.at for one in site.asked]
+        assert all(third - first >= 0.4 for first, third in zip(times, times[2:], strict=False))
         at = {
-            path: states(tmp_path / "c")[site.url + path]
+            path: states(tmp_path / "c")[site.root + path]
             for path in pages
             if path != "/robots.txt" and path != "/no"
         }
@@ -77,7 +78,7 @@ def test_a_site_is_crawled_politely_and_only_where_it_may_be(tmp_path):
             done.stdout,
         )
         assert done.stderr == ""
-        items = {one["url"].removeprefix(site.url): one for one in lines_of(tmp_path / "i.jsonl")}
+        items = {one["url"].removeprefix(site.root): one for one in lines_of(tmp_path / "i.jsonl")}
     assert set(items) == {"/", "/a", "/b", "/c"}
     home = items["/"]
     assert (home["title"], home["status"], home["depth"], home["links"]) == ("The home", 200, 0, 5)
@@ -89,32 +90,32 @@ def test_a_site_is_crawled_politely_and_only_where_it_may_be(tmp_path):
 def test_pages_is_a_number_of_pages_of_the_whole_crawl(tmp_path):
     with Site(tree(63)) as site:
         options = ("-o", "c", "--delay", 0, "--items", "i.jsonl", "--pages")
-        first = crawl(f"{site.url}/1", *options, 10, cwd=tmp_path)
+        first = crawl(f"{site.root}/1", *options, 10, cwd=tmp_path)
         assert "10 pages of" in first.stdout
         assert first.stdout.endswith("; --pages is reached\n")
-        assert len(site.asked()) == 10
-        again = crawl(f"{site.url}/1", *options, 10, cwd=tmp_path)
+        assert len(site.paths()) == 10
+        again = crawl(f"{site.root}/1", *options, 10, cwd=tmp_path)
         assert again.stdout.startswith("c: 0 pages in")
-        assert len(site.asked()) == 10
-        crawl(f"{site.url}/1", *options, 25, cwd=tmp_path)
-        assert len(site.asked()) == len(set(site.asked())) == 25
+        assert len(site.paths()) == 10
+        crawl(f"{site.root}/1", *options, 25, cwd=tmp_path)
+        assert len(site.paths()) == len(set(site.paths())) == 25
         crawl("-o", "c", "--delay", 0, "--items", "i.jsonl", cwd=tmp_path)  # no URL: it goes on
-        assert sorted(site.asked()) == sorted(f"/{n}" for n in range(1, 64))
+        assert sorted(site.paths()) == sorted(f"/{n}" for n in range(1, 64))
     assert len(lines_of(tmp_path / "i.jsonl")) == 63
 
 
 def test_pages_that_merge_count_once(tmp_path):
     """Each even page says that the next is its canonical one: whichever is fetched first, two make one."""
-    pages: dict[str, Page | str | bytes] = {"/1": linking(*(f"/{n}" for n in range(2, 42)))}
+    pages: dict[str, Says] = {"/1": html(*(f"/{n}" for n in range(2, 42)))}
     pages |= {f"/{n}": f'<link rel=canonical href="/{n | 1}">' for n in range(2, 42)}
     with Site(pages) as site:
-        done = crawl(f"{site.url}/1", "-o", "c", "--delay", 0, "--pages", 15, cwd=tmp_path)
+        done = crawl(f"{site.root}/1", "-o", "c", "--delay", 0, "--pages", 15, cwd=tmp_path)
     assert "; 15 pages of" in done.stdout
     assert list(states(tmp_path / "c").values()).count("crawled") == 15
 
 
 def test_a_topic_leads(tmp_path):
-    pages: dict[str, Page | str | bytes] = {"/": linking(*(f"/{k}" for k in range(40)))}
+    pages: dict[str, Says] = {"/": html(*(f"/{k}" for k in range(40)))}
     good = "Streaming replication of Postgres servers: a replica follows the primary. "
     for k in range(40):
         about = good * 3 if k % 10 == 0 else "Gardens, roses, hedges, weather and so on. "
@@ -125,15 +126,15 @@ def test_a_topic_leads(tmp_path):
         pages |= {f"/{k}/{j}": f"<p>{about}</p>" for j in range(3)}
     with Site(pages) as site:
         crawl(
-            *(site.url, "-o", "c", "--delay", 0, "--topic", "postgres replication", "--items", "i.jsonl"),
+            *(site.root, "-o", "c", "--delay", 0, "--topic", "postgres replication", "--items", "i.jsonl"),
             cwd=tmp_path,
         )
-        order = site.asked()
+        order = site.paths()
         assert len(order) == 161
         first = [order.index(f"/{k}/{j}") for k in range(0, 40, 10) for j in range(3)]
         rest = [order.index(f"/{k}/{j}") for k in range(40) for j in range(3) if k % 10]
         assert sum(first) / len(first) < sum(rest) / len(rest) / 2
-        scores = {one["url"].removeprefix(site.url): one["score"] for one in lines_of(tmp_path / "i.jsonl")}
+        scores = {one["url"].removeprefix(site.root): one["score"] for one in lines_of(tmp_path / "i.jsonl")}
     assert min(scores["/0"], scores["/10/1"]) > 0.3 > max(scores["/1"], scores["/11/2"])
     settings = json.loads((tmp_path / "c" / "settings.json").read_text())
     assert settings["policy"] == "best-first"
@@ -142,7 +143,7 @@ def test_a_topic_leads(tmp_path):
 def test_the_issues_own_command(tmp_path):
     with Site(tree(15)) as site:
         done = crawl(
-            *(f"{site.url}/1", "--topic", "postgres replication", "--policy", "hits", "--use-scores"),
+            *(f"{site.root}/1", "--topic", "postgres replication", "--policy", "hits", "--use-scores"),
             *("--pages", 5000, "-o", "mycrawl", "--delay", 0, "-v"),
             cwd=tmp_path,
         )
@@ -154,9 +155,10 @@ def test_the_issues_own_command(tmp_path):
 
 
 def test_bounds(tmp_path):
-    with Site(tree(63)) as site, Site({"/": linking("/x"), "/x": ""}, "127.0.0.2") as other:
-        site.pages["/2"] = linking(f"{other.url}/", "/4", "/5")
-        (tmp_path / "seeds.txt").write_text(f"{site.url}/1\n")
+    with Site({**tree(63), "/": html("/x"), "/x": ""}, hosts=2) as site:
+        other = site.url("/", host=2)
+        site.pages["/2"] = html(other, "/4", "/5")
+        (tmp_path / "seeds.txt").write_text(f"{site.root}/1\n")
         crawl(
             *(
                 "--seeds",
@@ -173,12 +175,12 @@ def test_bounds(tmp_path):
             ),
             cwd=tmp_path,
         )
-        assert sorted(site.asked()) == sorted(f"/{n}" for n in range(1, 16) if n not in (9, 11))
-        assert other.asked() == []
+        assert sorted(site.paths()) == sorted(f"/{n}" for n in range(1, 16) if n not in (9, 11))
+        assert site.times(host=2) == []
         assert (tmp_path / "127.0.0.1.crawl").is_dir()
         crawl(
             *(
-                f"{site.url}/1",
+                f"{site.root}/1",
                 "-o",
                 "b",
                 "--delay",
@@ -191,20 +193,20 @@ def test_bounds(tmp_path):
             *("--domains", "127.0.0.1, 127.0.0.2"),
             cwd=tmp_path,
         )
-        assert set(states(tmp_path / "b")) >= {f"{site.url}/4", f"{other.url}/"}
+        assert set(states(tmp_path / "b")) >= {f"{site.root}/4", other}
         assert [url for url, state in states(tmp_path / "b").items() if state == "crawled"] == [
-            f"{site.url}/{n}" for n in range(1, 6)
+            f"{site.root}/{n}" for n in range(1, 6)
         ]
 
 
 def test_a_warc_of_what_was_fetched(tmp_path):
-    pages = tree(20) | {"/robots.txt": Page("", 404)}
+    pages = tree(20) | {"/robots.txt": Answer("", 404)}
     with Site(pages) as site:
-        crawl(f"{site.url}/1", "-o", "c", "--delay", 0, "--warc", "w.warc.gz", "--pages", 7, cwd=tmp_path)
-        crawl(f"{site.url}/1", "-o", "c", "--delay", 0, "--warc", "w.warc.gz", cwd=tmp_path)
+        crawl(f"{site.root}/1", "-o", "c", "--delay", 0, "--warc", "w.warc.gz", "--pages", 7, cwd=tmp_path)
+        crawl(f"{site.root}/1", "-o", "c", "--delay", 0, "--warc", "w.warc.gz", cwd=tmp_path)
         archived = inlink.read(tmp_path / "w.warc.gz")
         crawled = inlink.read(tmp_path / "c")
-        robots = f"{site.url}/robots.txt"
+        robots = f"{site.root}/robots.txt"
     assert {*archived.names[:]} - {robots} == {*crawled.names[:]}
     assert archived.num_arcs == crawled.num_arcs == 19
     assert archived.meta.get("skipped", {}) == {}
@@ -212,15 +214,10 @@ def test_a_warc_of_what_was_fetched(tmp_path):
 
 def test_it_starts_gently(tmp_path):
     """Pages are answered only once nothing more is asked for: so many are asked for at a time."""
-    hosts = [Site({"/": Page("", wait=0.3)}, f"127.0.0.{k}") for k in range(10, 30)]
-    for host in hosts:
-        host.__enter__()
-    try:
-        crawl(*(f"{host.url}/" for host in hosts), "-o", "c", "--concurrency", 16, cwd=tmp_path)
-        times = sorted(time for host in hosts for time, path, _ in host.log if path == "/")
-    finally:
-        for host in hosts:
-            host.__exit__()
+    with Site({"/": Answer(delay=0.3)}, hosts=20) as site:
+        seeds = [site.url("/", host) for host in range(1, 21)]
+        crawl(*seeds, "-o", "c", "--concurrency", 16, cwd=tmp_path)
+        times = [one.at for one in site.asked if one.path == "/"]
     assert len(times) == 20
     # two first, then one more at a time for each that was answered: never more than that
     assert times[2] - times[0] > 0.25
@@ -229,39 +226,43 @@ def test_it_starts_gently(tmp_path):
 
 def test_seconds_end_a_run(tmp_path):
     with Site(tree(1000)) as site:
-        done = crawl(f"{site.url}/1", "-o", "c", "--seconds", 2, cwd=tmp_path)
+        done = crawl(f"{site.root}/1", "-o", "c", "--seconds", 5, cwd=tmp_path)
         assert done.stdout.endswith("; --seconds are over\n")
-        assert 1 <= len(site.asked()) <= 6  # a second between two
+        assert 1 <= len(site.paths()) <= 8  # a second between two
         assert list(states(tmp_path / "c").values()).count("leased") == 0
 
 
 def test_errors_are_counted_and_calm(tmp_path):
-    pages: dict[str, Page | str | bytes] = {
-        "/": linking("/404", "/big", "/a", "http://127.0.0.3:1/", "/bin", "/odd"),
-        "/big": Page(b"x" * (11 << 20)),
-        "/a": Page(b"\xff\xfe\0broken", headers={"Content-Type": "text/html; charset=\x01\xfe"}),
-        "/bin": Page(b"%PDF-1.4 <a href=/no>", headers={"Content-Type": "application/pdf"}),
-        "/odd": Page(
+    pages: dict[str, Says] = {
+        "/": html("/404", "/big", "/a", "http://127.0.0.3:1/", "/bin", "/odd"),
+        "/big": Answer(b"x" * (11 << 20)),
+        "/a": Answer(b"\xff\xfe\0broken", headers={"Content-Type": "text/html; charset=\x01\xfe"}),
+        "/bin": Answer(b"%PDF-1.4 <a href=/no>", headers={"Content-Type": "application/pdf"}),
+        "/odd": Answer(
             "<a href=/b>b</a>", headers={"Content-Type": "application/xhtml+xml", "Content-Encoding": "gzip"}
         ),
     }
     with Site(pages) as site:
-        done = crawl(f"{site.url}/", "-o", "c", "--delay", 0, "--seconds", 8, cwd=tmp_path)
-        found = states(tmp_path / "c")
-    assert found[f"{site.url}/404"] == "gone"
-    assert {found[site.url + path] for path in ("/", "/a", "/bin")} == {"crawled"}
-    assert found[f"{site.url}/big"] == "excluded"
-    assert site.asked().count("/big") == 1
-    assert found["http://127.0.0.3:1/"] in ("discovered", "failed")
-    assert "Traceback" not in done.stderr
-    assert all(line.startswith("crawl: warning: ") for line in done.stderr.splitlines())
+        ends = {"/404": "gone", "/big": "excluded", **dict.fromkeys(("/", "/a", "/bin"), "crawled")}
+        wanted = {site.root + path: state for path, state in ends.items()}.items()
+        # The dead host is tried again for hours, so the crawl is interrupted once all others are dealt with.
+        with begin(f"{site.root}/", "-o", "c", "--delay", 0, cwd=tmp_path) as run:
+            wait_until((tmp_path / "c" / "header.json").exists, "the crawl to begin")
+            wait_until(lambda: wanted <= states(tmp_path / "c").items(), "pages to be crawled", every=0.1)
+            run.send_signal(signal.SIGINT)
+            _, error = finish(run)
+        assert run.returncode == 130, error
+    assert site.paths().count("/big") == 1
+    assert states(tmp_path / "c")["http://127.0.0.3:1/"] in ("discovered", "failed")
+    assert "Traceback" not in error
+    assert all(line.startswith("crawl: warning: ") for line in error.splitlines())
 
 
 def test_progress_in_a_log(tmp_path):
     with (
         Site(tree(2000)) as site,
         begin(
-            f"{site.url}/1", "-o", "c", "--delay", 0.1, "--topic", "words", cwd=tmp_path, quiet=False
+            f"{site.root}/1", "-o", "c", "--delay", 0.1, "--topic", "words", cwd=tmp_path, quiet=False
         ) as run,
     ):
         assert run.stderr is not None
@@ -291,15 +292,15 @@ def folder(tmp_path, monkeypatch):
     [
         ([], "nothing to begin at"),
         (["-o", "c"], "nothing to begin at, and no crawl in c"),
-        (["ftp://example.org/"], "'ftp://example.org/' is no http URL"),
-        (["http://"], "'http://' is no http URL"),
+        (["ftp://example.org/"], "'ftp://example.org/' is not an http URL"),
+        (["http://"], "'http://' is not an http URL"),
         (["a.example", "--preset", "none"], "no preset 'none': there are wikipedia"),
         (["a.example", "--preset", "none.toml"], "none.toml: cannot be read"),
-        (["a.example", "--preset", "bad.toml"], "bad.toml is no preset"),
+        (["a.example", "--preset", "bad.toml"], "bad.toml is not a preset"),
         (["a.example", "--start", "X"], "--start names an article: give --preset too"),
         (["a.example", "--sqlite", "x.sqlite"], "--sqlite keeps the tables of a wiki: give --preset too"),
-        (["--preset", "wikipedia", "--start", "Help:X"], "no article below"),
-        (["a.example", "--preset", "wikipedia"], "no article below"),
+        (["--preset", "wikipedia", "--start", "Help:X"], "is not an article below"),
+        (["a.example", "--preset", "wikipedia"], "is not an article below"),
         (["a.example", "--seeds", "none.txt"], "none.txt: cannot be read"),
         (["a.example", "--seeds", "empty.txt"], "empty.txt: none of its 0 lines begins with an http URL"),
         (["a.example", "--agent", "a\nb"], "--agent 'a\\nb': give one line"),
@@ -336,10 +337,10 @@ def test_what_the_crawl_refuses_is_one_line_and_exit_code_2(folder, given, said)
 
 def test_a_crawl_that_somebody_else_has_is_refused(tmp_path):
     with Site(tree(3)) as site, inlink.Crawl(tmp_path / "c"):
-        done = crawl(f"{site.url}/1", "-o", "c", cwd=tmp_path, code=2)
+        done = crawl(f"{site.root}/1", "-o", "c", cwd=tmp_path, code=2)
         assert re.match(r"inlink: .*c\b.*pid|inlink: .*process", done.stderr), done.stderr
         assert done.stderr.count("\n") == 1
-        assert site.log == []
+        assert site.asked == []
 
 
 @pytest.mark.parametrize("missing", ["scrapy", "warcio"])

@@ -16,10 +16,22 @@ from hypothesis import strategies as st
 
 pytest.importorskip("scrapy")
 
-from broadweb import INLINK, Site, linking
-from inlink.client import Answer, Crawled, Excluded, Failed, HostDelay, Redirected, Released, Task
+from crawlcommand import INLINK
 from inlink.errors import OutputError, ParameterError, StoreError
-from inlink.frontier.standing import HostStanding, Standing
+from inlink.protocol import (
+    Answer,
+    Crawled,
+    Excluded,
+    Failed,
+    HostDelay,
+    HostStanding,
+    Receipt,
+    Redirected,
+    Released,
+    Standing,
+    Task,
+    Tasks,
+)
 from inlink.scrapy.append import Appended
 from inlink.scrapy.job import Job, Note, Tally, Watched, whole_lines
 from inlink.scrapy.logs import logging_to
@@ -27,6 +39,7 @@ from inlink.scrapy.options import CrawlOptions, beginnings, domains_of, folder_f
 from inlink.scrapy.preset import Article, load
 from inlink.scrapy.progress import Lines, told
 from inlink.scrapy.wiki import WikiTables
+from sites import Site, html
 
 
 def standing(crawled: int = 0, **more: object) -> Standing:
@@ -55,27 +68,27 @@ class Frontier:
     async def seed(self, urls: object) -> int:
         return 0
 
-    async def next(self, count: int) -> tuple[list[Task], float | None]:
+    async def next(self, count: int) -> Tasks:
         assert count > 0
         first, self.handed_out = self.handed_out, self.handed_out + count
-        return [self.task(number) for number in range(first, first + count)], 0.0
+        return Tasks([self.task(number) for number in range(first, first + count)], 0.0)
 
     def task(self, number: int) -> Task:
         return Task(number, f"http://a.example/{number}", 1, 0, 0, None, None)
 
-    async def report(self, answers: Sequence[Answer]) -> list[Task | bool]:
+    async def report(self, answers: Sequence[Answer]) -> list[Receipt]:
         if self.error is not None:
             raise self.error
         self.taken += answers
-        results: list[Task | bool] = []
+        receipts = []
         for answer in answers:
             if isinstance(answer, Redirected):
                 self.handed_out += 1
-                results.append(self.task(self.handed_out - 1))
+                receipts.append(Receipt(True, self.task(self.handed_out - 1)))
             else:
                 self.crawled += isinstance(answer, Crawled)
-                results.append(True)
-        return results
+                receipts.append(Receipt(True))
+        return receipts
 
     async def standing(self, hosts: int = 5) -> Standing:
         return standing(self.crawled)
@@ -105,10 +118,10 @@ def test_never_more_pages_than_asked_for_and_never_more_out_than_allowed(before,
         out: list[int] = []
         allowed = 2
         for count, kind, which in steps:
-            tasks, due_in = await client.next(count)
-            assert len(tasks) <= count
-            assert tasks or due_in is None
-            out += [task.lease for task in tasks]
+            found = await client.next(count)
+            assert len(found.tasks) <= count
+            assert found.tasks or found.due_in is None
+            out += [task.lease for task in found.tasks]
             assert len(out) <= allowed
             if pages is not None:
                 assert frontier.crawled + len(out) <= max(pages, before)
@@ -118,9 +131,8 @@ def test_never_more_pages_than_asked_for_and_never_more_out_than_allowed(before,
                 assert job.ending == "pages"
                 return
             answer = KINDS[kind](out.pop(which % len(out)))
-            for result in await client.report([HostDelay("http://a.example/", 1.0), answer]):
-                if isinstance(result, Task):
-                    out.append(result.lease)
+            receipts = await client.report([HostDelay("http://a.example/", 1.0), answer])
+            out += [receipt.task.lease for receipt in receipts if receipt.task is not None]
             allowed += kind in ("crawled", "redirected")
         assert job.ending == "finished"
 
@@ -130,7 +142,7 @@ def test_never_more_pages_than_asked_for_and_never_more_out_than_allowed(before,
 def test_a_run_that_is_ended_hands_nothing_out():
     async def go() -> None:
         job = Job(ending="interrupted")
-        assert await Watched(Frontier(), job).next(5) == ([], None)
+        assert await Watched(Frontier(), job).next(5) == Tasks([])
 
     asyncio.run(go())
 
@@ -192,11 +204,11 @@ def test_a_redirects_first_address_goes_along(tmp_path):
         with WikiTables(tmp_path / "w") as tables:
             client = Watched(frontier, Job(preset=preset, tables=tables))
             await client.next(1)
-            (task,) = await client.report([Redirected(0, "x")])
-            assert isinstance(task, Task)
-            (task,) = await client.report([Redirected(task.lease, "y")])
-            assert isinstance(task, Task)
-            await client.report([Crawled(task.lease)])
+            (receipt,) = await client.report([Redirected(0, "x")])
+            assert receipt.task is not None
+            (receipt,) = await client.report([Redirected(receipt.task.lease, "y")])
+            assert receipt.task is not None
+            await client.report([Crawled(receipt.task.lease)])
             found = tables._database.execute(
                 "SELECT title FROM WikiLinks WHERE crawled ORDER BY link"
             ).fetchall()
@@ -268,11 +280,12 @@ def test_a_first_start_says_what_it_waits_for_unless_asked_to_be_quiet(capsys, q
     assert capsys.readouterr().err == said
 
 
+@pytest.mark.slow
 def test_a_terminal_shows_a_display_and_is_left_clean(tmp_path):
     """In a terminal of the test's own: hosts and numbers are shown, and the cursor is there again afterwards."""
-    with Site({f"/{n}": linking(*(f"/{m}" for m in range(30))) for n in range(30)}) as site:
+    with Site({f"/{n}": html(*(f"/{m}" for m in range(30))) for n in range(30)}) as site:
         ours, theirs = pty.openpty()
-        command = [*INLINK, "crawl", f"{site.url}/0", "-o", str(tmp_path / "c"), "--delay", "0.1"]
+        command = [*INLINK, "crawl", f"{site.root}/0", "-o", str(tmp_path / "c"), "--delay", "0.1"]
         with subprocess.Popen(
             command, stdin=theirs, stdout=theirs, stderr=theirs, env={**os.environ, "TERM": "xterm"}
         ) as run:
@@ -311,7 +324,7 @@ def test_a_terminal_shows_a_display_and_is_left_clean(tmp_path):
             {"classifier": "m.skops"},
             {"topic": "a"},
         ),
-        ({"topic": "a", "policy": "opic"}, "opic", {"topic": "a"}, {"topic": "a"}),
+        ({"topic": "a", "settings": {"policy": "opic"}}, "opic", {"topic": "a"}, {"topic": "a"}),
     ],
 )
 def test_what_makes_a_page_good(given, policy, content, links):
@@ -326,9 +339,14 @@ def test_what_makes_a_page_good(given, policy, content, links):
 def test_a_preset_bounds_the_crawl_and_says_the_delay():
     preset = load("wikipedia")
     settings = settings_of(Path("c"), CrawlOptions(), preset, ())
-    assert settings["INLINK_RULES"]["allow"] == [r"^https://en\.wikipedia\.org/wiki/"]
+    assert settings["INLINK_RULES"]["allow"] == (r"^https://en\.wikipedia\.org/wiki/",)
     assert settings["INLINK_POLITENESS"]["delay"] == settings["DOWNLOAD_DELAY"] == 1.0
-    settings = settings_of(Path("c"), CrawlOptions(delay=5, allow=("/wiki/A",)), preset, ())
+    settings = settings_of(
+        Path("c"),
+        CrawlOptions(settings={"politeness": {"delay": 5}, "rules": {"allow": ["/wiki/A"]}}),
+        preset,
+        (),
+    )
     assert settings["INLINK_RULES"]["allow"] == ("/wiki/A",)
     assert settings["INLINK_POLITENESS"]["delay"] == 5
 
@@ -367,5 +385,5 @@ def test_domains_to_stay_in():
 
 @pytest.mark.parametrize("delay", [-1.0, float("nan"), float("inf")])
 def test_a_delay_that_is_none(delay):
-    with pytest.raises(ParameterError, match="--delay must be a number of seconds"):
-        settings_of(Path("c"), CrawlOptions(delay=delay), None, ())
+    with pytest.raises(ParameterError, match=r"politeness\.delay must be a number of seconds"):
+        settings_of(Path("c"), CrawlOptions(settings={"politeness": {"delay": delay}}), None, ())

@@ -16,18 +16,22 @@ pytest.importorskip("scrapy")
 from warcio.archiveiterator import ArchiveIterator
 
 import inlink
-from broadweb import INLINK, Page, Site, begin, crawl, lines_of, linking
-from inlink.crawl import look
+from crawlcommand import INLINK, begin, crawl, lines_of
+from inlink.crawl.crawl import look
+from patience import finish
+from sites import Answer, Says, Site, html
+
+pytestmark = pytest.mark.slow
 
 COUNT = 60
 OPTIONS = ("-o", "c", "--items", "i.jsonl", "--warc", "w.warc.gz")
 
 
-def tree(count: int = COUNT, wait: float = 0.0) -> dict[str, Page | str | bytes]:
+def tree(count: int = COUNT, delay: float = 0.0) -> dict[str, Says]:
     return {
-        f"/{n}": Page(linking(*(f"/{m}" for m in (2 * n, 2 * n + 1) if m <= count), title=str(n)), wait=wait)
+        f"/{n}": html(*(f"/{m}" for m in (2 * n, 2 * n + 1) if m <= count), title=str(n), delay=delay)
         for n in range(1, count + 1)
-    } | {"/robots.txt": Page("", 404)}
+    } | {"/robots.txt": Answer("", 404)}
 
 
 def answered(path: Path) -> set[str]:
@@ -46,10 +50,10 @@ def crawled(folder: Path) -> set[str]:
 
 def check_whole(folder: Path, site: Site) -> None:
     """All pages are everywhere."""
-    everything = {f"{site.url}/{n}" for n in range(1, COUNT + 1)}
+    everything = {f"{site.root}/{n}" for n in range(1, COUNT + 1)}
     assert crawled(folder / "c") == everything
     assert {one["url"] for one in lines_of(folder / "i.jsonl")} == everything
-    assert answered(folder / "w.warc.gz") == everything | {f"{site.url}/robots.txt"}
+    assert answered(folder / "w.warc.gz") == everything | {f"{site.root}/robots.txt"}
     graph = inlink.read(folder / "w.warc.gz")
     assert (graph.num_arcs, graph.meta.get("skipped", {})) == (COUNT - 1, {})
 
@@ -66,57 +70,57 @@ def wait_for_line(run: "subprocess.Popen[str]", text: str) -> None:
 def test_the_first_signal_ends_it_cleanly_and_the_same_command_goes_on(tmp_path, number):
     gate = threading.Event()
     pages = tree()
-    pages["/5"] = Page(linking("/10", "/11", title="5"), gate=gate)
+    pages["/5"] = html("/10", "/11", title="5", gate=gate)
     with Site(pages) as site:
-        with begin(f"{site.url}/1", *OPTIONS, "--delay", 0, cwd=tmp_path, quiet=False) as run:
+        with begin(f"{site.root}/1", *OPTIONS, "--delay", 0, cwd=tmp_path, quiet=False) as run:
             site.wait_for_path("/5")
             run.send_signal(number)
-            wait_for_line(run, "stopping: ")
+            wait_for_line(run, "stopping after")
             gate.set()  # what was being fetched may come to its end
-            out, _ = run.communicate(timeout=60)
+            out, _ = finish(run)
         assert run.returncode == 130
-        assert out.endswith("; interrupted; the same command goes on\n")
-        before = site.asked()
-        assert f"{site.url}/5" in crawled(tmp_path / "c")
+        assert out.endswith("; interrupted; the same command continues\n")
+        before = site.paths()
+        assert f"{site.root}/5" in crawled(tmp_path / "c")
         assert len(before) < COUNT
         assert {one["url"] for one in lines_of(tmp_path / "i.jsonl")} == crawled(tmp_path / "c")
         pages = look(tmp_path / "c").pages
         assert {pages.page(page).state for page in range(pages.num_pages)} == {"crawled", "discovered"}
-        crawl(f"{site.url}/1", *OPTIONS, "--delay", 0, cwd=tmp_path)
-        assert sorted(site.asked()) == sorted(f"/{n}" for n in range(1, COUNT + 1))  # none twice
+        crawl(f"{site.root}/1", *OPTIONS, "--delay", 0, cwd=tmp_path)
+        assert sorted(site.paths()) == sorted(f"/{n}" for n in range(1, COUNT + 1))  # none twice
         check_whole(tmp_path, site)
 
 
 def test_the_second_signal_ends_it_at_once(tmp_path):
     pages = tree()
-    pages["/5"] = Page(linking("/10", "/11", title="5"), gate=threading.Event())  # never answered
+    pages["/5"] = html("/10", "/11", title="5", gate=threading.Event())  # never answered
     with Site(pages) as site:
-        with begin(f"{site.url}/1", *OPTIONS, "--delay", 0, cwd=tmp_path, quiet=False) as run:
+        with begin(f"{site.root}/1", *OPTIONS, "--delay", 0, cwd=tmp_path, quiet=False) as run:
             site.wait_for_path("/5")
             run.send_signal(signal.SIGINT)
-            wait_for_line(run, "stopping: ")
+            wait_for_line(run, "stopping after")
             run.send_signal(signal.SIGINT)
-            _, err = run.communicate(timeout=20)  # a page is given 30 seconds
+            _, err = finish(run)
         assert run.returncode == 130
-        assert err == "inlink: interrupted twice; the same command goes on where this one was\n"
+        assert err == "inlink: interrupted twice; the same command continues the crawl\n"
         site.pages = tree()
-        crawl(f"{site.url}/1", *OPTIONS, "--delay", 0, cwd=tmp_path)
-        assert site.asked().count("/5") == 2
+        crawl(f"{site.root}/1", *OPTIONS, "--delay", 0, cwd=tmp_path)
+        assert site.paths().count("/5") == 2
         check_whole(tmp_path, site)
 
 
 def test_a_signal_before_anything_was_fetched(tmp_path):
     with Site(tree()) as site:
-        site.pages["/robots.txt"] = Page("", gate=threading.Event())
-        with begin(f"{site.url}/1", *OPTIONS, "--delay", 0, cwd=tmp_path, quiet=False) as run:
+        site.pages["/robots.txt"] = Answer("", gate=threading.Event())
+        with begin(f"{site.root}/1", *OPTIONS, "--delay", 0, cwd=tmp_path, quiet=False) as run:
             site.wait_for_path("/robots.txt")
             run.send_signal(signal.SIGINT)
-            wait_for_line(run, "stopping: ")
+            wait_for_line(run, "stopping after")
             run.send_signal(signal.SIGINT)
-            run.communicate(timeout=20)
+            finish(run)
         assert run.returncode == 130
         site.pages = tree()
-        crawl(f"{site.url}/1", *OPTIONS, "--delay", 0, cwd=tmp_path)
+        crawl(f"{site.root}/1", *OPTIONS, "--delay", 0, cwd=tmp_path)
         check_whole(tmp_path, site)
 
 
@@ -124,10 +128,10 @@ def test_a_signal_before_anything_was_fetched(tmp_path):
 def test_kill_9_at_any_moment(tmp_path, seed):
     """Killed again and again: what the crawl knows as crawled is in each file, and in the end all is everywhere."""
     moments = random.Random(seed)
-    with Site(tree(wait=0.005)) as site:
+    with Site(tree(delay=0.005)) as site:
         for _ in range(3):
-            before = len(site.asked())
-            with begin(f"{site.url}/1", *OPTIONS, "--delay", 0, cwd=tmp_path) as run:
+            before = len(site.paths())
+            with begin(f"{site.root}/1", *OPTIONS, "--delay", 0, cwd=tmp_path) as run:
                 site.wait_for(before + moments.randrange(1, 14))
                 run.kill()
             assert run.returncode == -9
@@ -135,7 +139,7 @@ def test_kill_9_at_any_moment(tmp_path, seed):
                 known = crawled(tmp_path / "c")
                 whole = (tmp_path / "i.jsonl").read_text().rpartition("\n")[0].splitlines()
                 assert all(any(f'"{url}"' in line for line in whole) for url in known)
-        crawl(f"{site.url}/1", *OPTIONS, "--delay", 0, cwd=tmp_path)
+        crawl(f"{site.root}/1", *OPTIONS, "--delay", 0, cwd=tmp_path)
         check_whole(tmp_path, site)
 
 
@@ -151,7 +155,6 @@ def limited(folder: Path, size: int, *given: object) -> subprocess.CompletedProc
         cwd=folder,
         capture_output=True,
         text=True,
-        timeout=120,
         preexec_fn=limit,
         env={**os.environ, "NUMBA_DISABLE_JIT": "0"},
     )
@@ -162,11 +165,11 @@ def test_a_full_disk_ends_it_with_one_line(tmp_path):
     pages = tree()
     for n in range(1, COUNT + 1):
         page = pages[f"/{n}"]
-        assert isinstance(page, Page)
-        page.body = f"{page.body}<!-- {random.Random(n).randbytes(3000).hex()} -->"
+        assert isinstance(page, Answer)
+        pages[f"/{n}"] = page._replace(body=f"{page.body}<!-- {random.Random(n).randbytes(3000).hex()} -->")
     with Site(pages) as site:
-        crawl(f"{site.url}/1", *OPTIONS, "--delay", 0, "--pages", 1, cwd=tmp_path)  # kernels are compiled
-        done = limited(tmp_path, 60_000, f"{site.url}/1", *OPTIONS, "--delay", 0)
+        crawl(f"{site.root}/1", *OPTIONS, "--delay", 0, "--pages", 1, cwd=tmp_path)  # kernels are compiled
+        done = limited(tmp_path, 60_000, f"{site.root}/1", *OPTIONS, "--delay", 0)
         assert done.returncode == 2
         assert (
             done.stderr
@@ -176,15 +179,15 @@ def test_a_full_disk_ends_it_with_one_line(tmp_path):
         assert 1 < len(known) < COUNT
         assert known <= answered(tmp_path / "w.warc.gz")
         assert known == {one["url"] for one in lines_of(tmp_path / "i.jsonl")}
-        crawl(f"{site.url}/1", *OPTIONS, "--delay", 0, cwd=tmp_path)
+        crawl(f"{site.root}/1", *OPTIONS, "--delay", 0, cwd=tmp_path)
         check_whole(tmp_path, site)
 
 
 def test_a_full_disk_under_the_items(tmp_path):
     with Site(tree()) as site:
-        crawl(f"{site.url}/1", "-o", "c", "--items", "i.jsonl", "--delay", 0, "--pages", 1, cwd=tmp_path)
+        crawl(f"{site.root}/1", "-o", "c", "--items", "i.jsonl", "--delay", 0, "--pages", 1, cwd=tmp_path)
         (tmp_path / "i.jsonl").write_text((tmp_path / "i.jsonl").read_text() + " " * 100_000 + "\n")
-        done = limited(tmp_path, 101_000, f"{site.url}/1", "-o", "c", "--items", "i.jsonl", "--delay", 0)
+        done = limited(tmp_path, 101_000, f"{site.root}/1", "-o", "c", "--items", "i.jsonl", "--delay", 0)
         assert done.returncode == 2
         assert (
             done.stderr == "inlink: i.jsonl: cannot be written (File too large): free some room, and go on\n"
@@ -199,12 +202,12 @@ def test_as_a_library_it_returns_a_summary(tmp_path):
 import sys, threading
 from pathlib import Path
 from inlink.scrapy.run import CrawlOptions, crawl
-done = crawl((sys.argv[1],), Path("c"), CrawlOptions(pages=4, delay=0), quiet=True)
+done = crawl((sys.argv[1],), Path("c"), CrawlOptions(pages=4, settings={"politeness": {"delay": 0}}), quiet=True)
 print(done.crawled, done.failed, done.ending, done.standing.crawled, done.folder)
 """
     with Site(tree()) as site:
         run = subprocess.run(
-            [sys.executable, "-W", "error", "-c", script, f"{site.url}/1"],
+            [sys.executable, "-W", "error", "-c", script, f"{site.root}/1"],
             cwd=tmp_path,
             capture_output=True,
             text=True,

@@ -17,9 +17,12 @@ from hypothesis import strategies as st
 pytest.importorskip("scrapy")
 
 import inlink
-from broadweb import Page, Site, crawl
+from crawlcommand import crawl
 from inlink.errors import OutputError
 from inlink.scrapy.wiki import WikiTables
+from sites import Answer, Says, Site
+
+pytestmark = pytest.mark.slow
 
 # What stands in the article that the preset goes back to
 SUBGRAPH = (
@@ -57,14 +60,12 @@ def article(title: str, links: list[str], head: str = "") -> str:
 <div id="catlinks"><a href="/wiki/Footer">f</a></div></body></html>"""
 
 
-def wiki() -> dict[str, Page | str | bytes]:
-    pages: dict[str, Page | str | bytes] = {
-        f"/wiki/{title}": article(title, links) for title, links in ARTICLES.items()
-    }
+def wiki() -> dict[str, Says]:
+    pages: dict[str, Says] = {f"/wiki/{title}": article(title, links) for title, links in ARTICLES.items()}
     alias = '<link rel="canonical" href="/wiki/Kolmogorov_complexity">'
     pages["/wiki/Kolmogorov_Complexity"] = article("x", ARTICLES["Kolmogorov_complexity"], alias)
-    pages["/wiki/Moved"] = Page("", 301, {"Location": "/wiki/Moved_here"})
-    pages["/robots.txt"] = Page("User-agent: *\nDisallow: /w/\n", headers={"Content-Type": "text/plain"})
+    pages["/wiki/Moved"] = Answer("", 301, {"Location": "/wiki/Moved_here"})
+    pages["/robots.txt"] = Answer("User-agent: *\nDisallow: /w/\n", headers={"Content-Type": "text/plain"})
     return pages
 
 
@@ -75,14 +76,14 @@ def preset(site: Site, folder: Path) -> str:
     shipped = Path(inlink.scrapy.preset.__file__).parent / "presets" / "wikipedia.toml"
     text = shipped.read_text()
     assert "https://en.wikipedia.org/wiki/" in text
-    text = text.replace("https://en.wikipedia.org/wiki/", f"{site.url}/wiki/").replace(
+    text = text.replace("https://en.wikipedia.org/wiki/", f"{site.root}/wiki/").replace(
         "delay = 1.0", "delay = 0"
     )
     (folder / "mine.toml").write_text(text)
     return "mine.toml"
 
 
-def seed_program(pages: dict[str, Page | str | bytes]) -> tuple[set[str], set[tuple[str, str]]]:
+def seed_program(pages: dict[str, Says]) -> tuple[set[str], set[tuple[str, str]]]:
     """What the seed's own crawler would have crawled, and found, in this wiki, in paths; each link once."""
     names = {"/wiki/Kolmogorov_Complexity": "Kolmogorov_complexity", "/wiki/Moved": "Moved_here"}
     crawled: set[str] = set()
@@ -120,8 +121,8 @@ def test_the_tables_are_the_seeds(tmp_path):
             ),
             cwd=tmp_path,
         )
-        asked = site.asked()
-    base = f"{site.url}"
+        asked = site.paths()
+    base = f"{site.root}"
     assert (tmp_path / "127.0.0.1.crawl").is_dir()
     assert done.stdout.endswith("nothing more to fetch now\n")
     assert not any(":" in path and "2001:" not in path for path in asked)
@@ -209,7 +210,7 @@ def test_a_second_run_goes_on_in_the_same_tables(tmp_path):
         go("--pages", 3)
         assert rows(tmp_path / "wiki.sqlite", "SELECT count(*) FROM WikiLinks WHERE crawled = 1")[0][0] >= 3
         go()
-        asked = [path for path in site.asked() if path != "/wiki/Moved_here"]
+        asked = [path for path in site.paths() if path != "/wiki/Moved_here"]
         assert len(asked) == len(set(asked))
         crawled, arcs = seed_program(wiki())
         assert (
@@ -221,11 +222,11 @@ def test_a_second_run_goes_on_in_the_same_tables(tmp_path):
 
 def test_what_lies_outside_the_wiki_is_not_fetched(tmp_path):
     pages = wiki()
-    pages["/wiki/Heat"] = Page("", 302, {"Location": "/elsewhere"})
+    pages["/wiki/Heat"] = Answer("", 302, {"Location": "/elsewhere"})
     with Site(pages) as site:
         crawl("--preset", preset(site, tmp_path), "--start", "Entropy", "-o", "c", cwd=tmp_path)
-        assert "/wiki/Heat" in site.asked()
-        assert "/elsewhere" not in site.asked()
+        assert "/wiki/Heat" in site.paths()
+        assert "/elsewhere" not in site.paths()
 
 
 # -- the tables alone -------------------------------------------------------------------------------------------------

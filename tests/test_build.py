@@ -4,7 +4,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from collections import Counter
 from pathlib import Path
 
@@ -20,6 +19,7 @@ from inlink.errors import FolderError, InputError, OutputError, ParameterError, 
 from inlink.graph.batches import ArcBatch
 from inlink.graph.build import build_graph
 from inlink.graph.names import Names
+from patience import wait_until
 from strategies import Arcs, arcs
 
 name = st.binary(max_size=20) | st.sampled_from(
@@ -307,11 +307,7 @@ def test_a_temporary_graph_goes_with_its_last_user():
     assert path.exists()
     assert turned.outlinks(1).tolist() == [0]
     del turned
-    for _ in range(50):
-        if not path.exists():
-            break
-        time.sleep(0.02)
-    assert not path.parent.exists()
+    wait_until(lambda: not path.parent.exists(), f"{path.parent} to be removed")
 
 
 @pytest.mark.skipif(

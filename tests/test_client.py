@@ -9,24 +9,29 @@ from typing import Any
 import pytest
 
 from crawlstrategies import EAGER, Clock
-from inlink.client import (
-    Client,
+from inlink.client import Client, FolderClient, connect
+from inlink.crawl.crawl import Crawl
+from inlink.crawl.desk import Desk
+from inlink.errors import InUseError, ParameterError
+from inlink.frontier.settings import Politeness
+from inlink.protocol import (
+    OWNER,
     Crawled,
     Excluded,
     Failed,
-    FolderClient,
     HostDelay,
+    Link,
+    Receipt,
     Redirected,
     Released,
     Task,
-    connect,
+    Tasks,
 )
-from inlink.crawl import CarriedLink, Crawl
-from inlink.errors import InUseError, ParameterError
-from inlink.frontier.queue import Politeness
+from inlink.store.format import LOST, RENEWED
 from inlink.store.page import Page
 
 A, B, C = (f"http://a.com/{name}" for name in "abc")
+COUNTED = [Receipt(True)]
 
 
 def spider(folder: Path, work: Callable[[Client], Awaitable[Any]], *seeds: Any, **settings: Any) -> str:
@@ -58,12 +63,17 @@ def test_tasks_and_their_answers(tmp_path):
     clock = Clock()
 
     async def work(client: Client) -> None:
-        (task,), due = await client.next(9)
+        first = await client.next(9)
+        (task,) = first.tasks
         assert task == Task(task.lease, A, 0, 0, 0, None, b"carried")
-        assert due == 600.0  # when the lease runs out
-        links = [B, (C, 0.5), "/d", "/e", CarriedLink("/f", 1.0, b"more", "POST:1"), "/g"]
-        assert await client.report([Crawled(task.lease, links, 0.25, b"hash", noindex=True)]) == [True]
-        tasks, _ = await client.next(9)
+        assert (first.due_in, first.out_elsewhere, first.paused) == (
+            None,
+            0,
+            False,
+        )  # only its answer brings more
+        links = [B, (C, 0.5), "/d", "/e", Link("/f", 1.0, b"more", "POST:1"), "/g"]
+        assert await client.report([Crawled(task.lease, links, 0.25, b"hash", noindex=True)]) == COUNTED
+        tasks = (await client.next(9)).tasks
         found = {task.url: task for task in tasks}
         assert list(found) == [
             B,
@@ -85,18 +95,20 @@ def test_tasks_and_their_answers(tmp_path):
             Crawled(leases[5], [], error="ValueError: oh"),
         ]
         *told, lead = await client.report(answers[:4] + [answers[5], answers[4]])
-        assert told == [True] * 5
+        assert told == COUNTED * 5
+        assert lead.counted
+        lead = lead.task
         assert isinstance(lead, Task)
         assert (lead.url, lead.carried, lead.depth) == ("http://a.com/h", b"kept", 2)
-        assert await client.report(answers + [Released(12345)]) == [False] * 7  # each counts once
-        assert await client.report([Crawled(lead.lease)]) == [True]
-        assert (await client.next(9))[0] == []  # the host did not answer, and waits
+        assert await client.report(answers + [Released(12345)]) == [Receipt(False)] * 7  # each counts once
+        assert await client.report([Crawled(lead.lease)]) == COUNTED
+        assert (await client.next(9)).tasks == []  # the host did not answer, and waits
         clock.now += 3600
-        again = sorted((task.url, task.failures, task.crawls) for task in (await client.next(9))[0])
+        again = sorted((task.url, task.failures, task.crawls) for task in (await client.next(9)).tasks)
         assert again == [(B, 1, 0), ("http://a.com/e", 0, 0)]
         assert (await client.standing()).known == 8
 
-    spider(tmp_path / "c", work, CarriedLink(A, 1.0, b"carried"), clock=clock)
+    spider(tmp_path / "c", work, Link(A, 1.0, b"carried"), clock=clock)
     with Crawl(tmp_path / "c", policy="first-come", clock=clock) as crawl:
         found = {
             name: crawl.page(f"http://a.com/{name}") for name in ("b", "c", "d", "e", "f#POST:1", "g", "h")
@@ -119,18 +131,18 @@ def test_tasks_and_their_answers(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "link", [None, 7, ("/x", "good"), ("/x", float("inf")), CarriedLink("/x", 1.0, b"", "b d"), b"/x"]
+    "link", [None, 7, ("/x", "good"), ("/x", float("inf")), Link("/x", 1.0, b"", "b d"), b"/x"]
 )
 def test_a_link_that_is_none_fails_its_page_and_nothing_else(tmp_path, link):
     """The spider's fault is told with the page, and not held against its host."""
 
     async def work(client: Client) -> None:
         for _ in range(9):  # eight failures of a host in a row would park it
-            (task,), _ = await client.next(1)
-            assert await client.report([Crawled(task.lease, ["/fine", link])]) == [True]
-        (task,), _ = await client.next(1)
-        assert await client.report([Crawled(task.lease, ["/fine"])]) == [True]
-        assert [task.url for task in (await client.next(9))[0]] == ["http://a.com/fine"]
+            (task,) = (await client.next(1)).tasks
+            assert await client.report([Crawled(task.lease, ["/fine", link])]) == COUNTED
+        (task,) = (await client.next(1)).tasks
+        assert await client.report([Crawled(task.lease, ["/fine"])]) == COUNTED
+        assert [task.url for task in (await client.next(9)).tasks] == ["http://a.com/fine"]
 
     spider(tmp_path / "c", work, *[f"http://a.com/{k}" for k in range(10)])
     found = page(tmp_path / "c", "http://a.com/0")
@@ -141,7 +153,7 @@ def test_a_link_that_is_none_fails_its_page_and_nothing_else(tmp_path, link):
 
 def test_other_mistakes_are_raised(tmp_path):
     async def work(client: Client) -> None:
-        (task,), _ = await client.next(1)
+        (task,) = (await client.next(1)).tasks
         with pytest.raises(ParameterError, match="status"):
             await client.report([Crawled(task.lease, status=1000)])
         with pytest.raises(ParameterError):
@@ -150,51 +162,67 @@ def test_other_mistakes_are_raised(tmp_path):
     spider(tmp_path / "c", work, A)
 
 
-def test_leases_of_the_dead_are_given_back(tmp_path):
-    with Crawl(tmp_path / "c", policy="first-come", politeness=EAGER) as crawl:
+def test_a_predecessor_that_broke_off_loses_its_tasks_and_nobody_elses(tmp_path):
+    clock = Clock()
+    with Crawl(tmp_path / "c", policy="first-come", politeness=EAGER, clock=clock) as crawl:
         crawl.seed([A, B, C])
-        assert len(crawl.next(2)) == 2
+        assert len(crawl.next(1)) == 1  # of a caller without a session
+        assert len(crawl.desk.next(crawl.desk.hello(OWNER).number, 1).tasks) == 1
 
     async def work(client: Client) -> None:
-        assert len((await client.next(9))[0]) == 3
+        found = await client.next(9)
+        assert [task.url for task in found.tasks] == [C]
+        assert (found.due_in, found.out_elsewhere) == (60.0, 1)
+        await client.report([Crawled(found.tasks[0].lease)])
+        clock.now += 60
+        assert [task.url for task in (await client.next(9)).tasks] == [B]
 
-    told = spider(tmp_path / "c", work)
-    assert told.endswith("; 2 leases of a process that is gone were given back")
+    told = spider(tmp_path / "c", work, clock=clock)
+    assert told.endswith("; the last session of 'spider' broke off: 1 of its tasks come back later")
     assert "\n" not in told
-    assert "given back" not in spider(tmp_path / "c", work)  # close() has done it
+    assert page(tmp_path / "c", A).state == "leased"
+    assert page(tmp_path / "c", B).state == "discovered"  # close() has given it back
+    assert "broke off" not in spider(tmp_path / "c", nothing, clock=clock)
 
 
-def test_a_lease_that_runs_out_in_a_living_spider_is_its_own_still(tmp_path):
+async def nothing(client: Client) -> None:
+    """Work that is none."""
+
+
+def test_a_living_spider_renews_its_tasks(tmp_path):
+    """It takes more than three times as long as a lease runs."""
     clock = Clock()
 
     async def work(client: Client) -> None:
-        (slow,), _ = await client.next(1)
-        assert slow.url == A
-        for _ in range(3):
-            clock.now += 11
-            tasks, due = await client.next(9)
-            assert tasks == []
-            assert due == 10
-        assert await client.report([Crawled(slow.lease, [B])]) == [True]
-        assert [task.url for task in (await client.next(9))[0]] == [B]
+        assert isinstance(client, FolderClient)
+        (slow,) = (await client.next(1)).tasks
+        for turn in range(1, 6):
+            clock.now += 0.2
+            while await client._run(lambda crawl: len(crawl._pages.frames_of_kind(RENEWED))) < turn:
+                await asyncio.sleep(0.01)
+        assert await client.next(9) == Tasks([])
+        assert await client.report([Crawled(slow.lease, [B])]) == COUNTED
+        assert [task.url for task in (await client.next(9)).tasks] == [B]
 
-    spider(tmp_path / "c", work, A, lease_seconds=10.0, clock=clock)
-    assert page(tmp_path / "c", A).crawls == 1
+    spider(tmp_path / "c", work, A, lease_seconds=0.3, clock=clock)
+    with Crawl(tmp_path / "c", policy="first-come") as crawl:
+        assert not crawl._pages.frames_of_kind(LOST)
 
 
-def test_a_lease_that_ran_out_and_fails_is_tried_again(tmp_path):
+def test_a_task_that_was_lost_may_still_be_answered_for(tmp_path):
     clock = Clock()
 
     async def work(client: Client) -> None:
-        (slow,), _ = await client.next(1)
+        slow, other = (await client.next(2)).tasks
         clock.now += 11
-        assert (await client.next(9))[0] == []
-        assert await client.report([Failed(slow.lease, "no", retry=True)]) == [True]
+        assert await client.next(9) == Tasks([], 60.0)
+        assert await client.report([Failed(slow.lease, "no", retry=True)]) == COUNTED
+        assert await client.report([Crawled(other.lease)]) == COUNTED
         clock.now += 3600
-        (again,), _ = await client.next(9)
-        assert again.failures == 1
+        (again,) = (await client.next(9)).tasks
+        assert (again.url, again.failures) == (A, 1)
 
-    spider(tmp_path / "c", work, A, lease_seconds=10.0, clock=clock)
+    spider(tmp_path / "c", work, A, B, lease_seconds=10.0, clock=clock)
 
 
 def test_a_delay_that_a_host_asks_for(tmp_path):
@@ -202,19 +230,18 @@ def test_a_delay_that_a_host_asks_for(tmp_path):
 
     async def work(client: Client) -> None:
         answers = [HostDelay(A, 30.0), HostDelay(A, 20.0), HostDelay("http://unknown.com/", 5.0)]
-        assert await client.report(answers) == [True, False, False]
-        assert len((await client.next(9))[0]) == 1
-        tasks, due = await client.next(9)
-        assert (tasks, due) == ([], 30.0)
+        assert await client.report(answers) == [Receipt(True), Receipt(False), Receipt(False)]
+        assert len((await client.next(9)).tasks) == 1
+        assert await client.next(9) == Tasks([], 30.0)
 
     spider(tmp_path / "c", work, A, B, clock=clock, politeness=Politeness(delay=0, in_flight=9))
 
 
 def test_the_end(tmp_path):
     async def work(client: Client) -> None:
-        (task,), _ = await client.next(9)
+        (task,) = (await client.next(9)).tasks
         await client.report([Crawled(task.lease)])
-        assert await client.next(9) == ([], None)
+        assert await client.next(9) == Tasks([])
 
     spider(tmp_path / "c", work, A)
 
@@ -241,23 +268,20 @@ def test_the_crawl_has_a_thread_of_its_own(tmp_path):
         await asyncio.sleep(0)
         assert not asking.done()
         go.set()
-        assert [task.url for task in (await asking)[0] + (await second)[0]] == [A, B]
+        assert [task.url for task in (await asking).tasks + (await second).tasks] == [A, B]
 
     spider(tmp_path / "c", work, A, B, clock=clock)
 
 
 def test_refusals(tmp_path):
-    async def work(client: Client) -> None:
-        pass
-
     with pytest.raises(ParameterError, match="servers cannot be asked yet"):
         asyncio.run(connect("http://127.0.0.1:8000"))
-    with pytest.raises(ParameterError, match="no policy"):
-        spider(tmp_path / "c", work, policy="none")
+    with pytest.raises(ParameterError, match="policy must be"):
+        spider(tmp_path / "c", nothing, policy="none")
     with Crawl(tmp_path / "c"), pytest.raises(InUseError):
-        spider(tmp_path / "c", work)
+        spider(tmp_path / "c", nothing)
     assert not [one for one in threading.enumerate() if one.name.startswith("inlink-crawl")]
-    spider(tmp_path / "c", work)
+    spider(tmp_path / "c", nothing)
 
 
 def test_closing_lets_go_even_if_nothing_can_be_written(tmp_path, monkeypatch):
@@ -265,7 +289,7 @@ def test_closing_lets_go_even_if_nothing_can_be_written(tmp_path, monkeypatch):
         client = FolderClient(tmp_path / "c", policy="first-come")
         await client.open()
         await client.seed([A])
-        monkeypatch.setattr(Crawl, "release_all", lambda _: 1 / 0)
+        monkeypatch.setattr(Desk, "bye", lambda *_: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             await client.close()
         await client.close()  # is no harm

@@ -101,15 +101,16 @@ def test_nodes_in_many_blocks_and_any_number_of_threads():
         np.testing.assert_allclose(near.values, exact, rtol=1e-13)
 
 
-def test_networkx_agrees_on_real_links(shared_data):
+@pytest.mark.parametrize("name", ["gr0.Harbour", "graphs/gr0.California"])
+def test_networkx_agrees_on_links(data, name):
     import inlink
 
-    graph = inlink.read(shared_data("graphs/gr0.California"))
+    graph = inlink.read(data(name))
     theirs = nx.harmonic_centrality(graph.to_networkx())
     ours = harmonic(graph)
-    np.testing.assert_allclose(ours.values, [theirs[name] for name in graph.names], rtol=1e-11)
+    np.testing.assert_allclose(ours.values, [theirs[one] for one in graph.names], rtol=1e-11)
     theirs = nx.closeness_centrality(graph.to_networkx())
-    np.testing.assert_allclose(closeness(graph).values, [theirs[name] for name in graph.names], rtol=1e-13)
+    np.testing.assert_allclose(closeness(graph).values, [theirs[one] for one in graph.names], rtol=1e-13)
 
 
 def test_what_pagerank_takes_and_what_a_ranking_keeps(tmp_path):

@@ -6,13 +6,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crawlworld import A, B, C
-from inlink.crawl import CarriedLink
 from inlink.errors import ParameterError
-from inlink.frontier.queue import Politeness
 from inlink.frontier.rules import Rules
+from inlink.frontier.settings import Politeness
+from inlink.protocol import Link
 from inlink.store.carried import carried_in, encode_carried
-
-pytestmark = pytest.mark.usefixtures("patience")
 
 AT_ONCE = Politeness(delay=0, in_flight=100)
 
@@ -28,13 +26,11 @@ def test_what_is_carried_is_found_again(data, before):
 
 def test_links_and_seeds_carry_what_their_leases_give_back(world):
     crawl = world.open(politeness=AT_ONCE)
-    assert crawl.seed([A, CarriedLink("HTTP://b.com#x", 0.5, b"for b")]) == 2
+    assert crawl.seed([A, Link("HTTP://b.com#x", 0.5, b"for b")]) == 2
     one, two = crawl.next(5)
     assert (one.url, one.carried, two.url, two.carried) == (A, None, B, b"for b")
     assert crawl.page(B).score == 0.5
-    crawl.crawled(
-        one, [("/plain", 0.25), CarriedLink("/x", 0.75, b"first"), CarriedLink("/x#y", 2, b"second"), "/z"]
-    )
+    crawl.crawled(one, [("/plain", 0.25), Link("/x", 0.75, b"first"), Link("/x#y", 2, b"second"), "/z"])
     found = {lease.url: lease.carried for lease in crawl.next(5)}
     assert found == {A + "plain": None, A + "x": b"first", A + "z": None}
     assert [crawl.page(A + name).score for name in ("plain", "x", "z")] == [0.25, 2, 0]
@@ -46,16 +42,16 @@ def test_links_and_seeds_carry_what_their_leases_give_back(world):
 
 def test_the_first_that_is_carried_stays(world):
     crawl = world.open(politeness=AT_ONCE)
-    crawl.seed([A, CarriedLink(B, 1, b"first")])
-    crawl.seed([CarriedLink(B, 1, b"second")])
-    crawl.crawled(crawl.next(1)[0], [CarriedLink(B, 1, b"third"), CarriedLink(C, 1, b"c")])
-    assert [crawl.pages.carried(page) for page in range(3)] == [None, b"first", b"c"]
+    crawl.seed([A, Link(B, 1, b"first")])
+    crawl.seed([Link(B, 1, b"second")])
+    crawl.crawled(crawl.next(1)[0], [Link(B, 1, b"third"), Link(C, 1, b"c")])
+    assert [crawl._pages.carried(page) for page in range(3)] == [None, b"first", b"c"]
 
 
 def test_variants_of_a_url_are_pages_of_their_own(world):
     crawl = world.open(politeness=AT_ONCE)
     crawl.seed([A])
-    forms = [CarriedLink("/search", 0, b"1", "POST:1"), CarriedLink("/search", 0, b"2", "POST:2"), "/search"]
+    forms = [Link("/search", 0, b"1", "POST:1"), Link("/search", 0, b"2", "POST:2"), "/search"]
     crawl.crawled(crawl.next(1)[0], forms)
     crawl = world.again()
     found = {lease.url: (lease.carried, lease.depth) for lease in crawl.next(5)}
@@ -74,34 +70,27 @@ def test_variants_of_a_url_are_pages_of_their_own(world):
 @pytest.mark.parametrize("variant", ["a b", "x" * 81, "é", "a#b", "\n"])
 def test_a_variant_is_a_short_word(world, variant):
     with pytest.raises(ParameterError, match="variant"):
-        world.open().seed([CarriedLink(A, 1, b"", variant)])
+        world.open().seed([Link(A, 1, b"", variant)])
 
 
 def test_too_much_to_carry_is_refused_before_anything_is_written(world):
     crawl = world.open()
     crawl.seed([A])
     lease = crawl.next(1)[0]
-    with pytest.raises(ParameterError, match="65,537 bytes"):
-        crawl.crawled(lease, [CarriedLink(B, 1, b"x" * 65537)])
+    with pytest.raises(ParameterError, match="got 65,537"):
+        crawl.crawled(lease, [Link(B, 1, b"x" * 65537)])
     assert world.state(A) == "leased"
     assert crawl.page(B) is None
-    assert crawl.crawled(lease, [CarriedLink(B, 1, b"x" * 65536)])
+    assert crawl.crawled(lease, [Link(B, 1, b"x" * 65536)])
     assert len(crawl.next(1)[0].carried) == 65536
 
 
 def test_carried_links_that_are_none_are_counted(world):
     crawl = world.open()
-    assert (
-        crawl.seed(
-            [CarriedLink("mailto:x@y.z", 1, b""), CarriedLink("/relative", 1, b""), CarriedLink(A, 1, b"")]
-        )
-        == 1
-    )
-    crawl.crawled(
-        crawl.next(1)[0], [CarriedLink("javascript:void(0)", 1, b"x"), CarriedLink("ftp://a.com/", 1, b"x")]
-    )
+    assert crawl.seed([Link("mailto:x@y.z", 1, b""), Link("/relative", 1, b""), Link(A, 1, b"")]) == 1
+    crawl.crawled(crawl.next(1)[0], [Link("javascript:void(0)", 1, b"x"), Link("ftp://a.com/", 1, b"x")])
     assert sum(crawl.refused.values()) == 4
-    assert crawl.pages.num_pages == 1
+    assert crawl._pages.num_pages == 1
 
 
 # -- redirects ------------------------------------------------------------------------------------------------------
@@ -109,7 +98,7 @@ def test_carried_links_that_are_none_are_counted(world):
 
 def test_a_redirect_is_followed_at_once(world):
     crawl = world.open(politeness=Politeness(delay=100))
-    crawl.seed([CarriedLink(A, 1, b"data")])
+    crawl.seed([Link(A, 1, b"data")])
     lease = crawl.redirected(crawl.next(1)[0], "/b", carried=b"data")
     assert (lease.url, lease.carried, world.state(A), world.state(A + "b")) == (
         A + "b",
@@ -251,6 +240,6 @@ def test_the_standing_tells_how_far_a_crawl_has_come(world):
     assert [(host.name, host.taken) for host in found.hosts] == [
         ("b.com", 1 if found.hosts[0].waiting == 2 else 0)
     ]
-    ranks = crawl.frontier.policy.priority(np.arange(5, dtype=np.uint32))
+    ranks = crawl._frontier.policy.priority(np.arange(5, dtype=np.uint32))
     assert found.harvest == pytest.approx(float(ranks[0] / ranks.sum()))
     assert world.open(policy="breadth-first").standing().harvest is None

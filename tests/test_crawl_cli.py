@@ -16,12 +16,14 @@ from click.testing import CliRunner
 import inlink
 from inlink.cli import commands
 from inlink.cli.crawls import writer_of
-from inlink.crawl import Crawl, look
+from inlink.crawl.crawl import Crawl, look
 from inlink.errors import InlinkError, InputError, ParameterError, UnknownNodeError
 from inlink.frontier.policies import Policy
-from inlink.frontier.queue import Politeness
+from inlink.frontier.settings import Politeness
 from inlink.sources.dumping import PAGE_COLUMNS
+from inlink.store.format import HEAD_SIZE, RELOAD
 from inlink.store.inbox import pending, post, seeds_in
+from patience import wait_until
 
 A, AX, AY, B = (
     "http://a.example.com/",
@@ -123,7 +125,7 @@ def look_at(folder: Path):
 
 
 def test_crawl_info_tells_of_the_ranking_and_the_inbox(folder: Path):
-    command = [sys.executable, "-m", "inlink.frontier.ranker", str(folder)]
+    command = [sys.executable, "-m", "inlink.reranking.process", str(folder)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as ranker:
         assert ranker.stdin is not None
         assert ranker.stdout is not None
@@ -136,7 +138,7 @@ def test_crawl_info_tells_of_the_ranking_and_the_inbox(folder: Path):
     post(folder, "reload")
     found = json.loads(run("crawl-info", folder, "--json"))
     assert (found["ranking"]["algorithm"], found["ranking"]["pages"]) == ("pagerank", 5)
-    assert 40 <= found["ranking"]["behind"] < 100
+    assert HEAD_SIZE <= found["ranking"]["behind"] < 3 * HEAD_SIZE  # a seed, and a mark of its sync
     assert found["inbox"] == 1
     assert "pagerank of 5 pages" in run("crawl-info", folder)
 
@@ -149,11 +151,12 @@ def test_peek_shows_the_order_in_which_pages_are_leased(tmp_path: Path):
     shown = json.loads(run("next", tmp_path / "c", "--peek", "-n", 50, "--json"))
     assert [one["place"] for one in shown] == list(range(1, 21))
     assert all(one["due_in"] == 0 for one in shown)
-    assert shown[0]["reasons"] == {"best link score": 19 / 32}
+    part = {"name": "best link score, at least 0", "operation": "+", "value": 19 / 32}
+    assert shown[0]["parts"] == [part]
     rows = [line.split("\t") for line in run("next", tmp_path / "c", "--peek", "-n", 3).splitlines()]
     assert [row[3] for row in rows] == [one["url"] for one in shown[:3]]
     assert rows[0][0] == "1"
-    assert rows[0][4] == "best link score 0.5938"
+    assert rows[0][4] == "+ 0.5938 best link score, at least 0"
     assert run("next", tmp_path / "c", "--peek", "-n", 3).splitlines()[0] == "\t".join(
         rows[0]
     )  # nothing was taken
@@ -182,20 +185,21 @@ def test_a_policy_of_the_users_own(tmp_path: Path):
         name = "mine"
 
     crawl_at(tmp_path / "c", policy=Mine).close()
-    run("seed", tmp_path / "c", "-", stdin=f"{A}\n")
-    assert json.loads((tmp_path / "c" / "settings.json").read_text())["policy"] == "mine"
-    with pytest.raises(ParameterError, match="'mine'"):
-        run("next", tmp_path / "c")
-    assert A in run("next", tmp_path / "c", "--peek")
-    assert json.loads(run("crawl-info", tmp_path / "c", "--json"))["policy"] == "mine"
+    name = json.loads((tmp_path / "c" / "settings.json").read_text())["policy"]
+    assert name.endswith(":test_a_policy_of_the_users_own.<locals>.Mine")
+    for words in (("next",), ("next", "--peek"), ("reload",)):
+        with pytest.raises(ParameterError, match="cannot be imported here"):
+            run(words[0], tmp_path / "c", *words[1:])
+    assert json.loads(run("crawl-info", tmp_path / "c", "--json"))["policy"] == name
 
 
 def test_why(folder: Path):
     told = run("why", folder, "HTTP://A.example.com:80/y/z#top")  # any form of it
-    assert told.startswith(f"{AY}/z: discovered, number 1 in the order\n")
-    assert "policy breadth-first" in told
+    assert told.startswith(f"{AY}/z: discovered, waiting at place 1\n")
+    assert "by policy breadth-first" in told
+    assert json.loads(run("why", folder, f"{AY}/z", "--json"))["place"] == 1
     assert told == run("why", folder, f"{4:016x}")
-    assert f"merged into: {AX}" in run("why", folder, AY)
+    assert f"merged into {AX}" in run("why", folder, AY)
     with pytest.raises(UnknownNodeError, match="not known"):
         run("why", folder, "http://nowhere.example/")
     with pytest.raises(UnknownNodeError, match="not known"):
@@ -212,20 +216,22 @@ def test_find_finds_what_python_finds(tmp_path: Path):
         wanted = [f"{k:016x} {url}" for k, url in enumerate(urls) if re.search(regex, url)]
         assert run("find", tmp_path / "c", regex).splitlines() == wanted
         assert run("find", tmp_path / "c", regex, "-n", 5).splitlines() == wanted[:5]
+    wanted = [f"{k:016x} {url}" for k, url in enumerate(urls) if url.startswith("http://h3") and "q=1" in url]
+    assert run("find", tmp_path / "c", "http://h3.*q=1*", "--glob").splitlines() == wanted
+    wanted = [f"{k:016x} {url}" for k, url in enumerate(urls) if "h2.example.com/1" in url]
+    assert run("find", tmp_path / "c", "H2.Example.com/1", "--text").splitlines() == wanted
     for wrong in ("(", "a{2,1}", r"(a)\1"):
-        with pytest.raises(ParameterError, match="no regular expression"):
+        with pytest.raises(ParameterError, match="not a valid regular expression"):
             run("find", tmp_path / "c", wrong)
-    with pytest.raises(ParameterError, match="searched 0 of 3,000 URLs in 0 seconds"):
+    with pytest.raises(ParameterError, match=r"searched [\d,]+ of 3,000 URLs in 0 seconds"):
         run("find", tmp_path / "c", ".", "--seconds", 0)
 
 
 def test_find_cannot_be_held_up(tmp_path: Path):
     with crawl_at(tmp_path / "c") as crawl:
         crawl.seed([f"http://a.example.com/{'a' * 2000}{k}" for k in range(500)])
-    began = time.monotonic()
     assert run("find", tmp_path / "c", "(a|aa)+$") == ""  # Python's engine would take for ever
     assert run("find", tmp_path / "c", "((a*)*)*b$") == ""
-    assert time.monotonic() - began < 20
 
 
 def test_links(folder: Path):
@@ -295,7 +301,7 @@ def test_dump_into_a_file(folder: Path, tmp_path: Path):
     for what in ("pages", "links"):
         assert run("dump", what, folder, "-o", tmp_path / "out") == ""
         assert (tmp_path / "out").read_text() == run("dump", what, folder)
-    assert "--depth goes with" in shell("dump", "links", folder, "--aduana", "--depth", cwd=tmp_path, code=2)
+    assert "--depth needs" in shell("dump", "links", folder, "--aduana", "--depth", cwd=tmp_path, code=2)
 
 
 def test_many_pages_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
@@ -304,8 +310,8 @@ def test_many_pages_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
         for k in range(0, 40, 3):
             crawl.crawled(f"http://h{k % 9}.example.com/{k}", [f"/{k}/{i}" for i in range(k % 5)], score=k)
     whole = [run("dump", *what, tmp_path / "c") for what in (["pages"], ["links"], ["pages", "--aduana"])]
-    monkeypatch.setattr("inlink.sources.crawl.BLOCK", 100)
-    monkeypatch.setattr("inlink.sources.crawl.ARCS", 16)
+    monkeypatch.setattr("inlink.store.blocks.BLOCK", 100)
+    monkeypatch.setattr("inlink.store.blocks.ARCS", 16)
     assert whole == [
         run("dump", *what, tmp_path / "c") for what in (["pages"], ["links"], ["pages", "--aduana"])
     ]
@@ -368,17 +374,17 @@ def test_many_seeds_take_more_than_one_event(tmp_path: Path):
     lines = [f"http://a.example.com/{k}\t{k}" for k in range(2500)]
     assert "2,500 new URLs" in run("seed", tmp_path / "c", "-", stdin="\n".join(lines))
     with crawl_at(tmp_path / "c") as crawl:
-        assert [crawl.pages.url(k) for k in (0, 999, 1000, 2499)] == [
+        assert [crawl._pages.url(k) for k in (0, 999, 1000, 2499)] == [
             f"http://a.example.com/{k}" for k in (0, 999, 1000, 2499)
         ]
-        assert crawl.pages.scores[:2500].tolist() == list(range(2500))
+        assert crawl._pages.scores[:2500].tolist() == list(range(2500))
 
 
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        (f"{A}\n{B}\thigh\n", "seeds.txt, line 2: 'high' is no score"),
-        (f"{A}\tnan\n", "seeds.txt, line 1: 'nan' is no score"),
+        (f"{A}\n{B}\thigh\n", "seeds.txt, line 2: 'high' is not a score"),
+        (f"{A}\tnan\n", "seeds.txt, line 1: 'nan' is not a score"),
         ("", "seeds.txt: none of its 0 lines"),
         ("shopping list\nmilk\n", "seeds.txt: none of its 2 lines"),
     ],
@@ -426,14 +432,13 @@ def test_lines_of_seeds():
 # -- beside a process that crawls -------------------------------------------------------------------------------------
 
 CRAWLER = """
-import sys, time
+import os, sys, time
 from inlink import Crawl
-from inlink.frontier.queue import Politeness
+from inlink.frontier.settings import Politeness
 with Crawl(sys.argv[1], policy="breadth-first", politeness=Politeness(delay=0, in_flight=1000)) as crawl:
     crawl.seed(["http://a.example.com/"])
-    stop = time.monotonic() + 120
     number = 0
-    while time.monotonic() < stop:
+    while os.getppid() == int(sys.argv[2]):  # not longer than the test
         for lease in crawl.next(5):
             number += 1
             if "fail" in lease.url:
@@ -449,7 +454,9 @@ with Crawl(sys.argv[1], policy="breadth-first", politeness=Politeness(delay=0, i
 @contextmanager
 def crawling(folder: Path) -> Iterator[int]:
     """Another process that crawls and does not stop; its pid."""
-    child = subprocess.Popen([sys.executable, "-c", CRAWLER, folder], stdout=subprocess.PIPE, text=True)
+    child = subprocess.Popen(
+        [sys.executable, "-c", CRAWLER, folder, str(os.getpid())], stdout=subprocess.PIPE, text=True
+    )
     try:
         assert child.stdout is not None
         assert child.stdout.readline(), "the crawler died"
@@ -463,12 +470,10 @@ def crawling(folder: Path) -> Iterator[int]:
 
 
 def soon(what) -> None:
-    stop = time.monotonic() + 30
-    while not what():
-        assert time.monotonic() < stop, "it never came"
-        time.sleep(0.2)
+    wait_until(what, "what the crawl does between two calls", every=0.2)
 
 
+@pytest.mark.slow
 def test_all_commands_work_while_another_process_crawls(tmp_path: Path):
     folder = tmp_path / "c"
     with crawling(folder) as pid:
@@ -495,6 +500,7 @@ def test_all_commands_work_while_another_process_crawls(tmp_path: Path):
     assert json.loads(run("crawl-info", folder, "--json"))["writer"] is None
 
 
+@pytest.mark.slow
 def test_seeds_and_reloads_reach_a_running_crawl(tmp_path: Path):
     folder, url = tmp_path / "c", "http://new.example.org/fail"
 
@@ -506,13 +512,13 @@ def test_seeds_and_reloads_reach_a_running_crawl(tmp_path: Path):
         assert "inbox" in shell("seed", folder, "-", cwd=tmp_path, stdin=f"{url}\t0.5\n")
         soon(lambda: state() == "gone, does not wait")
         with look_at(folder) as frontier:
-            events = len(frontier.pages.frames_of_kind(5))
+            events = len(frontier.pages.frames_of_kind(RELOAD))
         assert "inbox" in shell("reload", folder, cwd=tmp_path)
         soon(lambda: pending(folder) == [])
 
         def reloaded() -> bool:
             with look_at(folder) as frontier:
-                return len(frontier.pages.frames_of_kind(5)) > events
+                return len(frontier.pages.frames_of_kind(RELOAD)) > events
 
         soon(reloaded)
 
@@ -563,9 +569,8 @@ def test_all_commands_work_on_an_empty_crawl(tmp_path: Path):
     run("export", tmp_path / "c", "-o", tmp_path / "x.sqlite")
 
 
-@pytest.mark.parametrize(
-    "command", ["dump pages {}", "dump links {}", "find {} .", "next {} --peek -n 20000"]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("command", ["dump pages {}", "dump links {}", "find {} .", "next {} --peek -n 100"])
 def test_a_closed_pipe_is_no_error(tmp_path: Path, command: str):
     with crawl_at(tmp_path / "c", politeness=Politeness(delay=0)) as crawl:
         crawl.seed([f"http://h{k}.example.com/" for k in range(20_000)])

@@ -10,14 +10,12 @@ from hypothesis import strategies as st
 
 from crawlstrategies import STATIC, Clock, opened
 from crawlworld import A, B, C
-from inlink.crawl import look
+from inlink.crawl.crawl import look
 from inlink.errors import FolderError, ParameterError, UnknownNodeError
+from inlink.frontier.parts import Part, combined
 from inlink.frontier.policies import POLICIES, Policy
-from inlink.frontier.queue import Politeness
 from inlink.frontier.revisit import FixedInterval
-
-pytestmark = pytest.mark.usefixtures("patience")
-
+from inlink.frontier.settings import Politeness
 
 # -- the order ------------------------------------------------------------------------------------------------------
 
@@ -100,9 +98,9 @@ def test_opic_hands_cash_on(world):
     """A has 1, gives 1/2 to x and y each; B has 1 and gives all to y: y 1.5, x 0.5."""
     web = {A: [A + "x", A + "y"], B: [A + "y"]}
     assert one_by_one(world, "opic", web, [A, B]) == [A, B, A + "y", A + "x"]
-    assert math.fsum(world.crawl.frontier.policy.cash[:4].tolist()) == pytest.approx(2)
+    assert math.fsum(world.crawl._frontier.policy.cash[:4].tolist()) == pytest.approx(2)
     crawl = world.again()
-    assert crawl.frontier.policy.cash[:4].tolist() == pytest.approx([0, 0, 0.5, 1.5])
+    assert crawl._frontier.policy.cash[:4].tolist() == pytest.approx([0, 0, 0.5, 1.5])
 
 
 def test_pagerank_pushes_as_a_hand_would(world):
@@ -117,20 +115,20 @@ def test_pagerank_pushes_as_a_hand_would(world):
             rank[link] += share
         known += [link for link in WEB[url] if link not in known]
         crawl.crawled(url, WEB[url])
-    found = [crawl.frontier.policy.shares[page] + teleport for page in range(len(known))]
+    found = [crawl._frontier.policy.shares[page] + teleport for page in range(len(known))]
     assert found == pytest.approx([rank[url] + teleport for url in known])
     left = sorted(
         (url for url in known if url not in order), key=lambda url: (-np.float32(rank[url]), known.index(url))
     )
     assert world.urls() == left
-    assert dict(crawl.why(left[0]).reasons)["rank, un-normalised"] == pytest.approx(rank[left[0]] + teleport)
+    assert combined(crawl.why(left[0]).parts) == pytest.approx(rank[left[0]] + teleport)
 
 
 def test_pagerank_with_scores_and_across_hosts_only(world):
     crawl = world.open(policy="pagerank", use_scores=True, cross_domain_only=True)
     crawl.seed([A])
     crawl.crawled(A, [(A + "in", 0.9), (B, 0.1), (C, 0.1)], score=1.0)
-    shares = crawl.frontier.policy.shares[:4].tolist()
+    shares = crawl._frontier.policy.shares[:4].tolist()
     assert shares[1] == 0  # within the host
     assert shares[2] == shares[3] == pytest.approx(0.85 * 0.15 / 2, rel=1e-4)
     assert world.urls() == [A + "in", B, C]  # 0.15·0.9 of its own is more than 0.15·0.1 + 0.06
@@ -186,7 +184,7 @@ class Longest(Policy):
         return np.array([len(self.pages.url(int(page))) for page in pages], np.float32)
 
     def explain(self, page):
-        return [("characters", float(len(self.pages.url(page))))]
+        return [Part("characters", "+", float(len(self.pages.url(page))))]
 
 
 def test_a_users_policy_lives_and_comes_back(world):
@@ -195,14 +193,14 @@ def test_a_users_policy_lives_and_comes_back(world):
     lease = crawl.next(1)[0]
     assert lease.url == B + "longer"
     crawl.crawled(lease, ["/12345678", "/1"])
-    told = crawl.frontier.policy.told
-    assert told == {"seed": 1, "lease": 1, "visit": 1}
+    told = crawl._frontier.policy.told
+    assert told == {"settings": 1, "seed": 1, "lease": 1, "visit": 1}
     crawl = world.again()
-    assert crawl.frontier.policy.told == told
-    assert crawl.frontier.policy.made_known == crawl.pages.num_pages == 4
-    assert dict(crawl.why(B + "1").reasons)["characters"] == len(B + "1")
-    seen = look(world.folder, world.clock)  # where that class is not at hand, the order is not its
-    assert seen.policy.name == "first-come"
+    assert crawl._frontier.policy.told == told
+    assert crawl._frontier.policy.made_known == crawl._pages.num_pages == 4
+    assert crawl.why(B + "1").parts == [Part("characters", "+", len(B + "1"))]
+    seen = look(world.folder, world.clock)  # its class can be imported
+    assert type(seen.policy) is Longest
     seen.pages.close()
     assert world.urls() == [B + "12345678", B + "1", A]
 
@@ -236,8 +234,8 @@ def test_why_tells_the_place_that_next_keeps(tmp_path_factory, policy, links, ta
         crawl.crawled(A, [(f"http://h{host}.com/", host / 8) for host in range(4)])
         crawl.crawled(A, [(f"http://h{host}.com/{k}", (host + k) / 16) for host, k in links])
         crawl.next(taken)
-        pages = [page for page in range(crawl.pages.num_pages) if page in crawl.frontier.queue]
-        places = {crawl.pages.url(page): crawl.why(crawl.pages.url(page)).place for page in pages}
+        pages = [page for page in range(crawl._pages.num_pages) if page in crawl._frontier.queue]
+        places = {crawl._pages.url(page): crawl.why(crawl._pages.url(page)).place for page in pages}
         order = []
         while leases := crawl.next(1):
             order.append(leases[0].url)
@@ -250,35 +248,30 @@ def test_why_has_each_reason(world):
     crawl.seed([A])
     crawl.crawled(crawl.next(1)[0], [("/x", 0.5), "/a/b/a/b/a/b/a/b/", B, C])
     crawl.failed(crawl.next(1)[0], "no route")
-    first = crawl.why(A + "x") if crawl.page(A + "x").errors else crawl.why(B)
-    reasons = dict(crawl.why(A + "x").reasons)
-    assert "policy host-diverse" in reasons
-    assert reasons["score"] == 0.5
-    assert reasons["depth"] == 1
-    assert reasons["budget left, pages"] in (8, 7)
-    assert reasons["rank, un-normalised"] == pytest.approx(0.15 + 0.85 * 0.15 / 4)
-    assert any(name.startswith("pages taken from a.com") for name in reasons)
-    assert crawl.why(A + "x").inlinks == [(A, pytest.approx(0.15 / 4))]
-    trapped = dict(crawl.why(A + "a/b/a/b/a/b/a/b/").reasons)
-    assert any(name.startswith("trap rule 'repeated segment'") for name in trapped)
-    assert "trap penalty, all told" in trapped
+    why = crawl.why(A + "x")
+    assert (why.policy, why.score, why.depth) == ("host-diverse", 0.5, 1)
+    assert why.host.budget_left in (8, 7)
+    assert combined(why.parts) == pytest.approx(0.15 + 0.85 * 0.15 / 4)
+    assert any("pages taken from the host" in part.name for part in why.host_parts)
+    assert [(link.url, link.gives) for link in why.inlinks] == [(A, pytest.approx(0.85 * 0.15 / 4))]
+    assert why.inlinks_complete
+    trapped = crawl.why(A + "a/b/a/b/a/b/a/b/")
+    assert "repeated segment" in [penalty.rule for penalty in trapped.penalties]
+    product = math.prod(penalty.factor for penalty in trapped.penalties)
+    assert trapped.parts[-1] == Part("trap penalty", "×", pytest.approx(product))
     failed = next(url for url in (A + "x", B, C) if crawl.page(url).errors)
-    reasons = dict(crawl.why(failed).reasons)
-    assert reasons["tried again in, seconds"] == 50
-    assert reasons["failures in a row"] == 1
-    assert any("of " in name and "in a row" in name for name in reasons)
-    assert crawl.why(failed).place is None
-    assert first.url in str(first)
+    why = crawl.why(failed)
+    assert (why.due_in, why.failures, why.host.failures, why.place) == (50, 1, 1, None)
+    assert Part("1 + failures of the host in a row", "÷", 2.0) in why.host_parts
     lease = crawl.next(1)[0]
     world.clock.now += 30
     why = crawl.why(lease.url)
-    assert dict(why.reasons)["lease runs out in, seconds"] == 70
-    assert dict(why.reasons)["leased, number"] == lease.number
-    assert why.state == "leased"
+    assert (why.lease_expires_in, why.lease, why.state) == (70, lease.number, "leased")
     assert why.place is None
-    assert "leased, does not wait" in str(why)
+    assert "leased, not waiting" in str(why)
     crawl.crawled(lease, redirected_to="http://z.com/")
-    assert dict(crawl.why(lease.url).reasons)["merged into"] == "http://z.com/"
+    assert crawl.why(lease.url).merged_into == "http://z.com/"
+    assert "merged into http://z.com/" in str(crawl.why(lease.url))
     with pytest.raises(UnknownNodeError):
         crawl.why("http://never.com/")
 
@@ -291,7 +284,7 @@ def test_looking_sees_what_the_crawl_sees(world):
     seen = look(world.folder, world.clock)
     now = world.clock.now
     assert [row[0] for row in seen.queue.order(99, now)] == [
-        row[0] for row in crawl.frontier.queue.order(99, now)
+        row[0] for row in crawl._frontier.queue.order(99, now)
     ]
     assert len(seen.leases) == 1
     seen.pages.close()

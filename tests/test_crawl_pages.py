@@ -11,15 +11,12 @@ from hypothesis import strategies as st
 
 from crawlstrategies import Clock, opened
 from crawlworld import A, B, C
-from inlink.crawl import Crawl
+from inlink.crawl.crawl import Crawl
 from inlink.errors import FolderError, InUseError, ParameterError
 from inlink.frontier.rules import Rules
 from inlink.store import log as logs
-from inlink.store.kernels import frames as kinds
+from inlink.store.format import EXCLUDE
 from inlink.store.reader import Reader
-
-pytestmark = pytest.mark.usefixtures("patience")
-
 
 # -- rules ----------------------------------------------------------------------------------------------------------
 
@@ -45,7 +42,7 @@ def test_a_crash_between_two_events_lets_nothing_forbidden_through(world):
     crawl = world.open(rules=rules)
     crawl.seed([A])
     crawl.crawled(crawl.next(1)[0], ["/no", "/yes"])
-    place = crawl.pages.frames_of_kind(kinds.EXCLUDE)[-1]
+    place = crawl._pages.frames_of_kind(EXCLUDE)[-1]
     world.close()
     events = world.folder / logs.EVENTS
     events.write_bytes(events.read_bytes()[:place])
@@ -61,8 +58,8 @@ def test_merged_pages_keep_their_inlinks(world, how):
     crawl = world.open(policy="pagerank")
     crawl.seed([A])
     crawl.crawled(crawl.next(1)[0], ["/old", "/new", "/other"])
-    old, new, other = crawl.pages.find([A + "old", A + "new", A + "other"]).tolist()
-    shares = crawl.frontier.policy.shares
+    old, new, other = crawl._pages.find([A + "old", A + "new", A + "other"]).tolist()
+    shares = crawl._frontier.policy.shares
     had = float(shares[new]) + 0.85 * (0.15 + float(shares[old]))  # in the graph, a page with one link
     assert crawl.crawled(A + "old", ["/other"], **{how: "/new"})
     page = crawl.page(A + "old")
@@ -70,14 +67,14 @@ def test_merged_pages_keep_their_inlinks(world, how):
     page = crawl.page(A + "new")
     assert (page.state, page.crawls) == ("crawled", 1)
     assert float(shares[new]) == pytest.approx(had)
-    assert crawl.pages.survivor(old) == new
-    assert crawl.pages.inlinks(new).tolist() == [0, old]
-    assert crawl.pages.links(new).tolist() == [other]
-    assert crawl.pages.links(old).tolist() == []
+    assert crawl._pages.survivor(old) == new
+    assert crawl._pages.inlinks(new).tolist() == [0, old]
+    assert crawl._pages.links(new).tolist() == [other]
+    assert crawl._pages.links(old).tolist() == []
     assert world.urls() == [A + "other"]
     crawl = world.again()
     assert crawl.page(A + "old").merged_into == A + "new"
-    assert float(crawl.frontier.policy.shares[new]) == pytest.approx(had)
+    assert float(crawl._frontier.policy.shares[new]) == pytest.approx(had)
     assert crawl.next(9) == []
 
 
@@ -166,12 +163,12 @@ def test_a_second_crawl_replaces_the_links(world):
     crawl = world.open()
     crawl.seed([A])
     crawl.crawled(A, ["/1", "/2", "/2"])
-    assert crawl.pages.links(0).tolist() == [1, 2]
+    assert crawl._pages.links(0).tolist() == [1, 2]
     crawl.crawled(A, ["/3", "/1"])
-    assert crawl.pages.links(0).tolist() == [1, 3]
-    assert crawl.pages.inlinks(2).tolist() == []
+    assert crawl._pages.links(0).tolist() == [1, 3]
+    assert crawl._pages.inlinks(2).tolist() == []
     crawl.crawled(A, [])
-    assert crawl.pages.links(0).tolist() == []
+    assert crawl._pages.links(0).tolist() == []
     assert world.state(A + "2") == "discovered"
 
 
@@ -213,17 +210,17 @@ def test_refused_urls_are_counted_by_reason(world):
     crawl.crawled(A, ["ftp://a.com/", "http://[/", "x"])
     assert crawl.refused["link is not http"] == 3
     assert crawl.refused["link is no valid URL"] == 2
-    assert crawl.pages.num_pages == 2
+    assert crawl._pages.num_pages == 2
 
 
 def test_the_given_form_of_a_seed_is_kept(world):
     crawl = world.open()
     odd = "http://A.com/" + "\t" * 5000 + "ü"
     crawl.seed([odd, "HTTP://b.com/é"])
-    before = dict(crawl.pages.given)
+    before = dict(crawl._pages.given)
     assert before[1] == "HTTP://b.com/é"
     crawl = world.again()
-    assert crawl.pages.given == before
+    assert crawl._pages.given == before
 
 
 def test_a_clock_that_goes_back_is_not_believed(world):
@@ -266,25 +263,25 @@ def test_no_link_breaks_a_crawl(tmp_path_factory, links, scored):
         crawl.seed(given_)
         crawl.crawled(A, given_)
         crawl.crawled(A, given_[::-1])
-        assert len(crawl.pages.links(0)) + sum(crawl.refused.values()) <= 3 * len(links) + 1
-        urls = crawl.pages.urls(list(range(crawl.pages.num_pages)))
+        assert len(crawl._pages.links(0)) + sum(crawl.refused.values()) <= 3 * len(links) + 1
+        urls = crawl._pages.urls(list(range(crawl._pages.num_pages)))
         assert len(set(urls)) == len(urls)
-        assert crawl.pages.find(urls).tolist() == list(range(len(urls)))
+        assert crawl._pages.find(urls).tolist() == list(range(len(urls)))
         assert all(url.isascii() and " " not in url and "\n" not in url for url in urls)
-        links_then = crawl.pages.links(0).tolist()
+        links_then = crawl._pages.links(0).tolist()
     with opened(folder, clock, policy="first-come") as crawl:
-        assert crawl.pages.urls(list(range(crawl.pages.num_pages))) == urls
-        assert crawl.pages.links(0).tolist() == links_then
+        assert crawl._pages.urls(list(range(crawl._pages.num_pages))) == urls
+        assert crawl._pages.links(0).tolist() == links_then
 
 
 def test_all_odd_links_at_once(world):
     crawl = world.open()
     crawl.seed([A])
     crawl.crawled(A, ODD)
-    known = crawl.pages.num_pages
+    known = crawl._pages.num_pages
     assert sum(crawl.refused.values()) >= 10
     crawl.crawled(A, iter([(link, 0.5) for link in ODD]))
-    assert crawl.pages.num_pages == known
+    assert crawl._pages.num_pages == known
     assert crawl.page("http://a.com/newline") is not None  # as browsers have it
     assert crawl.page("http://a.com/abc") is not None
 
@@ -294,13 +291,13 @@ def test_a_million_links_on_one_page(world):
     crawl.seed([A])
     links = [f"http://a.com/{k}" for k in range(1_000_000)]
     assert crawl.crawled(crawl.next(1)[0], links)
-    assert crawl.pages.num_pages == 1_000_001
-    assert len(crawl.pages.links(0)) == 1_000_000
+    assert crawl._pages.num_pages == 1_000_001
+    assert len(crawl._pages.links(0)) == 1_000_000
     assert crawl.crawled(A, [(links[k], 0.5) for k in (999_999, 0, 500_000)])
-    assert crawl.pages.links(0).tolist() == [1, 500_001, 1_000_000]
+    assert crawl._pages.links(0).tolist() == [1, 500_001, 1_000_000]
     assert crawl.page(links[777_777]).linked_from == A
     crawl = world.again()
-    assert crawl.pages.find([links[999_999]]).tolist() == [1_000_000]
+    assert crawl._pages.find([links[999_999]]).tolist() == [1_000_000]
     assert len(crawl.next(1000)) == 1000
 
 
@@ -322,8 +319,8 @@ BAD = [
 def in_the_folder(world):
     """What the crawl knows stands in its folder, no more and no less."""
     reader = Reader(world.folder)
-    assert reader.num_pages == world.crawl.pages.num_pages
-    assert reader.pages.urls_end == world.crawl.pages.urls_end
+    assert reader.num_pages == world.crawl._pages.num_pages
+    assert reader.pages.urls_end == world.crawl._pages.urls_end
     reader.close()
 
 
@@ -337,11 +334,11 @@ def test_a_bad_argument_does_no_harm(world, bad):
     crawl.crawled(B, ["/3", "/4"])
     crawl.crawled(A, ["/5", "http://b.com/4"])
     in_the_folder(world)
-    urls = crawl.pages.urls(list(range(crawl.pages.num_pages)))
-    assert crawl.pages.find(urls).tolist() == list(range(len(urls)))
+    urls = crawl._pages.urls(list(range(crawl._pages.num_pages)))
+    assert crawl._pages.find(urls).tolist() == list(range(len(urls)))
     crawl = world.again()
-    assert crawl.pages.urls(list(range(crawl.pages.num_pages))) == urls
-    assert crawl.pages.urls(crawl.pages.links(1)) == [B + "3", B + "4"]
+    assert crawl._pages.urls(list(range(crawl._pages.num_pages))) == urls
+    assert crawl._pages.urls(crawl._pages.links(1)) == [B + "3", B + "4"]
 
 
 @pytest.mark.parametrize("bad", [(B, "high"), (B, None)], ids=str)
@@ -352,7 +349,7 @@ def test_a_bad_seed_does_no_harm(world, bad):
     crawl.seed([C])
     in_the_folder(world)
     crawl.crawled(C, ["/x"])
-    assert crawl.pages.urls(crawl.pages.links(int(crawl.pages.find([C])[0]))) == [C + "x"]
+    assert crawl._pages.urls(crawl._pages.links(int(crawl._pages.find([C])[0]))) == [C + "x"]
 
 
 def test_a_score_that_is_no_number_spoils_no_order(world):

@@ -5,9 +5,11 @@ from hypothesis import strategies as st
 
 from crawlmodel import Model, exact_pagerank
 from inlink.errors import DamageError, ParameterError
-from inlink.frontier import ranking as module
-from inlink.frontier.kernels import push as kernels
-from inlink.frontier.ranking import GrowingHits, GrowingPageRank
+from inlink.reranking import live as module
+from inlink.reranking.kernels import push as kernels
+from inlink.reranking.live import GrowingHits, GrowingPageRank
+from inlink.store.format import HEAD, HEAD_SIZE, LEASE
+from inlink.store.kernels import frames
 
 
 def teleport(model: Model, scores) -> np.ndarray:
@@ -276,6 +278,10 @@ def test_more_bad_parameters_are_refused():
         kept.update(*model.given(), hosts=np.zeros(20, np.uint32))
 
 
+def head_at(log: np.ndarray, place: int) -> np.void:
+    return log[place : place + HEAD_SIZE].view(HEAD)[0]
+
+
 @pytest.mark.parametrize("kind", [GrowingPageRank, GrowingHits])
 @pytest.mark.parametrize("harm", ["kind", "length", "target", "short", "count", "one more", "page", "place"])
 def test_a_damaged_log_is_refused_before_it_is_followed(kind, harm):
@@ -284,24 +290,25 @@ def test_a_damaged_log_is_refused_before_it_is_followed(kind, harm):
     model.crawl(5, [1, 200, 299])
     pages, log, ids, places = model.given()
     log = log.copy()
-    place = int(places[1])
+    head = head_at(log, int(places[1]))
     if harm == "kind":
-        log[place + 28] = 4
+        head["kind"] = LEASE
     elif harm == "length":
-        log[place : place + 4] = 255
+        head["length"] = 2**32 - 1
     elif harm == "target":
         pages = 299
     elif harm == "short":
         log = log[:-1]
     elif harm == "count":
-        log[place + 36] = 100
+        head["listed"] = 100
     elif harm == "one more":
-        log[int(places[0]) + 36] += 1  # the next frame's first byte would pass for a link
+        # The next frame's first byte would pass for a link.
+        head_at(log, int(places[0]))["listed"] += 1
     elif harm == "page":
         ids = np.array([4, 300], np.uint32)
     else:
         places = np.array([places[0], len(log) - 3], np.uint64)
-    with pytest.raises(DamageError, match="no sound visit of page"):
+    with pytest.raises(DamageError, match="no valid visit of page"):
         kind().update(pages, log, ids, places)
 
 
@@ -315,5 +322,5 @@ def test_links_are_decoded_as_they_were_written(numbers, content_hash):
     log, place = np.frombuffer(model.log, np.uint8), np.uint64(model.places[page])
     count = kernels.links(log, place, np.uint64(page), np.empty(0, np.uint32), row)
     assert row[: int(count)].tolist() == sorted(numbers)
-    assert kernels.sound(log, place, np.uint64(max(numbers, default=0) + 1))
-    assert not numbers or not kernels.sound(log, place, np.uint64(max(numbers)))
+    assert frames.sound(log, place, np.uint64(max(numbers, default=0) + 1))
+    assert not numbers or not frames.sound(log, place, np.uint64(max(numbers)))

@@ -84,8 +84,8 @@ def test_depth():
     [
         ({"allow": ["ok", "a(b"]}, r"allow: 'a\(b' is no regular expression"),
         ({"deny": ["*"]}, r"deny: '\*' is no regular expression"),
-        ({"deny": [""]}, "deny: expected strings that are not empty"),
-        ({"deny": [7]}, "deny: expected strings that are not empty"),
+        ({"deny": [""]}, "deny must be a list of texts that are not empty"),
+        ({"deny": [7]}, "deny must be a list of texts that are not empty"),
         ({"deny": ["host:"]}, "deny: '' is no host's name"),
         ({"deny": ["domain:http://a.com"]}, "deny: 'http://a.com' is no host's name"),
         ({"hosts": ["a.com:8080"]}, "hosts: 'a.com:8080' is no host's name"),

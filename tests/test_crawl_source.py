@@ -11,23 +11,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import inlink
-from inlink.crawl import Crawl
+from inlink.crawl.crawl import Crawl
 from inlink.errors import FolderError, FormatError
 from inlink.rank.ranking import Ranking
-from inlink.sources.crawl import (
-    arcs_of,
-    columns_for,
-    graph_in,
-    known_pages,
-    links_from,
-    links_to,
-    load_ranking,
-    num_links,
-    top_of,
-    url_blocks,
-    values_of,
-)
+from inlink.sources.crawlgraph import columns_for, graph_in
+from inlink.sources.rankings import load_ranking, top_of, values_of
 from inlink.sources.recognise import recognise
+from inlink.store.blocks import arcs_of, known_pages, links_from, links_to, num_links, url_blocks
 
 HOSTS = ["http://a.example.com", "https://www.b.example.org", "http://c.example.net"]
 URLS = [f"{HOSTS[k % 3]}/{k}" for k in range(12)]
@@ -153,7 +143,7 @@ def test_an_empty_crawl(tmp_path: Path):
 
 def test_a_newer_crawl_is_refused(folder: Path):
     header = folder / "header.json"
-    header.write_text(header.read_text().replace('"version": 1', '"version": 9'))
+    header.write_text(header.read_text().replace('"version": 2', '"version": 9'))
     with pytest.raises(FormatError, match="upgrade inlink"):
         recognise(folder)
     with pytest.raises(FolderError, match="upgrade inlink"):
@@ -172,7 +162,7 @@ def test_blocks_of_urls(folder: Path, size: int):
 
 
 def test_rows_longer_than_a_block(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("inlink.sources.crawl.ARCS", 16)
+    monkeypatch.setattr("inlink.store.blocks.ARCS", 16)
     links = [f"http://a.example.com/{k}" for k in range(50)]
     with crawl_at(tmp_path / "c") as crawl:
         crawl.seed(links[:3])

@@ -12,8 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from inlink.base import opening
 from inlink.errors import DamageError, FormatError, InputError, ParameterError
-from inlink.sources import edgelist, opening
+from inlink.sources import edgelist
 from inlink.sources.edgelist import edge_list
 
 
@@ -174,22 +175,26 @@ def test_names_after_numbers_in_the_first_block(tmp_path):
 @pytest.mark.parametrize(
     ("raw", "options", "message"),
     [
-        (b"a\tb\nc\n", {}, r"links\.tsv, line 2: 'c' has fewer fields"),
-        (b"a\tb\n#\n\n" + b"x" * 300 + b"\n", {}, r"links\.tsv, line 4: 'x{100}' has fewer fields"),
-        (b"1\t2\nx\t3\n", {"nodes": "ids"}, r"line 2: 'x' is not a node number.*--nodes names"),
-        (b"1\t2\n-1\t3\n", {"nodes": "ids"}, r"line 2: '-1' is not a node number"),
+        (b"a\tb\nc\n", {}, r"links\.tsv, line 2: expected two fields separated by tabs; got 'c'"),
+        (b"a\tb\n#\n\n" + b"x" * 300 + b"\n", {}, r"links\.tsv, line 4: expected two fields .* got 'x{100}'"),
+        (b"1\t2\nx\t3\n", {"nodes": "ids"}, r"line 2: expected a node number.* got 'x'.*--nodes names"),
+        (b"1\t2\n-1\t3\n", {"nodes": "ids"}, r"line 2: expected a node number.* got '-1'"),
         (
             b"1\t4294967295\n",
             {},
-            r"line 1: node 4294967295 is out of range \(below 4,294,967,295\).*--nodes names",
+            r"line 1: node number must be below 4,294,967,295; got 4294967295.*--nodes names",
         ),
-        (b"1\t99999999999999999999999999\n", {}, r"line 1: node 9{26} is out of range"),
-        (b"a\tb\t1\nc\td\t0\n", {}, r"line 2: weight '0' is not a finite number above 0.*--no-weights"),
-        (b"a\tb\t1\nc\td\tnan\n", {}, r"line 2: weight 'nan'"),
-        (b"a\tb\t1\nc\td\t1_0\n", {"weights": True}, r"line 2: weight '1_0'"),
-        (b"a\tb\t1\nc\td\n", {"weights": True}, r"line 2: 'c\\td' has no weight"),
-        (b'a,b\n"c,d\n', {"separator": ","}, r"line 2: a quote is not closed"),
-        (b'a,b\n"c"d,e\n', {"separator": ","}, r"line 2: after the closing quote of '\"c\"'"),
+        (b"1\t99999999999999999999999999\n", {}, r"line 1: node number must be below .* got 9{26}"),
+        (b"a\tb\t1\nc\td\t0\n", {}, r"line 2: weight must be a finite number above 0; got '0'.*--no-weights"),
+        (b"a\tb\t1\nc\td\tnan\n", {}, r"line 2: weight .* got 'nan'"),
+        (b"a\tb\t1\nc\td\t1_0\n", {"weights": True}, r"line 2: weight .* got '1_0'"),
+        (b"a\tb\t1\nc\td\n", {"weights": True}, r"line 2: expected a weight.* got 'c\\td'"),
+        (b'a,b\n"c,d\n', {"separator": ","}, r"line 2: the quote is not closed"),
+        (
+            b'a,b\n"c"d,e\n',
+            {"separator": ","},
+            r"line 2: expected ',' or the end of the line after the closing quote of '\"c\"'",
+        ),
         (b"1: 2 3 -1\n2: -1\n", {}, r"lines have from 2 to 4 fields.*--separator"),
         (b"BZh91AY&SY", {}, r"packed with bzip2: unpack it first"),
         (b"\xff\xfea\0\t\0", {}, r"UTF-16: convert it"),
@@ -203,7 +208,7 @@ def test_bad_lines_are_named(tmp_path, raw, options, message):
 
 def test_later_blocks_may_not_turn_to_names(tmp_path, monkeypatch):
     monkeypatch.setattr(opening, "BLOCK", 64)
-    with pytest.raises(InputError, match=r"line 301: 'x' is not a node number"):
+    with pytest.raises(InputError, match=r"line 301: expected a node number.* got 'x'"):
         read(tmp_path, b"1\t2\n" * 300 + b"x\t2\n")
 
 
@@ -231,7 +236,7 @@ def test_missing_and_wrong_options(tmp_path):
         edge_list(tmp_path / "no.tsv")
     os.mkfifo(tmp_path / "pipe")
     for path in (tmp_path / "pipe", tmp_path):
-        with pytest.raises(InputError, match="is no regular file"):
+        with pytest.raises(InputError, match="is not a regular file"):
             edge_list(path)
     (tmp_path / "a.tsv").write_bytes(b"a\tb\n")
     for options in ({"nodes": "numbers"}, {"separator": "ab"}, {"separator": "\n"}):
@@ -248,7 +253,14 @@ def test_a_format_error_is_an_input_error():
     assert issubclass(FormatError, InputError)
 
 
-def test_wikispeedia(shared_data):
-    found = arcs(edge_list(shared_data("graphs/wikispeedia/links.tsv")))
+def test_a_list_with_comments(data):
+    path = data("links.tsv")
+    lines = [line.split("\t") for line in path.read_text().splitlines() if line and not line.startswith("#")]
+    assert [[end.decode() for end in arc[:2]] for arc in arcs(edge_list(path))] == lines
+    assert len(lines) > 300
+
+
+def test_wikispeedia(data):
+    found = arcs(edge_list(data("graphs/wikispeedia/links.tsv")))
     assert len(found) == 119_879
     assert len({name for arc in found for name in arc[:2]}) == 4_589

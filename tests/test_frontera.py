@@ -16,8 +16,9 @@ from typing import Any
 
 import pytest
 
-from inlink.crawl import Crawl
-from inlink.errors import InUseError, ParameterError
+from inlink.crawl.crawl import Crawl
+from inlink.errors import InUseError, OutputError, ParameterError
+from patience import PATIENCE, finish
 
 pytest.importorskip("scrapy", reason="scrapy is not installed: pip install 'inlink[frontera]'")
 pytest.importorskip("frontera", reason="frontera 0.7.2 is not installed: pip install 'inlink[frontera]'")
@@ -82,7 +83,7 @@ class Site:
         elif path[1:].isdigit():
             if sum(numbers(self.asked).values()) > HELD_AFTER and not self.go.is_set():
                 self.held.set()
-                self.go.wait(120)
+                self.go.wait(PATIENCE)
             number = int(path[1:])
             more = (
                 ["gone", "broken", "busy", "twice", "cookie", "private", "crash", "loop"]
@@ -198,9 +199,10 @@ def numbers(counter: Counter[str]) -> Counter[str]:
     return Counter({path: count for path, count in counter.items() if path[1:].isdigit()})
 
 
+@pytest.mark.slow
 def test_a_site_is_crawled_each_page_once_and_failures_are_kept(tmp_path: Path, site: Site, start: Start):
     spider = start()
-    stats = json.loads(spider.communicate(timeout=120)[0].splitlines()[-1])
+    stats = json.loads(finish(spider)[0].splitlines()[-1])
     assert stats["finish_reason"] == "finished", (tmp_path / "log").read_text()
     assert numbers(site.asked) == Counter(f"/{k}" for k in range(PAGES))
     assert site.asked["/private"] == 0
@@ -237,10 +239,11 @@ def test_a_site_is_crawled_each_page_once_and_failures_are_kept(tmp_path: Path, 
         assert crawl.due_in() is None
 
 
+@pytest.mark.slow
 def test_a_crawl_that_is_killed_goes_on_where_it_was(tmp_path: Path, site: Site, start: Start):
     site.go.clear()
     spider = start()
-    assert site.held.wait(120), (tmp_path / "log").read_text()
+    assert site.held.wait(PATIENCE), (tmp_path / "log").read_text()
     spider.kill()
     spider.communicate()
     with Crawl(tmp_path / "crawl") as crawl:
@@ -249,7 +252,7 @@ def test_a_crawl_that_is_killed_goes_on_where_it_was(tmp_path: Path, site: Site,
     before = site.asked.copy()
     site.go.set()
     spider = start()
-    stats = json.loads(spider.communicate(timeout=120)[0].splitlines()[-1])
+    stats = json.loads(finish(spider)[0].splitlines()[-1])
     assert stats["finish_reason"] == "finished", (tmp_path / "log").read_text()
     after = numbers(site.asked - before)
     assert not crawled & after.keys()
@@ -257,10 +260,11 @@ def test_a_crawl_that_is_killed_goes_on_where_it_was(tmp_path: Path, site: Site,
     assert max(after.values()) == 1
 
 
+@pytest.mark.slow
 def test_scrapys_own_retries_go_through(site: Site, start: Start, tmp_path: Path):
     site.robots = False  # it cannot be read, which is no business of Frontera's
     spider = start(RETRY_ENABLED=True, RETRY_TIMES=1, INLINK_MAX_RETRIES=1)
-    stats = json.loads(spider.communicate(timeout=120)[0].splitlines()[-1])
+    stats = json.loads(finish(spider)[0].splitlines()[-1])
     log = (tmp_path / "log").read_text()
     assert stats["finish_reason"] == "finished", log
     assert "is not a method of" not in log
@@ -457,7 +461,9 @@ def test_what_is_out_waits_again_after_a_stop_and_after_a_death(manager, tmp_pat
         assert crawl.page(SEED).state == "discovered"
         assert crawl.next(1)  # left out, as by a process that died
     front = manager()
-    assert [one.url for one in front.get_next_requests()] == [SEED]
+    # Nobody can say that the other caller is dead: its lease holds until it expires, and the crawl is not over.
+    assert front.get_next_requests() == []
+    assert not front.finished
 
 
 def test_a_url_is_fetched_as_it_was_given(manager):
@@ -496,7 +502,7 @@ def test_a_forgotten_request_is_excluded_once_and_an_answered_one_is_not(manager
 @pytest.mark.parametrize(
     ("setting", "value", "said"),
     [
-        ("INLINK_POLITENESS", {"delays": 1}, "INLINK_POLITENESS = {'delays': 1} is not understood"),
+        ("INLINK_POLITENESS", {"delays": 1}, "INLINK_POLITENESS: no setting is called 'delays'"),
         ("INLINK_REVISIT", {"seconds": 1}, "INLINK_REVISIT"),
         ("INLINK_RULES", {"denied": []}, "INLINK_RULES"),
         ("INLINK_DAMPING", {"a": 1}, "INLINK_DAMPING"),
@@ -516,7 +522,7 @@ def test_objects_may_be_dicts(manager):
     found = front.backend._crawl.settings
     assert (found.politeness.delay, found.politeness.soft_rate) == (2.0, 0.25)
     assert found.rules.deny == ("x",)
-    assert front.backend._crawl.revisit.seconds == 5.0
+    assert front.backend._crawl.settings.revisit.seconds == 5.0
 
 
 def test_own_settings_win_over_aduanas(manager, tmp_path):
@@ -543,7 +549,7 @@ def test_without_a_folder_the_crawl_is_temporary(manager, caplog):
 
 
 def test_wrong_settings_and_a_folder_in_use_are_refused(manager):
-    with pytest.raises(ParameterError, match="SCORER: 'x' is unknown"):
+    with pytest.raises(ParameterError, match="SCORER must be None or HitsScorer or PageRankScorer; got 'x'"):
         manager(SCORER="x")
     manager()
     with pytest.raises(InUseError, match=str(os.getpid())):
@@ -553,9 +559,8 @@ def test_wrong_settings_and_a_folder_in_use_are_refused(manager):
 def test_aduanas_page_database_is_not_overwritten(manager, tmp_path):
     (tmp_path / "c").mkdir()
     (tmp_path / "c" / "data.mdb").write_bytes(b"\0" * 4096)
-    with pytest.raises(Exception, match=r"(?s)c.*") as caught:
+    with pytest.raises(OutputError, match="exists and holds something else, not a crawl"):
         manager()
-    assert type(caught.value).__module__ == "inlink.errors"
     assert [path.name for path in (tmp_path / "c").iterdir()] == ["data.mdb"]
 
 

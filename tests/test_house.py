@@ -10,6 +10,7 @@ from pathlib import Path
 import click
 
 import inlink
+import inlink.errors
 from inlink.cli import commands
 
 ROOT = Path(__file__).parents[1]
@@ -18,11 +19,15 @@ ROOMS = [
     "errors",
     "base",
     "urls",
+    "protocol",
     "graph",
     "rank",
     "store",
+    "archives",
     "sources",
+    "nutch",
     "scoring",
+    "reranking",
     "frontier",
     "crawl",
     "client",
@@ -32,6 +37,11 @@ DOORS = ["scrapy", "frontera", "plot", "cli"]  # the last imports the others, la
 
 def modules() -> list[Path]:
     return sorted(SOURCE.rglob("*.py"))
+
+
+def dotted(path: Path) -> str:
+    """A module's name."""
+    return ".".join(path.relative_to(SOURCE.parent).with_suffix("").parts).removesuffix(".__init__")
 
 
 def imports(path: Path) -> set[str]:
@@ -73,11 +83,30 @@ def test_only_the_gate_imports_numba():
 
 
 def test_kernels_live_in_kernels_modules_and_have_tests():
-    tests = "".join(path.read_text() for path in (ROOT / "tests").glob("test_*.py"))
+    tested = set().union(*(imports(path) for path in (ROOT / "tests").glob("*.py")))
+    wanted = {dotted(path): imports(path) for path in modules()}
     for path in modules():
-        if "jit import" in path.read_text() and "@kernel" in path.read_text():
-            assert "kernels" in path.parts or path.stem == "kernels" or path.name == "jit.py", path
-    assert "hypothesis" in tests
+        if "jit import" not in path.read_text() or not re.search(
+            r"^@(kernel|inlined)\b", path.read_text(), re.M
+        ):
+            continue
+        assert "kernels" in path.parts or path.stem == "kernels", path
+        users = {name for name, names in wanted.items() if dotted(path) in names}
+        assert tested & {dotted(path), *users}, f"no test imports {dotted(path)}, nor a module that uses it"
+
+
+def test_archives_can_be_imported_alone():
+    code = (
+        "import sys; import inlink.archives.batches\n"
+        "print(sorted(name for name in sys.modules if name.startswith('inlink.')), "
+        "[name for name in ('numba', 'scipy', 'networkx', 'scrapy') if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    loaded, heavy = map(ast.literal_eval, re.findall(r"\[.*?\]", done.stdout))
+    assert not heavy
+    graph = {name for name in loaded if name.split(".")[1] == "graph"}
+    assert graph == {"inlink.graph", "inlink.graph.batches"}
+    assert {name.split(".")[1] for name in loaded} == {"archives", "base", "errors", "graph", "urls"}
 
 
 def test_nothing_is_evaluated_or_unpickled():
@@ -95,11 +124,13 @@ def test_modules_stay_short():
 def test_public_names_are_these():
     assert sorted(inlink.__all__) == [
         "Crawl",
+        "CrawlView",
         "Graph",
         "InlinkError",
         "Politeness",
         "Ranking",
         "Rules",
+        "VirtualClock",
         "Walks",
         "__version__",
         "anti_trustrank",
@@ -142,6 +173,24 @@ def test_every_public_name_has_a_docstring_with_its_parameters():
                     name,
                     parameter,
                 )
+
+
+def test_public_functions_of_the_rooms_of_graphs_say_what_they_raise():
+    errors = set(inlink.errors.__all__)
+
+    def check(node: ast.Module | ast.ClassDef, place: str) -> None:
+        for part in node.body:
+            if isinstance(part, ast.ClassDef) and not part.name.startswith("_"):
+                check(part, f"{place} {part.name}")
+            if not isinstance(part, ast.FunctionDef) or part.name.startswith("_"):
+                continue
+            raised = [one.exc for one in ast.walk(part) if isinstance(one, ast.Raise) and one.exc]
+            if any(isinstance(one, ast.Call) and ast.unparse(one.func) in errors for one in raised):
+                assert "Raises\n" in (ast.get_docstring(part) or ""), f"{place} {part.name}"
+
+    for path in modules():
+        if path.relative_to(SOURCE).parts[0] in ("base", "urls", "graph", "rank", "plot"):
+            check(ast.parse(path.read_text()), str(path))
 
 
 def test_importing_and_helping_are_light():

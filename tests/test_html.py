@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inlink.sources.damage import Tally
-from inlink.sources.html import MAX_DOCUMENT, decode_html, html_links, no_follow
-from inlink.sources.records import records
-from inlink.sources.warc import _decoded, parse_http
+from archives import records_of
+from inlink.archives.html import MAX_DOCUMENT, decode_html, html_links, no_follow
+from inlink.archives.warc import _decoded, parse_http
+from inlink.base.damage import Tally
 from inlink.urls import canonical
 
 
@@ -159,6 +159,7 @@ def test_links_are_those_of_a_tokenizer(text):
     assert len(found) >= len(twin.found)  # the tree repeats an <a> that is open where a block begins
 
 
+@pytest.mark.slow
 def test_a_million_links():
     parts = b"".join(b"<a href=/%d>x</a>" % i for i in range(1_000_000))
     began = time.process_time()
@@ -194,11 +195,12 @@ def test_ordinary_large_documents_are_not_refused():
     assert len(html_links(b"<a href=x>" + b" " * (MAX_DOCUMENT + 100) + b"<a href=y>").links) == 1
 
 
-def test_real_pages_against_the_tokenizer(shared_data):
+@pytest.mark.slow
+def test_real_pages_against_the_tokenizer(data):
     """94 pages of status 200 hold 37,826 a@href, which are 20,072 distinct arcs by urljoin and urldefrag."""
     pages = anchors = 0
     ours, twins, arcs = set(), set(), set()
-    for record in records(shared_data("crawls/aut-example.warc.gz"), Tally()):
+    for record in records_of(data("crawls/aut-example.warc.gz"), Tally()):
         http = parse_http(record.body) if record.kind == "response" else None
         if (
             http is None

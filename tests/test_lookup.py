@@ -6,9 +6,8 @@ from hypothesis import strategies as st
 
 from inlink import Crawl, Politeness
 from inlink.errors import FolderError
-from inlink.store import pages as pages_module
+from inlink.store import urls as urls_module
 from inlink.store.lookup import look_up
-from inlink.store.pages import NO_PAGE
 from inlink.store.reader import Reader
 
 HOSTS = ["http://a.com/", "https://b.org/", "http://c.net/"]
@@ -32,8 +31,8 @@ STEPS = st.lists(
 @given(STEPS, st.booleans())
 def test_a_page_looked_up_is_the_page(tmp_path_factory, steps, indexed):
     folder, now = tmp_path_factory.mktemp("lookup") / "c", [1000.0]
-    few = pages_module._FEW
-    pages_module._FEW = 1 if indexed else few
+    few = urls_module._FEW
+    urls_module._FEW = 1 if indexed else few
 
     def opened():
         return Crawl(
@@ -68,14 +67,12 @@ def test_a_page_looked_up_is_the_page(tmp_path_factory, steps, indexed):
         for page in range(reader.num_pages):
             url = reader.pages.url(page)
             for name in (url, page):
-                found, number = look_up(folder, name)
-                assert number == page
-                assert found.page(number) == reader.pages.page(page)
-        assert look_up(folder, "http://nowhere.example/")[1] == NO_PAGE
-        assert look_up(folder, reader.num_pages)[1] == NO_PAGE
+                assert look_up(folder, name) == reader.pages.page(page)
+        assert look_up(folder, "http://nowhere.example/") is None
+        assert look_up(folder, reader.num_pages) is None
     finally:
         crawl.close()
-        pages_module._FEW = few
+        urls_module._FEW = few
 
 
 def test_no_crawl_is_told(tmp_path):

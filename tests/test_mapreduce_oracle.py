@@ -15,6 +15,8 @@ from hypothesis import HealthCheck, given, settings
 import inlink
 from strategies import Arcs, arcs
 
+pytestmark = pytest.mark.slow
+
 pytest.importorskip("mrjob", reason="mrjob is not installed (it wants Python below 3.13)")
 
 with warnings.catch_warnings():  # it imports modules that Python means to drop

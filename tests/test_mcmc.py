@@ -17,7 +17,7 @@ from test_closeness import Interrupting, reporting
 from test_pagerank import exact
 
 METHODS = ["end-point", "complete-path", "stop-at-dangling"]
-methods, starts = st.sampled_from(METHODS), st.sampled_from(["cyclic", "random"])
+methods, orders = st.sampled_from(METHODS), st.sampled_from(["cyclic", "random"])
 either = st.one_of(arcs(min_nodes=1), arcs(min_nodes=1, weighted=True))
 
 
@@ -46,7 +46,7 @@ def assert_unbiased(values: np.ndarray, expected: np.ndarray) -> None:
 def test_each_algorithm_estimates_pagerank(method: str, start: str, weighted: bool):
     graph = web(60, weighted=weighted)
     expected = truth(graph)
-    samples = [mcmc(graph, walks=30, method=method, starts=start, seed=s) for s in range(120)]
+    samples = [mcmc(graph, walks=30, method=method, order=start, seed=s) for s in range(120)]
     values = np.array([sample.values for sample in samples])
     assert_unbiased(values, expected)
     errors = np.abs(values - expected).sum(1)
@@ -77,9 +77,9 @@ def test_few_rounds_tell_their_error_too():
     assert 0.85 < np.mean([s.parameters["l1_estimate"] for s in samples]) / np.mean(errors) < 1.15
 
 
-@given(either, methods, starts, st.sampled_from([0.0, 0.5, 0.85, 0.99]))
+@given(either, methods, orders, st.sampled_from([0.0, 0.5, 0.85, 0.99]))
 def test_the_bound_holds_on_any_graph(a: Arcs, method: str, start: str, c: float):
-    ranking = mcmc(a.graph(), walks=2, method=method, starts=start, damping=c)
+    ranking = mcmc(a.graph(), walks=2, method=method, order=start, damping=c)
     assert np.abs(ranking.values - exact(a.dense(), c)).sum() <= ranking.error_bound + 1e-12
     assert ranking.values.sum() == pytest.approx(1, abs=1e-12)
     assert not ranking.converged
@@ -92,7 +92,7 @@ def test_the_algorithms_compare_as_the_paper_says():
     expected = truth(graph)
 
     def error(method: str, start: str) -> float:
-        samples = [mcmc(graph, walks=5, method=method, starts=start, seed=k).values for k in range(20)]
+        samples = [mcmc(graph, walks=5, method=method, order=start, seed=k).values for k in range(20)]
         return float(np.mean([np.abs(values - expected).sum() for values in samples]))
 
     errors = {(method, start): error(method, start) for method in METHODS for start in ("cyclic", "random")}
@@ -101,10 +101,10 @@ def test_the_algorithms_compare_as_the_paper_says():
     assert errors["stop-at-dangling", "cyclic"] < 0.6 * errors["end-point", "cyclic"]
 
 
-@given(either, methods, starts)
+@given(either, methods, orders)
 def test_threads_do_not_matter_and_the_seed_does(a: Arcs, method: str, start: str):
     graph = a.graph()
-    one, three = (mcmc(graph, method=method, starts=start, walks=5, threads=t) for t in (1, 3))
+    one, three = (mcmc(graph, method=method, order=start, walks=5, threads=t) for t in (1, 3))
     assert (one.values == three.values).all()
     big = web(50)
     assert (mcmc(big, seed=1).values != mcmc(big, seed=2).values).any()
@@ -261,30 +261,31 @@ def test_walks_that_need_more_room_are_walked_to_their_end():
 
 
 def test_changed_rows():
-    def arrays(weights: list[list[float]]) -> tuple[np.ndarray, ...]:
+    def arrays(weights: list[list[float]]) -> kernels.Arcs:
         matrix = scipy.sparse.csr_array(weights)
         sums = np.empty(matrix.nnz)
         rows = matrix.indptr.astype(np.uint64), matrix.indices.astype(np.uint32)
         kernels.row_sums(rows[0], matrix.data, sums)
-        return *rows, sums
+        return kernels.Arcs(*rows, sums)
 
     before = arrays([[0, 1, 2, 0], [1, 0, 0, 0], [0, 0, 0, 0], [1, 2, 3, 4], [1, 0, 0, 0]])
     after = arrays([[0, 1, 2, 0], [0, 1, 0, 0], [0, 0, 0, 1], [1, 2, 4, 4], [0, 0, 0, 0]])
     changed = np.zeros(5, np.bool_)
-    kernels.changed_rows(*before, *after, changed)
+    kernels.changed_rows(before, after, changed)
     assert changed.tolist() == [False, True, True, True, True]
-    np.testing.assert_array_equal(before[2], [1, 3, 1, 1, 3, 6, 10, 1])
+    np.testing.assert_array_equal(before.sums, [1, 3, 1, 1, 3, 6, 10, 1])
 
 
 # -- the rest ----------------------------------------------------------------------------------------------------
 
 
-def test_networkx_agrees_on_real_links(shared_data):
-    graph = inlink.read(shared_data("graphs/gr0.California"))
+@pytest.mark.parametrize("name", ["gr0.Harbour", "graphs/gr0.California"])
+def test_networkx_agrees_on_links(data, name):
+    graph = inlink.read(data(name))
     theirs = nx.pagerank(graph.to_networkx(), tol=1e-12, max_iter=1000)
-    expected = np.array([theirs[name] for name in graph.names])
+    expected = np.array([theirs[one] for one in graph.names])
     ours = mcmc(graph, walks=100)
-    assert np.abs(ours.values - expected).sum() < 0.03
+    assert np.abs(ours.values - expected).sum() < 0.05
     assert len(set(np.argsort(-ours.values)[:20]) & set(np.argsort(-expected)[:20])) >= 17
 
 
@@ -321,14 +322,14 @@ def test_nothing_and_nonsense():
         ({"damping": 1}, "damping"),
         ({"damping": -0.1}, "damping"),
         ({"method": "middle"}, "method must be one of 'end-point', 'complete-path', 'stop-at-dangling'"),
-        ({"starts": "here"}, "starts"),
+        ({"order": "here"}, "order"),
         ({"confidence": 1}, "confidence"),
         ({"seed": -1}, "seed"),
         ({"weighted": True}, "no weights"),
     ):
         with pytest.raises(ParameterError, match=match):
             mcmc(graph, **options)
-        if not options.keys() & {"method", "starts", "confidence"}:
+        if not options.keys() & {"method", "order", "confidence"}:
             with pytest.raises(ParameterError, match=match):
                 Walks(graph, **options)
     with pytest.raises(ParameterError, match="confidence"):

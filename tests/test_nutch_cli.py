@@ -5,9 +5,9 @@ from click.testing import CliRunner
 
 import inlink
 from inlink.cli.nutch import nutch
-from inlink.crawl import Crawl
+from inlink.crawl.crawl import Crawl
 from inlink.errors import FolderError, InlinkError, InputError, ParameterError
-from inlink.sources.nutch_properties import read_properties
+from inlink.nutch.properties import read_properties
 from nutchfiles import CRAWL_DATUM, crawl_datum, segment, sequence_file, text
 
 A, B, C, D = (f"http://{name}.com/" for name in "abcd")
@@ -89,7 +89,7 @@ def test_scores_go_to_crawls_and_databases(tmp_path, segments):
     said = run(
         "scoreupdate", "--db", db, "--crawl", tmp_path / "c", "-D", "link.score.updater.clear.score=0.5f"
     )
-    assert said == f"{tmp_path / 'c'}: 1 URLs took a score, 1 are no node and got 0.5\n"
+    assert said == f"{tmp_path / 'c'}: 1 URLs got a score, 1 are not in the web graph and got 0.5\n"
     assert run("scoreupdater", "-webgraphdb", db, "-crawldb", tmp_path / "c", "--clear", 0).endswith(
         "got 0\n"
     )
@@ -97,9 +97,9 @@ def test_scores_go_to_crawls_and_databases(tmp_path, segments):
         tmp_path / "cdb" / "current" / "part-00000" / "data", [(text(A), crawl_datum(2, 0))], CRAWL_DATUM
     )
     said = run("scoreupdate", "--db", db, "--crawldb", tmp_path / "cdb", "-o", tmp_path / "out.csv")
-    assert said == f"{tmp_path / 'out.csv'}: 1 URLs took a score, 0 are no node and got 0\n"
+    assert said == f"{tmp_path / 'out.csv'}: 1 URLs got a score, 0 are not in the web graph and got 0\n"
     assert (tmp_path / "out.csv").read_text().count(A) == 1
-    assert "--output is needed" in run("scoreupdate", "--db", db, "--crawldb", tmp_path / "cdb", code=2)
+    assert "--output is missing" in run("scoreupdate", "--db", db, "--crawldb", tmp_path / "cdb", code=2)
     assert "either --crawl or --crawldb" in run("scoreupdate", "--db", db, code=2)
 
 
@@ -115,7 +115,7 @@ def test_a_site_file_and_what_wins(tmp_path, segments):
     run("linkrank", "--db", db, "-conf", site, "-Dlink.analyze.num.iterations=4")
     ranking = inlink.Ranking.load(db, "linkrank")
     assert (ranking.iterations, ranking.parameters["damping"]) == (4, 0.5)
-    run("linkrank", "--db", db, "-conf", site, "--iterations", 2, "--damping", 0.25, "--initial", 3)
+    run("linkrank", "--db", db, "-conf", site, "--max-iter", 2, "--damping", 0.25, "--start", 3)
     ranking = inlink.Ranking.load(db, "linkrank")
     assert (ranking.iterations, ranking.parameters["damping"], ranking.parameters["initial"]) == (2, 0.25, 3)
 
@@ -125,16 +125,16 @@ def test_properties_that_mean_nothing_are_refused(tmp_path):
         [], ["mapreduce.job.reduces=2", "link.analyze.rank.one=3", "link.delete.gone= TRUE "]
     ) == {"link.delete.gone": True}
     for wrong, match in (
-        ("link.ignore.host=true", "is not known"), ("link.delete.gone=yes", "expected true or false"),
+        ("link.ignore.host=true", "unknown property"), ("link.delete.gone=yes", "must be true or false; got 'yes'"),
         ("link.loops.depth=2.5", "whole number"), ("link.analyze.initial.score=", "a number"), ("x", "name=value"),
     ):  # fmt: skip
         with pytest.raises(ParameterError, match=match):
             read_properties([], [wrong])
     site = tmp_path / "site.xml"
     for raw, match in (
-        ("<html></html>", "begins with <html>"), ("<configuration>", "no well-formed XML"), ("", "no well-formed XML"),
+        ("<html></html>", "begins with <html>"), ("<configuration>", "not well-formed XML"), ("", "not well-formed"),
         ('<!DOCTYPE x [<!ENTITY a "b">]><configuration>&a;</configuration>', "an entity"),
-        ('<?xml version="1.0" encoding="nonsense"?><configuration/>', "nonsense|no well-formed|cannot be read"),
+        ('<?xml version="1.0" encoding="nonsense"?><configuration/>', "nonsense|not well-formed|cannot be read"),
     ):  # fmt: skip
         site.write_text(raw)
         with pytest.raises(InputError, match=match):

@@ -6,12 +6,13 @@ import numpy as np
 import pytest
 
 from inlink import Graph
-from inlink.crawl import Crawl
+from inlink.base.damage import Tally
+from inlink.crawl.crawl import Crawl
 from inlink.errors import DamageError, FolderError, InputError, ParameterError
+from inlink.nutch.crawldb import update_crawl, update_crawldb
 from inlink.rank.linkrank import linkrank
-from inlink.sources.crawl import graph_in, load_ranking, top_of
-from inlink.sources.damage import Tally
-from inlink.sources.nutch_crawldb import update_crawl, update_crawldb
+from inlink.sources.crawlgraph import graph_in
+from inlink.sources.rankings import load_ranking, top_of
 from nutchfiles import CRAWL_DATUM, GZIP, crawl_datum, protocol_status, sequence_file, text
 
 A, B, C, Q = "http://a.com/", "http://b.com/", "http://c.com/", 'http://q.com/?a="b",c'
@@ -109,7 +110,7 @@ def test_dumps_differ_in_nothing_but_the_scores(tmp_path, web, crawldb, format_)
     before = (tmp_path / "dump").read_text()
     assert update_crawldb(web, tmp_path / "dump", tmp_path / "dump", clear=0.25) == (2, 1)
     assert (tmp_path / "dump").read_text() == (tmp_path / "direct").read_text() != before
-    with pytest.raises(ParameterError, match="stays that"):
+    with pytest.raises(ParameterError, match="cannot be changed"):
         update_crawldb(web, tmp_path / "dump", tmp_path / "x", format="text" if format_ == "csv" else "csv")
 
 
@@ -122,10 +123,10 @@ def test_what_is_damaged_is_counted_and_what_is_no_database_refused(tmp_path, we
     with pytest.raises(DamageError, match="CrawlDatum"):
         update_crawldb(web, crawldb, tmp_path / "out", tally=Tally(strict=True))
     (tmp_path / "note").write_text("hello\n")
-    with pytest.raises(InputError, match="no crawl database"):
+    with pytest.raises(InputError, match="neither a crawl database nor"):
         update_crawldb(web, tmp_path / "note", tmp_path / "out")
     (tmp_path / "broken.csv").write_text("Url,Status code\nhttp://a.com/,2\n")
-    with pytest.raises(InputError, match="2 fields, not 11"):
+    with pytest.raises(InputError, match="expected 11 fields; got 2"):
         update_crawldb(web, tmp_path / "broken.csv", tmp_path / "out2")
     assert not (tmp_path / "out2").exists()
     (tmp_path / "void").mkdir()

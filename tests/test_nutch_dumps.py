@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 
 from inlink import Graph
 from inlink.errors import FolderError, ParameterError, UnknownNodeError
+from inlink.nutch.dumps import dump_nodes, read_links, read_node
+from inlink.nutch.java import java_date, java_float
 from inlink.rank.linkrank import linkrank
-from inlink.sources.nutch_dumps import dump_nodes, read_links, read_node
-from inlink.sources.nutch_text import java_date, java_float
 
 LINKS = [
     ("http://a.x.com/", "http://b.x.com/"),

@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 
 import inlink
+from inlink.base.damage import Tally
+from inlink.nutch.crawldb import update_crawldb
+from inlink.nutch.dumps import dump_nodes
+from inlink.nutch.fetches import fetches_of_segment
+from inlink.nutch.webgraph import LinkRules, webgraph
 from inlink.rank.linkrank import linkrank
-from inlink.sources.damage import Tally
-from inlink.sources.nutch import LinkRules, webgraph
-from inlink.sources.nutch_crawldb import update_crawldb
-from inlink.sources.nutch_dumps import dump_nodes
-from inlink.sources.nutch_fetches import fetches_of_segment
 
 GOLDEN = Path(__file__).parent / "golden" / "nutch"
 SEGMENTS = [GOLDEN / "segments" / mode for mode in ("none", "record", "block")]

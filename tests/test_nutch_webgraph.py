@@ -7,10 +7,10 @@ from hypothesis import strategies as st
 
 import inlink
 from inlink.base.folder import Folder
-from inlink.crawl import Crawl
+from inlink.crawl.crawl import Crawl
 from inlink.errors import DamageError, FolderError, InputError, ParameterError
 from inlink.frontier.revisit import FixedInterval
-from inlink.sources.nutch import LinkRules, webgraph
+from inlink.nutch.webgraph import LinkRules, webgraph
 from nutchfiles import DEFAULT, GZIP, PARSE_DATA, segment, sequence_file, text
 from test_linkrank import PAGES, domain, page
 
@@ -186,7 +186,7 @@ def test_graphs_of_any_kind(tmp_path):
 
 
 def test_large_graphs_come_in_parts(monkeypatch):
-    import inlink.sources.nutch_fetches as module
+    import inlink.nutch.fetches as module
 
     rng = np.random.default_rng(1)
     urls = [f"http://h{k}.com/" for k in range(50)]
@@ -201,21 +201,21 @@ def test_large_graphs_come_in_parts(monkeypatch):
 
 def test_an_update_keeps_to_the_rules_and_to_its_own_folder(tmp_path):
     path, db = segment(tmp_path / "1", {A: (100, [A + "x", B])}), tmp_path / "db"
-    with pytest.raises(FolderError, match="no web graph to update"):
+    with pytest.raises(FolderError, match="not a web graph that can be updated"):
         webgraph([path], update=True, into=db)
-    with pytest.raises(ParameterError, match="goes with into"):
+    with pytest.raises(ParameterError, match="needs `into`"):
         webgraph([path], update=True)
     webgraph([path], rules=OFF, into=db)
     assert arcs_in(webgraph([path], update=True, into=db)) == {(A, A + "x"), (A, B)}
-    with pytest.raises(ParameterError, match="by the same rules"):
+    with pytest.raises(ParameterError, match="with the same rules"):
         webgraph([path], update=True, rules=LinkRules(), into=db)
     other = webgraph([path], rules=OFF, into=tmp_path / "other")
     (db / "fetched").rename(tmp_path / "away")
     (other.path / "fetched").rename(db / "fetched")
-    with pytest.raises(FolderError, match="build the web graph anew"):
+    with pytest.raises(FolderError, match="Build the web graph again"):
         webgraph([path], update=True, into=db)
     inlink.Graph.from_arcs([("a", "b")], into=tmp_path / "plain")
-    with pytest.raises(FolderError, match="no web graph to update"):
+    with pytest.raises(FolderError, match="not a web graph that can be updated"):
         webgraph([path], update=True, into=tmp_path / "plain")
 
 
@@ -251,19 +251,19 @@ def segment_value(links):
 
 @given(st.binary(max_size=200), st.integers(0, 200))
 def test_any_bytes_are_a_parse_data_and_a_crawl_datum_or_are_refused(junk, cut):
-    from inlink.sources.nutch_writables import crawl_datum, parse_data
+    from inlink.nutch.writables import CRAWL_DATUM, PARSE_DATA
     from nutchfiles import crawl_datum as datum_of
     from nutchfiles import parse_data as data_of
     from nutchfiles import protocol_status
 
     notes = {"_pst_": protocol_status(1, "x"), "n": 1}
-    for function, whole in (
-        (parse_data, data_of([A, B], 5, noted=True)),
-        (crawl_datum, datum_of(2, 5, signature=b"12", notes=notes)),
+    for writable, whole in (
+        (PARSE_DATA, data_of([A, B], 5, noted=True)),
+        (CRAWL_DATUM, datum_of(2, 5, signature=b"12", notes=notes)),
     ):
         for raw in (junk, whole[:cut], whole[:cut] + junk, whole[:1] + junk):
             try:
-                function(raw)
+                writable.read(raw)
             except ValueError:
                 continue
 

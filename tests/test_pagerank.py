@@ -111,6 +111,7 @@ def web(n: int = 3000, seed: int = 7) -> scipy.sparse.csr_array:
     return A
 
 
+@pytest.mark.slow
 def test_threads_give_the_answer_and_one_thread_the_same_bits_each_time():
     A = scipy.sparse.csr_array(web(6000))
     assert A.nnz > 100_000
@@ -173,7 +174,7 @@ def test_trustrank_reaches_what_trust_reaches():
     v = np.array([name == "good" for name in graph.names], float)
     np.testing.assert_allclose(ranking.values, exact(A, 0.85, v), atol=1e-10)
     assert ranking.algorithm == "trustrank"
-    with pytest.raises(ParameterError, match="at least one trusted page"):
+    with pytest.raises(ParameterError, match="at least one page"):
         inlink.trustrank(graph, [])
     with pytest.raises(UnknownNodeError):
         inlink.trustrank(graph, ["nobody"])
@@ -209,9 +210,13 @@ def test_mappings_name_nodes():
         inlink.pagerank(graph, personalization={"c": 2.0})
 
 
-def test_cnr_2000_agrees_with_a_second_implementation(shared_data):
-    graph = inlink.read(shared_data("graphs/cnr-2000"))
-    assert (graph.num_nodes, graph.num_arcs) == (325_557, 3_216_152)
+@pytest.mark.parametrize("name", ["web", "graphs/cnr-2000"])
+def test_a_second_implementation_agrees(data, name):
+    graph = inlink.read(data(name))
+    assert (graph.num_nodes, graph.num_arcs) == {
+        "web": (3_000, 22_884),
+        "graphs/cnr-2000": (325_557, 3_216_152),
+    }[name]
     ranking = inlink.pagerank(graph, tol=1e-10)
     assert ranking.converged
     A = graph.to_scipy()

@@ -14,6 +14,8 @@ import inlink
 from inlink import Graph, Ranking
 from inlink.base.table import html_table
 
+pytestmark = pytest.mark.slow
+
 
 def run(*arguments: object, cwd: Path, code: int = 0) -> str:
     done = subprocess.run(
@@ -188,5 +190,5 @@ def test_a_graph_in_a_notebook(tmp_path: Path):
     held = inlink.graph.interop.as_graph(scipy.sparse.csr_array(matrix))
     cells = Cells(held._repr_html_()).cells
     assert "largest indegree" not in cells  # it would have to be worked out
-    assert cells[-1] == "none, it lives in memory"
+    assert cells[-1] == "none, it is in memory"
     assert "dangling" not in Cells(Graph.from_arcs([], num_nodes=0)._repr_html_()).cells

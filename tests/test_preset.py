@@ -132,7 +132,7 @@ def test_start(title, end):
 
 @pytest.mark.parametrize("title", ["Help:Contents", "https://example.org/wiki/A", "", "  "])
 def test_what_is_no_article_cannot_be_begun_at(title):
-    with pytest.raises(ParameterError, match=r"is no article below https://en\.wikipedia\.org/wiki/"):
+    with pytest.raises(ParameterError, match=r"is not an article below https://en\.wikipedia\.org/wiki/"):
         WIKIPEDIA.start(title)
 
 
@@ -167,23 +167,23 @@ GOOD = 'base = "http://a.example/wiki/"\n'
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("base = ", "is no preset: "),
-        ("\0", "is no preset: "),
-        (b"\xff\xfe", "is no preset: "),
+        ("base = ", "is not a preset: "),
+        ("\0", "is not a preset: "),
+        (b"\xff\xfe", "is not a preset: "),
         ("", "missing required field `base`"),
         (GOOD + "colour = 1\n", "unknown field `colour`"),
         (GOOD + "content = 1\n", "Expected `str`, got `int` - at `$.content`"),
         (GOOD + 'namespaces = "Help"\n', "Expected `array`, got `str`"),
-        (GOOD + 'namespaces = ["Help:"]\n', "'Help:' is no namespace"),
-        (GOOD + 'content = "div["\n', "content = 'div[' is no CSS selector"),
-        (GOOD + 'links = ""\n', "links = '' is no CSS selector"),
-        (GOOD + "delay = -1\n", "delay = -1.0 is no number of seconds"),
-        (GOOD + "delay = nan\n", "delay = nan is no number of seconds"),
-        ('base = "http://a.example/wiki"\n', "is no http URL that ends with a slash"),
-        ('base = "ftp://a.example/"\n', "is no http URL that ends with a slash"),
-        ('base = "http://a.example/?q=/"\n', "is no http URL that ends with a slash"),
+        (GOOD + 'namespaces = ["Help:"]\n', "'Help:' is not a namespace"),
+        (GOOD + 'content = "div["\n', "content = 'div[' is not a CSS selector"),
+        (GOOD + 'links = ""\n', "links = '' is not a CSS selector"),
+        (GOOD + "delay = -1\n", "delay must be a number of seconds in [0, 1e9]; got -1.0"),
+        (GOOD + "delay = nan\n", "delay must be a number of seconds in [0, 1e9]; got nan"),
+        ('base = "http://a.example/wiki"\n', "is not an http URL that ends with a slash"),
+        ('base = "ftp://a.example/"\n', "is not an http URL that ends with a slash"),
+        ('base = "http://a.example/?q=/"\n', "is not an http URL that ends with a slash"),
         ("#" * 70_000, "larger than 65,536 bytes"),
-        ("a = " + "[" * 5000, "is no preset: "),
+        ("a = " + "[" * 5000, "is not a preset: "),
     ],
 )
 def test_a_preset_that_is_none(tmp_path, text, said):

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from crawlrates import cooled, due_under
 from crawlstrategies import make_queue, put
-from inlink.frontier import backoff
-from inlink.frontier.queue import NO_LIMIT, Politeness
+from inlink.frontier.settings import NO_LIMIT, Politeness
 
 PAGES = 24
 EASY = Politeness(delay=0.0, in_flight=1000)
@@ -300,8 +300,8 @@ def test_never_above_the_hard_rate_in_the_long_run(hard, window):
     assert len(times) >= 0.9 * hard * seconds  # and it does not fall silent
     temperature, last = 0.0, 0.0
     for time in times:  # at no crawl is the temperature's rate above the limit
-        temperature = backoff.cooled(temperature, time - last, window)
-        assert backoff.due_under(temperature, hard, window) < 1e-3
+        temperature = cooled(temperature, time - last, window)
+        assert due_under(temperature, hard, window) < 1e-3
         temperature, last = temperature + 1, time
 
 

@@ -21,7 +21,9 @@ def setting(a: Arcs):
     rows = graph.in_rows
     weights = rows.weights if weighted and rows.weights is not None else np.empty(0)
     rng = np.random.default_rng(len(a.pairs))
-    return A, (rows.offsets, rows.nodes, weights), strengths(graph, weighted and graph.is_weighted), rng
+    strong = strengths(graph, weighted and graph.is_weighted)
+    uniform = np.full(1, 1 / len(A))
+    return A, pagerank.Equation(rows.offsets, rows.nodes, weights, strong, uniform, C), rng
 
 
 both = st.one_of(arcs(min_nodes=1), arcs(min_nodes=1, weighted=True))
@@ -29,25 +31,25 @@ both = st.one_of(arcs(min_nodes=1), arcs(min_nodes=1, weighted=True))
 
 @given(both)
 def test_scan_arcs_and_row_sums(a: Arcs):
-    A, rows, strong, rng = setting(a)
+    A, equation, rng = setting(a)
     n = len(A)
     loops = np.full(n, 9.0)
-    smaller, larger = pagerank.scan_arcs(*rows, strong, loops, U(0), U(n))
+    smaller, larger = pagerank.scan_arcs(equation, loops, U(0), U(n))
     linking = A.sum(1) > 0
     np.testing.assert_allclose(loops, np.where(linking, np.diag(A), 0))
     between = [(i, j) for i, j in zip(*A.nonzero(), strict=True) if linking[j] and i != j]
     assert smaller == sum(i < j for i, j in between)
     assert larger == sum(i > j for i, j in between)
-    np.testing.assert_allclose(strong, A.sum(1), rtol=1e-14)
+    np.testing.assert_allclose(equation.strengths, A.sum(1), rtol=1e-14)
     x, y = rng.random(n), np.empty(n)
-    gather.pull(*rows, x, y, U(0), U(n))
+    gather.pull(gather.WeightedRows(*equation[:3]), x, y, U(0), U(n))
     np.testing.assert_allclose(y, A.T @ x, rtol=1e-13, atol=1e-300)
-    assert gather.sum_where_zero(x, strong) == math.fsum(x[~linking])
+    assert gather.sum_where_zero(x, equation.strengths) == math.fsum(x[~linking])
 
 
 @given(both)
 def test_depth_first_order_puts_each_node_behind_its_inlinks(a: Arcs):
-    A, rows, strong, _ = setting(a)
+    A, equation, _ = setting(a)
     n = len(A)
     linking = [i for i in range(n) if A[i].any()]
     seen, order = set(), []
@@ -63,18 +65,19 @@ def test_depth_first_order_puts_each_node_behind_its_inlinks(a: Arcs):
         if i not in seen:
             visit(i)
     found = np.zeros(n, np.uint32)
-    end = pagerank.depth_first_order(rows[0], rows[1], strong, np.zeros(n, np.bool_), found, U(0), U(n))
+    end = pagerank.depth_first_order(equation, np.zeros(n, np.bool_), found, U(0), U(n))
     assert found[: int(end)].tolist() == order
     assert sorted(order) == linking
 
 
 @given(both, st.booleans(), st.booleans())
 def test_a_sweep_solves_one_row_after_the_other(a: Arcs, down: bool, personal: bool):
-    A, rows, strong, rng = setting(a)
+    A, equation, rng = setting(a)
     n = len(A)
     loops = np.zeros(n)
-    pagerank.scan_arcs(*rows, strong, loops, U(0), U(n))
-    v = rng.random(n) if personal else np.full(1, 1 / n)
+    pagerank.scan_arcs(equation, loops, U(0), U(n))
+    v = rng.random(n) if personal else equation.teleport
+    equation = equation._replace(teleport=v)
     z = rng.random(n) * (A.sum(1) > 0)
     twin, order = z.copy(), [i for i in range(n) if A[i].any()]
     for i in reversed(order) if down else order:
@@ -83,29 +86,29 @@ def test_a_sweep_solves_one_row_after_the_other(a: Arcs, down: bool, personal: b
         s = A[i].sum()
         twin[i] = (C * rest + (1 - C) * v[i if personal else 0]) / (1 - C * A[i, i] / s) / s
     swept = z.copy()
-    pagerank.sweep(*rows, strong, loops, v, C, swept, down, U(0), U(n))
+    pagerank.sweep(equation, loops, swept, down, U(0), U(n))
     np.testing.assert_allclose(swept, twin, rtol=1e-12)
     if not down:
         ordered = z.copy()
-        pagerank.sweep_in_order(
-            *rows, strong, loops, v, C, ordered, np.array(order, np.uint32), U(0), U(len(order))
-        )
+        rows = np.array(order, np.uint32)
+        pagerank.sweep_in_order(equation, loops, ordered, rows, U(0), U(len(order)))
         np.testing.assert_allclose(ordered, twin, rtol=1e-12)
 
 
 @given(both)
 def test_the_certifying_round(a: Arcs):
-    A, rows, strong, rng = setting(a)
+    A, equation, rng = setting(a)
     n, s = len(A), A.sum(1)
     v = rng.random(n)
+    equation = equation._replace(teleport=v)
     x = rng.random(n)
     z, y = np.empty(n), np.empty(n)
-    pagerank.contributions(x, strong, 2.0, z, U(0), U(n))
+    pagerank.contributions(x, equation.strengths, 2.0, z, U(0), U(n))
     np.testing.assert_allclose(z, np.where(s > 0, 2 * x / np.where(s > 0, s, 1), 0))
     filled = np.empty(n)
-    pagerank.finish_dangling(*rows, strong, v, C, z, filled, U(0), U(n))
+    pagerank.finish_dangling(equation, z, filled, U(0), U(n))
     np.testing.assert_allclose(filled, np.where(s > 0, z * s, C * (A.T @ z) + (1 - C) * v))
-    change, roundings = pagerank.power_round(*rows, v, 0.3, C, z, x, y, U(0), U(n))
+    change, roundings = pagerank.power_round(equation, 0.3, z, x, y, U(0), U(n))
     np.testing.assert_allclose(y, C * (A.T @ z) + 0.3 * v)
     np.testing.assert_allclose(change, np.abs(y - x).sum())
     np.testing.assert_allclose(roundings, (((A > 0).sum(0) + 16) * (y + x)).sum())

@@ -1,13 +1,23 @@
+import sys
 from pathlib import Path
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import inlink
 from inlink import Graph, Ranking
-from inlink.errors import DamageError, FolderError, FormatError, OutputError, ParameterError, UnknownNodeError
+from inlink.errors import (
+    DamageError,
+    FolderError,
+    FormatError,
+    MissingExtraError,
+    OutputError,
+    ParameterError,
+    UnknownNodeError,
+)
 from inlink.rank.ranking import list_rankings
 
 values = st.lists(st.sampled_from([0.0, 0.1, 0.25, 1.0, 3.5]), max_size=30)
@@ -51,6 +61,48 @@ def test_tables_come_back_with_every_bit(tmp_path: Path, suffix: str, algorithm:
         assert (back.names is None) == (graph.names is None)
         if graph.names is not None:
             assert list(back.names) == list(graph.names)
+
+
+def test_items_and_dicts():
+    ranking = inlink.pagerank(named())
+    assert ranking.to_dict() == dict(ranking.items())
+    assert list(ranking.items()) == [(name, ranking[name]) for name in named().names]
+    numbered = inlink.degree(Graph.from_arcs([(0, 1), (1, 2), (2, 1)]), normalized=False)
+    assert numbered.to_dict() == {0: 0.0, 1: 2.0, 2: 1.0}
+
+
+@pytest.mark.parametrize("algorithm", ["pagerank", "hits"])
+def test_the_arrow_table_is_the_parquet_file(tmp_path: Path, algorithm: str):
+    for graph in (
+        named(),
+        Graph.from_arcs([("a", "b"), ("b", "c")]),
+        Graph.from_arcs([(0, 1), (1, 2)]),
+        Graph.from_arcs([], num_nodes=0),
+    ):
+        ranking = getattr(inlink, algorithm)(graph)
+        ranking.to_parquet(tmp_path / "r.parquet")
+        assert ranking.to_arrow().equals(pq.read_table(tmp_path / "r.parquet"), check_metadata=True)
+
+
+def test_data_frames():
+    pytest.importorskip("pandas")
+    frame = inlink.hits(named()).to_pandas()
+    assert list(frame.columns) == ["authorities", "hubs"]
+    assert frame["hubs"].to_dict() == dict(
+        zip(named().names, inlink.hits(named()).hubs.tolist(), strict=True)
+    )
+    numbered = inlink.degree(Graph.from_arcs([(0, 1)])).to_pandas()
+    assert (numbered.index.name, numbered.index.tolist(), list(numbered.columns)) == (
+        "node",
+        [0, 1],
+        ["value"],
+    )
+
+
+def test_a_missing_pandas_is_one_clear_line(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(MissingExtraError, match="pandas is not installed: pip install pandas"):
+        inlink.degree(named()).to_pandas()
 
 
 def test_it_is_kept_with_its_graph_and_refused_for_another(tmp_path: Path):

@@ -28,6 +28,8 @@ from webserver import Request, read_log
 
 from harvest import visited
 
+pytestmark = pytest.mark.slow
+
 FORBIDDEN = {"postgres": "/release", "apache": "/en/howto/", "sqlite": "/c3ref/", "anarchism": "/secH"}
 HOSTS = [site.host for site in SITES]
 PATIENCE = 300  # seconds, for a crawl on a busy machine

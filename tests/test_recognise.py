@@ -15,7 +15,9 @@ import scipy.sparse
 
 from inlink import Graph
 from inlink.errors import FormatError, InputError
-from inlink.sources.recognise import FORMATS, read_source, recognise
+from inlink.sources.formats import FORMATS
+from inlink.sources.read import read_source
+from inlink.sources.recognise import recognise
 
 
 def make(folder, name, content):
@@ -73,13 +75,13 @@ def test_folders_and_names_without_files(tmp_path):
     crawl = tmp_path / "cc"
     crawl.mkdir()
     make(crawl, "x-host-vertices.txt.gz", gzip.compress(b"0\tcom.a\n"))
-    with pytest.raises(FormatError, match="is a folder, but none of inlink's"):
+    with pytest.raises(FormatError, match="this folder was not made by inlink"):
         recognise(crawl)
     make(crawl, "x-host-edges.txt.gz", gzip.compress(b""))
     for path in (crawl, crawl / "x-host", crawl / "x-host-edges.txt.gz", crawl / "x-host-*.gz"):
         assert recognise(path) == "commoncrawl"
     make(tmp_path, "g.graph", b"\x80")
-    with pytest.raises(InputError, match=r"one is missing"):
+    with pytest.raises(InputError, match=r"one of them is missing"):
         recognise(tmp_path / "g")
     make(tmp_path, "g.properties", b"nodes=1\n")
     for name in ("g", "g.graph", "g.properties"):
@@ -91,11 +93,11 @@ def test_folders_and_names_without_files(tmp_path):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"", r"is empty: name one with --format \(warc, arc, wat, bvgraph, edgelist"),
+        (b"", r"is empty. Name the format with --format \(warc, arc, wat, bvgraph, edgelist"),
         (b"\n\n", "is empty"),
-        (b"word\nanother\n", "in no known format .* lines of two fields"),
+        (b"word\nanother\n", "format not recognised .* lines of two fields"),
         (b"<!DOCTYPE html><html>", "is XML or HTML, but neither GraphML nor GEXF"),
-        (b"\x7fELF\x00\x01 \x02\t", "in no known format"),
+        (b"\x7fELF\x00\x01 \x02\t", "format not recognised"),
         (b"\xfd7zXZ\0...", "packed with xz: unpack it first"),
     ],
 )
@@ -144,32 +146,50 @@ def test_recognising_imports_neither_numba_nor_scipy(tmp_path):
     assert done.stdout == "[]\n"
 
 
+SLICE = "crawls/CC-MAIN-20140820021334-00006-ip-10-180-136-8.ec2.internal.warc"
+
+
 @pytest.mark.parametrize(
     ("name", "wanted"),
     [
+        ("web", "bvgraph"),
+        ("gr0.Harbour", "kleinberg"),
+        ("links.tsv", "edgelist"),
+        ("hosts.gml", "gml"),
+        ("domains.graphml", "graphml"),
+        ("web.warc.gz", "warc"),
+        ("slice.warc", "warc"),
+        ("slice.warc.wat", "wat"),
+        ("later.wat", "wat"),
+        ("bad.arc.gz", "arc"),
+        ("quirk.warc.gz", "warc"),
+        ("hosts-graph", "commoncrawl"),
         ("graphs/cnr-2000", "bvgraph"),
         ("graphs/gr0.California", "kleinberg"),
         ("graphs/wikispeedia/links.tsv", "edgelist"),
         ("graphs/polblogs.gml", "gml"),
         ("graphs/4867-gephi.graphml", "graphml"),
         ("crawls/aut-example.warc.gz", "warc"),
-        ("crawls/CC-MAIN-20140820021334-00006-ip-10-180-136-8.ec2.internal.warc", "warc"),
-        ("crawls/CC-MAIN-20140820021334-00006-ip-10-180-136-8.ec2.internal.warc.wat", "wat"),
+        (SLICE, "warc"),
+        (f"{SLICE}.wat", "wat"),
         ("crawls/cc-2019-22-excerpt.wat.txt", "wat"),
         ("broken/badexample.arc.gz", "arc"),
         ("broken/clueweb-quirk.warc.gz", "warc"),
     ],
 )
-def test_real_files(shared_data, name, wanted):
-    assert recognise(shared_data(name)) == wanted
+def test_files_as_they_are_found(data, name, wanted):
+    assert recognise(data(name)) == wanted
 
 
-def test_text_without_links_is_refused(shared_data):
-    with pytest.raises(FormatError, match="WET file"):
-        recognise(shared_data("crawls/CC-MAIN-20140820021334-00006-ip-10-180-136-8.ec2.internal.warc.wet"))
+@pytest.mark.parametrize("name", ["slice.warc.wet", f"{SLICE}.wet"])
+def test_text_without_links_is_refused(data, name):
+    with pytest.raises(FormatError, match="WET archives"):
+        recognise(data(name))
 
 
-@pytest.mark.parametrize("name", ["hollins.dat", "tsap-Movies-adj_list"])
-def test_other_forms_are_not_taken_for_edge_lists(shared_data, name):
+@pytest.mark.parametrize(
+    "name", ["numbered.dat", "adjacency_list", "graphs/hollins.dat", "graphs/tsap-Movies-adj_list"]
+)
+def test_other_forms_are_not_taken_for_edge_lists(data, name):
     with pytest.raises(InputError, match="lines have from"):
-        read_source(shared_data(f"graphs/{name}"))
+        read_source(data(name))

@@ -12,9 +12,12 @@ from archives import (
     anchors,
     arc_record,
     arc_start,
+    batches_of,
     http,
     links_of,
+    pages_of,
     record,
+    records_of,
     response,
     sample,
     warcinfo,
@@ -22,17 +25,16 @@ from archives import (
     wat_record,
     write,
 )
+from inlink.archives import records as reader
+from inlink.base.damage import Tally
 from inlink.errors import DamageError, FormatError, InputError
-from inlink.sources import records as reader
-from inlink.sources.archives import archive_batches, archive_kind, page_links
-from inlink.sources.damage import Tally
-from inlink.sources.records import records
+from inlink.sources.archive import kind_of
 
 SAMPLE_LINKS = {A: [B], B: ["http://b.example.org/y"], C: []}
 
 
 def bodies(path, tally=None):
-    return [r.body for r in records(path, tally or Tally())]
+    return [r.body for r in records_of(path, tally or Tally())]
 
 
 # records ------------------------------------------------------------------------------------------------------
@@ -44,7 +46,7 @@ def test_an_archive_however_it_is_packed(tmp_path, packed):
     tally = Tally(strict=True)
     assert links_of(path, tally) == SAMPLE_LINKS
     assert (tally.records, tally.pages, tally.links, tally.skipped) == (4, 3, 2, {})
-    assert archive_kind(path) == "warc"
+    assert kind_of(path) == "warc"
 
 
 @pytest.mark.parametrize("size", [1, 7, 100, 1000])
@@ -55,14 +57,14 @@ def test_gzip_members_that_end_anywhere(tmp_path, size):
     assert links_of(tmp_path / "x.gz", Tally(strict=True)) == SAMPLE_LINKS
 
 
-def test_records_are_those_of_fastwarc(shared_data):
+@pytest.mark.parametrize(
+    "name", ["web.warc.gz", "small.warc.gz", "crawls/aut-example.warc.gz", "crawls/warcfile.warc.gz"]
+)
+def test_records_are_those_of_fastwarc(data, name):
     fastwarc = pytest.importorskip("fastwarc")
-    for name in ("aut-example.warc.gz", "warcfile.warc.gz"):
-        path = shared_data(f"crawls/{name}")
-        theirs = [
-            (r.stream_pos, r.reader.read()) for r in fastwarc.ArchiveIterator(str(path), parse_http=False)
-        ]
-        assert [(r.offset, r.body) for r in records(path, Tally(strict=True))] == theirs
+    path = data(name)
+    theirs = [(r.stream_pos, r.reader.read()) for r in fastwarc.ArchiveIterator(str(path), parse_http=False)]
+    assert [(r.offset, r.body) for r in records_of(path, Tally(strict=True))] == theirs
 
 
 def test_records_of_arc_are_those_of_warcio(tmp_path):
@@ -76,18 +78,21 @@ def test_records_of_arc_are_those_of_warcio(tmp_path):
         path = write(tmp_path / f"x{packed}.arc", [arc_start(), *pages], packed=packed)
         with path.open("rb") as file:
             theirs = [r.rec_headers.get_header("uri") for r in warcio.ArchiveIterator(file)]
-        ours = list(records(path, Tally(strict=True)))
+        ours = list(records_of(path, Tally(strict=True)))
         assert [r.url.decode() for r in ours] == theirs
         assert [r.kind for r in ours] == ["warcinfo", "response", "resource", "response"]
         assert links_of(path) == {A: [A + "x"], B: []}
-        assert archive_kind(path) == "arc"
+        assert kind_of(path) == "arc"
 
 
 def test_arc_headers_of_both_versions(tmp_path):
     two = f"{B} 192.0.2.1 20080430204825 text/html 200 abc - 17 x.arc 22\n".encode() + http(b"1")[:22] + b"\n"
     spaced = arc_record("http://a.com/with space", http(b"<a href=y>"))
     path = write(tmp_path / "x.arc", [arc_start(), two, spaced])
-    assert [r.url for r in records(path, Tally(strict=True))][1:] == [B.encode(), b"http://a.com/with space"]
+    assert [r.url for r in records_of(path, Tally(strict=True))][1:] == [
+        B.encode(),
+        b"http://a.com/with space",
+    ]
 
 
 def test_other_ways_to_write_headers(tmp_path):
@@ -108,9 +113,9 @@ def test_no_archives(tmp_path):
     }.items():
         path = tmp_path / name
         path.write_bytes(data)
-        with pytest.raises(FormatError, match="is no web archive"):
+        with pytest.raises(FormatError, match="is not a web archive"):
             bodies(path)
-        assert archive_kind(path) is None
+        assert kind_of(path) is None
     with pytest.raises(InputError, match="cannot be read"):
         bodies(tmp_path / "absent")
     with pytest.raises(InputError, match="cannot be read"):
@@ -236,32 +241,42 @@ def test_long_records_are_cut(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("name", "kept", "pages", "damage"),
     [
-        # 422 records begin; the last holds 11,984 of its 57,938 bytes
-        ("cut-at-1000000.warc.gz", 421, 132, {reader.CUT_MEMBER: (1, 987_735)}),
-        # one record, 75,207 of 88,275 bytes long
+        ("cut.warc.gz", 128, 51, {reader.CUT_MEMBER: (1, 51_334)}),
         ("clipped.warc.gz", 0, 0, {reader.CUT_MEMBER: (1, 0)}),
+        ("quirk.warc.gz", 13, 12, {}),
+        ("bad.arc.gz", 3, 2, {reader.BAD_LENGTH: (1, 0), reader.CUT: (1, 0)}),
+        # 422 records begin; the last holds 11,984 of its 57,938 bytes
+        ("broken/cut-at-1000000.warc.gz", 421, 132, {reader.CUT_MEMBER: (1, 987_735)}),
+        # one record, 75,207 of 88,275 bytes long
+        ("broken/clipped.warc.gz", 0, 0, {reader.CUT_MEMBER: (1, 0)}),
         # header lines ended by LF in HTTP, CRLF in WARC, a Content-Encoding that is none, a date that is none
-        ("clueweb-quirk.warc.gz", 30, 29, {}),
+        ("broken/clueweb-quirk.warc.gz", 30, 29, {}),
         # one gzip member, three records whose lengths were true before their headers were blanked, the last at the end
-        ("badexample.arc.gz", 3, 1, {reader.BAD_LENGTH: (2, 0), reader.CUT: (1, 0)}),
+        ("broken/badexample.arc.gz", 3, 1, {reader.BAD_LENGTH: (2, 0), reader.CUT: (1, 0)}),
     ],
 )
-def test_real_broken_archives(shared_data, name, kept, pages, damage):
-    path = shared_data(f"broken/{name}")
+def test_broken_archives(data, name, kept, pages, damage):
+    path = data(name)
     found, told = damage_of(path)
     assert len(found) == kept
     assert told == damage
     tally = Tally()
-    assert len(list(page_links(path, tally))) == pages == tally.pages
+    assert len(list(pages_of(path, tally))) == pages == tally.pages
     assert tally.damaged == sum(count for count, _ in damage.values())
     assert sum(line.startswith("left out: ") for line in tally.lines()) == len(tally.skipped)
 
 
-def test_the_cut_archive_has_what_the_whole_one_begins_with(shared_data):
-    whole = bodies(shared_data("crawls/aut-example.warc.gz"))
-    cut = bodies(shared_data("broken/cut-at-1000000.warc.gz"))
-    assert len(whole) == 822
-    assert cut == whole[:421]
+@pytest.mark.parametrize(
+    ("name", "part", "records", "kept"),
+    [
+        ("web.warc.gz", "cut.warc.gz", 254, 128),
+        ("crawls/aut-example.warc.gz", "broken/cut-at-1000000.warc.gz", 822, 421),
+    ],
+)
+def test_the_cut_archive_has_what_the_whole_one_begins_with(data, name, part, records, kept):
+    whole, cut = bodies(data(name)), bodies(data(part))
+    assert len(whole) == records
+    assert cut == whole[:kept]
 
 
 SMALL = {
@@ -296,13 +311,13 @@ def test_any_damage_is_told_and_never_a_crash(tmp_path, packed, data):
     unknown = False
     try:
         for level in ("page", "host"):
-            list(archive_batches(path, level=level, links="all", tally=tally))
+            list(batches_of(path, level=level, links="all", tally=tally))
     except FormatError:
         unknown = True  # nothing in it looks like a record any more
         assert tally.records == 0
     message = ""
     try:
-        list(archive_batches(path, links="all", strict=True))
+        list(batches_of(path, links="all", strict=True))
     except DamageError as error:
         message = str(error)
     except FormatError:

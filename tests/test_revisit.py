@@ -84,8 +84,8 @@ def test_a_specification_says_it_by_url():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"scale": 0}, "scale must be a number above 0"),
-        ({"scale": float("nan")}, "scale must be a number above 0"),
+        ({"scale": 0}, r"scale must be a number in \(0, 1e9\]"),
+        ({"scale": float("nan")}, r"scale must be a number in \(0, 1e9\]"),
         ({"default": -1}, "default must be"),
         ({"default": True}, "default must be"),
         ({"shortest": 0}, "shortest must be"),
@@ -235,10 +235,10 @@ def test_the_interval_finds_the_page():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"initial": 0}, "initial must be a number above 0"),
+        ({"initial": 0}, "initial must be a number of seconds"),
         ({"shortest": 100, "longest": 99}, "lies above longest"),
         ({"inc": -0.1}, "inc must be"),
-        ({"dec": 1.1}, "dec must be a number from 0 to 1"),
+        ({"dec": 1.1}, r"dec must be a number in \[0, 1\]; got 1.1"),
         ({"sync_delta_rate": "x"}, "sync_delta_rate must be"),
         ({"gone": float("inf")}, "gone must be"),
     ],
@@ -246,7 +246,7 @@ def test_the_interval_finds_the_page():
 def test_what_adaptive_refuses(arguments, message):
     with pytest.raises(ParameterError, match=message):
         Adaptive(**arguments)
-    with pytest.raises(ParameterError, match="FixedInterval: seconds"):
+    with pytest.raises(ParameterError, match=r"FixedInterval\.seconds must be a number of seconds"):
         FixedInterval(-1)
 
 

@@ -7,13 +7,13 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from archives import records_of
+from inlink.archives.html import TANGLED, html_links
+from inlink.archives.warc import _decoded, parse_http
+from inlink.base.damage import Tally
 from inlink.scoring import reading
 from inlink.scoring.headers import robots_words
 from inlink.scoring.reading import AROUND, LONG_PAGE, MAX_TEXT, read_page
-from inlink.sources.damage import Tally
-from inlink.sources.html import TANGLED, html_links
-from inlink.sources.records import records
-from inlink.sources.warc import _decoded, parse_http
 from inlink.urls import Base, canonical
 
 URL = "https://example.org/dir/page"
@@ -300,9 +300,13 @@ def test_sizes_are_bounded(monkeypatch):
     assert cut == ("y " * 250).strip()
 
 
-def test_real_pages(shared_data):
+@pytest.mark.parametrize(("name", "least_pages", "least_links"), [
+    ("web.warc.gz", 70, 1000),
+    ("crawls/aut-example.warc.gz", 94, 37_000),
+])  # fmt: skip
+def test_pages_of_an_archive(data, name, least_pages, least_links):
     links = pages = 0
-    for record in records(shared_data("crawls/aut-example.warc.gz"), Tally()):
+    for record in records_of(data(name), Tally()):
         http = parse_http(record.body) if record.kind == "response" else None
         if http is None or not http.fields.get(b"content-type", [b""])[0].startswith(b"text/html"):
             continue
@@ -314,5 +318,5 @@ def test_real_pages(shared_data):
         assert page.problem is None
         pages += 1
         links += len(page.links)
-    assert pages >= 94
-    assert links >= 37_000
+    assert pages >= least_pages
+    assert links >= least_links

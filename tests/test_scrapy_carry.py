@@ -10,8 +10,10 @@ from scrapy.http import JsonRequest, Response
 from scrapy.linkextractors import LinkExtractor
 from scrapy.spiders import CrawlSpider, Rule
 
-from inlink.crawl import CarriedLink, Crawl
-from scrapysite import Answer, Asked, Quiet, Site, Walker, crawl, hrefs, html, moved, web
+from inlink.crawl.crawl import Crawl
+from inlink.protocol import Link
+from sites import Answer, Asked, Site, html, moved, web
+from spiderruns import Quiet, Walker, crawl, hrefs
 
 STOCK = "scrapy.core.scheduler.Scheduler"
 MARKS = {"tuple": (1, ("two", b"\xff")), "nested": {"a": [1.5, None, {"b": True}], 3: "three"}}
@@ -300,7 +302,7 @@ def test_what_a_folder_holds_may_be_anything(tmp_path):
     ]
     with Site({f"/{k}": html() for k in range(9)}) as site:
         with Crawl(tmp_path / "c") as crawl_:
-            seeds = [CarriedLink(site.url(f"/{k}"), 1.0, raw) for k, raw in enumerate(hostile)]
+            seeds = [Link(site.url(f"/{k}"), 1.0, raw) for k, raw in enumerate(hostile)]
             crawl_.seed([*seeds, *[site.url(f"/{k}") for k in range(5, 9)]])
         ran = crawl(Walker, tmp_path / "c", site, [])
     assert ran.states == {f"/{k}": "excluded" if k < 4 else "crawled" for k in range(9)}

@@ -15,10 +15,12 @@ from typing import Any
 
 import pytest
 
-from inlink.crawl import Crawl
-from scrapysite import Answer, Asked, Site, html, pages_of, web
+from inlink.crawl.crawl import Crawl
+from sites import Answer, Asked, Site, html, web
+from spiderruns import pages_of
 
-pytestmark = pytest.mark.usefixtures("patience")
+pytestmark = pytest.mark.slow
+
 ROUNDS = 14
 SIZE = 300
 
@@ -26,7 +28,7 @@ SPIDER = """
     import json, os
     from scrapy import Spider
     from inlink.scrapy.signals import page_reported
-    from scrapysite import hrefs
+    from spiderruns import hrefs
 
     class Marked(Spider):
         '''Every third page comes to a callback of its own, with its number; all that is acknowledged goes to a file.'''
@@ -70,8 +72,8 @@ SPIDER = """
 NURSERY = """
     # forks spiders that have all imported, or a round would cost two seconds; then "scrapy runspider" takes over
     import json, os, resource, signal, sys, tempfile, warnings
-    import inlink.scrapy, scrapy.cmdline, scrapy.commands.runspider, scrapy.crawler, scrapysite
-    from inlink.crawl import Crawl
+    import inlink.scrapy, scrapy.cmdline, scrapy.commands.runspider, scrapy.crawler, spiderruns
+    from inlink.crawl.crawl import Crawl
 
     for turn in range(2):  # loads all kernels
         with Crawl(sys.argv[1], policy="first-come") as crawl:
@@ -285,8 +287,7 @@ def test_ctrl_c(tmp_path, nursery):
             asked = len(site.asked)
             running = nursery.start(tmp_path / "c", site.url("/0"))
             if number < 2:
-                while len(site.asked) < asked + 15:
-                    time.sleep(0.005)
+                site.wait_for(asked + 15)
                 running.kill(signal.SIGINT)
             assert running.wait() == 0
             assert "Traceback" not in running.log
@@ -324,9 +325,7 @@ def test_seeds_from_a_file_and_while_it_runs(tmp_path, nursery):
             command = [sys.executable, "-m", "inlink", "-q", "seed", str(tmp_path / "c"), "-"]
             run = subprocess.run(command, input=site.url("/5").encode(), capture_output=True)
             assert run.returncode == 0, run.stderr
-            until = time.monotonic() + 30
-            while "/5" not in site.counts() and time.monotonic() < until:  # the crawl looks once a second
-                time.sleep(0.01)
+            site.wait_for_path("/5")  # the crawl looks once a second
             return html()
 
         site.pages["/2"] = seeded
@@ -343,4 +342,4 @@ def test_seeds_from_a_file_and_while_it_runs(tmp_path, nursery):
         assert bad.wait() == 0
         assert "Traceback" not in bad.log
         assert len(bad.errors) == 1
-        assert "line 1: 'good' is no score" in bad.errors[0]
+        assert "line 1: 'good' is not a score" in bad.errors[0]

@@ -12,9 +12,12 @@ from scrapy.crawler import Crawler as ScrapyCrawler
 from scrapy.exceptions import CloseSpider, DontCloseSpider, DropItem
 from scrapy.http import Response
 
-from inlink.crawl import Crawl
+from inlink.crawl.crawl import Crawl
 from inlink.scrapy.signals import page_reported
-from scrapysite import Answer, Quiet, Site, Walker, crawl, hrefs, html, moved, web
+from sites import Answer, Site, html, moved, web
+from spiderruns import Quiet, Walker, crawl, hrefs
+
+pytestmark = pytest.mark.slow
 
 
 class Listening(Walker):
@@ -194,7 +197,7 @@ class Remembering(Listening):
             scheduler._found_on,
             scheduler._pump._answers,
         ]
-        kept += [scheduler._pump._seeds, scheduler.client._leases, scheduler.client._held]
+        kept += [scheduler._pump._seeds, scheduler.client._crawl._frontier.leases._out]
         self.notes = [self.most, len(self.responses), len(self.requests), [len(one) for one in kept]]
         gc.enable()
         gc.collect()
@@ -210,7 +213,7 @@ def test_memory(tmp_path):
     assert most <= 40
     assert responses <= 16
     assert requests <= 16
-    assert tables == [0] * 8
+    assert tables == [0] * 7
     assert (collected, requests_collected) == (0, 0)
 
 
@@ -247,7 +250,7 @@ QUIET = {
 @pytest.mark.parametrize("why", QUIET)
 def test_nothing_is_done_while_there_is_nothing_to_do(tmp_path, why):
     links = ["/slow"] if "nothing else" in why else ["/slow", "/1", "/2"]
-    slow = html()._replace(delay=0.0 if "delay" in why else 2.0)
+    slow = html(delay=0.0 if "delay" in why else 2.0)
     with Site({"/": html(*links), "/slow": slow, "/1": html(), "/2": html()}) as site:
         ran = crawl(Counting, tmp_path / "c", site)
     assert ran.crawled == {"/", *links}
@@ -273,9 +276,7 @@ def test_more_to_do_when_idle(tmp_path):
 
 def test_a_page_that_takes_longer_than_its_lease(tmp_path):
     """The spider is alive and has it: it is not handed out again meanwhile, and counts when it comes."""
-    with Site(
-        {"/": html("/slow", "/quick"), "/slow": html("/behind")._replace(delay=2.5), "/quick": html()}
-    ) as site:
+    with Site({"/": html("/slow", "/quick"), "/slow": html("/behind", delay=2.5), "/quick": html()}) as site:
         site.pages["/behind"] = html()
         ran = crawl(Listening, tmp_path / "c", site, INLINK_LEASE_SECONDS=0.4)
         assert site.counts() == {"/": 1, "/slow": 1, "/quick": 1, "/behind": 1}

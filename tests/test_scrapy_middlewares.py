@@ -8,7 +8,8 @@ from scrapy.crawler import Crawler
 from scrapy.exceptions import IgnoreRequest
 from scrapy.http import HtmlResponse, Response
 
-from scrapysite import Answer, Asked, Site, Walker, crawl, hrefs, html
+from sites import Answer, Asked, Site, html
+from spiderruns import Walker, crawl, hrefs
 
 
 class Meddler:

@@ -10,7 +10,10 @@ from scrapy import Request
 from scrapy.http import Response
 
 from inlink.scrapy import Links, reading, visits
-from scrapysite import Quiet, Site, Walker, crawl, crawl_together, hrefs, html, moved
+from sites import Site, html, moved
+from spiderruns import Quiet, Walker, crawl, crawl_together, hrefs
+
+pytestmark = pytest.mark.slow
 
 STOCK = "scrapy.core.scheduler.Scheduler"
 ONE = {"CONCURRENT_REQUESTS": 1}  # at a time, so that the order is what the site saw
@@ -237,6 +240,6 @@ def test_two_spiders_in_one_process(tmp_path):
         one, other = crawl_together(runs, site)
         assert one.crawled == {f"/{k}" for k in range(0, 20, 2)}
         assert other.crawled == {f"/{k}" for k in range(1, 20, 2)}
-        site.pages["/again"] = html()._replace(delay=1.5)
+        site.pages["/again"] = html(delay=1.5)
         first, second = crawl_together([(Walker, tmp_path / "a", "/again", None, {})] * 2, site)
     assert sorted([first.reason, second.reason]) == ["finished", "inlink_refused"]

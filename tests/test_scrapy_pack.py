@@ -13,7 +13,7 @@ from scrapy import FormRequest, Request, Spider
 from scrapy.http import JsonRequest, XmlRpcRequest
 from scrapy.http.request import NO_CALLBACK
 
-from inlink.frontier.intake import MOST_CARRIED
+from inlink.crawl.intake import MOST_CARRIED
 from inlink.scrapy.requests import LEASE, NotPackable, pack, unpack
 
 URL = "http://example.org/"

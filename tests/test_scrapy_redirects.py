@@ -8,7 +8,8 @@ import pytest
 from scrapy import FormRequest, Request
 from scrapy.http import Response
 
-from scrapysite import Answer, Asked, Site, Walker, crawl, hrefs, html, moved
+from sites import Answer, Asked, Site, html, moved
+from spiderruns import Walker, crawl, hrefs
 
 
 class Follower(Walker):
@@ -100,7 +101,7 @@ def test_a_redirect_off_site_is_followed_no_further(tmp_path):
     """Scrapy drops what the redirect leads to, without a word to the scheduler."""
     with Site({"/": html("away", "here"), "/here": html(), "/far": html()}, hosts=2) as site:
         site.pages["/away"] = moved(site.url("/far", 2))
-        ran = crawl(AtHome, tmp_path / "c", site, seconds=20)
+        ran = crawl(AtHome, tmp_path / "c", site)
         assert ran.states == {"/": "crawled", "/here": "crawled", "/away": "excluded"}
         assert site.counts() == {"/": 1, "/here": 1, "/away": 1}
         elsewhere = crawl(AtHome, tmp_path / "d", site, site.url("/", 2))  # a start request may be off site
@@ -165,5 +166,5 @@ def test_a_redirect_wakes_the_engine(tmp_path, ahead):
     """One request at a time, and nothing else to do: the target must not wait for a heartbeat of the engine's."""
     steps = {f"/{k}": moved(f"/{k + 1}") for k in range(8)}
     with Site({**steps, "/8": html()}) as site:
-        ran = crawl(Follower, tmp_path / "c", site, "/0", CONCURRENT_REQUESTS=ahead, seconds=20)
+        ran = crawl(Follower, tmp_path / "c", site, "/0", CONCURRENT_REQUESTS=ahead)
     assert ran.crawled == {"/8"}

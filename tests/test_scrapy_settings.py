@@ -1,17 +1,20 @@
 """Settings: each reaches the crawl, as a value or as a command line's text, and each mistake is told in one line."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 from scrapy.settings import Settings
 
-from inlink.crawl import Crawl
+from inlink.crawl.crawl import Crawl
+from inlink.crawl.settings import choose
 from inlink.errors import InlinkError, ParameterError
-from inlink.frontier.queue import NO_LIMIT
 from inlink.frontier.revisit import Adaptive, FixedInterval
-from inlink.scrapy.settings import crawl_settings, max_wait
+from inlink.frontier.settings import NO_LIMIT
+from inlink.scrapy.settings import crawl_settings, spider_settings
 from inlink.urls.canonical import UrlRules
-from scrapysite import Ran, Site, Walker, crawl, html
+from sites import Site, html
+from spiderruns import Ran, Walker, crawl
 
 
 def opened(folder: Any, **given: Any) -> Any:
@@ -59,7 +62,7 @@ def test_what_scrapy_has_settings_for():
             {"INLINK_CRAWL": "c", "DOWNLOAD_DELAY": 3, "CONCURRENT_REQUESTS_PER_DOMAIN": 5, "RETRY_TIMES": 9}
         )
     )[1]
-    assert (found["politeness"].delay, found["politeness"].in_flight, found["max_retries"]) == (3.0, 10, 9)
+    assert (found["politeness"], found["max_retries"]) == ({"delay": 3.0, "in_flight": 10}, 9)
     assert found["retry_seconds"] == 2.0
 
 
@@ -77,23 +80,29 @@ def test_structured_settings(tmp_path, text):
     polite = found.settings.politeness
     assert (polite.by, polite.delay, polite.host_budget, polite.in_flight) == ("domain", 0.5, 7, 8)
     assert (found.settings.rules.deny, found.settings.rules.max_depth) == (("[.]jpg$",), 3)
-    assert found.url_rules == UrlRules(sort_query=True, drop_parameters=("utm_*",))
-    assert found.revisit == FixedInterval(5.0)
+    assert found.settings.url_rules == UrlRules(sort_query=True, drop_parameters=("utm_*",))
+    assert found.settings.revisit == FixedInterval(5.0)
 
 
 def test_objects_are_taken_as_they_are():
     rules, schedule = UrlRules(sort_query=True), Adaptive()
-    given = {"INLINK_CRAWL": "c", "INLINK_URL_RULES": rules, "INLINK_REVISIT": schedule, "INLINK_RULES": None}
+    given = {
+        "INLINK_CRAWL": "c",
+        "INLINK_URL_RULES": rules,
+        "INLINK_REVISIT": schedule,
+        "INLINK_POLICY": None,
+    }
     found = crawl_settings(Settings(given))[1]
     assert found["url_rules"] is rules
     assert found["revisit"] is schedule
-    assert "rules" not in found
+    assert "policy" not in found
 
 
 def test_how_long_a_crawl_waits():
     def wait(**given: Any) -> float | None:
         settings = Settings({"INLINK_CRAWL": "c", **given})
-        return max_wait(settings, crawl_settings(settings)[1])
+        where, arguments = crawl_settings(settings)
+        return spider_settings(settings, choose(Path(where), arguments).settings).max_wait
 
     revisit = {"INLINK_REVISIT": FixedInterval(9.0)}
     assert wait() == 300.0
@@ -131,24 +140,36 @@ MISTAKES = [
     ({"INLINK_CRAWL": ""}, "INLINK_CRAWL is not set"),
     ({"INLINK_POLICYY": 1}, "INLINK_POLICYY is no setting of inlink's"),
     ({"INLINK_SCORER": "HitsScorer"}, "INLINK_SCORER is no setting of inlink's"),
-    ({"INLINK_POLICY": "best"}, "no policy is called 'best'"),
-    ({"INLINK_DAMPING": "much"}, "INLINK_DAMPING = 'much' is no float"),
-    ({"INLINK_DAMPING": "nan"}, "INLINK_DAMPING = 'nan' is no float"),
-    ({"INLINK_MAX_RETRIES": "1.5"}, "INLINK_MAX_RETRIES = '1.5' is no int"),
-    ({"INLINK_USE_SCORES": "perhaps"}, "INLINK_USE_SCORES = 'perhaps' is no bool"),
-    ({"INLINK_SYNC": "never"}, "sync must be 'second' or 'full'"),
-    ({"INLINK_LEASE_SECONDS": 0}, "lease_seconds must be above 0"),
-    ({"INLINK_POLITENESS": {"dely": 1}}, "INLINK_POLITENESS: 'dely' is none of by, delay"),
-    ({"INLINK_POLITENESS": {"delay": "long"}}, "INLINK_POLITENESS: Expected `float`, got `str`"),
-    ({"INLINK_POLITENESS": '{"delay": '}, "is no JSON"),
-    ({"INLINK_POLITENESS": 1.0}, "give a dict of what Politeness takes"),
+    ({"INLINK_POLICY": "best"}, "INLINK_POLICY must be 'host-diverse', "),
+    ({"INLINK_DAMPING": "much"}, "INLINK_DAMPING must be a number in (0, 1); got 'much'"),
+    ({"INLINK_DAMPING": "nan"}, "INLINK_DAMPING must be a number in (0, 1); got 'nan'"),
+    ({"INLINK_MAX_RETRIES": "1.5"}, "INLINK_MAX_RETRIES must be a whole number in [0, 254]; got '1.5'"),
+    ({"INLINK_USE_SCORES": "perhaps"}, "INLINK_USE_SCORES must be True or False; got 'perhaps'"),
+    ({"INLINK_SYNC": "never"}, "INLINK_SYNC must be 'second' or 'full'"),
+    ({"INLINK_LEASE_SECONDS": 0}, "INLINK_LEASE_SECONDS must be a number of seconds in (0, 1e9]; got 0"),
+    (
+        {"INLINK_POLITENESS": {"dely": 1}},
+        "INLINK_POLITENESS: no setting is called 'dely'; did you mean delay?",
+    ),
+    (
+        {"INLINK_POLITENESS": {"delay": "long"}},
+        "INLINK_POLITENESS.delay must be a number of seconds in",
+    ),
+    ({"INLINK_POLITENESS": '{"delay": '}, "INLINK_POLITENESS cannot be read as JSON"),
+    ({"INLINK_POLITENESS": 1.0}, "INLINK_POLITENESS must be a Politeness, or a dict of its fields; got 1.0"),
     ({"INLINK_RULES": {"deny": "("}}, "is no regular expression"),
     ({"INLINK_RULES": {"max_depth": -1}}, "max_depth must be a whole number"),
-    ({"INLINK_URL_RULES": {"sort_query": "maybe"}}, "INLINK_URL_RULES: Expected `bool`"),
+    (
+        {"INLINK_URL_RULES": {"sort_query": "maybe"}},
+        "INLINK_URL_RULES.sort_query must be True or False; got 'maybe'",
+    ),
     ({"INLINK_REVISIT": {"schedule": "Weekly"}}, "INLINK_REVISIT: give a schedule"),
-    ({"INLINK_REVISIT": {"schedule": "FixedInterval", "seconds": -1}}, "seconds must be a number above 0"),
-    ({"INLINK_REVISIT": "weekly"}, "INLINK_REVISIT: give a schedule"),
-    ({"SCORER": "NoSuchScorer"}, "SCORER: 'NoSuchScorer' is unknown"),
+    (
+        {"INLINK_REVISIT": {"schedule": "FixedInterval", "seconds": -1}},
+        "seconds must be a number of seconds in",
+    ),
+    ({"INLINK_REVISIT": "weekly"}, "INLINK_REVISIT must be a Schedule, or a dict of its fields"),
+    ({"SCORER": "NoSuchScorer"}, "SCORER must be None or HitsScorer"),
 ]
 
 
@@ -177,10 +198,10 @@ def test_refusals(tmp_path):
     assert "servers cannot be asked yet" in refused(tmp_path / "c", INLINK_CRAWL="http://127.0.0.1:8000")
     assert "INLINK_POLICYY is no setting" in refused(tmp_path / "c", INLINK_POLICYY="opic")
     assert "INLINK_CRAWL is not set" in refused(tmp_path / "c", INLINK_CRAWL=...)
-    assert "no policy is called" in refused(tmp_path / "c", INLINK_POLICY="best")
+    assert "INLINK_POLICY must be" in refused(tmp_path / "c", INLINK_POLICY="best")
     assert "INLINK_SEEDS" in refused(tmp_path / "c", INLINK_SEEDS=str(tmp_path / "none.txt"))
     assert "cannot import 'no.such'" in refused(tmp_path / "c", INLINK_CONTENT_SCORER="no.such")
-    assert "is no JSON" in refused(tmp_path / "c", INLINK_LINK_SCORER='{"topic":')
+    assert "cannot be read as JSON" in refused(tmp_path / "c", INLINK_LINK_SCORER='{"topic":')
     (tmp_path / "file").write_text("something")
     assert "is a file" in refused(tmp_path / "file")
     assert "cannot be written" in refused(tmp_path / "file" / "c")
@@ -199,7 +220,7 @@ def test_content_scorer_from_a_command_line(tmp_path):
 
 def test_max_wait_ends_a_crawl(tmp_path):
     """What is not due for long ends the run, and waits for the next."""
-    from scrapysite import Answer
+    from sites import Answer
 
     left = [Answer("", 503, {"Retry-After": "3600"})]
     with Site({"/": html("/later"), "/later": lambda _: left.pop() if left else html()}) as site:

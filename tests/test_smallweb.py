@@ -31,8 +31,9 @@ from webserver import Reply, WebServer, bind, read_log
 
 import harvest
 import inlink
-from inlink.sources.html import decode_html, html_links
+from inlink.archives.html import decode_html, html_links
 from inlink.urls import Base, canonical
+from patience import PATIENCE
 
 DEMO = Path(__file__).parents[1] / "demo"
 ALWAYS_200 = webplan.COUNTED.keys() - smallweb.ONCE.keys() | {
@@ -52,7 +53,9 @@ class Client:
 
     def get(self, url, method="GET", **headers):
         parts = urlsplit(url)
-        line = self.connections.setdefault(parts.netloc, http.client.HTTPConnection(parts.netloc, timeout=30))
+        line = self.connections.setdefault(
+            parts.netloc, http.client.HTTPConnection(parts.netloc, timeout=PATIENCE)
+        )
         line.request(method, url[url.index(parts.netloc) + len(parts.netloc) :] or "/", headers=headers)
         answer = line.getresponse()
         return answer, answer.read()
@@ -382,7 +385,7 @@ def test_many_connections_at_a_time():
 
 
 def exchange(port, sent):
-    with socket.create_connection(("127.0.0.1", port), timeout=30) as line:
+    with socket.create_connection(("127.0.0.1", port), timeout=PATIENCE) as line:
         line.sendall(sent)
         line.shutdown(socket.SHUT_WR)
         return b"".join(iter(lambda: line.recv(65536), b""))

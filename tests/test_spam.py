@@ -147,7 +147,7 @@ def test_anti_trustrank_is_trustrank_of_the_reversed_graph(a: Arcs, data, c: flo
     ours = anti_trustrank(a.graph(), bad, damping=c, tol=1e-9)
     assert np.abs(ours.values - exact(a.dense().T, c, v)).sum() <= ours.error_bound + 1e-12
     assert ours.converged
-    assert ours.parameters["bad"] == len(set(bad))
+    assert ours.parameters["spam"] == len(set(bad))
     assert (ours.values == inlink.trustrank(a.graph().transpose(), bad, damping=c, tol=1e-9).values).all()
 
 
@@ -164,7 +164,7 @@ def test_distrust_goes_to_those_who_link_to_spam(tmp_path):
     )
     assert ranking["good"] == ranking["fine"] == 0
     ranking.save(graph)
-    assert inlink.Ranking.load(graph, "anti_trustrank").parameters["bad"] == 1
+    assert inlink.Ranking.load(graph, "anti_trustrank").parameters["spam"] == 1
 
 
 def test_what_pagerank_takes_and_what_a_ranking_keeps(tmp_path):
@@ -189,7 +189,7 @@ def test_what_pagerank_takes_and_what_a_ranking_keeps(tmp_path):
         ({"trusted": "a"}, "trusted: expected several nodes, not str"),
         ({"trusted": {"a": 1.0}}, "trusted: expected several nodes, not dict"),
         ({"trusted": 3}, "trusted: expected several nodes, not int"),
-        ({"trusted": [None]}, "trusted: None is no node"),
+        ({"trusted": [None]}, "trusted: None is not a node"),
         ({"gamma": 0}, "gamma must be above 0 and at most 1, not 0"),
         ({"gamma": 1.1}, "gamma must be"),
         ({"gamma": "x"}, "gamma must be"),
@@ -218,11 +218,11 @@ def test_unknown_pages_are_told():
     graph = Graph.from_arcs([("a", "b")])
     with pytest.raises(UnknownNodeError, match="trusted: "):
         spam_mass(graph, ["c"])
-    with pytest.raises(UnknownNodeError, match="bad: "):
+    with pytest.raises(UnknownNodeError, match="spam: "):
         anti_trustrank(graph, ["c"])
-    with pytest.raises(UnknownNodeError, match="bad: "):
+    with pytest.raises(UnknownNodeError, match="spam: "):
         anti_trustrank(graph, [2])
-    with pytest.raises(ParameterError, match="bad: at least one page is needed"):
+    with pytest.raises(ParameterError, match="spam: at least one page is needed"):
         anti_trustrank(graph, [])
     with pytest.raises(ParameterError, match="damping"):
         anti_trustrank(graph, ["a"], damping=2)

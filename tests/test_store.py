@@ -2,7 +2,6 @@
 
 import contextlib
 import errno
-import struct
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -25,14 +24,16 @@ from crawlstrategies import (
     perform,
     whole,
 )
-from inlink.crawl import Crawl
+from inlink.crawl.crawl import Crawl
 from inlink.errors import FolderError, StoreError, UnknownNodeError
 from inlink.frontier.revisit import FixedInterval
+from inlink.store import format as kinds
 from inlink.store import log as logs
-from inlink.store import pages as pages_module
+from inlink.store import urls as urls_module
+from inlink.store.checks import last_whole
 from inlink.store.events import Events
-from inlink.store.kernels import frames as kinds
-from inlink.store.log import Log, last_whole
+from inlink.store.kernels import frames as kernels
+from inlink.store.log import Log
 from inlink.store.pages import NO_PAGE, Pages
 from inlink.store.reader import Reader
 
@@ -113,18 +114,18 @@ def test_shards_grow():
     twin: dict[str, int] = {}
     rng = np.random.default_rng(5)
     with empty_pages() as pages:
-        before, size = pages.sizes.copy(), 1
+        before, size = pages.table.sizes.copy(), 1
         while len(twin) < 60_000:
             batch = [
                 f"http://h{k % 997}.com/{fnv(b'%d' % k):x}" for k in rng.integers(0, 90_000, size).tolist()
             ]
             expected = [twin.setdefault(url, len(twin)) for url in batch]
             assert pages.number(batch)[0].tolist() == expected
-            assert ((pages.sizes == 0) | (pages.sizes >= before)).all()
-            before = pages.sizes.copy()
+            assert ((pages.table.sizes == 0) | (pages.table.sizes >= before)).all()
+            before = pages.table.sizes.copy()
             size = min(size * 3, 20_000)
-        assert pages.sizes.min() > 200
-        assert int(pages.counts.sum()) == pages.num_pages == len(twin)
+        assert pages.table.sizes.min() > 200
+        assert int(pages.table.counts.sum()) == pages.num_pages == len(twin)
         assert pages.find(list(twin)).tolist() == list(twin.values())
         assert (pages.find([url + "x" for url in twin]) == NO_PAGE).all()
         assert pages.num_hosts == 997
@@ -135,7 +136,7 @@ def test_shards_grow():
 
 def test_a_table_without_address_space_says_so(monkeypatch):
     """A table with room for few slots refuses one day, and knows what it knew."""
-    monkeypatch.setattr(pages_module, "_PAGES", 1 << 16)
+    monkeypatch.setattr(urls_module, "_PAGES", 1 << 16)
     with empty_pages() as pages:
         pages.number([f"http://a.com/{k}" for k in range(1000)])
         with pytest.raises(StoreError, match="no address space"):
@@ -161,7 +162,7 @@ def test_urls_of_pages_round_trip_across_marks(tmp_path, length):
         for begin in range(0, len(urls), 7):
             crawl.seed(urls[begin : begin + 7])
             some = urls[: begin + 7]
-            assert crawl.pages.urls(list(range(len(some)))) == some
+            assert crawl._pages.urls(list(range(len(some)))) == some
     reader = Reader(tmp_path / "c")
     assert reader.pages.urls(list(range(101))[::-1]) == urls[::-1]
     reader.close()
@@ -174,7 +175,7 @@ PAGE_IDS = st.one_of(st.integers(0, 300), st.integers(0, NO_PAGE - 1))
 
 def coded(pages: list[int], scores: list[float]) -> tuple[int, bytes]:
     out = np.empty(5 * len(pages) + 4 * len(scores), np.uint8)
-    count, size = kinds.encode_links(np.array(pages, np.uint32), np.array(scores, np.float32), out)
+    count, size = kernels.encode_links(np.array(pages, np.uint32), np.array(scores, np.float32), out)
     return int(count), out[: int(size)].tobytes()
 
 
@@ -193,34 +194,46 @@ def test_links_round_trip(links, scored, content_hash):
     count, raw = coded([page for page, _ in links], [score for _, score in links] if scored else [])
     with folder() as place:
         log = Log(place)
-        log.append(kinds.NOTE, 0.0, payload=b"so that the frame does not begin at 0")
+        log.append(kinds.GIVEN, 0.0, payload=b"so that the frame does not begin at 0")
         at, frame = log.append(
             kinds.VISIT,
             1.5,
             9,
             flags=kinds.HAS_SCORES if scored and links else 0,
-            count=count,
-            payload=struct.pack("<dIIQB", 1.0, 2, 3, 4, len(content_hash)) + content_hash + raw,
+            listed=count,
+            payload=kinds.struct_of(kinds.VisitRecord).pack(1.0, 2, 3, 4, 5, 0, len(content_hash))
+            + content_hash
+            + raw,
         )
         log.close()
         raw_log = np.fromfile(place / logs.EVENTS, np.uint8)
-    assert raw_log[at:].tobytes() == frame
-    assert kinds.link_count(raw_log, np.uint64(at)) == len(best)
+    assert raw_log[at : at + len(frame)].tobytes() == frame
+    assert kernels.link_count(raw_log, np.uint64(at)) == len(best)
     pages, scores = np.empty(len(best), np.uint32), np.empty(len(best), np.float32)
-    assert kinds.links_at(raw_log, np.uint64(at), pages) == len(best)
+    assert kernels.links_at(raw_log, np.uint64(at), pages) == len(best)
     assert pages.tolist() == sorted(best)
-    assert kinds.link_scores_at(raw_log, np.uint64(at), scores) == (scored and bool(links))
+    assert kernels.link_scores_at(raw_log, np.uint64(at), scores) == (scored and bool(links))
     if scored and links:
         assert scores.tolist() == [best[page] for page in sorted(best)]
     for page in [*list(best)[:5], 0, 77]:
-        rows = kinds.rows_with(raw_log, np.array([at], np.uint64), np.uint64(page))
+        rows = kernels.rows_with(raw_log, np.array([at], np.uint64), np.uint64(page))
         assert rows.tolist() == ([0] if page in best else [])
 
 
 PAGE_LISTS = st.lists(st.integers(0, 1000), min_size=1, max_size=20, unique=True).map(sorted)
 FRAMES = st.tuples(
     st.sampled_from(
-        [kinds.SEED, kinds.VISIT, kinds.MERGE, kinds.LEASE, kinds.RELEASE, kinds.EXCLUDE, kinds.HOST]
+        [
+            kinds.SEED,
+            kinds.VISIT,
+            kinds.MERGE,
+            kinds.LEASE,
+            kinds.RELEASE,
+            kinds.LOST,
+            kinds.RELOAD,
+            kinds.EXCLUDE,
+            kinds.HOST,
+        ]
     ),
     st.floats(0, 2e9),
     PAGE_LISTS,
@@ -245,47 +258,62 @@ def test_events_are_what_was_appended(frames, known):
             if kind in (kinds.SEED, kinds.VISIT, kinds.MERGE):
                 count, payload = coded(pages, scores)
                 if kind == kinds.VISIT:
-                    payload = struct.pack("<dIIQB", 0, 1, 0, 0, 2) + b"hh" + payload
+                    payload = kinds.struct_of(kinds.VisitRecord).pack(0, 1, 0, 0, 0, 0, 2) + b"hh" + payload
             elif kind == kinds.HOST:
-                count, payload, pages = 0, struct.pack("<dfI", 1, 2, 3), []
+                count, payload, pages = 0, kinds.struct_of(kinds.HostRecord).pack(1, 2, 3), []
             else:
                 count = len(pages)
                 payload = np.array(pages, "<u4").tobytes()
                 if kind == kinds.LEASE:
-                    payload = struct.pack("<Qd", 5, 6.5) + payload
+                    payload = kinds.struct_of(kinds.LeaseRecord).pack(5, 6.5, 0, 0) + payload
+                elif kind == kinds.EXCLUDE:
+                    payload = kinds.struct_of(kinds.ExcludedRecord).pack(3) + b"why" + payload
+                elif kind == kinds.RELEASE:
+                    record = kinds.struct_of(kinds.ReleasedRecord)
+                    payload = b"".join(record.pack(7 + page, page) for page in pages)
+                elif kind == kinds.LOST:
+                    record = kinds.struct_of(kinds.LostRecord)
+                    payload = b"".join(record.pack(7 + page, 5.5, page, page % 2) for page in pages)
             page = pages[-1] if pages and kind in (kinds.VISIT, kinds.MERGE) else NO_PAGE
             text = "".join(url + "\n" for url in urls).encode()
             at, _ = log.append(
-                kind, time, page, flags=flags, status=status, score=score, count=count, payload=payload,
-                new=len(urls), urls=text,
+                kind, time, page, flags=flags, status=status, score=score, listed=count, payload=payload,
+                lease=status, first=first, new=len(urls), urls=text,
             )  # fmt: skip
             expected.append((
                 time, None if page == NO_PAGE else page, score, status, flags, first, len(urls), pages,
-                scores or None, at,
+                scores or None, at, status,
             ))  # fmt: skip
             first += len(urls)
         log.close()
         raw = np.fromfile(place / logs.EVENTS, np.uint8)
         urls_raw = np.fromfile(place / logs.URLS, np.uint8)
-    assert last_whole(urls_raw, raw) == (len(urls_raw), len(raw), len(frames))
+    reached = last_whole(urls_raw, raw, pages=known)
+    assert (reached.text_place, reached.place, reached.frames) == (
+        len(urls_raw),
+        len(raw),
+        len(frames) + bool(frames),
+    )
     found = [
         (
             one.time, one.page, one.score, one.status, one.flags, one.first, one.new, one.pages.tolist(),
-            None if one.scores is None else one.scores.tolist(), one.place,
+            None if one.scores is None else one.scores.tolist(), one.place, one.lease,
         )
-        for one in Events(raw, 0, known)
+        for one in Events(raw)
+        if one.kind != "synced"
     ]  # fmt: skip
     assert found == expected
-    names = ("seed", "visit", "merge", "lease", "release", "exclude", "host")
-    assert all(event.kind in names for event in Events(raw, 0, known))
+    assert [event.kind for event in Events(raw)] == [kinds.KINDS[kind] for kind, *_ in frames] + [
+        "synced"
+    ] * bool(frames)
     if len(found) > 2:  # from the middle, as after a ranking
-        part = list(Events(raw[found[2][-1] :], found[2][-1], found[2][5]))
-        assert [one.place for one in part] == [one[-1] for one in expected[2:]]
-        assert [one.first for one in part] == [one[5] for one in expected[2:]]
+        part = list(Events(raw[found[2][9] :]))
+        assert [one.place for one in part[:-1]] == [one[9] for one in expected[2:]]
+        assert [one.first for one in part[:-1]] == [one[5] for one in expected[2:]]
 
 
 def small_log(place: Path) -> tuple[bytes, bytes, list[tuple[int, int]]]:
-    """A log of five frames: its files, and where each frame ends in both."""
+    """A log of five frames and the mark of a sync: its files, and where each frame ends in both."""
     log, ends = Log(place), [(0, 0)]
     for urls, payload in (
         (b"http://a.com/\n", b""),
@@ -294,14 +322,17 @@ def small_log(place: Path) -> tuple[bytes, bytes, list[tuple[int, int]]]:
         (b"", b""),
         (b"http://d.com/\n", b"0123456789"),
     ):
-        log.append(kinds.NOTE, 5.0, 0, payload=payload, new=urls.count(b"\n"), urls=urls)
+        first, new = ends[-1][0] // len(b"http://a.com/\n"), urls.count(b"\n")
+        log.append(kinds.GIVEN, 5.0, 0, payload=payload, first=first, new=new, urls=urls)
         ends.append((log.urls_end, log.events_end))
     log.close()
+    ends.append((log.urls_end, log.events_end))
     return (place / logs.URLS).read_bytes(), (place / logs.EVENTS).read_bytes(), ends
 
 
 def last(urls: bytes, events: bytes) -> tuple[int, int, int]:
-    return last_whole(np.frombuffer(urls, np.uint8), np.frombuffer(events, np.uint8))
+    reached = last_whole(np.frombuffer(urls, np.uint8), np.frombuffer(events, np.uint8))
+    return reached.text_place, reached.place, reached.frames
 
 
 def test_log_cut_at_any_byte(tmp_path):
@@ -343,7 +374,7 @@ def test_opening_cuts_off_what_never_happened(tmp_path):
     with (tmp_path / "c" / logs.EVENTS).open("ab") as file:
         file.write(b"\x40\0\0\0 half a frame")
     reader = Reader(tmp_path / "c")  # who only looks changes nothing, and sees what is whole
-    assert (reader.num_pages, reader.event_count) == (2, 1)
+    assert (reader.num_pages, reader.event_count) == (2, 2)
     reader.close()
     with opened(tmp_path / "c", clock) as crawl:
         assert "2 pages known" in crawl.recovered
@@ -380,6 +411,7 @@ def test_a_crawl_is_what_its_log_says(history, policy, halfway):
                 reader.refresh()
                 crawl.close()
                 crawl = opened(place / "c", clock, policy=policy)
+        crawl.seed(["http://a.com/"])  # an event of now: no time passes while the crawl is closed
         live = whole(crawl)
         crawl.close()
         again = opened(place / "c", clock, policy=policy)
@@ -401,41 +433,42 @@ def test_a_crawl_is_what_its_log_says(history, policy, halfway):
 def test_an_index_changes_nothing(first, second):
     """Opening with the table's slots from disk, and with those of an earlier time, is as opening without."""
     clock, leases = Clock(), []
-    few = pages_module._FEW
-    pages_module._FEW = 1
+    few = urls_module._FEW
+    urls_module._FEW = 1
     try:
         with folder() as place:
             with opened(place / "c", clock, policy="fifo") as crawl:
                 for done in first:
                     perform(crawl, clock, leases, done)
-            assert (place / "c" / pages_module.INDEX).is_dir()
+            assert (place / "c" / urls_module.INDEX).is_dir()
             crawl = opened(place / "c", clock, policy="fifo")
             for done in second:
                 perform(crawl, clock, leases, done)
+            crawl.seed(["http://a.com/"])  # an event of now: no time passes while the crawl is closed
             live = whole(crawl)
-            pages_module._FEW = 1 << 30  # the index stays as it was before
+            urls_module._FEW = 1 << 30  # the index stays as it was before
             crawl.close()
             with opened(place / "c", clock, policy="fifo") as crawl:
                 assert differences(live, whole(crawl)) == {}
-            pages_module._FEW = 1
+            urls_module._FEW = 1
             with opened(place / "c", clock, policy="fifo") as crawl:
                 assert differences(live, whole(crawl)) == {}
     finally:
-        pages_module._FEW = few
+        urls_module._FEW = few
 
 
 def test_a_log_shorter_than_its_index_is_read_without_it(tmp_path, monkeypatch):
-    monkeypatch.setattr(pages_module, "_FEW", 1)
+    monkeypatch.setattr(urls_module, "_FEW", 1)
     with opened(tmp_path / "c", Clock()) as crawl:
         crawl.seed(["http://a.com/"])
         crawl.seed(["http://b.com/"])
     events = tmp_path / "c" / logs.EVENTS
-    events.write_bytes(events.read_bytes()[:-1])
+    events.write_bytes(events.read_bytes()[: -kinds.HEAD_SIZE - 1])
     with opened(tmp_path / "c", Clock()) as crawl:
         assert crawl.page("http://b.com/") is None
-        assert crawl.pages.find(["http://a.com/", "http://b.com/"]).tolist() == [0, NO_PAGE]
+        assert crawl._pages.find(["http://a.com/", "http://b.com/"]).tolist() == [0, NO_PAGE]
         crawl.seed(["http://c.com/", "http://b.com/"])
-        assert crawl.pages.find(["http://c.com/", "http://b.com/"]).tolist() == [1, 2]
+        assert crawl._pages.find(["http://c.com/", "http://b.com/"]).tolist() == [1, 2]
 
 
 @settings(max_examples=20)
@@ -447,10 +480,37 @@ def test_revisits_are_a_fold_too(history):
         crawl = opened(place / "c", clock, policy="first-come", revisit=revisit)
         for done in history:
             perform(crawl, clock, leases, done)
+        crawl.seed(["http://a.com/"])  # an event of now: no time passes while the crawl is closed
         live = whole(crawl)
         crawl.close()
         with opened(place / "c", clock, policy="first-come", revisit=revisit) as crawl:
             assert differences(live, whole(crawl)) == {}
+
+
+@settings(max_examples=20)
+@given(histories(20), st.integers(0, 20))
+def test_pages_are_counted_by_state_and_by_host(history, counted_from):
+    """Counts by state always, counts by host from the first call for them on."""
+    clock, leases = Clock(), []
+    with folder() as place:
+        crawl = opened(place / "c", clock, policy="fifo")
+        pages = crawl._pages
+        for number, done in enumerate(history):
+            if number == counted_from:
+                pages.columns.count_hosts()
+            perform(crawl, clock, leases, done)
+        if counted_from >= len(history):
+            pages.columns.count_hosts()
+        states, hosts = pages.states[: pages.num_pages], pages.hosts[: pages.num_pages]
+        assert pages.state_counts.tolist() == np.bincount(states, minlength=len(kinds.STATES)).tolist()
+        for found, chosen in (
+            (pages.columns.host_pages, states >= 0),
+            (pages.columns.host_waiting, states == kinds.DISCOVERED),
+            (pages.columns.host_crawled, states == kinds.CRAWLED),
+        ):
+            expected = np.bincount(hosts[chosen], minlength=pages.num_hosts)
+            assert found[: pages.num_hosts].tolist() == expected.tolist()
+        crawl.close()
 
 
 # -- readers ------------------------------------------------------------------------------------------------------
@@ -460,18 +520,18 @@ def test_reader_grows_by_whole_events(tmp_path):
     clock = Clock()
     with opened(tmp_path / "c", clock) as crawl:
         reader = Reader(tmp_path / "c")
-        assert (reader.num_pages, reader.event_count, reader.end) == (0, 0, 0)
+        assert (reader.num_pages, reader.event_count) == (0, 1)  # the crawl's settings
         crawl.seed(["http://a.com/"])
         assert reader.num_pages == 0
         reader.refresh()
-        assert (reader.num_pages, reader.event_count) == (1, 1)
+        assert (reader.num_pages, reader.event_count) == (1, 2)
         lease = crawl.next(1)[0]
         crawl.crawled(lease, ["/1", "/2", ("http://b.com/", 0.5)], score=0.25)
         reader.refresh()
         pages, places = reader.visits
         assert pages.tolist() == [0]
         out = np.empty(3, np.uint32)
-        assert kinds.links_at(reader.log, places[0], out) == 3
+        assert kernels.links_at(reader.log, places[0], out) == 3
         assert out.tolist() == [1, 2, 3]
         assert reader.scores().tolist() == [0.25, 0, 0, 0.5]
         assert reader.hosts.tolist() == [0, 0, 0, 1]
@@ -487,12 +547,12 @@ def test_the_graph_of_a_merge_is_one_link(tmp_path):
     with opened(tmp_path / "c", Clock()) as crawl:
         crawl.seed(["http://a.com/"])
         crawl.crawled(crawl.next(1)[0], ["/x"], redirected_to="http://a.com/home")
-        assert crawl.pages.num_crawled == 1
-        assert crawl.pages.crawled()[0].tolist() == [0, 1]
-        home, x = crawl.pages.find(["http://a.com/home", "http://a.com/x"]).tolist()
-        assert crawl.pages.links(home).tolist() == [x]
-        assert crawl.pages.inlinks(home).tolist() == [0]
-        assert crawl.pages.inlinks(x).tolist() == [home]
+        assert crawl._pages.num_crawled == 1
+        assert crawl._pages.crawled()[0].tolist() == [0, 1]
+        home, x = crawl._pages.find(["http://a.com/home", "http://a.com/x"]).tolist()
+        assert crawl._pages.links(home).tolist() == [x]
+        assert crawl._pages.inlinks(home).tolist() == [0]
+        assert crawl._pages.inlinks(x).tolist() == [home]
         assert EAGER.delay == 0
         assert isinstance(crawl, Crawl)
 
@@ -500,9 +560,9 @@ def test_the_graph_of_a_merge_is_one_link(tmp_path):
 def test_a_page_that_is_not_there_has_no_url(tmp_path):
     with opened(tmp_path / "c", Clock()) as crawl:
         crawl.seed(["http://a.com/"])
-        assert crawl.pages.url(0) == "http://a.com/"
+        assert crawl._pages.url(0) == "http://a.com/"
         with pytest.raises(UnknownNodeError):
-            crawl.pages.url(1)
+            crawl._pages.url(1)
 
 
 @pytest.mark.parametrize("when", ["slots", "marks"])
@@ -517,15 +577,15 @@ def test_an_index_that_cannot_be_written_does_not_stop_the_crawl(tmp_path, monke
             raise OSError(errno.ENOSPC, "No space left on device")
         append(self, values)
 
-    monkeypatch.setattr(pages_module, "_FEW", 1)
+    monkeypatch.setattr(urls_module, "_FEW", 1)
     monkeypatch.setattr(ArrayWriter, "append", full)
     with opened(tmp_path / "c", Clock()) as crawl:
         crawl.seed([f"http://a.com/{k}" for k in range(300)])
         for k in range(300):
             assert crawl.crawled(f"http://a.com/{k}", [f"http://b.com/{k}"])
     assert "no index was written (No space left on device)" in caplog.text
-    assert not (tmp_path / "c" / pages_module.INDEX).exists()
+    assert not (tmp_path / "c" / urls_module.INDEX).exists()
     assert not list((tmp_path / "c").glob(".*"))
     monkeypatch.undo()
     with opened(tmp_path / "c", Clock()) as crawl:
-        assert (crawl.pages.num_pages, crawl.pages.num_crawled) == (600, 300)
+        assert (crawl._pages.num_pages, crawl._pages.num_crawled) == (600, 300)

@@ -293,13 +293,18 @@ def test_what_is_a_host_is_a_valid_one(url):
         assert registered_domain(host, keep_suffixes=True) is not None
 
 
-def test_real_graph_names(shared_data):
-    lines = shared_data("graphs/gr0.California").read_text("latin-1").splitlines()
+@pytest.mark.parametrize(("file", "count", "without", "different"), [
+    ("gr0.Harbour", 600, 86, 14),
+    # without a host: "http:faq/faq.html", "http://docs", addresses
+    ("graphs/gr0.California", 9664, 75, 5813),
+])  # fmt: skip
+def test_names_of_graphs(data, file, count, without, different):
+    lines = data(file).read_text("latin-1").splitlines()
     names = [line.split(" ", 2)[2] for line in lines if line.startswith("n ")]
     hosts = hosts_of(pa.array(names)).to_pylist()
-    assert len(names) == 9664
-    assert hosts.count(None) == 75  # "http:faq/faq.html", "http://docs", addresses
-    assert len(set(hosts) - {None}) == 5813
+    assert len(names) == count
+    assert hosts.count(None) == without
+    assert len(set(hosts) - {None}) == different
     for name, host in zip(names, hosts, strict=True):
         if host is not None:
             assert reverse_host(host.decode()) == urlsplit(name.replace("\\", "/")).hostname.rstrip(".")

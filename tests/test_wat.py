@@ -4,12 +4,25 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from archives import anchors, http, record, response, synthetic_wat, warcinfo, wat_json, wat_record, write
+from archives import (
+    anchors,
+    batches_of,
+    http,
+    pages_of,
+    raw_pages_of,
+    record,
+    response,
+    synthetic_wat,
+    warcinfo,
+    wat_json,
+    wat_record,
+    write,
+)
+from inlink.archives import wat
+from inlink.archives.wat import unescape_attribute
+from inlink.base.damage import Tally
 from inlink.errors import DamageError, FormatError
-from inlink.sources import wat
-from inlink.sources.archives import archive_batches, archive_kind, page_links, raw_pages
-from inlink.sources.damage import Tally
-from inlink.sources.wat import unescape_attribute
+from inlink.sources.archive import kind_of
 
 SLICE = "crawls/CC-MAIN-20140820021334-00006-ip-10-180-136-8.ec2.internal.warc"
 PAGE = "http://www.example.com/dir/page.html"
@@ -17,53 +30,72 @@ PAGE = "http://www.example.com/dir/page.html"
 
 def one(tmp_path, value, *, tally=None, first=None, date="2024-05-01T00:00:00Z", **options):
     path = write(tmp_path / "x.wat", [*([first] if first else []), wat_record(value, date=date)])
-    pages = list(page_links(path, tally, **options))
+    pages = list(pages_of(path, tally, **options))
     assert len(pages) == 1
     return pages[0]
 
 
-def test_the_same_anchors_from_warc_and_wat(shared_data):
+@pytest.mark.parametrize(
+    ("name", "page", "raw_links", "links"),
+    [
+        ("slice.warc", "http://timber.de/saddle?page=3", 25, 23),  # two are mailto: and ftp:
+        (SLICE, "http://0pointer.de/photos/?gallery=Australia&photo=496", 26, 25),  # one is mailto:
+    ],
+)
+def test_the_same_anchors_from_warc_and_wat(data, name, page, raw_links, links):
     found = []
-    for path in (shared_data(SLICE), shared_data(SLICE + ".wat")):
+    for path in (data(name), data(f"{name}.wat")):
         raw = {
-            page.url if isinstance(page.url, str) else page.url.decode(): page
-            for page in raw_pages(path, Tally())
+            one.url if isinstance(one.url, str) else one.url.decode(): one
+            for one in raw_pages_of(path, Tally())
         }
-        links = {page.url: page.links for page in page_links(path)}
-        found.append((raw, links))
+        found.append((raw, {one.url: one.links for one in pages_of(path)}))
     (raw_warc, warc), (raw_wat, of_wat) = found
     assert set(of_wat) < set(warc)  # of two responses there are no WAT records
-    page = "http://0pointer.de/photos/?gallery=Australia&photo=496"
-    assert len(raw_wat[page].links) == 26
+    assert len(raw_wat[page].links) == raw_links
     assert sorted(raw_warc[page].links) == sorted(raw_wat[page].links)
     assert of_wat[page] == warc[page]
-    assert len(of_wat[page]) == 25  # one is mailto:
+    assert len(of_wat[page]) == links
     assert not any("&amp;" in link for link in of_wat[page])
 
 
-def test_all_links_from_warc_and_wat_agree(shared_data):
-    of_warc = {p.url: set(p.links) for p in page_links(shared_data(SLICE), links="all")}
-    of_wat = {p.url: set(p.links) for p in page_links(shared_data(SLICE + ".wat"), links="all")}
+@pytest.mark.parametrize("name", ["slice.warc", SLICE])
+def test_all_links_from_warc_and_wat_agree(data, name):
+    of_warc = {p.url: set(p.links) for p in pages_of(data(name), links="all")}
+    of_wat = {p.url: set(p.links) for p in pages_of(data(f"{name}.wat"), links="all")}
+    assert of_wat
     for url, links in of_wat.items():
         assert of_warc[url] == links
 
 
-def test_a_record_of_2019(shared_data):
+LATER = "https://www.lantern.org/later/"
+FORD = "http://004-ford-f-2.wiring-diagram.klymburn.co.uk/"
+
+
+@pytest.mark.parametrize(
+    ("name", "more", "canonical"),
+    [
+        ("later.wat", 4, f"{LATER}www.lantern.org/later"),
+        (
+            "crawls/cc-2019-22-excerpt.wat.txt",
+            5,
+            f"{FORD}post/{FORD[7:]}save-your-ears-8211-a-noise-meter-circuit",
+        ),
+    ],
+)
+def test_a_record_of_2019(data, name, more, canonical):
     """144 anchors, and a canonical link without a scheme, which a browser takes for a relative one."""
-    path = shared_data("crawls/cc-2019-22-excerpt.wat.txt")
+    path = data(name)
     tally = Tally()
-    (page,) = page_links(path, tally)
+    (page,) = pages_of(path, tally)
     assert len(page.links) == 144
     assert len(set(page.links)) == 142
     # its line ends were changed in the excerpt, and warcinfo's length is wrong since
     assert tally.damaged == 1
-    (whole,) = page_links(path, links="all")
-    assert len(whole.links) == 149
+    (whole,) = pages_of(path, links="all")
+    assert len(whole.links) == 144 + more
     assert set(page.links) < set(whole.links)
-    site = "http://004-ford-f-2.wiring-diagram.klymburn.co.uk/"
-    assert f"{site}post/{site[7:]}save-your-ears-8211-a-noise-meter-circuit" in set(whole.links) - set(
-        page.links
-    )
+    assert canonical in set(whole.links) - set(page.links)
 
 
 def test_links_absent_and_empty_objects(tmp_path):
@@ -187,7 +219,7 @@ def test_only_responses_are_pages_and_errors_have_no_links(tmp_path):
         wat_record(wat_json(PAGE + status, anchors("x"), status=status))
         for status in ("200", "404", "301", "")
     ]
-    pages = list(page_links(write(tmp_path / "x.wat", records)))
+    pages = list(pages_of(write(tmp_path / "x.wat", records)))
     assert [(page.url.removeprefix(PAGE), len(page.links)) for page in pages] == [
         ("200", 1),
         ("404", 0),
@@ -221,12 +253,12 @@ def test_damaged_records_are_left_out_and_counted(tmp_path, body, what):
     good = wat_record(wat_json(PAGE, anchors("a")))
     path = write(tmp_path / "x.wat", [good, wat_record(body), good])
     tally = Tally()
-    assert [page.url for page in page_links(path, tally)] == [PAGE, PAGE]
+    assert [page.url for page in pages_of(path, tally)] == [PAGE, PAGE]
     entry = tally.skipped[what]
     assert (entry.count, entry.path, entry.offset, entry.damage) == (1, str(path), len(good), True)
     assert tally.damaged == 1
     with pytest.raises(DamageError, match=rf"x\.wat: {what}, at byte {len(good):,}"):
-        list(page_links(path, Tally(strict=True)))
+        list(pages_of(path, Tally(strict=True)))
 
 
 json_values = st.recursive(
@@ -296,33 +328,33 @@ def test_any_json_in_any_place_is_survived(value, place):
         assert page is None or isinstance(page.url, str)
 
 
-def test_wet_files_are_refused(tmp_path, shared_data):
+def test_wet_files_are_refused(tmp_path, data):
     path = write(
         tmp_path / "x.warc.gz",
         [warcinfo(), record("conversion", b"text", url=PAGE, content_type="text/plain")],
     )
-    for file in (path, shared_data(SLICE + ".wet")):
-        assert archive_kind(file) == "wet"
-        with pytest.raises(FormatError, match="WET file: it holds texts without links"):
-            list(page_links(file))
+    for file in (path, data("slice.warc.wet")):
+        assert kind_of(file) == "wet"
+        with pytest.raises(FormatError, match="WET archives hold text without links"):
+            list(pages_of(file))
 
 
-def test_kinds_are_told_by_content(tmp_path, shared_data):
+def test_kinds_are_told_by_content(tmp_path, data):
     wat_file = write(tmp_path / "x", [warcinfo(), wat_record(wat_json(PAGE))], packed="records")
-    assert archive_kind(wat_file) == "wat"
-    assert archive_kind(write(tmp_path / "y", [response(PAGE, "x")])) == "warc"
-    assert archive_kind(write(tmp_path / "z", [http(b"x")])) is None
-    assert archive_kind(shared_data(SLICE + ".wat")) == "wat"
-    assert archive_kind(shared_data("broken/badexample.arc.gz")) == "arc"
-    assert archive_kind(shared_data("broken/clipped.warc.gz")) == "warc"
-    assert archive_kind(shared_data("graphs/gr0.California")) is None
+    assert kind_of(wat_file) == "wat"
+    assert kind_of(write(tmp_path / "y", [response(PAGE, "x")])) == "warc"
+    assert kind_of(write(tmp_path / "z", [http(b"x")])) is None
+    assert kind_of(data("slice.warc.wat")) == "wat"
+    assert kind_of(data("bad.arc.gz")) == "arc"
+    assert kind_of(data("clipped.warc.gz")) == "warc"
+    assert kind_of(data("gr0.Harbour")) is None
 
 
 def test_a_synthetic_file_has_what_its_maker_says(tmp_path):
     path = tmp_path / "s.wat.gz"
     total = synthetic_wat(path, pages=20, links=50)
     tally = Tally()
-    list(page_links(path, tally, links="all"))
+    list(pages_of(path, tally, links="all"))
     assert tally.links == total + 20 * 8
     assert (tally.records, tally.pages, tally.damaged) == (61, 20, 0)
-    assert sum(len(batch.sources) for batch in archive_batches(path, links="all")) == tally.links
+    assert sum(len(batch.sources) for batch in batches_of(path, links="all")) == tally.links

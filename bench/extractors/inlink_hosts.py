@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from inlink.graph.graph import Level
+from inlink.graph.batches import Level
 
 NAME = "inlink, hosts"
 COMPUTES = "reversed hosts, damage noticed, public suffixes and IP addresses checked"
@@ -15,6 +15,7 @@ def available() -> str | None:
 
 
 def run(path: Path, folder: Path, level: Level = LEVEL) -> int:
-    from inlink.sources.archives import archive_batches
+    from inlink.archives.batches import archive_batches
 
-    return sum(len(batch.sources) for batch in archive_batches(path, level=level, links="all"))
+    with path.open("rb") as file:
+        return sum(len(batch.sources) for batch in archive_batches(file, level=level, links="all"))

@@ -7,11 +7,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from inlink.base.clock import VirtualClock
     from inlink.base.progress import progress
-    from inlink.crawl import Crawl
+    from inlink.crawl.crawl import Crawl
+    from inlink.crawl.view import CrawlView
     from inlink.errors import InlinkError
-    from inlink.frontier.queue import Politeness
     from inlink.frontier.rules import Rules
+    from inlink.frontier.settings import Politeness
     from inlink.graph.graph import Graph
     from inlink.rank.betweenness import betweenness
     from inlink.rank.cheirank import cheirank
@@ -36,12 +38,14 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
-    "Crawl": ("inlink.crawl", "Crawl"),
+    "Crawl": ("inlink.crawl.crawl", "Crawl"),
+    "CrawlView": ("inlink.crawl.view", "CrawlView"),
     "Graph": ("inlink.graph.graph", "Graph"),
     "InlinkError": ("inlink.errors", "InlinkError"),
-    "Politeness": ("inlink.frontier.queue", "Politeness"),
+    "Politeness": ("inlink.frontier.settings", "Politeness"),
     "Ranking": ("inlink.rank.ranking", "Ranking"),
     "Rules": ("inlink.frontier.rules", "Rules"),
+    "VirtualClock": ("inlink.base.clock", "VirtualClock"),
     "Walks": ("inlink.rank.mcmc", "Walks"),
     "anti_trustrank": ("inlink.rank.spam", "anti_trustrank"),
     "betweenness": ("inlink.rank.betweenness", "betweenness"),
@@ -68,11 +72,13 @@ _HOMES = {
 
 __all__ = [
     "Crawl",
+    "CrawlView",
     "Graph",
     "InlinkError",
     "Politeness",
     "Ranking",
     "Rules",
+    "VirtualClock",
     "Walks",
     "__version__",
     "anti_trustrank",

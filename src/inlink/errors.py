@@ -13,6 +13,7 @@ line and leaves with exit code 2.
     ├── FolderError          an inlink folder is missing, damaged, of another kind or of a newer version
     │   └── InUseError       another process is writing it; the message names it
     ├── StoreError           a crawl cannot be written on (a full disk); all that was written before is kept
+    ├── SessionError         a spider's session has ended, or it sent a request that is older than its last
     ├── ParameterError       a parameter outside its meaning (also a ValueError)
     ├── UnknownNodeError     no node has that name or number (also a KeyError)
     └── MissingExtraError    an optional part is not installed; the message says how to install it (also an ImportError)
@@ -28,6 +29,7 @@ __all__ = [
     "MissingExtraError",
     "OutputError",
     "ParameterError",
+    "SessionError",
     "StoreError",
     "UnknownNodeError",
 ]
@@ -63,6 +65,10 @@ class InUseError(FolderError):
 
 class StoreError(InlinkError):
     """A crawl cannot be written on; what was written before is kept."""
+
+
+class SessionError(InlinkError):
+    """A spider's session has ended, or a request is older than the last one of its session."""
 
 
 class ParameterError(InlinkError, ValueError):

@@ -1,4 +1,4 @@
-"""Versioned folders: how everything that inlink keeps on disk is laid out, replaced and checked.
+"""Versioned folders: how inlink lays out, replaces and checks its data on disk.
 
 A folder holds a small ``header.json`` and one generation subfolder with the data::
 
@@ -6,8 +6,8 @@ A folder holds a small ``header.json`` and one generation subfolder with the dat
         header.json          kind, format version, uuid, generation, and each file's dtype, length, checksum
         1/out.offsets.bin …  plain little-endian arrays
 
-Data are written into a hidden folder beside the place where they shall stand, and moved there when they are
-whole. Replacing the header is the commit: a reader sees the old generation or the new one, never half of one.
+Data are written to a hidden folder beside their place, and moved there when they are complete. Replacing the header
+is the commit: a reader sees the old generation or the new one, and never a part of one.
 """
 
 import contextlib
@@ -24,6 +24,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
+from inlink.base.arrays import AnyArray
 from inlink.errors import FolderError, OutputError
 
 __all__ = ["FileEntry", "Folder", "Header", "atomic_file", "building"]
@@ -33,7 +34,7 @@ _CHUNK = 1 << 22
 
 
 class FileEntry(msgspec.Struct, frozen=True):
-    """One data file: its dtype (NumPy's name), its length in elements, the CRC-32 of its bytes."""
+    """One data file: its dtype (NumPy's name), its length in elements, and the CRC-32 of its bytes."""
 
     dtype: str
     length: int
@@ -41,7 +42,7 @@ class FileEntry(msgspec.Struct, frozen=True):
 
 
 class Header(msgspec.Struct):
-    """What ``header.json`` holds."""
+    """The contents of ``header.json``."""
 
     kind: str
     version: int
@@ -52,16 +53,16 @@ class Header(msgspec.Struct):
 
 
 class Folder:
-    """An inlink folder that is whole; its arrays are mapped when asked for.
+    """A complete inlink folder. Its arrays are mapped when they are used.
 
     Parameters
     ----------
     path : path-like
         The folder.
     kind : str
-        What it has to hold, such as ``"graph"``.
+        What the folder must hold, such as ``"graph"``.
     version : int
-        The newest format version that this program knows for the kind.
+        The newest format version of this kind that this program reads.
 
     Raises
     ------
@@ -97,17 +98,19 @@ class Folder:
             )
 
     def _file(self, name: str) -> Path:
-        if Path(name).name != name:  # a header is data: it must not lead out of its folder
+        # A header is data: it must not lead out of its folder.
+        if Path(name).name != name:
             raise FolderError(f"{self.path / HEADER}: a file name {name!r} with a path in it")
         return self.data / f"{name}.bin"
 
     def __contains__(self, name: str) -> bool:
         return name in self.header.files
 
-    def array(self, name: str) -> npt.NDArray[Any]:
-        """A data file as a read-only memory-mapped array."""
+    def array(self, name: str) -> AnyArray:
+        """A data file as a read-only memory-mapped array: dtype[length], as its header says."""
         entry = self.header.files[name]
-        if entry.length == 0:  # nothing cannot be mapped
+        # An empty file cannot be mapped.
+        if entry.length == 0:
             return np.empty(0, entry.dtype)
         mapped = np.memmap(self._file(name), dtype=entry.dtype, mode="r", shape=(entry.length,))
         return mapped.view(np.ndarray)
@@ -118,7 +121,7 @@ class Folder:
         Raises
         ------
         FolderError
-            Naming the first file whose bytes are not the ones that were written.
+            If the bytes of a file are not those that were written; the first such file is named.
         """
         for name, entry in self.header.files.items():
             crc = 0
@@ -130,7 +133,7 @@ class Folder:
 
     @property
     def num_bytes(self) -> int:
-        """Bytes of all data files."""
+        """The number of bytes of all data files."""
         return sum(e.length * np.dtype(e.dtype).itemsize for e in self.header.files.values())
 
 
@@ -160,7 +163,8 @@ class FolderWriter:
 
     def __init__(self, data: Path, kind: str, version: int) -> None:
         self.data = data
-        self.scratch = data.with_name("scratch")  # for what the build needs and the folder does not
+        # files that the build needs and the folder does not
+        self.scratch = data.with_name("scratch")
         data.mkdir()
         self.scratch.mkdir()
         self.header = Header(kind, version, str(uuids.uuid4()), 1, {}, {})
@@ -171,7 +175,7 @@ class FolderWriter:
         self._open[name] = writer = ArrayWriter(self.data / f"{name}.bin", np.dtype(dtype))
         return writer
 
-    def write(self, name: str, values: npt.NDArray[Any]) -> None:
+    def write(self, name: str, values: AnyArray) -> None:
         """Write a whole data file."""
         with self.create(name, values.dtype) as file:
             for start in range(0, len(values), 1 << 22):
@@ -187,9 +191,8 @@ class FolderWriter:
 
     def _abandon(self) -> None:
         for writer in self._open.values():
-            with contextlib.suppress(
-                OSError
-            ):  # a full disk fails once more at the flush: the first error is told
+            # A full disk fails again at the flush; the first error is the one to report.
+            with contextlib.suppress(OSError):
                 writer.close()
 
 
@@ -202,7 +205,7 @@ class ArrayWriter:
         self.crc32 = 0
         self._file = path.open("wb")
 
-    def append(self, values: npt.NDArray[Any]) -> None:
+    def append(self, values: AnyArray) -> None:
         """Write values at the end."""
         raw = np.ascontiguousarray(values, self.dtype)
         data = raw.data.cast("B") if raw.size else b""
@@ -211,7 +214,7 @@ class ArrayWriter:
         self.length += len(raw)
 
     def close(self) -> None:
-        """Write out what is buffered."""
+        """Write the buffered values and close the file."""
         self._file.close()
 
     def __enter__(self) -> Self:
@@ -225,15 +228,15 @@ class ArrayWriter:
 def building(
     path: str | os.PathLike[str], kind: str, version: int, *, sync: bool = True
 ) -> Iterator[FolderWriter]:
-    """Build a folder beside its name, and put it there when the block ends well.
+    """Build a folder beside its place, and move it there when the block ends without an error.
 
-    An existing folder of the same kind is kept until the new data are whole. When the block raises, nothing of
-    it remains. After a kill, hidden leftovers remain beside ``path`` and the next build removes them.
+    An existing folder of the same kind is kept until the new data are complete. If the block raises, nothing of
+    the new data remains. After a kill, hidden folders remain beside ``path``; the next build removes them.
 
     Raises
     ------
     OutputError
-        If ``path`` is a file, a folder that is not empty and not of this kind, or lies where nothing can be written.
+        If ``path`` is a file, a folder of another kind that is not empty, or cannot be written.
     """
     target = Path(path)
     _refuse_strangers(target, kind)
@@ -275,7 +278,7 @@ def _refuse_strangers(target: Path, kind: str) -> None:
 
 
 def _sweep_leftovers(target: Path) -> None:
-    """Remove what killed builds of the same target left; those of living processes stay."""
+    """Remove the folders of killed builds of this target; those of running processes stay."""
     for leftover in target.parent.glob(f".{target.name}.*.building"):
         pid = leftover.name[len(target.name) + 2 :].split(".")[0]
         if pid.isdigit() and not _alive(int(pid)):
@@ -304,10 +307,12 @@ def _commit(writer: FolderWriter, work: Path, target: Path, sync: bool) -> None:
         with atomic_file(work / HEADER, sync=sync) as file:
             file.write_bytes(raw)
         work.chmod(0o777 & ~_umask())
-        work.rename(target)  # one step: an empty folder in the way is replaced
+        # one step, which also replaces an empty folder
+        work.rename(target)
     else:
         place = target / data.name
-        shutil.rmtree(place, ignore_errors=True)  # from a build that was killed between its last two steps
+        # A build may have been killed between its last two steps.
+        shutil.rmtree(place, ignore_errors=True)
         data.rename(place)
         try:
             with atomic_file(target / HEADER, sync=sync) as file:
@@ -317,19 +322,20 @@ def _commit(writer: FolderWriter, work: Path, target: Path, sync: bool) -> None:
             raise
         for other in target.iterdir():
             if other.is_dir() and other.name.isdigit() and other.name != place.name:
-                shutil.rmtree(other, ignore_errors=True)  # readers that have it mapped keep it
+                # Readers that have the old files mapped keep them.
+                shutil.rmtree(other, ignore_errors=True)
     if sync:
         _sync_folder(target.parent)
 
 
 @contextlib.contextmanager
 def atomic_file(path: str | os.PathLike[str], *, sync: bool = True) -> Iterator[Path]:
-    """Give a hidden path beside ``path`` to write to, and rename it to ``path`` when the block ends well.
+    """Yield a hidden path beside ``path`` to write to, and rename it to ``path`` when the block ends without an error.
 
     Raises
     ------
     OutputError
-        If ``path`` is a folder, or lies where nothing can be written.
+        If ``path`` is a folder, or cannot be written.
     """
     target = Path(path)
     if target.is_dir():
@@ -343,7 +349,8 @@ def atomic_file(path: str | os.PathLike[str], *, sync: bool = True) -> Iterator[
     work = Path(name)
     try:
         yield work
-        work.chmod(0o666 & ~_umask())  # mkstemp makes it private
+        # mkstemp makes private files
+        work.chmod(0o666 & ~_umask())
         if sync:
             with work.open("rb") as file:
                 os.fsync(file.fileno())
@@ -365,6 +372,7 @@ def _sync_folder(path: Path) -> None:
     try:
         os.fsync(descriptor)
     except OSError:
-        pass  # some file systems cannot; the rename stands all the same
+        # Some file systems cannot sync a folder; the rename is done all the same.
+        pass
     finally:
         os.close(descriptor)

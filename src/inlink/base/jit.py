@@ -1,95 +1,176 @@
-"""The one gate to Numba: how kernels are compiled, cached and cut into chunks for threads.
+"""The only module that imports Numba: how kernels are compiled and cached, and how work is cut up for threads.
 
-A kernel is a plain loop over arrays in a ``kernels`` module, decorated with :func:`kernel`. Nothing else in
-inlink imports Numba.
+A kernel is a plain loop over arrays. It lives in a ``kernels`` module and is decorated with :func:`kernel`. A piece of
+a loop that several kernels share is decorated with :func:`inlined`.
 
-Facts that settled this module (``docs/performance.md`` has the figures):
+What was measured, and led to this design (``docs/performance.md`` has the figures):
 
-- Indices are unsigned throughout. A signed index costs Numba a wrap-around test and a sign extension for every
-  gather, up to 1.7 times the sweep. Mixing ``uint64`` with a signed literal would make the sum a float, so
-  kernels add :data:`U1`, not ``1``.
-- Kernels release the GIL and run on a plain pool of Python threads: as fast as ``parallel=True``, compiled in a
-  fifth of the time, and with no threading layer that aborts under a server or dies after a fork.
-- An array costs 55 ns as an argument, in a named tuple 200. Loops that run a few microseconds at a time, over a dozen
-  columns, get one table of :func:`addresses` instead, and take each column from it by :func:`array_at`.
+- All indices are unsigned. For a signed index Numba adds a wrap-around test and a sign extension to every gather,
+  which costs up to 1.7 times the sweep. The sum of a ``uint64`` and a signed literal would be a float, so kernels add
+  :data:`U1`, not ``1``.
+- Kernels release the GIL and run on a plain pool of Python threads. That is as fast as ``parallel=True`` and compiles
+  five times faster. No threading layer can abort under a server or die after a fork.
+- A call from one kernel to another takes about 30 ns, 2.6 times the sum of a typical row. A function that is
+  :func:`inlined` costs nothing, and its results have the same bits as the same lines written out.
+- An array as an argument costs 55 ns, an array in a named tuple 200 ns. A sweep does not notice, so kernels take what
+  belongs together as a named tuple. They unpack it before their loops: ``rows.nodes[k]`` within a loop counts
+  references, up to five times the sweep. Kernels that run for a few microseconds on a dozen columns take one table
+  of :func:`addresses` instead, and get each column from it by :func:`array_at`.
 """
 
 import logging
 import os
+import re
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
+from functools import cache
+from hashlib import sha256
 from itertools import pairwise
-from typing import Any, TypeVar, cast
+from pathlib import Path
+from typing import Any, TypeVar, cast, overload
 
 import numba
 import numpy as np
-import numpy.typing as npt
 from numba.core import cgutils
+from numba.core.caching import FunctionCache
 from numba.core.event import Event, Listener, register
 from numba.extending import intrinsic
 from numba.np.numpy_support import carray
 
+from inlink.base.arrays import AnyArray, UInt64Array
+
 __all__ = [
     "U0",
     "U1",
+    "Index",
     "addresses",
     "array_at",
     "chunks_by_arcs",
     "chunks_evenly",
+    "inlined",
     "kernel",
     "num_threads",
     "on_threads",
     "one_blas_thread",
 ]
 
-# where all is logged at DEBUG, as Scrapy does, a first compilation would say 150,000 lines
+# Where everything is logged at DEBUG, as Scrapy does, Numba would log 150,000 lines during a first compilation.
 logging.getLogger("numba").setLevel(logging.INFO)
 
 _log = logging.getLogger("inlink.compiling")
 
 F = TypeVar("F", bound=Callable[..., Any])
 
+# an index in a kernel: always a uint64, which type checkers take for an int where it comes from range()
+Index = np.uint64 | int
+
 U0 = np.uint64(0)
 U1 = np.uint64(1)
 
+_OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "boundscheck": False}
 
-class _First(Listener):
-    """Says once what a first start waits for."""
 
-    told = False
+class _FirstCompilation(Listener):
+    """Logs once why a first start takes long."""
+
+    logged = False
 
     def on_start(self, event: Event) -> None:
-        """A kernel was not in the cache."""
-        if not self.told:
-            self.told = True
+        """Log that a kernel is not in the cache."""
+        if not self.logged:
+            self.logged = True
             _log.info("compiling loops to machine code, once on this machine; it takes up to a minute")
 
     def on_end(self, event: Event) -> None:
-        """Nothing to say."""
+        """Log nothing."""
 
 
-register("numba:compile", _First())  # type: ignore[no-untyped-call]
+register("numba:compile", _FirstCompilation())  # type: ignore[no-untyped-call]
 
 
-def kernel(function: F) -> F:
+# the modules that a kernels module takes constants and record layouts from
+_IMPORTED = re.compile(rb"^from inlink\.([\w.]+) import (\w+)", re.M)
+
+
+def _sources() -> list[Path]:
+    """The files of all kernels, those that they import from, and this module."""
+    package = Path(__file__).parents[1]
+    files = {Path(__file__), *package.rglob("kernels/*.py"), *package.rglob("kernels.py")}
+    for module, name in [found for path in files for found in _IMPORTED.findall(path.read_bytes())]:
+        place = package.joinpath(*module.decode().split("."))
+        files |= {place.with_suffix(".py"), place / f"{name.decode()}.py"}
+    return sorted(path for path in files if path.is_file())
+
+
+@cache
+def _all_kernels() -> str:
+    """A checksum of :func:`_sources`."""
+    return sha256(b"\0".join(path.read_bytes() for path in _sources())).hexdigest()
+
+
+class _Cache(FunctionCache):
+    """Numba's cache of machine code, made stale by a change to any kernel or to what kernels import.
+
+    The machine code of a kernel contains that of the kernels it calls or has inlined, and the constants and record
+    layouts that it uses. Numba compares only the size and time of the file that the kernel itself is in, so that after
+    an upgrade it could load code of an earlier version.
+    """
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        super().__init__(function)  # type: ignore[no-untyped-call]
+        index = self._cache_file
+        index._source_stamp = (index._source_stamp, _all_kernels())
+
+
+@overload
+def kernel(function: F) -> F: ...
+
+
+@overload
+def kernel(*, allocates: bool) -> Callable[[F], F]: ...
+
+
+def kernel(function: F | None = None, *, allocates: bool = True) -> F | Callable[[F], F]:
     """Compile a function of arrays and scalars at its first call, and keep the machine code for later processes.
 
-    Where no cache folder can be written (package and home both read-only) the code is compiled anew in each
-    process instead of failing at import.
+    If no cache folder can be written (package and home are both read-only), the code is compiled in each process.
+
+    Parameters
+    ----------
+    function : callable
+        The loop.
+    allocates : bool
+        False for a kernel that makes no arrays. Numba then counts no references in it. By default it counts those to
+        the arguments of calls and within branches, which threads that share an array wait for.
     """
-    options: dict[str, Any] = {"nogil": True, "error_model": "numpy", "boundscheck": False}
-    try:
-        compiled = numba.njit(cache=True, **options)(function)
-    except RuntimeError:  # "cannot cache function: no locator available"
-        compiled = numba.njit(**options)(function)
+    if function is None:
+        return lambda loop: _compiled(loop, allocates)
+    return _compiled(function, allocates)
+
+
+def _compiled(function: F, allocates: bool) -> F:
+    options = _OPTIONS if allocates else {**_OPTIONS, "_nrt": False}
+    compiled = numba.njit(**options)(function)
+    # RuntimeError: "cannot cache function: no locator available"; OSError: a package in an archive has no files
+    with suppress(RuntimeError, OSError):
+        compiled._cache = _Cache(function)
     return cast(F, compiled)
 
 
-def addresses(arrays: Sequence[npt.NDArray[Any]]) -> npt.NDArray[np.uint64]:
-    """Where some arrays are, uint64[2 · n]: the address and the length of each in turn.
+def inlined(function: F) -> F:
+    """Put the body of a function into each kernel that calls it; for short pieces of loops that kernels share.
 
-    Whoever keeps it keeps the arrays too, and makes it anew when one of them is replaced.
+    Write no loop within an ``if`` of such a function, unless the kernels that call it allocate nothing: Numba would
+    count references to the arrays at each call.
+    """
+    return cast(F, numba.njit(inline="always", **_OPTIONS)(function))
+
+
+def addresses(arrays: Sequence[AnyArray]) -> UInt64Array:
+    """A table of the address and the length of each array, in turn: uint64[2 · n].
+
+    Keep the arrays as long as the table, and make a new table when an array is replaced.
     """
     pairs = [(one.ctypes.data, len(one)) for one in arrays]
     return np.array(pairs, np.uint64).ravel()
@@ -106,18 +187,18 @@ _pointer: Any = intrinsic(_as_pointer)
 
 
 @kernel
-def array_at(places: npt.NDArray[np.uint64], number: int, dtype: Any) -> Any:
-    """The array of that number in a table of :func:`addresses`, within a kernel."""
+def array_at(places: UInt64Array, number: int, dtype: Any) -> Any:
+    """The array with this number in a table of :func:`addresses`; for kernels."""
     return carray(_pointer(places[2 * number]), places[2 * number + 1], dtype)
 
 
 def num_threads(threads: int | None = None) -> int:
-    """How many threads to use: the argument, else ``INLINK_THREADS``, else the processors this process may use.
+    """The number of threads to use: the argument, else ``INLINK_THREADS``, else the processors of this process.
 
     Raises
     ------
     inlink.errors.ParameterError
-        If the argument or the variable is not a whole number above 0.
+        If the argument or the variable is not an integer above 0.
     """
     from inlink.errors import ParameterError
 
@@ -133,20 +214,20 @@ def num_threads(threads: int | None = None) -> int:
     return count
 
 
-def chunks_evenly(length: int, count: int) -> npt.NDArray[np.uint64]:
+def chunks_evenly(length: int, count: int) -> UInt64Array:
     """Boundaries uint64[count + 1] that cut ``range(length)`` into equal parts."""
     return np.linspace(0, length, count + 1).astype(np.uint64)
 
 
-def chunks_by_arcs(offsets: npt.NDArray[np.uint64], count: int) -> npt.NDArray[np.uint64]:
-    """Boundaries uint64[count + 1] that cut rows into parts of about equal work, a row's work being its arcs + 1.
+def chunks_by_arcs(offsets: UInt64Array, count: int) -> UInt64Array:
+    """Boundaries uint64[count + 1] that cut rows into parts of about equal work. The work of a row is its arcs + 1.
 
-    Balanced by arcs and not by nodes: with hubs first, equal numbers of nodes would leave one thread all the work.
+    If hubs come first, parts with the same number of nodes would leave all the work to one thread.
     """
     nodes = len(offsets) - 1
     work = int(offsets[-1]) + nodes
     wanted = [work * part // count for part in range(count + 1)]
-    # offsets[i] + i is increasing; bisect it without making it
+    # offsets[i] + i is increasing, so it can be bisected without an array of it.
     bounds = np.empty(count + 1, np.uint64)
     for part, goal in enumerate(wanted):
         low, high = 0, nodes
@@ -161,12 +242,10 @@ def chunks_by_arcs(offsets: npt.NDArray[np.uint64], count: int) -> npt.NDArray[n
     return bounds
 
 
-def on_threads(
-    work: Callable[..., Any], bounds: npt.NDArray[np.uint64], pool: ThreadPoolExecutor | None
-) -> list[Any]:
-    """Call ``work(low, high)`` for each chunk, on the pool if there is one and more than one chunk.
+def on_threads(work: Callable[..., Any], bounds: UInt64Array, pool: ThreadPoolExecutor | None) -> list[Any]:
+    """Call ``work(low, high)`` for each chunk, on the pool if there is a pool and more than one chunk.
 
-    The results come in the order of the chunks, so that what is summed from them does not depend on timing.
+    The results are in the order of the chunks, so that their sum does not depend on timing.
     """
     pairs: Sequence[tuple[np.uint64, np.uint64]] = list(pairwise(bounds))
     if pool is None or len(pairs) == 1:
@@ -175,11 +254,11 @@ def on_threads(
 
 
 def one_blas_thread() -> AbstractContextManager[object]:
-    """Within it, what NumPy and SciPy leave to BLAS runs on the calling thread.
+    """A context in which BLAS, as NumPy and SciPy use it, runs on the calling thread.
 
-    BLAS's threads spin while they wait for work. Between sweeps that use all processors they win nothing and hold
-    the sweeps up: a norm of a million numbers took 80 times as long where others worked too. It costs 1 ms, and
-    sees only libraries that are loaded already: import what is needed before.
+    The threads of BLAS spin while they wait for work. Between sweeps that use all processors they gain nothing and slow
+    the sweeps down: a norm of a million numbers took 80 times as long on a busy machine. Entering the context takes
+    1 ms. It applies only to libraries that are loaded already, so import them before.
     """
     from threadpoolctl import threadpool_limits
 

@@ -1,7 +1,7 @@
-"""How long work tells how far it is: silent in a library, a bar on a terminal, lines in a log.
+"""Progress of long work: silent in a library, a bar on a terminal, lines in a log.
 
-Work calls :func:`track`; whoever wants to see it installs a reporter with :func:`reporting`. Nothing is passed
-through the functions in between.
+Long work calls :func:`track`. Whoever wants to see the progress installs a reporter with :func:`reporting`. No function
+in between passes it on.
 """
 
 import contextlib
@@ -16,14 +16,14 @@ __all__ = ["LineReporter", "Reporter", "Task", "progress", "reporting", "track"]
 
 
 class Task:
-    """One piece of work that is under way; a context manager.
+    """A piece of work in progress; a context manager.
 
     Parameters
     ----------
     label : str
-        What is being done, for the eye.
+        What is being done, as the user sees it.
     total : float or None
-        How much there is to do, in ``unit``; None if nobody knows.
+        The amount of work, in ``unit``; None if it is not known.
     unit : str
         What is counted: ``"B"`` (bytes), ``"arcs"``, ``"sweeps"``, …
     """
@@ -34,7 +34,7 @@ class Task:
         self.note = ""
 
     def advance(self, amount: float, note: str = "") -> None:
-        """Say that ``amount`` more is done; ``note`` stands beside the bar (a residual, a count)."""
+        """Add ``amount`` to what is done. ``note`` is shown beside the bar (a residual, a count)."""
         self.done += amount
         self.note = note or self.note
 
@@ -48,7 +48,7 @@ class Task:
 
 
 class Reporter(Protocol):
-    """Makes the tasks that :func:`track` hands out."""
+    """Makes the tasks that :func:`track` returns."""
 
     def task(self, label: str, total: float | None, unit: str) -> Task:
         """Begin a piece of work."""
@@ -59,7 +59,7 @@ _reporter: ContextVar[Reporter | None] = ContextVar("inlink_reporter", default=N
 
 
 def track(label: str, total: float | None = None, unit: str = "") -> Task:
-    """Begin a piece of work with the reporter that is installed, if any."""
+    """Begin a piece of work, with the installed reporter if there is one."""
     reporter = _reporter.get()
     return Task(label, total, unit) if reporter is None else reporter.task(label, total, unit)
 
@@ -93,7 +93,7 @@ class _LineTask(Task):
 
 
 class LineReporter:
-    """Writes a line to standard error every so many seconds: what a log file wants."""
+    """Writes a line to standard error every ``every`` seconds, as is best in a log file."""
 
     def __init__(self, every: float = 10.0) -> None:
         self.every = every
@@ -123,7 +123,7 @@ class _BarTask(Task):
 
 
 class _BarReporter:
-    """One display for all tasks under way: rich allows no second one."""
+    """One display for all tasks: rich allows no second one."""
 
     def __init__(self) -> None:
         from rich.console import Console

@@ -1,15 +1,16 @@
-"""Small HTML tables for notebooks; every cell is escaped, for names come from the web."""
+"""Small HTML tables for notebooks. Every cell is escaped, because names come from the web."""
 
 import html
 from collections.abc import Iterable, Sequence
 
 __all__ = ["html_table", "printable"]
 
-_LIMIT = 200  # characters of a cell
+# characters of a cell
+_LIMIT = 200
 
 
 def printable(name: object) -> str:
-    """A name as one line of text that steers nothing: control characters and stray bytes are escaped."""
+    """A name as one line of text, with control characters and undecodable bytes escaped."""
     text = str(name)
     if text.isprintable():
         return text
@@ -19,9 +20,9 @@ def printable(name: object) -> str:
 
 
 def html_table(title: str, heads: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """An HTML table with a caption, and a line of heads unless there are none.
+    """An HTML table with a caption, and a line of column heads if there are any.
 
-    Numbers stand to the right, with commas between thousands. A cell has at most 200 characters.
+    Numbers are right-aligned, with commas between thousands. A cell has at most 200 characters.
     """
     parts = ["<table>", f"<caption>{_text(title)}</caption>"]
     if heads:

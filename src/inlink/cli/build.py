@@ -1,87 +1,106 @@
 """``inlink build``: a graph's folder from archives or graph files."""
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import click
 
 from inlink.cli.options import folder_output
 from inlink.cli.show import printable, say, summary
+from inlink.sources.formats import FORMATS, SITES, Option
 
 
-@click.command()
+class _Grouped(click.Command):
+    """A command whose help shows the options that belong to some formats apart, under the formats' names."""
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        groups: dict[str, list[tuple[str, str]]] = {"Options": []}
+        for parameter in self.get_params(ctx):
+            record = parameter.get_help_record(ctx)
+            if record is not None and isinstance(parameter, click.Option):
+                groups.setdefault(_GROUPS.get(parameter.name or "", "Options"), []).append(record)
+        for title, records in groups.items():
+            with formatter.section(title):
+                formatter.write_dl(records)
+
+
+def _groups() -> dict[str, str]:
+    """Return the title under which each option is shown, by the option's name."""
+    formats: dict[str, list[str]] = {}
+    for entry in FORMATS.values():
+        for option in entry.options:
+            formats.setdefault(option.name, []).append(entry.name)
+    titles = {name: f"Options of {', '.join(names)}" for name, names in formats.items()}
+    return titles | {option.name: "Options of --level host and --level domain" for option in SITES}
+
+
+_GROUPS = _groups()
+
+
+def _declared(option: Option) -> Callable[[Any], Any]:
+    """Return the click option that an entry of the table of formats declares."""
+    flag = option.flag or f"--{option.name.replace('_', '-')}"
+    default = f" Default: {option.default}." if option.default else ""
+    if option.kind == "flag":
+        value = not flag.startswith(("--no-", "--drop-"))
+        return click.option(flag, option.name, flag_value=value, type=bool, default=None, help=option.help)
+    if option.kind == "texts":
+        return click.option(
+            flag, option.name, metavar="NAME,NAME[,NAME]", callback=_split, help=option.help + default
+        )
+    kind = click.Choice(option.choices) if option.choices else None
+    return click.option(flag, option.name, type=kind, help=option.help + default)
+
+
+def _split(_: click.Context, __: click.Parameter, value: str | None) -> list[str] | None:
+    return None if value is None else value.split(",")
+
+
+def _format_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options of all formats to a command."""
+    declared = {option.name: option for entry in FORMATS.values() for option in entry.options}
+    for option in reversed([*declared.values(), *SITES]):
+        command = _declared(option)(command)
+    return command
+
+
+@click.command(cls=_Grouped)
 @click.argument("sources", nargs=-1, required=True, type=click.Path(path_type=Path))
 @folder_output
 @click.option(
     "--level",
     type=click.Choice(["page", "host", "domain"]),
-    help="What becomes one node; pages, or what the input has.",
+    help="What becomes one node. Default: pages for archives, else the level of the input.",
 )
 @click.option(
-    "--format", "format_", metavar="NAME", help="The input's format, instead of recognising it by content."
+    "--format", "format_", metavar="NAME", help="The input's format. Default: recognised by content."
 )
 @click.option(
-    "--links", type=click.Choice(["a", "all"]), default="a", show_default=True, help="Anchors, or every tag."
+    "--count", is_flag=True, help="Use the number of times that a link stands in the input as its weight."
 )
-@click.option("--drop-nofollow", is_flag=True, help="Leave out links that ask not to be followed.")
-@click.option(
-    "--strict",
-    is_flag=True,
-    help="Refuse damaged archives, instead of skipping damaged records and counting them.",
-)
-@click.option("--count", is_flag=True, help="Keep how often a link stood in the input, as the arc's weight.")
-@click.option(
-    "--crawled-only", is_flag=True, help="Only pages that were crawled, and the links between them."
-)
-@click.option(
-    "--nodes",
-    type=click.Choice(["ids", "names"]),
-    help="What an edge list's columns are, instead of guessing.",
-)
-@click.option("--separator", help="What stands between an edge list's fields, instead of guessing.")
-@click.option("--no-weights", is_flag=True, help="An edge list's third column is no weight.")
-@click.option("--table", help="A SQLite file's table with a row an arc, instead of guessing.")
-@click.option(
-    "--strip-www", is_flag=True, help="Take www. off hosts, as Common Crawl did before the end of 2025."
-)
-@click.option(
-    "--private-suffixes", is_flag=True, help="Domains by the suffix list's private section too (github.io)."
-)
+@click.option("--crawled-only", is_flag=True, help="Keep only crawled pages and the links between them.")
+@_format_options
 def build(
     sources: tuple[Path, ...],
     output: Path,
     level: str | None,
     format_: str | None,
-    links: str,
-    drop_nofollow: bool,
-    strict: bool,
     count: bool,
     crawled_only: bool,
-    nodes: str | None,
-    separator: str | None,
-    no_weights: bool,
-    table: str | None,
-    strip_www: bool,
-    private_suffixes: bool,
+    **of_formats: Any,
 ) -> None:
-    """Build the graph of SOURCES: WARC, WAT and ARC archives, BVGraph, edge lists, and what docs/formats.md lists."""
+    """Build the graph of SOURCES: WARC, WAT and ARC archives, BVGraph, edge lists, and the rest of docs/formats.md."""
     from inlink.sources.read import read
 
     graph = read(
         list(sources),
         level=level,  # type: ignore[arg-type]
         format=format_,
-        links=links,  # type: ignore[arg-type]
-        nofollow=not drop_nofollow,
-        strict=strict,
         count=count,
         crawled_only=crawled_only,
-        nodes=nodes,  # type: ignore[arg-type]
-        separator=separator,
-        weights=False if no_weights else None,
-        table=table,
-        strip_www=strip_www,
-        private_suffixes=private_suffixes,
         into=output,
+        **of_formats,
     )
     say(summary(graph, str(output)))
     for reason, number in graph.meta.get("skipped", {}).items():

@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from inlink.cli.options import setting_options, settings_given
 from inlink.cli.show import say
 
 _FILE = click.Path(path_type=Path, dir_okay=False)
@@ -14,7 +15,7 @@ _ENDINGS = {
     "finished": "nothing more to fetch now",
     "pages": "--pages is reached",
     "seconds": "--seconds are over",
-    "interrupted": "interrupted; the same command goes on",
+    "interrupted": "interrupted; the same command continues",
 }
 
 
@@ -29,18 +30,13 @@ _ENDINGS = {
 @click.option(
     "--classifier", type=_FILE, help="A scikit-learn text classifier, kept by skops, that knows good pages."
 )
-@click.option("--policy", help="What decides the order; best-first with a topic, else host-diverse.")
-@click.option("--use-scores", is_flag=True, help="Mix the pages' scores into the policy's ranking.")
 @click.option(
-    "--pages", type=click.IntRange(1), help="Stop when the crawl has so many pages, earlier runs' too."
+    "--pages", type=click.IntRange(1), help="Stop when the crawl has this many pages, including earlier runs."
 )
-@click.option("--seconds", type=click.FloatRange(0, min_open=True), help="Stop this run after so long.")
-@click.option("--depth", type=click.IntRange(0), help="The most links from a seed.")
-@click.option("--domains", multiple=True, help="Only hosts in these domains, between commas.")
+@click.option(
+    "--seconds", type=click.FloatRange(0, min_open=True), help="Stop this run after this many seconds."
+)
 @click.option("--stay", is_flag=True, help="Only hosts in the domains of the seeds.")
-@click.option("--allow", multiple=True, help="Only URLs in which one of these regular expressions is found.")
-@click.option("--deny", multiple=True, help="No URLs in which one of these is found.")
-@click.option("--delay", type=click.FloatRange(0), help="Seconds between two fetches from a host. (1)")
 @click.option(
     "--concurrency",
     type=click.IntRange(1, 1000),
@@ -48,20 +44,21 @@ _ENDINGS = {
     show_default=True,
     help="Hosts that are asked at a time.",
 )
-@click.option("--agent", help="What the crawl calls itself; put a way to reach you into it.")
+@click.option("--agent", help="The User-Agent; put a way to reach you into it.")
 @click.option("--warc", type=_FILE, help="Write what is fetched to this .warc.gz file.")
 @click.option("--items", type=_FILE, help="Write a line of JSON for each page to this file.")
 @click.option("--preset", help="How to read a site: wikipedia, or a file of your own that ends with .toml.")
 @click.option("--start", multiple=True, metavar="TITLE", help="An article of the preset to begin at.")
 @click.option("--sqlite", type=_FILE, help="Write the preset's articles and links to tables in this file.")
+@setting_options
 @click.option("--verbose", "-v", is_flag=True, help="Scrapy's log too.")
 @click.pass_context
 def crawl(
     context: click.Context, /, urls: tuple[str, ...], folder: Path | None, verbose: bool, **given: Any
 ) -> None:
-    """Crawl from URLs on, following links, politely.
+    """Crawl politely from URLs on, following links.
 
-    Ctrl-C ends it cleanly, a second one at once; the same command goes on.
+    Ctrl-C ends the crawl cleanly, a second one at once. The same command continues it.
     """
     try:
         from inlink.scrapy import run
@@ -73,9 +70,8 @@ def crawl(
         raise MissingExtraError(f"{error.name} is not installed: pip install 'inlink[scrapy]'") from None
     if given["agent"] is None:
         del given["agent"]
-    for name in ("domains", "keywords"):
-        texts = given[name] if name == "domains" else [given[name] or ""]
-        given[name] = tuple(one.strip() for text in texts for one in text.split(",") if one.strip())
+    given["settings"] = settings_given(given)
+    given["keywords"] = tuple(word.strip() for word in (given["keywords"] or "").split(",") if word.strip())
     options = run.CrawlOptions(**given)
     quiet = bool(context.find_root().params.get("quiet"))
     done = run.crawl(urls, folder, options, quiet=quiet, verbose=verbose)

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from inlink.cli.crawls import crawl_argument, stored_settings, writer_of
+from inlink.cli.crawls import crawl_argument, writer_of
 from inlink.cli.show import printable, say, show_json
 
 
@@ -14,41 +14,44 @@ from inlink.cli.show import printable, say, show_json
 @crawl_argument
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")
 def crawl_info(folder: Path, as_json: bool) -> None:
-    """Show what DIR is: pages by state, hosts, links, events, bytes, policy, ranking, and who is writing it."""
-    from inlink.sources.crawl import known_pages, num_links
+    """Show the crawl in DIR: pages by state, hosts, links, events, bytes, policy, ranking, and its writer."""
+    from inlink.crawl.settings import stored
+    from inlink.crawl.view import CrawlView
     from inlink.store.inbox import pending
     from inlink.store.pages import STATES
 
-    pages = known_pages(folder, with_urls=True)
-    states = _counts(pages)
+    view = CrawlView.open(folder)
+    crawl = view.info()
+    while crawl.links is None:
+        crawl = view.info()
     found: dict[str, Any] = {
-        "pages": pages.num_pages,
-        "states": {name: states[code] for code, name in enumerate(STATES)},
-        "crawled": pages.num_crawled,
-        "hosts": pages.num_hosts,
-        "links": num_links(pages),
-        "events": pages.num_events,
+        "pages": crawl.pages,
+        "states": {name: crawl.states.get(name, 0) for name in STATES},
+        "crawled": crawl.crawled,
+        "hosts": crawl.hosts,
+        "links": crawl.links,
+        "events": crawl.events,
         "bytes": _sizes(folder),
-        "began": pages.started,
-        "policy": stored_settings(folder).policy,
+        "began": crawl.began,
+        "policy": stored(folder).policy,
         "writer": writer_of(folder),
         "inbox": len(pending(folder)),
-        "ranking": _ranking(folder, pages.events_end),
+        "ranking": _ranking(folder, crawl.event_bytes),
     }
     if as_json:
         show_json(found)
         return
     ranking = found["ranking"]
     rows = [
-        ("pages", f"{pages.num_pages:,}"),
+        ("pages", f"{crawl.pages:,}"),
         *((f"  {name}", f"{count:,}") for name, count in found["states"].items() if count),
-        ("crawled ever", f"{pages.num_crawled:,}"),
-        ("hosts", f"{pages.num_hosts:,}"),
-        ("links", f"{found['links']:,}"),
-        ("events", f"{pages.num_events:,}"),
+        ("crawled ever", f"{crawl.crawled:,}"),
+        ("hosts", f"{crawl.hosts:,}"),
+        ("links", f"{crawl.links:,}"),
+        ("events", f"{crawl.events:,}"),
         ("on disk", f"{sum(found['bytes'].values()):,} bytes"),
         *((f"  {name}", f"{size:,}") for name, size in found["bytes"].items()),
-        ("began", f"{datetime.fromtimestamp(pages.started, UTC):%Y-%m-%d %H:%M:%S} UTC"),
+        ("began", f"{datetime.fromtimestamp(crawl.began, UTC):%Y-%m-%d %H:%M:%S} UTC"),
         ("policy", found["policy"]),
         (
             "ranking",
@@ -64,17 +67,8 @@ def crawl_info(folder: Path, as_json: bool) -> None:
         say(f"{label:<18} {printable(value)}")
 
 
-def _counts(pages: Any) -> list[int]:
-    import numpy as np
-
-    from inlink.store.pages import STATES
-
-    found: list[int] = np.bincount(pages.states[: pages.num_pages], minlength=len(STATES)).tolist()
-    return found
-
-
 def _sizes(folder: Path) -> dict[str, int]:
-    """Bytes by what lies in the folder, files and folders; what goes meanwhile is not counted."""
+    """Bytes of each file and folder in the crawl's folder; files that disappear meanwhile are not counted."""
     sizes: dict[str, int] = {}
     for path in sorted(folder.rglob("*")):
         try:
@@ -88,7 +82,7 @@ def _sizes(folder: Path) -> dict[str, int]:
 
 
 def _ranking(folder: Path, end: int) -> dict[str, Any] | None:
-    """The ranking that the crawl's order goes by, if there is one; ``behind`` is what it has not seen of the log."""
+    """The ranking that orders the crawl, if there is one; ``behind`` is the bytes of the log after it."""
     from inlink.base.folder import Folder
     from inlink.errors import FolderError
     from inlink.frontier.frontier import RANKS

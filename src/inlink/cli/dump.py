@@ -1,11 +1,16 @@
 """``inlink dump``: all that a crawl knows, as text."""
 
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING, Literal
 
 import click
 
 from inlink.cli.crawls import crawl_argument, write_all
+
+if TYPE_CHECKING:
+    from inlink.crawl.view import CrawlView
 
 
 @click.command()
@@ -16,27 +21,37 @@ from inlink.cli.crawls import crawl_argument, write_all
 )
 @click.option("--aduana", is_flag=True, help="In the columns of Aduana's page_db_dump.")
 @click.option(
-    "--depth", is_flag=True, help="With --aduana: the depth before the score, where the real tool has it."
+    "--depth", is_flag=True, help="With --aduana: put the depth before the score, as the real tool does."
 )
-def dump(what: str, folder: Path, output: Path | None, aduana: bool, depth: bool) -> None:
-    """Print the pages of DIR, or the links between them (FROM, TO: pages by number), tab-separated under a header."""
+def dump(
+    what: Literal["pages", "links"], folder: Path, output: Path | None, aduana: bool, depth: bool
+) -> None:
+    """Print the pages of DIR, or the links between them (FROM, TO: pages by number), tab-separated with a header."""
     from inlink.base.folder import atomic_file
     from inlink.base.progress import track
-    from inlink.sources.crawl import known_pages
-    from inlink.sources.dumping import link_lines, page_lines
+    from inlink.crawl.view import CrawlView
 
     if depth and not (aduana and what == "pages"):
-        raise click.UsageError("--depth goes with dump pages --aduana")
-    pages = known_pages(folder)
-    blocks = (
-        link_lines(pages, aduana=aduana) if what == "links" else page_lines(pages, aduana=aduana, depth=depth)
-    )
+        raise click.UsageError("--depth needs `dump pages --aduana`")
+    blocks = _parts(CrawlView.open(folder), what, aduana, depth)
     if output is None:
-        out = sys.stdout.buffer
         for block, _ in blocks:
-            write_all(out, block)
+            write_all(sys.stdout.buffer, block)
         return
-    with atomic_file(output) as work, work.open("wb") as file, track(f"writing {what}", unit=what) as task:
+    with atomic_file(output) as work, work.open("wb") as file, track(f"writing {what}", unit="pages") as task:
         for block, count in blocks:
             file.write(block)
             task.advance(count)
+
+
+def _parts(
+    view: "CrawlView", what: Literal["pages", "links"], aduana: bool, depth: bool
+) -> Iterator[tuple[bytes, int]]:
+    """All parts, and how many pages are in each; they are larger than a server's, which saves a third of the time."""
+    cursor, done = None, 0
+    while True:
+        part = view.dump(what, cursor, aduana=aduana, depth=depth, seconds=0.5)
+        yield part.text.encode("utf-8", "surrogateescape"), part.done - done
+        cursor, done = part.cursor, part.done
+        if cursor is None:
+            return

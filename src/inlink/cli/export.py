@@ -11,33 +11,40 @@ from inlink.cli.show import say
 @click.command()
 @graph_argument
 @click.option(
-    "--output", "-o", required=True, type=click.Path(path_type=Path), help="The file; its extension says how."
+    "--output",
+    "-o",
+    required=True,
+    type=click.Path(path_type=Path),
+    help="The file. Its extension selects the format.",
 )
-@click.option("--format", "format_", metavar="NAME", help="The format, instead of the extension's.")
+@click.option("--format", "format_", metavar="NAME", help="The format. Default: by the extension.")
 @click.option(
     "--ranking",
     "rankings",
     multiple=True,
-    help="Write this stored ranking along; may be given several times.",
+    help="Write this stored ranking beside the nodes. May be repeated.",
 )
-@click.option("--by", "by", help="Write this stored ranking alone, node by node, as .csv or .parquet.")
-@click.option("--plain", is_flag=True, help='With --by and .csv: only "name",value lines, no header.')
+@click.option("--by", "by", help="Write only this stored ranking, a node per row, as .csv or .parquet.")
+@click.option(
+    "--plain", is_flag=True, help='With --by and .csv: write only "name",value lines, without a header.'
+)
 def export(
     graph: Path, output: Path, format_: str | None, rankings: tuple[str, ...], by: str | None, plain: bool
 ) -> None:
-    """Write GRAPH, or a ranking of it, to a file. Of a crawl the nodes have what is known of the pages beside them."""
-    from inlink.sources.crawl import columns_for, graph_in, load_ranking, values_of
+    """Write GRAPH, or a ranking of it, to a file. For a crawl, .parquet and .sqlite get the pages' columns too."""
+    from inlink.sources.crawlgraph import columns_for, graph_in
+    from inlink.sources.rankings import load_ranking, values_of
     from inlink.sources.write import write_graph
 
     if plain and (by is None or output.suffix != ".csv"):
-        raise click.UsageError("--plain goes with --by and a .csv file")
+        raise click.UsageError("--plain applies only to --by with a .csv file")
     opened = graph_in(graph)
     if by is not None:
         if rankings or format_:
-            raise click.UsageError("--by writes one ranking alone: no --ranking, no --format")
+            raise click.UsageError("--by writes only one ranking: --ranking and --format do not apply")
         ranking = load_ranking(opened, by)
         if output.suffix not in (".csv", ".parquet"):
-            raise click.UsageError("--by writes .csv or .parquet")
+            raise click.UsageError(f"--by writes .csv or .parquet; got {output.name}")
         if output.suffix == ".csv":
             ranking.to_csv(output, plain=plain)
         else:
@@ -50,4 +57,4 @@ def export(
         for path in written.paths:
             say(f"{path}: {path.stat().st_size:,} bytes")
         if written.left_out:
-            say(f"left out: {written.left_out:,} nodes without arcs, which this format cannot hold")
+            say(f"left out: {written.left_out:,} nodes without arcs. This format cannot hold them.")

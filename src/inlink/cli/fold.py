@@ -1,4 +1,4 @@
-"""``inlink fold``: a graph of pages as one of hosts, a graph of hosts as one of domains."""
+"""``inlink fold``: the graph of hosts or domains of a graph of pages or hosts."""
 
 from pathlib import Path
 
@@ -11,8 +11,13 @@ from inlink.cli.show import say, summary
 @click.command()
 @graph_argument
 @folder_output
-@click.option("--level", type=click.Choice(["host", "domain"]), required=True, help="What becomes one node.")
-@click.option("--self-loops", is_flag=True, help="Keep links within a host or domain, as a self-loop.")
+@click.option(
+    "--level",
+    type=click.Choice(["host", "domain"]),
+    required=True,
+    help="What becomes one node.",
+)
+@click.option("--self-loops", is_flag=True, help="Keep links within a host or domain as self-loops.")
 @site_options
 def fold(
     graph: Path,
@@ -23,7 +28,7 @@ def fold(
     private_suffixes: bool,
     keep_suffixes: bool,
 ) -> None:
-    """Fold GRAPH to hosts or registered domains; arcs count the links that they stand for."""
+    """Fold GRAPH to hosts or registered domains. The weight of an arc is its number of links."""
     from inlink.graph.graph import Graph
 
     folded = Graph.open(graph).fold(
@@ -37,5 +42,5 @@ def fold(
     say(summary(folded, str(output)))
     if left_out := folded.meta["left_out"]:
         say(
-            f"left out: {left_out:,} nodes without a {level} (IP addresses, names that are no URLs, bare suffixes)"
+            f"left out: {left_out:,} nodes without a {level} (IP addresses, names that are not URLs, public suffixes)"
         )

@@ -1,4 +1,4 @@
-"""``inlink info``: what a graph is."""
+"""``inlink info``: the figures of a graph."""
 
 from dataclasses import asdict
 from pathlib import Path
@@ -14,7 +14,7 @@ from inlink.cli.show import printable, say, show_json
 @click.option("--verify", is_flag=True, help="Read everything and compare the checksums first.")
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")
 def info(graph: Path, verify: bool, as_json: bool) -> None:
-    """Show what GRAPH is: nodes, arcs, degrees, components, origin, rankings."""
+    """Show the figures of GRAPH: nodes, arcs, degrees, components, origin, rankings."""
     from inlink.graph.graph import Graph
     from inlink.rank.ranking import list_rankings
 

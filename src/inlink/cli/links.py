@@ -1,25 +1,42 @@
-"""``inlink links``: what links to a page of a crawl, and what it links to."""
+"""``inlink links``: the pages that link to a page of a crawl, and the pages that it links to."""
 
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from inlink.cli.crawls import crawl_argument, hash_line, page_given
+from inlink.cli.crawls import crawl_argument
 from inlink.cli.show import say
+
+if TYPE_CHECKING:
+    from inlink.crawl.shown import PageList, PageRow
 
 
 @click.command()
 @crawl_argument
 @click.argument("page", metavar="URL|HASH")
 def links(folder: Path, page: str) -> None:
-    """Print which pages of DIR link to a page, and to which it links, as of each page's latest visit."""
-    from inlink.sources.crawl import known_pages, links_from, links_to
+    """Print which pages of DIR link to a page, and to which pages it links, as of each page's latest visit."""
+    from inlink.crawl.view import MOST_ROWS, CrawlView
 
-    pages = known_pages(folder, with_urls=True)
-    number = page_given(pages, page)
+    view = CrawlView.open(folder)
+    number = view.number(page)
     say(f"->{number:016x}")
-    for one in links_to(pages, number).tolist():
-        say(f"    {hash_line(pages, one)}")
+    linkers = {row.page: row.url for row in _all(lambda cursor: view.links(number, "to", MOST_ROWS, cursor))}
+    for linker, url in sorted(linkers.items()):
+        say(f"    {linker:016x} {url}")
     say(f"{number:016x}->")
-    for one in links_from(pages, number).tolist():
-        say(f"    {hash_line(pages, one)}")
+    for row in _all(lambda cursor: view.links(number, "from", MOST_ROWS, cursor)):
+        say(f"    {row.page:016x} {row.url}")
+
+
+def _all(part: "Callable[[str | None], PageList]") -> "Iterator[PageRow]":
+    """The rows of all parts."""
+    cursor = None
+    while True:
+        rows = part(cursor)
+        yield from rows.rows
+        cursor = rows.cursor
+        if cursor is None:
+            return

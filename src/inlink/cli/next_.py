@@ -2,101 +2,87 @@
 
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from inlink.cli.crawls import crawl_argument, reopened, stored_settings
-from inlink.cli.show import say, show_json, show_table
+from inlink.cli.crawls import crawl_argument, reopened
+from inlink.cli.options import set_option, settings_given
+from inlink.cli.show import say, say_json, show_json, show_table
 
 if TYPE_CHECKING:
-    from inlink.frontier.frontier import Frontier
+    from inlink.crawl.shown import OrderRow
+
+
+OWNER = "command"
+"""The owner of the session that goes on from one call of the command to the next."""
 
 
 @click.command("next")
 @crawl_argument
 @click.option(
-    "-n", "--number", "count", type=click.IntRange(1), default=20, show_default=True, help="How many."
+    "-n",
+    "--number",
+    "count",
+    type=click.IntRange(1),
+    default=20,
+    show_default=True,
+    help="How many pages.",
 )
-@click.option("--peek", is_flag=True, help="Only look: the order with reasons, nothing leased.")
+@click.option("--peek", is_flag=True, help="Show the order with reasons; lease nothing.")
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")
-def next_(folder: Path, count: int, peek: bool, as_json: bool) -> None:
-    """Lease the next URLs of DIR and print them, one a line; with --peek show them, leased to nobody.
+@set_option
+def next_(folder: Path, count: int, peek: bool, as_json: bool, **options: Any) -> None:
+    """Lease the next URLs of DIR and print them, one a line. With --peek, show them without leasing.
 
-    Leasing is the crawl's own business: it is refused while another process crawls.
+    Leasing is refused while another process is crawling.
     """
+    given = settings_given(options)
     if not peek:
-        _lease(folder, count, as_json)
+        _lease(folder, count, as_json, given)
         return
-    from inlink.crawl import look
+    if given:
+        from inlink.errors import ParameterError
 
-    frontier = look(folder)
-    now = time.time()
-    frontier.advance(now)
-    rows = [
-        (place, page, priority, due, frontier.pages.url(page), _reasons(frontier, page))
-        for place, (page, priority, due) in enumerate(frontier.queue.order(count, now), 1)
-    ]
+        raise ParameterError("--peek changes nothing: leave out --set")
+    from inlink.crawl.view import MOST_PLACES, CrawlView
+
+    if count > MOST_PLACES:
+        raise click.UsageError(f"--peek shows at most {MOST_PLACES} pages; got -n {count}")
+    rows = CrawlView.open(folder).order(count).rows
     if as_json:
-        names = ("place", "page", "priority", "due_in", "url", "reasons")
-        show_json([dict(zip(names, row, strict=True)) for row in rows])
+        say_json(rows)
         return
     show_table(
         ["place", "priority", "due in", "URL", "why"],
-        [
-            (
-                place,
-                f"{priority:.6g}",
-                f"{due:.1f}",
-                url,
-                _short(reasons),
-            )
-            for place, _, priority, due, url, reasons in rows
-        ],
+        [(row.place, f"{row.priority:.6g}", f"{row.due_in:.1f}", row.url, _reasons(row)) for row in rows],
         right=(0, 1, 2),
     )
 
 
-def _reasons(frontier: "Frontier", page: int) -> dict[str, float | str]:
-    """What a page's priority is made of."""
-    from inlink.frontier.traps import FACTORS
-
-    told = dict(frontier.policy.explain(page))
-    if frontier.traps[page]:
-        told["trap penalty"] = float(FACTORS[frontier.traps[page]])
-    if frontier.policy.sharing == "shared":
-        told["taken from its host"] = int(frontier.queue.rows[frontier.queue.slot(page)]["taken"])
-    return told
+def _reasons(row: "OrderRow") -> str:
+    """What a page's priority is made of, in one line."""
+    parts = [*row.parts, *row.host_parts]
+    return ", ".join(f"{part.operation} {part.value:.4g} {part.name}" for part in parts)
 
 
-def _short(reasons: dict[str, float | str]) -> str:
-    return ", ".join(
-        f"{name} {value if isinstance(value, str) else format(value, '.4g')}"
-        for name, value in reasons.items()
-    )
+def _lease(folder: Path, count: int, as_json: bool, given: dict[str, Any]) -> None:
+    from inlink.store.reader import crawl_folder
 
-
-def _lease(folder: Path, count: int, as_json: bool) -> None:
-    from inlink.base.folder import Folder
-    from inlink.errors import ParameterError
-    from inlink.frontier.policies import POLICIES
-    from inlink.store.reader import KIND, VERSION
-
-    Folder(folder, KIND, VERSION)  # nothing is made here
-    policy = stored_settings(folder).policy
-    if policy not in POLICIES:
-        raise ParameterError(
-            f"{folder} goes by a policy of its own, {policy!r}: lease with Crawl.next, or --peek"
-        )
-    with reopened(folder) as crawl:
-        leases = crawl.next(count)
+    # Nothing is made here.
+    crawl_folder(folder)
+    with reopened(folder, given) as crawl:
+        session = crawl.desk.hello(OWNER, rejoin=True)
+        tasks = crawl.desk.next(session.number, count, lost=False).tasks
         if as_json:
+            expires = time.time() + session.lease_seconds
+            pages = [crawl.page(task.url) for task in tasks]
             show_json(
                 [
-                    {"url": one.url, "lease": one.number, "page": one.page, "expires": one.expires}
-                    for one in leases
+                    {"url": task.url, "lease": task.lease, "page": page and page.id, "expires": expires}
+                    for task, page in zip(tasks, pages, strict=True)
                 ]
             )
             return
-        for one in leases:
-            say(one.url)
+        for task in tasks:
+            say(task.url)

@@ -1,7 +1,6 @@
-"""``inlink nutch``: Nutch's link analysis, by Nutch's names for it and ours."""
+"""``inlink nutch``: Nutch's link analysis, by Nutch's names and inlink's."""
 
 from pathlib import Path
-from typing import Any
 
 import click
 
@@ -30,8 +29,8 @@ def nutch() -> None:
     inlink nutch scoreupdate --db web --crawl mycrawl
     inlink nutch nodedump --db web --scores --topn 10
 
-    Nutch's own flags (-webgraphdb, -segment, …), its properties (-D name=value) and its nutch-site.xml (-conf) are
-    taken.
+    Nutch's own flags (-webgraphdb, -segment, …), its properties (-D name=value) and its nutch-site.xml (-conf) work
+    too.
     """  # noqa: D301
 
 
@@ -40,19 +39,17 @@ def nutch() -> None:
 @database
 @click.option(
     "--segment", "-segment", "segments", multiple=True, type=click.Path(path_type=Path),
-    help="A segment of Nutch's; may be given again, and takes several.",
+    help="A segment of Nutch. Takes several values and may be repeated.",
 )  # fmt: skip
 @click.option(
     "--segment-dir", "-segmentDir", "segment_dirs", multiple=True, type=click.Path(path_type=Path),
     help="A folder of segments.",
 )  # fmt: skip
-@click.option(
-    "--update", is_flag=True, help="Go on from the web graph that is there, instead of replacing it."
-)
+@click.option("--update", is_flag=True, help="Update the existing web graph instead of replacing it.")
 @click.option(
     "--delete-gone",
     is_flag=True,
-    help="Drop the links of pages that are gone or redirected by now. [link.delete.gone]",
+    help="Drop the links of pages that are gone or redirected. [link.delete.gone]",
 )
 @click.option("--keep-host", is_flag=True, help="Keep links within a host. [link.ignore.internal.host=false]")
 @click.option(
@@ -65,7 +62,9 @@ def nutch() -> None:
     "--no-domain-limit", is_flag=True, help="Keep all links to a domain. [link.ignore.limit.domain=false]"
 )
 @click.option(
-    "--strict", is_flag=True, help="Refuse damaged segments, instead of leaving out what is damaged."
+    "--strict",
+    is_flag=True,
+    help="Refuse damaged segments. Without it damaged records are left out and counted.",
 )
 @properties
 def webgraph(
@@ -80,13 +79,14 @@ def webgraph(
     no_page_limit: bool,
     no_domain_limit: bool,
     strict: bool,
-    **given: Any,
+    confs: tuple[Path, ...],
+    defined: tuple[str, ...],
 ) -> None:
     """Build the web graph of segments, and of SOURCES: crawls' folders and graphs of any format."""
-    from inlink.sources.nutch import LinkRules
-    from inlink.sources.nutch import webgraph as build
+    from inlink.nutch.webgraph import LinkRules
+    from inlink.nutch.webgraph import webgraph as build
 
-    settings = read_settings(given)
+    settings = read_settings(confs, defined)
     switched_off(
         settings,
         {
@@ -104,7 +104,7 @@ def webgraph(
     }
     chosen = {ours: bool(settings[theirs]) for ours, theirs in names.items() if theirs in settings}
     if not (sources or segments or segment_dirs):
-        raise click.UsageError("name a segment, a folder of segments, a crawl or a graph")
+        raise click.UsageError("no source: name a segment, a folder of segments, a crawl or a graph")
     graph = build(
         [*segments, *sources],
         rules=LinkRules(**chosen) if chosen or not update else None,
@@ -121,15 +121,17 @@ def webgraph(
 
 @nutch.command(cls=Command)
 @database
-@click.option("--depth", type=int, help="How many links may lead back; 2 if not given. [link.loops.depth]")
-@click.option("--threads", type=int, help="How many; all processors if not given.")
+@click.option("--depth", type=int, help="Number of links that may lead back. Default: 2. [link.loops.depth]")
+@click.option("--threads", type=int, help="Number of threads. Default: all processors.")
 @properties
-def loops(db: Path, depth: int | None, threads: int | None, **given: Any) -> None:
-    """Find the links that lie on short cycles, for linkrank to leave out."""
+def loops(
+    db: Path, depth: int | None, threads: int | None, confs: tuple[Path, ...], defined: tuple[str, ...]
+) -> None:
+    """Find the links on short cycles, which linkrank leaves out."""
     from inlink.graph.graph import Graph
     from inlink.rank.loops import loops as find
 
-    settings = read_settings(given)
+    settings = read_settings(confs, defined)
     if depth is None:
         depth = int(settings.get("link.loops.depth", 2))
     graph = Graph.open(db)
@@ -140,14 +142,10 @@ def loops(db: Path, depth: int | None, threads: int | None, **given: Any) -> Non
 
 @nutch.command(cls=Command)
 @database
-@click.option(
-    "--iterations", type=int, help="How many rounds; 10 if not given. [link.analyze.num.iterations]"
-)
-@click.option("--tol", type=float, help="Go on until the mean error of a score is at most this.")
-@click.option("--damping", type=float, help="0.85 if not given. [link.analyze.damping.factor]")
-@click.option(
-    "--initial", type=float, help="The score to begin with; 1 if not given. [link.analyze.initial.score]"
-)
+@click.option("--max-iter", type=int, help="Number of rounds. Default: 10. [link.analyze.num.iterations]")
+@click.option("--tol", type=float, help="Iterate until the mean error of a score is at most this.")
+@click.option("--damping", type=float, help="Damping. Default: 0.85. [link.analyze.damping.factor]")
+@click.option("--start", type=float, help="Initial score. Default: 1. [link.analyze.initial.score]")
 @click.option(
     "--no-page-limit", is_flag=True, help="Count all inlinks from a page. [link.ignore.limit.page=false]"
 )
@@ -156,28 +154,31 @@ def loops(db: Path, depth: int | None, threads: int | None, **given: Any) -> Non
     is_flag=True,
     help="Count all inlinks from a domain. [link.ignore.limit.domain=false]",
 )
-@click.option("--no-loops", is_flag=True, help="Count loops too, although they were found.")
-@click.option("--threads", type=int, help="How many; all processors if not given.")
+@click.option(
+    "--no-loops", is_flag=True, help="Count links that are loops, even if `inlink nutch loops` found them."
+)
+@click.option("--threads", type=int, help="Number of threads. Default: all processors.")
 @properties
 def linkrank(
     db: Path,
-    iterations: int | None,
+    max_iter: int | None,
     tol: float | None,
     damping: float | None,
-    initial: float | None,
+    start: float | None,
     no_page_limit: bool,
     no_domain_limit: bool,
     no_loops: bool,
     threads: int | None,
-    **given: Any,
+    confs: tuple[Path, ...],
+    defined: tuple[str, ...],
 ) -> None:
-    """Rank the web graph, and keep the scores in it as the ranking ``linkrank``."""
+    """Rank the web graph, and save the scores in it as the ranking ``linkrank``."""
     from inlink.errors import FolderError
     from inlink.graph.graph import Graph
     from inlink.rank.linkrank import linkrank as rank
     from inlink.rank.loops import Loops
 
-    settings = read_settings(given)
+    settings = read_settings(confs, defined)
     switched_off(
         settings, {"link.ignore.limit.page": no_page_limit, "link.ignore.limit.domain": no_domain_limit}
     )
@@ -188,14 +189,14 @@ def linkrank(
             found = Loops.load(graph)
         except FolderError as error:
             raise FolderError(f"{error}, or rank with --no-loops") from None
-    if iterations is None and tol is None:
-        iterations = int(settings.get("link.analyze.num.iterations", 10))
+    if max_iter is None and tol is None:
+        max_iter = int(settings.get("link.analyze.num.iterations", 10))
     ranking = rank(
         graph,
-        iterations=iterations,
+        max_iter=max_iter,
         tol=tol,
         damping=float(settings.get("link.analyze.damping.factor", 0.85)) if damping is None else damping,
-        initial=float(settings.get("link.analyze.initial.score", 1.0)) if initial is None else initial,
+        start=float(settings.get("link.analyze.initial.score", 1.0)) if start is None else start,
         limit_page=bool(settings.get("link.ignore.limit.page", True)),
         limit_domain=bool(settings.get("link.ignore.limit.domain", True)),
         loops=found,
@@ -223,12 +224,12 @@ def linkrank(
 )
 @click.option(
     "--format", "-format", "format_", type=click.Choice(["csv", "text"]),
-    help="What to write of a database; CSV if not given.",
+    help="Format of the copy. Default: csv. A dump keeps its format.",
 )  # fmt: skip
 @click.option(
     "--clear",
     type=float,
-    help="The score of URLs that are no node; 0 if not given. [link.score.updater.clear.score]",
+    help="Score of URLs that are not in the web graph. Default: 0. [link.score.updater.clear.score]",
 )
 @properties
 def scoreupdate(
@@ -238,35 +239,40 @@ def scoreupdate(
     output: Path | None,
     format_: str | None,
     clear: float | None,
-    **given: Any,
+    confs: tuple[Path, ...],
+    defined: tuple[str, ...],
 ) -> None:
-    """Take LinkRank's scores into a crawl, or into a copy of Nutch's crawl database."""
+    """Copy LinkRank's scores into a crawl, or into a copy of Nutch's crawl database."""
+    from inlink.base.damage import Tally
     from inlink.graph.graph import Graph
-    from inlink.sources.crawl import is_crawl
-    from inlink.sources.damage import Tally
-    from inlink.sources.nutch_crawldb import update_crawl, update_crawldb
+    from inlink.nutch.crawldb import update_crawl, update_crawldb
+    from inlink.store.reader import is_crawl
 
-    settings = read_settings(given)
+    settings = read_settings(confs, defined)
     if (crawl is None) == (crawldb is None):
-        raise click.UsageError("give either --crawl or --crawldb")
+        raise click.UsageError("expected either --crawl or --crawldb")
     if crawldb is not None and is_crawl(crawldb):
         crawl = crawldb
     value = float(settings.get("link.score.updater.clear.score", 0.0)) if clear is None else clear
     graph = Graph.open(db)
     if crawl is not None:
         if output is not None or format_ is not None:
-            raise click.UsageError("--output and --format go with a crawl database of Nutch's")
+            raise click.UsageError(
+                "--output and --format apply only to --crawldb with Nutch's crawl database"
+            )
         found, place = update_crawl(graph, crawl, clear=value), crawl
     else:
         assert crawldb is not None
         if output is None:
-            raise click.UsageError("--output is needed: a crawl database of Nutch's is never changed itself")
+            raise click.UsageError("--output is missing: Nutch's crawl database itself is never changed")
         tally = Tally()
         found = update_crawldb(graph, crawldb, output, clear=value, format=format_, tally=tally)  # type: ignore[arg-type]
         place = output
         for line in tally.lines():
             say(printable(line))
-    say(f"{place}: {found.scored:,} URLs took a score, {found.cleared:,} are no node and got {value:g}")
+    say(
+        f"{place}: {found.scored:,} URLs got a score, {found.cleared:,} are not in the web graph and got {value:g}"
+    )
 
 
 @nutch.command(cls=Command)
@@ -279,16 +285,16 @@ def scoreupdate(
     "what",
     flag_value="scores",
     default=True,
-    help="By score, if nothing else is said.",
+    help="By score. This is the default.",
 )
-@click.option("--topn", "-topn", "-n", "count", type=click.IntRange(0), help="How many; all if not given.")
+@click.option("--topn", "-topn", "-n", "count", type=click.IntRange(0), help="Number of lines. Default: all.")
 @click.option(
     "--group", "-group", type=(click.Choice(["host", "domain"]), click.Choice(["sum", "max"])),
-    help="By host or domain, with the sum or the largest value.",
+    help="By host or domain, with the sum or the maximum of their values.",
 )  # fmt: skip
 @click.option("--eff", "-asEff", "eff", is_flag=True, help="NAME=VALUE, as Solr's ExternalFileField.")
 @click.option(
-    "--output", "-output", "-o", type=click.Path(path_type=Path), help="A file, instead of the terminal."
+    "--output", "-output", "-o", type=click.Path(path_type=Path), help="The file to write. Default: print."
 )
 @properties
 def nodedump(
@@ -298,14 +304,15 @@ def nodedump(
     group: tuple[str, str] | None,
     eff: bool,
     output: Path | None,
-    **given: Any,
+    confs: tuple[Path, ...],
+    defined: tuple[str, ...],
 ) -> None:
     """Print the best nodes: URL, host or domain, and value."""
     from inlink.base.folder import atomic_file
     from inlink.graph.graph import Graph
-    from inlink.sources.nutch_dumps import dump_nodes
+    from inlink.nutch.dumps import dump_nodes
 
-    read_settings(given)
+    read_settings(confs, defined)
     lines = dump_nodes(
         Graph.open(db), what, count=count, group=group, separator="=" if eff else "\t"  # type: ignore[arg-type]
     )  # fmt: skip
@@ -322,12 +329,12 @@ def nodedump(
 @database
 @url_option
 @properties
-def nodereader(db: Path, url: str, **given: Any) -> None:
+def nodereader(db: Path, url: str, confs: tuple[Path, ...], defined: tuple[str, ...]) -> None:
     """Print the scores and degrees of one URL."""
     from inlink.graph.graph import Graph
-    from inlink.sources.nutch_dumps import read_node
+    from inlink.nutch.dumps import read_node
 
-    read_settings(given)
+    read_settings(confs, defined)
     for line in read_node(Graph.open(db), url):
         say(printable(line))
 
@@ -336,11 +343,11 @@ def nodereader(db: Path, url: str, **given: Any) -> None:
 @database
 @url_option
 @properties
-def linkdump(db: Path, url: str, **given: Any) -> None:
+def linkdump(db: Path, url: str, confs: tuple[Path, ...], defined: tuple[str, ...]) -> None:
     """Print what links to one URL, each with its scores and degrees."""
     from inlink.graph.graph import Graph
-    from inlink.sources.nutch_dumps import read_links
+    from inlink.nutch.dumps import read_links
 
-    read_settings(given)
+    read_settings(confs, defined)
     for line in read_links(Graph.open(db), url):
         say(printable(line))

@@ -1,4 +1,4 @@
-"""What the commands of ``inlink nutch`` share: Nutch's flags and properties beside ours."""
+"""Options that the commands of ``inlink nutch`` share: Nutch's flags and properties, and inlink's own."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -8,7 +8,8 @@ import click
 
 __all__ = ["Command", "Group", "database", "properties", "read_settings", "switched_off", "url_option"]
 
-_SEVERAL = ("--segment", "-segment", "-segmentDir", "--segment-dir")  # Nutch's take several values each
+# Nutch's flags that take several values.
+_SEVERAL = ("--segment", "-segment", "-segmentDir", "--segment-dir")
 _ALIASES = {"scoreupdater": "scoreupdate", "nodedumper": "nodedump", "linkdumper": "linkdump"}
 
 
@@ -29,10 +30,10 @@ class Command(click.Command):
 
 
 class Group(click.Group):
-    """Commands that answer to Nutch's names too."""
+    """Commands that can also be called by Nutch's names."""
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """A command by its name, or by Nutch's."""
+        """Return a command by its name, or by Nutch's name for it."""
         return super().get_command(ctx, _ALIASES.get(cmd_name, cmd_name))
 
 
@@ -45,15 +46,13 @@ database = click.option(
     help="The web graph's folder.",
 )
 
-url_option = click.option(
-    "--url", "-url", "url", required=True, help="The URL, as it stands in the web graph."
-)
+url_option = click.option("--url", "-url", "url", required=True, help="The URL, as in the web graph.")
 
 
 def properties(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Nutch's properties; options of a command win over -D, and -D over the files."""
+    """Add Nutch's properties to a command. Options take precedence over -D, and -D over files."""
     for option in (
-        click.option("-D", "defined", metavar="NAME=VALUE", multiple=True, help="A property of Nutch's."),
+        click.option("-D", "defined", metavar="NAME=VALUE", multiple=True, help="A property of Nutch."),
         click.option(
             "--conf",
             "-conf",
@@ -67,11 +66,11 @@ def properties(command: Callable[..., Any]) -> Callable[..., Any]:
     return command
 
 
-def read_settings(given: dict[str, Any]) -> dict[str, bool | int | float]:
-    """The properties that a command was given."""
-    from inlink.sources.nutch_properties import read_properties
+def read_settings(confs: tuple[Path, ...], defined: tuple[str, ...]) -> dict[str, bool | int | float]:
+    """Return the properties that are set by files and by -D."""
+    from inlink.nutch.properties import read_properties
 
-    return read_properties(given["confs"], given["defined"])
+    return read_properties(confs, defined)
 
 
 def switched_off(settings: dict[str, bool | int | float], flags: dict[str, bool]) -> None:

@@ -6,7 +6,17 @@ from typing import Any
 
 import click
 
-__all__ = ["folder_output", "graph_argument", "site_options"]
+from inlink.base.settings import Setting, from_text
+from inlink.frontier.settings import TABLE
+
+__all__ = [
+    "folder_output",
+    "graph_argument",
+    "set_option",
+    "setting_options",
+    "settings_given",
+    "site_options",
+]
 
 graph_argument = click.argument("graph", type=click.Path(path_type=Path))
 
@@ -20,17 +30,17 @@ folder_output = click.option(
 
 
 def site_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """How hosts and domains are told from URLs."""
+    """Add the options of making hosts and domains of URLs to a command."""
     for option in (
         click.option(
             "--strip-www",
             is_flag=True,
-            help="Take www. off hosts, as Common Crawl did before the end of 2025.",
+            help="Drop www. from hosts, as Common Crawl did before the end of 2025.",
         ),
         click.option(
             "--private-suffixes",
             is_flag=True,
-            help="Domains by the suffix list's private section too (github.io).",
+            help="Use the private section of the suffix list too (github.io).",
         ),
         click.option(
             "--keep-suffixes", is_flag=True, help="Keep hosts that are suffixes themselves (gov.uk)."
@@ -38,3 +48,71 @@ def site_options(command: Callable[..., Any]) -> Callable[..., Any]:
     ):
         command = option(command)
     return command
+
+
+set_option = click.option(
+    "--set",
+    "changes",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="Change a setting of the crawl, such as politeness.delay=2; docs/crawling.md lists them.",
+)
+
+
+_KINDS = {int: "integer", float: "number", str: "name", tuple: "text"}
+
+
+class _Value(click.ParamType):  # type: ignore[type-arg]  # generic in newer versions of click only
+    """A setting's value, read from text by the table of settings."""
+
+    def __init__(self, row: Setting) -> None:
+        self.row, self.name = row, _KINDS[row.kind]
+
+    def convert(self, value: Any, param: click.Parameter | None, context: click.Context | None) -> Any:
+        """What the text means."""
+        return from_text(self.row, value, self.row.option) if isinstance(value, str) else value
+
+
+def setting_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The options that set a crawl's settings: those that the table of settings names, and ``--set``."""
+    command = set_option(command)
+    for name, row in reversed(TABLE.items()):
+        parameter, text = name.replace(".", "_"), row.help.replace("`", "")
+        if not row.option:
+            continue
+        if row.kind is bool:
+            flag = f"{row.option}/--no-{row.option.removeprefix('--')}"
+            option = click.option(flag, parameter, default=None, help=text)
+        else:
+            several = row.kind is tuple
+            option = click.option(row.option, parameter, type=_Value(row), multiple=several, help=text)
+        command = option(command)
+    return command
+
+
+def settings_given(options: dict[str, Any]) -> dict[str, Any]:
+    """Take the settings that were given out of a command's options, as :class:`inlink.Crawl` takes them.
+
+    Raises
+    ------
+    inlink.errors.ParameterError
+        If ``--set`` names no setting, or gives it a value outside its range.
+    """
+    from inlink.crawl.settings import from_name, lay_over
+    from inlink.errors import ParameterError
+
+    found: dict[str, Any] = {}
+    for name, row in TABLE.items():
+        value = options.pop(name.replace(".", "_"), None) if row.option else None
+        if value is None or value == ():
+            continue
+        if row.kind is tuple:
+            value = tuple(one for given in value for one in given)
+        group, dot, field = name.partition(".")
+        lay_over(found, group, {field: value} if dot else value)
+    for change in options.pop("changes", ()):
+        name, equals, text = change.partition("=")
+        if not equals:
+            raise ParameterError(f"--set takes NAME=VALUE, such as politeness.delay=2; got {change!r}")
+        lay_over(found, *from_name(name.strip(), text.strip(), f"--set {name.strip()}"))
+    return found

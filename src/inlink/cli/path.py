@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from inlink.cli.crawls import crawl_argument, hash_line, page_alone
+from inlink.cli.crawls import crawl_argument
 from inlink.cli.show import say
 
 
@@ -12,10 +12,14 @@ from inlink.cli.show import say
 @crawl_argument
 @click.argument("page", metavar="URL|HASH")
 def path(folder: Path, page: str) -> None:
-    """Print the chain of first links that led to a page of DIR: itself, the page that made it known, … a seed."""
-    from inlink.store.pages import NO_PAGE
+    """Print the chain of first links to a page of DIR: the page, the page that made it known, and so on to a seed."""
+    from inlink.crawl.view import CrawlView
 
-    pages, number = page_alone(folder, page)
-    while number != NO_PAGE:
-        say(hash_line(pages, number))
-        number = pages.maker(number)  # always an older page: the chain ends
+    view, cursor = CrawlView.open(folder), None
+    while True:
+        part = view.path(page, cursor=cursor)
+        for row in part.rows:
+            say(f"{row.page:016x} {row.url}")
+        cursor = part.cursor
+        if cursor is None:
+            return

@@ -13,7 +13,7 @@ from inlink.cli.show import say
 __all__ = ["plot"]
 
 _picture = click.option(
-    "--output", "-o", required=True, type=click.Path(path_type=Path), help="The picture: .png or .svg."
+    "--output", "-o", required=True, type=click.Path(path_type=Path), help="File to write, .png or .svg."
 )
 _by = click.option(
     "--by", "name", default="pagerank", show_default=True, help="A ranking that is stored with the graph."
@@ -37,10 +37,10 @@ def plot() -> None:
 
 
 def _draw(output: Path, graph: Path, draw: Callable[[ModuleType, Any], Any]) -> None:
-    """Draw what ``draw(inlink.plot, graph)`` makes; an output that cannot be is told before the work."""
+    """Draw the picture of ``draw(inlink.plot, graph)``; the output is checked before the work."""
     from inlink import plot as room
     from inlink.plot.saving import check
-    from inlink.sources.crawl import graph_in
+    from inlink.sources.crawlgraph import graph_in
 
     check(output)
     room.save(draw(room, graph_in(graph)), output)
@@ -48,7 +48,7 @@ def _draw(output: Path, graph: Path, draw: Callable[[ModuleType, Any], Any]) -> 
 
 
 def _ranking(graph: Any, name: str) -> Any:
-    from inlink.sources.crawl import load_ranking
+    from inlink.sources.rankings import load_ranking
 
     return load_ranking(graph, name)
 
@@ -57,7 +57,7 @@ def _ranking(graph: Any, name: str) -> Any:
 @graph_argument
 @_picture
 def degrees(graph: Path, output: Path) -> None:
-    """How many inlinks and outlinks the nodes have: the share of nodes with at least so many."""
+    """Draw the distributions of inlinks and outlinks: the share of nodes with at least each degree."""
     _draw(output, graph, lambda room, opened: room.degrees(opened))
 
 
@@ -66,7 +66,7 @@ def degrees(graph: Path, output: Path) -> None:
 @_by
 @_picture
 def ranks(graph: Path, name: str, output: Path) -> None:
-    """A ranking's values over their places."""
+    """Draw the values of a ranking over their places."""
     _draw(output, graph, lambda room, opened: room.ranks(_ranking(opened, name), name=name))
 
 
@@ -75,7 +75,7 @@ def ranks(graph: Path, name: str, output: Path) -> None:
 @_by
 @_picture
 def rank_against_degree(graph: Path, name: str, output: Path) -> None:
-    """Each node's rank over its number of inlinks."""
+    """Draw the rank of each node over its number of inlinks."""
     _draw(
         output,
         graph,
@@ -85,18 +85,18 @@ def rank_against_degree(graph: Path, name: str, output: Path) -> None:
 
 @plot.command()
 @graph_argument
-@click.option("--damping", type=float, default=0.85, show_default=True, help="PageRank's.")
-@click.option("--tol", type=float, default=1e-9, show_default=True, help="The error to stop at.")
+@click.option("--damping", type=float, default=0.85, show_default=True, help="Damping of PageRank.")
+@click.option("--tol", type=float, default=1e-9, show_default=True, help="Bound on the L1 error to reach.")
 @click.option(
     "--max-iter",
     type=int,
     default=1000,
     show_default=True,
-    help="Stop after so many sweeps, converged or not.",
+    help="Stop after this number of sweeps, converged or not.",
 )
 @_picture
 def convergence(graph: Path, output: Path, **options: Any) -> None:
-    """The error of PageRank after each sweep, by both of its methods; ranks the graph anew, and keeps nothing."""
+    """Draw the error of PageRank after each sweep, for both methods. Ranks the graph and keeps no ranking."""
     _draw(output, graph, lambda room, opened: room.convergence(opened, **options))
 
 
@@ -106,7 +106,7 @@ def convergence(graph: Path, output: Path, **options: Any) -> None:
 @click.argument("other")
 @_picture
 def compare(graph: Path, one: str, other: str, output: Path) -> None:
-    """Two rankings that are stored with the graph, ONE and OTHER, against each other, and how far they agree."""
+    """Draw two stored rankings of the graph, ONE and OTHER, against each other, with their agreement."""
     _draw(
         output,
         graph,
@@ -117,17 +117,19 @@ def compare(graph: Path, one: str, other: str, output: Path) -> None:
 @plot.command()
 @graph_argument
 @click.argument("node", required=False)
-@click.option("--top", type=click.IntRange(1), help="The best so many, in place of a NODE; 10 if not given.")
+@click.option(
+    "--top", type=click.IntRange(1), help="Number of best nodes, instead of a NODE; 10 if not given."
+)
 @_by
 @click.option(
     "-n", "--number", "nodes", type=click.IntRange(1), default=50, show_default=True,
-    help="How many nodes to draw at most.",
+    help="Largest number of nodes to draw.",
 )  # fmt: skip
 @_picture
 def neighbourhood(
     graph: Path, node: str | None, top: int | None, name: str, nodes: int, output: Path
 ) -> None:
-    """NODE, or the best by a ranking, with the best of those that link there or are linked from there.
+    """Draw NODE, or the best nodes of a ranking, with the best of their neighbours.
 
     NODE is a name, or a number where the graph has no names.
     """

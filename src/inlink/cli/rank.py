@@ -1,145 +1,216 @@
-"""``inlink rank``: rank a graph and keep the ranking beside it."""
+"""``inlink rank``: rank a graph and keep the ranking in its folder."""
 
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import click
 
 from inlink.cli.options import graph_argument
 from inlink.cli.show import say
 
+__all__ = ["ALGORITHMS", "rank"]
 
-class _Files(NamedTuple):
-    """Which parameter of an algorithm a file of values is for, and which one a file of nodes."""
+_DEFAULT = "pagerank"
+_CHOSEN = "inlink.cli.rank.algorithm"  # key of the context's notes
 
-    scores: str = ""
-    seeds: str = ""
-
-
-ALGORITHMS = {
-    "pagerank": _Files(scores="personalization"),
-    "mcmc": _Files(),
-    "trustrank": _Files(seeds="seeds"),
-    "anti-trustrank": _Files(seeds="bad"),
-    "spam-mass": _Files(seeds="trusted"),
-    "cheirank": _Files(scores="personalization"),
-    "hits": _Files(scores="scores"),
-    "salsa": _Files(),
-    "opic": _Files(),
-    "degree": _Files(),
-    "closeness": _Files(),
-    "harmonic": _Files(),
-    "betweenness": _Files(),
-    "percolation": _Files(scores="states"),
-    "eigenvector": _Files(),
-    "katz": _Files(),
-}
+# options that name a file of values, and of nodes, by the parameter that these are given to
+_VALUES = {"personalization", "scores", "states"}
+_NODES = {"trusted", "spam"}
 
 
-@click.command()
+def _number(flag: str, help: str, type: type = float) -> click.Option:
+    return click.Option([flag], type=type, help=help)
+
+
+def _name(flag: str, help: str, *names: str) -> click.Option:
+    return click.Option([flag], type=click.Choice(names), help=f"{help}; {names[0]} if not given.")
+
+
+def _values(parameter: str, help: str) -> click.Option:
+    text = f"CSV or TSV file with a node and a value in each line: {help}. Nodes that it lacks have 0."
+    return click.Option(["--scores", parameter], type=click.Path(path_type=Path), help=text)
+
+
+def _nodes(flag: str, help: str) -> click.Option:
+    return click.Option(
+        [flag], type=click.Path(path_type=Path), required=True, help=f"{help}, one node a line."
+    )
+
+
+def _switched_off(flag: str, parameter: str, help: str) -> click.Option:
+    return click.Option([flag, parameter], is_flag=True, flag_value=False, default=None, help=help)
+
+
+_DAMPING = _number("--damping", "Share of visits that follow a link, from 0 to below 1; 0.85 if not given.")
+_TOL = _number("--tol", "Bound on the L1 error to reach; 1e-6 if not given.")
+_RESIDUAL = _number("--tol", "Residual to reach; 1e-6 if not given.")
+_MAX_ITER = _number("--max-iter", "Stop after this number of rounds, converged or not.", int)
+_METHOD = _name("--method", "How to solve the equation", "gauss-seidel", "power")
+_START = click.Option(["--start"], metavar="RANKING", help="Name of a stored ranking to start from.")
+_UNWEIGHTED = _switched_off("--unweighted", "weighted", "Count every arc the same, whatever its weight.")
+_UNNORMALIZED = _switched_off("--unnormalized", "normalized", "Do not normalize the values.")
+_DIRECTION = _name("--direction", "Measure distances to the node (in) or from it (out)", "in", "out")
+_SAMPLE = _number("-k", "Number of sources to draw; all sources, and exact values, if not given.", int)
+_CONFIDENCE = _number("--confidence", "Confidence of the error that is reported; 0.95 if not given.")
+_SEED = _number("--seed", "Seed of the random numbers, at least 0; 0 if not given.", int)
+_THREADS = _number("--threads", "Number of threads; all processors if not given.", int)
+_TRUSTED = _nodes("--trusted", "File of pages that are known to be good")
+
+_SOLVED = (_TOL, _MAX_ITER, _METHOD, _START, _UNWEIGHTED, _THREADS)
+
+ALGORITHMS: dict[str, tuple[click.Option, ...]] = {
+    "pagerank": (_values("personalization", "the teleport vector"), _DAMPING, *_SOLVED),
+    "mcmc": (
+        _number("--walks", "Number of walks from each node; 10 if not given.", int),
+        _DAMPING,
+        _name("--method", "What to count", "stop-at-dangling", "end-point", "complete-path"),
+        _name("--order", "Where walks start: at each node in turn, or at random nodes", "cyclic", "random"),
+        _CONFIDENCE,
+        _UNWEIGHTED,
+        _SEED,
+        _THREADS,
+    ),
+    "trustrank": (_TRUSTED, _DAMPING, *_SOLVED),
+    "anti-trustrank": (_nodes("--spam", "File of pages that are known to be spam"), _DAMPING, *_SOLVED),
+    "spam-mass": (
+        _TRUSTED,
+        _number("--gamma", "Estimated share of good pages among all pages; 0.85 if not given."),
+        _number("--rho", "Ignore nodes whose scaled PageRank (minimum 1) is below this number; 0 if not given."),
+        _DAMPING,
+        _number("--tol", "Relative error of each mass to reach; 1e-6 if not given."),
+        _MAX_ITER,
+        _METHOD,
+        _UNWEIGHTED,
+        _THREADS,
+    ),
+    "cheirank": (_values("personalization", "the teleport vector"), _DAMPING, *_SOLVED),
+    "hits": (_values("scores", "the content scores"), _RESIDUAL, _MAX_ITER, _START, _UNWEIGHTED, _THREADS),
+    "salsa": (_UNWEIGHTED,),
+    "opic": (
+        _name("--order", "Which page to visit next: the one with the most cash, each in turn, or any",
+              "greedy", "cyclic", "random"),
+        _number("--tol", "Bound on the L1 error to reach; 0.01 if not given."),
+        _MAX_ITER,
+        _UNWEIGHTED,
+        _SEED,
+    ),
+    "degree": (_name("--direction", "Which links to count", "in", "out", "both"), _UNNORMALIZED),
+    "closeness": (_DIRECTION, _THREADS),
+    "harmonic": (_DIRECTION, _THREADS),
+    "betweenness": (
+        _SAMPLE,
+        click.Option(["--endpoints"], is_flag=True, default=None, help="Count a path for the nodes at its ends too."),
+        _UNNORMALIZED,
+        _CONFIDENCE,
+        _SEED,
+        _THREADS,
+    ),
+    "percolation": (_values("states", "how far each node is percolated"), _SAMPLE, _CONFIDENCE, _SEED, _THREADS),
+    "eigenvector": (_RESIDUAL, _MAX_ITER, _START, _UNWEIGHTED, _THREADS),
+    "katz": (
+        _number("--alpha", "Factor for each arc of a walk, below 1/λ₁; 0.1 if not given."),
+        _number("--beta", "What each node has of itself, above 0; 1 if not given."),
+        _number("--tol", "Relative error of each value to reach; 1e-6 if not given."),
+        _MAX_ITER,
+        _UNNORMALIZED,
+        _UNWEIGHTED,
+        _THREADS,
+    ),
+}  # fmt: skip
+
+
+def _flags(algorithm: str) -> list[str]:
+    return [option.opts[0] for option in ALGORITHMS[algorithm]]
+
+
+class RankCommand(click.Command):
+    """A command whose options are those of the algorithm that its arguments name."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.general = self.params
+        self.params = [*self.general, *(option for options in ALGORITHMS.values() for option in options)]
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Find the algorithm first, and take its options only."""
+        for place, argument in enumerate(args):
+            if argument == "--algorithm" and place + 1 < len(args):
+                ctx.meta[_CHOSEN] = args[place + 1]
+            elif argument.startswith("--algorithm="):
+                ctx.meta[_CHOSEN] = argument.partition("=")[2]
+        try:
+            return super().parse_args(ctx, args)
+        except click.NoSuchOption as error:
+            algorithm = ctx.meta.get(_CHOSEN, _DEFAULT)
+            if algorithm not in ALGORITHMS:
+                message = f"--algorithm: {algorithm!r} is not one of {', '.join(ALGORITHMS)}"
+                raise click.UsageError(message, ctx) from None
+            if any(error.option_name in _flags(other) for other in ALGORITHMS):
+                message = f"{error.option_name} does not apply to --algorithm {algorithm}; it takes "
+                raise click.UsageError(message + ", ".join(_flags(algorithm)), ctx) from None
+            raise
+
+    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
+        """The general options and those of the algorithm."""
+        own = ALGORITHMS.get(ctx.meta.get(_CHOSEN, _DEFAULT), ())
+        help_option = self.get_help_option(ctx)
+        return [*self.general, *own, *([help_option] if help_option else [])]
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Describe the options of the algorithm; without an algorithm, list the options of all."""
+        general = [option for option in self.general if isinstance(option, click.Option)]
+        help_option = self.get_help_option(ctx)
+        _describe(ctx, formatter, "Options", [*general, *([help_option] if help_option else [])])
+        chosen = ctx.meta.get(_CHOSEN)
+        if chosen in ALGORITHMS:
+            _describe(ctx, formatter, f"Options of {chosen}", ALGORITHMS[chosen])
+        else:
+            with formatter.section("Options of each algorithm"):
+                formatter.write_dl([(name, ", ".join(_flags(name))) for name in ALGORITHMS])
+
+
+def _describe(
+    ctx: click.Context, formatter: click.HelpFormatter, title: str, options: Iterable[click.Option]
+) -> None:
+    lines = [option.get_help_record(ctx) for option in options]
+    with formatter.section(title):
+        formatter.write_dl([line for line in lines if line])
+
+
+@click.command(cls=RankCommand)
 @graph_argument
 @click.option(
     "--algorithm",
     type=click.Choice(list(ALGORITHMS)),
     metavar="NAME",
-    default="pagerank",
+    default=_DEFAULT,
     show_default=True,
-    help=f"How to rank: {', '.join(ALGORITHMS)}.",
+    help="How to rank; inlink rank --algorithm NAME --help describes its options.",
 )
-@click.option("--name", help="What to call the ranking; the algorithm's name if not given.")
-@click.option(
-    "--scores",
-    type=click.Path(path_type=Path),
-    help="A value for each node, node,score a line: PageRank's and CheiRank's teleport, HITS' topic, "
-    "percolation's states.",
-)
-@click.option(
-    "--seeds",
-    type=click.Path(path_type=Path),
-    help="Nodes, one a line: trusted ones for TrustRank and spam mass, spam for Anti-TrustRank.",
-)
-@click.option("--damping", type=float, help="The share of followed links; 0.85 if not given.")
-@click.option(
-    "--tol",
-    type=float,
-    help="The error to stop at: a bound on the L1 distance for PageRank; 1e-6 if not given.",
-)
-@click.option("--max-iter", type=int, help="Stop after so many sweeps, converged or not.")
-@click.option(
-    "--method",
-    metavar="NAME",
-    help="PageRank's: gauss-seidel (if not given) or power; of mcmc: end-point, complete-path or "
-    "stop-at-dangling (if not given).",
-)
-@click.option("--start", metavar="RANKING", help="A stored ranking to start from.")
-@click.option("--unweighted", is_flag=True, help="Let every arc count the same.")
-@click.option("--unnormalized", is_flag=True, help="Betweenness, degree, Katz: as they are, not divided.")
-@click.option(
-    "--direction",
-    type=click.Choice(["in", "out", "both"]),
-    help="Of degree, closeness and harmonic; inlinks, and paths to the node, if not given.",
-)
-@click.option("--alpha", type=float, help="Katz: how much an arc makes of a walk; 0.1 if not given.")
-@click.option("-k", "k", type=int, help="Betweenness, percolation: so many sources, drawn; all if not given.")
-@click.option("--endpoints", is_flag=True, help="Betweenness: paths count for the nodes at their ends too.")
-@click.option("--walks", type=int, help="Of mcmc: so many from each node; 10 if not given.")
-@click.option(
-    "--confidence", type=float, help="With which what is said of a sample holds; 0.95 if not given."
-)
-@click.option("--gamma", type=float, help="Spam mass: what share of all pages is good; 0.85 if not given.")
-@click.option(
-    "--rho", type=float, help="Spam mass: the least PageRank, 1 being the least there is; 0 if not given."
-)
-@click.option("--order", metavar="NAME", help="OPIC: greedy (if not given), cyclic or random.")
-@click.option(
-    "--seed", type=int, help="Of random numbers: the same one gives the same ranking; 0 if not given."
-)
-@click.option("--threads", type=int, help="How many; all processors if not given.")
-def rank(
-    graph: Path, algorithm: str, name: str | None, scores: Path | None, seeds: Path | None, **given: Any
-) -> None:
+@click.option("--name", help="Name of the ranking; the algorithm's name if not given.")
+def rank(graph: Path, algorithm: str, name: str | None, **given: Any) -> None:
     """Rank GRAPH and keep the ranking in its folder, for ``inlink top`` and ``inlink export``.
 
-    GRAPH may be a crawl's folder: its graph is made anew each time, in a temporary folder.
+    GRAPH may be the folder of a crawl. Its graph is built each time, in a temporary folder.
     """
-    from inspect import signature
-
     from inlink import rank as room
-    from inlink.sources.crawl import graph_in, load_ranking, values_of
+    from inlink.sources.crawlgraph import graph_in
+    from inlink.sources.rankings import load_ranking, values_of
     from inlink.sources.scores import read_nodes, read_scores
 
-    files = ALGORITHMS[algorithm]
-    function = getattr(room, algorithm.replace("-", "_"))
-    taken = set(signature(function).parameters)
-    if "options" in taken:  # PageRank's
-        taken |= set(signature(room.pagerank).parameters)
-    options = {key: value for key, value in given.items() if value is not None and value is not False}
-    for key in options:
-        if key.removeprefix("un") not in taken:
-            raise click.UsageError(f"{_shown(key)} does not go with --algorithm {algorithm}")
-    if scores is not None and not files.scores:
-        raise click.UsageError(f"--scores does not go with --algorithm {algorithm}")
-    if seeds is not None and not files.seeds:
-        raise click.UsageError(f"--seeds does not go with --algorithm {algorithm}")
-    if seeds is None and files.seeds:
-        raise click.UsageError(f"--algorithm {algorithm} needs --seeds, a file of nodes")
-    for flag in ("weighted", "normalized"):
-        if options.pop(f"un{flag}", False):
-            options[flag] = False
     opened = graph_in(graph)
-    if "start" in options:
-        start = load_ranking(opened, options["start"])
-        options["start"] = values_of(start, opened, float(start.values.mean()) if len(start) else 1.0)
-    if scores is not None:
-        options[files.scores], unknown = read_scores(scores, opened)
-        if unknown:
-            say(f"{scores}: names that are not in {graph}: {unknown:,}")
-    if seeds is not None:
-        options[files.seeds] = read_nodes(seeds, opened)
-    ranking = function(opened, **options)
+    options = {key: value for key, value in given.items() if value is not None}
+    for key, value in options.items():
+        if key in _VALUES:
+            options[key], unknown = read_scores(value, opened)
+            if unknown:
+                say(f"{value}: names that are not in {graph}: {unknown:,}")
+        elif key in _NODES:
+            options[key] = read_nodes(value, opened)
+        elif key == "start":
+            start = load_ranking(opened, value)
+            options[key] = values_of(start, opened, float(start.values.mean()) if len(start) else 1.0)
+    ranking = getattr(room, algorithm.replace("-", "_"))(opened, **options)
     ranking.save(opened, name or algorithm)
     say(f"{name or algorithm}: {ranking.verdict()}")
-
-
-def _shown(key: str) -> str:
-    return "-k" if key == "k" else f"--{key.replace('_', '-')}"

@@ -1,26 +1,32 @@
-"""``inlink reload``: pages that were given up wait again."""
+"""``inlink reload``: let pages that were given up wait again."""
 
 from pathlib import Path
+from typing import Any
 
 import click
 
 from inlink.cli.crawls import crawl_argument, reopened
+from inlink.cli.options import set_option, settings_given
 from inlink.cli.show import say
 
 
 @click.command()
 @crawl_argument
-def reload(folder: Path) -> None:
-    """Let the pages of DIR that failed, are gone or were excluded wait again; a running crawl is told to."""
-    from inlink.base.folder import Folder
+@set_option
+def reload(folder: Path, **options: Any) -> None:
+    """Let the pages of DIR that failed, are gone or were excluded wait again. A running crawl does it itself."""
     from inlink.errors import InUseError
     from inlink.store.inbox import RELOAD, post
-    from inlink.store.reader import KIND, VERSION
+    from inlink.store.reader import crawl_folder
 
-    Folder(folder, KIND, VERSION)  # nothing is made here
+    # Nothing is made here.
+    crawl_folder(folder)
+    given = settings_given(options)
     try:
-        crawl = reopened(folder)
+        crawl = reopened(folder, given)
     except InUseError:
+        if given:
+            raise
         post(folder, RELOAD)
         say(f"left in {folder}'s inbox, for the process that is crawling to do")
         return

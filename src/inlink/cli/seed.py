@@ -1,11 +1,13 @@
-"""``inlink seed``: URLs for a crawl to begin at."""
+"""``inlink seed``: make URLs known to a crawl."""
 
 import sys
 from pathlib import Path
+from typing import Any
 
 import click
 
 from inlink.cli.crawls import crawl_argument, reopened
+from inlink.cli.options import set_option, settings_given
 from inlink.cli.show import printable, say
 
 BATCH = 1_000  # URLs in one event
@@ -13,11 +15,12 @@ BATCH = 1_000  # URLs in one event
 
 @click.command()
 @crawl_argument
+@set_option
 @click.argument("file", type=click.Path(path_type=Path, allow_dash=True))
-def seed(folder: Path, file: Path) -> None:
-    """Make the URLs in FILE known in DIR: one a line, a tab and its score behind where it has one; - is standard input.
+def seed(folder: Path, file: Path, **options: Any) -> None:
+    """Make the URLs in FILE known to the crawl in DIR: one a line, with a tab and a score after it if it has one.
 
-    The crawl is made if there is none. One that is running takes the URLs in at its next call.
+    Use - to read standard input. The crawl is made if there is none. A running crawl takes the URLs in within a second.
     """
     from inlink.errors import InputError, InUseError
     from inlink.store.inbox import SEED, post, seeds_in
@@ -28,9 +31,12 @@ def seed(folder: Path, file: Path) -> None:
     seeds = seeds_in(text, str(file))
     if not any(canonical(url) is not None for url, _ in seeds):
         raise InputError(f"{file}: none of its {len(seeds):,} lines begins with an http URL")
+    given = settings_given(options)
     try:
-        crawl = reopened(folder)
+        crawl = reopened(folder, given)
     except InUseError:
+        if given:
+            raise
         post(folder, SEED, text)
         say(f"{len(seeds):,} lines are left in {folder}'s inbox, for the process that is crawling to take in")
         return

@@ -1,4 +1,4 @@
-"""How commands show things: names that a terminal can take, tables, JSON."""
+"""How commands print: names that are safe on a terminal, tables, JSON."""
 
 import json
 import sys
@@ -9,7 +9,7 @@ import click
 
 from inlink.base.table import printable
 
-__all__ = ["printable", "say", "show_json", "show_table", "summary"]
+__all__ = ["printable", "say", "say_json", "show_json", "show_table", "summary"]
 
 
 def say(line: str) -> None:
@@ -18,7 +18,7 @@ def say(line: str) -> None:
 
 
 def show_table(columns: Sequence[str], rows: Sequence[Sequence[object]], right: Sequence[int] = ()) -> None:
-    """Print rows as a table on a terminal, tab-separated where the output goes elsewhere."""
+    """Print rows as a table on a terminal; elsewhere, tab-separated."""
     cells = [[printable(cell) for cell in row] for row in rows]
     if not sys.stdout.isatty():
         for row in cells:
@@ -41,7 +41,14 @@ def show_json(value: Any) -> None:
     click.echo(json.dumps(value, indent=2, ensure_ascii=True))
 
 
+def say_json(value: Any) -> None:
+    """Print structs as JSON."""
+    import msgspec
+
+    click.echo(msgspec.json.format(msgspec.json.encode(value), indent=2).decode())
+
+
 def summary(graph: Any, name: str) -> str:
-    """One line on a graph that was made."""
+    """One line about a new graph."""
     level = f"{graph.level} graph, " if graph.level else ""
     return f"{name}: {level}{graph.num_nodes:,} nodes, {graph.num_arcs:,} arcs"

@@ -1,4 +1,4 @@
-"""``inlink subgraph``: some nodes of a graph and the arcs between them, or all nodes and some arcs."""
+"""``inlink subgraph``: cut a graph to a set of nodes, or to the arcs between sites."""
 
 from pathlib import Path
 
@@ -11,16 +11,18 @@ from inlink.cli.show import say, summary
 @click.command()
 @graph_argument
 @folder_output
-@click.option("--crawled", is_flag=True, help="The pages that were crawled, not only linked to.")
-@click.option("--nodes", type=click.Path(path_type=Path), help="The nodes named in this file, one a line.")
-@click.option("--largest-component", type=click.Choice(["weak", "strong"]), help="The largest component.")
+@click.option("--crawled", is_flag=True, help="Keep the pages that were crawled.")
+@click.option("--nodes", type=click.Path(path_type=Path), help="Keep the nodes in this file, one a line.")
 @click.option(
-    "--reachable-from", "seeds", multiple=True, help="What a node leads to; may be given several times."
+    "--largest-component", type=click.Choice(["weak", "strong"]), help="Keep the largest component."
+)
+@click.option(
+    "--reachable-from", "sources", multiple=True, help="Keep what can be reached from a node; repeatable."
 )
 @click.option(
     "--without-internal",
     type=click.Choice(["host", "domain"]),
-    help="All nodes, without links inside one site.",
+    help="Keep all nodes, and the links between different sites.",
 )
 def subgraph(
     graph: Path,
@@ -28,7 +30,7 @@ def subgraph(
     crawled: bool,
     nodes: Path | None,
     largest_component: str | None,
-    seeds: tuple[str, ...],
+    sources: tuple[str, ...],
     without_internal: str | None,
 ) -> None:
     """Cut GRAPH to the nodes or arcs that one of the options names."""
@@ -36,7 +38,7 @@ def subgraph(
         crawled,
         nodes is not None,
         largest_component is not None,
-        bool(seeds),
+        bool(sources),
         without_internal is not None,
     ]
     if sum(given) != 1:
@@ -55,8 +57,8 @@ def subgraph(
         made = whole.subgraph([whole.node(name) for name in _lines(nodes)], into=output)
     elif largest_component is not None:
         made = whole.largest_component(strong=largest_component == "strong", into=output)
-    elif seeds:
-        made = whole.reachable(seeds, into=output)
+    elif sources:
+        made = whole.reachable(sources, into=output)
     else:
         made = whole.without_internal("host" if without_internal == "host" else "domain", into=output)
     say(summary(made, str(output)))

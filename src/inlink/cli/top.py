@@ -10,20 +10,30 @@ from inlink.cli.show import show_json, show_table
 
 @click.command()
 @graph_argument
+@click.option("--by", "name", default="pagerank", show_default=True, help="A ranking stored with the graph.")
 @click.option(
-    "--by", "name", default="pagerank", show_default=True, help="A ranking that is stored with the graph."
-)
-@click.option(
-    "-n", "--number", "count", type=click.IntRange(0), default=10, show_default=True, help="How many."
+    "-n", "--number", "count", type=click.IntRange(0), default=10, show_default=True, help="How many nodes."
 )
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")
 def top(graph: Path, name: str, count: int, as_json: bool) -> None:
-    """Show the best nodes of GRAPH or a crawl: place, value, name. Tab-separated where the output is no terminal."""
-    from inlink.sources.crawl import top_of
-
-    best = top_of(graph, name, count)
+    """Show the best nodes of GRAPH or a crawl: place, value, name. Tab-separated unless shown on a terminal."""
+    best = _best(graph, name, count)
     if as_json:
         show_json([{"place": k + 1, "node": node, "value": value} for k, (node, value) in enumerate(best)])
         return
     rows = [(k + 1, f"{value:.6g}", node) for k, (node, value) in enumerate(best)]
     show_table(["place", name, "node"], rows, right=(0, 1))
+
+
+def _best(graph: Path, name: str, count: int) -> list[tuple[str | int, float]]:
+    from inlink.crawl.view import MOST_ROWS, CrawlView
+    from inlink.sources.rankings import top_of
+    from inlink.store.reader import is_crawl
+
+    if not (is_crawl(graph) and 0 < count <= MOST_ROWS):
+        return top_of(graph, name, count)
+    view = CrawlView.open(graph)
+    part = view.top(name, count)
+    while part.cursor is not None:
+        part = view.top(name, count, part.cursor)
+    return [(row.url, row.value) for row in part.rows]

@@ -1,24 +1,27 @@
-"""``inlink why``: where a page of a crawl stands in the order, and every reason for it."""
+"""``inlink why``: where a page of a crawl stands in the order, and why."""
 
-import time
 from pathlib import Path
 
 import click
 
-from inlink.cli.crawls import crawl_argument, page_given
-from inlink.cli.show import printable, say
+from inlink.cli.crawls import crawl_argument
+from inlink.cli.show import printable, say, say_json
 
 
 @click.command()
 @crawl_argument
 @click.argument("page", metavar="URL|HASH")
-def why(folder: Path, page: str) -> None:
-    """Print where a page of DIR stands in the order, and why: ranks, scores, inlinks, politeness, penalties, leases."""
-    from inlink.crawl import look
-    from inlink.frontier.explain import explain
+@click.option("--json", "as_json", is_flag=True, help="As JSON.")
+def why(folder: Path, page: str, as_json: bool) -> None:
+    """Print the place of a page of DIR in the order, and why: priority, links, penalties, politeness, leases."""
+    from inlink.crawl.view import CrawlView
 
-    frontier = look(folder)
-    now = time.time()
-    frontier.advance(now)
-    for line in str(explain(frontier, page_given(frontier.pages, page), now)).split("\n"):
+    view = CrawlView.open(folder)
+    reasons = view.why(page)
+    while not reasons.inlinks_complete:
+        reasons = view.why(page)
+    if as_json:
+        say_json(reasons)
+        return
+    for line in str(reasons).split("\n"):
         say(printable(line))

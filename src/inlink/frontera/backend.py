@@ -4,7 +4,6 @@ Frontera tells a page in two calls, ``page_crawled`` and ``links_extracted``; a 
 first is kept until the second, or until anything else is asked.
 """
 
-import inspect
 import logging
 import math
 import operator
@@ -12,26 +11,35 @@ import tempfile
 from collections import deque
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
-from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import frontera
 from frontera.core.models import Request
 
-from inlink.crawl import Crawl
-from inlink.errors import ParameterError
-from inlink.frontier.aduana import DEFAULTS, NAMES, crawl_arguments
-from inlink.frontier.leases import Lease
-from inlink.frontier.revisit import revisit_of
-from inlink.frontier.rules import Rules
-from inlink.urls.canonical import UrlRules
+from inlink.base.settings import rows_of
+from inlink.crawl.aduana import DEFAULTS, NAMES, crawl_arguments
+from inlink.crawl.crawl import Crawl
+from inlink.crawl.settings import checked, is_there, lay_over
+from inlink.frontier.settings import Settings
+from inlink.protocol import (
+    LARGEST_SCORE,
+    OWNER,
+    Answer,
+    Crawled,
+    Excluded,
+    Failed,
+    Receipt,
+    Redirected,
+)
 
 __all__ = ["Backend"]
 
 logger = logging.getLogger("inlink.frontera")
 
-LEASE = b"inlink_lease"  # where a request's meta has its lease
-OWN = tuple(set(inspect.signature(Crawl).parameters) - {"folder", "clock"})
+LEASE = b"inlink_lease"
+"""Key in a request's meta of the number of its lease."""
+
 REFUSED = frozenset({"IgnoreRequest", "NotSupported", "UnsupportedURLSchemeError", "DownloadCancelledError"})
 """Exceptions by which a spider says that it will not have a page: robots.txt, another site, too large."""
 
@@ -46,11 +54,12 @@ class Backend(frontera.Backend):  # type: ignore[misc]  # Frontera is untyped
     Parameters
     ----------
     settings : object
-        With ``get(name)``, as Frontera's and Scrapy's have it. Aduana's settings (:mod:`inlink.frontier.aduana`)
+        With ``get(name)``, as Frontera's and Scrapy's have it. Aduana's settings (:mod:`inlink.crawl.aduana`)
         hold, with Aduana's defaults. ``INLINK_CRAWL`` is the folder, instead of ``PAGE_DB_PATH``; without either it
         is a temporary one. Any other keyword of ``Crawl`` is read from ``INLINK_`` and its name in capitals, as a
         Python value: ``INLINK_RETRY_SECONDS = 5.0``; objects may be dicts of what they take, and
-        ``INLINK_POLITENESS = {"delay": 2.0}`` leaves Aduana's limits as they are. After ``INLINK_MAX_WAIT`` seconds
+        ``INLINK_POLITENESS = {"delay": 2.0}`` leaves Aduana's limits as they are. A setting that is not given stays as
+        the folder has it; Aduana's defaults are those of a new crawl. After ``INLINK_MAX_WAIT`` seconds
         (300; without an end where pages are revisited) a crawl does not wait for what is due then, and ends.
 
     Notes
@@ -81,19 +90,25 @@ class Backend(frontera.Backend):  # type: ignore[misc]  # Frontera is untyped
     queue = metadata = states = None  # all three are the crawl's
 
     def __init__(self, settings: Any) -> None:
-        values: dict[str, Any] = {**DEFAULTS, **_values(settings, {name: name for name in NAMES})}
-        self.arguments: dict[str, Any] = {"lease_seconds": LEASE_SECONDS, **crawl_arguments(values)}
-        for keyword, value in _values(settings, {f"INLINK_{one.upper()}": one for one in OWN}).items():
-            self.arguments[keyword] = _made(keyword, value, self.arguments.get(keyword))
-        self.arguments |= _values(settings, {"INLINK_CRAWL": "folder"})
-        longest = math.inf if self.arguments.get("revisit") else MAX_WAIT
-        self._max_wait = float(settings.get("INLINK_MAX_WAIT") or longest)
+        values = _values(settings, {name: name for name in NAMES})
+        folder = settings.get("INLINK_CRAWL") or values.get("PAGE_DB_PATH")
+        self.arguments: dict[str, Any] = {}
+        if folder is None or not is_there(Path(folder)):  # a crawl that is there keeps its own
+            self.arguments, values = {"lease_seconds": LEASE_SECONDS}, {**DEFAULTS, **values}
+        self.arguments |= crawl_arguments(values)
+        for name, value in _values(
+            settings, {f"INLINK_{one.upper()}": one for one in rows_of(Settings)}
+        ).items():
+            lay_over(self.arguments, name, checked(name, value, f"INLINK_{name.upper()}", texts=True))
+        self.arguments |= {} if folder is None else {"folder": folder}
+        self._max_wait = float(settings.get("INLINK_MAX_WAIT") or 0.0)
         self.forgotten: deque[Request] = deque()
         self.wait: Callable[[float], None] | None = None
         self._stack = ExitStack()
         self._out: dict[int, Request] = {}  # by the number of its lease, what is not answered for
         self._again: deque[Request] = deque()  # sent back, to be handed out again
-        self._page: tuple[Lease, dict[str, Any]] | None = None  # crawled, its links yet to come
+        self._page: Crawled | None = None  # its links are yet to come
+        self._owner = str(settings.get("INLINK_OWNER") or OWNER)
 
     @classmethod
     def from_manager(cls, manager: Any) -> "Backend":
@@ -101,7 +116,7 @@ class Backend(frontera.Backend):  # type: ignore[misc]  # Frontera is untyped
         return cls(manager.settings)
 
     def frontier_start(self) -> None:
-        """Open the crawl, and take back what a process that died had out.
+        """Open the crawl and begin a session.
 
         Raises
         ------
@@ -114,14 +129,16 @@ class Backend(frontera.Backend):  # type: ignore[misc]  # Frontera is untyped
             top = self._stack.enter_context(tempfile.TemporaryDirectory(prefix="inlink-"))
             arguments["folder"] = f"{top}/crawl"
         self._crawl = self._stack.enter_context(Crawl(**arguments))
+        if not self._max_wait:
+            self._max_wait = MAX_WAIT if self._crawl.settings.revisit is None else math.inf
         logger.info(self._crawl.recovered)
-        self._crawl.release_all()
+        self._session = self._crawl.desk.hello(self._owner).number
 
     def frontier_stop(self) -> None:
         """Give back what is out, and close the crawl."""
         with self._stack:
             self._finish()
-            self._crawl.release_all()
+            self._crawl.desk.bye(self._session)
         for reason, count in self._crawl.refused.items():
             logger.info("refused %d: %s", count, reason)
 
@@ -143,23 +160,23 @@ class Backend(frontera.Backend):  # type: ignore[misc]  # Frontera is untyped
         lease = self._lease(response)
         if lease is None:
             return
-        if self._page is not None and self._page[0] != lease:
+        if self._page is not None and self._page.lease != lease:
             self._finish()
         status = response.status_code
         if status >= 400:
             after = response.headers.get("Retry-After")
             if isinstance(after, bytes):
                 after = after.decode("latin-1")
-            del self._out[lease.number]
-            self._crawl.failed(lease, status=status, retry_after=after)
+            self._answer(Failed(lease, status=status, retry_after=after))
             return
         content = response.meta[b"scrapy_meta"].get("content_hash")
-        self._page = lease, {"status": status, "score": _score(response, 0.0), "content_hash": _hash(content)}
+        self._page = Crawled(lease, score=_score(response, 0.0), content_hash=_hash(content), status=status)
 
     def links_extracted(self, request: Request, links: list[Request]) -> None:
         """The links of the page that :meth:`page_crawled` told of."""
-        if self._page is not None and self._page[0] == request.meta.get(LEASE):
-            self._finish([(link.url, _score(link, 0.0)) for link in links if link.method == b"GET"])
+        if self._page is not None and self._page.lease == request.meta.get(LEASE):
+            self._page.links = [(link.url, _score(link, 0.0)) for link in links if link.method == b"GET"]
+            self._finish()
 
     def request_error(self, request: Request, error: str) -> None:
         """A page could not be fetched, or the spider will not have it; ``error`` is the exception's name."""
@@ -167,45 +184,49 @@ class Backend(frontera.Backend):  # type: ignore[misc]  # Frontera is untyped
         lease = self._lease(request)
         if lease is None:
             return
-        del self._out[lease.number]
-        if error in REFUSED:
-            self._crawl.exclude(lease, error)
-        else:
-            self._crawl.failed(lease, error)
+        self._answer(Excluded(lease, error) if error in REFUSED else Failed(lease, error))
 
     def get_next_requests(self, max_n_requests: int, **_: Any) -> list[Request]:
         """The next requests; hosts that Frontera calls overused are the business of the crawl's politeness."""
         self._finish()
         requests = [self._again.popleft() for _ in range(min(len(self._again), max_n_requests))]
-        for lease in self._crawl.next(max_n_requests - len(requests)):
-            meta = {b"scrapy_meta": {"depth": lease.depth}, LEASE: lease}
-            self._out[lease.number] = Request(lease.given or lease.url, meta=meta)
-            requests.append(self._out[lease.number])
-        if not requests and self.wait is not None and (due := self._crawl.due_in()) is not None:
-            self.wait(due)
+        found = self._crawl.desk.next(self._session, max_n_requests - len(requests))
+        for task in found.tasks:
+            meta = {b"scrapy_meta": {"depth": task.depth}, LEASE: task.lease}
+            self._out[task.lease] = Request(task.given or task.url, meta=meta)
+            requests.append(self._out[task.lease])
+        if not requests and self.wait is not None:
+            self.wait(math.inf if found.due_in is None else found.due_in)
         return requests
 
     def finished(self) -> bool:
-        """Whether nothing is out, and nothing waits that is due soon."""
+        """Whether no request is out, none is due soon, and no other session may bring one."""
         self._drop()
-        if self._again or self._page is not None:
+        if self._again or self._out:
             return False
-        due = self._crawl.due_in()
-        return due is None or (due > self._max_wait and not self._out)
+        found = self._crawl.desk.next(self._session, 0)
+        if found.out_elsewhere or found.paused:
+            return False
+        return found.due_in is None or found.due_in > self._max_wait
 
     # -- inside -----------------------------------------------------------------------------------------------------
 
-    def _lease(self, answer: Any) -> Lease | None:
-        """The lease that a request or response belongs to, while it is not answered for."""
-        lease: Lease | None = answer.meta.get(LEASE)
-        return lease if lease is not None and lease.number in self._out else None
+    def _lease(self, answer: Any) -> int | None:
+        """The lease of a request or response that is not answered for."""
+        lease: int | None = answer.meta.get(LEASE)
+        return lease if lease in self._out else None
 
-    def _finish(self, links: list[tuple[str, float]] | None = None) -> None:
-        """Write down the page that was told of, with its links."""
+    def _answer(self, answer: Crawled | Failed | Excluded | Redirected) -> Receipt:
+        """Answer for a page; its request is not out any more."""
+        del self._out[answer.lease]
+        answers: list[Answer] = [answer]
+        return self._crawl.desk.report(self._session, answers)[0]
+
+    def _finish(self) -> None:
+        """Answer for the page that :meth:`page_crawled` told of, with the links that are known by now."""
         if self._page is not None:
-            (lease, answer), self._page = self._page, None
-            del self._out[lease.number]
-            self._crawl.crawled(lease, links or (), **answer)
+            page, self._page = self._page, None
+            self._answer(page)
         self._drop()
 
     def _drop(self) -> None:
@@ -213,28 +234,26 @@ class Backend(frontera.Backend):  # type: ignore[misc]  # Frontera is untyped
         while self.forgotten:
             request = self.forgotten.popleft()
             lease = request.meta[LEASE]
-            told = self._page is not None and self._page[0] == lease
-            if not told and self._out.get(lease.number) is request:
-                del self._out[lease.number]
-                self._crawl.exclude(lease, "dropped by a middleware")
+            told = self._page is not None and self._page.lease == lease
+            if not told and self._out.get(lease) is request:
+                self._answer(Excluded(lease, "dropped by a middleware"))
 
-    def _take_back(self, request: Request, lease: Lease) -> None:
-        """A redirect, or a retry, by a middleware of the spider."""
-        if lease.number not in self._out:
-            return  # it has failed, and the crawl tries it again when it is time
+    def _take_back(self, request: Request, lease: int) -> None:
+        """Hand out again what a middleware of the spider made of a request: a redirect, or a retry."""
+        if lease not in self._out:
+            return  # The page has failed, and the crawl tries it again when it is due.
         meta, url = dict(request.meta), request.url
         chain = meta.pop(b"redirect_urls", None)
         if chain:
             if url == chain[0]:  # Frontera's solver has put the first URL, and the target at the end
                 url = chain[-1]
-            del self._out[lease.number]
-            target = self._crawl.redirected(lease, url)
-            if target is None:
+            task = self._answer(Redirected(lease, url)).task
+            if task is None:
                 return
-            lease = meta[LEASE] = target
+            lease = meta[LEASE] = task.lease
             meta[b"scrapy_meta"].pop("redirect_urls", None)  # the next redirect begins here
         again = Request(url, request.method, request.headers, request.cookies, meta, request.body)
-        self._out[lease.number] = again
+        self._out[lease] = again
         self._again.append(again)
 
 
@@ -244,20 +263,6 @@ def _values(settings: Any, names: Mapping[str, str]) -> dict[str, Any]:
     return {here: value for here, value in found.items() if value is not None}
 
 
-def _made(keyword: str, value: Any, default: Any) -> Any:
-    """An argument of ``Crawl``, made of a dict where that is what was given."""
-    if not isinstance(value, Mapping):
-        return value
-    try:
-        if keyword == "politeness":
-            return replace(default, **value)
-        if keyword == "revisit":
-            return revisit_of(dict(value))
-        return {"rules": Rules, "url_rules": UrlRules}[keyword](**value)
-    except (KeyError, TypeError) as error:
-        raise ParameterError(f"INLINK_{keyword.upper()} = {value!r} is not understood: {error}") from None
-
-
 def _score(tells: Any, default: float) -> float:
     """The score that a spider put into the meta of a request or response."""
     value = tells.meta.get(b"scrapy_meta", {}).get("score", default)
@@ -265,7 +270,7 @@ def _score(tells: Any, default: float) -> float:
         score = float(value)
     except (TypeError, ValueError):
         score = math.nan
-    if not abs(score) < 3e38:  # a float32
+    if not abs(score) < LARGEST_SCORE:
         logger.warning("%s: score must be a finite number, not %r: taken for %g", tells.url, value, default)
         return default
     return score

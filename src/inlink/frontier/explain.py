@@ -1,106 +1,224 @@
-"""Why a URL stands where it stands."""
+"""Why a page stands where it stands in the order."""
 
-from dataclasses import dataclass
-
-import numpy as np
+import msgspec
 
 from inlink.frontier.frontier import Frontier
-from inlink.frontier.queue import NO_LIMIT
+from inlink.frontier.hosts import HostState
+from inlink.frontier.parts import Part
 from inlink.frontier.traps import FACTORS
 from inlink.frontier.traps import explain as explain_traps
 from inlink.store.pages import STATES
 
-__all__ = ["Why", "explain"]
+__all__ = ["FARTHEST_PLACE", "Inlink", "Penalty", "Why", "explain", "host_parts", "page_parts"]
 
-SHOWN = 5  # inlinks
-FAR = 10_000  # places up to which the order is looked through
+FARTHEST_PLACE = 100
+"""Places up to which a page is looked for in the order."""
 
 
-@dataclass(frozen=True)
-class Why:
-    """A URL's place in the order, and each reason for it.
+class Penalty(msgspec.Struct, frozen=True):
+    """A trap rule that lowers a page's priority: its name, what it found in the URL, and its factor."""
 
-    ``place`` is 1 for what comes next; None where the page does not wait, or stands behind the first 10,000.
-    ``reasons`` are pairs of a phrase and a value, in the order in which they were applied. ``inlinks`` are the
-    best of them, with what each gives.
+    rule: str
+    finding: str
+    factor: float
+
+
+class Inlink(msgspec.Struct, frozen=True):
+    """A page that links to the page, and what its link adds to the page's priority before penalties."""
+
+    page: int
+    url: str
+    gives: float
+
+
+class Why(msgspec.Struct, frozen=True):
+    """A page's place in the order, and every reason for it.
+
+    Parameters
+    ----------
+    url : str
+    page : int
+        Its number in the order of discovery.
+    state : str
+    waits : bool
+        Whether the page is in the queue.
+    place : int or None
+        1 for the next page. None if the page does not wait or its place is beyond 100.
+    policy : str
+    priority : float or None
+        The page's priority in the queue; None if it does not wait.
+    parts : list of Part
+        Combined from left to right, they give the priority by the policy's present state, penalties included.
+    outdated : bool
+        Whether a new ranking is being adopted and the queue may still hold the page's old priority.
+    host_parts : list of Part
+        Combined from left to right, starting with the priority, they give the number by which hosts compete.
+    penalties : list of Penalty
+        What the trap penalty among the parts consists of.
+    score : float
+        Content score of a crawled page; else the best score that a link gave.
+    depth : int
+        Links from the nearest seed.
+    host : HostState
+    lease : int or None
+        Number of the lease that is out.
+    lease_expires_in : float or None
+        Seconds until that lease expires.
+    due_in : float or None
+        Seconds until the page is tried or crawled again, if that is planned.
+    failures : int
+        Failures since the last success.
+    merged_into : str or None
+        URL of the page that it was merged into.
+    inlinks : list of Inlink
+        The links that give most, best first. Empty if links do not count under this policy.
+    inlinks_complete : bool
+        Whether all visits were searched for links to the page. If not, asking again goes on searching.
     """
 
     url: str
+    page: int
     state: str
+    waits: bool
     place: int | None
+    policy: str
     priority: float | None
-    reasons: list[tuple[str, float | str]]
-    inlinks: list[tuple[str, float]]
+    parts: list[Part]
+    outdated: bool
+    host_parts: list[Part]
+    penalties: list[Penalty]
+    score: float
+    depth: int
+    host: HostState
+    lease: int | None
+    lease_expires_in: float | None
+    due_in: float | None
+    failures: int
+    merged_into: str | None
+    inlinks: list[Inlink]
+    inlinks_complete: bool
 
     def __str__(self) -> str:
-        place = "does not wait" if self.priority is None else "not among the first 10,000"
-        lines = [
-            f"{self.url}: {self.state}, {place if self.place is None else f'number {self.place:,} in the order'}"
-        ]
-        lines += [
-            f"  {name}: {value if isinstance(value, str) else format(value, '.6g')}"
-            for name, value in self.reasons
-        ]
+        return "\n".join([self._headline(), *(f"  {line}" for line in self._lines())])
+
+    def _headline(self) -> str:
+        if not self.waits:
+            return f"{self.url}: {self.state}, not waiting"
+        if self.place is None:
+            return f"{self.url}: {self.state}, waiting beyond place {FARTHEST_PLACE}"
+        return f"{self.url}: {self.state}, waiting at place {self.place}"
+
+    def _lines(self) -> list[str]:
+        lines = [] if self.priority is None else [f"priority {self.priority:.6g} by policy {self.policy}:"]
+        if self.priority is None:
+            lines = [f"by policy {self.policy} its priority would be:"]
+        lines += [f"  {part.operation} {part.value:.6g}  {part.name}" for part in self.parts]
+        lines += [f"      {one.finding} (rule {one.rule!r}: × {one.factor:.3g})" for one in self.penalties]
+        if self.outdated:
+            lines.append("a new ranking is being adopted: the queue may still use the old priority")
+        if self.host_parts:
+            lines.append("among hosts:")
+            lines += [f"  {part.operation} {part.value:.6g}  {part.name}" for part in self.host_parts]
         if self.inlinks:
-            lines.append("  best inlinks:")
-            lines += [f"    {share:.6g}  {url}" for url, share in self.inlinks]
-        return "\n".join(lines)
+            lines.append("best inlinks" + (":" if self.inlinks_complete else " found so far:"))
+            lines += [f"  {one.gives:.6g}  {one.url}" for one in self.inlinks]
+        lines.append(f"score {self.score:.6g}, depth {self.depth}")
+        host = self.host
+        lines.append(
+            f"host {host.name}: {host.waiting:,} pages waiting, {host.taken:,} taken, "
+            f"{host.in_flight} of at most {host.in_flight_limit} being fetched, "
+            + (f"next fetch in {host.due_in:.1f} s" if host.due_in else "may be asked now")
+        )
+        if host.failures:
+            lines.append(f"host {host.name} failed {host.failures} times in a row")
+        for name, left in (("host", host.budget_left), ("domain", host.domain_budget_left)):
+            if left is not None:
+                lines.append(f"{name} budget: {left:,} pages left")
+        if self.lease is not None:
+            lines.append(f"lease {self.lease} expires in {self.lease_expires_in or 0.0:.1f} s")
+        if self.due_in is not None:
+            again = "tried" if self.failures else "crawled"
+            lines.append(f"{again} again in {self.due_in:.1f} s")
+        if self.failures:
+            lines.append(f"failures since the last success: {self.failures}")
+        if self.merged_into is not None:
+            lines.append(f"merged into {self.merged_into}")
+        return lines
 
 
-def explain(frontier: Frontier, page: int, now: float) -> Why:
-    """Every reason for a page's place."""
+def page_parts(frontier: Frontier, page: int) -> list[Part]:
+    """The parts of a page's own priority: those of the policy, and the trap penalty if there is one."""
+    parts = frontier.policy.explain(page)
+    code = frontier.traps[page]
+    return [*parts, Part("trap penalty", "×", float(FACTORS[code]))] if code else parts
+
+
+def host_parts(frontier: Frontier, page: int, before: int = 0) -> list[Part]:
+    """What a page's priority becomes among the pages of other hosts.
+
+    Parameters
+    ----------
+    frontier : Frontier
+    page : int
+    before : int
+        Waiting pages of the same host that come before it.
+    """
+    slot = frontier.queue.slot(page)
+    failures, parts = frontier.hosts.failures.get(slot, 0), []
+    if failures:
+        parts.append(Part("1 + failures of the host in a row", "÷", 1.0 + failures))
+    if frontier.policy.sharing == "shared":
+        taken = float(frontier.queue.rows[slot]["taken"]) + before
+        parts.append(Part("1 + pages taken from the host", "÷", 1.0 + taken))
+    return parts
+
+
+def explain(
+    frontier: Frontier, page: int, now: float, inlinks: list[Inlink] | None = None, complete: bool = False
+) -> Why:
+    """Every reason for a page's place.
+
+    Parameters
+    ----------
+    frontier : Frontier
+    page : int
+    now : float
+        Unix time.
+    inlinks : list of Inlink or None
+        The links that give most to the page, as :mod:`inlink.frontier.inlinks` finds them.
+    complete : bool
+        Whether all visits were searched for them.
+    """
     pages, queue, policy = frontier.pages, frontier.queue, frontier.policy
     url, slot = pages.url(page), queue.slot(page)
-    row = queue.rows[slot]
-    reasons: list[tuple[str, float | str]] = [(f"policy {policy.name}", "")]
-    reasons += policy.explain(page)
-    reasons.append(("score", float(pages.scores[page])))
-    reasons.append(("depth", float(pages.depths[page])))
-    for name, found, factor in explain_traps(url, frontier.year):
-        reasons.append((f"trap rule {name!r} ({found})", f"× {factor:.3g}"))
-    if frontier.traps[page]:
-        reasons.append(("trap penalty, all told", f"× {float(FACTORS[frontier.traps[page]]):.3g}"))
-    host = pages.host(int(pages.hosts[page]))
-    if policy.sharing == "shared":
-        reasons.append((f"pages taken from {host}", f"÷ (1 + {row['taken']:,})"))
-    if slot in frontier.hosts.failures:
-        reasons.append((f"failures of {host} in a row", f"÷ (1 + {frontier.hosts.failures[slot]})"))
-    reasons.append((f"{host} due in, seconds", max(float(row["due"]) - now, 0.0)))
-    reasons.append((f"leases out to {host}", f"{row['flying']} of {row['most']}"))
-    for name, left in (
-        ("budget left, pages", int(row["budget"])),
-        ("budget left of its domain, pages", int(queue.slots.domain_budgets[int(row["domain"])])),
-    ):
-        if left != NO_LIMIT:
-            reasons.append((name, float(left)))
+    waits = page in queue
+    penalties = [Penalty(*rule) for rule in explain_traps(url, frontier.year)] if frontier.traps[page] else []
+    place = None
+    if waits:
+        order = [row[0] for row in frontier.order(FARTHEST_PLACE, now)]
+        place = order.index(page) + 1 if page in order else None
     lease = frontier.leases.current(page)
-    if lease is not None:
-        reasons.append(("leased, number", float(lease[0])))
-        reasons.append(("lease runs out in, seconds", max(lease[1].expires - now, 0.0)))
-    if page in frontier.plans:
-        what = "tried again in, seconds" if pages.errors[page] else "crawled again in, seconds"
-        reasons.append((what, max(frontier.plans[page] - now, 0.0)))
-    if pages.errors[page]:
-        reasons.append(("failures in a row", float(pages.errors[page])))
-    if page in pages.merged:
-        reasons.append(("merged into", pages.url(pages.survivor(page))))
-    place, priority = None, None
-    if page in queue:
-        priority = queue.key(page)
-        for number, (other, _, _) in enumerate(queue.order(FAR, now)):
-            if other == page:
-                place = number + 1
-                break
-    return Why(url, STATES[pages.states[page]], place, priority, reasons, best_inlinks(frontier, page))
-
-
-def best_inlinks(frontier: Frontier, page: int) -> list[tuple[str, float]]:
-    """The inlinks that give most to a page: URL, and priority ÷ number of links."""
-    pages = frontier.pages
-    sources = pages.inlinks(page)
-    if not len(sources):
-        return []
-    counts = np.array([max(len(pages.links(int(one))), 1) for one in sources[:FAR]])
-    shares = frontier.policy.priority(sources[:FAR]) / counts
-    best = np.argsort(-shares, kind="stable")[:SHOWN]
-    return [(pages.url(int(sources[k])), float(shares[k])) for k in best]
+    due = frontier.plans.get(page)
+    return Why(
+        url=url,
+        page=page,
+        state=STATES[pages.states[page]],
+        waits=waits,
+        place=place,
+        policy=policy.name,
+        priority=queue.key(page) if waits else None,
+        parts=page_parts(frontier, page),
+        outdated=queue.rekeying,
+        host_parts=host_parts(frontier, page),
+        penalties=penalties,
+        score=float(pages.scores[page]),
+        depth=int(pages.depths[page]),
+        host=frontier.hosts.state(slot, now),
+        lease=None if lease is None else lease.number,
+        lease_expires_in=None if lease is None else max(lease.expires - now, 0.0),
+        due_in=None if due is None else max(due - now, 0.0),
+        failures=int(pages.errors[page]),
+        merged_into=pages.url(pages.survivor(page)) if page in pages.merged else None,
+        inlinks=inlinks or [],
+        inlinks_complete=complete,
+    )

@@ -5,15 +5,14 @@ and ``inlink why`` restore one from a folder that another process is writing, an
 """
 
 import heapq
-import struct
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass, field
+from dataclasses import fields
 from datetime import UTC, datetime
-from typing import Any
+from itertools import islice
 
 import numpy as np
-import numpy.typing as npt
 
+from inlink.base.arrays import Float32Array, UInt8Array, UInt32Array
 from inlink.base.columns import most_pages, reserve
 from inlink.base.folder import Folder
 from inlink.errors import FolderError
@@ -21,38 +20,38 @@ from inlink.frontier.backoff import LONGEST_WAIT, Outcome, delay
 from inlink.frontier.hosts import Hosts
 from inlink.frontier.kernels.queue import keys
 from inlink.frontier.leases import LeaseBook, Out
-from inlink.frontier.policies import Policy, policy_named
-from inlink.frontier.queue import Politeness, Queue
-from inlink.frontier.rules import Rules
+from inlink.frontier.lost import LostPages
+from inlink.frontier.policies import Policy, policy_found
+from inlink.frontier.queue import Queue
+from inlink.frontier.sessions import SpiderSessions
+from inlink.frontier.settings import Settings
 from inlink.frontier.traps import FACTORS, line_codes
 from inlink.store.events import Events
-from inlink.store.kernels import frames as kinds
-from inlink.store.layout import CRAWLED, DISCOVERED, LEASED, MAKERS, ROWS
+from inlink.store.format import (
+    CRAWLED,
+    DISCOVERED,
+    HINT,
+    LEASED,
+    LOST,
+    PAUSE,
+    RELEASE,
+    RESUME,
+    DateRecord,
+    FailedRecord,
+    LostRecord,
+    ReleasedRecord,
+    dtype_of,
+    struct_of,
+)
+from inlink.store.kernels.fold import waiting as discovered_pages
 from inlink.store.pages import Pages
 
-__all__ = ["RANKS", "Frontier", "Settings"]
+__all__ = ["RANKS", "Frontier"]
 
-U32 = npt.NDArray[np.uint32]
 RANKS = "ranks"
 _PAGES = most_pages()
-
-
-@dataclass
-class Settings:
-    """What decides a crawl's order; kept in its folder, so that other processes see the order that the crawl sees."""
-
-    policy: str = "host-diverse"
-    use_scores: bool = False
-    cross_domain_only: bool = False
-    damping: float = 0.85
-    lease_seconds: float = 600.0
-    max_retries: int = 3
-    retry_seconds: float = 60.0
-    rerank_share: float | None = 0.1
-    rerank_seconds: float | None = None
-    politeness: Politeness = field(default_factory=Politeness)
-    rules: Rules | None = None
-    revisit: dict[str, Any] | None = None
+_MOST_BUSY = 1000
+"""Leases whose hosts :meth:`Frontier.order` looks at, beside the hosts that may be asked now or later."""
 
 
 class Frontier:
@@ -62,100 +61,127 @@ class Frontier:
     ----------
     pages : Pages
     settings : Settings
-    policy : str, Policy class or instance, or None
+    policy : Policy class or instance, or None
         None is the one that the settings name.
     """
 
-    def __init__(self, pages: Pages, settings: Settings, policy: str | type[Policy] | Policy | None = None):
+    def __init__(self, pages: Pages, settings: Settings, policy: type[Policy] | Policy | None = None):
         self.pages, self.settings = pages, settings
-        self.policy = policy_named(
-            settings.policy if policy is None else policy, pages, {**asdict(settings), "policy": None}
-        )
+        found = policy_found(settings.policy) if policy is None else policy
+        values = {one.name: getattr(settings, one.name) for one in fields(settings)}
+        self.policy = found(pages, values) if isinstance(found, type) else found
         self.queue = Queue(
             pages.hosts, settings.politeness, newest=self.policy.newest, sharing=self.policy.sharing
         )
         self.hosts = Hosts(pages, self.queue)
         self.leases = LeaseBook()
-        self.traps: npt.NDArray[np.uint8] = reserve(np.uint8, _PAGES)  # penalty codes
-        self.plans: dict[int, float] = {}  # when pages that wait for themselves are due: retries, revisits
-        self._later: list[tuple[float, int]] = []  # a heap of them, and of some that were planned anew since
-        self.ranked_up_to = 0  # the byte of the log up to which the adopted ranking goes
+        self.lost = LostPages(self.queue, self.leases)
+        self.sessions = SpiderSessions()
+        self.paused = False
+        # the time of the last event that was restored; 0 if there was none
+        self.last_event = 0.0
+        # penalty codes
+        self.traps: UInt8Array = reserve(np.uint8, _PAGES)
+        # when pages are due that wait for a retry or a revisit
+        self.plans: dict[int, float] = {}
+        # a heap of the plans; entries of pages that were planned again since are skipped
+        self._later: list[tuple[float, int]] = []
+        # the byte of the log up to which the adopted ranking goes
+        self.ranked_up_to = 0
         self.year = datetime.now(UTC).year
 
     # -- restoring --------------------------------------------------------------------------------------------------
 
     def restore(self, now: float) -> None:
-        """Fold all that the log holds."""
+        """Fold all events of the log."""
         pages, queue = self.pages, self.queue
         self.hosts.take_in()
         with ThreadPoolExecutor(2) as threads:
-            half = pages.num_pages >> 6 << 5  # a page whose place in the text is marked
+            # the place in urls.txt is known of every 32nd page
+            half = pages.num_pages >> 6 << 5
             trapping = [threads.submit(self.find_traps, 0, half)]
             trapping.append(threads.submit(self.find_traps, half, pages.num_pages))
             if not self.adopt(now):
                 self.policy.fold(self.events(0))
-            for one in trapping:
-                one.result()
+            for task in trapping:
+                task.result()
         leased = self._restore_leases(now)
         self._count_taken(leased)
         self.hosts.restore()
         out = np.empty(pages.num_pages, np.uint32)
-        waiting = out[: kinds.waiting(pages.states, pages.errors, out)]
+        waiting = out[: discovered_pages(pages.states, pages.errors, out)]
         failed = np.flatnonzero(pages.errors[: pages.num_pages])
         for page in failed[(pages.states[failed] == DISCOVERED) | (pages.states[failed] == CRAWLED)].tolist():
             row = int(pages.failures[pages.answers[page]])
             if row:
-                self.plan(page, struct.unpack_from("<d", pages.frame(row - 1).payload)[0])
+                (due,) = struct_of(FailedRecord).unpack_from(pages.frame(row - 1).payload)
+                self.plan(page, due)
         queue.fill(waiting, self.keys(waiting), now)
-        for place in pages.frames_of_kind(kinds.HINT):
+        self._restore_lost(now)
+        self.sessions.restore(pages, now)
+        for place in pages.frames_of_kind(PAUSE, RESUME):
+            self.paused = pages.frame(place).kind == PAUSE
+        for place in pages.frames_of_kind(HINT):
             hint = pages.frame(place)
             page = hint.page
             visit = pages.visit(page)
-            if (
-                visit is not None
-                and visit.time < struct.unpack_from("<d", hint.payload)[0]
-                and pages.states[page] == CRAWLED
-            ):
+            (changed,) = struct_of(DateRecord).unpack(hint.payload)
+            if visit is not None and visit.time < changed and pages.states[page] == CRAWLED:
                 self.back(page, now)
 
     def events(self, begin: int) -> Events:
         """The events from a byte of the log on."""
-        pages = self.pages
-        row = int(np.searchsorted(pages.maker_places[: int(pages.tally[MAKERS])], np.uint64(begin)))
-        first = int(pages.makers[row]) if row < int(pages.tally[MAKERS]) else pages.num_pages
-        return Events(pages.log[begin : pages.events_end], begin, first)
+        return Events(self.pages.log[begin : self.pages.events_end])
 
     def _restore_leases(self, now: float) -> list[tuple[int, int]]:
-        """Leases that are out; returns (page, slot) of each."""
-        pages, found = self.pages, []
-        left = int(np.count_nonzero(pages.states[: pages.num_pages] == LEASED))
-        places = pages.frames_of_kind(kinds.LEASE)
-        if places:
-            raw = pages.frame(places[-1]).payload
-            first, _ = struct.unpack_from("<Qd", raw)
-            self.leases.next_number = first + (len(raw) - 16) // 4
-        seen: set[int] = set()
-        out = []
-        for place in reversed(places):
-            if left <= 0:
-                break
-            raw = pages.frame(place).payload
-            first, expires = struct.unpack_from("<Qd", raw)
-            for k, page in enumerate(np.frombuffer(raw, "<u4", offset=16).tolist()):
-                if pages.states[page] == LEASED and page not in seen:
-                    seen.add(page)
-                    left -= 1
-                    out.append((expires, first + k, page, place))
-        for expires, number, page, place in sorted(out):
+        """Put the leases that nothing has ended on the book; return the page and the slot of each current one.
+
+        A lease ran out if its page does not count as leased, or was leased again since.
+        """
+        leases, found = self.pages.open_leases(), []
+        self.leases.next_number, self.last_event = int(leases.following), float(leases.last_time)
+        current = dict(zip(leases.pages.tolist(), leases.numbers.tolist(), strict=True))
+        for row in np.lexsort((leases.numbers, leases.expires)).tolist():
+            number, page, session = (
+                int(column[row]) for column in (leases.numbers, leases.pages, leases.sessions)
+            )
             slot = self.queue.slot(page)
-            self.leases.add(number, page, slot, expires, place)
-            self.queue.rows[slot]["flying"] += 1
-            found.append((page, slot))
+            expires, given = float(leases.expires[row]), float(leases.given[row])
+            self.leases.add(Out(number, page, slot, expires, int(leases.places[row]), session, given))
+            if self.pages.states[page] == LEASED and current[page] == number:
+                self.queue.rows[slot]["flying"] += 1
+                found.append((page, slot))
+                if self.pages.losses[page]:
+                    self.lost.out_alone(session, page)
+            else:
+                self.leases.late(number)
         return found
 
+    def _restore_lost(self, now: float) -> None:
+        """Let the pages whose leases were lost wait apart from the others."""
+        pages = self.pages
+        again = np.flatnonzero(pages.losses[: pages.num_pages])
+        states = pages.states[again]
+        waiting = set(again[(states == DISCOVERED) | (states == CRAWLED)].tolist())
+        if not waiting:
+            return
+        for page in waiting:
+            self.queue.remove(page, now)
+            self.plans.pop(page, None)
+        due: dict[int, float] = {}
+        for place in pages.frames_of_kind(LOST, RELEASE):
+            frame = pages.frame(place)
+            if frame.kind == LOST:
+                for lost in np.frombuffer(frame.payload, dtype_of(LostRecord)):
+                    due[int(lost["page"])] = float(lost["due"])
+            else:
+                for released in np.frombuffer(frame.payload, dtype_of(ReleasedRecord)):
+                    due[int(released["page"])] = frame.time
+        for page in waiting:
+            self.lost.wait(page, due[page])
+
     def _count_taken(self, leased: list[tuple[int, int]]) -> None:
-        rows = int(self.pages.tally[ROWS])
-        answered = self.pages.answered[1 : rows + 1]
+        answered = self.pages.answered[1 : self.pages.tally.rows + 1]
         answered = answered[self.pages.states[answered] != DISCOVERED]  # those wait again
         hosts = self.pages.hosts[answered]
         slots = self.queue.waiting.slot_of[hosts] if self.queue.by_domain else hosts
@@ -164,11 +190,11 @@ class Frontier:
 
     # -- folding ----------------------------------------------------------------------------------------------------
 
-    def fold(self, place: int, frame: bytes, first: int) -> None:
-        """Take in one event that was just appended; ``first`` is how many pages were known before it."""
+    def fold(self, place: int, frame: bytes) -> None:
+        """Take in one event that was just appended."""
         raw = np.frombuffer(frame, np.uint8)
         self.pages.fold_frame(place, raw)
-        self.policy.fold(Events(raw, place, first))
+        self.policy.fold(Events(raw))
 
     def discovered(self, first: int, new: int, text: bytes) -> None:
         """Pages from ``first`` on are new; ``text`` has their URLs, a newline behind each."""
@@ -185,25 +211,30 @@ class Frontier:
             line_codes(pages.text(begin, stop), self.year, self.traps[first:last])
             first = last
 
-    def keys(self, pages: U32) -> npt.NDArray[np.float32]:
-        """The priorities of pages, trap penalties in them."""
+    def keys(self, pages: UInt32Array) -> Float32Array:
+        """The keys of pages: their priorities times their trap penalties."""
         return keys(pages, self.policy.priority(pages), self.traps, FACTORS)
 
-    def prioritise(self, pages: U32, now: float) -> None:
-        """Put those of some pages that wait to be crawled where their priorities belong."""
+    def prioritise(self, pages: UInt32Array, now: float) -> None:
+        """Give the waiting ones among some pages their present priorities."""
         self._place(pages, now, False)
 
     def plan(self, page: int, due: float) -> None:
-        """Let a page wait for itself until it is due."""
+        """Let a page wait until it is due."""
         self.plans[page] = due
         heapq.heappush(self._later, (due, page))
 
     def back(self, page: int, now: float) -> None:
-        """A page that counted as taken waits again."""
+        """Let a page that counted as taken wait again."""
         self.queue.give_back(self.queue.slot(page), now)
+        if self.pages.losses[page]:
+            self.lost.wait(page, now)
+            return
         self._place(np.array([page], np.uint32), now, True)
 
-    def _place(self, pages: U32, now: float, all_of_them: bool) -> None:
+    def _place(self, pages: UInt32Array, now: float, all_of_them: bool) -> None:
+        if self.lost:
+            pages = pages[self.pages.losses[pages] == 0]
         self.queue.place(
             pages,
             self.policy.priority(pages),
@@ -217,7 +248,7 @@ class Frontier:
     # -- rankings ---------------------------------------------------------------------------------------------------
 
     def adopt(self, now: float) -> bool:
-        """Take over what the ranking process has published, if it is newer than what is in use."""
+        """Adopt the published ranking if it is newer than the one in use; returns whether it is."""
         if self.policy.algorithm is None:
             return False
         try:
@@ -238,22 +269,20 @@ class Frontier:
         return True
 
     def rekey_some(self, now: float) -> None:
-        """Go on giving waiting pages their new keys: a millisecond or two of it."""
+        """Give the next waiting pages their new keys, for a millisecond or two."""
         if self.queue.rekeying:
             first, last, pages = self.queue.next_to_rekey()
             self.queue.rekey(first, last, self.keys(pages), now)
 
+    def order(self, count: int, now: float) -> list[tuple[int, float, float]]:
+        """The next pages, nothing taken: see :meth:`inlink.frontier.queue.Queue.order`."""
+        busy = {lease.slot for lease in islice(self.leases.all_current(), _MOST_BUSY)}
+        return self.queue.order(count, now, busy)
+
     # -- time -------------------------------------------------------------------------------------------------------
 
     def advance(self, now: float) -> None:
-        """What has become due by ``now``: leases that ran out, pages to be tried again."""
-        for out in self.leases.run_out(now):
-            page = out.page
-            if self.pages.states[page] == LEASED:
-                crawled = self.pages.visit_place(page) is not None
-                self.pages.states[page] = CRAWLED if crawled else DISCOVERED
-                self.queue.landed(out.slot, now)
-                self.back(page, now)
+        """Put the pages into the queue that were to wait until ``now``."""
         while (due := self._next_plan()) is not None and due <= now:
             _, page = heapq.heappop(self._later)
             del self.plans[page]
@@ -262,7 +291,8 @@ class Frontier:
 
     def _next_plan(self) -> float | None:
         while self._later and self.plans.get(self._later[0][1]) != self._later[0][0]:
-            heapq.heappop(self._later)  # planned anew since, or crawled
+            # planned again since, or crawled
+            heapq.heappop(self._later)
         return self._later[0][0] if self._later else None
 
     def landed(self, out: Out, outcome: Outcome | None, wait: float | None, now: float) -> bool:
@@ -271,6 +301,8 @@ class Frontier:
         ``wait`` is what the host asked for, in seconds.
         """
         slot, polite = out.slot, self.settings.politeness
+        if self.lost:
+            self.lost.ended(out.session, out.page)
         if outcome is not None and outcome.name == "ok" and not self.hosts.failures and out.current:
             self.queue.landed(slot, now)  # the common case, in one step
             return False
@@ -280,11 +312,11 @@ class Frontier:
         changed = False
         if outcome is not None:
             other = self.leases.current(out.page)
-            if (
-                other is not None
-            ):  # handed out again meanwhile: dealt with, though that lease may be answered too
-                self.queue.landed(other[1].slot, now)
-                self.leases.late(other[0])
+            if other is not None:
+                # Handed out again meanwhile: it is dealt with, though that lease may be answered for too.
+                self.queue.landed(other.slot, now)
+                self.leases.late(other.number)
+                self.lost.ended(other.session, other.page)
             before = self.hosts.failures.get(slot, 0)
             failures = before + 1 if outcome.against_host else 0  # any other shows that it answers
             until = 0.0
@@ -300,13 +332,13 @@ class Frontier:
         self.queue.settle(slot, now)
         return changed
 
-    def due_in(self, now: float) -> float | None:
-        """Seconds until something may be due; None if nothing waits and nothing is out."""
+    def due_in(self, now: float, session: int = 0) -> float | None:
+        """Seconds until a session may get more even if nobody answers; None if only answers can lead to more."""
+        if self.lost.is_alone(session):
+            return None if self.leases.held(session) else 0.0
         times = [self.queue.due_in(now)]
         if (due := self._next_plan()) is not None:
             times.append(max(due - now, 0.0))
-        end = self.leases.next_end()
-        if end is not None:
-            times.append(max(end - now, 0.0))
-        found = [one for one in times if one is not None]
-        return min(found) if found else None
+        if self.lost:
+            times.append(self.lost.due_in(session, now))
+        return min((seconds for seconds in times if seconds is not None), default=None)

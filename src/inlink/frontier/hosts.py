@@ -1,22 +1,54 @@
-"""What a crawl knows of hosts: domains, when each may be asked again, how often it failed, what is left of its budget.
+"""What a crawl knows of hosts: their domains, waits, failures and budgets.
 
-Waits that matter beyond a moment (a Retry-After, a host that is parked, a delay that robots.txt asks for) are
-events of the log, so that they hold after a restart too.
+Longer waits (a Retry-After, a parked host, a delay from robots.txt) are events of the log, so that they hold after a
+restart too.
 """
 
-import struct
-
+import msgspec
 import numpy as np
-import numpy.typing as npt
 
-from inlink.frontier.queue import NO_LIMIT, Queue
-from inlink.store.kernels.frames import HOST
+from inlink.base.arrays import Int64Array
+from inlink.frontier.queue import Queue
+from inlink.frontier.settings import NO_LIMIT
+from inlink.store.format import HOST, HostRecord, struct_of
 from inlink.store.pages import Pages
 from inlink.urls.hosts import registered_domain
 
-__all__ = ["Hosts"]
+__all__ = ["HostState", "Hosts"]
 
-FRAME = struct.Struct("<dfI")  # due, delay, failures in a row
+_RECORD = struct_of(HostRecord)
+
+
+class HostState(msgspec.Struct, frozen=True):
+    """A host, or with ``by="domain"`` a registered domain, at one moment.
+
+    Parameters
+    ----------
+    name : str
+    waiting, taken : int
+        Pages that wait; pages that were handed out so far.
+    in_flight, in_flight_limit : int
+        Pages that are being fetched, now and at most.
+    due_in : float
+        Seconds until the next fetch is allowed.
+    delay : float
+        Seconds between two fetches.
+    failures : int
+        Failures in a row that count against the host.
+    budget_left, domain_budget_left : int or None
+        Pages that may still be fetched from the host, and from its registered domain; None without a limit.
+    """
+
+    name: str
+    waiting: int
+    taken: int
+    in_flight: int
+    in_flight_limit: int
+    due_in: float
+    delay: float
+    failures: int
+    budget_left: int | None
+    domain_budget_left: int | None
 
 
 class Hosts:
@@ -24,14 +56,16 @@ class Hosts:
 
     def __init__(self, pages: Pages, queue: Queue) -> None:
         self.pages, self.queue = pages, queue
-        self.failures: dict[int, int] = {}  # in a row, by slot
+        # failures in a row, by slot
+        self.failures: dict[int, int] = {}
         self._domains: dict[str, int] = {}
+        self._domain_names: list[str] = []
         self._known = 0
         polite = queue.politeness
         self._need_domains = queue.by_domain or polite.domain_budget is not None
 
     def take_in(self) -> None:
-        """Give hosts that were discovered since the last call their slots."""
+        """Give slots to the hosts that were discovered since the last call."""
         count = self.pages.num_hosts
         if count <= self._known:
             return
@@ -42,6 +76,8 @@ class Hosts:
                 name = self.pages.host(host)
                 domain = registered_domain(name) or name
                 number = self._domains.setdefault(domain, len(self._domains))
+                if number == len(self._domain_names):
+                    self._domain_names.append(domain)
                 if queue.by_domain:
                     queue.waiting.slot_of[host] = number
                     queue.rows[number]["domain"] = number
@@ -51,18 +87,37 @@ class Hosts:
             queue.add_slots(len(self._domains) if queue.by_domain else count)
         else:
             if self._known == 0:
-                queue.add_domains(0, 1)  # one for all, without a limit
+                # one domain for all hosts, without a limit
+                queue.add_domains(0, 1)
             queue.add_slots(count)
         self._known = count
 
     def name(self, slot: int) -> str:
-        """What a slot is called."""
-        if self.queue.by_domain:
-            return next(name for name, number in self._domains.items() if number == slot)
-        return self.pages.host(slot)
+        """The host or domain that a slot stands for."""
+        return self._domain_names[slot] if self.queue.by_domain else self.pages.host(slot)
 
-    def spend(self, slots: npt.NDArray[np.int64]) -> None:
-        """Count pages that were taken from slots before this process began."""
+    def state(self, slot: int, now: float) -> HostState:
+        """What is known of a slot at ``now``."""
+        row = self.queue.rows[slot]
+        budget, domain_budget = (
+            int(row["budget"]),
+            int(self.queue.slots.domain_budgets[int(row["domain"])]),
+        )
+        return HostState(
+            self.name(slot),
+            int(row["count"]),
+            int(row["taken"]),
+            int(row["flying"]),
+            int(row["most"]),
+            max(float(row["due"]) - now, 0.0),
+            float(row["delay"]),
+            self.failures.get(slot, 0),
+            None if budget == NO_LIMIT else budget,
+            None if domain_budget == NO_LIMIT else domain_budget,
+        )
+
+    def spend(self, slots: Int64Array) -> None:
+        """Count the pages that were taken before this process began; ``slots`` has the slot of each."""
         count = self.queue.num_slots
         taken = np.bincount(slots, minlength=count).astype(np.uint32)
         rows = self.queue.rows[:count]
@@ -78,21 +133,20 @@ class Hosts:
             left[limited] -= np.minimum(by_domain, left)[limited]
 
     def frame(self, slot: int) -> bytes:
-        """What an event has to say of a slot."""
+        """The payload of an event about a slot."""
         row = self.queue.rows[slot]
-        return FRAME.pack(float(row["due"]), float(row["delay"]), self.failures.get(slot, 0))
+        return _RECORD.pack(float(row["due"]), float(row["delay"]), self.failures.get(slot, 0))
 
     def restore(self) -> None:
-        """Take in what the log says of hosts."""
+        """Take in the log's events about hosts."""
         for place in self.pages.frames_of_kind(HOST):
-            _, page, _, _, _, raw = self.pages.frame(place)
-            due, delay, failures = FRAME.unpack_from(raw)
-            slot = self.queue.slot(page)
-            self.queue.rows[slot]["due"], self.queue.rows[slot]["delay"] = due, delay
-            self.failed(slot, failures)
+            frame = self.pages.frame(place)
+            host, slot = HostRecord._make(_RECORD.unpack(frame.payload)), self.queue.slot(frame.page)
+            self.queue.rows[slot]["due"], self.queue.rows[slot]["delay"] = host.due, host.delay
+            self.failed(slot, host.failures)
 
     def failed(self, slot: int, failures: int) -> None:
-        """Set how often a slot has failed in a row; its pages come later by as much."""
+        """Set how often a slot has failed in a row; its keys are divided by one more than that."""
         if failures:
             self.failures[slot] = failures
         else:

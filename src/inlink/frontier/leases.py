@@ -1,7 +1,7 @@
 """Leases: URLs handed out and not yet answered for.
 
-A lease ends by an answer, by its release, or by time. One that ran out stays on the book until it is answered, so
-that a late answer is known for what it is: it counts if the page was not crawled since the lease was given, and it
+A lease ends by an answer, by its release, or by loss: it expires, or its session ends. A lost lease stays on the book,
+since an answer may still come. A late answer counts if the page was not crawled after the lease was given, and it
 counts once.
 """
 
@@ -12,16 +12,17 @@ from dataclasses import dataclass
 
 __all__ = ["Lease", "LeaseBook", "Out"]
 
-KEPT = 1_000_000  # leases that ran out and were never answered for, the oldest of which are forgotten beyond that
+KEPT = 1_000_000
+"""Lost leases that are kept on the book; beyond that the oldest are forgotten."""
 
 
 @dataclass(frozen=True, slots=True)
 class Lease:
     """A URL handed out to be fetched.
 
-    ``number`` names the lease, ``page`` the page; ``expires`` is when it runs out, in seconds since 1970.
-    ``given`` is the URL as it was given where the canonical form differs, else None. ``crawls`` is how often the
-    page was crawled before.
+    ``number``, from 1 on, names the lease, and ``page`` the page. ``expires`` is when the lease is lost without an
+    answer, in seconds since 1970. ``given`` is the URL as it was first given, if that differs from the canonical URL,
+    else None. ``crawls`` is the number of earlier fetches, ``failures`` that of failures since the last of them.
     """
 
     url: str
@@ -37,12 +38,19 @@ class Lease:
 
 @dataclass(slots=True)
 class Out:
-    """A lease on the book: ``place`` is its event's in the log; ``current`` until it runs out."""
+    """A lease on the book.
 
+    ``place`` is that of its event in the log, ``session`` the one that holds it (0 for a caller without a session), and
+    ``given`` when it began. It is ``current`` until it is lost.
+    """
+
+    number: int
     page: int
     slot: int
     expires: float
     place: int
+    session: int = 0
+    given: float = 0.0
     current: bool = True
 
 
@@ -50,46 +58,64 @@ class LeaseBook:
     """All leases that are not answered for."""
 
     def __init__(self) -> None:
-        self.next_number = 0
+        self.next_number = 1
         self._out: dict[int, Out] = {}
         self._of_page: dict[int, list[int]] = {}
-        self._ends: list[tuple[float, int]] = []  # a heap
+        self._held: dict[int, dict[int, Out]] = {}  # by session, the current leases
+        self._ends: list[
+            tuple[float, int]
+        ] = []  # a heap; entries of leases that have ended or were renewed are stale
         self._late: deque[int] = deque()
         self._current = 0
 
     def __len__(self) -> int:
-        """How many are out and have not run out."""
+        """Number of current leases."""
         return self._current
 
-    def add(self, number: int, page: int, slot: int, expires: float, place: int) -> None:
+    def add(self, out: Out) -> None:
         """Put a lease on the book."""
-        self._out[number] = Out(page, slot, expires, place)
+        number = out.number
+        self._out[number] = out
+        self._of_page.setdefault(out.page, []).append(number)
+        self._held.setdefault(out.session, {})[number] = out
         self._current += 1
-        self._of_page.setdefault(page, []).append(number)
-        heapq.heappush(self._ends, (expires, number))
+        heapq.heappush(self._ends, (out.expires, number))
         self.next_number = max(self.next_number, number + 1)
+
+    def get(self, number: int) -> Out | None:
+        """The lease of a number, if it is on the book."""
+        return self._out.get(number)
 
     def oldest(self, page: int) -> int | None:
         """The oldest lease of a page that is not answered for."""
         numbers = self._of_page.get(page)
         return numbers[0] if numbers else None
 
-    def current(self, page: int) -> tuple[int, Out] | None:
-        """The lease of a page that has not run out."""
+    def current(self, page: int) -> Out | None:
+        """The current lease of a page."""
         for number in self._of_page.get(page, ()):
             if self._out[number].current:
-                return number, self._out[number]
+                return self._out[number]
         return None
 
-    def all_current(self) -> Iterator[tuple[int, Out]]:
-        """All leases that have not run out."""
-        return ((number, out) for number, out in self._out.items() if out.current)
+    def all_current(self) -> Iterator[Out]:
+        """All current leases."""
+        return (out for held in self._held.values() for out in held.values())
+
+    def held(self, session: int) -> int:
+        """Number of current leases of a session."""
+        return len(self._held.get(session, ()))
+
+    def held_by(self, session: int) -> list[Out]:
+        """The current leases of a session."""
+        return list(self._held.get(session, {}).values())
 
     def close(self, number: int) -> Out | None:
         """Strike a lease off; None if it is not on the book, because it was answered for."""
         out = self._out.pop(number, None)
         if out is not None:
-            self._current -= out.current
+            if out.current:
+                self._release(out)
             numbers = self._of_page[out.page]
             numbers.remove(number)
             if not numbers:
@@ -97,26 +123,52 @@ class LeaseBook:
         return out
 
     def late(self, number: int) -> None:
-        """Take a lease for one that ran out: it is not waited for any more."""
+        """Note that a lease was lost. It stays on the book, since an answer may still come."""
         out = self._out.get(number)
         if out is not None and out.current:
             out.current = False
-            self._current -= 1
+            self._release(out)
             self._late.append(number)
             if len(self._late) > KEPT:
                 self.close(self._late.popleft())
 
-    def run_out(self, now: float) -> Iterator[Out]:
-        """The leases whose time is over, once each."""
+    def _release(self, out: Out) -> None:
+        self._current -= 1
+        held = self._held[out.session]
+        del held[out.number]
+        if not held:
+            del self._held[out.session]
+
+    def expired(self, now: float) -> list[Out]:
+        """The current leases whose time is over; they stay current."""
+        found = []
         while self._ends and self._ends[0][0] <= now:
-            _, number = heapq.heappop(self._ends)
+            expires, number = heapq.heappop(self._ends)
             out = self._out.get(number)
-            if out is not None and out.current:
-                self.late(number)
-                yield out
+            if out is not None and out.current and out.expires == expires:
+                found.append(out)
+        return found
+
+    def renew(self, outs: list[Out], expires: float) -> None:
+        """Let leases run until ``expires``."""
+        for out in outs:
+            out.expires = expires
+            heapq.heappush(self._ends, (expires, out.number))
+
+    def move_on(self, seconds: float) -> None:
+        """Let all leases run longer: for so long the crawl was down."""
+        for out in self._out.values():
+            out.expires += seconds
+            out.given += seconds
+        self._ends = [(out.expires, out.number) for out in self.all_current()]
+        heapq.heapify(self._ends)
 
     def next_end(self) -> float | None:
-        """When the next lease runs out."""
-        while self._ends and self._ends[0][1] not in self._out:
+        """When the next lease expires."""
+        while self._ends:
+            expires, number = self._ends[0]
+            out = self._out.get(number)
+            if out is not None and out.current and out.expires == expires:
+                return expires
             heapq.heappop(self._ends)
-        return self._ends[0][0] if self._ends else None
+        return None

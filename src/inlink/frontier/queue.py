@@ -1,16 +1,16 @@
 """The queue: which waiting page comes next, as far as politeness allows.
 
-Python's side of :mod:`inlink.frontier.kernels.queue`. Every column's address space is reserved once; nothing here
-knows what a key means, nor where pages come from.
+This is the Python side of :mod:`inlink.frontier.kernels.queue`. The address space of each column is reserved once. The
+queue does not know what a key means, nor where pages come from.
 """
 
 import heapq
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from inlink.base.arrays import Float32Array, UInt8Array, UInt32Array
 from inlink.base.columns import most_pages, reserve
 from inlink.base.jit import addresses
 from inlink.frontier.kernels import queue as kernels
@@ -26,54 +26,19 @@ from inlink.frontier.kernels.slots import (
     Slots,
     Waiting,
 )
+from inlink.frontier.settings import NO_LIMIT, Politeness
 from inlink.frontier.traps import FACTORS
 
-__all__ = ["NO_LIMIT", "Queue"]
+__all__ = ["Queue"]
 
-U32 = npt.NDArray[np.uint32]
-F32 = npt.NDArray[np.float32]
 
-NO_LIMIT = 0xFFFFFFFF
 _PAGES = most_pages()
 _SLOTS = _PAGES // 8
-_AT_A_TIME = 1 << 14  # pages re-keyed in one go: a millisecond or two
-
-
-@dataclass
-class Politeness:
-    """How often a host may be asked; seconds, crawls a second. Defaults are gentle to hosts.
-
-    Parameters
-    ----------
-    by : {"host", "domain"}
-        What these hold for: a host or a registered domain.
-    delay : float
-        Seconds between two fetches.
-    in_flight : int
-        Leases out at a time.
-    soft_rate, hard_rate : float
-        Crawls a second above which a host comes after all others, and above which it is not asked; 0 is none.
-        Counted as Aduana does, by a temperature that rises by one each crawl and cools down exponentially.
-    rate_window : float
-        Seconds over which a rate is counted: the time in which the temperature falls to 1/e.
-    host_budget, domain_budget : int or None
-        Pages that a crawl may take from a host, from a domain.
-    park_after : int
-        Failures in a row, of the kind that tell of a dead host, after which it is parked.
-    park_seconds : float
-        How long; then one page is tried.
-    """
-
-    by: str = "host"
-    delay: float = 1.0
-    in_flight: int = 1
-    soft_rate: float = 0.0
-    hard_rate: float = 0.0
-    rate_window: float = 60.0
-    host_budget: int | None = None
-    domain_budget: int | None = None
-    park_after: int = 8
-    park_seconds: float = 86_400.0
+_AT_A_TIME = 1 << 14
+"""Pages that get new keys at a time: a millisecond or two."""
+_Head = tuple[float, float, float, int, int]
+_TIES = 4096
+"""Slots due at the same moment that :meth:`Queue.order` sorts by key."""
 
 
 class Queue:
@@ -91,7 +56,7 @@ class Queue:
     """
 
     def __init__(
-        self, hosts: U32, politeness: Politeness, *, newest: bool = False, sharing: str = "none"
+        self, hosts: UInt32Array, politeness: Politeness, *, newest: bool = False, sharing: str = "none"
     ) -> None:
         self.politeness = politeness
         self.by_domain = politeness.by == "domain"
@@ -102,7 +67,8 @@ class Queue:
             reserve(np.uint32, 2 * _PAGES),
             np.zeros(64, np.uint64),
         )
-        self.waiting.free[0] = 2  # block 0 would look like none
+        # block 0 would look like no block
+        self.waiting.free[0] = 2
         self.slots = Slots(
             reserve(SLOT, _SLOTS),
             reserve(np.uint32, _SLOTS),
@@ -120,7 +86,7 @@ class Queue:
             politeness.rate_window,
         )
         self._numbers = np.array(self.limits, np.float64)
-        self._at = addresses([*self.waiting, *self.slots, self._numbers])
+        self._table = addresses([*self.waiting, *self.slots, self._numbers])
         self.num_slots = 0
         self._rekeyed = self._rekey_to = 0
 
@@ -133,7 +99,7 @@ class Queue:
         return int(self.waiting.slot_of[host]) if self.by_domain else host
 
     def add_slots(self, count: int) -> None:
-        """Make room for slots up to ``count``; new ones get the defaults."""
+        """Make room for slots up to ``count``, and give new ones the defaults."""
         old, polite = self.num_slots, self.politeness
         if count <= old:
             return
@@ -151,57 +117,53 @@ class Queue:
 
     def place(
         self,
-        pages: U32,
-        priorities: F32,
-        traps: npt.NDArray[np.uint8],
-        states: npt.NDArray[np.uint8],
-        errors: npt.NDArray[np.uint8],
+        pages: UInt32Array,
+        priorities: Float32Array,
+        traps: UInt8Array,
+        states: UInt8Array,
+        errors: UInt8Array,
         now: float,
         *,
         all_of_them: bool = False,
     ) -> None:
         """Put pages into the queue, or change the keys of those in it: see :func:`.kernels.queue.place_pages`."""
-        kernels.place_pages(self._at, pages, priorities, traps, FACTORS, states, errors, all_of_them, now)
+        kernels.place_pages(self._table, pages, priorities, traps, FACTORS, states, errors, all_of_them, now)
 
-    def fill(self, pages: U32, keys: F32, now: float) -> None:
+    def fill(self, pages: UInt32Array, keys: Float32Array, now: float) -> None:
         """Put many pages into an empty queue at once."""
-        kernels.fill(self._at, pages, keys, self.num_slots, now)
+        kernels.fill(self._table, pages, keys, self.num_slots, now)
 
     def remove(self, page: int, now: float) -> None:
         """Take a page out, if it is in."""
-        kernels.remove_page(self._at, page, now)
+        kernels.remove_page(self._table, page, now)
 
     def __contains__(self, page: int) -> bool:
-        return bool(self.waiting.pages[page]["at"] > 0)
+        return bool(self.waiting.pages[page]["place"] > 0)
 
     def key(self, page: int) -> float:
         """The key of a waiting page."""
         return float(self.waiting.pages[page]["key"])
 
-    def take(self, count: int, now: float) -> tuple[U32, U32]:
+    def take(self, count: int, now: float) -> tuple[UInt32Array, UInt32Array]:
         """The best pages that may be fetched at ``now``, taken out: pages and their slots, each uint32[≤ count]."""
         pages, slots = np.empty(count, np.uint32), np.empty(count, np.uint32)
-        found = kernels.take(self._at, now, pages, slots)
+        found = kernels.take(self._table, now, pages, slots)
         return pages[:found], slots[:found]
 
     def take_one(self, page: int, now: float) -> int:
-        """Take a page out, whether it is its turn or not, and count that against its slot, which it returns."""
-        self.remove(page, now)
-        slot = self.slot(page)
+        """Take a page out, whether it is its turn or not, and count it against its slot, which is returned."""
+        return int(kernels.take_page(self._table, page, now))
+
+    def free_in(self, slot: int, now: float) -> float | None:
+        """Seconds until a page of a slot may be fetched; None if time alone does not bring that about."""
         row = self.rows[slot]
-        row["flying"] += 1
-        row["taken"] += 1
-        if row["budget"] not in (0, NO_LIMIT):
-            row["budget"] -= 1
-        left = self.slots.domain_budgets
-        if left[row["domain"]] not in (0, NO_LIMIT):
-            left[row["domain"]] -= np.uint32(1)
-        row["due"] = max(float(row["due"]), now + float(row["delay"]))
-        self.settle(slot, now)
-        return slot
+        spent = row["budget"] == 0 or self.slots.domain_budgets[row["domain"]] == 0
+        if spent or row["flying"] >= row["most"]:
+            return None
+        return max(float(row["due"]) - now, 0.0)
 
     def due_in(self, now: float) -> float | None:
-        """Seconds until a slot with waiting pages may be fetched from; None if none ever will by time alone."""
+        """Seconds until a slot with waiting pages may be fetched from; None if no slot becomes due by time alone."""
         s = self.slots
         if s.tally[IN_READY] > 0 or s.tally[IN_WARM] > 0:
             return 0.0
@@ -213,7 +175,7 @@ class Queue:
 
     def landed(self, slot: int, now: float) -> None:
         """A lease of a slot has ended."""
-        kernels.land(self._at, slot, now)
+        kernels.land(self._table, slot, now)
 
     def wait(self, slot: int, until: float, now: float) -> None:
         """Do not fetch from a slot before ``until``."""
@@ -222,7 +184,7 @@ class Queue:
             self.settle(slot, now)
 
     def give_back(self, slot: int, now: float) -> None:
-        """A page that counted as taken waits again: it costs nothing of its host's and domain's budgets."""
+        """Let a page that counted as taken wait again, and give its host and domain their budgets back."""
         row = self.rows[slot]
         if row["taken"] > 0:
             row["taken"] -= 1
@@ -234,86 +196,165 @@ class Queue:
         self.settle(slot, now)
 
     def settle(self, slot: int, now: float) -> None:
-        """Put a slot where it belongs after its columns were changed."""
-        kernels.settle(self._at, slot, now)
+        """Put a slot into the heap where it belongs, after its columns were changed."""
+        kernels.settle(self._table, slot, now)
 
     # -- re-keying ----------------------------------------------------------------------------------------------------
 
     def begin_rekeying(self) -> None:
-        """Keys have changed: :meth:`rekey` will go through all slots anew."""
-        self._rekeyed, self._rekey_to = 0, self.num_slots  # slots that come later have new keys already
+        """Keys have changed: let :meth:`rekey` go through all slots that there are now."""
+        # slots that come later have new keys already
+        self._rekeyed, self._rekey_to = 0, self.num_slots
 
     @property
     def rekeying(self) -> bool:
         """Whether slots still have old keys."""
         return self._rekeyed < self._rekey_to
 
-    def next_to_rekey(self) -> tuple[int, int, U32]:
-        """The next slots to re-key, from and to, and their waiting pages: some 16,384, or one slot's, however many."""
+    def next_to_rekey(self) -> tuple[int, int, UInt32Array]:
+        """The next slots to re-key, first and end, and their waiting pages: up to 16,384, or all of one slot."""
         first, out = self._rekeyed, np.empty(_AT_A_TIME, np.uint32)
-        last, count = kernels.heaps(self._at, first, self._rekey_to, out)
+        last, count = kernels.heaps(self._table, first, self._rekey_to, out)
         if last == first and first < self._rekey_to:
             out = np.empty(int(self.rows[first]["count"]), np.uint32)
-            last, count = kernels.heaps(self._at, first, first + 1, out)
+            last, count = kernels.heaps(self._table, first, first + 1, out)
         return first, int(last), out[: int(count)]
 
-    def rekey(self, first: int, last: int, keys: F32, now: float) -> None:
-        """Give the pages that :meth:`next_to_rekey` told their new keys."""
-        kernels.rebuild(self._at, first, last, keys, now)
+    def rekey(self, first: int, last: int, keys: Float32Array, now: float) -> None:
+        """Give the pages of :meth:`next_to_rekey` their new keys."""
+        kernels.rebuild(self._table, first, last, keys, now)
         self._rekeyed = last
 
     # -- looking ------------------------------------------------------------------------------------------------------
 
-    def order(self, count: int, now: float) -> list[tuple[int, float, float]]:
-        """The next pages as far as keys and slots tell, nothing taken: (page, key all told, due in seconds).
+    def order(self, count: int, now: float, busy: Iterable[int] = ()) -> list[tuple[int, float, float]]:
+        """The next pages, nothing taken.
 
-        Slots that must wait come behind those that need not, by when they are due. More than ``count`` slots need
-        not be looked at.
+        Slots that must wait come after those that may be asked now, in the order in which they become due. The heaps
+        are read from their tops, so the cost depends on ``count`` and not on the number of slots or pages.
+
+        Parameters
+        ----------
+        count : int
+        now : float
+            Unix time.
+        busy : iterable of int
+            Slots with leases out, which may be in no heap.
+
+        Returns
+        -------
+        list of (int, float, float)
+            Page; its key among slots; seconds until it may be taken.
         """
-        rows = self.rows[: self.num_slots]
-        filled = np.flatnonzero((rows["count"] > 0) & (rows["budget"] > 0))
-        some = rows[filled]
-        best = self.waiting.arena[some["begin"]]
-        keys = self._shared(self.waiting.pages[best]["key"] * some["factor"].astype(np.float64), some, 0)
-        waits = np.maximum(some["due"] - now, 0.0)
-        age = -best.astype(np.int64) if self.limits.newest else best.astype(np.int64)
-        chosen = np.lexsort((age, -keys, waits))[:count]
-        heads = [(float(waits[k]), -float(keys[k]), int(age[k]), int(filled[k]), 0) for k in chosen.tolist()]
-        heapq.heapify(heads)
-        orders: dict[int, U32] = {}
+        # moves the slots that have become due to where they belong
+        self.take(0, now)
+        s = self.slots
+        parts = [
+            self._first_slots(s.ready, int(s.tally[IN_READY]), now, "key"),
+            self._first_slots(s.warm, int(s.tally[IN_WARM]), now, "soft_due"),
+            self._first_slots(s.later, int(s.tally[IN_LATER]), now, "due"),
+            iter([self._head(slot, now) for slot in busy if self._is_idle_but_filled(slot)]),
+        ]
+        heads: list[_Head] = []
+        source_of: dict[int, Iterator[_Head]] = {}
+        for part in parts:
+            _push_next(heads, source_of, part)
+        rest: dict[int, Iterator[int]] = {}
+        taken: dict[int, int] = {}
         found: list[tuple[int, float, float]] = []
         while heads and len(found) < count:
-            wait, key, age_of, slot, place = heapq.heappop(heads)
-            found.append((abs(age_of), -key, wait))
-            if slot not in orders:
-                orders[slot] = self._sorted(slot, count)
-            if place + 1 < len(orders[slot]):
-                row, page = self.rows[slot], int(orders[slot][place + 1])
-                key = float(self.waiting.pages[page]["key"]) * float(row["factor"])
-                heads_key = float(self._shared(np.float64(key), row, place + 1))
+            wait, soft, key, age, slot = heapq.heappop(heads)
+            found.append((abs(age), -key, wait))
+            if slot in source_of:
+                _push_next(heads, source_of, source_of.pop(slot))
+                rest[slot] = self._pages_of(slot)
+                next(rest[slot])
+            taken[slot] = before = taken.get(slot, 0) + 1
+            page = next(rest[slot], None) if before < int(self.rows["budget"][slot]) else None
+            if page is not None:
+                row = self.rows[slot]
+                key = float(self._shared(self.key(page) * float(row["factor"]), row, before))
                 if self.limits.diverse == 2:
-                    heads_key = -float(self.slots.tally[TURNS]) - len(found)  # its turn is over now
-                later = max(float(row["due"]) - now, 0.0) + (place + 1) * float(row["delay"])
-                age_of = -page if self.limits.newest else page
-                heapq.heappush(heads, (later, -heads_key, age_of, slot, place + 1))
+                    # its turn is over
+                    key = -float(s.tally[TURNS]) - len(found)
+                wait = max(float(row["due"]) - now, 0.0) + before * float(row["delay"])
+                heapq.heappush(heads, (wait, soft, -key, -page if self.limits.newest else page, slot))
         return found
 
-    def _shared(self, keys: Any, rows: Any, place: int) -> Any:
-        """The keys of pages that have ``place`` others of their slot before them, as slots compete by them."""
+    def _shared(self, key: float, row: Any, before: int) -> float:
+        """A page's key as slots compete by it, with ``before`` pages of its slot before it."""
         if self.limits.diverse == 1:
-            return keys / (1.0 + rows["taken"] + place)
+            return key / (1.0 + float(row["taken"]) + before)
         if self.limits.diverse == 2:
-            return -rows["turn"].astype(np.float64)
-        return keys
+            return -float(row["turn"])
+        return key
 
-    def _sorted(self, slot: int, count: int) -> U32:
-        """The first waiting pages of a slot, in order."""
+    def _head(self, slot: int, now: float) -> _Head:
+        """What orders a slot by its first page: seconds to wait, seconds to cool down, -key, age; and the slot."""
+        row = self.rows[slot]
+        page = int(self.waiting.arena[row["begin"]])
+        key = self._shared(self.key(page) * float(row["factor"]), row, 0)
+        wait = max(float(row["due"]) - now, 0.0)
+        soft = max(float(row["soft_due"]) - now, 0.0) if row["where"] == kernels.WARM else 0.0
+        return wait, soft, -key, -page if self.limits.newest else page, slot
+
+    def _is_idle_but_filled(self, slot: int) -> bool:
+        """Whether a slot has pages, and is in no heap only because of the leases that are out."""
+        row = self.rows[slot]
+        return bool(
+            row["where"] == kernels.NOWHERE
+            and row["count"] > 0
+            and row["budget"] > 0
+            and self.slots.domain_budgets[row["domain"]] > 0
+        )
+
+    def _first_slots(self, heap: UInt32Array, size: int, now: float, column: str) -> Iterator[_Head]:
+        """The heads of a heap's slots in order, read from its top.
+
+        Slots that become due at the same moment are ordered by their keys, up to :data:`_TIES` of them.
+        """
+        timed = column != "key"
+        times = self.rows[column]
+
+        def entry(place: int) -> tuple[float, _Head, int]:
+            slot = int(heap[place])
+            return float(times[slot]) if timed else 0.0, self._head(slot, now), place
+
+        nearest = [entry(0)] if size else []
+        while nearest:
+            ties: list[_Head] = []
+            time = nearest[0][0]
+            while nearest and nearest[0][0] == time and len(ties) < (_TIES if timed else 1):
+                _, head, place = heapq.heappop(nearest)
+                ties.append(head)
+                for child in range(4 * place + 1, min(4 * place + 5, size)):
+                    heapq.heappush(nearest, entry(child))
+            yield from sorted(ties)
+
+    def _pages_of(self, slot: int) -> Iterator[int]:
+        """The waiting pages of a slot in order, read from the top of its heap."""
         begin, size = int(self.rows[slot]["begin"]), int(self.rows[slot]["count"])
-        members = self.waiting.arena[begin : begin + size]
-        keys = self.waiting.pages[members]["key"]
-        if count + 1 < size:
-            least = np.partition(keys, size - count - 1)[size - count - 1]
-            members = members[keys >= least]
-            keys = self.waiting.pages[members]["key"]
-        age = -members.astype(np.int64) if self.limits.newest else members.astype(np.int64)
-        return members[np.lexsort((age, -keys))[: count + 1]]
+        arena, keys, newest = self.waiting.arena, self.waiting.pages["key"], self.limits.newest
+
+        def entry(place: int) -> tuple[float, int, int]:
+            page = int(arena[begin + place])
+            return -float(keys[page]), -page if newest else page, place
+
+        nearest = [entry(0)] if size else []
+        while nearest:
+            _, age, place = heapq.heappop(nearest)
+            yield abs(age)
+            for child in range(4 * place + 1, min(4 * place + 5, size)):
+                heapq.heappush(nearest, entry(child))
+
+
+def _push_next(
+    heads: list[_Head],
+    source_of: dict[int, Iterator[_Head]],
+    source: Iterator[_Head],
+) -> None:
+    """Push the next head of a source, if there is one, and note where it came from."""
+    head = next(source, None)
+    if head is not None:
+        source_of[head[-1]] = source
+        heapq.heappush(heads, head)

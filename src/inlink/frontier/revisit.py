@@ -1,22 +1,23 @@
-"""When a crawled page is fetched again: schedules. Each is a pure function of the page's history, without a clock.
+"""Schedules: when a crawled page is fetched again. Each is a pure function of the page's history, without a clock.
 
-- :class:`FixedInterval`: every so many seconds.
-- :class:`ChangeRate`: Aduana's frequency scheduler. A page is fetched at a frequency in proportion to the rate of its
+- :class:`FixedInterval`: at a fixed interval in seconds.
+- :class:`ChangeRate`: Aduana's frequency scheduler. The frequency of fetches is proportional to the rate of
   changes, f = scale·(changes + 1)/(last crawl − first crawl).
 - :class:`Adaptive`: Nutch's adaptive fetch schedule (``AdaptiveFetchSchedule.java``). The interval shrinks with each
   crawl that finds a change and grows with each that does not, so that it settles where the page changes.
 
-A schedule answers once for each crawl. What it needs to remember is one number, the interval in force, which the
-caller keeps and gives back with the next history.
+A schedule is asked once for each crawl. It remembers nothing: the caller keeps the interval in force and passes it
+with the next history.
 """
 
 import re
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, is_dataclass
 from functools import lru_cache
 from math import isfinite
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
+from inlink.base.settings import LONGEST, check_fields, imported, setting
 from inlink.errors import ParameterError
 from inlink.frontier.backoff import classify
 
@@ -36,24 +37,24 @@ DAY = 86_400.0
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """What is known of a page right after a crawl.
+    """The history of a page right after a crawl.
 
     Parameters
     ----------
     first_crawl, last_crawl : float
-        Times in seconds.
+        Unix times.
     crawls : int
-        How often it was crawled, at least once.
+        Number of crawls, at least 1.
     changes : int
-        How often its content differed from the time before.
+        Number of crawls that found other content than the crawl before.
     modified : bool or None
-        Whether the last crawl found a change; None where that is not known. After the first crawl it is not.
+        Whether the last crawl found a change; None if unknown, as after the first crawl.
     interval : float
-        The interval in force until now, as the schedule gave it; 0 where there was none.
+        The interval in force until now, in seconds, as the schedule returned it; 0 if there was none.
     status : int or None
         HTTP status of the last crawl.
     changed_at : float or None
-        When the page changed last, by its own word or by the crawl that found it; None where that is not known.
+        Unix time of the last change, as the page says or as a crawl found; None if unknown.
     url : str
         The page's canonical URL.
     """
@@ -71,7 +72,7 @@ class History:
 
 @dataclass(frozen=True, slots=True)
 class Next:
-    """What a schedule answers.
+    """The answer of a schedule.
 
     Parameters
     ----------
@@ -85,8 +86,9 @@ class Next:
     interval: float
 
 
+@runtime_checkable
 class Schedule(Protocol):
-    """What decides when a page is fetched again; any object with this method is one."""
+    """Decides when a page is fetched again. Any object with this method is a schedule."""
 
     def next(self, history: History) -> Next:
         """When the page is due, and the interval in force."""
@@ -95,7 +97,7 @@ class Schedule(Protocol):
 
 @dataclass(frozen=True)
 class FixedInterval:
-    """Every page again after so many seconds.
+    """Every page again after a fixed interval.
 
     Parameters
     ----------
@@ -105,13 +107,15 @@ class FixedInterval:
     Raises
     ------
     inlink.errors.ParameterError
-        If it is not.
+        If ``seconds`` is not above 0.
     """
 
-    seconds: float = 30 * DAY
+    seconds: float = setting(
+        30 * DAY, "Seconds between two crawls.", unit="seconds", above=0, at_most=LONGEST
+    )
 
     def __post_init__(self) -> None:
-        _above_zero(self, "seconds")
+        check_fields(self, "FixedInterval.")
 
     def next(self, history: History) -> Next:
         """When the page is due, and the interval in force."""
@@ -158,22 +162,29 @@ class ChangeRate:
     Next(due_in=3600.0, interval=3600.0)
     """
 
-    scale: float | None = 1.0
-    default: float = 0.1
+    scale: float | None = setting(
+        1.0,
+        "Frequency per rate of changes.",
+        above=0,
+        at_most=1e9,
+        none="the default frequency for every page",
+    )
+    default: float = setting(0.1, "Crawls a second of pages of which no rate is known.", above=0, at_most=1e6)
     spec: Sequence[tuple[str, str | float]] = ()
-    margin: float = 0.0
-    max_crawls: int | None = None
-    shortest: float = 1.0
+    margin: float = setting(0.0, "How much earlier a page is due, as a share.", at_least=0, at_most=1e6)
+    max_crawls: int | None = setting(
+        None,
+        "Crawls after which a page is not fetched again.",
+        at_least=1,
+        at_most=0xFFFFFFFF,
+        none="no limit",
+    )
+    shortest: float = setting(
+        1.0, "Seconds between two crawls at least.", unit="seconds", above=0, at_most=LONGEST
+    )
 
     def __post_init__(self) -> None:
-        if self.scale is not None:
-            _above_zero(self, "scale")
-        _above_zero(self, "default")
-        _above_zero(self, "shortest")
-        if not (_is_number(self.margin) and self.margin >= 0):
-            raise ParameterError(f"ChangeRate: margin must be a number of at least 0, not {self.margin!r}")
-        if self.max_crawls is not None:
-            _above_zero(self, "max_crawls")
+        check_fields(self, "ChangeRate.")
         spec = tuple(tuple(rule) for rule in self.spec)
         for rule in spec:
             if len(rule) != 2 or not isinstance(rule[0], str) or not isinstance(rule[1], str | int | float):
@@ -248,28 +259,25 @@ class Adaptive:
     [100, 80, 140]
     """
 
-    initial: float = 30 * DAY
-    inc: float = 0.4
-    dec: float = 0.2
-    shortest: float = 60.0
-    longest: float = 365 * DAY
-    sync_delta: bool = True
-    sync_delta_rate: float = 0.3
-    gone: float = 1.5
+    initial: float = setting(
+        30 * DAY, "Seconds until the second crawl.", unit="seconds", above=0, at_most=LONGEST
+    )
+    inc: float = setting(0.4, "By which share the interval grows without a change.", at_least=0, at_most=1e6)
+    dec: float = setting(0.2, "By which share the interval shrinks after a change.", at_least=0, at_most=1)
+    shortest: float = setting(60.0, "The shortest interval.", unit="seconds", above=0, at_most=LONGEST)
+    longest: float = setting(365 * DAY, "The longest interval.", unit="seconds", above=0, at_most=LONGEST)
+    sync_delta: bool = setting(True, "Draw the crawls towards the changes.")
+    sync_delta_rate: float = setting(
+        0.3, "By which share of the time since the change.", at_least=0, at_most=1
+    )
+    gone: float = setting(1.5, "Factor of the interval where the page is gone.", above=0, at_most=1e6)
 
     def __post_init__(self) -> None:
-        for name in ("initial", "shortest", "longest", "gone"):
-            _above_zero(self, name)
+        check_fields(self, "Adaptive.")
         if self.shortest > self.longest:
             raise ParameterError(
                 f"Adaptive: shortest ({self.shortest:g} s) lies above longest ({self.longest:g} s)"
             )
-        if not (_is_number(self.inc) and self.inc >= 0):
-            raise ParameterError(f"Adaptive: inc must be a number of at least 0, not {self.inc!r}")
-        for name in ("dec", "sync_delta_rate"):
-            value = getattr(self, name)
-            if not (_is_number(value) and 0 <= value <= 1):
-                raise ParameterError(f"Adaptive: {name} must be a number from 0 to 1, not {value!r}")
 
     def next(self, history: History) -> Next:
         """When the page is due, and the interval in force."""
@@ -315,28 +323,44 @@ def _action(action: str | float) -> tuple[float, float | None]:
     return number, seconds
 
 
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and isfinite(value)
-
-
-def _above_zero(schedule: object, name: str) -> None:
-    value = getattr(schedule, name)
-    if not (_is_number(value) and value > 0):
-        raise ParameterError(f"{type(schedule).__name__}: {name} must be a number above 0, not {value!r}")
-
-
 def revisit_as_data(schedule: Schedule | None) -> dict[str, Any] | None:
-    """A schedule of this module as what JSON can hold, for :func:`revisit_of`; None for one of the user's own."""
-    if isinstance(schedule, FixedInterval | ChangeRate | Adaptive):
-        return {"schedule": type(schedule).__name__, **asdict(schedule)}
-    return None
+    """A schedule as JSON can hold it, for :func:`revisit_of`.
+
+    A schedule of the user's own is kept by the place of its class, ``module:Class``, with its fields if it is a
+    dataclass.
+    """
+    if schedule is None:
+        return None
+    kind = type(schedule)
+    name = kind.__name__ if KINDS.get(kind.__name__) is kind else f"{kind.__module__}:{kind.__qualname__}"
+    return {"schedule": name, **(asdict(schedule) if is_dataclass(schedule) else {})}
 
 
-def revisit_of(data: dict[str, Any] | None) -> Schedule | None:
-    """The schedule that :func:`revisit_as_data` was given."""
+def revisit_of(data: Mapping[str, Any] | None, place: str = "revisit") -> Schedule | None:
+    """The schedule that :func:`revisit_as_data` was given.
+
+    Raises
+    ------
+    inlink.errors.ParameterError
+        If it is none, or its class cannot be imported here; ``place`` is what the message calls the setting.
+    """
     if data is None:
         return None
-    kinds = {one.__name__: one for one in (FixedInterval, ChangeRate, Adaptive)}
-    rest = dict(data)
-    made: Schedule = kinds[rest.pop("schedule")](**rest)
-    return made
+    fields = dict(data)
+    name = fields.pop("schedule", None)
+    if not isinstance(name, str) or (name not in KINDS and ":" not in name):
+        raise ParameterError(
+            f"{place}: give a schedule, or a dict as {{'schedule': 'Adaptive'}}; the schedules are "
+            f"{', '.join(KINDS)}, or module:Class of your own; got {name!r}"
+        )
+    kind = KINDS[name] if name in KINDS else imported(name, place)
+    try:
+        schedule = kind(**fields)
+    except TypeError as error:
+        raise ParameterError(f"{place}: {name} cannot be made of {fields!r}: {error}") from None
+    if not isinstance(schedule, Schedule):
+        raise ParameterError(f"{place} must be a schedule; {name} has no method next")
+    return schedule
+
+
+KINDS: dict[str, Any] = {one.__name__: one for one in (FixedInterval, ChangeRate, Adaptive)}

@@ -1,25 +1,26 @@
-"""Which URLs may be fetched at all: allow, deny, hosts, domains, depth. Pure functions of the canonical URL.
+"""Which URLs may be fetched: allow, deny, hosts, domains, depth. Pure functions of the canonical URL.
 
-A rule is a regular expression that is searched for in the URL, or ``host:example.org``, that host alone, or
-``domain:example.org``, it and every host under it (any name will do, ``docs.example.org`` too; the public suffix
-list has no part in it). Port and scheme do not matter to the last two.
+A rule is a regular expression that matches anywhere in the URL, or ``host:example.org`` for that host alone, or
+``domain:example.org`` for that name and every host under it. Any name works after ``domain:``, also
+``docs.example.org``; the public suffix list is not used. Port and scheme do not matter to the last two.
 
-The first of these that holds forbids a URL:
+A URL is forbidden if one of these holds; the first one is the reason:
 
 1. it is deeper than ``max_depth`` links from a seed;
 2. its host is none of ``hosts`` and in none of ``domains``, where either is given;
-3. a rule of ``deny`` fits;
-4. there are rules in ``allow``, and none fits.
+3. a rule of ``deny`` matches;
+4. there are rules in ``allow``, and none matches.
 
-Patterns are the user's, and Python's engine can take exponential time on some (``(a+)+$``); canonical URLs have at most
-2,048 bytes, and longer ones are forbidden unsearched, which bounds every pattern that is merely polynomial.
+Python's engine can take exponential time on some patterns (``(a+)+$``). Canonical URLs have at most 2,048 bytes,
+and longer URLs are forbidden without a search, which bounds the time of all patterns that take polynomial time.
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from inlink.base.settings import check_fields, setting
 from inlink.errors import ParameterError
 from inlink.urls.canonical import MAX_LENGTH, canonical
 
@@ -56,23 +57,28 @@ class Rules:
     'outside the hosts and domains of this crawl'
     """
 
-    allow: Sequence[str] = ()
-    deny: Sequence[str] = ()
-    max_depth: int | None = None
-    hosts: Sequence[str] | None = None
-    domains: Sequence[str] | None = None
+    allow: Sequence[str] = setting(
+        (), "Only URLs in which one of these is found; empty for all.", option="--allow"
+    )
+    deny: Sequence[str] = setting((), "No URLs in which one of these is found.", option="--deny")
+    max_depth: int | None = setting(
+        None, "The most links from a seed.", at_least=0, at_most=0xFFFFFFFF, none="no limit", option="--depth"
+    )
+    hosts: Sequence[str] | None = setting(None, "Only these hosts.", none="all", commas=True)
+    domains: Sequence[str] | None = setting(
+        None, "Only these domains and the hosts under them.", none="all", commas=True, option="--domains"
+    )
 
     def __post_init__(self) -> None:
-        for what in ("allow", "deny"):
-            object.__setattr__(self, what, _strings(what, getattr(self, what)))
+        for what in ("allow", "deny", "hosts", "domains"):
+            if isinstance(getattr(self, what), str):
+                object.__setattr__(self, what, (getattr(self, what),))
+        check_fields(self, "rules.")
         for what in ("hosts", "domains"):
             if getattr(self, what) is not None:
-                names = _strings(what, getattr(self, what))
-                object.__setattr__(self, what, tuple(_host_named(what, name) for name in names))
+                names = tuple(_host_named(what, name) for name in getattr(self, what))
+                object.__setattr__(self, what, names)
         _ = self._allow, self._deny  # so that what is wrong with them is said now
-        depth = self.max_depth
-        if depth is not None and (isinstance(depth, bool) or not isinstance(depth, int) or depth < 0):
-            raise ParameterError(f"max_depth must be a whole number of at least 0, or None, not {depth!r}")
 
     def __bool__(self) -> bool:
         """Whether any URL is forbidden; a caller with many URLs need not ask otherwise."""
@@ -161,14 +167,6 @@ class _Group:
             if pattern.search(url):
                 return pattern.pattern
         return None
-
-
-def _strings(what: str, given: Iterable[str]) -> tuple[str, ...]:
-    strings = (given,) if isinstance(given, str) else tuple(given)
-    for one in strings:
-        if not isinstance(one, str) or not one:
-            raise ParameterError(f"{what}: expected strings that are not empty, not {one!r}")
-    return strings
 
 
 def _host_named(what: str, name: str) -> str:

@@ -1,69 +1,175 @@
-"""How far a crawl has come."""
+"""How far a crawl has come: counts, its fullest hosts, and the harvest."""
 
-from dataclasses import dataclass
+import time
 
+import msgspec
 import numpy as np
 
 from inlink.frontier.frontier import Frontier
-from inlink.store.layout import STATES
+from inlink.frontier.survey import Survey
+from inlink.protocol import HostStanding, Standing
+from inlink.store.format import STATES
+from inlink.store.pages import Pages
 
-__all__ = ["HostStanding", "Standing", "standing"]
+__all__ = ["Harvest", "HarvestPoint", "Progress", "state_counts"]
+
+POINTS = 256
+"""Points of a harvest curve, at most."""
+
+_HOSTS = 1 << 19
+"""Hosts among which the fullest are sought at a time: about 3 ms."""
+
+_ROWS = 1 << 16
 
 
-@dataclass(frozen=True, slots=True)
-class HostStanding:
-    """One host, or registered domain: pages that wait, pages taken so far, seconds until it may be asked."""
+class HarvestPoint(msgspec.Struct, frozen=True):
+    """One point of a harvest curve.
 
-    name: str
-    waiting: int
-    taken: int
-    due_in: float
-
-
-@dataclass(frozen=True, slots=True)
-class Standing:
-    """A crawl at one moment.
-
-    ``states`` counts pages by state; ``waiting`` are those that may be handed out; ``harvest`` is the share of the
-    known pages' present rank that the crawled ones hold, None where the policy ranks nothing or no page is
-    crawled; ``hosts`` are those with the most waiting pages.
+    Parameters
+    ----------
+    fetched : int
+        Number of pages fetched.
+    share : float
+        Share of the present rank of all known pages that those pages hold.
+    by_discovery : float
+        Estimate of the same share, had the pages been fetched in the order of their discovery.
     """
 
+    fetched: int
+    share: float
+    by_discovery: float
+
+
+class Harvest(msgspec.Struct, frozen=True):
+    """Share of the rank of all known pages against pages fetched.
+
+    Parameters
+    ----------
+    points : list of HarvestPoint
+        At most 256, with increasing ``fetched``. Empty if the policy ranks nothing or nothing was crawled.
+    known : int
+        Number of pages that were known when the curve was computed.
+    cursor : str or None
+        Not None if the curve is not ready. Then ``points`` is of an earlier moment or empty; calling again goes on.
+    """
+
+    points: list[HarvestPoint]
     known: int
-    crawled: int
-    waiting: int
-    leased: int
-    states: dict[str, int]
-    harvest: float | None
-    hosts: list[HostStanding]
+    cursor: str | None = None
 
 
-def standing(frontier: Frontier, now: float, hosts: int) -> Standing:
-    """See :meth:`inlink.Crawl.standing`."""
-    pages, queue = frontier.pages, frontier.queue
-    counts = np.bincount(pages.states[: pages.num_pages], minlength=len(STATES)).tolist()
-    harvest = None
-    if frontier.policy.algorithm is not None and pages.num_crawled:
-        ranks = frontier.policy.priority(np.arange(pages.num_pages, dtype=np.uint32)).astype(np.float64)
-        total = ranks.sum()
-        harvest = float(ranks[pages.crawled()[0]].sum() / total) if total > 0 else None
-    rows = queue.rows[: queue.num_slots]
-    fullest = np.argsort(-rows["count"].astype(np.int64), kind="stable")[:hosts]
-    return Standing(
-        pages.num_pages,
-        pages.num_crawled,
-        len(queue),
-        len(frontier.leases),
-        {name: count for name, count in zip(STATES, counts, strict=True) if count},
-        harvest,
-        [
-            HostStanding(
-                frontier.hosts.name(slot),
-                int(rows[slot]["count"]),
-                int(rows[slot]["taken"]),
-                max(float(rows[slot]["due"]) - now, 0.0),
-            )
-            for slot in fullest.tolist()
-            if rows[slot]["count"]
-        ],
-    )
+def state_counts(pages: Pages) -> dict[str, int]:
+    """The number of pages in each state that occurs."""
+    counts = zip(STATES, pages.state_counts.tolist(), strict=True)
+    return {name: count for name, count in counts if count}
+
+
+class Progress:
+    """How far a crawl has come; what takes long is computed a few milliseconds at a time, at each call.
+
+    Parameters
+    ----------
+    frontier : Frontier
+    """
+
+    def __init__(self, frontier: Frontier) -> None:
+        self._frontier = frontier
+        pages, policy = frontier.pages, frontier.policy
+
+        def ranks(first: int, end: int) -> np.ndarray[tuple[int], np.dtype[np.float32]]:
+            return policy.priority(np.arange(first, end, dtype=np.uint32))
+
+        self.ranks = Survey(
+            pages, ranks, lambda: pages.num_pages, lambda: (pages.events_end, frontier.ranked_up_to)
+        )
+        self._curve = _Curve(frontier)
+
+    def standing(self, now: float, hosts: int, seconds: float) -> Standing:
+        """See :meth:`inlink.crawl.view.CrawlView.standing`."""
+        frontier = self._frontier
+        return Standing(
+            frontier.pages.num_pages,
+            frontier.pages.num_crawled,
+            len(frontier.queue),
+            len(frontier.leases),
+            state_counts(frontier.pages),
+            self._share(seconds),
+            [
+                HostStanding(host.name, host.waiting, host.taken, host.due_in)
+                for host in (frontier.hosts.state(slot, now) for slot in fullest(frontier, hosts))
+            ],
+        )
+
+    def _share(self, seconds: float) -> float | None:
+        if self._frontier.policy.algorithm is None or not self._frontier.pages.num_crawled:
+            return None
+        self.ranks.proceed(seconds)
+        found = self.ranks.result
+        return found.crawled / found.total if found is not None and found.total > 0 else None
+
+    def harvest(self, seconds: float) -> Harvest:
+        """See :meth:`inlink.crawl.view.CrawlView.harvest`."""
+        if self._share(seconds) is None and self.ranks.result is None:
+            ranked = self._frontier.policy.algorithm is not None and self._frontier.pages.num_crawled > 0
+            return Harvest([], self._frontier.pages.num_pages, "ranks" if ranked else None)
+        assert self.ranks.result is not None
+        whole = self._curve.proceed(seconds)
+        total = self.ranks.result.total
+        points = [
+            HarvestPoint(fetched, share / total, other / total)
+            for fetched, share, other in self._curve.points
+        ]
+        return Harvest(points if total > 0 else [], self.ranks.result.pages, None if whole else "curve")
+
+
+class _Curve:
+    """Sums of the ranks of the pages in the order of their first answers, and in the order of their discovery."""
+
+    def __init__(self, frontier: Frontier) -> None:
+        self._frontier = frontier
+        self.points: list[tuple[int, float, float]] = []
+        self._position = self._rows = self._fetched = self._expected = 0
+        self._sums = np.zeros((3, POINTS))
+
+    def proceed(self, seconds: float) -> bool:
+        """Go on for some CPU time; returns whether ``points`` is whole."""
+        pages, policy = self._frontier.pages, self._frontier.policy
+        if self._position == 0:
+            self._rows, self._expected = pages.tally.rows, max(pages.num_crawled, 1)
+            self._fetched = 0
+            self._sums = np.zeros((3, POINTS))
+        stop = time.thread_time() + seconds
+        while self._position < self._rows:
+            first, end = self._position, min(self._position + _ROWS, self._rows)
+            crawled = np.flatnonzero(pages.visits[first + 1 : end + 1]) + first + 1
+            order = np.arange(self._fetched, self._fetched + len(crawled))
+            bins = np.minimum(order * POINTS // self._expected, POINTS - 1)
+            self._sums[0] += np.bincount(bins, minlength=POINTS)
+            self._sums[1] += np.bincount(bins, policy.priority(pages.answered[crawled]), POINTS)
+            self._sums[2] += np.bincount(bins, policy.priority(order.astype(np.uint32)), POINTS)
+            self._position, self._fetched = end, self._fetched + len(crawled)
+            if time.thread_time() > stop:
+                break
+        if self._position < self._rows:
+            return False
+        sums = self._sums.cumsum(axis=1)
+        kept = np.flatnonzero(self._sums[0])
+        self.points = [
+            (int(fetched), float(share), float(other)) for fetched, share, other in sums[:, kept].T.tolist()
+        ]
+        self._position = 0
+        return True
+
+
+def fullest(frontier: Frontier, count: int) -> list[int]:
+    """The slots with the most waiting pages, at most ``count``, fullest first.
+
+    Beyond 524,288 slots only those that were discovered first are looked at.
+    """
+    waiting = frontier.queue.rows["count"][: min(frontier.queue.num_slots, _HOSTS)].astype(np.int64)
+    if len(waiting) > count > 0:
+        candidates = np.argpartition(waiting, len(waiting) - count)[len(waiting) - count :]
+    else:
+        candidates = np.arange(len(waiting))
+    candidates = candidates[np.lexsort((candidates, -waiting[candidates]))][:count]
+    return [slot for slot in candidates.tolist() if waiting[slot]]

@@ -1,19 +1,19 @@
-"""Spider traps: URLs that a site can make without end get a penalty that grows, instead of a blunt cap.
+"""Spider traps: URLs of which a site can make any number get a growing penalty, instead of a hard limit.
 
     factor = 0.8^c,      c = min(31, Σ points of the rules)                                                  (1)
 
-A page's priority is multiplied by the factor of its URL. It is never 0: a deep page that the ranking values highly
-is still fetched, later. The rules are one table, :data:`RULES`: each takes a number from the URL (how many segments
-its path has, how often one of them occurs), lets some of it go free, and gives points for every step above that, up
-to a most. What real sites have (``/2024/05/12/slug``, an encoded Japanese title, a file eleven folders deep on
-GitHub) goes free or costs a point or two.
+A page's priority is multiplied by the factor of its URL. The factor is never 0: a deep page with a high rank is
+still fetched, later. :data:`RULES` is the table of rules. Each rule measures one number of the URL, such as the
+number of path segments. A certain amount is without penalty; every step above it adds points, up to a maximum. URLs
+of real sites (``/2024/05/12/slug``, an encoded Japanese title, a file eleven folders deep on GitHub) get no points,
+or one or two.
 
-Calendars are the traps that look most like real pages: every day has a link to the next one. So a date by itself
-is free; it costs points where it is in the query, where nothing stands behind it, and, growing fast, with every
-year that it lies ahead of now; past years grow slowly, since archives are real. What year is now is an argument,
-so that the same URLs get the same penalties in a replay.
+Calendars are the traps that look most like real pages: every day has a link to the next day. A date in the path is
+without penalty. It gets points if it is in the query or at the end of the path. Points grow fast with every year
+after the present one, and slowly with past years, since archives are real. The present year is an argument, so that
+the same URLs get the same penalties in a replay.
 
-The penalty of a URL is a pure function of its bytes, and the code a single byte to keep with the page.
+The penalty is a pure function of the URL's bytes, and its code is a single byte a page.
 """
 
 from collections.abc import Sequence
@@ -21,35 +21,34 @@ from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
-import numpy.typing as npt
 
+from inlink.base.arrays import Float32Array, UInt8Array, UInt64Array
 from inlink.frontier.kernels import traps as kernels
 from inlink.urls.canonical import SESSION_PARAMETERS
 
 __all__ = ["FACTORS", "RULES", "TrapRule", "codes", "explain", "line_codes", "penalties", "penalty"]
 
-FACTORS: npt.NDArray[np.float32] = (0.8 ** np.arange(32)).astype(np.float32)
-"""float32[32]: what a page's priority is multiplied by, by code; 1 for code 0, 0.00099 for code 31."""
+FACTORS: Float32Array = (0.8 ** np.arange(32)).astype(np.float32)
+"""float32[32]: the factor of each code; 1 for code 0, 0.00099 for code 31."""
 
 
 @dataclass(frozen=True)
 class TrapRule:
-    """One line of the table.
+    """One rule of the table.
 
     Parameters
     ----------
     name : str
-        The rule's name.
     found : str
-        What was found, ``{}`` being how much.
+        The finding in words; ``{}`` stands for the amount.
     free : int
-        So much costs nothing.
+        Amount without penalty.
     step : int
-        Every further ``step``, begun or whole, costs ``points``.
+        Each further ``step``, or part of one, adds ``points``.
     points : int
-        Each point multiplies the factor by 0.8.
+        Penalty points; each multiplies the factor by 0.8.
     most : int
-        The most points that the rule gives; 31 is all there are.
+        Most points that the rule gives, at most 31.
     """
 
     name: str
@@ -60,24 +59,25 @@ class TrapRule:
     most: int
 
     def points_for(self, amount: int) -> int:
-        """The points for so much."""
+        """Penalty points for ``amount``."""
         return min(self.most, max(0, -((self.free - amount) // self.step)) * self.points)
 
 
-RULES = (  # in the order of the measures in kernels/traps.py
+# in the order of the measures in kernels/traps.py
+RULES = (
     TrapRule("deep path", "{} path segments", free=8, step=2, points=1, most=31),
     TrapRule("repeated segment", "a path segment that occurs {} times", free=2, step=1, points=1, most=31),
     TrapRule(
         "path in a loop", "{} path segments repeat those before them", free=1, step=1, points=2, most=31
     ),
-    TrapRule("calendar", "a calendar's page: {} date(s) or parts of one", free=0, step=1, points=1, most=4),
+    TrapRule("calendar", "{} date(s) or parts of dates, as in a calendar", free=0, step=1, points=1, most=4),
     TrapRule("far future", "a date {} years ahead", free=1, step=1, points=3, most=24),
     TrapRule("far past", "a date {} years ago", free=40, step=30, points=1, most=10),
     TrapRule("long URL", "{} characters", free=255, step=64, points=1, most=31),
     TrapRule("many parameters", "{} query parameters", free=8, step=1, points=1, most=31),
     TrapRule(
         "repeated parameter",
-        "{} query parameters of a name that was there before",
+        "{} query parameters with the name of an earlier one",
         free=1,
         step=1,
         points=2,
@@ -89,7 +89,7 @@ RULES = (  # in the order of the measures in kernels/traps.py
 DATE_PARAMETERS = {"year": "year", "yr": "year"} | dict.fromkeys(
     ("month", "mon", "mo", "day", "week"), "part"
 )
-"""Names, in lower case, of query parameters that hold a year or a part of a date; a whole date is seen under any."""
+"""Lower-case names of query parameters that hold a year or a part of a date. A whole date is found under any name."""
 
 
 def _hash(name: str) -> int:
@@ -101,8 +101,8 @@ def _hash(name: str) -> int:
 
 
 @cache
-def _names() -> npt.NDArray[np.uint64]:
-    """What the kernels know of parameters' names: hash and meaning in turn."""
+def _names() -> UInt64Array:
+    """Parameter names with a meaning, for the kernels: hash and meaning in turn, uint64[2·n]."""
     known = {name: kernels.YEAR if kind == "year" else kernels.PART for name, kind in DATE_PARAMETERS.items()}
     for name in SESSION_PARAMETERS:
         known[name] = kernels.SESSION_START if name.endswith("*") else kernels.SESSION_ID
@@ -111,37 +111,37 @@ def _names() -> npt.NDArray[np.uint64]:
 
 
 @cache
-def _table() -> npt.NDArray[np.uint64]:
+def _table() -> UInt64Array:
     """The table's numbers, uint64[rules, 4]: free, step, points, most."""
     return np.array([(rule.free, rule.step, rule.points, rule.most) for rule in RULES], np.uint64)
 
 
-def codes(text: npt.NDArray[np.uint8], offsets: npt.NDArray[np.uint64], year: int) -> npt.NDArray[np.uint8]:
-    """The penalty code of each of many URLs that lie in one text.
+def codes(text: UInt8Array, offsets: UInt64Array, year: int) -> UInt8Array:
+    """The penalty codes of URLs in one text.
 
     Parameters
     ----------
     text : uint8[bytes]
         Canonical URLs, one after the other.
     offsets : uint64[n + 1]
-        Where each begins and the last ends.
+        Where each URL begins, and where the last one ends.
     year : int
-        The year that is now.
+        The present year.
 
     Returns
     -------
     uint8[n]
-        From 0, no penalty, to 31; ``FACTORS[codes]`` is what the priorities are multiplied by.
+        From 0 (no penalty) to 31. Priorities are multiplied by ``FACTORS[codes]``.
     """
     return kernels.codes(text, offsets, year, _names(), _table())
 
 
-def line_codes(text: npt.NDArray[np.uint8], year: int, out: npt.NDArray[np.uint8]) -> None:
+def line_codes(text: UInt8Array, year: int, out: UInt8Array) -> None:
     """:func:`codes` of ``len(out)`` URLs that stand one a line, a newline behind each, into ``out``."""
     kernels.line_codes(text, out, year, _names(), _table())
 
 
-def penalties(urls: Sequence[str], year: int) -> npt.NDArray[np.uint8]:
+def penalties(urls: Sequence[str], year: int) -> UInt8Array:
     """The penalty code uint8[n] of each of n canonical URLs: see :func:`codes`.
 
     Examples
@@ -153,7 +153,7 @@ def penalties(urls: Sequence[str], year: int) -> npt.NDArray[np.uint8]:
 
 
 def penalty(url: str, year: int) -> tuple[float, str | None]:
-    """The factor of one URL and the rule that costs it most, in words; (1.0, None) if there is none.
+    """The factor of a URL, and the finding of the rule with most points; (1.0, None) without a penalty.
 
     Examples
     --------
@@ -167,19 +167,19 @@ def penalty(url: str, year: int) -> tuple[float, str | None]:
 
 
 def explain(url: str, year: int) -> list[tuple[str, str, float]]:
-    """Each rule that a URL falls under.
+    """The rules that give a URL points.
 
     Parameters
     ----------
     url : str
         A canonical URL.
     year : int
-        The year that is now.
+        The present year.
 
     Returns
     -------
     list of (str, str, float)
-        The rule's name, what was found, and its factor; the URL's own is their product, or the least that there is.
+        The rule's name, its finding and its factor. The URL's factor is the product, but at least 0.8³¹.
 
     Examples
     --------
@@ -194,7 +194,7 @@ def explain(url: str, year: int) -> list[tuple[str, str, float]]:
     ]
 
 
-def _joined(urls: Sequence[str]) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.uint64]]:
+def _joined(urls: Sequence[str]) -> tuple[UInt8Array, UInt64Array]:
     raw = [url.encode("utf-8", "surrogatepass") for url in urls]
     offsets = np.zeros(len(raw) + 1, np.uint64)
     np.cumsum([len(one) for one in raw], out=offsets[1:], dtype=np.uint64)

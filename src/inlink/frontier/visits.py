@@ -1,27 +1,30 @@
-"""When a crawled page is due again: its visits, read from the log, given to a schedule one after the other."""
+"""When a crawled page is due again: its visits are read from the log and passed to a schedule, oldest first."""
 
 from inlink.frontier.frontier import Frontier
 from inlink.frontier.revisit import History, Schedule
-from inlink.store.layout import CRAWLED, VISITED
+from inlink.store.format import CRAWLED, VisitRecord, struct_of
 from inlink.store.pages import Pages
 
 __all__ = ["next_visit", "plan_visit", "plan_visits"]
 
-MOST = 1000  # visits that are looked back on
+MOST = 1000
+"""Visits that are looked back on."""
+
+_RECORD = struct_of(VisitRecord)
 
 
 def next_visit(pages: Pages, page: int, schedule: Schedule) -> float | None:
-    """When a page is due again, in seconds since 1970; None is never.
+    """When a page is due again, in Unix time; None is never.
 
-    The interval in force is what the schedule makes of all visits, so that nothing of it has to be kept.
+    The interval in force is computed from all visits, so it need not be stored.
     """
     chain: list[tuple[float, int, float, int, int]] = []
     place = pages.visit_place(page)
     while place is not None and len(chain) < MOST:
         frame = pages.frame(place)
-        first, crawls, changes, before, _ = VISITED.unpack_from(frame.payload)
-        chain.append((frame.time, frame.status, first, crawls, changes))
-        place = before - 1 if before else None
+        visit = VisitRecord._make(_RECORD.unpack_from(frame.payload))
+        chain.append((frame.time, frame.status, visit.first_crawl, visit.crawls, visit.changes))
+        place = visit.previous - 1 if visit.previous else None
     due, interval, changed_at, last_changes = None, 0.0, None, 0
     url = pages.url(page)
     for time, status, first, crawls, changes in reversed(chain):
@@ -38,18 +41,19 @@ def next_visit(pages: Pages, page: int, schedule: Schedule) -> float | None:
 
 
 def plan_visit(frontier: Frontier, page: int, schedule: Schedule) -> None:
-    """Let a page that was just crawled wait again when it is due."""
+    """Plan the next visit of a page that was just crawled."""
     due = next_visit(frontier.pages, page, schedule)
     if due is not None:
         frontier.plan(page, due)
 
 
 def plan_visits(frontier: Frontier, schedule: Schedule) -> None:
-    """:func:`plan_visit` for all pages that were crawled."""
+    """Plan the next visits of all crawled pages that do not wait already."""
     for page in frontier.pages.crawled()[0].tolist():
         if (
             frontier.pages.states[page] == CRAWLED
             and page not in frontier.plans
             and page not in frontier.queue
+            and page not in frontier.lost
         ):
             plan_visit(frontier, page, schedule)

@@ -5,12 +5,18 @@ graph of them. The order of batches never shows in the result.
 """
 
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-__all__ = ["ArcBatch"]
+from inlink.base.arrays import Float64Array
+
+__all__ = ["ArcBatch", "Level"]
+
+Level = Literal["page", "host", "domain"]
+"""What the nodes of a graph are."""
 
 
 @dataclass(slots=True)
@@ -36,5 +42,5 @@ class ArcBatch:
     sources: npt.NDArray[np.unsignedinteger]
     targets: npt.NDArray[np.unsignedinteger]
     names: pa.Array | None = None
-    weights: npt.NDArray[np.float64] | None = None
+    weights: Float64Array | None = None
     crawled: npt.NDArray[np.unsignedinteger] | None = None

@@ -1,4 +1,4 @@
-"""From batches of arcs to a graph's folder, with memory for the nodes only.
+"""Build a graph's folder from batches of arcs, with memory for the nodes only.
 
 1. Names get provisional numbers from a hash table as they come; arcs are packed into 64 bits and spilled to disk.
 2. Names are put in byte order, and a node's number is its name's place: so the order of the batches never shows.
@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from inlink.base.arrays import AnyArray, Float64Array, UInt32Array, UInt64Array
 from inlink.base.folder import FolderWriter, building
 from inlink.base.progress import track
 from inlink.errors import InputError, ParameterError
@@ -28,8 +29,10 @@ from inlink.graph.names import MAX_NODES, Names, NameTable, buffers, encode
 
 __all__ = ["BUCKET", "build_graph", "graph_of_pairs"]
 
-BUCKET = 1 << 24  # arcs sorted at a time: 128 MB; of 2²², 2²⁴ and 2²⁶ the fastest on 70 M arcs
-_BLOCK = 1 << 20  # arcs moved at a time
+# arcs sorted at a time: 128 MB; of 2²², 2²⁴ and 2²⁶ the fastest on 70 M arcs
+BUCKET = 1 << 24
+# arcs moved at a time
+_BLOCK = 1 << 20
 
 
 def build_graph(
@@ -41,7 +44,7 @@ def build_graph(
     count: bool = False,
     into: str | os.PathLike[str] | None = None,
     meta: dict[str, Any] | Callable[[], dict[str, Any]] | None = None,
-    from_parent: npt.NDArray[np.uint32] | None = None,
+    from_parent: UInt32Array | None = None,
 ) -> Graph:
     """Build a graph from a stream of arc batches.
 
@@ -109,7 +112,7 @@ class _Builder:
         self.num_arcs = 0
         self.weighted = False
         self.whole, self.total = True, 0.0
-        self.crawled: list[npt.NDArray[np.uint32]] | None = None
+        self.crawled: list[UInt32Array] | None = None
         self.spill = writer.scratch
         self._arcs = (self.spill / "arcs").open("wb")
         self._weights = (self.spill / "weights").open("wb")
@@ -154,7 +157,7 @@ class _Builder:
         self._arcs.write(packed.data)
         self.num_arcs += count
 
-    def _take_weights(self, weights: npt.NDArray[np.float64]) -> None:
+    def _take_weights(self, weights: Float64Array) -> None:
         check_weights(weights, "arc batch")
         if not self.weighted:
             self.weighted = True
@@ -198,7 +201,7 @@ class _Builder:
             self.total = float(self.num_arcs)
         self._write_rows(nodes, label)
 
-    def _write_rows(self, nodes: int, label: npt.NDArray[np.uint32]) -> None:
+    def _write_rows(self, nodes: int, label: UInt32Array) -> None:
         from inlink.graph.kernels.arcs import (
             count_sources,
             count_targets,
@@ -262,16 +265,16 @@ class _Builder:
                     place(arcs, weights, np.uint64(low), offsets[low:high] - offsets[low], ends, sums)
                     rows.append(ends, sums)
 
-    def _spilled(self) -> Iterator[tuple[npt.NDArray[np.uint64], npt.NDArray[np.float64]]]:
+    def _spilled(self) -> Iterator[tuple[UInt64Array, Float64Array]]:
         with (self.spill / "arcs").open("rb") as arcs, (self.spill / "weights").open("rb") as weights:
             while len(block := np.fromfile(arcs, np.uint64, _BLOCK)):
                 yield block, np.fromfile(weights, np.float64, _BLOCK)
 
 
 class _Ranges:
-    """Arcs cut by source into ranges of nodes that each fit in memory, on disk."""
+    """Arcs on disk, cut by source into ranges of nodes that fit in memory."""
 
-    def __init__(self, stem: Path, counts: npt.NDArray[np.uint64], weighted: bool) -> None:
+    def __init__(self, stem: Path, counts: UInt64Array, weighted: bool) -> None:
         ends = np.cumsum(counts)
         total = int(ends[-1]) if len(ends) else 0
         parts = min(-(-total // BUCKET), 400) or 1  # 400: the usual limit of open files is 1,024
@@ -288,7 +291,7 @@ class _Ranges:
             (path.open("wb"), path.with_suffix(f"{path.suffix}w").open("wb")) for path in self._paths
         ]
 
-    def add(self, arcs: npt.NDArray[np.uint64], weights: npt.NDArray[np.float64]) -> None:
+    def add(self, arcs: UInt64Array, weights: Float64Array) -> None:
         from inlink.graph.kernels.arcs import split
 
         if len(self._files) > 1:
@@ -305,8 +308,8 @@ class _Ranges:
                 if self.weighted:
                     weight_file.write(out_weights[low:high].data)
 
-    def each(self) -> Iterator[tuple[int, int, npt.NDArray[np.uint64], npt.NDArray[np.float64]]]:
-        """For each range its first node, the one after its last, its arcs and their weights; files go once read."""
+    def each(self) -> Iterator[tuple[int, int, UInt64Array, Float64Array]]:
+        """For each range the first node, the node after the last, the arcs and their weights. Its file is removed."""
         for file, weight_file in self._files:
             file.close()
             weight_file.close()
@@ -319,13 +322,13 @@ class _Ranges:
 
 
 class _RowFile:
-    """The other ends of arcs and their weights, as they are written."""
+    """Writes the other ends of arcs and their weights."""
 
     def __init__(self, writer: FolderWriter, side: str, dtype: np.dtype[Any], keep: bool) -> None:
         self._nodes = writer.create(f"{side}.nodes", np.uint32)
         self._weights = writer.create(f"{side}.weights", dtype) if keep else None
 
-    def append(self, nodes: npt.NDArray[np.uint32], weights: npt.NDArray[np.float64]) -> None:
+    def append(self, nodes: UInt32Array, weights: Float64Array) -> None:
         self._nodes.append(nodes)
         if self._weights is not None:
             self._weights.append(weights.astype(self._weights.dtype))
@@ -339,8 +342,8 @@ class _RowFile:
             self._weights.close()
 
 
-def _write_names(writer: FolderWriter, names: Names, order: npt.NDArray[np.uint32] | None = None) -> None:
-    """Write names as they stand, or in the order of the nodes given."""
+def _write_names(writer: FolderWriter, names: Names, order: UInt32Array | None = None) -> None:
+    """Write names in their order, or in the given order of nodes."""
     written = 0
     with (
         writer.create("names.text", np.uint8) as text_file,
@@ -358,21 +361,27 @@ def _write_names(writer: FolderWriter, names: Names, order: npt.NDArray[np.uint3
         writer.write("names.order", names.order)
 
 
-def _offsets(degrees: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint64]:
+def _offsets(degrees: UInt32Array) -> UInt64Array:
     offsets = np.zeros(len(degrees) + 1, np.uint64)
     np.cumsum(degrees, dtype=np.uint64, out=offsets[1:])
     return offsets
 
 
 def graph_of_pairs(
-    arcs: Iterable[tuple[Any, Any]] | npt.NDArray[Any],
+    arcs: Iterable[tuple[Any, Any]] | AnyArray,
     *,
     num_nodes: int | None = None,
     weights: npt.ArrayLike | None = None,
     count: bool = False,
     into: str | os.PathLike[str] | None = None,
 ) -> Graph:
-    """See :meth:`inlink.Graph.from_arcs`."""
+    """See :meth:`inlink.Graph.from_arcs`.
+
+    Raises
+    ------
+    inlink.errors.ParameterError
+        If an arc is not a pair, names and numbers are mixed, or weights and arcs do not fit together.
+    """
     values = None if weights is None else np.asarray(weights, np.float64)
     if not isinstance(arcs, np.ndarray):
         arcs = list(arcs)

@@ -1,16 +1,16 @@
-"""Connected components, and what can be reached from where."""
+"""Connected components, and the nodes that can be reached from others."""
 
 from collections.abc import Iterable
 
 import numpy as np
-import numpy.typing as npt
 
+from inlink.base.arrays import BoolArray, UInt32Array
 from inlink.graph.graph import Graph
 
 __all__ = ["components", "largest_component", "reachable"]
 
 
-def components(graph: Graph, *, strong: bool = False) -> npt.NDArray[np.uint32]:
+def components(graph: Graph, *, strong: bool = False) -> UInt32Array:
     """One node of its component for each node, the same for the whole component: uint32[n].
 
     Parameters
@@ -33,30 +33,31 @@ def components(graph: Graph, *, strong: bool = False) -> npt.NDArray[np.uint32]:
     return label
 
 
-def largest_component(graph: Graph, *, strong: bool = False) -> npt.NDArray[np.bool_]:
-    """Which nodes are in the largest component, bool[n]; of equally large ones the one with the least node."""
+def largest_component(graph: Graph, *, strong: bool = False) -> BoolArray:
+    """Which nodes are in the largest component, bool[n]; of several the one with the least node."""
     label = components(graph, strong=strong)
     if len(label) == 0:
         return np.zeros(0, np.bool_)
     sizes = np.bincount(label, minlength=graph.num_nodes)
-    first = int(np.argmax(sizes[label] == sizes.max()))  # the least node of a largest component
-    same: npt.NDArray[np.bool_] = label == label[first]
+    # the least node of a largest component
+    first = int(np.argmax(sizes[label] == sizes.max()))
+    same: BoolArray = label == label[first]
     return same
 
 
-def reachable(graph: Graph, seeds: Iterable[int | str | bytes]) -> npt.NDArray[np.bool_]:
-    """Which nodes can be reached from the seeds along outlinks, the seeds included, bool[n].
+def reachable(graph: Graph, sources: Iterable[int | str | bytes]) -> BoolArray:
+    """Which nodes can be reached from ``sources`` along outlinks, the sources included: bool[n].
 
     Raises
     ------
     inlink.errors.UnknownNodeError
-        If a seed is not in the graph.
+        If a source is not in the graph.
     """
     from inlink.graph.kernels.walks import reach
 
     seen = np.zeros(graph.num_nodes, np.bool_)
-    for seed in seeds:
-        seen[graph.node(seed)] = True
+    for source in sources:
+        seen[graph.node(source)] = True
     first = np.flatnonzero(seen).astype(np.uint32)
     queue = np.empty(graph.num_nodes, np.uint32)
     queue[: len(first)] = first

@@ -1,4 +1,4 @@
-"""Graphs made of graphs: turned round, folded to hosts or domains, cut to some nodes or some arcs.
+"""Graphs derived from graphs: reversed, folded to hosts or domains, cut to a set of nodes or arcs.
 
 Each streams its arcs through the one builder. The header of the result names its parent's uuid, and
 :attr:`inlink.Graph.from_parent` says what each of the parent's nodes became, so that ranks can be carried back.
@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from inlink.base.arrays import AnyArray, BoolArray, UInt32Array
 from inlink.errors import ParameterError
 from inlink.graph.batches import ArcBatch
 from inlink.graph.build import build_graph
@@ -24,7 +25,7 @@ _BLOCK = 1 << 20
 
 
 def transpose_rows(rows: Rows) -> Rows:
-    """The rows of the same arcs turned round, made in memory: 4 bytes an arc and 8 a node, twice that for a while."""
+    """The rows of the reversed arcs, made in memory: 4 bytes an arc and 8 a node, for a moment twice that."""
     from inlink.graph.kernels.arcs import count_nodes, transpose
 
     offsets = np.zeros(len(rows.offsets), np.uint64)
@@ -39,10 +40,15 @@ def transpose_rows(rows: Rows) -> Rows:
 
 def row_blocks(
     rows: Rows,
-) -> Iterator[tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint32], npt.NDArray[Any] | None]]:
-    """All arcs in order, about a million at a time: near ends, far ends, weights or None.
+) -> Iterator[tuple[UInt32Array, UInt32Array, AnyArray | None]]:
+    """All arcs in order, about a million at a time.
 
     A block holds whole rows, so that the longest row bounds its memory.
+
+    Yields
+    ------
+    uint32[k], uint32[k], number[k] or None
+        Near ends, far ends and weights of a block.
     """
     from inlink.graph.kernels.arcs import unpack_rows
 
@@ -100,8 +106,8 @@ def fold(
     """
     ids, names = _sites(graph, level, private_suffixes, keep_suffixes, strip_www)
 
-    def keep(source: npt.NDArray[np.uint32], target: npt.NDArray[np.uint32]) -> npt.NDArray[np.bool_]:
-        inside: npt.NDArray[np.bool_] = (source != NO_NODE) & (target != NO_NODE)
+    def keep(source: UInt32Array, target: UInt32Array) -> BoolArray:
+        inside: BoolArray = (source != NO_NODE) & (target != NO_NODE)
         if not self_loops:
             inside &= source != target
         return inside
@@ -147,7 +153,7 @@ def without_internal(
 
 
 def subgraph(graph: Graph, nodes: npt.ArrayLike, *, into: str | os.PathLike[str] | None = None) -> Graph:
-    """The graph of some nodes and the arcs between them; they keep their order.
+    """The graph of a set of nodes and the arcs between them. The nodes keep their order.
 
     Parameters
     ----------
@@ -186,7 +192,7 @@ def subgraph(graph: Graph, nodes: npt.ArrayLike, *, into: str | os.PathLike[str]
     )
 
 
-def _mask(graph: Graph, nodes: npt.ArrayLike) -> npt.NDArray[np.bool_]:
+def _mask(graph: Graph, nodes: npt.ArrayLike) -> BoolArray:
     values = np.asarray(nodes)
     if values.dtype == np.bool_:
         if values.shape != (graph.num_nodes,):
@@ -207,8 +213,8 @@ def _mask(graph: Graph, nodes: npt.ArrayLike) -> npt.NDArray[np.bool_]:
 
 def _mapped(
     graph: Graph,
-    ids: npt.NDArray[np.uint32],
-    keep: Callable[[npt.NDArray[np.uint32], npt.NDArray[np.uint32]], npt.NDArray[np.bool_]],
+    ids: UInt32Array,
+    keep: Callable[[UInt32Array, UInt32Array], BoolArray],
 ) -> Iterator[ArcBatch]:
     for near, far, weights in row_blocks(graph.out_rows):
         source, target = ids[near], ids[far]
@@ -218,9 +224,7 @@ def _mapped(
         )
 
 
-def _with_crawled(
-    batches: Iterator[ArcBatch], graph: Graph, ids: npt.NDArray[np.uint32]
-) -> Iterator[ArcBatch]:
+def _with_crawled(batches: Iterator[ArcBatch], graph: Graph, ids: UInt32Array) -> Iterator[ArcBatch]:
     yield from batches
     if graph.crawled is not None:
         crawled = ids[graph.crawled]
@@ -234,7 +238,7 @@ def _parent(graph: Graph) -> dict[str, Any]:
 
 def _sites(
     graph: Graph, level: str, private_suffixes: bool, keep_suffixes: bool, strip_www: bool
-) -> tuple[npt.NDArray[np.uint32], Names]:
+) -> tuple[UInt32Array, Names]:
     """Each node's host or domain: uint32[n] with NO_NODE for those without, and their names in byte order."""
     from inlink.urls.columns import domains_of, hosts_of
 

@@ -1,4 +1,4 @@
-"""`Graph`: a link graph as compressed sparse rows in both directions, memory-mapped, with its nodes' names.
+"""`Graph`: a link graph as compressed sparse rows in both directions, memory-mapped, with the names of its nodes.
 
 Node *i*'s outlinks are ``out_rows.nodes[out_rows.offsets[i]:out_rows.offsets[i + 1]]``, in increasing order and
 each once; ``in_rows`` holds the inlinks in the same way. Numbers of nodes are uint32 and offsets uint64, so a
@@ -17,9 +17,11 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from inlink.base.arrays import AnyArray, BoolArray, UInt32Array, UInt64Array
 from inlink.base.folder import Folder
 from inlink.base.table import html_table
 from inlink.errors import ParameterError, UnknownNodeError
+from inlink.graph.batches import Level
 from inlink.graph.names import Names
 
 if TYPE_CHECKING:
@@ -32,8 +34,6 @@ __all__ = ["FORMAT", "KIND", "Graph", "Level", "Rows"]
 
 KIND = "graph"
 FORMAT = 1
-
-Level = Literal["page", "host", "domain"]
 
 
 class Rows(NamedTuple):
@@ -49,23 +49,23 @@ class Rows(NamedTuple):
         The arcs' weights (counts, or what the input gave); None means 1 each.
     """
 
-    offsets: npt.NDArray[np.uint64]
-    nodes: npt.NDArray[np.uint32]
-    weights: npt.NDArray[Any] | None = None
+    offsets: UInt64Array
+    nodes: UInt32Array
+    weights: AnyArray | None = None
 
 
 class Graph:
     """A directed link graph that does not change.
 
-    Graphs come from :func:`inlink.read`, from :meth:`open` for one that was built into a folder, and from the
-    functions of :mod:`inlink.graph`. Both directions are read from disk as they are needed.
+    :func:`inlink.read` builds graphs from files, :meth:`open` opens a graph's folder, and :meth:`from_arcs` builds a
+    graph from pairs in memory. Both directions are read from disk as they are needed.
 
     Parameters
     ----------
     out_rows : Rows
         The outlinks.
     in_rows : Rows or None
-        The inlinks; None makes them from the outlinks when they are first asked for.
+        The inlinks; None makes them from the outlinks when they are first used.
     names : Names or None
         The nodes' names.
     level : {"page", "host", "domain"} or None
@@ -87,9 +87,8 @@ class Graph:
         self.names = names
         self.level = level
         self._folder = folder
-        self._keep: object = (
-            None  # what has to live as long as the graph: a temporary folder, a transposed graph
-        )
+        # what has to live as long as the graph: a temporary folder, a transposed graph
+        self._keep: object = None
 
     @classmethod
     def open(cls, path: str | os.PathLike[str], *, verify: bool = False) -> "Graph":
@@ -105,7 +104,7 @@ class Graph:
         Raises
         ------
         inlink.errors.FolderError
-            If it is missing, damaged, of another kind or of a newer format.
+            If the folder is missing, damaged, of another kind or of a newer format.
         """
         folder = Folder(path, KIND, FORMAT)
         if verify:
@@ -124,27 +123,32 @@ class Graph:
     @classmethod
     def from_arcs(
         cls,
-        arcs: Iterable[tuple[Any, Any]] | npt.NDArray[Any],
+        arcs: Iterable[tuple[Any, Any]] | AnyArray,
         *,
         num_nodes: int | None = None,
         weights: npt.ArrayLike | None = None,
         count: bool = False,
         into: str | os.PathLike[str] | None = None,
     ) -> "Graph":
-        """Build a graph from pairs that are already in memory.
+        """Build a graph from pairs in memory.
 
         Parameters
         ----------
         arcs : iterable of (source, target), or integer[k, 2]
             Nodes by number, or by name where they are str or bytes.
         num_nodes : int or None
-            How many nodes there are, when nodes are numbers; None means one more than the largest.
+            The number of nodes, if nodes are numbers; None is one more than the largest number.
         weights : float[k] or None
-            The arcs' weights, all finite and above 0.
+            The weights of the arcs, finite and above 0.
         count : bool
-            Keep how often an arc stood in the input as its weight.
+            Use the number of times that an arc occurs as its weight.
         into : path-like or None
-            The folder to keep the graph in; None makes one that goes when the graph does.
+            The folder to keep the graph in; None makes a temporary folder, which is removed with the graph.
+
+        Raises
+        ------
+        inlink.errors.ParameterError
+            If an arc is not a pair, names and numbers are mixed, or weights and arcs do not fit together.
 
         Examples
         --------
@@ -185,17 +189,17 @@ class Graph:
 
     @property
     def path(self) -> Path | None:
-        """The folder that it lies in; None for one that lives in memory only."""
+        """The folder of the graph; None if it is in memory only."""
         return None if self._folder is None else self._folder.path
 
     @property
     def uuid(self) -> str | None:
-        """What tells this graph from every other, its own later versions included; None in memory."""
+        """An identifier of this graph that no other graph has, nor a later version of it; None in memory."""
         return None if self._folder is None else self._folder.header.uuid
 
     @property
     def num_bytes(self) -> int:
-        """What it takes on disk; in memory, what its rows and names take."""
+        """The bytes on disk, or for a graph in memory the bytes of its rows and names."""
         if self._folder is not None:
             return self._folder.num_bytes
         rows = [*self.out_rows, *(self._in_rows or ())]
@@ -204,7 +208,7 @@ class Graph:
 
     @property
     def meta(self) -> dict[str, Any]:
-        """What the header says of its origin: sources, what was skipped, the parent of a derived graph."""
+        """The origin of the graph: sources, what was skipped, the parent of a derived graph."""
         return {} if self._folder is None else self._folder.header.meta
 
     def __repr__(self) -> str:
@@ -213,16 +217,18 @@ class Graph:
 
     def _repr_html_(self) -> str:
         rows: list[tuple[str, object]] = [("nodes", self.num_nodes), ("arcs", self.num_arcs)]
-        if 0 < self.num_nodes <= 1 << 22:  # a notebook shows it at once
+        # Up to this size the degrees take no noticeable time.
+        if 0 < self.num_nodes <= 1 << 22:
             rows.append(("dangling", int((self.outdegrees == 0).sum())))
             sides = [("out", self.outdegrees)]
-            if self._in_rows is not None:  # else they had to be made first
+            # Inlinks that are not there yet take too long to make.
+            if self._in_rows is not None:
                 sides.append(("in", self.indegrees))
             for side, degrees in sides:
                 node = int(degrees.argmax())
                 name = node if self.names is None else self.names[node]
                 rows.append((f"largest {side}degree", f"{degrees[node]:,}: {name}"))
-        rows.append(("folder", "none, it lives in memory" if self.path is None else self.path))
+        rows.append(("folder", "none, it is in memory" if self.path is None else self.path))
         return html_table(f"inlink {self.level or ''} graph".replace("  ", " "), [], rows)
 
     # -- nodes and their links --------------------------------------------------------------------------
@@ -244,44 +250,44 @@ class Graph:
             raise UnknownNodeError(f"no node {number}: there are {self.num_nodes:,}, numbered from 0")
         return number
 
-    def outlinks(self, node: int | str | bytes) -> npt.NDArray[np.uint32]:
+    def outlinks(self, node: int | str | bytes) -> UInt32Array:
         """The nodes that a node links to, uint32[outdegree], increasing."""
         return _row(self.out_rows, self.node(node))
 
-    def inlinks(self, node: int | str | bytes) -> npt.NDArray[np.uint32]:
+    def inlinks(self, node: int | str | bytes) -> UInt32Array:
         """The nodes that link to a node, uint32[indegree], increasing."""
         return _row(self.in_rows, self.node(node))
 
     @cached_property
-    def outdegrees(self) -> npt.NDArray[np.uint32]:
+    def outdegrees(self) -> UInt32Array:
         """The number of outlinks of each node, uint32[n]."""
         return np.diff(self.out_rows.offsets).astype(np.uint32)
 
     @cached_property
-    def indegrees(self) -> npt.NDArray[np.uint32]:
+    def indegrees(self) -> UInt32Array:
         """The number of inlinks of each node, uint32[n]."""
         return np.diff(self.in_rows.offsets).astype(np.uint32)
 
     @cached_property
-    def crawled(self) -> npt.NDArray[np.bool_] | None:
-        """Which nodes are pages that were crawled and not only linked to, bool[n]; None if the input did not say."""
+    def crawled(self) -> BoolArray | None:
+        """Which nodes are pages that were crawled, bool[n]; None if the input did not say."""
         if self._folder is None or "crawled" not in self._folder:
             return None
         return self._folder.array("crawled")
 
     @cached_property
-    def from_parent(self) -> npt.NDArray[np.uint32] | None:
-        """For a derived graph: the node that each of its parent's nodes became, uint32[number of the parent's nodes].
+    def from_parent(self) -> UInt32Array | None:
+        """For each node of the parent of a derived graph its node in this graph, uint32[nodes of the parent].
 
-        2³² − 1 stands for those that became none; None for a graph that was not derived. A ranking's values are
-        carried back to the parent's nodes by ``values[from_parent]``.
+        It is 2³² − 1 for nodes that are not in this graph. None for a graph that was not derived.
+        ``values[from_parent]`` are the values of a ranking for the parent's nodes.
         """
         if self._folder is None or "from_parent" not in self._folder:
             return None
         return self._folder.array("from_parent")
 
     def info(self) -> "GraphInfo":
-        """Nodes, arcs, dangling nodes, islands, self-loops, largest degrees, components, bytes."""
+        """Counts: nodes, arcs, dangling nodes, islands, self-loops, largest degrees, components, bytes."""
         from inlink.graph.info import info
 
         return info(self)
@@ -289,7 +295,7 @@ class Graph:
     # -- other graphs made of this one ------------------------------------------------------------------
 
     def transpose(self) -> "Graph":
-        """The graph with every arc turned round; nothing is copied."""
+        """The graph with every arc reversed. Nothing is copied."""
         turned = Graph(self.in_rows, self.out_rows, self.names, level=self.level)
         turned._keep = self
         return turned
@@ -326,7 +332,7 @@ class Graph:
         return without_internal(self, level, into=into)
 
     def subgraph(self, nodes: npt.ArrayLike, *, into: str | os.PathLike[str] | None = None) -> "Graph":
-        """The graph of some nodes and the arcs between them; see :func:`inlink.graph.derive.subgraph`."""
+        """The graph of a set of nodes and the arcs between them; see :func:`inlink.graph.derive.subgraph`."""
         from inlink.graph.derive import subgraph
 
         return subgraph(self, nodes, into=into)
@@ -340,20 +346,26 @@ class Graph:
         return self.subgraph(largest_component(self, strong=strong), into=into)
 
     def reachable(
-        self, seeds: Iterable[int | str | bytes], *, into: str | os.PathLike[str] | None = None
+        self, sources: Iterable[int | str | bytes], *, into: str | os.PathLike[str] | None = None
     ) -> "Graph":
-        """The subgraph of what can be reached from the seeds along outlinks, the seeds included."""
+        """The subgraph of the nodes that can be reached from ``sources`` along outlinks, the sources included.
+
+        Raises
+        ------
+        inlink.errors.UnknownNodeError
+            If a source is not in the graph.
+        """
         from inlink.graph.components import reachable
 
-        return self.subgraph(reachable(self, seeds), into=into)
+        return self.subgraph(reachable(self, sources), into=into)
 
     # -- for other programs -----------------------------------------------------------------------------
 
     def to_scipy(self, dtype: npt.DTypeLike = np.float64) -> "scipy.sparse.csr_array":
-        """The adjacency matrix, A[i, j] being the arc i → j, on this graph's own column numbers.
+        """The adjacency matrix: A[i, j] is the arc i → j.
 
-        The column numbers are shared, not copied, as long as there are fewer than 2³¹ nodes and arcs (SciPy's
-        own limit for 32-bit indices). Rows and weights are made: 4 bytes a node, and one number of ``dtype`` an arc.
+        The column numbers are shared, not copied, if there are fewer than 2³¹ nodes and arcs (SciPy's limit for 32-bit
+        indices). Row pointers and weights are made: 4 bytes a node, and one number of ``dtype`` an arc.
         """
         from inlink.graph.interop import to_scipy
 
@@ -366,12 +378,12 @@ class Graph:
         return to_networkx(self)
 
 
-def _row(rows: Rows, node: int) -> npt.NDArray[np.uint32]:
+def _row(rows: Rows, node: int) -> UInt32Array:
     return rows.nodes[int(rows.offsets[node]) : int(rows.offsets[node + 1])]
 
 
 def temporary_graph(build: Callable[[Path], None]) -> Graph:
-    """A graph in a folder in the system's temporary place, which goes when the graph is no longer used."""
+    """A graph in a temporary folder, which is removed when the graph is no longer used."""
     place = Path(tempfile.mkdtemp(prefix="inlink-"))
     try:
         build(place / "graph")
@@ -383,13 +395,13 @@ def temporary_graph(build: Callable[[Path], None]) -> Graph:
     return graph
 
 
-def check_weights(weights: npt.NDArray[Any], place: str) -> None:
-    """Refuse weights that no rank can be made of.
+def check_weights(weights: AnyArray, place: str) -> None:
+    """Check that weights can be used in rankings.
 
     Raises
     ------
     inlink.errors.ParameterError
-        If one is not finite or not above 0.
+        If a weight is not finite or not above 0.
     """
     wrong = ~(np.isfinite(weights) & (weights > 0))
     if wrong.any():

@@ -1,4 +1,4 @@
-"""What a graph is, in a dozen figures."""
+"""The figures of a graph."""
 
 from dataclasses import dataclass
 
@@ -61,7 +61,7 @@ class GraphInfo:
 
 
 def info(graph: Graph) -> GraphInfo:
-    """The figures of a graph; reads its outlinks twice and keeps a few numbers a node in memory."""
+    """The figures of a graph. Its outlinks are read twice; a few numbers a node are kept in memory."""
     from inlink.graph.kernels.walks import self_loops
 
     out, inn = graph.outdegrees, graph.indegrees

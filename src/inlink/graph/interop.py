@@ -1,10 +1,11 @@
-"""Graphs to and from SciPy and NetworkX."""
+"""Graphs from and to SciPy and NetworkX."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, cast
 
 import numpy as np
 import numpy.typing as npt
 
+from inlink.base.arrays import AnyArray
 from inlink.errors import ParameterError
 from inlink.graph.graph import Graph, Rows, check_weights
 from inlink.graph.names import Names
@@ -13,17 +14,45 @@ if TYPE_CHECKING:
     import networkx
     import scipy.sparse
 
-__all__ = ["GraphLike", "as_graph", "from_networkx", "from_scipy", "to_networkx", "to_scipy"]
+__all__ = [
+    "GraphLike",
+    "NetworkXGraph",
+    "SparseMatrix",
+    "as_graph",
+    "from_networkx",
+    "from_scipy",
+    "to_networkx",
+    "to_scipy",
+]
 
-type_hint = "a Graph, a SciPy sparse matrix or array, or a NetworkX graph"
 
-GraphLike = (
-    Any  # Graph | scipy.sparse.sparray | scipy.sparse.spmatrix | networkx.Graph: the last three are optional
-)
+class SparseMatrix(Protocol):
+    """A SciPy sparse matrix or array of any format: A[i, j] is the arc i → j."""
+
+    @property
+    def shape(self) -> Any:
+        """Rows and columns."""
+
+    def tocsr(self) -> Any:
+        """The matrix in compressed sparse rows."""
+
+
+class NetworkXGraph(Protocol):
+    """A NetworkX graph of any kind."""
+
+    def is_directed(self) -> bool:
+        """Whether an edge is one arc, or two."""
+
+    def adjacency(self) -> Any:
+        """The nodes, and the neighbours of each."""
+
+
+GraphLike: TypeAlias = Graph | SparseMatrix | NetworkXGraph
+"""What every function that ranks a graph takes. Neither SciPy nor NetworkX is imported for it."""
 
 
 def as_graph(graph: GraphLike) -> Graph:
-    """What the field's users hold, as a Graph: a Graph itself, a SciPy sparse matrix, a NetworkX graph.
+    """The Graph itself, or a SciPy sparse matrix or NetworkX graph as a Graph.
 
     Raises
     ------
@@ -35,17 +64,24 @@ def as_graph(graph: GraphLike) -> Graph:
     if hasattr(graph, "tocsr"):
         return from_scipy(graph)
     if hasattr(graph, "adjacency") and hasattr(graph, "is_directed"):
-        return from_networkx(graph)
-    raise ParameterError(f"expected {type_hint}, not {type(graph).__name__}")
+        return from_networkx(cast("networkx.Graph[Any]", graph))
+    raise ParameterError(
+        f"expected a Graph, a SciPy sparse matrix or array, or a NetworkX graph, not {type(graph).__name__}"
+    )
 
 
 def from_scipy(matrix: Any, names: Names | None = None) -> Graph:
-    """A sparse adjacency matrix as a Graph: A[i, j] ≠ 0 is the arc i → j; entries that are all 1 give no weights.
+    """A Graph of a sparse adjacency matrix: A[i, j] ≠ 0 is the arc i → j. If all entries are 1 there are no weights.
 
-    A CSR matrix with sorted indices and no duplicates is used as it is where its dtypes allow.
+    A CSR matrix with sorted indices and no duplicates is used without a copy if its dtypes allow it.
+
+    Raises
+    ------
+    inlink.errors.ParameterError
+        If the matrix is not square, or an entry is not a finite number of at least 0.
     """
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
-        raise ParameterError(f"an adjacency matrix is square, not {matrix.shape}")
+        raise ParameterError(f"an adjacency matrix must be square, not of shape {matrix.shape}")
     csr = matrix.tocsr()
     if not csr.has_canonical_format or (csr.nnz and not csr.data.all()):
         csr = csr.copy()
@@ -59,7 +95,7 @@ def from_scipy(matrix: Any, names: Names | None = None) -> Graph:
     return Graph(rows, names=names)
 
 
-def _unsigned(values: npt.NDArray[Any], dtype: type[np.unsignedinteger]) -> npt.NDArray[Any]:
+def _unsigned(values: AnyArray, dtype: type[np.unsignedinteger]) -> AnyArray:
     if values.dtype.itemsize == np.dtype(dtype).itemsize:
         return values.view(dtype)
     return values.astype(dtype)
@@ -82,15 +118,17 @@ def to_scipy(graph: Graph, dtype: npt.DTypeLike = np.float64) -> "scipy.sparse.c
 
 
 def from_networkx(graph: "networkx.Graph[Any]", weight: str | None = "weight") -> Graph:
-    """A NetworkX graph as a Graph: nodes keep their order, an undirected edge becomes two arcs.
+    """A Graph of a NetworkX graph: nodes keep their order, and an undirected edge becomes two arcs.
 
-    Nodes that are all 0 … n − 1 in order stay numbers; otherwise the names are ``str(node)``. Parallel edges of
-    a multigraph add up, each counting its weight, or 1.
+    If the nodes are 0, 1, … n − 1 in this order, the Graph has no names; otherwise the names are ``str(node)``. The
+    weights of parallel edges of a multigraph are added; an edge without a weight counts 1.
 
     Raises
     ------
     inlink.errors.InputError
-        If two nodes have the same str.
+        If two nodes have the same ``str(node)``.
+    inlink.errors.ParameterError
+        If a weight is not a finite number above 0.
     """
     import networkx as nx
 

@@ -1,8 +1,8 @@
-"""Node names on disk: looked up both ways without loading them all.
+"""Names of nodes on disk: name to number and number to name, without loading all names.
 
-Names are bytes: a URL, a host, whatever stood in the input. They lie one after the other in ``names.text``, and
-name *i* is ``text[offsets[i]:offsets[i + 1]]``. Where they are not in byte order, ``names.order`` holds the
-nodes in the order of their names, so that a name is found by bisection either way.
+Names are bytes: URLs, hosts, or any other strings of the input. ``names.text`` has them one after the other, and
+name *i* is ``text[offsets[i]:offsets[i + 1]]``. If they are not in byte order, ``names.order`` has the
+nodes in the order of their names, so that names can be found by bisection.
 """
 
 import secrets
@@ -13,26 +13,28 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from inlink.base.arrays import Int64Array, UInt8Array, UInt32Array, UInt64Array
 from inlink.errors import InputError, UnknownNodeError
 
 __all__ = ["MAX_NODES", "NO_NODE", "NameTable", "Names", "buffers", "decode", "encode"]
 
 NO_NODE = 2**32 - 1
-MAX_NODES = NO_NODE  # numbers are uint32, and the last says "none"
+# Numbers are uint32, and the last one means "no node".
+MAX_NODES = NO_NODE
 
 
 def encode(name: str | bytes) -> bytes:
-    """A name as its bytes; what :func:`decode` made of bytes that are no UTF-8 comes back as those bytes."""
+    """A name as bytes; reverses :func:`decode`, also for bytes that are not UTF-8."""
     return name if isinstance(name, bytes) else name.encode("utf-8", "surrogateescape")
 
 
 def decode(raw: bytes) -> str:
-    """Bytes as a name; those that are no UTF-8 survive as lone surrogates (PEP 383)."""
+    """Bytes as a name; bytes that are not UTF-8 become lone surrogates (PEP 383)."""
     return raw.decode("utf-8", "surrogateescape")
 
 
 class Names(Sequence[str]):
-    """The names of a graph's nodes: a sequence of str, with :meth:`find` for the way back.
+    """The names of a graph's nodes: a sequence of str. :meth:`find` gives the node of a name.
 
     Parameters
     ----------
@@ -41,14 +43,14 @@ class Names(Sequence[str]):
     offsets : uint64[n + 1]
         Where each begins.
     order : uint32[n] or None
-        The nodes in the byte order of their names; None where that is 0, 1, 2, …
+        The nodes in the byte order of their names; None if that is 0, 1, 2, …
     """
 
     def __init__(
         self,
-        text: npt.NDArray[np.uint8],
-        offsets: npt.NDArray[np.uint64],
-        order: npt.NDArray[np.uint32] | None = None,
+        text: UInt8Array,
+        offsets: UInt64Array,
+        order: UInt32Array | None = None,
     ) -> None:
         self.text, self.offsets, self.order = text, offsets, order
 
@@ -97,7 +99,7 @@ class Names(Sequence[str]):
         return isinstance(name, str | bytes) and self._search(encode(name)) is not None
 
     def find(self, name: str | bytes) -> int:
-        """The node that has this name.
+        """The node with this name.
 
         Raises
         ------
@@ -110,7 +112,7 @@ class Names(Sequence[str]):
         return node
 
     def index(self, name: object, start: int = 0, stop: int | None = None) -> int:
-        """The node that has this name, as :meth:`find`; ValueError if none has it, as a list's."""
+        """The node with this name, as :meth:`find`. Raises ValueError if there is none, as the index of a list does."""
         node = self._search(encode(name)) if isinstance(name, str | bytes) else None
         if node is None or not start <= node < (len(self) if stop is None else stop):
             raise ValueError(f"no node is named {name!r}")
@@ -130,17 +132,17 @@ class Names(Sequence[str]):
                 high = middle
         return None
 
-    def find_all(self, names: pa.Array) -> npt.NDArray[np.int64]:
+    def find_all(self, names: pa.Array) -> Int64Array:
         """Many names at once: int64[len(names)], -1 where no node has the name."""
         from inlink.graph.kernels.names import find_many
 
         text, offsets = buffers(names)
         order = self.order if self.order is not None else np.empty(0, np.uint32)
-        found: npt.NDArray[np.int64] = find_many(self.text, self.offsets, order, text, offsets)
+        found: Int64Array = find_many(self.text, self.offsets, order, text, offsets)
         return found
 
     def arrow(self, start: int = 0, stop: int | None = None) -> pa.LargeBinaryArray:
-        """The names of the nodes in ``range(start, stop)`` as an Arrow array of bytes, without copying the text."""
+        """The names of the nodes in ``range(start, stop)``, large_binary[stop − start], without copying the text."""
         stop = len(self) if stop is None else stop
         offsets = np.ascontiguousarray(self.offsets[start : stop + 1]).view(np.int64)
         return pa.LargeBinaryArray.from_buffers(
@@ -148,7 +150,7 @@ class Names(Sequence[str]):
         )
 
     def take(self, nodes: npt.NDArray[np.integer]) -> pa.LargeBinaryArray:
-        """The names of some nodes as an Arrow array of bytes."""
+        """The names of nodes, integer[k], as large_binary[k]."""
         from inlink.graph.kernels.names import gather
 
         text, offsets = gather(self.text, self.offsets, np.asarray(nodes, np.uint32))
@@ -158,10 +160,10 @@ class Names(Sequence[str]):
 
 
 class NameTable:
-    """Names as they come, each with the number of its first appearance."""
+    """A table that numbers names in the order in which they first occur."""
 
     def __init__(self) -> None:
-        # a new seed each time: nobody can make names that all fall into one place of the table
+        # The seed is new each time, so that nobody can make names that all fall into one place of the table.
         self._seed = np.uint64(secrets.randbits(64))
         self._slots = np.full(1 << 12, 0xFFFFFFFF, np.uint32)
         self._prints = np.empty(1 << 12, np.uint32)
@@ -169,7 +171,7 @@ class NameTable:
         self._offsets = np.zeros(1 << 12, np.uint64)
         self.known = 0
 
-    def number(self, names: pa.Array) -> npt.NDArray[np.uint32]:
+    def number(self, names: pa.Array) -> UInt32Array:
         """The provisional numbers of a batch of names, uint32[len(names)]."""
         from inlink.graph.kernels.names import number
 
@@ -202,8 +204,8 @@ class NameTable:
             self._prints = np.empty(size, np.uint32)
             refill(self._slots, self._prints, self._seed, self._text, self._offsets, np.uint64(self.known))
 
-    def sorted(self) -> tuple[Names, npt.NDArray[np.uint32]]:
-        """The names as they came, and their numbers in byte order, uint32[known]; the table is used up."""
+    def sorted(self) -> tuple[Names, UInt32Array]:
+        """The names in the order of their numbers, and the numbers in byte order, uint32[known]. Empties the table."""
         from inlink.graph.kernels.names import sort_names
 
         del self._slots, self._prints
@@ -213,7 +215,7 @@ class NameTable:
         return Names(text, offsets), order
 
 
-def buffers(array: pa.Array) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.uint64]]:
+def buffers(array: pa.Array) -> tuple[UInt8Array, UInt64Array]:
     """An Arrow array of strings or bytes as (text uint8[…], offsets uint64[len + 1]); the text is not copied."""
     if not pa.types.is_large_binary(array.type):
         array = array.cast(pa.large_binary())

@@ -1,7 +1,7 @@
-"""The pictures' door: what graphs and rankings look like, drawn by Matplotlib.
+"""Pictures of graphs and rankings, drawn by Matplotlib.
 
-Each function takes a Graph, a Ranking or both, draws on the Axes that it is given or on a Figure of its own, and
-returns the Axes; :func:`save` writes it. None of them needs a display or touches pyplot.
+Each function takes a Graph, a Ranking or both, draws on the given Axes or on a new Figure, and returns the Axes.
+:func:`save` writes it to a file. None of the functions needs a display or uses pyplot.
 """
 
 from inlink.errors import MissingExtraError

@@ -1,17 +1,15 @@
 """One number of each node against another: points for a few nodes, the density of nodes for many.
 
-Both axes are logarithmic with a place for 0. Agreement is told as Spearman's ρ (Spearman, "The proof and measurement
-of association between two things", 1904) and Kendall's τ-b (Kendall, "The treatment of ties in ranking problems",
-Biometrika 1945), both with ties.
+Both axes are logarithmic with a place for 0. Agreement is measured by Spearman's ρ (Spearman, "The proof and
+measurement of association between two things", 1904) and Kendall's τ-b (Kendall, "The treatment of ties in ranking
+problems", Biometrika 1945), both with ties.
 """
 
-from typing import Any
-
 import numpy as np
-import numpy.typing as npt
 from matplotlib.axes import Axes
 from matplotlib.colors import LogNorm
 
+from inlink.base.arrays import AnyArray, Float64Array
 from inlink.errors import ParameterError
 from inlink.graph.interop import GraphLike, as_graph
 from inlink.plot.scale import Scale, steps, tick_label
@@ -36,7 +34,7 @@ def rank_against_degree(
     ----------
     graph : Graph, SciPy sparse matrix or array, or NetworkX graph
     ranking : Ranking
-        Of this graph. Pages that a crawl found after it are left out.
+        A ranking of this graph. Pages that a crawl found later are left out.
     name : str or None
         What to call the ranking; None is the algorithm.
     ax : matplotlib.axes.Axes or None
@@ -65,7 +63,7 @@ def rank_against_degree(
 def compare(
     one: Ranking, other: Ranking, *, names: tuple[str, str] | None = None, ax: Axes | None = None
 ) -> Axes:
-    """Draw two rankings of the same nodes against each other, and tell how far they agree.
+    """Draw two rankings of the same nodes against each other, with a measure of their agreement.
 
     Parameters
     ----------
@@ -97,8 +95,8 @@ def compare(
     return ax
 
 
-def _agreement(x: npt.NDArray[np.float64], y: npt.NDArray[np.float64]) -> str:
-    """How far two rankings agree, in a line."""
+def _agreement(x: Float64Array, y: Float64Array) -> str:
+    """The agreement of two rankings, in one line."""
     said = [f"{len(x):,} nodes", f"Spearman's ρ {_number(spearman(x, y))}"]
     if len(x) <= KENDALL:
         from scipy.stats import kendalltau
@@ -114,7 +112,7 @@ def _number(value: float | None) -> str:
     return "undefined (all are equal)" if value is None else f"{value:.2f}".replace("-", "−")
 
 
-def _scatter(ax: Axes, x: npt.NDArray[Any], y: npt.NDArray[Any], *, whole: bool = False) -> None:
+def _scatter(ax: Axes, x: AnyArray, y: AnyArray, *, whole: bool = False) -> None:
     """Draw points, or how many there are in each cell; ``whole``: the x are whole numbers."""
     across, up = Scale.of(x), Scale.of(y)
     px, py = across.place(x), up.place(y)

@@ -1,16 +1,14 @@
-"""How degrees and ranks are distributed, with every node in the picture: no bins hide the tail.
+"""The distributions of degrees and ranks. Every node is drawn, without bins, which would hide the tail.
 
 Degrees as the complementary cumulative distribution, P(D ≥ d) over d = 1, 2, …; ranks as value over place (Zipf's
 plot), which is the same curve with its axes exchanged. Both axes are logarithmic, so that a power law is a straight
 line. (Newman, "Power laws, Pareto distributions and Zipf's law", Contemporary Physics 2005, section 2.1, appendix A.)
 """
 
-from typing import Any
-
 import numpy as np
-import numpy.typing as npt
 from matplotlib.axes import Axes
 
+from inlink.base.arrays import AnyArray, Float64Array, UInt32Array
 from inlink.errors import ParameterError
 from inlink.graph.interop import GraphLike, as_graph
 from inlink.plot.scale import Scale
@@ -71,8 +69,8 @@ def degrees(graph: GraphLike, *, ax: Axes | None = None) -> Axes:
     return ax
 
 
-def _at_least(found: npt.NDArray[np.uint32]) -> tuple[npt.NDArray[Any], npt.NDArray[np.float64]]:
-    """The degrees above 0 that there are, int64[k], and the share of nodes that have at least so many, float64[k]."""
+def _at_least(found: UInt32Array) -> tuple[AnyArray, Float64Array]:
+    """The degrees above 0 that occur, int64[k], and the share of nodes with at least each degree, float64[k]."""
     counts = np.bincount(found)
     share = counts[::-1].cumsum()[::-1] / len(found)
     x = np.flatnonzero(counts)
@@ -88,7 +86,7 @@ def ranks(ranking: Ranking, *, name: str | None = None, ax: Axes | None = None) 
     ----------
     ranking : Ranking
     name : str or None
-        What to call it; None is the algorithm.
+        The label; None is the algorithm.
     ax : matplotlib.axes.Axes or None
         Where to draw; None makes a figure.
 

@@ -1,21 +1,21 @@
-"""The neighbourhood of a page, or of the best: who links to whom, at most a few dozen nodes, the best of them.
+"""The neighbourhood of a page, or of the best pages, as a drawing of links between a few dozen nodes.
 
 Places are found by NetworkX's spring layout (Fruchterman & Reingold, "Graph drawing by force-directed placement",
 Software: Practice and Experience 1991) from a fixed seed, and discs that overlap are pushed apart. A label goes where
-it covers no disc and no other label; those that find no room are left out, the worst first. The labels of the nodes in
-question come first, and cover a disc rather than be left out.
+it covers no disc and no other label. Labels without room are left out, those of the lowest ranks first. The labels of
+the central nodes are placed first, and may cover discs.
 """
 
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties
 from matplotlib.patches import FancyArrowPatch
 from matplotlib.textpath import TextToPath
 
+from inlink.base.arrays import Float64Array
 from inlink.errors import ParameterError
 from inlink.graph.graph import Graph
 from inlink.graph.interop import GraphLike, as_graph
@@ -25,7 +25,6 @@ from inlink.rank.ranking import Ranking
 
 __all__ = ["neighbourhood"]
 
-Points = npt.NDArray[np.float64]
 
 SIZE = (9.0, 7.0)  # inches
 MOST = 200  # nodes; more are a ball of wool
@@ -48,7 +47,7 @@ def neighbourhood(
     name: str | None = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw a node, or the best ones, with the best of those that link there or are linked from there.
+    """Draw a node, or the best nodes, with the best of their neighbours.
 
     Loops of a node to itself are not drawn.
 
@@ -124,7 +123,7 @@ def _counted(arcs: int) -> str:
 # -- what to draw -----------------------------------------------------------------------------------------------
 
 
-def _chosen(graph: Graph, values: Points, centres: list[int], nodes: int) -> tuple[list[int], int]:
+def _chosen(graph: Graph, values: Float64Array, centres: list[int], nodes: int) -> tuple[list[int], int]:
     """The centres and the best of their neighbours, best first; and how many neighbours there are."""
     rows = [row for node in centres for row in (graph.outlinks(node), graph.inlinks(node))]
     near = np.setdiff1d(np.concatenate(rows), np.array(centres, np.uint32))
@@ -168,7 +167,9 @@ def _axes(ax: Axes | None) -> Axes:
     return Figure(figsize=SIZE, dpi=DPI).add_axes((0.015, 0.015, 0.97, 0.88))
 
 
-def _layout(count: int, arcs: Sequence[tuple[int, int]], radii: Points, size: Points) -> Points:
+def _layout(
+    count: int, arcs: Sequence[tuple[int, int]], radii: Float64Array, size: Float64Array
+) -> Float64Array:
     """A place for each node inside the size, in points: float64[count, 2]."""
     import networkx
 
@@ -178,7 +179,7 @@ def _layout(count: int, arcs: Sequence[tuple[int, int]], radii: Points, size: Po
     first, *others = sorted(networkx.connected_components(web), key=lambda part: (-len(part), min(part)))
     web.add_edges_from(((min(first), min(part)) for part in others), weight=0.2)  # or they drift far apart
     spots = networkx.spring_layout(web, k=1.5 / np.sqrt(count), seed=1, iterations=150)
-    at: Points = np.array([spots[k] for k in range(count)], np.float64)
+    at: Float64Array = np.array([spots[k] for k in range(count)], np.float64)
     at -= at.min(axis=0)
     wide = at.max(axis=0)
     at = np.where(wide > 1e-9, at / np.maximum(wide, 1e-9), 0.5)
@@ -198,9 +199,9 @@ def _layout(count: int, arcs: Sequence[tuple[int, int]], radii: Points, size: Po
 
 
 def _placed(
-    at: Points, radii: Points, texts: Sequence[str], centres: int, size: Points
+    at: Float64Array, radii: Float64Array, texts: Sequence[str], centres: int, size: Float64Array
 ) -> list[tuple[float, float] | None]:
-    """The middle of each label, in points; None where there is no room for it. The centres' may cover discs."""
+    """The middle of each label, in points, or None if there is no room. Labels of centres may cover discs."""
     height = 1.25 * TEXT
     measure, font = TextToPath(), FontProperties(family=FONT, size=TEXT)
     boxes = np.empty((0, 4))  # left, bottom, right, top of the labels that have a place
@@ -210,7 +211,7 @@ def _placed(
         beside, above = radius + 2 + width / 2, radius + 1 + height / 2
         spots = [(x + beside, y), (x - beside, y), (x, y + above), (x, y - above)]
         spots += [(x + dx * beside * 0.9, y + dy * above * 0.9) for dx in (1, -1) for dy in (1, -1)]
-        fits: list[tuple[float, Points | None]] = []  # what it would cover of discs, and the box
+        fits: list[tuple[float, Float64Array | None]] = []  # what it would cover of discs, and the box
         for a, b in spots:
             box = np.array([a - width / 2, b - height / 2, a + width / 2, b + height / 2])
             crossed = ((boxes[:, :2] < box[2:]) & (boxes[:, 2:] > box[:2])).all(axis=1)
@@ -228,7 +229,7 @@ def _placed(
 
 
 def _draw(
-    ax: Axes, texts: Sequence[str], values: Points, centres: int, arcs: Sequence[tuple[int, int]]
+    ax: Axes, texts: Sequence[str], values: Float64Array, centres: int, arcs: Sequence[tuple[int, int]]
 ) -> None:
     figure = ax.figure
     extent = ax.get_window_extent()

@@ -1,4 +1,4 @@
-"""Pictures as files: the same bytes each time, whole or not at all."""
+"""Write pictures to files: the same bytes each time, and never a part of a file."""
 
 import os
 from pathlib import Path
@@ -18,12 +18,12 @@ METADATA: dict[str, dict[str, None]] = {"png": {"Software": None}, "svg": {"Date
 
 
 def check(path: str | os.PathLike[str]) -> str:
-    """The format that a file's name asks for: ``"png"`` or ``"svg"``.
+    """The format of a file by its extension: ``"png"`` or ``"svg"``.
 
     Raises
     ------
     inlink.errors.OutputError
-        If it asks for neither.
+        If the extension is another.
     """
     found = FORMATS.get(Path(path).suffix.lower())
     if found is None:
@@ -32,18 +32,19 @@ def check(path: str | os.PathLike[str]) -> str:
 
 
 def save(picture: Axes | Figure, path: str | os.PathLike[str]) -> None:
-    """Write a picture as PNG or SVG, as the file's extension says; one of that name is replaced when it is whole.
+    """Write a picture as PNG or SVG, by the extension. An existing file is replaced when the new one is complete.
 
     Parameters
     ----------
     picture : matplotlib.axes.Axes or matplotlib.figure.Figure
         What a function of :mod:`inlink.plot` returned, or the whole figure.
     path : path-like
+        The file, with the extension .png or .svg.
 
     Raises
     ------
     inlink.errors.OutputError
-        If the extension is another, or nothing can be written there.
+        If the extension is another, or the file cannot be written.
     """
     wanted = check(path)
     part = picture.figure if isinstance(picture, Axes) else picture

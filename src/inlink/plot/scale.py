@@ -2,13 +2,13 @@
 
 import math
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 from matplotlib.axes import Axes
 from matplotlib.ticker import FixedFormatter, FixedLocator, NullLocator
 
+from inlink.base.arrays import AnyArray, Float64Array
 from inlink.plot.style import FAINT
 
 __all__ = ["Scale", "steps", "tick_label"]
@@ -36,7 +36,7 @@ class Scale:
     zero: float | None
 
     @classmethod
-    def of(cls, values: npt.NDArray[Any]) -> "Scale":
+    def of(cls, values: AnyArray) -> "Scale":
         """The scale that shows all of the values, which are at least 0 and at most 1e300."""
         high = float(values.max(initial=0))
         shown = values[values >= max(high * FLOOR, TINY)]
@@ -47,7 +47,7 @@ class Scale:
         zero = low * 10 ** -max(0.8, 0.07 * math.log10(high / low)) if len(shown) < len(values) else None
         return cls(low, high, zero)
 
-    def place(self, values: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+    def place(self, values: AnyArray) -> Float64Array:
         """Where values are drawn, float64[k]: themselves, or the place of 0."""
         return np.where(values >= self.low, values, self.low if self.zero is None else self.zero)
 
@@ -58,8 +58,8 @@ class Scale:
         pad = 10 ** max(0.1, 0.04 * math.log10(self.high / begin))
         return begin / pad, self.high * pad
 
-    def edges(self, count: int, *, whole: bool = False) -> npt.NDArray[np.float64]:
-        """The edges of cells, about ``count`` to the whole axis; ``whole``: with whole numbers in their middle.
+    def edges(self, count: int, *, whole: bool = False) -> Float64Array:
+        """The edges of about ``count`` cells of the axis, float64[cells + 1]; ``whole`` centres cells on integers.
 
         What is 0 has the first cell, and behind it is one that stays empty.
         """

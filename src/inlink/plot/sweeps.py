@@ -1,10 +1,10 @@
 """How fast PageRank converges: the error after each sweep, by both of its methods."""
 
 import numpy as np
-import numpy.typing as npt
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
+from inlink.base.arrays import Float64Array, Int64Array
 from inlink.base.progress import Task, reporting, track
 from inlink.errors import ParameterError
 from inlink.graph.interop import GraphLike, as_graph
@@ -28,9 +28,9 @@ def convergence(
 ) -> Axes:
     """Rank a graph by Gauss–Seidel and by the power method, and draw the error after each sweep.
 
-    The dots at the end are bounds on the L1 error of the rankings that came out, and so is the whole line of the power
-    method. Gauss–Seidel has a bound in the end only: its line is what it takes its error to be. It runs on one
-    thread here, so that the picture is the same each time.
+    The dots at the ends are bounds on the L1 errors of the rankings, and so is the whole line of the power method. The
+    line of Gauss–Seidel is its own estimate of the error, because it computes a bound only at the end. It runs on one
+    thread, so that the picture is the same each time.
 
     Parameters
     ----------
@@ -56,7 +56,7 @@ def convergence(
     graph = as_graph(graph)
     if not graph.num_nodes:
         raise ParameterError("a graph without nodes: there is nothing to draw")
-    runs: list[tuple[str, npt.NDArray[np.int64], npt.NDArray[np.float64]]] = []
+    runs: list[tuple[str, Int64Array, Float64Array]] = []
     for method, label in (("gauss-seidel", "Gauss–Seidel"), ("power", "Power method")):
         with track(f"PageRank by {label}", None, "sweeps") as shown:
             recorder = _Recorder(shown)

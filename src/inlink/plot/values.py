@@ -1,10 +1,8 @@
 """What the pictures take from graphs and rankings, checked."""
 
-from typing import Any
-
 import numpy as np
-import numpy.typing as npt
 
+from inlink.base.arrays import AnyArray, Float64Array, Int64Array
 from inlink.errors import ParameterError
 from inlink.graph.graph import Graph
 from inlink.plot.style import cut
@@ -12,7 +10,6 @@ from inlink.rank.ranking import Ranking
 
 __all__ = ["best", "called", "spearman", "thinned", "values_of", "values_on"]
 
-Vector = npt.NDArray[np.float64]
 
 LARGEST = 1e300  # so that no limit of an axis overflows
 
@@ -23,7 +20,7 @@ def called(graph: Graph) -> str:
     return f"{name}{graph.num_nodes:,} nodes, {graph.num_arcs:,} arcs"
 
 
-def values_of(ranking: Ranking) -> Vector:
+def values_of(ranking: Ranking) -> Float64Array:
     """A ranking's values, float64[n], n > 0, all from 0 to 1e300.
 
     Raises
@@ -43,7 +40,7 @@ def values_of(ranking: Ranking) -> Vector:
     return values
 
 
-def values_on(graph: Graph, ranking: Ranking) -> Vector:
+def values_on(graph: Graph, ranking: Ranking) -> Float64Array:
     """The values of a graph's nodes, float64[k]; k < n where a crawl has found n − k pages since it was ranked.
 
     Raises
@@ -62,19 +59,19 @@ def values_on(graph: Graph, ranking: Ranking) -> Vector:
     return values
 
 
-def best(values: Vector, count: int) -> list[int]:
+def best(values: Float64Array, count: int) -> list[int]:
     """The nodes with the largest values, ties in the order of numbers."""
     return [int(node) for node, _ in Ranking(values, algorithm="").top(count)]
 
 
-def thinned(count: int, most: int = 1000) -> npt.NDArray[np.int64]:
-    """Of places 0 … count − 1 at most ``most``, even on a logarithmic axis, the first and the last among them."""
+def thinned(count: int, most: int = 1000) -> Int64Array:
+    """At most ``most`` of the places 0 … count − 1, even on a logarithmic axis, with both ends: int64[≤ most]."""
     if count <= most:
         return np.arange(count)
     return np.unique(np.geomspace(1, count, most).round().astype(np.int64)) - 1
 
 
-def spearman(one: npt.NDArray[Any], other: npt.NDArray[Any]) -> float | None:
+def spearman(one: AnyArray, other: AnyArray) -> float | None:
     """Spearman's ρ, the correlation of ranks with ties shared; None where either has only one value."""
     from scipy.stats import rankdata
 

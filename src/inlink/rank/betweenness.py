@@ -1,4 +1,4 @@
-"""Betweenness: on how many shortest paths a page lies; exact, or estimated from a sample of sources.
+"""Betweenness: the number of shortest paths through a page, exact or estimated from a sample of sources.
 
 With σ_st the number of shortest paths from s to t, and σ_st(v) those of them that go through v ::
 
@@ -25,11 +25,11 @@ node makes its value 0 without a sample.
 
 import math
 import time
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
+from inlink.base.arrays import Float64Array, UInt32Array
 from inlink.base.progress import track
 from inlink.errors import ParameterError
 from inlink.graph.components import components
@@ -37,9 +37,11 @@ from inlink.graph.graph import Graph
 from inlink.graph.interop import GraphLike, as_graph
 from inlink.rank.ranking import Ranking
 
-__all__ = ["DependencySums", "betweenness", "check_sample", "dependency_sums", "rounding", "sample_note"]
+if TYPE_CHECKING:
+    from inlink.rank.kernels.betweenness import DependencySums
 
-Vector = npt.NDArray[np.float64]
+__all__ = ["betweenness", "check_sample", "dependency_sums", "rounding", "sample_note"]
+
 
 UNIT = 2.0**-53
 STRETCH = 1 << 25  # arcs and nodes of a block's searches: a quarter of a second, so that Ctrl-C is heard soon
@@ -62,25 +64,24 @@ def betweenness(
     graph : Graph, SciPy sparse matrix or array, or NetworkX graph
         In a matrix A[i, j] is the arc i → j.
     k : int or None
-        How many sources to draw; None takes all, which is exact and takes about n · m steps.
+        The number of sources to draw. None takes all: exact, in about n · m steps.
     normalized : bool
         Whether to divide by the number of pairs of other nodes.
     endpoints : bool
         Whether a path counts for the nodes at its ends too.
     confidence : float
-        With what probability the error of a sample is to be below what is told: above 0 and below 1.
+        Probability that the error of a sample is below the reported one: above 0 and below 1.
     seed : int
-        Of the random numbers, at least 0. The same seed draws the same sources.
+        Seed of the random numbers, at least 0. The same seed draws the same sources.
     threads : int or None
-        None uses all processors; the result has the same bits with any number.
+        None uses all processors. The result has the same bits with any number of threads.
 
     Returns
     -------
     Ranking
-        float64[n]. Where it is exact, ``error_bound`` is what rounding can have done, in L1. A sample has no
-        certain bound: what no value is off by more than, with that confidence, is
-        ``parameters["max_error"]``, and stands in ``note``; ``iterations`` is the number of sources, and
-        ``converged`` is False, as nothing says when it is enough.
+        ``values`` float64[n]. If exact, ``error_bound`` bounds the rounding error, in L1. A sample has no certain
+        bound: ``parameters["max_error"]`` bounds the error of every value with the given confidence, and ``note``
+        reports it. ``iterations`` is the number of sources, and ``converged`` is False.
 
     Raises
     ------
@@ -135,7 +136,13 @@ def betweenness(
 
 
 def check_sample(n: int, k: int | None, confidence: float, seed: int) -> None:
-    """Refuse a sample without meaning."""
+    """Check the size, the confidence and the seed of a sample.
+
+    Raises
+    ------
+    inlink.errors.ParameterError
+        If ``k`` is not from 1 to n, ``confidence`` is not between 0 and 1, or ``seed`` is not an integer of at least 0.
+    """
     whole = isinstance(k, int | np.integer) and not isinstance(k, bool)
     if k is not None and not (whole and 1 <= k <= max(n, 1)):
         raise ParameterError(
@@ -157,79 +164,57 @@ def rounding(graph: Graph) -> float:
     return (3 * graph.num_arcs + 4 * graph.num_nodes + 30) * UNIT
 
 
-class DependencySums(NamedTuple):
-    """Σ_s share_s · δ_s(v) and Σ_s δ_s(v)² for each node; float64[n] each, the second empty where not asked
-    for.
-    """
-
-    total: Vector
-    squares: Vector
-
-
 def dependency_sums(
     graph: Graph,
-    sources: npt.NDArray[np.uint32],
-    shares: Vector | None,
+    sources: UInt32Array,
+    shares: Float64Array | None,
     endpoints: bool,
     squares: bool,
     threads: int | None,
     label: str,
-) -> DependencySums:
-    """Add up the dependencies on each node, of sources that count ``shares`` each, or 1."""
+) -> "DependencySums":
+    """The sums of the dependencies on each node, of sources that count ``shares`` each, or 1."""
     from inlink.base.jit import num_threads
+    from inlink.rank.kernels.betweenness import (
+        UNSEEN,
+        DependencySums,
+        Search,
+        dependencies,
+        dependencies_of_many_paths,
+    )
     from inlink.rank.kernels.blocks import each_block
 
-    n = graph.num_nodes
+    n, rows = graph.num_nodes, graph.out_rows
     size = min(max(STRETCH // max(n + graph.num_arcs, 1), 1), 256)
     shares = np.ones(len(sources)) if shares is None else shares
 
-    def work(own: _Scratch, block: int) -> DependencySums:
+    def scratch() -> Search:
+        paths, behind, put = np.empty(n), np.zeros(n), np.empty(n)
+        depths, queue = np.full(n, UNSEEN), np.empty(n, np.uint32)
+        return Search(depths, paths, behind, queue, np.empty(n + 2, np.uint64), put)
+
+    def work(own: Search, block: int) -> DependencySums:
         part = slice(block * size, (block + 1) * size)
-        return own.add(sources[part], shares[part], endpoints, squares)
+        sums = DependencySums(np.zeros(n), np.zeros(n if squares else 0))
+        given = rows.offsets, rows.nodes, sources[part], shares[part], endpoints
+        if not dependencies(*given, own, sums):
+            own.depths[:] = UNSEEN
+            for array in (own.behind, *sums):
+                array[:] = 0
+            dependencies_of_many_paths(*given, own, np.empty(n, np.uint32), sums)
+        return sums
 
     result = DependencySums(np.zeros(n), np.zeros(n if squares else 0))
-    blocks = each_block(-(-len(sources) // size), num_threads(threads), lambda: _Scratch(graph), work)
     with track(label, len(sources), "sources") as task:
-        for found in blocks:
-            result.total[:] += found.total
-            result.squares[:] += found.squares
+        for sums in each_block(-(-len(sources) // size), num_threads(threads), scratch, work):
+            result.total[:] += sums.total
+            result.squares[:] += sums.squares
             task.advance(size)
     return result
 
 
-class _Scratch:
-    """What one thread works on: 44 bytes a node."""
-
-    def __init__(self, graph: Graph) -> None:
-        from inlink.rank.kernels.betweenness import UNSEEN
-
-        n = graph.num_nodes
-        self.rows = graph.out_rows.offsets, graph.out_rows.nodes
-        self.depths = np.full(n, UNSEEN, np.uint32)
-        self.paths, self.behind, self.put = np.empty(n), np.zeros(n), np.empty(n)
-        self.queue, self.ends = np.empty(n, np.uint32), np.empty(n + 2, np.uint64)
-
-    def add(
-        self, sources: npt.NDArray[np.uint32], shares: Vector, endpoints: bool, squares: bool
-    ) -> DependencySums:
-        from inlink.rank.kernels.betweenness import UNSEEN, dependencies, dependencies_of_many_paths
-
-        n = len(self.depths)
-        sums = DependencySums(np.zeros(n), np.zeros(n if squares else 0))
-        fixed: Any = [*self.rows, sources, shares, endpoints, self.depths, self.paths]
-        other: Any = [self.behind, self.queue, self.ends, self.put, *sums]
-        if not dependencies(*fixed, *other):
-            self.depths[:] = UNSEEN
-            self.behind[:] = 0
-            for sum_ in sums:
-                sum_[:] = 0
-            other = [np.empty(n, np.uint32), self.behind, self.queue, *sums]
-            dependencies_of_many_paths(*fixed, *other)
-        return sums
-
-
 def _sampling_error(
-    graph: Graph, sums: DependencySums, k: int, size: int, endpoints: bool, confidence: float
+    graph: Graph, sums: "DependencySums", k: int, size: int, endpoints: bool, confidence: float
 ) -> float:
     """What no sum of k dependencies, out of ``size``, is off by more than in proportion, with a confidence."""
     ends = 1 if endpoints else 2

@@ -1,47 +1,58 @@
-"""CheiRank: PageRank of the graph with every arc turned round. It ranks by outlinks what PageRank ranks by inlinks.
+"""CheiRank: PageRank of the graph with every arc reversed. It ranks by outlinks what PageRank ranks by inlinks.
 
 x = F(x) as in :mod:`inlink.rank.pagerank`, on the transposed graph, with its bound. A walk goes from a page to one that
-links to it; a page without inlinks teleports. The best are pages from which much of what is worth a visit
-can be reached soon: directories, indexes, good places to start a crawl.
+links to it; a page without inlinks teleports. From the best pages many good pages can be reached in few steps. They are
+directories, indexes and good places to start a crawl.
 
 Sources: Chepelianskii, "Towards physical laws for software architecture", arXiv:1003.5455, 2010; Ermann, Frahm &
 Shepelyansky, "Google matrix analysis of directed networks", Rev. Mod. Phys. 2015. Fogaras, "Where to
 start browsing the web?", 2003, had the idea before.
 """
 
-from typing import Any
+from typing import Literal
 
 from inlink.graph.interop import GraphLike, as_graph
+from inlink.rank.inputs import NodeValues
 from inlink.rank.pagerank import pagerank
 from inlink.rank.ranking import Ranking
 
 __all__ = ["cheirank"]
 
 
-def cheirank(graph: GraphLike, *, damping: float = 0.85, **options: Any) -> Ranking:
+def cheirank(
+    graph: GraphLike,
+    *,
+    damping: float = 0.85,
+    personalization: NodeValues | None = None,
+    tol: float | None = 1e-6,
+    max_iter: int | None = None,
+    method: Literal["gauss-seidel", "power"] = "gauss-seidel",
+    start: NodeValues | None = None,
+    weighted: bool | None = None,
+    threads: int | None = None,
+) -> Ranking:
     """PageRank of the reversed graph.
 
     Parameters
     ----------
     graph : Graph, SciPy sparse matrix or array, or NetworkX graph
-        In a matrix A[i, j] is the arc i → j. It is not copied to be turned round.
+        In a matrix A[i, j] is the arc i → j. The graph is not copied.
     damping : float
-        The probability of following a link backwards.
-    **options
-        ``personalization``, ``tol``, ``max_iter``, ``method``, ``start``, ``weighted``, ``threads``: see
-        :func:`inlink.pagerank`.
+        c, the probability of following a link backwards: 0 ≤ c < 1.
+    personalization, tol, max_iter, method, start, weighted, threads
+        See :func:`inlink.pagerank`.
 
     Returns
     -------
     Ranking
-        float64[n], sum 1, with the error bound of :func:`inlink.pagerank`.
+        ``values`` float64[n], which sum to 1, with the error bound of :func:`inlink.pagerank`.
 
     Raises
     ------
     inlink.errors.ParameterError
-        If a parameter is outside its meaning.
+        If a parameter is out of range.
     inlink.errors.UnknownNodeError
-        If a mapping names a node that is not there.
+        If a mapping names a node that the graph does not have.
 
     Examples
     --------
@@ -51,7 +62,17 @@ def cheirank(graph: GraphLike, *, damping: float = 0.85, **options: Any) -> Rank
     [('index', 0.5...)]
     """
     graph = as_graph(graph)
-    ranking = pagerank(graph.transpose(), damping=damping, **options)
+    ranking = pagerank(
+        graph.transpose(),
+        damping=damping,
+        personalization=personalization,
+        tol=tol,
+        max_iter=max_iter,
+        method=method,
+        start=start,
+        weighted=weighted,
+        threads=threads,
+    )
     ranking.algorithm = "cheirank"
     ranking.graph_uuid = graph.uuid
     return ranking

@@ -7,10 +7,10 @@ With d(u, v) the number of arcs on a shortest path from u to v, R the nodes u �
 
 (1) is Freeman's closeness ("Centrality in social networks: conceptual clarification", Social Networks 1978)
 within R, times the share of the graph that R is: the factor of Wasserman & Faust (*Social Network Analysis*,
-1994, p. 201), without which a page that one page links to would come first. ``wf_improved=False`` leaves it
-out. (2) needs no such factor, as what cannot reach v adds 0 (Boldi & Vigna, "Axioms for centrality", Internet
-Mathematics 2014). Both are as NetworkX has them: along inlinks; ``direction="out"`` takes the distances d(v,
-u) instead. A node that nothing reaches has 0.
+1994, p. 201). Without it a page with a single inlink would come first. ``wf_improved=False`` leaves it
+out. (2) needs no such factor, because nodes that cannot reach v add 0 (Boldi & Vigna, "Axioms for centrality", Internet
+Mathematics 2014). As in NetworkX, both use inlinks; ``direction="out"`` uses the distances d(v,
+u) instead. A node that no node reaches has 0.
 
 Every page is the source of a breadth-first search, 512 at once (:mod:`inlink.rank.kernels.paths`). Distances
 and their counts are whole numbers; 1/d is a fixed-point number of 64 bits, so that the sums do not depend on
@@ -18,16 +18,19 @@ their order.
 """
 
 import time
-from typing import Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
-import numpy.typing as npt
 
+from inlink.base.arrays import Float64Array, UInt64Array
 from inlink.base.progress import track
 from inlink.errors import ParameterError
 from inlink.graph.graph import Graph
 from inlink.graph.interop import GraphLike, as_graph
 from inlink.rank.ranking import Ranking
+
+if TYPE_CHECKING:
+    from inlink.rank.kernels.paths import DistanceSums
 
 __all__ = ["closeness", "harmonic"]
 
@@ -38,7 +41,7 @@ UNIT = 2.0**-53
 def closeness(
     graph: GraphLike, *, direction: Direction = "in", wf_improved: bool = True, threads: int | None = None
 ) -> Ranking:
-    """How near a node is to those that reach it.
+    """The inverse of the mean distance to a node from the nodes that reach it.
 
     Parameters
     ----------
@@ -49,12 +52,12 @@ def closeness(
     wf_improved : bool
         Whether to multiply by the share of the other nodes that reach it.
     threads : int or None
-        None uses all processors; the result has the same bits with any number.
+        None uses all processors. The result has the same bits with any number of threads.
 
     Returns
     -------
     Ranking
-        float64[n], between 0 and 1. Exact; ``error_bound`` is what rounding can have done, in L1.
+        float64[n], between 0 and 1. Exact; ``error_bound`` bounds the rounding error, in L1.
 
     Raises
     ------
@@ -70,7 +73,7 @@ def closeness(
     """
     began = time.perf_counter()
     graph = as_graph(graph)
-    sums = _sums(graph, direction, threads, "closeness")
+    sums, _ = _sums(graph, direction, threads, "closeness")
     values = sums.reached.astype(np.float64) / np.maximum(sums.far, 1)
     if wf_improved:
         values *= sums.reached / max(graph.num_nodes - 1, 1)
@@ -95,12 +98,12 @@ def harmonic(graph: GraphLike, *, direction: Direction = "in", threads: int | No
     direction : {"in", "out"}
         Whether distances are taken to the node, as NetworkX does, or from it.
     threads : int or None
-        None uses all processors; the result has the same bits with any number.
+        None uses all processors. The result has the same bits with any number of threads.
 
     Returns
     -------
     Ranking
-        float64[n], between 0 and n − 1. Exact; ``error_bound`` is what rounding can have done, in L1.
+        float64[n], between 0 and n − 1. Exact; ``error_bound`` bounds the rounding error, in L1.
 
     Raises
     ------
@@ -116,75 +119,49 @@ def harmonic(graph: GraphLike, *, direction: Direction = "in", threads: int | No
     """
     began = time.perf_counter()
     graph = as_graph(graph)
-    sums = _sums(graph, direction, threads, "harmonic centrality")
-    values: npt.NDArray[np.float64] = sums.inverse.astype(np.float64) / sums.unit
+    sums, unit = _sums(graph, direction, threads, "harmonic centrality")
+    values: Float64Array = sums.inverse.astype(np.float64) / unit
     return Ranking(
         values,
         algorithm="harmonic",
         names=graph.names,
-        error_bound=float(sums.reached.sum() / (2 * sums.unit) + 4 * UNIT * values.sum()),
+        error_bound=float(sums.reached.sum() / (2 * unit) + 4 * UNIT * values.sum()),
         parameters={"direction": direction},
         graph_uuid=graph.uuid,
         elapsed=time.perf_counter() - began,
     )
 
 
-class _Sums(NamedTuple):
-    """Of each node, over those that reach it: Σ d, how many, and Σ unit/d; uint64[n] each."""
-
-    far: npt.NDArray[np.uint64]
-    reached: npt.NDArray[np.uint64]
-    inverse: npt.NDArray[np.uint64]
-    unit: float
-
-
-def _sums(graph: Graph, direction: str, threads: int | None, label: str) -> _Sums:
+def _sums(graph: Graph, direction: str, threads: int | None, label: str) -> tuple["DistanceSums", float]:
+    """The sums of distances to each node, or from it, and what one unit of the inverse distances is."""
     from inlink.base.jit import num_threads
     from inlink.rank.kernels.blocks import each_block
-    from inlink.rank.kernels.paths import SOURCES, WORDS, distances_from
+    from inlink.rank.kernels.paths import SOURCES, WORDS, DistanceSums, Search, distances_from
 
     if direction not in ("in", "out"):
         raise ParameterError(f"direction must be 'in' or 'out', not {direction!r}")
     n = graph.num_nodes
     rows = graph.out_rows if direction == "in" else graph.in_rows
-    unit = np.uint64(1 << (64 - max(n, 1).bit_length()))  # so that n − 1 units fit in 64 bits
-    made: list[_Scratch] = []
+    # n − 1 units fit in 64 bits
+    unit = np.uint64(1 << (64 - max(n, 1).bit_length()))
+    all_sums: list[UInt64Array] = []
 
-    def scratch() -> _Scratch:
-        made.append(_Scratch(n, WORDS))
-        return made[-1]
+    def scratch() -> tuple[Search, DistanceSums]:
+        # Another thread may append between two statements here, so the last entry need not be this thread's.
+        sums = np.zeros((3, n), np.uint64)
+        all_sums.append(sums)
+        bits = np.zeros((3, n, WORDS), np.uint64)
+        return Search(bits, np.empty(n, np.uint32), np.empty(n, np.uint32)), DistanceSums(*sums)
 
-    def work(own: _Scratch, block: int) -> int:
+    def work(own: tuple[Search, DistanceSums], block: int) -> int:
         first, last = block * SOURCES, min((block + 1) * SOURCES, n)
-        far, reached, inverse = own.sums
-        distances_from(
-            rows.offsets,
-            rows.nodes,
-            np.uint64(first),
-            np.uint64(last),
-            own.bits,
-            own.active,
-            own.touched,
-            far,
-            reached,
-            inverse,
-            unit,
-        )
+        distances_from(rows.offsets, rows.nodes, np.uint64(first), np.uint64(last), *own, unit)
         return last - first
 
     with track(label, n, "sources") as task:
         for done in each_block(-(-n // SOURCES), num_threads(threads), scratch, work):
             task.advance(done)
     total = np.zeros((3, n), np.uint64)
-    for own in made:
-        total += own.sums
-    return _Sums(total[0], total[1], total[2], float(unit))
-
-
-class _Scratch:
-    """What one thread works on."""
-
-    def __init__(self, n: int, words: int) -> None:
-        self.bits = np.zeros((3, n, words), np.uint64)
-        self.active, self.touched = np.empty(n, np.uint32), np.empty(n, np.uint32)
-        self.sums = np.zeros((3, n), np.uint64)
+    for sums in all_sums:
+        total += sums
+    return DistanceSums(*total), float(unit)

@@ -1,4 +1,4 @@
-"""Degree: how many links a page has, the quick approximation of a rank.
+"""Degree: the number of links of a page, a quick approximation of its rank.
 
 A node's value is its number of inlinks, of outlinks, or of both together (a self-loop counts in both), and
 with ``normalized`` that divided by n − 1, as NetworkX's ``degree_centrality`` has it, where a multigraph's
@@ -32,21 +32,22 @@ def degree(
     graph : Graph, SciPy sparse matrix or array, or NetworkX graph
         In a matrix A[i, j] is the arc i → j.
     direction : {"in", "out", "both"}
-        Which links count.
+        Which links to count.
     normalized : bool
         Divide by n − 1 (by 1 if there is one node only).
     weighted : bool
-        Add up the arcs' weights instead of counting each as 1.
+        Add up the weights of the arcs, instead of counting each as 1.
 
     Returns
     -------
     Ranking
-        float64[n]. Counts are exact; ``error_bound`` is what dividing and adding weights can have rounded, in L1.
+        ``values`` float64[n]. Counts are exact; ``error_bound`` bounds the rounding of weights and of the division, in
+        L1.
 
     Raises
     ------
     inlink.errors.ParameterError
-        If the direction is none of these, or weights are asked for where there are none.
+        If the direction is another, or ``weighted`` is set and the graph has no weights.
     """
     began = time.perf_counter()
     graph = as_graph(graph)

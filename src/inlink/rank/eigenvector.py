@@ -1,4 +1,4 @@
-"""Eigenvector centrality: a page is worth what the pages that link to it are worth.
+"""Eigenvector centrality: the value of a page is the sum of the values of the pages that link to it, up to a factor.
 
     λ₁·x = Aᵀx,   x ≥ 0,   ‖x‖₂ = 1                                                                        (1)
 
@@ -23,29 +23,27 @@ by a factor that depends on all other eigenvectors, and nobody knows them.
 
 import math
 import time
-from concurrent.futures import ThreadPoolExecutor
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from inlink.base.arrays import BoolArray, Float64Array, UInt32Array
 from inlink.base.progress import track
 from inlink.errors import ParameterError
 from inlink.graph.components import components, reachable
-from inlink.graph.graph import Graph, Rows
+from inlink.graph.graph import Graph
 from inlink.graph.interop import GraphLike, as_graph
-from inlink.rank.inputs import arc_weights, check_rounds, node_values, use_weights
+from inlink.rank.inputs import NodeValues, check_rounds, node_values, use_weights
 from inlink.rank.ranking import Ranking
+from inlink.rank.rowsums import RowSums
 
-__all__ = ["Sums", "eigenvector"]
+__all__ = ["eigenvector"]
 
-Vector = npt.NDArray[np.float64]
 
 SHIFT = 1 / 8
 FIRST = 20  # rounds before the first run of Arnoldi; twice as many after each that does not help
 BASIS = 10  # its vectors; 20 need as many products on cnr-2000, and more work besides
 APART = 1e-2  # two vectors that satisfy (1) and are further apart are two answers
-SMALL = 100_000  # arcs below which threads cost more than they bring
 
 
 def eigenvector(
@@ -53,7 +51,7 @@ def eigenvector(
     *,
     tol: float | None = 1e-6,
     max_iter: int = 1000,
-    start: Any = None,
+    start: NodeValues | None = None,
     weighted: bool | None = None,
     threads: int | None = None,
 ) -> Ranking:
@@ -64,29 +62,29 @@ def eigenvector(
     graph : Graph, SciPy sparse matrix or array, or NetworkX graph
         In a matrix A[i, j] is the arc i → j.
     tol : float or None
-        The residual to reach. None does exactly ``max_iter`` rounds.
+        The residual to reach. None makes exactly ``max_iter`` rounds.
     max_iter : int
-        The largest number of rounds. A ranking cut short says ``converged == False``.
+        The largest number of rounds. If they do not suffice, ``converged`` is False.
     start : float[n], mapping, Ranking, or None
-        A first guess; None is the same for each node. Where the answer is not unique, it decides between them.
+        A first guess; None is the same for each node. If the answer is not unique, the start decides it.
     weighted : bool or None
-        Whether an arc counts by its weight; None does so where the graph has weights.
+        Whether an arc counts by its weight; None: if the graph has weights.
     threads : int or None
-        None uses all processors; the result has the same bits with any number.
+        None uses all processors. The result has the same bits with any number of threads.
 
     Returns
     -------
     Ranking
         ``values`` float64[n], at least 0, of length (L2 norm) 1, or all 0. ``residual`` is ‖Aᵀx − λx‖₂ / λ;
-        ``parameters["eigenvalue"]`` is λ; ``unique`` whether a second start led to the same values, None if
-        that did not converge; ``note`` tells of trouble.
+        ``parameters["eigenvalue"]`` is λ. ``unique`` says whether a second start led to the same values, and is None
+        if that did not converge. ``note`` says if all values are 0 or the answer is not unique.
 
     Raises
     ------
     inlink.errors.ParameterError
-        If a parameter is outside its meaning; a negative or infinite value is told with its node.
+        If a parameter is out of range; for a negative or infinite value the node is named.
     inlink.errors.UnknownNodeError
-        If a mapping names a node that is not there.
+        If a mapping names a node that the graph does not have.
 
     Examples
     --------
@@ -112,7 +110,7 @@ def eigenvector(
     elif start is not None and not (reachable(graph, np.flatnonzero(first).tolist()) & on_cycle).any():
         note = "no page of the start reaches a cycle, so all values are 0"
     else:
-        with Sums(graph.in_rows, use, threads) as sums, track("eigenvector", None, "rounds") as task:
+        with RowSums(graph.in_rows, use, threads) as sums, track("eigenvector", None, "rounds") as task:
             found = _power(sums, first, tol, max_iter, task)
             if tol is not None and found.residual <= tol:
                 other = _power(sums, np.random.default_rng(0).random(n)[label], tol, max_iter, task)
@@ -137,13 +135,13 @@ def eigenvector(
 
 
 class _Found(NamedTuple):
-    x: Vector
+    x: Float64Array
     eigenvalue: float
     residual: float
     rounds: int
 
 
-def _power(sums: "Sums", x: Vector, tol: float | None, limit: int, task: Any) -> _Found:
+def _power(sums: RowSums, x: Float64Array, tol: float | None, limit: int, task: Any) -> _Found:
     """Rounds from x until the residual is at most tol."""
     x = x / x.max()
     x /= _length(x)
@@ -170,18 +168,18 @@ def _power(sums: "Sums", x: Vector, tol: float | None, limit: int, task: Any) ->
         task.advance(1, f"residual {residual:.1e}")
 
 
-def _quotient(x: Vector, y: Vector) -> tuple[float, float]:
+def _quotient(x: Float64Array, y: Float64Array) -> tuple[float, float]:
     """λ = xᵀy for y = Aᵀx, and how well y = λx holds."""
     eigenvalue = float((x * y).sum())
     return eigenvalue, _length(y - eigenvalue * x) / eigenvalue if eigenvalue > 0 else np.inf
 
 
-def _length(x: Vector) -> float:
+def _length(x: Float64Array) -> float:
     """The L2 norm, without BLAS and its threads."""
     return math.sqrt(float((x * x).sum()))
 
 
-def _arnoldi(sums: "Sums", x: Vector, tol: float, restarts: int) -> tuple[Vector, int]:
+def _arnoldi(sums: RowSums, x: Float64Array, tol: float, restarts: int) -> tuple[Float64Array, int]:
     """A better x, of length 1 and at least 0, or x itself; and how many products with Aᵀ it took."""
     from scipy.sparse.linalg import ArpackError, ArpackNoConvergence, LinearOperator, eigs
 
@@ -189,7 +187,7 @@ def _arnoldi(sums: "Sums", x: Vector, tol: float, restarts: int) -> tuple[Vector
 
     products = 0
 
-    def multiply(v: Vector) -> Vector:
+    def multiply(v: Float64Array) -> Float64Array:
         nonlocal products
         products += 1
         return sums(v.ravel())
@@ -209,7 +207,7 @@ def _arnoldi(sums: "Sums", x: Vector, tol: float, restarts: int) -> tuple[Vector
     return (found / length, products) if length > 0 else (x, products)
 
 
-def _on_cycle(graph: Graph, label: npt.NDArray[np.uint32]) -> npt.NDArray[np.bool_]:
+def _on_cycle(graph: Graph, label: UInt32Array) -> BoolArray:
     """Which nodes reach themselves."""
     from inlink.graph.kernels.walks import self_loops
 
@@ -217,37 +215,3 @@ def _on_cycle(graph: Graph, label: npt.NDArray[np.uint32]) -> npt.NDArray[np.boo
     self_loops(graph.out_rows.offsets, graph.out_rows.nodes, cycle)
     cycle |= np.bincount(label, minlength=1)[label] > 1
     return cycle
-
-
-class Sums:
-    """Along rows: y_i = Σ_k w_ik · x_k, on a pool of threads; a context manager.
-
-    Each row is summed by one thread in its own order, so that the bits do not depend on how many there are.
-    """
-
-    def __init__(self, rows: Rows, weighted: bool, threads: int | None) -> None:
-        from inlink.base.jit import chunks_by_arcs, num_threads
-
-        self.rows = rows
-        self.weights = arc_weights(rows, weighted)
-        count = num_threads(threads) if len(rows.nodes) >= SMALL else 1
-        self.bounds = chunks_by_arcs(rows.offsets, 4 * count)
-        self.pool = ThreadPoolExecutor(count) if count > 1 else None
-
-    def __call__(self, x: Vector) -> Vector:
-        """The sums, float64[n]."""
-        from inlink.base.jit import on_threads
-        from inlink.rank.kernels.gather import pull
-
-        y, (offsets, nodes, _) = np.empty(len(x)), self.rows
-        on_threads(
-            lambda low, high: pull(offsets, nodes, self.weights, x, y, low, high), self.bounds, self.pool
-        )
-        return y
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self.pool is not None:
-            self.pool.shutdown()

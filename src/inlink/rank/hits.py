@@ -3,50 +3,46 @@
     h_i = Σ_{i→j} r_j·a_j,      a_i = Σ_{j→i} h_j                                                           (1)
 
 r are the content scores, 1 for the plain algorithm (Kleinberg, "Authoritative sources in a hyperlinked environment", J.
-ACM 1999); with scores a page that is off the topic (r_j = 0) gives no authority back to its hubs (Aduana's
-compromise, 2015). Both vectors are normalised to sum 1 (L1) after each round.
+ACM 1999); with scores, a page that is off the topic (r_j = 0) adds nothing to its hubs (as in Aduana, 2015). Both
+vectors are normalised to sum 1 (L1) after each round.
 
 **What it converges to.** With A the adjacency matrix and R = diag(r), a is an eigenvector of AᵀA·R, which is similar to
 the symmetric √R·AᵀA·√R; its eigenvalues are real and not negative. Rounds from a positive start converge to the start's
 projection onto the space of the largest eigenvalue λ₁, by the factor λ₂/λ₁ a round.
 
 **Why there is a residual and no bound.** The distance to the limit is the residual over 1 − λ₂/λ₁, and the second
-eigenvalue is not known; where it equals the first (two like communities that share no page) there is no unique
-answer at all, and another start gives another one. So λ₂/λ₁ is estimated by rounds on a random vector kept orthogonal
-to the answer, and the ranking says so where it is 1 as far as can be seen.
+eigenvalue is not known. If it equals the first (two equal communities that share no page), the answer is not unique:
+another start gives another answer. So λ₂/λ₁ is estimated by rounds on a random vector that is kept orthogonal to the
+answer. If the estimate is 1, the ranking's ``note`` says so.
 """
 
 import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from inlink.base.arrays import Float64Array
 from inlink.base.progress import track
-from inlink.graph.graph import Graph, Rows
 from inlink.graph.interop import GraphLike, as_graph
-from inlink.rank.inputs import arc_weights, check_rounds, distribution, node_values, use_weights
+from inlink.rank.inputs import NodeValues, check_rounds, distribution, node_values, use_weights
 from inlink.rank.ranking import Ranking
+from inlink.rank.rowsums import RowSums
 
 __all__ = ["hits"]
 
-PROBES = (
-    40  # rounds spent on the second eigenvalue: tells λ₂/λ₁ = 1 from 0.99 on any start that is not unlucky
-)
-TIE = 1e-3  # a ratio this near to 1 cannot be told from a tie in that many rounds
-
-Vector = npt.NDArray[np.float64]
+# rounds for the second eigenvalue: enough to distinguish λ₂/λ₁ = 1 from 0.99, except from an unlucky start
+PROBES = 40
+# A ratio this near to 1 cannot be distinguished from 1 in that number of rounds.
+TIE = 1e-3
 
 
 def hits(
     graph: GraphLike,
     *,
-    scores: Any = None,
+    scores: NodeValues | None = None,
     tol: float | None = 1e-6,
     max_iter: int = 1000,
-    start: Any = None,
+    start: NodeValues | None = None,
     weighted: bool | None = None,
     threads: int | None = None,
 ) -> Ranking:
@@ -54,32 +50,32 @@ def hits(
 
     Parameters
     ----------
-    graph : Graph, SciPy sparse matrix or NetworkX graph
+    graph : Graph, SciPy sparse matrix or array, or NetworkX graph
         In a matrix A[i, j] is the arc i → j.
     scores : float[n], mapping of nodes to values, Ranking, or None
-        Content scores r, finite and not negative; nodes that a mapping lacks have 0. None means 1 each.
+        Content scores r, finite and at least 0; nodes that a mapping lacks have 0. None is 1 each.
     tol : float or None
-        Stop once a round moves authorities and hubs by at most this together (L1). None runs ``max_iter`` rounds.
+        Stop when a round changes authorities and hubs by at most this, together, in L1. None makes ``max_iter`` rounds.
     max_iter : int
-        Stop after so many rounds, converged or not; a round is two passes over the arcs.
+        The largest number of rounds; a round is two passes over the arcs.
     start : float[n], mapping, Ranking, or None
-        The authorities to start from; None starts with all alike.
+        The first authorities; None is the same for each node.
     weighted : bool or None
-        Let an arc count as often as its weight says; None does where there are weights.
+        Use arc weights. None: if the graph has them.
     threads : int or None
-        None uses all processors; the result is the same, bit by bit.
+        None uses all processors. The result has the same bits with any number of threads.
 
     Returns
     -------
     Ranking
-        ``values`` (also ``authorities``) and ``hubs``, float64[n], each with sum 1, or all 0 where no link leads to
-        a page with a score above 0. ``residual`` is what the last round moved; ``note`` says where the answer is
+        ``values`` (also ``authorities``) and ``hubs``, float64[n], each with sum 1, or all 0 if no link leads to
+        a page with a score above 0. ``residual`` is the change in the last round. ``note`` says if the answer is
         not unique.
 
     Raises
     ------
     inlink.errors.ParameterError
-        If a parameter lies outside its meaning.
+        If a parameter is out of range.
 
     Examples
     --------
@@ -100,10 +96,14 @@ def hits(
     h = np.zeros(n)
     rounds, moved = 0, 0.0
     note = ""
-    with _Links(graph, weights, threads) as links, track("ranking", None, "rounds") as task:
+    with (
+        RowSums(graph.out_rows, weights, threads) as hubs,
+        RowSums(graph.in_rows, weights, threads) as authorities,
+        track("HITS", None, "rounds") as task,
+    ):
         while rounds < max_iter:
-            new_h = links.hubs(r * a)
-            new_a = links.authorities(new_h)
+            new_h = hubs(r * a)
+            new_a = authorities(new_h)
             if not new_h.any():
                 a, h, moved = np.zeros(n), new_h, 0.0
                 note = "no link leads to a page with a score above 0, so all values are 0"
@@ -119,7 +119,7 @@ def hits(
         from inlink.base.jit import one_blas_thread
 
         with one_blas_thread():
-            ratio = links.second_eigenvalue(a, r) if a.any() and not note else 0.0
+            ratio = _second_eigenvalue(authorities, hubs, a, r) if a.any() and not note else 0.0
     if ratio >= 1 - TIE:
         note = (
             "the principal eigenvector is not unique, or nearly so (second eigenvalue "
@@ -141,64 +141,32 @@ def hits(
     )
 
 
-class _Links:
-    """Both directions of the arcs, and the loops over them on a pool of threads."""
+def _second_eigenvalue(
+    authorities: Callable[[Float64Array], Float64Array],
+    hubs: Callable[[Float64Array], Float64Array],
+    a: Float64Array,
+    r: Float64Array,
+) -> float:
+    """λ₂/λ₁ as far as :data:`PROBES` rounds can tell; never above the exact ratio, except by rounding."""
+    root = np.sqrt(r)
 
-    def __init__(self, graph: Graph, weighted: bool, threads: int | None) -> None:
-        from inlink.base.jit import num_threads
+    def apply(y: Float64Array) -> Float64Array:
+        return root * authorities(hubs(root * y))
 
-        self.rows = {"out": graph.out_rows, "in": graph.in_rows}
-        self.weighted = weighted
-        self.count = num_threads(threads) if graph.num_arcs >= 100_000 else 1
-        self.pool = ThreadPoolExecutor(self.count) if self.count > 1 else None
-
-    def __enter__(self) -> "_Links":
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        if self.pool is not None:
-            self.pool.shutdown()
-
-    def _pull(self, rows: Rows, z: Vector) -> Vector:
-        from inlink.base.jit import chunks_by_arcs, on_threads
-        from inlink.rank.kernels.gather import pull
-
-        weights = arc_weights(rows, self.weighted)
-        y = np.empty(len(z))
-        work: Callable[..., Any] = lambda low, high: pull(rows.offsets, rows.nodes, weights, z, y, low, high)  # noqa: E731
-        # each row is summed by one thread in its own order: the bits do not depend on how many there are
-        on_threads(work, chunks_by_arcs(rows.offsets, 4 * self.count), self.pool)
-        return y
-
-    def hubs(self, z: Vector) -> Vector:
-        """h_i = Σ_{i→j} z_j."""
-        return self._pull(self.rows["out"], z)
-
-    def authorities(self, h: Vector) -> Vector:
-        """a_i = Σ_{j→i} h_j."""
-        return self._pull(self.rows["in"], h)
-
-    def second_eigenvalue(self, a: Vector, r: Vector) -> float:
-        """λ₂/λ₁ as far as :data:`PROBES` rounds can tell; never above the truth, but for rounding."""
-        root = np.sqrt(r)
-
-        def apply(y: Vector) -> Vector:
-            return root * self.authorities(self.hubs(root * y))
-
-        first = root * a
-        first /= np.linalg.norm(first)
-        largest = float(first @ apply(first))
-        y = np.random.default_rng(0).standard_normal(len(a)) * (root > 0)
-        best = 0.0
-        for _ in range(PROBES):
-            y -= (first @ y) * first
-            length = np.linalg.norm(y)
-            if length == 0 or not np.isfinite(length):
-                break
-            y /= length
-            image = apply(y)
-            before, best = best, float(y @ image) / largest
-            if best >= 1 - TIE or best - before < 1e-6 * best:
-                break
-            y = image
-        return best
+    first = root * a
+    first /= np.linalg.norm(first)
+    largest = float(first @ apply(first))
+    y = np.random.default_rng(0).standard_normal(len(a)) * (root > 0)
+    best = 0.0
+    for _ in range(PROBES):
+        y -= (first @ y) * first
+        length = np.linalg.norm(y)
+        if length == 0 or not np.isfinite(length):
+            break
+        y /= length
+        image = apply(y)
+        before, best = best, float(y @ image) / largest
+        if best >= 1 - TIE or best - before < 1e-6 * best:
+            break
+        y = image
+    return best

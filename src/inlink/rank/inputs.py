@@ -1,35 +1,61 @@
-"""What rankings take besides a graph, checked in one place: a value for each node, damping, tolerance, rounds."""
+"""Checks of what rankings take besides a graph: values and sets of nodes, weights, tolerance, rounds."""
 
 import math
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterable, Mapping
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
+from inlink.base.arrays import AnyArray, Float64Array
 from inlink.errors import ParameterError, UnknownNodeError
 from inlink.graph.graph import Graph, Rows
 
-__all__ = ["arc_weights", "check_rounds", "distribution", "node_values", "strengths", "use_weights"]
+__all__ = [
+    "NodeValues",
+    "Nodes",
+    "arc_weights",
+    "check_rounds",
+    "distribution",
+    "marked",
+    "node_values",
+    "strengths",
+    "use_weights",
+]
 
 
-def node_values(graph: Graph, values: Any, what: str, default: float = 0.0) -> npt.NDArray[np.float64]:
+class HasValues(Protocol):
+    """A ranking, or anything else with a value for each node."""
+
+    @property
+    def values(self) -> Float64Array:
+        """The values, float64[n]."""
+
+
+NodeValues: TypeAlias = npt.ArrayLike | Mapping[Any, float] | HasValues
+"""A value for each node: float[n], a mapping of nodes (names or numbers) to values, or a ranking."""
+
+Nodes: TypeAlias = Iterable[int | str | bytes]
+"""Several nodes, by name or by number."""
+
+
+def node_values(graph: Graph, values: NodeValues, what: str, default: float = 0.0) -> Float64Array:
     """A finite value of at least 0 for each node, float64[n].
 
     Parameters
     ----------
     graph : Graph
-        Whose nodes they belong to.
+        The graph whose nodes have the values.
     values : float[n], mapping of node (name or number) to float, or Ranking
-        The values; a node that a mapping does not name gets ``default``.
+        The values. A node that a mapping lacks gets ``default``.
     what : str
-        What they are, for messages: ``"scores"``, ``"personalization"``.
+        The name of the parameter, for messages: ``"scores"``, ``"personalization"``.
 
     Raises
     ------
-    ParameterError
-        If there are not n of them, or one is negative or not finite; the first such node is named.
-    UnknownNodeError
+    inlink.errors.ParameterError
+        If there are not n values, or a value is negative or not finite; the first such node is named.
+    inlink.errors.UnknownNodeError
         If a mapping names a node that the graph does not have.
     """
     if isinstance(values, Mapping):
@@ -65,38 +91,78 @@ def node_values(graph: Graph, values: Any, what: str, default: float = 0.0) -> n
     return result
 
 
-def distribution(graph: Graph, values: Any, what: str) -> npt.NDArray[np.float64]:
-    """Node values divided by their sum, float64[n]; ParameterError where the sum is 0."""
+def distribution(graph: Graph, values: NodeValues, what: str) -> Float64Array:
+    """Node values divided by their sum, float64[n].
+
+    Raises
+    ------
+    inlink.errors.ParameterError
+        As :func:`node_values`, and if all values are 0.
+    inlink.errors.UnknownNodeError
+        If a mapping names a node that the graph does not have.
+    """
     result = node_values(graph, values, what)
     if not len(result):
         return result
     largest = float(result.max())
     if largest == 0:
         raise ParameterError(f"{what}: every value is 0, and at least one must be above")
-    result /= largest  # so that the sum is finite
+    # The sum of values up to 1 is finite.
+    result /= largest
     result /= math.fsum(result)
     return result
 
 
-def arc_weights(rows: Rows, use: bool) -> npt.NDArray[Any]:
-    """The weights of rows, or an empty array, which the kernels take for 1 each."""
+def marked(graph: Graph, nodes: Nodes, what: str) -> Float64Array:
+    """1 for the nodes that are named, 0 for all others: float64[n].
+
+    Raises
+    ------
+    inlink.errors.ParameterError
+        If none is named, or an element of ``nodes`` cannot be a node.
+    inlink.errors.UnknownNodeError
+        If a node is not in the graph.
+    """
+    if isinstance(nodes, str | bytes | Mapping) or not isinstance(nodes, Iterable):
+        raise ParameterError(f"{what}: expected several nodes, not {type(nodes).__name__}")
+    marks = np.zeros(graph.num_nodes)
+    for node in nodes:
+        try:
+            marks[graph.node(node)] = 1.0
+        except UnknownNodeError as error:
+            raise UnknownNodeError(f"{what}: {error}") from None
+        except (TypeError, ValueError):
+            raise ParameterError(f"{what}: {node!r} is not a node") from None
+    if not marks.any():
+        raise ParameterError(f"{what}: at least one page is needed")
+    return marks
+
+
+def arc_weights(rows: Rows, use: bool) -> AnyArray:
+    """The weights of rows: number[m], or float64[0], which stands for 1 each in kernels."""
     return rows.weights if use and rows.weights is not None else np.empty(0)
 
 
 def use_weights(graph: Graph, weighted: bool | None) -> bool:
-    """Whether to use arc weights: as asked, and by default where there are any."""
+    """Whether to use arc weights: ``weighted``, or if that is None whether the graph has weights.
+
+    Raises
+    ------
+    inlink.errors.ParameterError
+        If ``weighted`` is set and the graph has no weights.
+    """
     if weighted and not graph.is_weighted:
         raise ParameterError("weighted=True, but the graph's arcs have no weights: build it with counts")
     return graph.is_weighted if weighted is None else weighted
 
 
-def strengths(graph: Graph, weighted: bool) -> npt.NDArray[Any]:
-    """The sum of each node's outlink weights: float64[n], or uint32[n] where each arc counts 1; 0 if dangling.
+def strengths(graph: Graph, weighted: bool) -> AnyArray:
+    """The sum of each node's outlink weights: float64[n], or uint32[n] if each arc counts 1; 0 for dangling nodes.
 
     Raises
     ------
-    ParameterError
-        If a sum is too large or too small to be divided by.
+    inlink.errors.ParameterError
+        If a sum is too large or too small to divide by.
     """
     rows = graph.out_rows
     if not weighted or rows.weights is None:
@@ -115,7 +181,14 @@ def strengths(graph: Graph, weighted: bool) -> npt.NDArray[Any]:
 
 
 def check_rounds(tol: float | None, max_iter: int | None) -> None:
-    """Refuse a tolerance or a number of rounds without meaning."""
+    """Check a tolerance and a number of rounds.
+
+    Raises
+    ------
+    inlink.errors.ParameterError
+        If ``tol`` is not a finite number above 0 or None, ``max_iter`` is not an integer of at least 0 or None, or both
+        are None.
+    """
     if tol is not None and not (
         isinstance(tol, int | float | np.floating) and math.isfinite(tol) and tol > 0
     ):

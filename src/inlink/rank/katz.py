@@ -1,4 +1,4 @@
-"""Katz centrality: all walks that end at a page, the longer the less, with a bound on the error of every value.
+"""Katz centrality: the number of walks that end at a page, long walks counting less. Every value has an error bound.
 
     x = α·Aᵀx + β·1                                                                                        (1)
 
@@ -28,18 +28,19 @@ import time
 import numpy as np
 import numpy.typing as npt
 
+from inlink.base.arrays import Float64Array
 from inlink.base.progress import track
 from inlink.errors import ParameterError
 from inlink.graph.components import components
 from inlink.graph.graph import Graph, Rows
 from inlink.graph.interop import GraphLike, as_graph
-from inlink.rank.eigenvector import SHIFT, Sums
+from inlink.rank.eigenvector import SHIFT
 from inlink.rank.inputs import check_rounds, use_weights
 from inlink.rank.ranking import Ranking
+from inlink.rank.rowsums import RowSums
 
 __all__ = ["katz"]
 
-Vector = npt.NDArray[np.float64]
 
 UNIT = 2.0**-53
 DEPTH = 20  # products of one run of GMRES, and rounds before the first; twice as many after each that does not help
@@ -60,7 +61,7 @@ def katz(
     weighted: bool | None = None,
     threads: int | None = None,
 ) -> Ranking:
-    """The walks that end at a node, each arc making a walk count α times as much.
+    """The number of walks that end at a node; each arc of a walk multiplies its weight by α.
 
     Parameters
     ----------
@@ -69,23 +70,23 @@ def katz(
     alpha : float
         α, at least 0 and below 1/λ₁.
     beta : float
-        β, above 0: what each node has of itself.
+        β, above 0: the value of the walk without arcs.
     tol : float or None
-        The error to reach, of every value in proportion to itself. None does exactly ``max_iter`` rounds.
+        The relative error of every value to reach. None makes exactly ``max_iter`` rounds.
     max_iter : int or None
-        The largest number of rounds; None is 10,000. A ranking cut short says ``converged == False``.
+        The largest number of rounds; None is 10,000. If they do not suffice, ``converged`` is False.
     normalized : bool
         Whether to divide the values by their length (L2 norm), as NetworkX does.
     weighted : bool or None
-        Whether an arc counts by its weight; None does so where the graph has weights.
+        Whether an arc counts by its weight; None: if the graph has weights.
     threads : int or None
-        None uses all processors; the result has the same bits with any number.
+        None uses all processors. The result has the same bits with any number of threads.
 
     Returns
     -------
     Ranking
-        ``values`` float64[n]. ``error_bound`` ≥ ‖values − exact‖₁ always, ``inf`` while nothing is known;
-        ``converged`` says whether each value's error is at most ``tol`` of it.
+        ``values`` float64[n]. ``error_bound`` ≥ ‖values − exact‖₁ always; it is ``inf`` if no bound is known.
+        ``converged`` says whether the relative error of each value is at most ``tol``.
 
     Raises
     ------
@@ -137,13 +138,13 @@ def katz(
 
 def _solve(
     graph: Graph, alpha: float, tol: float | None, limit: int, weighted: bool, threads: int | None
-) -> tuple[Vector, int, float]:
+) -> tuple[Float64Array, int, float]:
     """X of (1) with β = 1, the rounds it took, and what no value is off by more than, in proportion."""
     n = graph.num_nodes
     if n == 0:
         return np.ones(0), 0, 0.0
     quiet = np.errstate(over="ignore", invalid="ignore")  # told by a θ that is not finite
-    with quiet, Sums(graph.in_rows, weighted, threads) as sums, track("Katz", None, "rounds") as task:
+    with quiet, RowSums(graph.in_rows, weighted, threads) as sums, track("Katz", None, "rounds") as task:
         roundings = (graph.indegrees.astype(np.float64) + 6) * UNIT
         residual = _Residual(sums, alpha, roundings)
         x, rounds, wait, at = np.ones(n), 0, DEPTH, DEPTH
@@ -179,10 +180,10 @@ def _solve(
 class _Residual:
     """r of (1) with β = 1, and what it tells of x."""
 
-    def __init__(self, sums: Sums, alpha: float, roundings: Vector) -> None:
+    def __init__(self, sums: RowSums, alpha: float, roundings: Float64Array) -> None:
         self.sums, self.alpha, self.roundings = sums, alpha, roundings
 
-    def __call__(self, x: Vector) -> tuple[Vector, float, bool]:
+    def __call__(self, x: Float64Array) -> tuple[Float64Array, float, bool]:
         """The residual; a bound on the largest of its exact values; whether all there is of it may be
         rounding.
         """
@@ -194,7 +195,7 @@ class _Residual:
         theta = float((size + rounding).max())
         return change, theta, bool((size <= rounding).all())
 
-    def gmres(self, change: Vector) -> Vector:
+    def gmres(self, change: Float64Array) -> Float64Array:
         """What to add to x, by :data:`DEPTH` steps of GMRES."""
         from scipy.sparse.linalg import LinearOperator, gmres
 
@@ -205,7 +206,9 @@ class _Residual:
             (n, n), lambda v: v.ravel() - self.alpha * self.sums(v.ravel()), dtype=np.float64
         )
         with one_blas_thread():
-            found: Vector = gmres(operator, change / largest, rtol=1e-14, restart=min(DEPTH, n), maxiter=1)[0]
+            found: Float64Array = gmres(
+                operator, change / largest, rtol=1e-14, restart=min(DEPTH, n), maxiter=1
+            )[0]
         return found * largest
 
 
@@ -217,7 +220,7 @@ def _check_alpha(graph: Graph, alpha: float, weighted: bool, threads: int | None
     low = high = 0.0
     x = np.ones(len(rows.offsets) - 1)
     rounding = (float(np.diff(rows.offsets).max()) + 4) * 2 * UNIT
-    with Sums(rows, weighted, threads) as sums, track("the largest eigenvalue", None, "rounds") as task:
+    with RowSums(rows, weighted, threads) as sums, track("the largest eigenvalue", None, "rounds") as task:
         for _ in range(RADIUS_ROUNDS):
             y = sums(x)
             ratio = y / x

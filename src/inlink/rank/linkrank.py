@@ -1,4 +1,4 @@
-"""LinkRank: Nutch's link analysis, by its fixed number of rounds or until it has converged.
+"""LinkRank: Nutch's link analysis, for a fixed number of rounds or until it has converged.
 
 With N nodes, damping d, all nodes at once, from an initial score for each:
 
@@ -23,10 +23,9 @@ import math
 import time
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from inlink.base.progress import track
 from inlink.errors import ParameterError
@@ -38,22 +37,23 @@ from inlink.rank.loops import loops as find_loops
 from inlink.rank.nutch_sites import numbers_of
 from inlink.rank.ranking import Ranking
 
+if TYPE_CHECKING:
+    from inlink.rank.kernels.gather import WeightedRows
+
 __all__ = ["ITERATIONS", "linkrank"]
 
 ITERATIONS = 10
 _MOST = 10_000
 UNIT = 2.0**-53
 
-Vector = npt.NDArray[np.float64]
-
 
 def linkrank(
     graph: GraphLike,
     *,
-    iterations: int | None = None,
+    max_iter: int | None = None,
     tol: float | None = None,
     damping: float = 0.85,
-    initial: float = 1.0,
+    start: float = 1.0,
     limit_page: bool = True,
     limit_domain: bool = True,
     loops: Loops | int | None = None,
@@ -61,48 +61,46 @@ def linkrank(
 ) -> Ranking:
     """Nutch's LinkRank of every node.
 
-    The graph's links are taken as they are: those within a host or domain are for
-    :func:`inlink.sources.nutch.webgraph` to leave out, which decides on the outdegrees.
+    All links of the graph are used. :func:`inlink.nutch.webgraph.webgraph` can leave out links within a host or domain.
 
     Parameters
     ----------
     graph : Graph, SciPy sparse matrix or array, or NetworkX graph
         In a matrix A[i, j] is the arc i → j. Weights do not count.
-    iterations : int or None
-        How many rounds; ``link.analyze.num.iterations``. None is 10, and with ``tol`` as many as it
-        takes, 10,000 at most.
+    max_iter : int or None
+        The largest number of rounds; ``link.analyze.num.iterations``. None is 10, or 10,000 if ``tol`` is given.
     tol : float or None
-        Go on until the mean error of a score, ‖s − s*‖₁/N, is at most this. None makes just the rounds.
+        The mean error of a score to reach, ‖s − s*‖₁/N. None makes exactly ``max_iter`` rounds.
     damping : float
         d, at least 0 and at most 1; ``link.analyze.damping.factor``. With 1 there is no bound, and so no ``tol``.
-    initial : float
+    start : float
         Every node's score before the first round, finite; ``link.analyze.initial.score``.
     limit_page : bool
         Of a node's inlinks from one page only the first counts; ``link.ignore.limit.page``.
     limit_domain : bool
         Of a node's inlinks from one domain only the first counts; ``link.ignore.limit.domain``.
     loops : Loops, int or None
-        Links that do not count: what :func:`inlink.rank.loops.loops` found in this graph, or a depth for it.
+        Links that do not count: the result of :func:`inlink.rank.loops.loops` for this graph, or a depth for it.
     threads : int or None
-        None uses all processors; the values are the same, bit by bit.
+        None uses all processors. The result has the same bits with any number of threads.
 
     Returns
     -------
     Ranking
-        float64[n]. ``error_bound`` bounds the L1 distance to the fixed point, with Nutch's fixed rounds too;
-        ``converged`` says whether ``tol`` was reached, and is False without it.
+        ``values`` float64[n]. ``error_bound`` bounds the L1 distance to the fixed point, also after a fixed number of
+        rounds. ``converged`` says whether ``tol`` was reached, and is False without it.
 
     Raises
     ------
     inlink.errors.ParameterError
-        If a parameter is outside its meaning, or the loops are another graph's.
+        If a parameter is out of range, or the loops are another graph's.
 
     Examples
     --------
     >>> from inlink import Graph
     >>> from inlink.rank.linkrank import linkrank
     >>> graph = Graph.from_arcs([("a", "b"), ("a", "c"), ("b", "c"), ("c", "a"), ("d", "c")])
-    >>> linkrank(graph, iterations=1).values.round(4).tolist()
+    >>> linkrank(graph, max_iter=1).values.round(4).tolist()
     [1.2125, 0.7875, 2.4875, 0.3625]
     >>> linkrank(graph, tol=1e-9).converged
     True
@@ -111,27 +109,27 @@ def linkrank(
     from inlink.rank.kernels.linkrank import linkrank_round
 
     began = time.perf_counter()
-    check_rounds(tol, iterations if iterations is not None else ITERATIONS)
-    damping, initial = _number("damping", damping, 0, 1), _number("initial", initial, -math.inf, math.inf)
+    check_rounds(tol, max_iter if max_iter is not None else ITERATIONS)
+    damping, start = _number("damping", damping, 0, 1), _number("start", start, -math.inf, math.inf)
     if damping == 1 and tol is not None:
         raise ParameterError(
-            "with damping 1 nothing bounds the error: give iterations without tol, or a damping below 1"
+            "with damping 1 nothing bounds the error: give max_iter without tol, or a damping below 1"
         )
     graph = as_graph(graph)
     n = graph.num_nodes
-    limit = iterations if iterations is not None else ITERATIONS if tol is None else _MOST
-    offsets, nodes = _counting(graph, limit_page, limit_domain, loops)
-    count = num_threads(threads) if len(nodes) >= 100_000 else 1
+    limit = max_iter if max_iter is not None else ITERATIONS if tol is None else _MOST
+    rows = _counting(graph, limit_page, limit_domain, loops)
+    count = num_threads(threads) if len(rows.nodes) >= 100_000 else 1
     pool = ThreadPoolExecutor(count) if count > 1 else None
-    bounds = chunks_by_arcs(offsets, 4 * count)
+    bounds = chunks_by_arcs(rows.offsets, 4 * count)
     base = 1 - damping + damping / max(n, 1)
     shares = 1 / np.maximum(graph.outdegrees, 1)
-    x, y = np.full(n, initial), np.empty(n)
+    x, y = np.full(n, start), np.empty(n)
     rounds = 0
     try:
         with track("LinkRank", limit if tol is None else None, "rounds") as task:
             while True:
-                work = partial(linkrank_round, offsets, nodes, x * shares, base, damping, x, y)
+                work = partial(linkrank_round, rows, x * shares, base, damping, x, y)
                 sums = on_threads(work, bounds, pool)
                 change, rounding = sum(part[0] for part in sums), sum(part[1] for part in sums) * UNIT
                 if rounds >= limit:  # this round was for the bound only: ‖s − s*‖ ≤ ‖s' − s‖/(1 − d)
@@ -154,10 +152,10 @@ def linkrank(
         iterations=rounds,
         converged=tol is not None and bound <= tol * n,
         parameters={
-            "iterations": iterations,
+            "max_iter": max_iter,
             "tol": tol,
             "damping": damping,
-            "initial": initial,
+            "start": start,
             "limit_page": bool(limit_page),
             "limit_domain": bool(limit_domain),
             "loops": loops.depth if isinstance(loops, Loops) else loops,
@@ -184,9 +182,10 @@ def _number(name: str, value: Any, low: float, high: float) -> float:
 
 def _counting(
     graph: Graph, limit_page: bool, limit_domain: bool, loops: Loops | int | None
-) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint32]]:
-    """The inlinks that count, as rows: uint64[n + 1], uint32[k]."""
-    from inlink.rank.kernels.linkrank import counting_inlinks
+) -> "WeightedRows":
+    """The inlinks that count, as rows without weights."""
+    from inlink.rank.kernels.gather import WeightedRows
+    from inlink.rank.kernels.linkrank import NONE, Seen, Sites, counting_inlinks
 
     if isinstance(loops, Loops):
         if loops.marks.shape != (graph.num_arcs,) or loops.graph.uuid != graph.uuid:
@@ -202,12 +201,13 @@ def _counting(
     if limit_domain:
         domains, table = numbers_of(graph, "domain")
         domain_count = table.known
+    unweighted = np.empty(0)
+    inlinks = WeightedRows(graph.in_rows.offsets, graph.in_rows.nodes, unweighted)
     if not (page_count or domain_count or len(marks)):
-        return graph.in_rows.offsets, graph.in_rows.nodes
+        return inlinks
+    outlinks = WeightedRows(graph.out_rows.offsets, graph.out_rows.nodes, unweighted)
+    sites = Sites(none, domains if domain_count else none, pages if page_count else none)
+    seen = Seen(np.full(domain_count, NONE), np.full(page_count, NONE))
     offsets, nodes = np.empty(graph.num_nodes + 1, np.uint64), np.empty(graph.num_arcs, np.uint32)
-    kept = counting_inlinks(
-        graph.out_rows.offsets, graph.out_rows.nodes, graph.in_rows.offsets, graph.in_rows.nodes, marks,
-        pages if page_count else none, domains if domain_count else none,
-        np.full(page_count, 2**32 - 1, np.uint32), np.full(domain_count, 2**32 - 1, np.uint32), offsets, nodes,
-    )  # fmt: skip
-    return offsets, nodes[: int(kept)]
+    kept = counting_inlinks(outlinks, inlinks, marks, sites, seen, offsets, nodes)
+    return WeightedRows(offsets, nodes[: int(kept)], unweighted)

@@ -1,4 +1,4 @@
-"""Loops: the links that lie on short cycles, which LinkRank then leaves out.
+"""Loops: the links on short cycles, which LinkRank can leave out.
 
 For depth k the link u→o is one of u's loops where a walk of 1 … k arcs leads from o back to u. Depth 1 finds reciprocal
 links and links of a page to itself, depth 2 triangles too.
@@ -12,11 +12,10 @@ import os
 import time
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from inlink.base.arrays import AnyArray, BoolArray, UInt32Array
 from inlink.base.folder import Folder, building
 from inlink.base.progress import track
 from inlink.errors import FolderError, OutputError, ParameterError
@@ -31,21 +30,21 @@ FORMAT = 1
 
 
 class Loops:
-    """Which arcs of a graph are loops, up to a depth.
+    """The arcs of a graph that are loops, up to a depth.
 
     Attributes
     ----------
     graph : Graph
-        Whose arcs they are.
+        The graph.
     depth : int
-        How many arcs may lead back.
+        The largest number of arcs on the way back.
     marks : bool[m]
         Whether each arc is a loop, in the order of ``graph.out_rows``.
     elapsed : float
-        Seconds that it took.
+        The seconds that the search took.
     """
 
-    def __init__(self, graph: Graph, depth: int, marks: npt.NDArray[np.bool_], elapsed: float = 0.0) -> None:
+    def __init__(self, graph: Graph, depth: int, marks: BoolArray, elapsed: float = 0.0) -> None:
         self.graph, self.depth, self.marks, self.elapsed = graph, depth, marks, elapsed
 
     def __len__(self) -> int:
@@ -54,20 +53,20 @@ class Loops:
     def __repr__(self) -> str:
         return f"<inlink loops of depth {self.depth}: {len(self):,} of {len(self.marks):,} arcs>"
 
-    def of(self, node: int | str | bytes) -> npt.NDArray[np.uint32]:
-        """Nutch's loop set of a node: the nodes at the ends of its arcs that are loops, uint32[k], increasing."""
+    def of(self, node: int | str | bytes) -> UInt32Array:
+        """The loop set of a node, as Nutch has it: the targets of its arcs that are loops, uint32[k], increasing."""
         rows, number = self.graph.out_rows, self.graph.node(node)
         row = slice(int(rows.offsets[number]), int(rows.offsets[number + 1]))
-        found: npt.NDArray[np.uint32] = rows.nodes[row][self.marks[row]]
+        found: UInt32Array = rows.nodes[row][self.marks[row]]
         return found
 
     def save(self) -> None:
-        """Keep them in the graph's folder, as ``loops``; those of another depth are replaced.
+        """Keep the loops in the graph's folder, as ``loops``; earlier ones are replaced.
 
         Raises
         ------
         inlink.errors.OutputError
-            If the graph lives in memory only, or nothing can be written there.
+            If the graph is in memory only, or its folder cannot be written.
         """
         if self.graph.path is None:
             raise OutputError(
@@ -79,12 +78,12 @@ class Loops:
 
     @classmethod
     def load(cls, graph: Graph | str | os.PathLike[str]) -> "Loops":
-        """Read what :meth:`save` kept.
+        """Read the loops that :meth:`save` kept.
 
         Raises
         ------
         inlink.errors.FolderError
-            If there are none, or the graph has been built anew since.
+            If there are none, or the graph has been built again since.
         """
         graph = graph if isinstance(graph, Graph) else Graph.open(graph)
         if graph.path is None or not (graph.path / "loops").exists():
@@ -118,12 +117,12 @@ def loops(graph: GraphLike, *, depth: int = 2, threads: int | None = None) -> Lo
     Returns
     -------
     Loops
-        One bit of truth an arc; while it is searched each thread takes 8 bytes a node.
+        bool[m]. The search takes 8 bytes a node for each thread.
 
     Raises
     ------
     inlink.errors.ParameterError
-        If the depth is no whole number of at least 0.
+        If ``depth`` is not an integer of at least 0.
 
     Examples
     --------
@@ -134,13 +133,16 @@ def loops(graph: GraphLike, *, depth: int = 2, threads: int | None = None) -> Lo
     (<inlink loops of depth 1: 2 of 3 arcs>, [0])
     """
     from inlink.base.jit import chunks_by_arcs, num_threads, on_threads
+    from inlink.rank.kernels.gather import WeightedRows
     from inlink.rank.kernels.loops import find_loops
 
     began = time.perf_counter()
     graph = as_graph(graph)
     if isinstance(depth, bool) or not isinstance(depth, int | np.integer) or depth < 0:
         raise ParameterError(f"depth must be a whole number of at least 0, not {depth!r}")
-    out, in_, n = graph.out_rows, graph.in_rows, graph.num_nodes
+    n, unweighted = graph.num_nodes, np.empty(0)
+    outlinks = WeightedRows(graph.out_rows.offsets, graph.out_rows.nodes, unweighted)
+    inlinks = WeightedRows(graph.in_rows.offsets, graph.in_rows.nodes, unweighted)
     deepest = np.uint64(min(depth, n))  # no shortest way back is longer
     marks = np.zeros(graph.num_arcs, np.bool_)
     component = components(graph, strong=True)
@@ -150,16 +152,14 @@ def loops(graph: GraphLike, *, depth: int = 2, threads: int | None = None) -> Lo
 
         def work(low: np.uint64, high: np.uint64) -> None:
             stamps, queue = np.zeros(n, np.uint32), np.empty(n, np.uint32)
-            parts = chunks_by_arcs(out.offsets[int(low) : int(high) + 1] - out.offsets[int(low)], 64) + low
+            offsets = outlinks.offsets[int(low) : int(high) + 1]
+            parts = chunks_by_arcs(offsets - offsets[0], 64) + low
             for begin, end in pairwise(parts):  # so that Ctrl-C is heard soon
-                find_loops(
-                    out.offsets, out.nodes, in_.offsets, in_.nodes, component, deepest, marks, stamps, queue,
-                    begin, end,
-                )  # fmt: skip
+                find_loops(outlinks, inlinks, component, deepest, marks, stamps, queue, begin, end)
                 task.advance(int(end - begin))
 
         # a thread's rows are not neighbours' in work: several chunks each, so that none waits long for the others
-        bounds: npt.NDArray[Any] = chunks_by_arcs(out.offsets, 4 * count if count > 1 else 1)
+        bounds: AnyArray = chunks_by_arcs(outlinks.offsets, 4 * count if count > 1 else 1)
         with ThreadPoolExecutor(count) as pool:
             on_threads(work, bounds, pool if count > 1 else None)
     return Loops(graph, int(depth), marks, time.perf_counter() - began)

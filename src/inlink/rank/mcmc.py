@@ -1,19 +1,19 @@
-"""PageRank by random walks (Monte Carlo): a good guess soon, told with its confidence, and kept up while
-links are added.
+"""PageRank by random walks (Monte Carlo): a quick estimate with its confidence, which can be updated when links are
+added.
 
 A walk begins at a node, goes on with probability c, the damping, along an outlink, and ends otherwise.
 Started everywhere alike, it ends at j with probability x_j, the PageRank, and visits it x_j/(1 − c) times on
 average. Avrachenkov, Litvak, Nemirovsky & Osipova, "Monte Carlo methods in PageRank computation: when one
 iteration is sufficient", SIAM J. Numer. Anal. 2007, make five algorithms of it:
 
-1. ``end-point``, ``starts="random"``: the share of walks that end at j. From dangling nodes they go anywhere.
-2. ``end-point``, ``starts="cyclic"``: the same number of walks from each node, which varies less.
+1. ``end-point``, ``order="random"``: the share of walks that end at j. From dangling nodes they go anywhere.
+2. ``end-point``, ``order="cyclic"``: the same number of walks from each node, which varies less.
 3. ``complete-path``: the share of all visits that are to j. From dangling nodes walks go anywhere. (The paper
    divides by the number of visits that is to be expected instead, so that the values sum to 1 only on
    average.)
 4. ``stop-at-dangling``: the same of walks that end at dangling nodes, as PageRank is the same up to a factor
    if they do.
-5. The same with ``starts="random"``.
+5. The same with ``order="random"``.
 
 The fourth is the best of the paper's, and the default here: with one walk from each node the first pages are
 right.
@@ -33,11 +33,11 @@ see :func:`inlink.rank.kernels.walks.record_walks`). So the walks are as good as
 
 import math
 import time
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 
+from inlink.base.arrays import AnyArray, BoolArray, Float64Array, UInt32Array
 from inlink.base.progress import track
 from inlink.errors import ParameterError
 from inlink.graph.graph import Graph, Rows
@@ -47,9 +47,11 @@ from inlink.rank.inputs import use_weights
 from inlink.rank.ranking import Ranking
 from inlink.rank.sweeps import jacobi_sweep, linear_problem
 
+if TYPE_CHECKING:
+    from inlink.rank.kernels.walks import Arcs, Recorded
+
 __all__ = ["Walks", "mcmc"]
 
-Vector = npt.NDArray[np.float64]
 Method = Literal["end-point", "complete-path", "stop-at-dangling"]
 _KINDS = {"end-point": 0, "complete-path": 1, "stop-at-dangling": 2}  # as in kernels/walks.py
 
@@ -60,7 +62,7 @@ def mcmc(
     walks: int = 10,
     damping: float = 0.85,
     method: Method = "stop-at-dangling",
-    starts: Literal["cyclic", "random"] = "cyclic",
+    order: Literal["cyclic", "random"] = "cyclic",
     confidence: float = 0.95,
     weighted: bool | None = None,
     seed: int = 0,
@@ -73,20 +75,20 @@ def mcmc(
     graph : Graph, SciPy sparse matrix or array, or NetworkX graph
         In a matrix A[i, j] is the arc i → j.
     walks : int
-        How many for each node; at least 2, or there is no spread that tells the error.
+        The number of walks from each node; at least 2, because their spread gives the error.
     damping : float
         c, the probability of following a link: 0 ≤ c < 1.
     method : {"end-point", "complete-path", "stop-at-dangling"}
-        What is counted, and what becomes of walks at dangling nodes: see the module. The PageRank is the
-        same, with dangling nodes teleporting.
-    starts : {"cyclic", "random"}
-        Whether as many walks start at each node, or at nodes drawn at random.
+        What is counted, and what walks do at dangling nodes: see the module. All estimate the PageRank with teleporting
+        dangling nodes.
+    order : {"cyclic", "random"}
+        Whether ``walks`` walks start at each node, one node after the other, or each walk at a random node.
     confidence : float
-        With what probability each value is to be within what is told of it: above 0 and below 1.
+        Probability that the error of a value is below ``half_width``: above 0 and below 1.
     weighted : bool or None
-        Whether an arc is followed in proportion to its weight; None does so where the graph has weights.
+        Whether an arc is followed in proportion to its weight; None: if the graph has weights.
     seed : int
-        Of the random numbers, at least 0. The same seed gives the same bits, with any number of threads.
+        Seed of the random numbers, at least 0. The same seed gives the same bits, with any number of threads.
     threads : int or None
         None uses all processors.
 
@@ -94,14 +96,14 @@ def mcmc(
     -------
     Ranking
         ``values`` float64[n], which sum to 1. ``error_bound`` ≥ ‖values − exact‖₁ always.
-        ``parameters["half_width"]`` is how far the least certain value is from the exact one at most, with
-        this confidence, and ``parameters["l1_estimate"]`` about how large the L1 error is; ``note`` tells
-        both. ``iterations`` is ``walks``, and ``converged`` is False, as nothing says when it is enough.
+        ``parameters["half_width"]`` bounds the error of the least certain value with this confidence, and
+        ``parameters["l1_estimate"]`` estimates the L1 error; ``note`` has both. ``iterations`` is ``walks``, and
+        ``converged`` is False.
 
     Raises
     ------
     inlink.errors.ParameterError
-        If a parameter is outside its meaning.
+        If a parameter is out of range.
 
     Examples
     --------
@@ -120,13 +122,13 @@ def mcmc(
     _check(graph, walks, damping, confidence, seed)
     if method not in _KINDS:
         raise ParameterError(f"method must be one of {', '.join(map(repr, _KINDS))}, not {method!r}")
-    if starts not in ("cyclic", "random"):
-        raise ParameterError(f"starts must be 'cyclic' or 'random', not {starts!r}")
+    if order not in ("cyclic", "random"):
+        raise ParameterError(f"order must be 'cyclic' or 'random', not {order!r}")
     arcs = _arcs(graph, use_weights(graph, weighted))
 
-    def work(_: None, number: int) -> npt.NDArray[np.uint32]:
+    def work(_: None, number: int) -> UInt32Array:
         visits = np.zeros(graph.num_nodes, np.uint32)
-        count_walks(*arcs, damping, _key(seed, 0, number), starts == "random", _KINDS[method], visits)
+        count_walks(arcs, damping, _key(seed, 0, number), order == "random", _KINDS[method], visits)
         return visits
 
     spread = _Spread(graph.num_nodes)
@@ -134,12 +136,12 @@ def mcmc(
         for visits in each_block(int(walks), num_threads(threads), lambda: None, work):
             spread.add(visits)
             task.advance(1)
-    parameters = {"method": method, "starts": starts, "seed": int(seed)}
+    parameters = {"method": method, "order": order, "seed": int(seed)}
     return _ranking(graph, spread, confidence, damping, weighted, threads, parameters, began)
 
 
 class Walks:
-    """Recorded walks, and the PageRank that they tell; kept up while the graph changes.
+    """Recorded walks and the PageRank that they estimate; they can be updated when the graph changes.
 
     They are those of ``mcmc(…, method="stop-at-dangling")``: about 4 bytes a visit, at most 4 · ``walks`` /
     (1 − c) bytes a node.
@@ -154,7 +156,7 @@ class Walks:
     Raises
     ------
     inlink.errors.ParameterError
-        If a parameter is outside its meaning.
+        If a parameter is out of range.
 
     Examples
     --------
@@ -177,22 +179,23 @@ class Walks:
         seed: int = 0,
         threads: int | None = None,
     ) -> None:
+        from inlink.rank.kernels.walks import Recorded
+
         self._graph = Graph(Rows(np.zeros(1, np.uint64), np.empty(0, np.uint32)))
         _check(self._graph, walks, damping, 0.5, seed)
         self._walks, self._damping, self._weighted = walks, damping, weighted
         self._seed, self._threads, self._generation = seed, threads, 0
         self._arcs = _arcs(self._graph, False)
-        self._recorded = [_Recorded(np.zeros(1, np.uint64), np.empty(0, np.uint32))] * walks
+        self._recorded = [Recorded(np.zeros(1, np.uint64), np.empty(0, np.uint32))] * walks
         self.update(graph)
 
     def update(self, graph: GraphLike) -> int:
-        """Make the walks those of this graph; its first nodes are those of the last one, in the same order,
-        and more may follow.
+        """Update the walks for a graph that begins with the nodes of the last graph, in the same order.
 
         Returns
         -------
         int
-            How many of the earlier walks were walked anew, in part or to the end.
+            How many of the earlier walks have changed.
 
         Raises
         ------
@@ -201,7 +204,7 @@ class Walks:
         """
         from inlink.base.jit import num_threads
         from inlink.rank.kernels.blocks import each_block
-        from inlink.rank.kernels.walks import changed_rows
+        from inlink.rank.kernels.walks import Recorded, changed_rows
 
         graph = as_graph(graph)
         before = self._graph.num_nodes
@@ -211,9 +214,9 @@ class Walks:
             )
         arcs = _arcs(graph, use_weights(graph, self._weighted))
         changed = np.zeros(before, np.bool_)
-        changed_rows(*self._arcs, *arcs, changed)
+        changed_rows(self._arcs, arcs, changed)
 
-        def work(_: None, number: int) -> tuple[_Recorded, int]:
+        def work(_: None, number: int) -> tuple[Recorded, int]:
             return _record(
                 self._recorded[number],
                 self._arcs,
@@ -234,7 +237,7 @@ class Walks:
         return sum(anew for _, anew in found)
 
     def ranking(self, *, confidence: float = 0.95) -> Ranking:
-        """The PageRank that the walks tell; see :func:`mcmc` for what it says of its error.
+        """The PageRank that the walks estimate, float64[n]; see :func:`mcmc` for its error.
 
         Raises
         ------
@@ -246,62 +249,43 @@ class Walks:
         spread = _Spread(self._graph.num_nodes)
         for _, path in self._recorded:
             spread.add(np.bincount(path, minlength=self._graph.num_nodes))
-        parameters = {"method": "stop-at-dangling", "starts": "cyclic", "seed": int(self._seed)}
+        parameters = {"method": "stop-at-dangling", "order": "cyclic", "seed": int(self._seed)}
         parameters["updates"] = self._generation - 1
         return _ranking(
             self._graph, spread, confidence, self._damping, self._weighted, self._threads, parameters, began
         )
 
 
-class _Recorded(NamedTuple):
-    """A walk from each node: walk w is path[ends[w]:ends[w + 1]]; uint64[n + 1] and uint32[…]."""
-
-    ends: npt.NDArray[np.uint64]
-    path: npt.NDArray[np.uint32]
-
-
 def _record(
-    old: _Recorded,
-    old_arcs: "_Arcs",
-    changed: npt.NDArray[np.bool_],
-    arcs: "_Arcs",
-    damping: float,
-    key: np.uint64,
-) -> tuple[_Recorded, int]:
-    from inlink.rank.kernels.walks import record_walks
+    old: "Recorded", old_arcs: "Arcs", changed: BoolArray, arcs: "Arcs", damping: float, key: np.uint64
+) -> tuple["Recorded", int]:
+    """Walks from each node of ``arcs``, the old ones kept where they can be; and how many old ones are others now."""
+    from inlink.rank.kernels.walks import Recorded, record_walks
 
     n = len(arcs.offsets) - 1
     ends = np.zeros(n + 1, np.uint64)
     gains = np.empty(int(np.diff(arcs.offsets).max(initial=0)))
     path = np.empty(len(old.path) + 4 * (n - len(old.ends) + 1) + 1024, np.uint32)
-    graphs: Any = [*old_arcs, changed, *old, *arcs]
     walk, anew = np.uint64(0), 0
     while True:
-        rest: Any = [damping, key, gains, np.uint64(walk), ends, path]
-        walk, more = record_walks(*graphs, *rest)
+        walk, more = record_walks(
+            old_arcs, changed, old, arcs, damping, key, gains, np.uint64(walk), ends, path
+        )
         anew += int(more)
         if walk == n:
-            return _Recorded(ends, path[: int(ends[-1])].copy()), anew
+            return Recorded(ends, path[: int(ends[-1])].copy()), anew
         path = np.concatenate([path, np.empty(len(path) // 2, np.uint32)])
 
 
-class _Arcs(NamedTuple):
-    """Outlinks as the kernels take them; ``sums`` is empty where each arc counts 1."""
-
-    offsets: npt.NDArray[np.uint64]
-    nodes: npt.NDArray[np.uint32]
-    sums: Vector
-
-
-def _arcs(graph: Graph, weighted: bool) -> _Arcs:
-    from inlink.rank.kernels.walks import row_sums
+def _arcs(graph: Graph, weighted: bool) -> "Arcs":
+    from inlink.rank.kernels.walks import Arcs, row_sums
 
     rows = graph.out_rows
     sums = np.empty(0)
     if weighted and rows.weights is not None:
         sums = np.empty(len(rows.nodes))
         row_sums(rows.offsets, rows.weights, sums)
-    return _Arcs(rows.offsets, rows.nodes, sums)
+    return Arcs(rows.offsets, rows.nodes, sums)
 
 
 def _key(seed: int, generation: int, number: int) -> np.uint64:
@@ -324,7 +308,7 @@ class _Spread:
         self.sums, self.squares, self.products = np.zeros(n), np.zeros(n), np.zeros(n)
         self.all: list[float] = []
 
-    def add(self, visits: npt.NDArray[Any]) -> None:
+    def add(self, visits: AnyArray) -> None:
         """Take in a round."""
         count = visits.astype(np.float64)
         size = float(count.sum())
@@ -333,7 +317,7 @@ class _Spread:
         self.products += count * size
         self.all.append(size)
 
-    def result(self, confidence: float) -> tuple[Vector, Vector, float]:
+    def result(self, confidence: float) -> tuple[Float64Array, Float64Array, float]:
         """The share of each node; half the width of each one's confidence interval; about how large the L1
         error is.
         """

@@ -15,10 +15,10 @@ from functools import cache
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from inlink.base.arrays import UInt32Array
 from inlink.graph.graph import Graph
 from inlink.graph.names import NO_NODE, NameTable
 from inlink.urls.columns import by_value
@@ -30,18 +30,17 @@ if TYPE_CHECKING:
 __all__ = ["Site", "numbers", "numbers_of", "site_names"]
 
 Site = Literal["page", "host", "domain"]
-U4 = npt.NDArray[np.uint32]
 
 _AUTHORITY = rb"^[A-Za-z][A-Za-z0-9+.\-]*://(?P<authority>[^/?#]+)"
 _BLOCK = 1 << 18  # names at a time
 
 
 def site_names(names: pa.Array, site: Site, level: str | None = None) -> pa.LargeBinaryArray:
-    """The page, host or domain of each name, null where it has none.
+    """The page, host or domain of each name, large_binary[n]; null if it has none.
 
     Parameters
     ----------
-    names : pyarrow.Array of string or binary (normal or large), n
+    names : pyarrow.Array of string or binary (normal or large)[n]
         URLs; or reversed hosts or domains, as graphs of these have them.
     site : {"page", "host", "domain"}
         Which of them; hosts and domains are not reversed.
@@ -64,14 +63,16 @@ def site_names(names: pa.Array, site: Site, level: str | None = None) -> pa.Larg
     return pc.if_else(by_value(authority, _host).is_valid(), pages, pa.scalar(None, pa.large_binary()))
 
 
-def numbers(values: pa.Array) -> U4:
+def numbers(values: pa.Array) -> UInt32Array:
     """A number for each value, the same for the same, and 2³² − 1 for null: uint32[len(values)]."""
     indices = values.dictionary_encode().indices
-    found: U4 = indices.cast(pa.int64()).fill_null(NO_NODE).to_numpy(zero_copy_only=False).astype(np.uint32)
+    found: UInt32Array = (
+        indices.cast(pa.int64()).fill_null(NO_NODE).to_numpy(zero_copy_only=False).astype(np.uint32)
+    )
     return found
 
 
-def numbers_of(graph: Graph, site: Site) -> tuple[U4, NameTable]:
+def numbers_of(graph: Graph, site: Site) -> tuple[UInt32Array, NameTable]:
     """:func:`numbers` of all nodes of a graph, uint32[n], and the values' table; a graph without names has none."""
     table = NameTable()
     found = np.full(graph.num_nodes, NO_NODE, np.uint32)

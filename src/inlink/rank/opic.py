@@ -1,5 +1,5 @@
-"""OPIC, on-line page importance: pages hand their cash to the pages that they link to, and what passed through a
-page's hands is its importance.
+"""OPIC, on-line page importance: pages hand their cash to the pages they link to. The importance of a page is the cash
+that has passed through it.
 
 Every page begins with the same cash, 1 in all. A visit to page i puts its cash C_i into its history H_i and hands it to
 its outlinks. There is one more, virtual page: each page links to it, and it links to each, so that every page is
@@ -32,8 +32,8 @@ import time
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 
+from inlink.base.arrays import Float64Array
 from inlink.base.progress import track
 from inlink.errors import ParameterError
 from inlink.graph.graph import Graph
@@ -44,7 +44,6 @@ from inlink.rank.sweeps import UNIT, History, Problem, Sweeper, finish
 
 __all__ = ["opic"]
 
-Vector = npt.NDArray[np.float64]
 Order = Literal["greedy", "cyclic", "random"]
 
 ROUNDS = 1000  # where max_iter is None
@@ -63,21 +62,22 @@ def opic(
     weighted: bool | None = None,
     seed: int = 0,
 ) -> Ranking:
-    """On-line page importance, on a graph that is there already.
+    """On-line page importance, on a complete graph.
 
     Parameters
     ----------
     graph : Graph, SciPy sparse matrix or array, or NetworkX graph
         In a matrix A[i, j] is the arc i → j.
     order : {"greedy", "cyclic", "random"}
-        Which page is visited next: the one with the most cash, each in turn, or any. The virtual page is one of them.
+        Which page is visited next: the one with the most cash, each in turn, or a random one. The virtual page is one
+        of them.
     tol : float or None
-        The error bound to reach, in the L1 norm. None does exactly ``max_iter`` rounds.
+        The error bound to reach, in the L1 norm. None makes exactly ``max_iter`` rounds.
     max_iter : int or None
-        The largest number of rounds, each of n + 1 visits; None is 1,000. The error falls as 1 / rounds. A ranking cut
-        short says ``converged == False``.
+        The largest number of rounds, each of n + 1 visits; None is 1,000. The error falls as 1 / rounds. If they do not
+        suffice, ``converged`` is False.
     weighted : bool or None
-        Whether cash is handed over in proportion to the arcs' weights; None does so where the graph has weights.
+        Whether cash is handed over in proportion to the arcs' weights; None: if the graph has weights.
     seed : int
         Of the random order, at least 0. The same seed gives the same bits. (There is one thread, as visits come one
         after the other.)
@@ -85,13 +85,14 @@ def opic(
     Returns
     -------
     Ranking
-        ``values`` float64[n], (1) of the pages that there are; ``parameters["virtual"]`` is what is missing to 1.
-        ``error_bound`` ≥ ‖values − π‖₁ always, ``inf`` where π could not be found; ``iterations`` are rounds.
+        ``values`` float64[n], (1) without the virtual page, whose value is ``parameters["virtual"]``; with it the sum
+        is 1. ``error_bound`` ≥ ‖values − π‖₁ always; it is ``inf`` if π could not be found. ``iterations`` is the
+        number of rounds.
 
     Raises
     ------
     inlink.errors.ParameterError
-        If a parameter is outside its meaning.
+        If a parameter is out of range.
 
     Examples
     --------
@@ -141,28 +142,31 @@ def opic(
 
 
 class _Economy:
-    """Who has how much cash, and had; a round is n + 1 visits."""
+    """The pages, the virtual page, and their cash."""
 
     def __init__(self, graph: Graph, weighted: bool, order: Order, seed: int) -> None:
+        from inlink.rank.kernels.opic import Economy, Heap, Links
+
         n = graph.num_nodes
         rows = graph.out_rows
-        self.arcs = rows.offsets, rows.nodes, arc_weights(rows, weighted), strengths(graph, weighted)
+        self.links = Links(rows.offsets, rows.nodes, arc_weights(rows, weighted), strengths(graph, weighted))
         self.order = order
         self.random = np.random.default_rng(seed)
-        self.cash, self.history = np.full(n, 1 / (n + 1)), np.zeros(n)
-        self.virtual = np.array([1 / (n + 1), 0.0, 0.0])  # as kernels/opic.py has it
+        virtual = np.array([1 / (n + 1), 0.0, 0.0])
+        self.state = Economy(np.full(n, 1 / (n + 1)), np.zeros(n), virtual)
+        # All have the same cash at first, so 0, 1, 2, … is a heap.
         size = n if order == "greedy" else 0
-        self.heap, self.place = np.arange(size, dtype=np.uint32), np.arange(size, dtype=np.uint32)
+        self.heap = Heap(np.arange(size, dtype=np.uint32), np.arange(size, dtype=np.uint32))
 
     def round(self) -> None:
+        """Make n + 1 visits."""
         from inlink.rank.kernels.opic import visit_in_order, visit_richest
 
-        visits = len(self.cash) + 1
-        state = self.cash, self.history, self.virtual
+        visits = len(self.state.cash) + 1
         if self.order == "greedy":
             for start in range(0, visits, STRETCH):
-                some = np.uint64(min(STRETCH, visits - start))
-                visit_richest(*self.arcs, some, self.heap, self.place, *state)
+                part = np.uint64(min(STRETCH, visits - start))
+                visit_richest(self.links, part, self.heap, self.state)
             return
         for start in range(0, visits, STRETCH):
             stop = min(start + STRETCH, visits)
@@ -170,32 +174,33 @@ class _Economy:
                 pages = np.arange(start, stop, dtype=np.uint32)
             else:
                 pages = self.random.integers(0, visits, stop - start, dtype=np.uint32)
-            visit_in_order(*self.arcs, pages, *state)
+            visit_in_order(self.links, pages, self.state)
 
-    def importance(self) -> tuple[Vector, float]:
+    def importance(self) -> tuple[Float64Array, float]:
         """X of the pages, and of the virtual one."""
         from inlink.rank.kernels.gather import sum_where_zero
         from inlink.rank.kernels.opic import CASH, EACH, HISTORY
 
-        passed = self.history + self.cash
-        passed += self.virtual[EACH]
-        virtual = float(self.virtual[HISTORY] + self.virtual[CASH])
+        cash, history, virtual_page = self.state
+        passed = history + cash
+        passed += virtual_page[EACH]
+        virtual = float(virtual_page[HISTORY] + virtual_page[CASH])
         total = sum_where_zero(passed, np.empty(0)) + virtual
         return passed / total, virtual / total
 
 
-def _stationary(graph: Graph, weighted: bool, goal: float) -> tuple[Vector, float]:
+def _stationary(graph: Graph, weighted: bool, goal: float) -> tuple[Float64Array, float]:
     """π of the pages, and a bound on its L1 error, infinite if nothing is known."""
-    from inlink.base.jit import chunks_by_arcs
     from inlink.rank.kernels.gather import sum_where_zero
+    from inlink.rank.kernels.pagerank import Equation
 
     n, rows = graph.num_nodes, graph.in_rows
     degrees = graph.outdegrees.astype(np.float64)
     # y = Qᵀy + 1 is PageRank's x = c·Pᵀx + (1 − c)·v with c = 1/2, v = 1 and these strengths
     half = np.divide(degrees + 1, 2 * degrees, out=np.zeros(n), where=degrees > 0)
     sending = strengths(graph, weighted) * half
-    bounds = chunks_by_arcs(rows.offsets, max(graph.num_arcs >> 22, 1))
-    problem = Problem(graph, np.ones(1), 0.5, arc_weights(rows, weighted), sending, bounds, None)
+    equation = Equation(rows.offsets, rows.nodes, arc_weights(rows, weighted), sending, np.ones(1), 0.5)
+    problem = Problem(graph, equation)
     z = np.divide(0.5, sending, out=np.zeros(n), where=sending > 0)
     sweeper, history = Sweeper(problem), History(z, problem)
     done = 0
@@ -219,14 +224,12 @@ def _stationary(graph: Graph, weighted: bool, goal: float) -> tuple[Vector, floa
     return y, 2 * share / (1 - share) + 16 * UNIT if share < 1 else math.inf
 
 
-def _largest_residual(problem: Problem, y: Vector) -> float:
+def _largest_residual(problem: Problem, y: Float64Array) -> float:
     """θ of y = Qᵀy + 1."""
     from inlink.rank.kernels.pagerank import contributions
     from inlink.rank.kernels.residual import largest_residual
 
     z = np.empty(len(y))
-    problem.each(lambda low, high: contributions(y, problem.strengths, 0.5, z, low, high))
-    found = problem.each(
-        lambda low, high: largest_residual(*problem.inlinks, problem.teleport, 1.0, 1.0, z, y, low, high)
-    )
-    return float(max(found))
+    equation = problem.equation._replace(damping=1.0)
+    problem.each(lambda low, high: contributions(y, equation.strengths, 0.5, z, low, high))
+    return float(max(problem.each(lambda low, high: largest_residual(equation, 1.0, z, y, low, high))))

@@ -6,22 +6,22 @@ The ranking x of n nodes solves ::
 
 with P[i, j] = w(i→j) / Σ_k w(i→k) for nodes with outlinks, damping c, and teleport distribution v. A dangling
 node (no outlinks) teleports: its mass goes where v sends it. That is the rule of the paper's authors' later
-work and of NetworkX and igraph; webgraph-rs calls it *strongly preferential*. It is not "weakly preferential"
-(dangling mass always spread evenly) nor "pseudo-rank" (dangling mass lost).
+work and of NetworkX and igraph; webgraph-rs calls it *strongly preferential*. Other rules are "weakly preferential"
+(dangling mass always spread evenly) and "pseudo-rank" (dangling mass lost).
 
 **The bound.** F shrinks L1 distances by c, so ‖x − x*‖₁ ≤ ‖F(x) − x‖₁ / (1 − c) for *any* x. It is computed in
-float64 by a round of its own on the vector that is returned, and what rounding can have done to it is added.
-So it does not matter how x was found: by threads that overtake one another, or by extrapolation.
+float64 by a separate round on the vector that is returned, and a bound on the rounding error is added.
+So it does not matter how x was found: threads may overtake one another, and x may be extrapolated.
 
-**Gauss–Seidel** (the default). Up to a factor, x solves y = c·Pᵀy + (1 − c)·v: the dangling mass drops out
+**Gauss–Seidel** (the default). Up to a factor, x solves y = c·Pᵀy + (1 − c)·v, without the dangling mass
 (Del Corso, Gullì & Romani, "Fast PageRank computation via a sparse linear system", 2005). Nothing depends on
-the rows of dangling nodes, so they are worked out once, at the end. A sweep goes over the rows of inlinks and
-uses new values at once, with the self-loop solved on the diagonal. It goes in the direction that finds more of
-its inputs already new; where neither direction finds 60% it goes, block by block, in the postorder of a
-depth-first walk along inlinks. Anderson acceleration of depth 3 (type II; Walker & Ni, "Anderson acceleration for
+the rows of dangling nodes, so they are computed once, at the end. A sweep goes over the rows of inlinks and
+uses new values at once; a self-loop is solved on the diagonal. It goes in the direction in which more of the inputs of
+a row are new already. If neither direction has 60%, it goes in blocks, each in the postorder of a depth-first walk
+along inlinks. Anderson acceleration of depth 3 (type II; Walker & Ni, "Anderson acceleration for
 fixed-point iterations", SIAM J. Numer. Anal. 2011) combines the last sweeps.
 
-**Power.** x ← F(x) from the uniform vector: the fifteen MapReduce rounds of many a tutorial, to the digit.
+**Power.** x ← F(x) from the uniform vector, as in many tutorials on MapReduce, to the last digit.
 
 Source: Page, Brin, Motwani & Winograd, "The PageRank citation ranking: bringing order to the web", 1999.
 Personalized by content scores, it is Aduana's mix of content and links.
@@ -29,58 +29,58 @@ Personalized by content scores, it is Aduana's mix of content and links.
 
 import math
 import time
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 
+from inlink.base.arrays import Float64Array
 from inlink.base.progress import Task, track
 from inlink.errors import ParameterError
 from inlink.graph.interop import GraphLike, as_graph
-from inlink.rank.inputs import check_rounds, distribution, use_weights
+from inlink.rank.inputs import NodeValues, check_rounds, distribution, use_weights
 from inlink.rank.ranking import Ranking
 from inlink.rank.sweeps import UNIT, History, Problem, Sweeper, finish, jacobi_sweep, linear_problem
 
 __all__ = ["pagerank"]
 
-Vector = npt.NDArray[np.float64]
 
-PLATEAU = 100  # sweeps beyond all that led to the smallest change, without a smaller one: nothing to hope for
+# Stop after this number of sweeps, and twice as many as led to the smallest change, without a smaller change.
+PLATEAU = 100
 
 
 def pagerank(
     graph: GraphLike,
     *,
     damping: float = 0.85,
-    personalization: Any = None,
+    personalization: NodeValues | None = None,
     tol: float | None = 1e-6,
     max_iter: int | None = None,
     method: Literal["gauss-seidel", "power"] = "gauss-seidel",
-    start: Any = None,
+    start: NodeValues | None = None,
     weighted: bool | None = None,
     threads: int | None = None,
 ) -> Ranking:
-    """PageRank with a bound on its error; dangling nodes teleport.
+    """PageRank with a bound on its error. Dangling nodes teleport.
 
     Parameters
     ----------
     graph : Graph, SciPy sparse matrix or array, or NetworkX graph
         In a matrix A[i, j] is the arc i → j.
     damping : float
-        c, the probability of following a link: 0 ≤ c < 1. With 1 (the simplified PageRank) only
-        ``method="power"`` with ``max_iter`` and ``tol=None`` is possible: there is no bound then.
+        c, the probability of following a link: 0 ≤ c < 1. With 1 (the simplified PageRank) there is no bound, so
+        that ``method="power"``, ``max_iter`` and ``tol=None`` are required.
     personalization : float[n], mapping of node to float, Ranking, or None
-        Where teleports go: at least 0, with a sum above 0, and divided by it. None is 1/n each.
+        Where teleports go: values of at least 0, divided by their sum, which is above 0. None is 1/n each.
     tol : float or None
-        The error bound to reach, in the L1 norm (the values sum to 1). None does exactly ``max_iter`` rounds.
+        The error bound to reach, in the L1 norm (the values sum to 1). None makes exactly ``max_iter`` sweeps.
     max_iter : int or None
-        The largest number of sweeps; None is 10,000. A ranking cut short says ``converged == False``.
+        The largest number of sweeps; None is 10,000. If they do not suffice, ``converged`` is False.
     method : {"gauss-seidel", "power"}
-        How it is found; the answer is the same within the bounds.
+        How to solve the equation; the results agree within the bounds.
     start : float[n], mapping, Ranking, or None
         A first guess, such as an earlier ranking of a similar graph; None is 1/n each.
     weighted : bool or None
-        Whether an arc is followed in proportion to its weight; None does so where the graph has weights.
+        Whether an arc is followed in proportion to its weight; None: if the graph has weights.
     threads : int or None
         None uses all processors. With 1 the result is the same to the last bit each time; with more it
         varies within the bound (``method="power"`` does not).
@@ -89,14 +89,14 @@ def pagerank(
     -------
     Ranking
         ``values`` float64[n], which sum to 1. ``error_bound`` ≥ ‖values − exact‖₁ always; ``converged`` says
-        whether it is ≤ ``tol``. Without ``tol`` there is nothing to reach: ``converged`` is False.
+        whether it is ≤ ``tol``. Without ``tol``, ``converged`` is False.
 
     Raises
     ------
     inlink.errors.ParameterError
-        If a parameter is outside its meaning; a negative or infinite value is told with its node.
+        If a parameter is out of range; for a negative or infinite value the node is named.
     inlink.errors.UnknownNodeError
-        If a mapping names a node that is not there.
+        If a mapping names a node that the graph does not have.
 
     Examples
     --------
@@ -154,7 +154,9 @@ def _check(damping: float, tol: float | None, max_iter: int | None, method: str)
         )
 
 
-def _power(problem: Problem, x: Vector, tol: float | None, limit: int) -> tuple[Vector, int, float]:
+def _power(
+    problem: Problem, x: Float64Array, tol: float | None, limit: int
+) -> tuple[Float64Array, int, float]:
     y, z = np.empty_like(x), np.empty_like(x)
     best, best_at = math.inf, 0
     with track("PageRank", None if tol is not None else limit, "rounds") as task:
@@ -174,32 +176,39 @@ def _power(problem: Problem, x: Vector, tol: float | None, limit: int) -> tuple[
 
 
 def _gauss_seidel(
-    problem: Problem, start: Vector, tol: float | None, limit: int
-) -> tuple[Vector, int, float]:
+    problem: Problem, start: Float64Array, tol: float | None, limit: int
+) -> tuple[Float64Array, int, float]:
     from inlink.rank.kernels.gather import sum_where_zero
     from inlink.rank.kernels.pagerank import contributions
 
-    c, degrees = problem.damping, problem.strengths
+    equation = problem.equation
+    c, strengths = equation.damping, equation.strengths
     z = np.empty_like(start)
-    if c == 0 or limit == 0:  # nothing to solve: F is constant, or nothing may be done
-        x = start if c else np.broadcast_to(problem.teleport, start.shape).copy()
+    # With c = 0 F is constant, and there is nothing to solve.
+    if c == 0 or limit == 0:
+        x = start if c else np.broadcast_to(equation.teleport, start.shape).copy()
         return x, 0, jacobi_sweep(problem, x, z, np.empty(0))[0]
-    lost = sum_where_zero(start, degrees)
-    problem.each(lambda low, high: contributions(start, degrees, (1 - c) / (c * lost + 1 - c), z, low, high))
+    lost = sum_where_zero(start, strengths)
+    problem.each(
+        lambda low, high: contributions(start, strengths, (1 - c) / (c * lost + 1 - c), z, low, high)
+    )
     sweeper = Sweeper(problem)
     history = History(z, problem)
-    x = start  # its place is free now
-    # After a sweep only the arcs from nodes that came later still carry a change, so that the residual is
-    # at most c times their share of it: where that meets tol it is worth a certificate.
+    # The memory of the start is free now.
+    x = start
+    # After a sweep only the arcs from nodes that came later still carry a change, so the residual is at most c
+    # times their share of the change. If that is within tol, it is worth computing the bound.
     ratio = c * (1 - sweeper.new)
-    floor = 32 * UNIT  # changes of this size in proportion are rounding
+    # relative changes of this size are rounding
+    floor = 32 * UNIT
     best, best_at, done = math.inf, 0, 0
     with track("PageRank", None if tol is not None else limit, "sweeps") as task:
         while True:
             sweeper.sweep(z)
             done += 1
             change, mass = history.observe(z)
-            total = 1 - c + c * mass  # what Σ y is once the dangling rows are worked out
+            # Σ y with the dangling rows
+            total = 1 - c + c * mass
             estimate = ratio * change / (total * (1 - c))
             _tell(task, estimate)
             if change / total < best:

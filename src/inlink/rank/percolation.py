@@ -1,4 +1,4 @@
-"""Percolation centrality: betweenness for what spreads from pages that are already reached by it.
+"""Percolation centrality: betweenness for something that spreads from pages it has reached already.
 
 With x_s ≥ 0 how far node s is percolated, and δ_s(v) the share of shortest paths from s that go through v, as
 in :mod:`inlink.rank.betweenness` ::
@@ -22,9 +22,10 @@ from typing import Any
 
 import numpy as np
 
+from inlink.base.arrays import Float64Array
 from inlink.graph.interop import GraphLike, as_graph
 from inlink.rank.betweenness import check_sample, dependency_sums, rounding, sample_note
-from inlink.rank.inputs import node_values
+from inlink.rank.inputs import NodeValues, node_values
 from inlink.rank.ranking import Ranking
 
 __all__ = ["percolation"]
@@ -32,7 +33,7 @@ __all__ = ["percolation"]
 
 def percolation(
     graph: GraphLike,
-    states: Any = None,
+    states: NodeValues | None = None,
     *,
     k: int | None = None,
     confidence: float = 0.95,
@@ -49,18 +50,18 @@ def percolation(
         How far each node is percolated, finite and at least 0, usually at most 1; nodes that a mapping lacks
         have 0. None is 1 each.
     k : int or None
-        How many sources to draw; None takes all that are percolated, which is exact.
+        The number of sources to draw. None takes all percolated nodes, which is exact.
     confidence : float
-        With what probability the error of a sample is to be below what is told: above 0 and below 1.
+        Probability that the error of a sample is below the reported one: above 0 and below 1.
     seed : int
-        Of the random numbers, at least 0. The same seed draws the same sources.
+        Seed of the random numbers, at least 0. The same seed draws the same sources.
     threads : int or None
-        None uses all processors; the result has the same bits with any number.
+        None uses all processors. The result has the same bits with any number of threads.
 
     Returns
     -------
     Ranking
-        float64[n], each at least 0. Where it is exact, ``error_bound`` is what rounding can have done, in L1.
+        float64[n], each at least 0. Where it is exact, ``error_bound`` bounds the rounding error, in L1.
         A sample has no certain bound: what no value is off by more than, with that confidence, is
         ``parameters["max_error"]``, and stands in ``note``; ``iterations`` is the number of sources, and
         ``converged`` is False, as nothing says when it is enough.
@@ -68,10 +69,10 @@ def percolation(
     Raises
     ------
     inlink.errors.ParameterError
-        If a state is negative or not finite, k is not between 1 and n, or confidence or seed are outside
-        their meaning.
+        If a state is negative or not finite, k is not between 1 and n, or confidence or seed are out of
+        range.
     inlink.errors.UnknownNodeError
-        If a mapping names a node that is not there.
+        If a mapping names a node that the graph does not have.
 
     Examples
     --------
@@ -94,12 +95,13 @@ def percolation(
     weight = np.divide(1.0, others, out=np.zeros(n), where=others > 0) / max(n - 2, 1)
     percolated = np.flatnonzero((x > 0) & (graph.outdegrees > 0)).astype(np.uint32)
     parameters: dict[str, Any] = {"states": states is not None, "k": None if k is None else int(k)}
-    sources, shares, draws, note = percolated, x[percolated], 0, ""
+    shares: Float64Array = x[percolated]
+    sources, draws, note = percolated, 0, ""
     if k is not None and k < len(percolated):
         draws, sum_ = int(k), math.fsum(shares)
         drawn = np.random.default_rng(seed).choice(percolated, draws, p=shares / sum_)
         sources, times = np.unique(drawn, return_counts=True)
-        shares = times * (sum_ / draws)
+        shares = np.asarray(times * (sum_ / draws), np.float64)
         between = (graph.indegrees > 0) & (graph.outdegrees > 0)
         most = float((weight[between] * (max(n - 2, 1) * sum_)).max(initial=0.0))
         nodes = max(int(between.sum()), 1)

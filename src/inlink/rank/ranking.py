@@ -1,14 +1,14 @@
-"""`Ranking`: a value for each node, how exact it is, and how it was made; kept beside its graph or in a table."""
+"""`Ranking`: a value for each node, with its exactness and its parameters; kept in the graph's folder or in a table."""
 
 import contextlib
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
+from inlink.base.arrays import Float64Array
 from inlink.base.folder import Folder, building
 from inlink.base.table import html_table
 from inlink.errors import (
@@ -21,6 +21,9 @@ from inlink.errors import (
 from inlink.graph.names import Names, encode
 
 if TYPE_CHECKING:
+    import pandas
+    import pyarrow
+
     from inlink.graph.graph import Graph
 
 __all__ = ["FORMAT", "KIND", "Ranking", "list_rankings"]
@@ -30,47 +33,45 @@ FORMAT = 1
 
 _BATCH = 1 << 16
 
-Vector = npt.NDArray[np.float64]
-
 
 class Ranking:
-    """What a link analysis makes of each node.
+    """The values that an algorithm gave to the nodes of a graph.
 
     Attributes
     ----------
     values : float64[n]
         The ranks, by node number.
     algorithm : str
-        Which one: ``"pagerank"``, ``"trustrank"``, ``"hits"``, ``"degree"``.
+        Its name: ``"pagerank"``, ``"trustrank"``, ``"hits"``, ``"degree"``.
     names : Names or None
         The nodes' names.
     error_bound : float or None
-        A bound on the L1 distance to the exact answer; ``inf`` where there cannot be one, None where none is known.
+        A bound on the L1 distance to the exact values; ``inf`` if there cannot be one, None if none is known.
     residual : float or None
-        How far the values are from satisfying their own equation, where that bounds no error (HITS).
+        How far the values are from satisfying their equation, if that does not bound the error (HITS).
     iterations : int
-        Sweeps over the arcs that were made, certificates not counted.
+        The number of sweeps over the arcs, without those that only compute the bound.
     converged : bool
-        Whether what was asked for was reached.
+        Whether the tolerance was reached.
     parameters : dict
-        What the function was called with.
+        The parameters of the function.
     dangling : str or None
-        What becomes of a dangling node's mass: ``"teleport"``.
+        Where the mass of dangling nodes goes: ``"teleport"`` or ``"lost"``.
     unique : bool or None
-        Whether the answer is the only one; None if that is not known.
+        Whether the equation has one solution only; None if that is not known.
     note : str
-        What else the reader ought to know; often empty.
+        A remark for the reader; often empty.
     columns : dict of str to float64[n]
         All values; for HITS ``authorities`` (which are ``values``) and ``hubs``.
     graph_uuid : str or None
-        The graph it belongs to; None for one in memory.
+        The uuid of the graph that was ranked; None for a graph in memory.
     elapsed : float
-        Seconds that it took.
+        The seconds that the algorithm took.
     """
 
     def __init__(
         self,
-        values: Vector,
+        values: Float64Array,
         *,
         algorithm: str,
         names: Names | None = None,
@@ -82,7 +83,7 @@ class Ranking:
         dangling: str | None = None,
         unique: bool | None = None,
         note: str = "",
-        hubs: Vector | None = None,
+        hubs: Float64Array | None = None,
         graph_uuid: str | None = None,
         elapsed: float = 0.0,
     ) -> None:
@@ -102,16 +103,16 @@ class Ranking:
         self.columns = {"value": values} if hubs is None else {"authorities": values, "hubs": hubs}
 
     @property
-    def authorities(self) -> Vector:
+    def authorities(self) -> Float64Array:
         """The authorities of HITS, float64[n]."""
         return self._column("authorities")
 
     @property
-    def hubs(self) -> Vector:
+    def hubs(self) -> Float64Array:
         """The hubs of HITS, float64[n]."""
         return self._column("hubs")
 
-    def _column(self, name: str) -> Vector:
+    def _column(self, name: str) -> Float64Array:
         if name not in self.columns:
             raise ParameterError(
                 f"a ranking by {self.algorithm} has no {name}: it has {', '.join(self.columns)}"
@@ -119,10 +120,11 @@ class Ranking:
         return self.columns[name]
 
     def verdict(self) -> str:
-        """How exact it is, in one line."""
+        """How exact the values are, in one line."""
         if self.iterations == 0 and self.converged and self.residual is None:
             return "exact"
-        if "confidence" in self.parameters:  # a sample: nothing is certain of it
+        # A sample has no certain bound.
+        if "confidence" in self.parameters:
             return f"estimated: {self.note}"
         if self.error_bound is not None:
             exactness = f"L1 error at most {self.error_bound:.1e}"
@@ -161,14 +163,24 @@ class Ranking:
         return html_table(repr(self)[1:-1], ["place", next(iter(self.columns)), "node"], rows)
 
     def top(self, k: int = 10, *, by: str | None = None) -> list[tuple[str | int, float]]:
-        """The k largest: (name, or number if there are no names; value), ties in the order of numbers.
+        """The k nodes with the largest values, largest first; nodes with the same value in the order of numbers.
 
         Parameters
         ----------
         k : int
-            How many.
+            How many; at least 0.
         by : str or None
             A column: ``"hubs"`` of HITS; None is ``values``.
+
+        Returns
+        -------
+        list of (str or int, float)
+            Name (or number, if there are no names) and value.
+
+        Raises
+        ------
+        inlink.errors.ParameterError
+            If ``k`` is below 0, or there is no such column.
         """
         if k < 0:
             raise ParameterError(f"top: k must be at least 0, not {k}")
@@ -186,7 +198,7 @@ class Ranking:
         return node if self.names is None else self.names[node]
 
     def rank_of(self, node: int | str | bytes) -> int:
-        """A node's place, from 1; those with the same value share the smallest.
+        """The place of a node, from 1; nodes with the same value share the best place.
 
         Raises
         ------
@@ -227,7 +239,9 @@ class Ranking:
         }
 
     @classmethod
-    def _of(cls, meta: dict[str, Any], columns: list[Vector], names: Names | None, place: str) -> "Ranking":
+    def _of(
+        cls, meta: dict[str, Any], columns: list[Float64Array], names: Names | None, place: str
+    ) -> "Ranking":
         try:
             if meta["version"] > FORMAT:
                 raise FolderError(
@@ -259,7 +273,7 @@ class Ranking:
     # -- beside its graph ------------------------------------------------------------------------------------
 
     def save(self, graph: "Graph | str | os.PathLike[str]", name: str | None = None) -> Path:
-        """Keep it with its graph, as ``<graph's folder>/rankings/<name>``; one of that name is replaced.
+        """Keep the ranking with its graph, as ``<graph's folder>/rankings/<name>``; an earlier one is replaced.
 
         Parameters
         ----------
@@ -273,15 +287,15 @@ class Ranking:
         inlink.errors.OutputError
             If the graph is not the one that was ranked, lives in memory only, or nothing can be written there.
         inlink.errors.ParameterError
-            If the name could not be a folder's.
+            If the name cannot be the name of a folder.
         """
         graph = _opened(graph)
         name = _checked(name or self.algorithm)
         if graph.path is None:
-            raise OutputError("this graph lives in memory only: save the ranking with to_csv or to_parquet")
+            raise OutputError("this graph is in memory only: save the ranking with to_csv or to_parquet")
         if self.graph_uuid != graph.uuid or len(self) != graph.num_nodes:
             raise OutputError(
-                f"{graph.path}: this ranking belongs to another graph, or to an earlier version of it"
+                f"{graph.path}: this ranking belongs to another graph, or to an earlier version of this one"
             )
         target = graph.path / "rankings" / name
         with building(target, KIND, FORMAT) as folder:
@@ -292,16 +306,16 @@ class Ranking:
 
     @classmethod
     def load(cls, graph: "Graph | str | os.PathLike[str]", name: str) -> "Ranking":
-        """Read a ranking that was kept with its graph; its values are mapped, not loaded.
+        """Read a ranking that was kept with its graph. Its values, float64[n], are mapped, not loaded.
 
         Raises
         ------
         inlink.errors.FolderError
-            If there is none of that name, it is damaged, or the graph has been built anew since.
+            If there is no ranking of that name, it is damaged, or the graph has been built again since.
         """
         graph = _opened(graph)
         if graph.path is None:
-            raise FolderError("this graph lives in memory only: it keeps no rankings")
+            raise FolderError("this graph is in memory only and keeps no rankings")
         path = graph.path / "rankings" / _checked(name)
         if not path.exists():
             have = ", ".join(list_rankings(graph)) or "none yet"
@@ -315,27 +329,69 @@ class Ranking:
             raise FolderError(f"{path} belongs to an earlier version of {graph.path}: rank the graph again")
         return cls._of(meta, columns, graph.names, str(path))
 
-    # -- tables ------------------------------------------------------------------------------------------------
+    # -- in memory ---------------------------------------------------------------------------------------------
+
+    def items(self) -> Iterator[tuple[str | int, float]]:
+        """The name (or number, if there are no names) and the value of each node, in the order of the nodes."""
+        labels: Iterable[str | int] = range(len(self)) if self.names is None else self.names
+        return zip(labels, self, strict=True)
+
+    def to_dict(self) -> dict[str | int, float]:
+        """The value of each node, by name, or by number if there are no names."""
+        return dict(self.items())
+
+    def to_arrow(self) -> "pyarrow.Table":
+        """An Arrow table with the columns node (uint32), name (if there are names) and the values (float64).
+
+        Names are UTF-8 if all names are, and bytes otherwise. The schema's metadata has the description as JSON, under
+        ``inlink.ranking``.
+        """
+        from inlink.rank.tables import arrow_table
+
+        return arrow_table(self.names, self.columns, self._meta())
+
+    def to_pandas(self) -> "pandas.DataFrame":
+        """A pandas data frame with a column for each of ``columns``, indexed by name, or by number without names.
+
+        Raises
+        ------
+        inlink.errors.MissingExtraError
+            If pandas is not installed.
+        """
+        from inlink.rank.tables import data_frame
+
+        return data_frame(self.names, self.columns)
+
+    # -- files -------------------------------------------------------------------------------------------------
 
     def to_csv(self, path: str | os.PathLike[str], *, plain: bool = False) -> None:
-        """Write ``node,name,value`` lines (UTF-8), after one line of ``#`` with the description as JSON.
+        """Write ``node,name,value`` lines in UTF-8, after a line of ``#`` and the description as JSON.
 
-        Values are written so that they come back to the last bit; names that are no UTF-8 as their own bytes.
+        :meth:`read` gives back the same bits. Names that are not UTF-8 are written as their bytes.
 
         Parameters
         ----------
         path : path-like
+            The file; an existing file is replaced when the new one is complete.
         plain : bool
-            Write nothing but ``"name",value`` lines, without a header, which many programs read; :meth:`read` cannot.
+            Write only ``"name",value`` lines, without a header. Many programs read these; :meth:`read` does not.
+
+        Raises
+        ------
+        inlink.errors.OutputError
+            If the file cannot be written.
         """
         from inlink.rank.tables import write_csv
 
         write_csv(path, self.names, self.columns, None if plain else self._meta())
 
     def to_parquet(self, path: str | os.PathLike[str]) -> None:
-        """Write the columns node (uint32), name (UTF-8 where all names are, else bytes) and the values (float64).
+        """Write the table of :meth:`to_arrow` as Parquet.
 
-        The description stands as JSON in the schema's metadata, under ``inlink.ranking``.
+        Raises
+        ------
+        inlink.errors.OutputError
+            If the file cannot be written.
         """
         from inlink.rank.tables import write_parquet
 
@@ -343,12 +399,12 @@ class Ranking:
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> "Ranking":
-        """Read what :meth:`to_csv` or :meth:`to_parquet` wrote; which of them is seen by the content.
+        """Read a ranking of float64[n] from a file of :meth:`to_csv` or :meth:`to_parquet`; the content shows which.
 
         Raises
         ------
         inlink.errors.InputError
-            If the file cannot be read, was not written by these, or is damaged.
+            If the file cannot be read, was not written by inlink, or is damaged.
         """
         from inlink.rank.tables import read_table
 
@@ -357,13 +413,14 @@ class Ranking:
 
 
 def list_rankings(graph: "Graph | str | os.PathLike[str]") -> list[str]:
-    """The names of the rankings that are kept with a graph and are of this graph, in order."""
+    """The names of the rankings that are kept with a graph, in order; those of its earlier versions are left out."""
     graph = _opened(graph)
     if graph.path is None or not (graph.path / "rankings").is_dir():
         return []
     found = []
     for path in (graph.path / "rankings").iterdir():
-        with contextlib.suppress(FolderError):  # of an earlier build, half removed, or no ranking at all
+        # A folder may be half removed, or no ranking at all.
+        with contextlib.suppress(FolderError):
             if Folder(path, KIND, FORMAT).header.meta.get("graph_uuid") == graph.uuid:
                 found.append(path.name)
     return sorted(name for name in found if name[0] != ".")

@@ -25,11 +25,10 @@ Source: Lempel & Moran, "SALSA: the stochastic approach for link-structure analy
 """
 
 import time
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from inlink.base.arrays import AnyArray, Float64Array, UInt32Array
 from inlink.errors import ParameterError
 from inlink.graph.interop import GraphLike, as_graph
 from inlink.rank.inputs import strengths, use_weights
@@ -37,7 +36,6 @@ from inlink.rank.ranking import Ranking
 
 __all__ = ["salsa"]
 
-Vector = npt.NDArray[np.float64]
 
 UNIT = 2.0**-53
 
@@ -50,19 +48,19 @@ def salsa(graph: GraphLike, *, weighted: bool | None = None) -> Ranking:
     graph : Graph, SciPy sparse matrix or array, or NetworkX graph
         In a matrix A[i, j] is the arc i → j.
     weighted : bool or None
-        Whether a walk follows arcs in proportion to their weights; None does so where the graph has weights.
+        Whether a walk follows arcs in proportion to their weights; None: if the graph has weights.
 
     Returns
     -------
     Ranking
         ``values`` (also ``authorities``) and ``hubs``, float64[n], each with sum 1, or all 0 where there are no arcs.
-        ``error_bound`` is what rounding can have done to either, in L1; ``parameters["components"]`` is in how many
-        parts the walks fall. The same bits each time.
+        ``error_bound`` bounds the rounding error of either, in L1. ``parameters["components"]`` is the number of
+        components of the walks. The result has the same bits each time.
 
     Raises
     ------
     inlink.errors.ParameterError
-        If weights are asked for where there are none, or their sums are too large or too small to be divided by.
+        If ``weighted`` is set and the graph has no weights, or their sums are too large or too small to divide by.
 
     Examples
     --------
@@ -97,7 +95,7 @@ def salsa(graph: GraphLike, *, weighted: bool | None = None) -> Ranking:
     )
 
 
-def _shares(label: npt.NDArray[np.uint32], strength: npt.NDArray[Any]) -> Vector:
+def _shares(label: UInt32Array, strength: AnyArray) -> Float64Array:
     """(2), from each node's component and weight; nodes of weight 0 do not count."""
     from inlink.rank.kernels.salsa import component_sums
 

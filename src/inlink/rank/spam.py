@@ -1,4 +1,4 @@
-"""Spam mass and Anti-TrustRank: which pages owe their rank to spam, from lists of good or of bad pages.
+"""Spam mass and Anti-TrustRank: find pages that owe their rank to spam, from lists of good pages or of spam.
 
 **Spam mass** is the part of a page's PageRank that does not come from good pages. The PageRank of the paper is linear
 in where teleports go ::
@@ -34,31 +34,30 @@ Krishnan & Raj, "Web spam detection with Anti-Trust Rank", AIRWeb 2006.
 
 import math
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from inlink.errors import ParameterError, UnknownNodeError
+from inlink.base.arrays import Float64Array
+from inlink.errors import ParameterError
 from inlink.graph.graph import Graph
 from inlink.graph.interop import GraphLike, as_graph
 from inlink.rank.cheirank import cheirank
-from inlink.rank.inputs import check_rounds, use_weights
+from inlink.rank.inputs import Nodes, NodeValues, check_rounds, marked, use_weights
 from inlink.rank.pagerank import pagerank
 from inlink.rank.ranking import Ranking
 from inlink.rank.sweeps import UNIT, linear_problem
 
 __all__ = ["anti_trustrank", "spam_mass"]
 
-Vector = npt.NDArray[np.float64]
 
 ROUNDING = 32 * UNIT  # what making R of the two vectors can do to it
 
 
 def spam_mass(
     graph: GraphLike,
-    trusted: Iterable[int | str | bytes],
+    trusted: Nodes,
     *,
     gamma: float = 0.85,
     rho: float = 0.0,
@@ -69,7 +68,7 @@ def spam_mass(
     weighted: bool | None = None,
     threads: int | None = None,
 ) -> Ranking:
-    """The share of each page's PageRank that comes from elsewhere than good pages: its relative spam mass.
+    """The share of each page's PageRank that does not come from good pages: its relative spam mass.
 
     A page is a candidate for spam if its relative mass is high *and* its PageRank is. The paper looks at pages whose
     scaled PageRank is at least ρ = 10, since of others too little is known, and spam does not pay there. Nearly
@@ -82,12 +81,12 @@ def spam_mass(
     graph : Graph, SciPy sparse matrix or array, or NetworkX graph
         In a matrix A[i, j] is the arc i → j. The paper's are hosts.
     trusted : iterable of node names or numbers
-        The good core, each page counted once; the more and the more diverse the better (the paper has 504,150 of
-        73.3 million hosts).
+        Pages that are known to be good, each counted once. More and more diverse pages give better results (the
+        authors have 504,150 of 73.3 million hosts).
     gamma : float
-        γ, about what share of all pages is good: above 0 and at most 1.
+        γ, the estimated share of good pages among all pages: above 0 and at most 1.
     rho : float
-        ρ: pages whose scaled PageRank, as it was found, is below have the value 0. 0 leaves none out.
+        ρ: ignore nodes whose scaled PageRank (minimum 1) is below this number; their value is 0.
     damping : float
         c, the probability of following a link: 0 ≤ c < 1.
     tol : float or None
@@ -108,7 +107,7 @@ def spam_mass(
     Raises
     ------
     inlink.errors.ParameterError
-        If no page is trusted, or a parameter is outside its meaning.
+        If no page is trusted, or a parameter is out of range.
     inlink.errors.UnknownNodeError
         If a trusted page is not in the graph.
 
@@ -127,7 +126,7 @@ def spam_mass(
     rho = _number("rho", rho, lambda x: 0 <= x < math.inf, "a finite number of at least 0")
     damping = _number("damping", damping, lambda x: 0 <= x < 1, "at least 0 and below 1")
     graph = as_graph(graph)
-    core = _marked(graph, trusted, "trusted")
+    core = marked(graph, trusted, "trusted")
     options: dict[str, Any] = {"damping": damping, "method": method, "threads": threads}
     options["weighted"] = use_weights(graph, weighted)
     limit = 10_000 if max_iter is None else int(max_iter)
@@ -170,36 +169,46 @@ def spam_mass(
 
 
 def anti_trustrank(
-    graph: GraphLike, bad: Iterable[int | str | bytes], *, damping: float = 0.85, **options: Any
+    graph: GraphLike,
+    spam: Nodes,
+    *,
+    damping: float = 0.85,
+    tol: float | None = 1e-6,
+    max_iter: int | None = None,
+    method: Literal["gauss-seidel", "power"] = "gauss-seidel",
+    start: NodeValues | None = None,
+    weighted: bool | None = None,
+    threads: int | None = None,
 ) -> Ranking:
-    """Distrust, from a set of pages that are known as spam: TrustRank of the reversed graph.
+    """Distrust, from a set of pages that are known to be spam: TrustRank of the reversed graph.
 
-    The more of the ways from a page lead to bad pages soon, the more it has; pages that reach no bad one have 0. The
-    paper takes as its seeds spam that has a high PageRank, so that distrust comes to pages that matter.
+    A page has a high value if many short paths lead from it to spam; it has 0 if no path does. The authors choose spam
+    pages with a high PageRank, so that distrust reaches pages that matter.
 
     Parameters
     ----------
     graph : Graph, SciPy sparse matrix or array, or NetworkX graph
-        In a matrix A[i, j] is the arc i → j. It is not copied to be turned round.
-    bad : iterable of node names or numbers
-        The pages that are known as spam, each counted once.
+        In a matrix A[i, j] is the arc i → j. The graph is not copied.
+    spam : iterable of node names or numbers
+        Pages that are known to be spam; each counts once.
     damping : float
         The probability of following a link backwards.
-    **options
-        ``tol``, ``max_iter``, ``method``, ``start``, ``weighted``, ``threads``: see :func:`inlink.pagerank`.
+    tol, max_iter, method, start, weighted, threads
+        See :func:`inlink.pagerank`.
 
     Returns
     -------
     Ranking
-        float64[n], sum 1, with the error bound of :func:`inlink.pagerank`. Pages without inlinks teleport to the bad
-        ones, as dangling ones do in :func:`inlink.trustrank`.
+        ``values`` float64[n], which sum to 1, with the error bound of :func:`inlink.pagerank`. Pages without inlinks
+        teleport to the spam pages, as dangling pages do to trusted pages in :func:`inlink.trustrank`.
+        ``parameters["spam"]`` is the number of spam pages.
 
     Raises
     ------
     inlink.errors.ParameterError
-        If no page is bad, or a parameter is outside its meaning.
+        If no page is spam, or a parameter is out of range.
     inlink.errors.UnknownNodeError
-        If a bad page is not in the graph.
+        If a spam page is not in the graph.
 
     Examples
     --------
@@ -210,10 +219,20 @@ def anti_trustrank(
     ['spam', 'ring']
     """
     graph = as_graph(graph)
-    marks = _marked(graph, bad, "bad")
-    ranking = cheirank(graph, damping=damping, personalization=marks, **options)
+    marks = marked(graph, spam, "spam")
+    ranking = cheirank(
+        graph,
+        damping=damping,
+        personalization=marks,
+        tol=tol,
+        max_iter=max_iter,
+        method=method,
+        start=start,
+        weighted=weighted,
+        threads=threads,
+    )
     ranking.algorithm = "anti_trustrank"
-    ranking.parameters["bad"] = int(marks.sum())
+    ranking.parameters["spam"] = int(marks.sum())
     return ranking
 
 
@@ -224,34 +243,22 @@ def _number(name: str, value: Any, good: Callable[[float], bool], meaning: str) 
     return float(value)
 
 
-def _marked(graph: Graph, nodes: Any, what: str) -> Vector:
-    """1 for the nodes that are named, 0 for all others."""
-    if isinstance(nodes, str | bytes | Mapping) or not isinstance(nodes, Iterable):
-        raise ParameterError(f"{what}: expected several nodes, not {type(nodes).__name__}")
-    marks = np.zeros(graph.num_nodes)
-    for node in nodes:
-        try:
-            marks[graph.node(node)] = 1.0
-        except UnknownNodeError as error:
-            raise UnknownNodeError(f"{what}: {error}") from None
-        except (TypeError, ValueError):
-            raise ParameterError(f"{what}: {node!r} is no node") from None
-    if not marks.any():
-        raise ParameterError(f"{what}: at least one page is needed")
-    return marks
-
-
 class _Scaled(NamedTuple):
     """n/(1 − c) times a vector of (1); θ of its error; f; how many sweeps it took."""
 
-    values: Vector
+    values: Float64Array
     theta: float
     factor: float
     rounds: int
 
 
 def _scaled(
-    graph: Graph, core: Vector | None, share: float, options: dict[str, Any], tol: float | None, limit: int
+    graph: Graph,
+    core: Float64Array | None,
+    share: float,
+    options: dict[str, Any],
+    tol: float | None,
+    limit: int,
 ) -> _Scaled:
     """``share`` times the scaled linear PageRank of a core, or of all pages, with θ ≤ tol if that can be."""
     goal, rounds, start = tol, 0, None
@@ -269,7 +276,7 @@ def _scaled(
 
 
 def _certify(
-    graph: Graph, core: Vector | None, share: float, options: dict[str, Any], x: Vector
+    graph: Graph, core: Float64Array | None, share: float, options: dict[str, Any], x: Float64Array
 ) -> tuple[float, float]:
     """What makes ``share`` times the scaled linear PageRank of x, and θ of that."""
     from inlink.rank.kernels.gather import sum_where_zero
@@ -279,10 +286,9 @@ def _certify(
     n, c, z = graph.num_nodes, options["damping"], np.empty(graph.num_nodes)
     teleport = np.full(1, 1 / n) if core is None else core / core.sum()
     with linear_problem(graph, teleport, c, options["weighted"], options["threads"]) as problem:
-        jump = c * sum_where_zero(x, problem.strengths) + (1 - c)
-        problem.each(lambda low, high: contributions(x, problem.strengths, 1.0, z, low, high))
-        theta = problem.each(
-            lambda low, high: largest_residual(*problem.inlinks, teleport, jump, c, z, x, low, high)
-        )
+        equation = problem.equation
+        jump = c * sum_where_zero(x, equation.strengths) + (1 - c)
+        problem.each(lambda low, high: contributions(x, equation.strengths, 1.0, z, low, high))
+        theta = problem.each(lambda low, high: largest_residual(equation, jump, z, x, low, high))
     factor = share * n / jump  # r of the scaled vector is f·(F(x) − x)
     return factor, float(max(theta)) * factor * (1 + 16 * UNIT) + 16 * UNIT

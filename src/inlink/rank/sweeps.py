@@ -1,4 +1,4 @@
-"""What PageRank and its kin are solved by: the equation made ready, sweeps over it, and the bound on what comes out.
+"""How PageRank and related equations are solved: the problem, sweeps over it, and the bound on the result.
 
 :mod:`inlink.rank.pagerank` has the equations, the reasons and the sources.
 """
@@ -6,42 +6,52 @@
 import math
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-import numpy.typing as npt
 
+from inlink.base.arrays import Float32Array, Float64Array, UInt32Array
 from inlink.graph.graph import Graph
 from inlink.rank.inputs import arc_weights, strengths
 
+if TYPE_CHECKING:
+    from inlink.rank.kernels.pagerank import Equation
+
 __all__ = ["UNIT", "History", "Problem", "Sweeper", "finish", "jacobi_sweep", "linear_problem"]
 
-Vector = npt.NDArray[np.float64]
 
-DEPTH = 3  # of the Anderson acceleration: 5 saves one sweep in 25 at most, and costs 16 bytes a node
-ORDER_BELOW = 0.6  # the share of new inputs below which a depth-first order pays for its dearer sweeps
-SMALL = 1 << 16  # arcs below which threads cost more than they bring
+# depth of the Anderson acceleration: 5 would save one sweep in 25 at most, and cost 16 bytes a node
+DEPTH = 3
+# share of new inputs below which a depth-first order pays for its dearer sweeps
+ORDER_BELOW = 0.6
+# arcs below which threads cost more than they bring
+SMALL = 1 << 16
 UNIT = 2.0**-53
 
 
-@dataclass
 class Problem:
-    """A graph and its equation, made ready for the kernels."""
+    """PageRank's equation on the inlinks of a graph, made ready for the kernels; a context manager.
 
-    graph: Graph
-    teleport: Vector
-    damping: float
-    weights: npt.NDArray[Any]
-    strengths: npt.NDArray[Any]
-    bounds: npt.NDArray[np.uint64]
-    pool: ThreadPoolExecutor | None
+    Parameters
+    ----------
+    graph : Graph
+        The graph to rank.
+    equation : Equation
+        Its inlinks, strengths, teleport and damping.
+    threads : int
+        How many threads sweep.
+    """
 
-    @property
-    def inlinks(self) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint32], npt.NDArray[Any]]:
-        """Rows of inlinks: offsets, sources, weights."""
-        rows = self.graph.in_rows
-        return rows.offsets, rows.nodes, self.weights
+    def __init__(self, graph: Graph, equation: "Equation", threads: int = 1) -> None:
+        from inlink.base.jit import chunks_by_arcs
+
+        self.graph, self.equation = graph, equation
+        # A chunk has at most four million arcs, so that Ctrl-C is heard soon. Otherwise there are as few as keep the
+        # threads busy: on cnr-2000 two threads take 19 to 22 sweeps with four chunks, 21 to 31 with sixteen, whose
+        # starts interleave.
+        chunks = max(graph.num_arcs >> 22, 1 if threads == 1 else 2 * threads)
+        self.bounds = chunks_by_arcs(graph.in_rows.offsets, chunks)
+        self.pool = ThreadPoolExecutor(threads) if threads > 1 else None
 
     def each(self, work: Callable[[np.uint64, np.uint64], Any]) -> list[Any]:
         """Call ``work(low, high)`` on every chunk of rows."""
@@ -49,7 +59,7 @@ class Problem:
 
         return on_threads(work, self.bounds, self.pool)
 
-    def __enter__(self) -> "Problem":
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -58,42 +68,33 @@ class Problem:
 
 
 def linear_problem(
-    graph: Graph, teleport: Vector, damping: float, weighted: bool, threads: int | None
+    graph: Graph, teleport: Float64Array, damping: float, weighted: bool, threads: int | None
 ) -> Problem:
-    """What a sweep needs, and the threads that it runs on; a context manager."""
-    from inlink.base.jit import chunks_by_arcs, num_threads
+    """The problem of ranking a graph; small graphs get one thread."""
+    from inlink.base.jit import num_threads
+    from inlink.rank.kernels.pagerank import Equation
 
     count = num_threads(threads)
-    if graph.num_arcs < SMALL:
-        count = 1
-    # At most four million arcs each, so that Ctrl-C is heard soon. Otherwise as few as keep the threads busy: on
-    # cnr-2000 two threads take 19 to 22 sweeps with four chunks, 21 to 31 with sixteen, whose starts interleave.
-    chunks = max(graph.num_arcs >> 22, 1 if count == 1 else 2 * count)
-    return Problem(
-        graph,
-        teleport,
-        damping,
-        arc_weights(graph.in_rows, weighted),
-        strengths(graph, weighted),
-        chunks_by_arcs(graph.in_rows.offsets, chunks),
-        ThreadPoolExecutor(count) if count > 1 else None,
+    rows = graph.in_rows
+    equation = Equation(
+        rows.offsets, rows.nodes, arc_weights(rows, weighted), strengths(graph, weighted), teleport, damping
     )
+    return Problem(graph, equation, count if graph.num_arcs >= SMALL else 1)
 
 
-def jacobi_sweep(problem: Problem, x: Vector, z: Vector, y: Vector) -> tuple[float, float]:
-    """Make y = F(x), unless y is empty; returns the bound on ‖x − x*‖₁ and the part of it that is due to rounding.
+def jacobi_sweep(problem: Problem, x: Float64Array, z: Float64Array, y: Float64Array) -> tuple[float, float]:
+    """Write y = F(x), unless y is empty. Return the bound on ‖x − x*‖₁ and the part of it that is due to rounding.
 
-    ``z`` is overwritten. The sums over n nodes are exact to n·2⁻⁵³ in proportion, which the factor covers.
+    ``z`` is overwritten. The relative error of the sums over n nodes is at most n·2⁻⁵³, which the factor covers.
     """
     from inlink.rank.kernels.gather import sum_where_zero
     from inlink.rank.kernels.pagerank import contributions, power_round
 
-    c = problem.damping
-    problem.each(lambda low, high: contributions(x, problem.strengths, 1.0, z, low, high))
-    jump = c * sum_where_zero(x, problem.strengths) + (1.0 - c)
-    parts = problem.each(
-        lambda low, high: power_round(*problem.inlinks, problem.teleport, jump, c, z, x, y, low, high)
-    )
+    equation = problem.equation
+    c = equation.damping
+    problem.each(lambda low, high: contributions(x, equation.strengths, 1.0, z, low, high))
+    jump = c * sum_where_zero(x, equation.strengths) + (1.0 - c)
+    parts = problem.each(lambda low, high: power_round(equation, jump, z, x, y, low, high))
     if c == 1:
         return math.inf, math.inf
     factor = (1 + (len(x) + 100) * 4 * UNIT) / (1 - c)
@@ -101,77 +102,69 @@ def jacobi_sweep(problem: Problem, x: Vector, z: Vector, y: Vector) -> tuple[flo
     return sum(part[0] for part in parts) * factor + rounding, rounding
 
 
-def finish(problem: Problem, z: Vector, x: Vector) -> Vector:
-    """The ranking that belongs to contributions z: dangling rows worked out, sum 1."""
+def finish(problem: Problem, z: Float64Array, x: Float64Array) -> Float64Array:
+    """The ranking that belongs to contributions z, written to x, float64[n]: dangling rows worked out, sum 1."""
     from inlink.rank.kernels.gather import sum_where_zero
     from inlink.rank.kernels.pagerank import finish_dangling
 
-    c, degrees = problem.damping, problem.strengths
-    problem.each(
-        lambda low, high: finish_dangling(*problem.inlinks, degrees, problem.teleport, c, z, x, low, high)
-    )
-    np.maximum(x, 0, out=x)  # extrapolation may leave a value a rounding below 0
+    problem.each(lambda low, high: finish_dangling(problem.equation, z, x, low, high))
+    # Extrapolation may leave a value a rounding below 0.
+    np.maximum(x, 0, out=x)
     x /= sum_where_zero(x, np.empty(0))
     return x
 
 
 class Sweeper:
-    """Knows in which order rows are swept, and how much of their input is new by then (``new``)."""
+    """Sweeps over the rows, in an order in which many inputs of a row are new when it is solved: the share ``new``."""
 
     def __init__(self, problem: Problem) -> None:
         from inlink.rank.kernels.pagerank import depth_first_order, scan_arcs
 
         self.problem = problem
-        degrees, (offsets, nodes, weights) = problem.strengths, problem.inlinks
-        self.loops = np.empty(len(degrees), np.uint8 if len(weights) == 0 else np.float64)
-        counts = problem.each(
-            lambda low, high: scan_arcs(offsets, nodes, weights, degrees, self.loops, low, high)
-        )
+        equation, n = problem.equation, problem.graph.num_nodes
+        self.loops = np.empty(n, np.uint8 if len(equation.weights) == 0 else np.float64)
+        counts = problem.each(lambda low, high: scan_arcs(equation, self.loops, low, high))
         smaller, larger = sum(int(c[0]) for c in counts), sum(int(c[1]) for c in counts)
         self.downwards = larger > smaller
         self.new = max(smaller, larger) / max(smaller + larger, 1)
-        self.order: npt.NDArray[np.uint32] | None = None
+        self.order: UInt32Array | None = None
         if smaller + larger and self.new < ORDER_BELOW:
             self.downwards = False
-            self.order = np.empty(len(degrees), np.uint32)
-            seen = np.zeros(len(degrees), np.bool_)
-            order = self.order
-            ends = problem.each(
-                lambda low, high: depth_first_order(offsets, nodes, degrees, seen, order, low, high)
-            )
+            self.order = order = np.empty(n, np.uint32)
+            seen = np.zeros(n, np.bool_)
+            ends = problem.each(lambda low, high: depth_first_order(equation, seen, order, low, high))
             self.ends = dict(zip(problem.bounds[:-1].tolist(), ends, strict=True))
-            self.new = 0.8  # 0.72 to 0.83 on real and generated graphs
+            # On real and generated graphs it is 0.72 to 0.83.
+            self.new = 0.8
 
-    def sweep(self, z: Vector) -> None:
-        """Go over all rows of nodes that link, new values of z used at once."""
+    def sweep(self, z: Float64Array) -> None:
+        """Solve the rows of all nodes that have outlinks; new values of z are used at once."""
         from inlink.base.jit import on_threads
-        from inlink.rank.kernels import pagerank as kernels
+        from inlink.rank.kernels.pagerank import sweep, sweep_in_order
 
-        sweep: Callable[..., None] = kernels.sweep
-        sweep_in_order: Callable[..., None] = kernels.sweep_in_order
-        p, order = self.problem, self.order
-        fixed: Any = [*p.inlinks, p.strengths, self.loops, p.teleport, p.damping, z]
+        p, loops, order, down = self.problem, self.loops, self.order, self.downwards
         if order is not None:
-            p.each(lambda low, high: sweep_in_order(*fixed, order, low, np.uint64(self.ends[int(low)])))
+            p.each(
+                lambda low, high: sweep_in_order(
+                    p.equation, loops, z, order, low, np.uint64(self.ends[int(low)])
+                )
+            )
             return
-        bounds = p.bounds[::-1] if self.downwards else p.bounds
-        down = self.downwards
 
         def work(one: np.uint64, other: np.uint64) -> None:
-            sweep(*fixed, down, min(one, other), max(one, other))
+            sweep(p.equation, loops, z, down, min(one, other), max(one, other))
 
-        on_threads(work, bounds, p.pool)
+        on_threads(work, p.bounds[::-1] if down else p.bounds, p.pool)
 
 
 class History:
-    """The last sweeps, and what Anderson acceleration makes of them.
+    """The last sweeps, for Anderson acceleration.
 
-    With g = the sweep of x and f = g − x, the next x is g − Σ_k share_k (Δx_k + Δf_k), with the shares that
-    make ‖f − Σ_k share_k Δf_k‖₂ least. The differences are float32, 8 bytes a node and sweep: they need only
-    be right in proportion.
+    With g = the sweep of x and f = g − x, the next x is g − Σ_k share_k (Δx_k + Δf_k). The shares minimise
+    ‖f − Σ_k share_k Δf_k‖₂. The differences are float32, 8 bytes a node and sweep: only their proportions matter.
     """
 
-    def __init__(self, z: Vector, problem: Problem) -> None:
+    def __init__(self, z: Float64Array, problem: Problem) -> None:
         n = len(z)
         self.problem = problem
         self.before = z.copy()
@@ -179,28 +172,30 @@ class History:
         self.moves = np.zeros((DEPTH, n), np.float32)
         self.differences = np.zeros((DEPTH, n), np.float32)
         self.gram = np.zeros((DEPTH, DEPTH))
-        self.count = 0  # of sweeps observed
+        # the number of sweeps observed
+        self.count = 0
         self.change = math.inf
 
-    def observe(self, z: Vector) -> tuple[float, float]:
-        """Take note of a sweep; returns its L1 change and the mass of the nodes that link, both in terms of x."""
+    def observe(self, z: Float64Array) -> tuple[float, float]:
+        """Record a sweep. Return its L1 change and the mass of the nodes with outlinks, both in terms of x."""
         from inlink.rank.kernels.pagerank import new_difference
 
         slot = (self.count - 1) % DEPTH
-        p, row = self.problem, self.differences[slot]
-        parts = p.each(
-            lambda low, high: new_difference(z, self.before, self.last, row, p.strengths, low, high)
+        strengths, row = self.problem.equation.strengths, self.differences[slot]
+        parts = self.problem.each(
+            lambda low, high: new_difference(z, self.before, self.last, row, strengths, low, high)
         )
         change = sum(part[0] for part in parts)
         if self.count > 0:
             self.gram[slot] = self.gram[:, slot] = self._dots(row)
         self.count += 1
-        if change > 2 * self.change:  # it went astray: begin anew from here
+        # The extrapolation went astray: begin anew from here.
+        if change > 2 * self.change:
             self.count = 1
         self.change = change
         return change, sum(part[1] for part in parts)
 
-    def accelerate(self, z: Vector) -> None:
+    def accelerate(self, z: Float64Array) -> None:
         """Turn z, just swept, into the next iterate."""
         from inlink.rank.kernels.pagerank import accelerate
 
@@ -214,21 +209,21 @@ class History:
             lambda low, high: accelerate(z, self.before, self.moves, self.differences, share, slot, low, high)
         )
 
-    def _dots(self, vector: npt.NDArray[np.float32]) -> Vector:
+    def _dots(self, vector: Float32Array) -> Float64Array:
         from inlink.rank.kernels.pagerank import dots
 
-        def work(low: np.uint64, high: np.uint64) -> Vector:
-            found = np.empty(DEPTH)
-            dots(self.differences, vector, found, low, high)
-            return found
+        def work(low: np.uint64, high: np.uint64) -> Float64Array:
+            sums = np.empty(DEPTH)
+            dots(self.differences, vector, sums, low, high)
+            return sums
 
-        total: Vector = np.sum(self.problem.each(work), axis=0)
+        total: Float64Array = np.sum(self.problem.each(work), axis=0)
         return total
 
 
-def _least_squares(gram: Vector, right: Vector) -> Vector:
-    """The least-squares solution from normal equations, near-dependent directions dropped."""
+def _least_squares(gram: Float64Array, right: Float64Array) -> Float64Array:
+    """The least-squares solution of normal equations; nearly dependent directions are dropped."""
     size = np.sqrt(np.diag(gram))
     size[size == 0] = 1.0
-    solved: Vector = np.linalg.lstsq(gram / np.outer(size, size), right / size, rcond=1e-10)[0] / size
+    solved: Float64Array = np.linalg.lstsq(gram / np.outer(size, size), right / size, rcond=1e-10)[0] / size
     return solved

@@ -1,32 +1,45 @@
-"""Rankings as CSV and Parquet files: one row a node, in the order of the nodes."""
+"""Rankings as tables: CSV and Parquet files, Arrow tables and pandas data frames. A row is a node."""
 
 import csv
 import json
 import os
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 
+from inlink.base.arrays import Float64Array
 from inlink.base.folder import atomic_file
-from inlink.errors import DamageError, FormatError, InputError, OutputError
+from inlink.errors import DamageError, FormatError, InputError, MissingExtraError, OutputError
 from inlink.graph.names import Names, decode
 
-__all__ = ["read_table", "write_csv", "write_parquet"]
+if TYPE_CHECKING:
+    import pandas
+    import pyarrow
 
-_MARK = "# inlink ranking "  # opens the CSV's first line, which goes on in JSON
-_KEY = b"inlink.ranking"  # of the Parquet schema's metadata
+__all__ = ["arrow_table", "data_frame", "read_table", "write_csv", "write_parquet"]
+
+# the beginning of the first line of a CSV file, which goes on in JSON
+_MARK = "# inlink ranking "
+# the key of the description in the metadata of the Parquet schema
+_KEY = b"inlink.ranking"
 _BATCH = 1 << 16
 
-Columns = dict[str, npt.NDArray[np.float64]]
-Table = tuple[dict[str, Any], list[npt.NDArray[np.float64]], Names | None]
+Columns = dict[str, Float64Array]
+Table = tuple[dict[str, Any], list[Float64Array], Names | None]
 
 
 def write_csv(
     path: str | os.PathLike[str], names: Names | None, columns: Columns, meta: dict[str, Any] | None
 ) -> None:
-    """Write CSV; where there is no description to open it, only names and values, names quoted."""
+    """Write CSV. Without a description, write only names and values, names quoted.
+
+    Raises
+    ------
+    inlink.errors.OutputError
+        If the file cannot be written.
+    """
     named, plain = names is not None, meta is None
     size = len(next(iter(columns.values())))
     heads = ["node"] + (["name"] if named else []) + list(columns)
@@ -52,37 +65,86 @@ def write_csv(
 def write_parquet(
     path: str | os.PathLike[str], names: Names | None, columns: Columns, meta: dict[str, Any]
 ) -> None:
-    """Write Parquet, with the description in the schema's metadata."""
-    import pyarrow as pa
+    """Write Parquet, with the description in the schema's metadata.
+
+    Raises
+    ------
+    inlink.errors.OutputError
+        If the file cannot be written.
+    """
     import pyarrow.parquet as pq
 
-    size = len(next(iter(columns.values())))
-    fields = [pa.field("node", pa.uint32())]
-    if names is not None:
-        fields.append(pa.field("name", _name_type(names)))
-    fields += [pa.field(name, pa.float64()) for name in columns]
-    schema = pa.schema(fields, metadata={_KEY: json.dumps(meta).encode()})
+    schema = _schema(names, columns, meta)
     with atomic_file(path) as work:
         try:
             with pq.ParquetWriter(work, schema) as writer:
-                for start in range(0, size, _BATCH):
-                    stop = min(start + _BATCH, size)
-                    arrays = [pa.array(np.arange(start, stop, dtype=np.uint32))]
-                    if names is not None:
-                        arrays.append(names.arrow(start, stop).cast(schema.field("name").type))
-                    arrays += [pa.array(np.ascontiguousarray(c[start:stop])) for c in columns.values()]
-                    writer.write_batch(pa.RecordBatch.from_arrays(arrays, schema=schema))
+                for batch in _batches(names, columns, schema):
+                    writer.write_batch(batch)
         except OSError as error:
             raise OutputError(f"{path}: cannot be written ({error.strerror or error})") from None
 
 
+def arrow_table(names: Names | None, columns: Columns, meta: dict[str, Any]) -> "pyarrow.Table":
+    """The table that :func:`write_parquet` writes, in memory."""
+    import pyarrow as pa
+
+    schema = _schema(names, columns, meta)
+    return pa.Table.from_batches(_batches(names, columns, schema), schema)
+
+
+def data_frame(names: Names | None, columns: Columns) -> "pandas.DataFrame":
+    """The columns as a pandas data frame, indexed by name, or by number if there are no names.
+
+    Raises
+    ------
+    inlink.errors.MissingExtraError
+        If pandas is not installed.
+    """
+    try:
+        import pandas
+    except ModuleNotFoundError as error:
+        if error.name != "pandas":
+            raise
+        raise MissingExtraError("pandas is not installed: pip install pandas, or use to_arrow()") from None
+    if names is None:
+        index = pandas.RangeIndex(len(next(iter(columns.values()))), name="node")
+    else:
+        index = pandas.Index(list(names), dtype=object, name="name")
+    return pandas.DataFrame(columns, index=index)
+
+
+def _schema(names: Names | None, columns: Columns, meta: dict[str, Any]) -> "pyarrow.Schema":
+    import pyarrow as pa
+
+    fields = [pa.field("node", pa.uint32())]
+    if names is not None:
+        fields.append(pa.field("name", _name_type(names)))
+    fields += [pa.field(name, pa.float64()) for name in columns]
+    return pa.schema(fields, metadata={_KEY: json.dumps(meta).encode()})
+
+
+def _batches(
+    names: Names | None, columns: Columns, schema: "pyarrow.Schema"
+) -> "Iterator[pyarrow.RecordBatch]":
+    import pyarrow as pa
+
+    size = len(next(iter(columns.values())))
+    for start in range(0, size, _BATCH):
+        stop = min(start + _BATCH, size)
+        arrays = [pa.array(np.arange(start, stop, dtype=np.uint32))]
+        if names is not None:
+            arrays.append(names.arrow(start, stop).cast(schema.field("name").type))
+        arrays += [pa.array(np.ascontiguousarray(column[start:stop])) for column in columns.values()]
+        yield pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
 def read_table(path: str | os.PathLike[str]) -> Table:
-    """A file's description, columns and names.
+    """The description, columns and names in a file that one of these functions wrote.
 
     Raises
     ------
     inlink.errors.InputError
-        If the file cannot be read, was not written by these, or is damaged.
+        If the file cannot be read, was not written by inlink, or is damaged.
     """
     try:
         with Path(path).open("rb") as file:

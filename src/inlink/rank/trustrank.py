@@ -1,20 +1,17 @@
 """TrustRank: personalized PageRank whose teleports go to trusted pages only.
 
-x = F(x) as in :mod:`inlink.rank.pagerank`, with v uniform on the seed set and 0 elsewhere; dangling nodes
-teleport to the seeds too. What no seed reaches has rank 0.
+x = F(x) as in :mod:`inlink.rank.pagerank`, with v the same for each trusted page and 0 elsewhere. Dangling nodes
+teleport to the trusted pages too. Pages that cannot be reached from a trusted page have rank 0.
 
-Source: Gyöngyi, Garcia-Molina & Pedersen, "Combating web spam with TrustRank", VLDB 2004, Algorithm 1. The
-paper lets dangling mass vanish; here it goes back to the seeds, as in personalized PageRank. The order of the
-nodes is the same, as the two differ by a factor only.
+Source: Gyöngyi, Garcia-Molina & Pedersen, "Combating web spam with TrustRank", VLDB 2004, Algorithm 1. In the
+paper dangling mass is lost; here it goes back to the trusted pages, as in personalized PageRank. The two results
+differ by a factor only, so the order of the nodes is the same.
 """
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Literal
 
-import numpy as np
-
-from inlink.errors import ParameterError
 from inlink.graph.interop import GraphLike, as_graph
+from inlink.rank.inputs import Nodes, NodeValues, marked
 from inlink.rank.pagerank import pagerank
 from inlink.rank.ranking import Ranking
 
@@ -22,7 +19,16 @@ __all__ = ["trustrank"]
 
 
 def trustrank(
-    graph: GraphLike, seeds: Iterable[int | str | bytes], *, damping: float = 0.85, **options: Any
+    graph: GraphLike,
+    trusted: Nodes,
+    *,
+    damping: float = 0.85,
+    tol: float | None = 1e-6,
+    max_iter: int | None = None,
+    method: Literal["gauss-seidel", "power"] = "gauss-seidel",
+    start: NodeValues | None = None,
+    weighted: bool | None = None,
+    threads: int | None = None,
 ) -> Ranking:
     """TrustRank from a set of trusted pages.
 
@@ -30,34 +36,39 @@ def trustrank(
     ----------
     graph : Graph, SciPy sparse matrix or array, or NetworkX graph
         In a matrix A[i, j] is the arc i → j.
-    seeds : iterable of node names or numbers
-        The trusted pages, each counted once.
+    trusted : iterable of node names or numbers
+        Pages that are known to be good; each counts once.
     damping : float
-        The probability of following a link.
-    **options
-        ``tol``, ``max_iter``, ``method``, ``start``, ``weighted``, ``threads``: see :func:`inlink.pagerank`.
+        c, the probability of following a link: 0 ≤ c < 1.
+    tol, max_iter, method, start, weighted, threads
+        See :func:`inlink.pagerank`.
 
     Returns
     -------
     Ranking
-        float64[n], sum 1, with the error bound of :func:`inlink.pagerank`.
+        ``values`` float64[n], which sum to 1, with the error bound of :func:`inlink.pagerank`.
+        ``parameters["trusted"]`` is the number of trusted pages.
 
     Raises
     ------
     inlink.errors.ParameterError
-        If there is no seed, or a parameter is outside its meaning.
+        If no page is trusted, or a parameter is out of range.
     inlink.errors.UnknownNodeError
-        If a seed is not in the graph.
+        If a trusted page is not in the graph.
     """
     graph = as_graph(graph)
-    if isinstance(seeds, str | bytes | Mapping):
-        raise ParameterError(f"seeds: expected several nodes, not {type(seeds).__name__}")
-    trusted = np.zeros(graph.num_nodes)
-    for seed in seeds:
-        trusted[graph.node(seed)] = 1.0
-    if not trusted.any():
-        raise ParameterError("seeds: TrustRank needs at least one trusted page")
-    ranking = pagerank(graph, damping=damping, personalization=trusted, **options)
+    marks = marked(graph, trusted, "trusted")
+    ranking = pagerank(
+        graph,
+        damping=damping,
+        personalization=marks,
+        tol=tol,
+        max_iter=max_iter,
+        method=method,
+        start=start,
+        weighted=weighted,
+        threads=threads,
+    )
     ranking.algorithm = "trustrank"
-    ranking.parameters["seeds"] = int(trusted.sum())
+    ranking.parameters["trusted"] = int(marks.sum())
     return ranking

@@ -1,1 +1,1 @@
-"""What a page says: its text and links, how good it is for a topic, and how promising each link."""
+"""Score pages and links: how well a page fits a topic, and how promising each of its links is."""

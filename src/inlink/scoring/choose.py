@@ -1,4 +1,4 @@
-"""Scorers by what settings say: a name, or a small mapping; nothing of it is run that is not imported by name."""
+"""Make scorers from settings: a name or a small mapping. Only what is imported by name is run."""
 
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
@@ -26,23 +26,23 @@ _LINKS = "expected None, a callable, its name 'package.module.name', or {'topic'
 
 
 def content_scorer(spec: object) -> ScorePage | None:
-    """The content scorer that a setting asks for.
+    """Return the content scorer that a setting describes.
 
     Parameters
     ----------
     spec : None, callable, str or mapping
-        None is none; a callable is itself; a string names one to import, ``"package.module.name"``, where a class is
-        called without arguments; ``{"topic": "postgres replication"}`` is :class:`~inlink.scoring.content.BM25`,
-        ``{"keywords": ["word", …]}`` or ``{"keywords": {"word": weight, …}}``
-        :class:`~inlink.scoring.content.Keywords`, ``{"classifier": "model.skops", "positive": 1}``
-        :class:`~inlink.scoring.classifier.Classifier` (``positive`` may be left out).
+        None: no scorer. A callable is returned as it is. A string ``"package.module.name"`` is imported; a class is
+        called without arguments. ``{"topic": "postgres replication"}`` makes a :class:`~inlink.scoring.content.BM25`,
+        ``{"keywords": ["word", …]}`` or ``{"keywords": {"word": weight, …}}`` a
+        :class:`~inlink.scoring.content.Keywords`, and ``{"classifier": "model.skops", "positive": 1}`` a
+        :class:`~inlink.scoring.classifier.Classifier` (``positive`` is optional).
 
     Raises
     ------
     inlink.errors.ParameterError
-        If it is none of these; the message lists them.
+        If the setting is none of these. The message lists them.
     inlink.errors.InlinkError
-        What the scorer itself raises.
+        If the scorer cannot be made of it.
 
     Examples
     --------
@@ -62,12 +62,12 @@ def content_scorer(spec: object) -> ScorePage | None:
 
 
 def link_scorer(spec: object) -> ScoreLinks | None:
-    """The link scorer that a setting asks for.
+    """Return the link scorer that a setting describes.
 
     Parameters
     ----------
     spec : None, callable, str or mapping
-        As for :func:`content_scorer`; the only mapping is ``{"topic": "postgres replication"}``,
+        As for :func:`content_scorer`. The only mapping is ``{"topic": "postgres replication"}``, which makes a
         :class:`~inlink.scoring.links.LinkScorer`.
 
     Raises
@@ -88,14 +88,14 @@ def _callable(spec: object, what: str, expected: str) -> Any:
     if isinstance(thing, type):
         thing = thing()
     if not callable(thing):
-        raise ParameterError(f"{what}: {expected}; not {spec!r:.200}")
+        raise ParameterError(f"{what}: {expected}; got {spec!r:.200}")
     return thing
 
 
 def _imported(name: str, what: str, expected: str) -> object:
     module, _, attribute = name.rpartition(".")
     if not all(part.isidentifier() for part in name.split(".")) or not module:
-        raise ParameterError(f"{what}: {expected}; not {name!r:.200}")
+        raise ParameterError(f"{what}: {expected}; got {name!r:.200}")
     try:
         return getattr(import_module(module), attribute)
     except (ImportError, AttributeError) as error:

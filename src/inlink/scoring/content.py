@@ -1,7 +1,7 @@
-"""How good a page is for a topic, by the words in it.
+"""Score how well a page fits a topic, by its words.
 
-A scorer is any callable from a :class:`~inlink.scoring.reading.Reading` to a number, 0 for nothing and 1 for the best
-there can be. These two need nothing but words; :mod:`inlink.scoring.classifier` has one that was trained.
+A scorer is any callable from a :class:`~inlink.scoring.reading.Reading` to a number from 0 (worst) to 1 (best). The two
+scorers here only need words; :mod:`inlink.scoring.classifier` has one that is trained.
 """
 
 from collections import Counter
@@ -16,19 +16,19 @@ __all__ = ["BM25", "Keywords"]
 
 
 class Keywords:
-    """How often a page mentions given words: Aduana's example, made to lie between 0 and 1.
+    """Score how often a page mentions given words: the example of Aduana, scaled to lie between 0 and 1.
 
     With x = Σ weight(w)·count(w) over title and text, the score is ::
 
-        x / (x + HALF),   or 0 where x ≤ 0                                                               (1)
+        x / (x + HALF),   or 0 if x ≤ 0                                                                  (1)
 
-    so that five mentions are worth ½, and many no more than 1. The length of the page does not matter.
+    so that five mentions score ½, and many mentions at most 1. The length of the page does not matter.
 
     Parameters
     ----------
     keywords : iterable of str, or mapping of str to float
-        What is counted, with a weight each (1 without). Several words count where they stand in this order without
-        another between them: "peer to peer" is in "Peer-to-peer". Weights below 0 count against a page.
+        Words or phrases to count, with their weights (default 1). The words of a phrase must follow one another:
+        "peer to peer" is in "Peer-to-peer". Negative weights lower the score.
 
     Raises
     ------
@@ -49,9 +49,12 @@ class Keywords:
 
     def __init__(self, keywords: Iterable[str] | Mapping[str, float]) -> None:
         if isinstance(keywords, str | bytes) or not isinstance(keywords, Iterable):
-            raise ParameterError(f"keywords: expected a list of words, not {keywords!r:.200}")
-        pairs = keywords.items() if isinstance(keywords, Mapping) else [(one, 1.0) for one in keywords]
-        self._phrases: dict[str, list[tuple[list[str], float]]] = {}  # by first word
+            raise ParameterError(f"keywords: expected a list of words; got {keywords!r:.200}")
+        pairs = (
+            keywords.items() if isinstance(keywords, Mapping) else [(keyword, 1.0) for keyword in keywords]
+        )
+        # Phrases with their weights, by first word.
+        self._phrases: dict[str, list[tuple[list[str], float]]] = {}
         known: set[tuple[str, ...]] = set()
         for keyword, weight in pairs:
             phrase = words(keyword) if isinstance(keyword, str) else []
@@ -59,17 +62,17 @@ class Keywords:
                 raise ParameterError(f"keywords: {keyword!r:.200} has no words")
             if isinstance(weight, bool) or not isinstance(weight, int | float) or not abs(weight) < 1e100:
                 raise ParameterError(
-                    f"keywords: the weight of {keyword!r:.200} must be a number, not {weight!r:.200}"
+                    f"keywords: the weight of {keyword!r:.200} must be a number; got {weight!r:.200}"
                 )
             if tuple(phrase) in known:
-                raise ParameterError(f"keywords: {keyword!r:.200} stands twice, perhaps in another form")
+                raise ParameterError(f"keywords: {keyword!r:.200} is repeated, perhaps in another form")
             known.add(tuple(phrase))
             self._phrases.setdefault(phrase[0], []).append((phrase, float(weight)))
         if not known:
             raise ParameterError("keywords: expected at least one word")
 
     def __call__(self, reading: Reading) -> float:
-        """The score of a page, in [0, 1]."""
+        """Return the score of a page, in [0, 1]."""
         found = self._sum(words(reading.title)) + self._sum(words(reading.text))
         return found / (found + self.HALF) if found > 0 else 0.0
 
@@ -83,33 +86,34 @@ class Keywords:
 
 
 class BM25:
-    """Okapi BM25 of a page for a topic, as a share of the most that the topic can reach.
+    """Okapi BM25 of a page for a topic, divided by the highest score that the topic can reach.
 
-    With t over the topic's distinct words, f(t) the mentions in the page's text and :attr:`TITLE` times those in its
-    title, l the page's words counted the same way, and l̄ their mean over pages, ::
+    Let t run over the distinct words of the topic. f(t) is the number of mentions in the page's text, plus
+    :attr:`TITLE` times those in its title. l is the number of words counted in the same way, and l̄ its mean over pages.
+    Then ::
 
         score = Σ idf(t)·f(t) / (f(t) + k₁·(1 − b + b·l/l̄))  /  Σ idf(t)                                   (2)
         idf(t) = log(1 + (N − n(t) + ½) / (n(t) + ½))                                                       (3)
 
     The numerator is BM25 as in S. Robertson and H. Zaragoza, *The Probabilistic Relevance Framework: BM25 and Beyond*,
-    2009, section 3, the title weighted like a field of BM25F; the denominator is its value for f → ∞. (3) is the idf
-    there with 1 more in the logarithm, as Lucene has it, so that no word counts against a page.
+    2009, section 3, with the title weighted like a field of BM25F. The denominator is its limit for f → ∞. (3) adds 1
+    inside the logarithm, as Lucene does, so that no word lowers the score.
 
-    A crawl has no collection to count in beforehand. N, n(t) and l̄ are those of the pages with words that were scored
-    before, and of a prior: :attr:`PRIOR_PAGES` imagined pages of :attr:`PRIOR_LENGTH` words each, each word of the
-    topic in the share :attr:`PRIOR_SHARE` of them. So the same pages in the same order have the same scores; after a
-    restart it begins with the prior again.
+    A crawl has no collection of pages beforehand. N, n(t) and l̄ are counted over the pages scored so far, and over a
+    prior of :attr:`PRIOR_PAGES` imagined pages of :attr:`PRIOR_LENGTH` words each; each word of the topic is in a share
+    :attr:`PRIOR_SHARE` of these. So the same pages in the same order get the same scores. After a restart, counting
+    begins with the prior again.
 
     Parameters
     ----------
     topic : str
-        Some words. Leave out those that say nothing (*the*, *of*): until the scorer has seen how common they are,
-        they count like the others.
+        Some words. Leave out words without meaning (*the*, *of*): until the scorer has seen how common they are, they
+        count like the others.
 
     Raises
     ------
     inlink.errors.ParameterError
-        If it has no words.
+        If the topic has no words.
 
     Examples
     --------
@@ -131,7 +135,7 @@ class BM25:
         self._holding = dict.fromkeys(self.topic, self.PRIOR_PAGES * self.PRIOR_SHARE)
 
     def __call__(self, reading: Reading) -> float:
-        """The score of a page, in [0, 1); from then on the page counts in the means."""
+        """Return the score of a page, in [0, 1). Later scores take the page into account."""
         title, text = words(reading.title), words(reading.text)
         length = self.TITLE * len(title) + len(text)
         if not length:

@@ -1,4 +1,4 @@
-"""What HTTP headers say of a page: to robots, and which URL is its canonical one."""
+"""Read HTTP headers about a page: directives for robots, and the canonical URL."""
 
 import re
 from collections.abc import Iterable
@@ -17,9 +17,9 @@ _REL = re.compile(r""";\s*rel\s*=\s*(?:"([^"]*)"|([^\s;,"]*))""", re.I)
 
 
 def robots_words(header: str | Iterable[str]) -> set[str]:
-    """What ``X-Robots-Tag`` says to all robots and to us, in lower case.
+    """Return the directives of ``X-Robots-Tag`` for all robots and for inlink, in lower case.
 
-    A value may begin with the name of the robot that it is for, and is for it to its end:
+    A value may begin with the name of a robot. All of it is then for that robot:
     https://developers.google.com/search/docs/crawling-indexing/robots-meta-tag
 
     Examples
@@ -41,7 +41,7 @@ def robots_words(header: str | Iterable[str]) -> set[str]:
 
 
 def asks(words: set[str]) -> tuple[bool, bool]:
-    """Whether robots are asked not to index, and not to follow.
+    """Return whether robots are asked not to index, and whether not to follow.
 
     Examples
     --------
@@ -52,13 +52,13 @@ def asks(words: set[str]) -> tuple[bool, bool]:
 
 
 def canonicals_in_header(header: str | Iterable[str], base: str | None) -> set[str | None]:
-    """The canonical forms of what ``Link: <…>; rel="canonical"`` names (RFC 6596, RFC 8288).
+    """Return the canonical forms of the URLs in ``Link: <…>; rel="canonical"`` (RFC 6596, RFC 8288).
 
     Parameters
     ----------
     header : str or iterable of str
     base : str or None
-        The page's URL, canonical; without it there are none.
+        The page's URL in canonical form. None: the result is empty.
     """
     found: set[str | None] = set()
     for line in [header] if isinstance(header, str) else header:
@@ -70,6 +70,6 @@ def canonicals_in_header(header: str | Iterable[str], base: str | None) -> set[s
 
 
 def only(named: set[str | None]) -> str | None:
-    """The one URL that is named, if it is one; None stands for what is no URL."""
+    """Return the URL if exactly one is named, else None. A None in the input means that a name was no URL."""
     urls = [url for url in named if url is not None]
     return urls[0] if len(urls) == 1 else None

@@ -1,4 +1,4 @@
-"""How promising a link is before it is followed: shark-search.
+"""Score how promising a link is before it is followed: shark-search.
 
 M. Hersovici, M. Jacovi, Y. S. Maarek, D. Pelleg, M. Shtalhaim and S. Ur, *The Shark-Search Algorithm. An Application:
 Tailored Web Site Mapping*, WWW7, 1998.
@@ -22,27 +22,26 @@ class LinkScorer:
         potential     = γ·inherited + (1 − γ)·neighbourhood                                                 (1)
         inherited     = δ·(the page's own score)                                                            (2)
         neighbourhood = β·anchor + (1 − β)·context                                                          (3)
-        context       = 1 where anchor > 0, else sim(topic, words around the link)                          (4)
+        context       = 1 if anchor > 0, else sim(topic, words around the link)                          (4)
         anchor        = sim(topic, words of the link and of its URL)                                        (5)
 
-    with γ = 0.5, δ = 0.5 and β = 0.8. So what a link says of itself outweighs its page, and a page that is on the
-    topic lifts links that say nothing. Where this differs from the paper:
+    with γ = 0.5, δ = 0.5 and β = 0.8. So the words of a link count more than its page, and a page on the topic raises
+    links without telling words. Differences from the paper:
 
-    - sim is the share of the topic's words that occur; a few words have no frequencies to go by;
-    - the URL's words count in (5): all of its path and query, and its host where that is not the page's own, since
-      what the links of a page have in common does not tell them apart;
-    - the paper lets a page without relevance hand down what it inherited itself; a scorer sees one page, so that
-      (2) is 0 there.
+    - sim is the share of the topic's words that occur, since a few words have no useful frequencies.
+    - The words of the URL count in (5): its path and query, and its host if it is not the page's own. Words that all
+      links of a page share would not tell them apart.
+    - In the paper, a page without relevance passes on what it inherited. A scorer sees only one page: (2) is 0 there.
 
     Parameters
     ----------
     topic : str
-        Some words, without those that say nothing (*the*, *of*): each counts alike.
+        Some words, without those that have no meaning (*the*, *of*). All count alike.
 
     Raises
     ------
     inlink.errors.ParameterError
-        If it has no words.
+        If the topic has no words.
 
     Examples
     --------
@@ -58,13 +57,13 @@ class LinkScorer:
         self.topic = frozenset(topic_words(topic))
 
     def __call__(self, reading: Reading, page_score: float) -> list[float]:
-        """The scores of a page's links.
+        """Return the scores of a page's links.
 
         Parameters
         ----------
         reading : Reading
         page_score : float
-            How good the page's content is; taken into [0, 1].
+            Score of the page's content; clipped to [0, 1].
 
         Returns
         -------
@@ -86,7 +85,7 @@ class LinkScorer:
 
 
 def _said_by(url: str, own_host: str) -> str:
-    """What of a canonical URL says something of it."""
+    """Return the parts of a canonical URL whose words describe its page."""
     host, rest = _host_and_rest(url)
     return unquote(rest if host == own_host else f"{host} {rest}")
 

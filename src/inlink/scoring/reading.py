@@ -1,11 +1,11 @@
-"""What a fetched page says: title, text, links with the words around them, and its word to robots.
+"""Read a fetched page: title, text, links with the words around them, and directives for robots.
 
-HTML is read by the HTML Standard's parser, as in :mod:`inlink.sources.html`, so that a crawl and its archive have
-the same links. Reading a page finds its head and where its links point. Its text, and the words of each link,
-are found when they are first asked for, in one walk: most crawls never ask.
+HTML is parsed as in :mod:`inlink.archives.html`, so that a crawl and its archive have the same links. Reading a page
+finds its head and its links. Its text, and the words of each link, are found in one walk when they are first asked for:
+most crawls never ask.
 
-What a page can cost is bounded: :data:`MAX_PAGE` bytes of it are parsed, :data:`MAX_TEXT` characters of its text
-kept, and what was built to choke parsers is not parsed at all. Links beyond those characters have no words.
+The cost of a page is bounded: :data:`MAX_PAGE` bytes are parsed, :data:`MAX_TEXT` characters of text are kept, and
+pages built to slow parsers down are not parsed at all. Links behind those characters have no words.
 """
 
 import re
@@ -15,8 +15,8 @@ from dataclasses import dataclass, field
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
+from inlink.archives.html import TANGLED, decode_html, no_follow, tangled
 from inlink.scoring.headers import OUR_NAMES, asks, canonicals_in_header, only, robots_words
-from inlink.sources.html import TANGLED, decode_html, no_follow, tangled
 from inlink.urls.canonical import Base, canonical
 
 __all__ = ["AROUND", "MAX_PAGE", "MAX_TEXT", "PageLink", "Reading", "read_page"]
@@ -37,7 +37,8 @@ _MAX_TITLE = 1000
 _NOT_SEEN = frozenset(
     ("head", "script", "style", "noscript", "template", "iframe", "noembed", "noframes", "svg", "math")
 )
-_WITHIN_WORDS = (  # <b>J</b>ohn is John; any other tag parts words
+# <b>J</b>ohn is one word. Any other tag separates words.
+_WITHIN_WORDS = (
     "-comment a abbr acronym b bdi bdo big cite code data del dfn em font i ins kbd mark nobr q s samp small span"
     " strike strong sub sup time tt u var wbr"
 )
@@ -49,14 +50,14 @@ _BOMS = (b"\xff\xfe", b"\xfe\xff")
 
 @dataclass(frozen=True, slots=True)
 class PageLink:
-    """A link of a page; its words are found when they are asked for.
+    """A link of a page. Its words are found when they are asked for.
 
     Attributes
     ----------
     url : str
-        Where it points, in canonical form (:mod:`inlink.urls.canonical`).
+        Its target, in canonical form (:mod:`inlink.urls.canonical`).
     nofollow : bool
-        Whether its ``rel`` says so.
+        Whether its ``rel`` contains ``nofollow``.
     """
 
     url: str
@@ -66,14 +67,14 @@ class PageLink:
 
     @property
     def text(self) -> str:
-        """What can be seen of the link: its text, and for images in it what they say instead of a picture."""
+        """The visible text of the link, with the alternative texts of its images."""
         text, spans = self._words.found()
         begin, end = spans.get(self._number, (0, 0))
         return text[begin:end].strip()
 
     @property
     def around(self) -> str:
-        """The page's words before the link and after it, up to :data:`AROUND` characters each."""
+        """The page's words before and after the link, up to :data:`AROUND` characters each."""
         text, spans = self._words.found()
         if self._number not in spans:
             return ""
@@ -89,21 +90,21 @@ class PageLink:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What a page says.
+    """What was read from a page.
 
     Attributes
     ----------
     url : str
-        Its URL, as it was given.
+        Its URL, as given.
     title : str
         Its title, white space collapsed.
     canonical : str or None
-        The canonical form of the URL that it calls its canonical one, in its head or by an HTTP ``Link`` header; None
-        where it names several, as search engines have it.
+        The canonical URL that the page names, in its head or in an HTTP ``Link`` header, in canonical form. None if
+        it names several, as search engines treat it.
     noindex, nofollow : bool
-        What it asks of robots, in its head (``robots`` or ``inlink``) or by ``X-Robots-Tag``.
+        What it asks of robots, in its head (``robots`` or ``inlink``) or in ``X-Robots-Tag``.
     problem : str or None
-        Why some or all of it was not read, as a phrase that can be counted by.
+        Why all or part of the page was not read, as a fixed phrase that can be counted.
     """
 
     url: str
@@ -116,22 +117,22 @@ class Reading:
 
     @property
     def text(self) -> str:
-        """What can be seen of its body, images as the text they give instead; white space collapsed."""
+        """The visible text of the body, with the alternative texts of images. White space is collapsed."""
         return self._links.words.found()[0] if self._links else ""
 
     @property
     def links(self) -> list[PageLink]:
-        """What a visitor can follow, ``a`` and ``area`` with ``href``, in the page's order, repeated ones too."""
+        """Links of ``a`` and ``area`` with ``href``, in the order of the page. Repeated links are repeated here."""
         return self._links.found()[0] if self._links else []
 
     @property
     def refused(self) -> Counter[str]:
-        """Links that are left out of :attr:`links`, by reason (no http, no URL, too long)."""
+        """Number of links left out of :attr:`links`, by reason (not HTTP, not a URL, too long)."""
         return self._links.found()[1] if self._links else Counter()
 
 
 class _Words:
-    """The text of a page, found when it is first asked for, and where in it each link's own stands."""
+    """The text of a page and the place of each link's text in it, found when first asked for."""
 
     def __init__(self, tree: LexborHTMLParser | None, plain: str = "") -> None:
         self.anchors: list[LexborNode] = []
@@ -150,7 +151,8 @@ class _Words:
 class _Links:
     """The links of a page, resolved when they are first asked for.
 
-    They know of :class:`_Words` and not of this, so that a page makes no cycle: its tree goes with its reading.
+    They refer to :class:`_Words` but not to the reading, so there is no reference cycle: the tree is freed with the
+    reading.
     """
 
     def __init__(self, base: Base | None, words: _Words) -> None:
@@ -185,21 +187,21 @@ def read_page(
     Parameters
     ----------
     body : bytes
-        The document, its content encoding (gzip and the like) undone.
+        The document, with its content encoding (such as gzip) removed.
     url : str
-        The URL that it answers for; its links are resolved against it. If that is no http URL, it has none.
+        The URL of the page. Links are resolved against it. If it is not an HTTP URL, there are no links.
     content_type : str or None
-        The header of that name. HTML is parsed; other ``text/*`` has text and no links; anything else is not read. A
-        document without a type, or of ``text/plain``, is not read either if it holds null bytes.
+        The ``Content-Type`` header. HTML is parsed. Other ``text/*`` has text and no links. Other types are not read.
+        A document without a type, or of ``text/plain``, is not read if it contains null bytes.
     charset : str or None
-        The encoding, if the caller knows better than the header and the document (a byte order mark counts first).
+        The encoding, if the caller knows it better than header and document. A byte order mark still comes first.
     robots_header, link_header : str or iterable of str
         The ``X-Robots-Tag`` and ``Link`` headers.
 
     Returns
     -------
     Reading
-        Whatever the bytes are.
+        Any bytes give a reading; they never raise.
 
     Examples
     --------
@@ -258,10 +260,11 @@ def read_page(
 
 
 def _walk(tree: LexborHTMLParser, numbers: dict[int, int]) -> tuple[str, dict[int, tuple[int, int]]]:
-    """The text of a page, and where in it each link's own begins and ends."""
+    """Return the text of a page, and where the text of each link begins and ends in it."""
     parts: list[str] = []
     spans: dict[int, tuple[int, int]] = {}
-    length, apart = 0, False  # apart: white space stands before what comes next
+    # `apart`: white space comes before the next text.
+    length, apart = 0, False
     for node, tag, begins in _steps(tree.root) if tree.root else ():
         said = ""
         if tag == "-text":
@@ -289,7 +292,7 @@ def _walk(tree: LexborHTMLParser, numbers: dict[int, int]) -> tuple[str, dict[in
 
 
 def _steps(node: LexborNode) -> Iterator[tuple[LexborNode, str, bool]]:
-    """A tree's nodes, each as it begins and as it ends, however deep; of what is not seen, nothing within."""
+    """Yield each node of a tree of any depth at its beginning and at its end; nothing inside invisible nodes."""
     open_tags: list[str] = []
     while True:
         tag = node.tag or ""

@@ -1,15 +1,14 @@
-"""Words, the same for topics, pages, anchors and URLs.
+"""Cut text into words, in the same way for topics, pages, anchors and URLs.
 
-Text is brought into compatibility form (NFKC) and case-folded. A word is then a run of letters, digits and marks;
-everything else parts words: hyphens, apostrophes, underscores, dots. Soft hyphens and joiners that cannot be seen
-are left out first.
+Text is normalised (NFKC) and case-folded, and soft hyphens and invisible joiners are removed. A word is then a run of
+letters, digits and marks. Everything else separates words: hyphens, apostrophes, underscores, dots.
 
-Scripts that are written without spaces (Chinese, Japanese, Thai, Lao, Burmese, Khmer) have no such runs. Each run of
-their characters becomes its pairs of neighbours, 数据库 → 数据 据库, as Lucene's CJKAnalyzer has it; a
-character that stands alone stays one word.
+Scripts written without spaces (Chinese, Japanese, Thai, Lao, Burmese, Khmer) have no such runs. Each run of their
+characters is cut into pairs of neighbours, 数据库 → 数据 据库, as Lucene's CJKAnalyzer does. A single character is a
+word.
 
-Words are not stemmed: *database* and *databases* are two. What a stemmer wins depends on the language, which a crawl
-does not know; a topic can name both.
+Words are not stemmed: *database* and *databases* are two words. The benefit of stemming depends on the language, which
+a crawl does not know. A topic can name both forms.
 """
 
 import re
@@ -41,7 +40,7 @@ def _runs() -> re.Pattern[str]:
 
 
 def words(text: str) -> list[str]:
-    """The words of a text, in its order, repeated ones as often as they stand.
+    """Return the words of a text, in order. Repeated words are repeated here.
 
     Examples
     --------
@@ -67,16 +66,16 @@ def words(text: str) -> list[str]:
 
 
 def topic_words(topic: str) -> list[str]:
-    """The words of a topic, each once, in its order.
+    """Return the words of a topic, each once, in order.
 
     Raises
     ------
     inlink.errors.ParameterError
-        If it is no text, or has no words.
+        If the topic is not a string, or has no words.
     """
     if not isinstance(topic, str):
-        raise ParameterError(f"topic: expected words, such as 'postgres replication', not {topic!r:.200}")
+        raise ParameterError(f"topic: expected words, such as 'postgres replication'; got {topic!r:.200}")
     found = list(dict.fromkeys(words(topic)))
     if not found:
-        raise ParameterError(f"topic: {topic!r:.200} has no words; name some, such as 'postgres replication'")
+        raise ParameterError(f"topic: {topic!r:.200} has no words; use words such as 'postgres replication'")
     return found

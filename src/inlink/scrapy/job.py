@@ -15,10 +15,21 @@ from typing import BinaryIO, Literal
 
 import msgspec
 
-from inlink.client import Answer, Client, Crawled, Excluded, Failed, HostDelay, Redirected, Task
+from inlink.client import Client
 from inlink.errors import InlinkError
-from inlink.frontier.intake import Link
-from inlink.frontier.standing import Standing
+from inlink.protocol import (
+    Answer,
+    AnyLink,
+    Crawled,
+    Excluded,
+    Failed,
+    HostDelay,
+    Receipt,
+    Redirected,
+    Standing,
+    Task,
+    Tasks,
+)
 from inlink.scrapy.append import Appended
 from inlink.scrapy.preset import Article, Preset
 from inlink.scrapy.warc import WarcFile
@@ -120,7 +131,7 @@ class Watched:
             self._timer = asyncio.get_running_loop().call_later(job.seconds, job.end, "seconds")
         job.tally.began = time.monotonic()
 
-    async def seed(self, urls: Iterable[Link]) -> int:
+    async def seed(self, urls: Iterable[AnyLink]) -> int:
         """Make URLs known."""
         return await self._client.seed(urls)
 
@@ -128,8 +139,8 @@ class Watched:
         """How far the crawl has come."""
         return await self._client.standing(hosts)
 
-    async def next(self, count: int) -> tuple[list[Task], float | None]:
-        """Tasks, as far as the job allows; "there will be none" where it allows no more."""
+    async def next(self, count: int) -> Tasks:
+        """Tasks, as far as the job allows; if it allows no more, the answer says that the crawl has ended."""
         job = self._job
         room = min(count, self._allowed - len(self._out))
         if job.pages is not None:
@@ -139,12 +150,12 @@ class Watched:
                     job.ending = "pages"
             room = min(room, job.pages - self._crawled - len(self._out))
         if room <= 0 or job.ending != "finished":
-            return [], None  # what is out brings the scheduler here again
-        tasks, due_in = await self._client.next(room)
-        self._out.update((task.lease, (task, [])) for task in tasks)
-        return tasks, due_in
+            return Tasks([])  # answers for what is out bring the scheduler here again
+        found = await self._client.next(room)
+        self._out.update((task.lease, (task, [])) for task in found.tasks)
+        return found
 
-    async def report(self, answers: Sequence[Answer]) -> list[Task | bool]:
+    async def report(self, answers: Sequence[Answer]) -> list[Receipt]:
         """Keep what is to be kept, then let the crawl take it in.
 
         Raises
@@ -158,13 +169,13 @@ class Watched:
             for answer in answers:
                 if isinstance(answer, Crawled) and answer.lease in self._out:
                     self._keep(answer)
-            results = await self._client.report(answers)
+            receipts = await self._client.report(answers)
         except Exception as error:
             self._job.error = error
             raise
-        for answer, result in zip(answers, results, strict=True):
-            self._count(answer, result)
-        return results
+        for answer, receipt in zip(answers, receipts, strict=True):
+            self._count(answer, receipt)
+        return receipts
 
     async def close(self) -> None:
         """Look a last time, and let go."""
@@ -198,19 +209,20 @@ class Watched:
             addresses = [(url, job.preset.title_of(url)) for url in urls if job.preset.is_article(url)]
             job.tables.crawled(addresses, [(one.url, one.title) for one in note.articles])
 
-    def _count(self, answer: Answer, result: Task | bool) -> None:
+    def _count(self, answer: Answer, receipt: Receipt) -> None:
         if isinstance(answer, HostDelay):
             return
         task, aliases = self._out.pop(answer.lease, (None, []))
         self._job.notes.pop(answer.lease, None)
         tally = self._job.tally
-        if isinstance(result, Task):
-            self._out[result.lease] = (result, [*aliases, task.url.partition("#")[0]] if task else [])
+        if receipt.task is not None:
+            known = [*aliases, task.url.partition("#")[0]] if task else []
+            self._out[receipt.task.lease] = (receipt.task, known)
         if isinstance(answer, Crawled):
             tally.scores.append(answer.score)
-            tally.crawled += result is True
+            tally.crawled += receipt.counted
             if self._crawled is not None:
-                self._crawled += result is True
+                self._crawled += receipt.counted
         tally.failed += isinstance(answer, Failed)
         tally.excluded += isinstance(answer, Excluded)
         self._allowed += isinstance(answer, Crawled | Redirected)

@@ -1,15 +1,16 @@
-"""What ``inlink crawl`` can be asked for, and what that means for Scrapy and for the crawl."""
+"""The options of ``inlink crawl``, and the settings of Scrapy and of the crawl that they become."""
 
-import math
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 from inlink import __version__
+from inlink.crawl.settings import checked, choose, is_there, lay_over
 from inlink.errors import InputError, ParameterError
+from inlink.frontier.rules import Rules
 from inlink.scrapy.preset import Preset
 from inlink.store.inbox import seeds_in
 from inlink.urls.canonical import canonical
@@ -20,63 +21,53 @@ __all__ = ["AGENT", "CrawlOptions", "beginnings", "domains_of", "folder_for", "s
 AGENT = f"inlink/{__version__} (+https://pypi.org/project/inlink/)"
 
 LARGEST = 10 << 20
-"""Bytes of an answer, packed or unpacked; a larger one is not taken."""
+"""Bytes of the largest response, compressed or not; larger ones are dropped."""
 
 TIMEOUT = 30.0
-"""Seconds for an answer."""
+"""Seconds to wait for a response."""
 
 
 @dataclass(frozen=True)
 class CrawlOptions:
-    """What to crawl, and how; see ``docs/commands.md``, where each option bears its name.
+    """What to crawl, and how. ``docs/commands.md`` has an option for each attribute.
 
     Attributes
     ----------
     seeds : Path or None
-        URLs to begin at, one a line.
+        A file of URLs to begin at, one a line.
     topic, keywords, classifier : str, sequence of str, Path or None
-        What makes a page good: the classifier if there is one, else the keywords, else the topic. Links are scored by
-        the topic, or by the keywords as one.
-    policy : str or None
-        None is ``best-first`` where links are scored, and ``host-diverse`` otherwise.
+        What scores pages: the classifier if given, else the keywords, else the topic. Links are scored by the topic,
+        else by the keywords joined.
+    settings : mapping
+        Settings of the crawl to be changed, as :class:`inlink.Crawl` takes them. One that is not given stays as the
+        folder has it. In a new crawl the policy is ``best-first`` where links are scored, else ``host-diverse``, and
+        the delay is the preset's, or 1 second.
     pages : int or None
-        End when the crawl has so many pages, those of earlier runs among them.
+        Stop when the crawl has this many pages, including those of earlier runs.
     seconds : float or None
-        End this run then.
-    depth : int or None
-        Links from a seed at most.
-    domains, allow, deny : sequence of str
-        See :class:`inlink.Rules`.
+        Stop this run after this time.
     stay : bool
         Stay in the registered domains of the seeds.
-    delay : float or None
-        Seconds between two fetches from a host; None is the preset's, or 1.
     concurrency : int
-        Requests at a time, over all hosts; one a host.
+        Requests at a time over all hosts; each host gets one.
     agent : str
-        What the crawl calls itself, with a way to reach who runs it.
+        The User-Agent, with a way to reach the operator.
     warc, items, sqlite : Path or None
-        What to write besides. SQLite needs a preset.
+        Files to write. SQLite needs a preset.
     preset : str or None
         A name or a file: :func:`inlink.scrapy.preset.load`.
     start : sequence of str
-        Titles of articles of the preset to begin at.
+        Titles of the preset's articles to begin at.
     """
 
     seeds: Path | None = None
     topic: str | None = None
     keywords: tuple[str, ...] = ()
     classifier: Path | None = None
-    policy: str | None = None
-    use_scores: bool = False
+    settings: Mapping[str, Any] = field(default_factory=dict)
     pages: int | None = None
     seconds: float | None = None
-    depth: int | None = None
-    domains: tuple[str, ...] = ()
     stay: bool = False
-    allow: tuple[str, ...] = ()
-    deny: tuple[str, ...] = ()
-    delay: float | None = None
     concurrency: int = 16
     agent: str = AGENT
     warc: Path | None = None
@@ -95,7 +86,7 @@ def beginnings(urls: tuple[str, ...], options: CrawlOptions, preset: Preset | No
     for url in urls:
         form = canonical(url if "://" in url else f"http://{url}")
         if form is None:
-            raise ParameterError(f"{url!r} is no http URL")
+            raise ParameterError(f"{url!r} is not an http URL")
         found.append(form if preset is None else preset.start(form))
     if preset is not None:
         found += [preset.start(title) for title in options.start]
@@ -103,12 +94,12 @@ def beginnings(urls: tuple[str, ...], options: CrawlOptions, preset: Preset | No
 
 
 def seeds_in_file(path: Path | None) -> list[str]:
-    """The URLs of a file, as they stand there.
+    """The URLs of a file, unchanged.
 
     Raises
     ------
     inlink.errors.InputError
-        If it cannot be read, or holds none.
+        If the file cannot be read or has no http URL.
     """
     if path is None:
         return []
@@ -123,12 +114,12 @@ def seeds_in_file(path: Path | None) -> list[str]:
 
 
 def folder_for(urls: list[str]) -> Path:
-    """Where a crawl goes that was not told: named after the first URL's host.
+    """The default folder of a crawl, named after the host of the first URL.
 
     Raises
     ------
     inlink.errors.ParameterError
-        If there is no URL.
+        If ``urls`` is empty.
     """
     if not urls:
         raise ParameterError("nothing to begin at: give a URL, --seeds or --start, or a crawl's folder by -o")
@@ -136,7 +127,7 @@ def folder_for(urls: list[str]) -> Path:
 
 
 def domains_of(urls: list[str]) -> tuple[str, ...]:
-    """The registered domains of URLs; of a host that has none, the host."""
+    """The registered domains of URLs; a host without one counts itself."""
     hosts = {urlsplit(form).hostname or "" for url in urls if (form := canonical(url)) is not None}
     return tuple(sorted({registered_domain(host) or host if valid_host(host) else host for host in hosts}))
 
@@ -144,14 +135,9 @@ def domains_of(urls: list[str]) -> tuple[str, ...]:
 def settings_of(
     folder: Path, options: CrawlOptions, preset: Preset | None, stay: tuple[str, ...]
 ) -> dict[str, Any]:
-    """Scrapy's settings. The order, politeness and retries are the crawl's business."""
+    """The settings for Scrapy. The crawl itself sees to order, politeness and retries."""
     if not options.agent.strip() or not options.agent.isprintable():
         raise ParameterError(f"--agent {options.agent!r}: give one line")
-    delay = options.delay
-    if delay is None:
-        delay = 1.0 if preset is None or preset.delay is None else preset.delay
-    if not 0 <= delay < math.inf:
-        raise ParameterError(f"--delay must be a number of seconds of at least 0, not {delay!r}")
     content: Mapping[str, Any] | None = None
     if options.classifier:
         content = {"classifier": str(options.classifier)}
@@ -160,28 +146,24 @@ def settings_of(
     elif options.topic:
         content = {"topic": options.topic}
     links = options.topic or " ".join(options.keywords)
-    rules: dict[str, Any] = {"max_depth": options.depth, "allow": options.allow, "deny": options.deny}
-    if options.domains or stay:
-        rules["domains"] = [*options.domains, *stay]
-    if preset is not None and not options.allow:
-        rules["allow"] = ["^" + re.escape(preset.base)]
+    given = _given(folder, options, preset, stay, "best-first" if links else "host-diverse")
+    polite = choose(folder, given).settings.politeness
+    lay_over(given, "politeness", {"delay": polite.delay, "in_flight": polite.in_flight})
     return {
         "SCHEDULER": "inlink.scrapy.run.WatchedScheduler",
         "INLINK_CRAWL": str(folder),
-        "INLINK_POLICY": options.policy or ("best-first" if links else "host-diverse"),
-        "INLINK_USE_SCORES": options.use_scores,
+        **{f"INLINK_{name.upper()}": value for name, value in given.items()},
         "INLINK_CONTENT_SCORER": content,
         "INLINK_LINK_SCORER": {"topic": links} if links else None,
         "INLINK_SEEDS": None if options.seeds is None else str(options.seeds),
-        "INLINK_RULES": rules,
-        "INLINK_POLITENESS": {"by": "host", "delay": delay, "in_flight": 1},
-        "INLINK_MAX_RETRIES": 3,
         "USER_AGENT": options.agent,
         "ROBOTSTXT_OBEY": True,
         "CONCURRENT_REQUESTS": options.concurrency,
         "REACTOR_THREADPOOL_MAXSIZE": max(options.concurrency, 10),  # names are looked up there
-        "CONCURRENT_REQUESTS_PER_DOMAIN": 1,  # the crawl sees to the delay when it hands out; here it is kept on the
-        "DOWNLOAD_DELAY": delay,  # wire too, between robots.txt, a redirect and what follows
+        # The crawl sees to the delay when it hands out. Here it is kept on the wire too, between robots.txt, a
+        # redirect and what follows.
+        "CONCURRENT_REQUESTS_PER_DOMAIN": 1,
+        "DOWNLOAD_DELAY": polite.delay,
         "DOWNLOAD_DELAY_JITTER": 0.0,
         "DOWNLOAD_TIMEOUT": TIMEOUT,
         "DOWNLOAD_MAXSIZE": LARGEST,
@@ -199,3 +181,21 @@ def settings_of(
         "LOG_FORMATTER": "inlink.scrapy.logs.CalmLog",
         "DOWNLOADER_MIDDLEWARES": {"inlink.scrapy.spider.WireMiddleware": 990},
     }
+
+
+def _given(
+    folder: Path, options: CrawlOptions, preset: Preset | None, stay: tuple[str, ...], policy: str
+) -> dict[str, Any]:
+    """The settings of the crawl that are given; in a new crawl those of ``inlink crawl`` beside them."""
+    found: dict[str, Any] = {}
+    if not is_there(folder):
+        delay = 1.0 if preset is None or preset.delay is None else preset.delay
+        found = {"policy": policy, "politeness": {"delay": delay, "in_flight": 1}, "max_retries": 3}
+    for name, value in options.settings.items():
+        lay_over(found, name, checked(name, value))
+    rules = choose(folder, found).settings.rules or Rules()
+    if stay:
+        lay_over(found, "rules", {"domains": tuple(dict.fromkeys([*(rules.domains or ()), *stay]))})
+    if preset is not None and not rules.allow:
+        lay_over(found, "rules", {"allow": ("^" + re.escape(preset.base),)})
+    return found

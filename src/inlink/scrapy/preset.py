@@ -1,10 +1,9 @@
-"""Presets: what one kind of site's pages are and which of their links count, as data in a TOML file.
+"""Presets: which pages of a site are articles, and which of their links count, as data in a TOML file.
 
-A preset is for sites where all that matters lies below one URL, and only a part of each page is worth reading: a wiki.
-The selectors are the CSS selectors of lexbor, by way of selectolax. ``presets/wikipedia.toml`` is the example.
+A preset is for a site whose articles lie below one URL, and where only a part of each page is to be read, such as a
+wiki. The selectors are CSS selectors as selectolax's lexbor reads them. ``presets/wikipedia.toml`` is an example.
 """
 
-import math
 import re
 import tomllib
 from functools import lru_cache
@@ -15,9 +14,11 @@ from urllib.parse import quote, unquote
 import msgspec
 from selectolax.lexbor import LexborHTMLParser, SelectolaxError
 
+from inlink.archives.html import decode_html, no_follow, tangled
+from inlink.base.settings import check, rows_of
 from inlink.errors import InputError, ParameterError
+from inlink.frontier.settings import Politeness
 from inlink.scoring.reading import MAX_PAGE
-from inlink.sources.html import decode_html, no_follow, tangled
 from inlink.urls.canonical import Base, canonical
 
 __all__ = ["Article", "Preset", "load", "names"]
@@ -30,7 +31,7 @@ _PRESETS = files("inlink.scrapy") / "presets"
 
 
 class Article(msgspec.Struct, frozen=True):
-    """Something that a page links to: its URL in canonical form, and its title."""
+    """The target of a link: its canonical URL and its title."""
 
     url: str
     title: str
@@ -42,15 +43,16 @@ class Preset(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     Attributes
     ----------
     base : str
-        An http URL that ends with a slash. What lies below it is an article; nothing else is fetched.
+        An http URL that ends with a slash. Pages below it are articles; nothing else is fetched.
     content : str
         CSS selector of the parts of a page that are read.
     links : str
-        CSS selector, within those, of the links that count. They must bear ``href``.
+        CSS selector, within those parts, of the links that count. They need an ``href``.
     title : str
-        The attribute of a link that holds the title of what it leads to; where it is missing, the URL gives it.
+        The attribute of a link with the title of its target. Without it the title is taken from the URL.
     namespaces : tuple of str
-        What stands before the colon in a title that is no article's; in any case, with blanks or ``_``.
+        Prefixes before a colon that mark titles of other pages than articles. Case does not matter; a blank equals
+        ``_``.
     delay : float or None
         Seconds between two fetches.
     """
@@ -63,7 +65,7 @@ class Preset(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     delay: float | None = None
 
     def start(self, title: str) -> str:
-        """The URL of the article that has a title, or that is named by its URL.
+        """The URL of an article that is named by its title or its URL.
 
         Examples
         --------
@@ -73,7 +75,7 @@ class Preset(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         Raises
         ------
         inlink.errors.ParameterError
-            If it is none.
+            If it is not an article.
         """
         text = title.strip()
         if not text.startswith(("http://", "https://")):
@@ -82,7 +84,7 @@ class Preset(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             )
         url = canonical(text)
         if url is None or not self.is_article(url):
-            raise ParameterError(f"--start {title!r} is no article below {self.base}")
+            raise ParameterError(f"--start {title!r} is not an article below {self.base}")
         return url
 
     def is_article(self, url: str) -> bool:
@@ -93,20 +95,20 @@ class Preset(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return not colon or _folded(space) not in _spaces(self.namespaces)
 
     def title_of(self, url: str) -> str:
-        """The title that an article's URL holds."""
+        """The title of an article by its URL."""
         return _plain(url[len(self.base) :].partition("?")[0])[:_MAX_TITLE]
 
     def articles(self, body: bytes, url: str, *, content_type: str | None = None) -> list[Article]:
-        """What a page's content links to, in its order, each once; links that ask not to be followed are left out.
+        """The articles that a page links to, each once, in the order of the links; nofollow links are left out.
 
         Parameters
         ----------
         body : bytes
-            The page, at most :data:`~inlink.scoring.reading.MAX_PAGE` bytes of which are read.
+            The page; at most :data:`~inlink.scoring.reading.MAX_PAGE` bytes are read.
         url : str
             The page's URL, canonical.
         content_type : str or None
-            The header of that name; what is no HTML has none.
+            The header ``Content-Type``. A page that is not HTML has no links.
         """
         kind, _, parameters = (content_type or "text/html").partition(";")
         if kind.strip().lower() not in _HTML:
@@ -168,7 +170,7 @@ def load(given: str) -> Preset:
     inlink.errors.ParameterError
         If no preset has that name.
     inlink.errors.InputError
-        If the file cannot be read, or is no preset: what is wrong with it is said.
+        If the file cannot be read or is not a valid preset.
     """
     if not given.endswith(".toml"):
         if given not in names():
@@ -186,22 +188,25 @@ def load(given: str) -> Preset:
 
 def _preset(raw: bytes, place: str) -> Preset:
     if len(raw) > _MAX_FILE:
-        raise InputError(f"{place} is larger than {_MAX_FILE:,} bytes: that is no preset")
+        raise InputError(f"{place} is larger than {_MAX_FILE:,} bytes, so it is not a preset")
     try:
         found = msgspec.convert(tomllib.loads(raw.decode()), Preset)
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, msgspec.ValidationError, RecursionError) as error:
-        raise InputError(f"{place} is no preset: {error}") from None
+        raise InputError(f"{place} is not a preset: {error}") from None
     form = canonical(found.base)
     if form is None or not form.endswith("/") or "?" in form:
-        raise InputError(f"{place}: base = {found.base!r} is no http URL that ends with a slash")
+        raise InputError(f"{place}: base = {found.base!r} is not an http URL that ends with a slash")
     for name in ("content", "links"):
         try:
             LexborHTMLParser("").css(getattr(found, name))
         except SelectolaxError:
-            raise InputError(f"{place}: {name} = {getattr(found, name)!r} is no CSS selector") from None
+            raise InputError(f"{place}: {name} = {getattr(found, name)!r} is not a CSS selector") from None
     for space in found.namespaces:
         if not re.fullmatch(r"[^:/?#]{1,200}", space):
-            raise InputError(f"{place}: {space!r} is no namespace: give it without its colon")
-    if found.delay is not None and not 0 <= found.delay < math.inf:
-        raise InputError(f"{place}: delay = {found.delay} is no number of seconds")
+            raise InputError(f"{place}: {space!r} is not a namespace: give it without its colon")
+    if found.delay is not None:
+        try:
+            check(rows_of(Politeness)["delay"], found.delay, "delay")
+        except ParameterError as error:
+            raise InputError(f"{place}: {error}") from None
     return msgspec.structs.replace(found, base=form)

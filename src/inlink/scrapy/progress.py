@@ -5,7 +5,7 @@ import time
 from collections import deque
 from typing import TYPE_CHECKING
 
-from inlink.frontier.standing import HostStanding, Standing
+from inlink.protocol import HostStanding, Standing
 from inlink.scrapy.job import Tally
 
 if TYPE_CHECKING:

@@ -11,9 +11,9 @@ from typing import NamedTuple
 
 from scrapy import Request
 
-from inlink.client import Answer, Client, HostDelay, Task
+from inlink.client import Client
 from inlink.errors import InlinkError
-from inlink.frontier.intake import Link
+from inlink.protocol import Answer, AnyLink, HostDelay, Receipt, Task
 from inlink.scrapy.visits import Visit
 
 __all__ = ["Pump", "Told"]
@@ -51,7 +51,10 @@ class Pump:
     Attributes
     ----------
     due_in : float or None
-        Seconds until there may be more to do, as the crawl said last; None if nothing waits and nothing is out.
+        Seconds until there may be more tasks even if nobody answers, as the crawl said last; None if only answers can
+        lead to more.
+    others_busy : bool
+        Whether other sessions hold tasks, or the crawl is paused, as the crawl said last: more tasks may come.
     """
 
     def __init__(
@@ -60,13 +63,14 @@ class Pump:
         ahead: int,
         ready: Callable[[], int],
         take: Callable[[list[Task]], None],
-        taken_in: Callable[[Told, Task | bool], None],
+        taken_in: Callable[[Told, Receipt], None],
         failed: Callable[[], None],
     ) -> None:
         self.client, self._ahead, self._ready = client, ahead, ready
         self._take, self._taken_in, self._failed = take, taken_in, failed
         self.due_in: float | None = 0.0
-        self._seeds: list[Link] = []
+        self.others_busy = False
+        self._seeds: list[AnyLink] = []
         self._answers: list[Told] = []
         self._dry = False  # the crawl has nothing more to give before something happens
         self._closing = self._under_way = False
@@ -75,7 +79,7 @@ class Pump:
         self._alarm: asyncio.TimerHandle | None = None
         self._running = asyncio.ensure_future(self._run())
 
-    def seed(self, *links: Link) -> None:
+    def seed(self, *links: AnyLink) -> None:
         """Hand in seeds with the next round."""
         self._seeds += links
         self._work.set()
@@ -119,7 +123,7 @@ class Pump:
             log.error("%s", error)
         except Exception:
             log.exception("the crawl cannot go on")
-        self._answers, self._seeds, self.due_in = [], [], None
+        self._answers, self._seeds, self.due_in, self.others_busy = [], [], None, False
         self._work.clear()
         self._under_way = False
         self._failed()
@@ -132,16 +136,17 @@ class Pump:
             await self.client.seed(seeds)
         answers, self._answers = self._answers, []
         if answers:
-            found = await self.client.report([told.answer for told in answers])
-            for told, result in zip(answers, found, strict=True):
+            receipts = await self.client.report([told.answer for told in answers])
+            for told, receipt in zip(answers, receipts, strict=True):
                 if not isinstance(told.answer, HostDelay):
-                    self._taken_in(told, result)
+                    self._taken_in(told, receipt)
         room = self._ahead - self._ready()
         if self._closing or room <= 0:
             return
-        tasks, self.due_in = await self.client.next(room)
-        self._dry = len(tasks) < room
-        if self._dry and self.due_in is not None:
-            wait = min(max(self.due_in, 0.01), LONGEST_LOOK)
+        found = await self.client.next(room)
+        self.due_in, self.others_busy = found.due_in, found.paused or found.out_elsewhere > 0
+        self._dry = len(found.tasks) < room
+        if self._dry:
+            wait = LONGEST_LOOK if self.due_in is None else min(max(self.due_in, 0.01), LONGEST_LOOK)
             self._alarm = asyncio.get_running_loop().call_later(wait, self._work.set)
-        self._take(tasks)
+        self._take(found.tasks)

@@ -15,7 +15,7 @@ from scrapy import Request, Spider
 from scrapy.http import FormRequest, JsonRequest, XmlRpcRequest
 from scrapy.utils.request import request_from_dict
 
-from inlink.frontier.intake import MOST_CARRIED
+from inlink.crawl.intake import MOST_CARRIED
 
 __all__ = ["LEASE", "NotPackable", "pack", "unpack"]
 

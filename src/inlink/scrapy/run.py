@@ -16,7 +16,7 @@ from scrapy.crawler import AsyncCrawlerProcess, Crawler
 
 from inlink.client import Client
 from inlink.errors import ParameterError
-from inlink.frontier.standing import Standing
+from inlink.protocol import Standing
 from inlink.scrapy.append import Appended
 from inlink.scrapy.job import Ending, Job, Watched, whole_lines
 from inlink.scrapy.logs import logging_to
@@ -41,20 +41,20 @@ __all__ = ["CrawlOptions", "Summary", "crawl"]
 
 @dataclass(frozen=True)
 class Summary:
-    """What came of a run.
+    """The result of a run.
 
     Attributes
     ----------
     folder : Path
-        The crawl's.
+        The crawl's folder.
     crawled, failed : int
         Pages and errors of this run.
     seconds : float
-        How long it took.
+        Duration.
     ending : {"finished", "pages", "seconds", "interrupted"}
-        Why it is over.
+        Why the run ended.
     standing : Standing
-        How far the crawl is.
+        How far the crawl has come.
     """
 
     folder: Path
@@ -73,17 +73,17 @@ def crawl(
     quiet: bool = False,
     verbose: bool = False,
 ) -> Summary:
-    """Crawl until there is nothing left, a limit is reached, or somebody interrupts.
+    """Crawl until nothing is left, a limit is reached, or a signal interrupts.
 
-    It runs Twisted's reactor, so it works once in a process. SIGINT and SIGTERM end it cleanly, where it runs in the
-    main thread; the second one ends the process at once, with exit code 130, and loses nothing either.
+    This runs Twisted's reactor, so it works once in a process. In the main thread, SIGINT and SIGTERM end the crawl
+    cleanly. A second signal ends the process at once with exit code 130; nothing is lost then either.
 
     Parameters
     ----------
     urls : tuple of str
-        Where to begin; ``http://`` is put before what has no scheme.
+        URLs to begin at; the default scheme is ``http://``.
     folder : Path or None
-        The crawl's, made if there is none. None: named after the first host, in the working directory.
+        The crawl's folder, made if there is none. None: named after the first host, in the working directory.
     options : CrawlOptions
     quiet : bool
         Show no progress.
@@ -93,7 +93,7 @@ def crawl(
     Raises
     ------
     inlink.errors.InlinkError
-        If an option is outside its meaning, or something cannot be read or written; the crawl can be gone on with.
+        If an option is outside its range, or a file cannot be read or written. The crawl can be continued.
     """
     preset = None if options.preset is None else load(options.preset)
     begin = beginnings(urls, options, preset)
@@ -119,16 +119,16 @@ def crawl(
     if job.error is not None:
         raise job.error
     if job.last is None:
-        raise ParameterError(f"{folder}: the crawl did not begin; with -v Scrapy says more")
+        raise ParameterError(f"{folder}: the crawl did not begin; -v shows Scrapy's log")
     tally = job.tally
     return Summary(folder, tally.crawled, tally.failed, time.monotonic() - tally.began, job.ending, job.last)
 
 
 class WatchedScheduler(Scheduler):
-    """The scheduler, with the job between it and the crawl."""
+    """The scheduler whose client counts for the job."""
 
     def watched(self, client: Client) -> Client:
-        """The client, with what the run keeps beside the crawl."""
+        """The client, wrapped so that the job sees each answer."""
         job, progress = self._spider().job, self._spider().progress  # type: ignore[attr-defined]
         if progress is None:
             return Watched(client, job)
@@ -148,7 +148,7 @@ def _run(settings: dict[str, Any], urls: list[str], job: Job, progress: Lines | 
 
 
 def _close(crawler: Crawler, closings: list[asyncio.Future[None]]) -> None:
-    """Let the pages that are out end, and then the spider; one that is not open yet gets nothing to do."""
+    """Stop the spider once its open requests have ended; a spider that is not open yet gets nothing to do."""
     try:
         running = crawler.engine.running
     except RuntimeError:
@@ -159,7 +159,7 @@ def _close(crawler: Crawler, closings: list[asyncio.Future[None]]) -> None:
 
 @contextmanager
 def _interrupts(loop: asyncio.AbstractEventLoop, job: Job, progress: Lines | None) -> Iterator[None]:
-    """The first signal ends the crawl cleanly; the second ends the process, whatever it waits for."""
+    """End the crawl cleanly on the first signal, and the process on the second, whatever it waits for."""
     asked = False
 
     def interrupted() -> None:
@@ -167,12 +167,13 @@ def _interrupts(loop: asyncio.AbstractEventLoop, job: Job, progress: Lines | Non
         if asked:
             if progress is not None:
                 progress.close()
-            sys.stderr.write("inlink: interrupted twice; the same command goes on where this one was\n")
+            sys.stderr.write("inlink: interrupted twice; the same command continues the crawl\n")
             sys.stderr.flush()
-            os._exit(130)  # threads that look up names would hold up any other exit
+            # Threads that look up names would delay any other exit.
+            os._exit(130)
         asked = True
         if progress is not None:
-            progress.say("stopping: what is being fetched comes to its end; once more stops at once")
+            progress.say("stopping after the pages that are being fetched; interrupt again to stop at once")
         job.end("interrupted")
 
     signals = (signal.SIGINT, signal.SIGTERM)

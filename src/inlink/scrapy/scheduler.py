@@ -7,10 +7,10 @@ The methods that Scrapy calls only move things; :mod:`inlink.scrapy.pump` speaks
 
 import asyncio
 import logging
-import math
 import secrets
 from collections import deque
 from collections.abc import AsyncIterator, Iterable
+from pathlib import Path
 from typing import Any, Self
 from weakref import WeakKeyDictionary
 
@@ -25,14 +25,25 @@ from scrapy.utils.defer import deferred_from_coro
 from twisted.internet.defer import Deferred
 from twisted.python.failure import Failure
 
-from inlink.client import Client, Excluded, Failed, HostDelay, Redirected, Released, Task, connect
+from inlink.client import Client, connect
+from inlink.crawl.settings import choose
 from inlink.errors import InlinkError, ParameterError
-from inlink.frontier.intake import CarriedLink, Link
+from inlink.protocol import (
+    AnyLink,
+    Excluded,
+    Failed,
+    HostDelay,
+    Link,
+    Receipt,
+    Redirected,
+    Released,
+    Task,
+)
 from inlink.scoring.choose import content_scorer, link_scorer
 from inlink.scrapy import engine
 from inlink.scrapy.pump import Pump, Told
 from inlink.scrapy.requests import LEASE, NotPackable, pack, unpack
-from inlink.scrapy.settings import crawl_settings, max_wait, seeds_of, structured
+from inlink.scrapy.settings import crawl_settings, seeds_of, spider_settings
 from inlink.scrapy.signals import page_reported
 from inlink.scrapy.visits import Network, Visit, Withdrawn, answer_for, usable_score
 
@@ -54,7 +65,7 @@ class Links:
     """
 
     def __init__(self, links: Iterable[str | tuple[str, float]]) -> None:
-        self.links: list[Link] = list(links)
+        self.links: list[AnyLink] = list(links)
 
 
 class Scheduler(BaseScheduler):
@@ -103,14 +114,13 @@ class Scheduler(BaseScheduler):
                 raise ParameterError("inlink needs Scrapy's asyncio reactor, which is its default")
             engine.check(self.crawler)
             where, arguments = crawl_settings(settings)
-            self._max_wait = max_wait(settings, arguments)
-            self._max_retries: int = arguments["max_retries"]
-            self._scorer = content_scorer(structured(settings, "INLINK_CONTENT_SCORER"))
-            self._link_scorer = link_scorer(structured(settings, "INLINK_LINK_SCORER"))
-            # of a link without a score: none, or not until the scorer has seen it
-            self._unscored = 0.0 if self._link_scorer is None else math.nan
-            seeds = seeds_of(settings)
-            client, told = await connect(where, **arguments)
+            crawl = choose(Path(where), arguments).settings
+            told_here = spider_settings(settings, crawl)
+            self._max_wait, self._max_retries = told_here.max_wait, crawl.max_retries
+            self._scorer = content_scorer(told_here.content_scorer)
+            self._link_scorer = link_scorer(told_here.link_scorer)
+            seeds = seeds_of(told_here.seeds)
+            client, told = await connect(where, owner=told_here.owner, **arguments)
         except (InlinkError, OSError) as error:
             log.error("%s", error)
             self.crawler.signals.connect(self._refuse, signals.spider_opened)
@@ -169,13 +179,15 @@ class Scheduler(BaseScheduler):
     # -- what Scrapy asks ---------------------------------------------------------------------------------------------
 
     def has_pending_requests(self) -> bool:
-        """Whether there is something to fetch, now or within ``INLINK_MAX_WAIT`` seconds."""
+        """Whether there is something to fetch, now or within ``INLINK_MAX_WAIT`` seconds, or others may bring more."""
         self._sweep()
         if self._pump is None or self._closing:
             return False
         if self._ready or self._out or self._pump.busy or self._own.has_pending_requests():
             return True
         due_in = self._pump.due_in
+        if self._pump.others_busy:
+            return True
         return due_in is not None and (self._max_wait is None or due_in <= self._max_wait)
 
     def next_request(self) -> Request | None:
@@ -225,7 +237,7 @@ class Scheduler(BaseScheduler):
 
     # -- requests in and out ------------------------------------------------------------------------------------------
 
-    def _link(self, request: Request, parent: Visit | None, start: bool) -> Link:
+    def _link(self, request: Request, parent: Visit | None, start: bool) -> AnyLink:
         """A request as a link: its URL, what it carries, and what tells it from others to the same URL."""
         spider, url, method = self._spider(), request.url, request.method
         if not url.startswith(("http://", "https://")):
@@ -247,9 +259,7 @@ class Scheduler(BaseScheduler):
             depth = parent.task.depth + 1 if parent else 0
         carried = pack(request, spider, url.partition("#")[0], found_on, depth=depth, start=start)
         if carried or variant:
-            if score is None:
-                score = 1.0 if parent is None else self._unscored
-            return CarriedLink(url, score, carried, variant)
+            return Link(url, score, carried, variant)
         return url if score is None else (url, score)
 
     def _take(self, tasks: list[Task]) -> None:
@@ -386,7 +396,7 @@ class Scheduler(BaseScheduler):
                 self._pump.tell(Told(answer, visit))
             visit.forget()
 
-    def _taken_in(self, told: Told, result: Task | bool) -> None:
+    def _taken_in(self, told: Told, receipt: Receipt) -> None:
         """The crawl has taken an answer in; a redirect leads on."""
         answer, visit = told.answer, told.visit
         if visit is not None:
@@ -402,14 +412,15 @@ class Scheduler(BaseScheduler):
                 score=getattr(answer, "score", 0.0),
                 links=len(getattr(answer, "links", ())),
                 error=getattr(answer, "error", None) or getattr(answer, "reason", None),
-                counted=result is not False,
+                counted=receipt.counted,
             )
             if visit.status in LATER:
                 self._leave_alone(engine.slot_of(self.crawler, visit.request))
-        if isinstance(result, Task) and told.follower is not None and self._pump is not None:
-            follower = self._hand_out(Visit(result, told.follower))
+        task = receipt.task
+        if task is not None and told.follower is not None and self._pump is not None:
+            follower = self._hand_out(Visit(task, told.follower))
             if self._closing:
-                self._pump.tell(Told(Released(result.lease), follower))
+                self._pump.tell(Told(Released(task.lease), follower))
             else:
                 self._ready.appendleft(follower)
                 engine.wake(self.crawler)

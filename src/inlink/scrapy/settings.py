@@ -1,112 +1,113 @@
 """What a Scrapy project's settings ask of a crawl.
 
-Each ``INLINK_…`` setting is an argument of :class:`inlink.Crawl` in capitals; Aduana's names are understood too. Where
-nothing is said, politeness follows Scrapy's own settings.
+Each setting of a crawl is ``INLINK_`` and its name in capitals; Aduana's names are understood too. Scrapy's own
+settings for politeness and retries hold in a new crawl. In a crawl that is there they count only where the project sets
+them.
 """
 
-import math
-from collections.abc import Mapping
-from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-import msgspec
-from scrapy.settings import BaseSettings
+from scrapy.settings import SETTINGS_PRIORITIES, BaseSettings
 
+from inlink.base.settings import check, from_text, rows_of
+from inlink.crawl.aduana import crawl_arguments
+from inlink.crawl.settings import SpiderSettings, checked, is_there, lay_over
 from inlink.errors import InputError, ParameterError
-from inlink.frontier.aduana import crawl_arguments
-from inlink.frontier.intake import Link
-from inlink.frontier.queue import Politeness
-from inlink.frontier.revisit import revisit_of
-from inlink.frontier.rules import Rules
+from inlink.frontier.settings import NO_LIMIT, Politeness, Settings
+from inlink.protocol import AnyLink
 from inlink.store.inbox import seeds_in
-from inlink.urls.canonical import UrlRules
 
-__all__ = ["OWN", "crawl_settings", "max_wait", "seeds_of", "structured"]
+__all__ = ["crawl_settings", "seeds_of", "spider_settings"]
 
-OWN = ("CRAWL", "SEEDS", "CONTENT_SCORER", "LINK_SCORER", "MAX_WAIT")
-"""Settings that are the scheduler's, and no arguments of a crawl."""
+PREFIX = "INLINK_"
 
-RETRY_SECONDS = 2.0  # doubled with every failure; a host that fails waits as long
-MAX_WAIT = 300.0  # seconds: a crawl in which nothing is due before that ends, and can be gone on with later
-
-_PLAIN = {
-    "POLICY": str,
-    "USE_SCORES": bool,
-    "CROSS_DOMAIN_ONLY": bool,
-    "DAMPING": float,
-    "LEASE_SECONDS": float,
-    "MAX_RETRIES": int,
-    "RETRY_SECONDS": float,
-    "RERANK_SHARE": float,
-    "RERANK_SECONDS": float,
-    "SYNC": str,
-}
-_NONE_MEANS = ("RERANK_SHARE", "RERANK_SECONDS")  # never; None is elsewhere as if nothing were set
-_MADE = {"POLITENESS": Politeness, "RULES": Rules, "URL_RULES": UrlRules}
+RETRY_SECONDS = 2.0
+"""Seconds before the first retry in a new crawl: Scrapy's own retries do not wait at all."""
 
 
-def crawl_settings(settings: BaseSettings) -> tuple[str, dict[str, Any]]:
-    """Where the crawl is, and the arguments to open it with.
+def spider_settings(settings: BaseSettings, crawl: Settings) -> SpiderSettings:
+    """What the spider is told beside the settings of its crawl.
+
+    Parameters
+    ----------
+    settings : BaseSettings
+        Of Scrapy.
+    crawl : Settings
+        Those that hold in the crawl. Where pages are revisited, a spider waits for ever unless it is told how long.
 
     Raises
     ------
     inlink.errors.ParameterError
-        If no crawl is named, or a setting is none that is known, or outside its meaning.
+        If a setting is outside its range.
     """
-    given = {name.removeprefix("INLINK_"): settings[name] for name in settings if name.startswith("INLINK_")}
+    found: dict[str, Any] = {} if crawl.revisit is None else {"max_wait": None}
+    for name, row in rows_of(SpiderSettings).items():
+        place = PREFIX + name.upper()
+        if place in settings:
+            value = settings[place]
+            found[name] = from_text(row, value, place) if isinstance(value, str) else check(row, value, place)
+    return SpiderSettings(**found)
+
+
+def crawl_settings(settings: BaseSettings) -> tuple[str, dict[str, Any]]:
+    """Where the crawl is, and which of its settings the project gives.
+
+    Raises
+    ------
+    inlink.errors.ParameterError
+        If no crawl is named, or a setting is unknown or outside its range.
+    """
+    rows = rows_of(Settings)
+    given = {name.removeprefix(PREFIX): settings[name] for name in settings if name.startswith(PREFIX)}
     for name in given:
-        if name not in (*OWN, *_PLAIN, *_MADE, "REVISIT"):
-            raise ParameterError(f"INLINK_{name} is no setting of inlink's: see docs/scrapy.md")
+        if name.lower() not in rows and name.lower() not in rows_of(SpiderSettings):
+            raise ParameterError(f"{PREFIX}{name} is no setting of inlink's: docs/scrapy.md lists them")
     found = crawl_arguments({name: settings[name] for name in settings})
     folder = found.pop("folder", None)
-    where = given.get("CRAWL") or folder
+    where = str(given.get("CRAWL") or folder or "")
     if not where:
         raise ParameterError(
             'INLINK_CRAWL is not set: name a folder for the crawl, as INLINK_CRAWL = "mycrawl"'
         )
-    found.setdefault("max_retries", settings.getint("RETRY_TIMES"))
-    found.setdefault("retry_seconds", RETRY_SECONDS)
-    found.setdefault("politeness", _politeness(settings))
-    for name, kind in _PLAIN.items():
-        if name in given:
-            value = _plain(f"INLINK_{name}", given[name], kind)
-            if value is not None or name in _NONE_MEANS:
-                found[name.lower()] = value
-    for name, made in _MADE.items():
-        if given.get(name) is not None:
-            found[name.lower()] = _made(f"INLINK_{name}", made, settings)
-    if given.get("REVISIT") is not None:
-        found["revisit"] = _revisit(structured(settings, "INLINK_REVISIT"))
-    return str(where), found
+    found = _of_scrapy(settings, not is_there(Path(where))) | found
+    for name, value in given.items():
+        row = rows.get(name.lower())
+        if row is None or (value is None and row.none is None):
+            continue  # None is as if nothing were set, where it has no meaning of its own
+        lay_over(found, row.name, checked(row.name, value, PREFIX + name, texts=True))
+    return where, found
 
 
-def max_wait(settings: BaseSettings, arguments: Mapping[str, Any]) -> float | None:
-    """Seconds that a crawl waits for something to become due; None is for ever, as where pages are revisited.
+def _of_scrapy(settings: BaseSettings, new: bool) -> dict[str, Any]:
+    """What Scrapy's own settings say: all of them in a new crawl, else those that the project sets.
 
-    Raises
-    ------
-    inlink.errors.ParameterError
-        If it is set to something else.
+    Scrapy's downloader keeps to them itself. Twice as many leases keep it busy while answers are taken in.
     """
-    if "INLINK_MAX_WAIT" not in settings:
-        return None if arguments.get("revisit") else MAX_WAIT
-    value = settings["INLINK_MAX_WAIT"]
-    seconds = _plain("INLINK_MAX_WAIT", value, float)
-    if seconds is not None and not seconds >= 0:
-        raise ParameterError(f"INLINK_MAX_WAIT must be seconds, or None, not {value!r}")
-    return seconds  # type: ignore[no-any-return]
+    polite, rows = {}, rows_of(Politeness)
+    found: dict[str, Any] = {"retry_seconds": RETRY_SECONDS} if new else {}
+    if _is_set(settings, "DOWNLOAD_DELAY", new):
+        polite["delay"] = check(rows["delay"], settings.getfloat("DOWNLOAD_DELAY"), "DOWNLOAD_DELAY")
+    if _is_set(settings, "CONCURRENT_REQUESTS_PER_DOMAIN", new):
+        polite["in_flight"] = min(2 * max(settings.getint("CONCURRENT_REQUESTS_PER_DOMAIN"), 1), NO_LIMIT)
+    if _is_set(settings, "RETRY_TIMES", new):
+        found["max_retries"] = checked("max_retries", settings.getint("RETRY_TIMES"), "RETRY_TIMES")
+    return found | ({"politeness": polite} if polite else {})
 
 
-def seeds_of(settings: BaseSettings) -> list[Link]:
-    """The URLs in the file that ``INLINK_SEEDS`` names: one a line, a tab and a score behind where one is given.
+def _is_set(settings: BaseSettings, name: str, new: bool) -> bool:
+    priority = settings.getpriority(name)
+    return new or (priority is not None and priority > SETTINGS_PRIORITIES["default"])
+
+
+def seeds_of(path: str | None) -> list[AnyLink]:
+    """The URLs in the file that ``INLINK_SEEDS`` names: one a line, with a tab and a score behind it or without.
 
     Raises
     ------
     inlink.errors.InputError
-        If it cannot be read, or a score is none.
+        If the file cannot be read, or a score is no number.
     """
-    path = settings["INLINK_SEEDS"]
     if path is None:
         return []
     try:
@@ -114,80 +115,3 @@ def seeds_of(settings: BaseSettings) -> list[Link]:
     except OSError as error:
         raise InputError(f"INLINK_SEEDS: {path}: {error.strerror}") from None
     return list(seeds_in(text, path))
-
-
-def structured(settings: BaseSettings, name: str) -> Any:
-    """A setting that may be a dict, also where it comes from a command line as JSON.
-
-    Raises
-    ------
-    inlink.errors.ParameterError
-        If it begins as JSON does, and is none.
-    """
-    value = settings[name]
-    if not isinstance(value, str) or not value.lstrip().startswith("{"):
-        return value
-    try:
-        return msgspec.json.decode(value)
-    except msgspec.DecodeError as error:
-        raise ParameterError(f"{name} = {value!r} is no JSON: {error}") from None
-
-
-def _politeness(settings: BaseSettings) -> Politeness:
-    """Politeness as Scrapy's settings have it.
-
-    Its downloader keeps to them itself; twice as many leases keep it busy while answers are taken in.
-    """
-    return Politeness(
-        delay=settings.getfloat("DOWNLOAD_DELAY"),
-        in_flight=2 * max(settings.getint("CONCURRENT_REQUESTS_PER_DOMAIN"), 1),
-    )
-
-
-def _plain(name: str, value: Any, kind: type) -> Any:
-    """A setting as its type, also where it comes from a command line as text."""
-    if value is None or str(value).lower() == "none":
-        return None
-    try:
-        if kind is bool:
-            return {"true": True, "1": True, "false": False, "0": False}[str(value).lower()]
-        found = kind(value)
-        if kind is float and math.isnan(found):
-            raise ValueError("not a number")
-    except (TypeError, ValueError, KeyError, OverflowError):
-        raise ParameterError(f"{name} = {value!r} is no {kind.__name__}") from None
-    return found
-
-
-def _revisit(given: Any) -> Any:
-    if hasattr(given, "next"):  # an object that is a schedule
-        return given
-    try:
-        return revisit_of(dict(given))
-    except (KeyError, TypeError, ValueError) as error:
-        if isinstance(error, ParameterError):
-            raise
-        raise ParameterError(
-            'INLINK_REVISIT: give a schedule of inlink.frontier.revisit, or a dict as {"schedule": "Adaptive", …}'
-            f" ({error})"
-        ) from None
-
-
-def _made(name: str, made: type, settings: BaseSettings) -> Any:
-    given = structured(settings, name)
-    if isinstance(given, made):
-        return given
-    if not isinstance(given, Mapping):
-        raise ParameterError(f"{name} = {given!r}: give a dict of what {made.__name__} takes")
-    known = [field.name for field in fields(made)]
-    for key in given:
-        if key not in known:
-            raise ParameterError(f"{name}: {key!r} is none of {', '.join(known)}")
-    if made is Rules:
-        return Rules(**given)  # it looks at what it is given itself
-    usual = _politeness(settings) if made is Politeness else made()
-    try:
-        found: object = msgspec.convert({**msgspec.to_builtins(usual), **given}, made, strict=False)
-    except msgspec.ValidationError as error:
-        raise ParameterError(f"{name}: {error}") from None
-    return found

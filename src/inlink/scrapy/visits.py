@@ -1,20 +1,19 @@
 """What came of the requests that were handed out, gathered while Scrapy deals with them."""
 
 import logging
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import Any
 from weakref import WeakKeyDictionary
 
+import msgspec
 from scrapy import Request
 from scrapy.exceptions import DownloadCancelledError, IgnoreRequest
 from scrapy.http import Response
 from scrapy.spidermiddlewares.httperror import HttpError
 
-from inlink.client import Answer, Crawled, Excluded, Failed, Released, Task
-from inlink.frontier.intake import CarriedLink, Link
+from inlink.protocol import LARGEST_SCORE, Answer, AnyLink, Crawled, Excluded, Failed, Link, Released, Task
 from inlink.scoring.choose import ScoreLinks, ScorePage
 from inlink.scoring.reading import Reading, read_page
 from inlink.scrapy.requests import LEASE
@@ -45,7 +44,7 @@ class Visit:
     failure: BaseException | None = None
     trouble: str = ""  # what went wrong in the network
     error: str | None = None  # of the callback
-    links: list[Link] = field(default_factory=list)
+    links: list[AnyLink] = field(default_factory=list)
     alias: str | None = None  # the URL of which this is one more request
     form: bool = False  # more than its URL makes it what it is
     over: bool = False  # answered for already: by a redirect, or by a retry
@@ -179,7 +178,7 @@ def _fetched(visit: Visit, scorer: ScorePage | None, link_scorer: ScoreLinks | N
     )
 
 
-def _scored(links: list[Link], page: Reading, score: float, scorer: ScoreLinks | None) -> list[Link]:
+def _scored(links: list[AnyLink], page: Reading, score: float, scorer: ScoreLinks | None) -> list[AnyLink]:
     """Links; those that have no score of their own with the best that the scorer gives those to the same URL."""
     if scorer is None or not links:
         return links
@@ -187,12 +186,12 @@ def _scored(links: list[Link], page: Reading, score: float, scorer: ScoreLinks |
     for link, value in zip(page.links, _link_scores(page, score, scorer), strict=False):
         given = usable_score(value) or 0.0
         best[link.url] = max(given, best.get(link.url, given))
-    found: list[Link] = []
+    found: list[AnyLink] = []
     for one in links:
         if isinstance(one, str):
             found.append((one, best.get(canonical(one, page.url), 0.0)) if best else one)
-        elif isinstance(one, CarriedLink) and math.isnan(one.score):
-            found.append(one._replace(score=best.get(canonical(one.url, page.url), 0.0)))
+        elif isinstance(one, Link) and one.score is None:
+            found.append(msgspec.structs.replace(one, score=best.get(canonical(one.url, page.url), 0.0)))
         else:
             found.append(one)
     return found
@@ -225,4 +224,4 @@ def usable_score(value: Any) -> float | None:
         score = float(value)
     except (TypeError, ValueError, OverflowError):
         return None
-    return score if abs(score) < 3e38 else None
+    return score if abs(score) < LARGEST_SCORE else None

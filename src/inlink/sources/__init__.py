@@ -1,1 +1,1 @@
-"""Every foreign format, in and out: `read` for what holds links, `write` for what other programs read."""
+"""All other formats: `read` reads links from them, `write` writes graphs for other programs."""

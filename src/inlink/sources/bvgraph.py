@@ -1,9 +1,11 @@
 """BVGraph: WebGraph's compressed graphs, ``.graph`` with ``.properties`` beside it.
 
-A node's record: its outdegree; how many nodes back the list lies that it copies from (0: none) and which blocks of
-that list; runs of consecutive numbers; what remains, as gaps. Each kind of number has its own code, named in the
-properties. Boldi & Vigna, "The WebGraph framework I: compression techniques", WWW 2004, and the documentation of
-WebGraph's class BVGraph. Lists are decoded from front to back, so the ``.offsets`` are not needed.
+The record of a node holds its outdegree, how many nodes back the list is that it copies from (0: none), which blocks of
+that list it copies, runs of consecutive successors, and the remaining successors as gaps. Each kind of number has its
+own code, named in the properties. Lists are decoded from front to back, so the ``.offsets`` file is not needed.
+
+Source: Boldi & Vigna, "The WebGraph framework I: compression techniques", WWW 2004, and the documentation of
+WebGraph's class BVGraph.
 """
 
 import os
@@ -15,19 +17,19 @@ import numpy as np
 
 from inlink.base.progress import track
 from inlink.errors import DamageError, FormatError, InputError
-from inlink.graph.batches import ArcBatch
-from inlink.graph.graph import Level
-from inlink.sources.source import Source
+from inlink.graph.batches import ArcBatch, Level
+from inlink.graph.source import Source
 
 __all__ = ["bvgraph", "is_bvgraph"]
 
-_ROOM = 1 << 20  # arcs decoded at a time
-_BYTES = 1 << 22  # bytes read at a time
+# Arcs decoded, and bytes read, at a time.
+_ROOM = 1 << 20
+_BYTES = 1 << 22
 _PAD = 40
 _MAX_PROPERTIES = 1 << 20
 
 _CODES = {"UNARY": 0, "GAMMA": 1, "DELTA": 2, "ZETA": 3, "NIBBLE": 4, "GOLOMB": 5}
-# in the order of kernels.bits.decode: the flag's beginning, the code when no flag is given, the codes allowed
+# In the order of kernels.bits.decode: prefix of the flag, code without a flag, codes allowed.
 _KINDS = {
     "OUTDEGREES": ("GAMMA", ("GAMMA", "DELTA")),
     "REFERENCES": ("UNARY", ("UNARY", "GAMMA", "DELTA")),
@@ -47,12 +49,12 @@ class _Properties(NamedTuple):
 
 
 def bvgraph(path: str | os.PathLike[str], *, level: Level | None = None) -> Source:
-    """Read a BVGraph; its nodes have numbers and no names.
+    """Read a BVGraph. Its nodes have numbers and no names.
 
     Parameters
     ----------
     path : path-like
-        The ``.graph`` file, the ``.properties`` file, or their common name without the ending.
+        The ``.graph`` file, the ``.properties`` file, or their common name without the extension.
     level : {"page", "host", "domain"} or None
         What the nodes are.
 
@@ -61,28 +63,27 @@ def bvgraph(path: str | os.PathLike[str], *, level: Level | None = None) -> Sour
     inlink.errors.InputError
         If one of the files is missing.
     inlink.errors.FormatError
-        If the properties describe no BVGraph, or one of a kind that is not known.
+        If the properties do not describe a BVGraph that can be read here.
     inlink.errors.DamageError
-        From the batches: if the bits run out or make no sense, naming node and bit, or if there are not as many
-        arcs as the properties say.
+        If the file is too short for its nodes. While batches are read: if the file ends or cannot be decoded, naming
+        node and bit, or if the number of arcs differs from the properties.
     """
     stem = _stem(Path(path))
     graph, text = stem.with_name(f"{stem.name}.graph"), stem.with_name(f"{stem.name}.properties")
     for file in (graph, text):
         if not file.is_file():
-            raise InputError(f"{file} is missing: a BVGraph is a .graph and a .properties file")
+            raise InputError(f"{file} does not exist: a BVGraph is a .graph and a .properties file")
     properties = _read_properties(text)
-    if (
-        properties.num_nodes > 8 * graph.stat().st_size
-    ):  # each takes a bit at least; so memory is bounded by the file
+    # A node takes at least one bit. The check bounds the memory by the size of the file.
+    if properties.num_nodes > 8 * graph.stat().st_size:
         raise DamageError(
-            f"{graph} is cut: {graph.stat().st_size:,} bytes are too few for {properties.num_nodes:,} nodes ({text})"
+            f"{graph} is truncated: {graph.stat().st_size:,} bytes for {properties.num_nodes:,} nodes ({text})"
         )
     return Source(_batches(graph, properties), None, properties.num_nodes, level)
 
 
 def is_bvgraph(path: Path) -> bool:
-    """Whether a path names a BVGraph in one of the three ways."""
+    """Return whether a path names a BVGraph: by its stem, its ``.graph`` or its ``.properties`` file."""
     stem = _stem(path)
     return all(stem.with_name(stem.name + ending).is_file() for ending in (".graph", ".properties"))
 
@@ -103,17 +104,17 @@ def _read_properties(path: Path) -> _Properties:
     def number(key: str, default: int | None = None, largest: int = 2**63 - 1) -> int:
         text = values.get(key, "" if default is None else str(default))
         if not (text.isascii() and text.isdecimal() and len(text) < 20 and int(text) <= largest):
-            raise FormatError(f"{path}: {key}={text} is not a number from 0 to {largest:,}")
+            raise FormatError(f"{path}: {key} must be an integer from 0 to {largest:,}; got {text!r}")
         return int(text)
 
     kind = values.get("graphclass", "").removeprefix("class ").strip()
     if kind and kind.rpartition(".")[2] != "BVGraph":
-        raise FormatError(f"{path} describes a {kind}: store it as BVGraph first, with WebGraph")
+        raise FormatError(f"{path} describes a {kind}. Convert the graph to BVGraph with WebGraph first.")
     if number("version", 0) != 0:
-        raise FormatError(f"{path}: BVGraph version {values['version']}; only version 0 is known")
+        raise FormatError(f"{path}: BVGraph version must be 0; got {values['version']}")
     if values.get("endianness", "big").lower() not in ("big", "be"):
         raise FormatError(
-            f"{path}: endianness={values['endianness']}: convert it to big-endian first, with webgraph-rs"
+            f"{path}: endianness must be big; got {values['endianness']}. Convert the graph with webgraph-rs first."
         )
     chosen = {kind: default for kind, (default, _) in _KINDS.items()}
     for flag in filter(
@@ -123,7 +124,7 @@ def _read_properties(path: Path) -> _Properties:
         if kind == "OFFSETS":
             continue
         if kind not in _KINDS or code not in _KINDS[kind][1]:
-            raise FormatError(f"{path}: compression flag {flag} is not known")
+            raise FormatError(f"{path}: unknown compression flag {flag}")
         chosen[kind] = code
     return _Properties(
         number("nodes", largest=2**32 - 1),
@@ -139,29 +140,31 @@ def _batches(path: Path, properties: _Properties) -> Iterator[ArcBatch]:
     from inlink.sources.kernels import bits as kernels
 
     if properties.k == 0 and properties.codes[4] == kernels.ZETA:
-        raise FormatError(f"{path}: zetak=0 is no code")
+        raise FormatError(f"{path}: zetak must be at least 1; got 0")
     k, window = np.uint64(properties.k), properties.window
-    codes = np.array(properties.codes, np.int64)
-    tables = np.empty((6, 1 << 16), np.uint32)
-    for place, code in enumerate([*properties.codes, kernels.GAMMA]):
-        kernels.code_table(code, k, tables[place])
+    codes = np.array([*properties.codes, kernels.GAMMA], np.int64)
+    tables = np.empty((len(codes), 1 << 16), np.uint32)
+    for code, table in zip(codes.tolist(), tables, strict=True):
+        kernels.code_table(code, k, table)
+    shape = kernels.Shape(*map(np.uint64, (properties.num_nodes, window, properties.min_interval)))
     lists = np.zeros((window + 1, 2), np.uint64)
     successors, sources = np.empty(_ROOM, np.uint32), np.empty(_ROOM, np.uint32)
     scratch = np.empty(_ROOM, np.uint64)
     data = np.zeros(_PAD, np.uint8)
-    first_bit = 0  # of the data, in the file
+    # Place of the first bit of `data` in the file.
+    first_bit = 0
     at = node = filled = arcs = 0
     step = _BYTES
     with path.open("rb") as file, track(f"reading {path.name}", path.stat().st_size, "B") as task:
         ended = False
         while True:
-            kept = filled  # before it: lists that references may reach, given out already
+            # Lists before `kept` were given out already. References may still reach them.
+            kept = filled
+            stream = kernels.Stream(data, np.uint64(8 * (len(data) - _PAD)), codes, k, tables)
+            room = kernels.Room(lists, successors, sources, scratch)
             status, next_node, next_at, next_filled, degree = kernels.decode(
-                data, np.uint64(at), np.uint64(8 * (len(data) - _PAD)), np.uint64(node),
-                np.uint64(properties.num_nodes), np.uint64(window),
-                np.uint64(properties.min_interval), codes, k, tables, lists, successors,
-                np.uint64(filled), sources, scratch,
-            )  # fmt: skip
+                stream, shape, room, np.uint64(at), np.uint64(node), np.uint64(filled)
+            )
             node, at, filled = int(next_node), int(next_at), int(next_filled)
             if filled > kept:
                 arcs += filled - kept
@@ -173,7 +176,8 @@ def _batches(path: Path, properties: _Properties) -> Iterator[ArcBatch]:
                 fresh = file.read(step)
                 task.advance(len(fresh))
                 ended = len(fresh) < step
-                step = _BYTES if done else 2 * step  # a list that is longer than all that was read
+                # If nothing was decoded, the list is longer than all that was read.
+                step = _BYTES if done else 2 * step
                 data = np.concatenate(
                     [data[done : len(data) - _PAD], np.frombuffer(fresh, np.uint8), np.zeros(_PAD, np.uint8)]
                 )
@@ -185,26 +189,29 @@ def _batches(path: Path, properties: _Properties) -> Iterator[ArcBatch]:
                     default=filled,
                 )
                 old, filled = successors[start:filled], filled - start
-                lists[:, 0] -= np.uint64(start)  # those out of reach wrap around, and are not read again
-                room = filled + max(int(degree), _ROOM)
-                successors, sources = np.empty(room, np.uint32), np.empty(room, np.uint32)
+                # Places of lists out of reach wrap around. They are not read again.
+                lists[:, 0] -= np.uint64(start)
+                size = filled + max(int(degree), _ROOM)
+                successors, sources = np.empty(size, np.uint32), np.empty(size, np.uint32)
                 successors[:filled] = old
                 if properties.min_interval:
                     scratch = np.empty(2 * (int(degree) // properties.min_interval + _ROOM), np.uint64)
             else:
                 raise DamageError(
                     f"{path}, bit {first_bit + at:,}: {_COMPLAINTS[int(status)]} at node {node:,} of "
-                    f"{properties.num_nodes:,}: cut or damaged, or not of these properties"
+                    f"{properties.num_nodes:,}. The file is truncated or damaged, or belongs to other properties."
                 )
     if arcs != properties.num_arcs:
-        raise DamageError(f"{path} has {arcs:,} arcs and its properties say {properties.num_arcs:,}: damaged")
+        raise DamageError(
+            f"{path} is damaged: it has {arcs:,} arcs, but its properties say {properties.num_arcs:,}"
+        )
 
 
 _COMPLAINTS = {
-    2: "the bits run out",
-    3: "an outdegree larger than the number of nodes",
-    4: "a reference to a list out of reach",
-    5: "blocks that do not fit the list they copy from",
-    6: "an interval that does not fit",
-    7: "a successor out of range, or twice",
+    2: "the file ends",
+    3: "outdegree larger than the number of nodes",
+    4: "reference beyond the window",
+    5: "copy blocks do not fit the referenced list",
+    6: "interval does not fit",
+    7: "successor out of range or repeated",
 }

@@ -1,6 +1,6 @@
 """Common Crawl's link graphs: vertices ``id TAB reversed name [TAB number of hosts]``, edges ``from TAB to``.
 
-Both gzip, in one file or in parts; ids count from 0 in the byte order of names.
+Both are gzip files, whole or in parts. Ids count from 0 in byte order of names.
 """
 
 import glob
@@ -11,51 +11,46 @@ from pathlib import Path
 
 import numpy as np
 
+from inlink.base.opening import Stream, head, text_blocks
 from inlink.errors import InputError
-from inlink.graph.batches import ArcBatch
-from inlink.graph.graph import Level
+from inlink.graph.batches import ArcBatch, Level
 from inlink.graph.names import Names
+from inlink.graph.source import Source
 from inlink.sources.edgelist import MAX_NODES, number_batches
-from inlink.sources.opening import Stream, head, text_blocks
-from inlink.sources.source import Source
 
 __all__ = ["common_crawl", "find_parts"]
 
 
-def common_crawl(
-    path: str | os.PathLike[str], edges: str | os.PathLike[str] | None = None, *, level: Level | None = None
-) -> Source:
+def common_crawl(path: str | os.PathLike[str], *, level: Level | None = None) -> Source:
     """Read a graph in Common Crawl's form.
 
     Parameters
     ----------
     path : path-like
-        A folder that holds vertices and edges; or one of the files, the other then being named alike; or the
-        beginning of their names (``cc-main-2026-apr-may-jun-domain``); or a pattern such as ``"host-*.txt.gz"``.
-    edges : path-like or None
-        The edges (a file, a folder of parts or a pattern), where ``path`` names the vertices only.
+        A folder that holds vertices and edges; or one of two files named alike; or the beginning of their names
+        (``cc-main-2026-apr-may-jun-domain``); or a pattern such as ``"host-*.txt.gz"``.
     level : {"page", "host", "domain"} or None
-        None looks: pages if names are URLs, domains if there is a third column or ``domain`` in the file's name,
-        else hosts.
+        What the nodes are. None: pages if names are URLs, domains if there is a third column or the file's name
+        contains ``domain``, else hosts.
 
     Raises
     ------
     inlink.errors.InputError
-        If vertices or edges cannot be found, ids do not count from 0, or (from the batches) an arc ends outside.
+        If vertices or edges are missing, ids do not count from 0 without gaps, or (while batches are read) an arc ends
+        at an unknown id.
     """
-    if edges is None:
-        vertex_files, edge_files = find_parts(path)
-    else:
-        vertex_files, edge_files = _parts(path), _parts(edges)
+    vertex_files, edge_files = find_parts(path)
     if not vertex_files or not edge_files:
         missing = "edges" if vertex_files else "vertices"
-        raise InputError(f"{path}: no {missing} found: give a folder with both, or the two files")
+        raise InputError(
+            f"{path}: no {missing} found. Name a folder that holds vertices and edges, or one of two files named alike."
+        )
     names = _read_names(vertex_files)
     return Source(_batches(edge_files, len(names)), names, len(names), level or _level(vertex_files[0]))
 
 
 def find_parts(path: str | os.PathLike[str]) -> tuple[list[Path], list[Path]]:
-    """The files of vertices and of edges that a path stands for; empty where there are none."""
+    """Return the files of vertices and the files of edges that a path stands for. Either may be empty."""
     path = Path(path)
     if path.is_dir():
         found = [file for pattern in ("*", "*/*") for file in path.glob(pattern)]
@@ -70,23 +65,14 @@ def find_parts(path: str | os.PathLike[str]) -> tuple[list[Path], list[Path]]:
     files = [file for file in found if file.is_file() and re.search(r"\.(txt|tsv|gz|zst)$", file.name)]
     sides = []
     for side in ("vertices", "edges"):
-        # the folder's name counts only for parts: host/vertices/part-00000.gz
+        # The name of the folder counts only for parts: host/vertices/part-00000.gz
         named = [file for file in files if side in file.name or file.parent.name == side]
         sides.append(sorted((f for f in named if ".paths" not in f.name), key=_natural))
     return sides[0], sides[1]
 
 
-def _parts(path: str | os.PathLike[str]) -> list[Path]:
-    path = Path(path)
-    if path.is_dir():
-        return sorted((file for file in path.iterdir() if not file.name.startswith((".", "_"))), key=_natural)
-    if path.exists():
-        return [path]
-    return sorted((Path(name) for name in glob.glob(str(path))), key=_natural)
-
-
 def _natural(path: Path) -> list[tuple[int, str]]:
-    """Orders part-9 before part-10."""
+    """Return a sort key that puts part-9 before part-10."""
     return [(int(piece), "") if piece.isdecimal() else (0, piece) for piece in re.split(r"(\d+)", str(path))]
 
 
@@ -121,8 +107,8 @@ def _read_names(files: list[Path]) -> Names:
                         "utf-8", "replace"
                     )
                     raise InputError(
-                        f"{file}, line {carry.line + int(added):,}: {shown!r}: expected vertex {count + int(added):,}, "
-                        "a tab and its name (ids count from 0, without gaps)"
+                        f"{file}, line {carry.line + int(added):,}: expected vertex {count + int(added):,}, a tab "
+                        f"and a name; got {shown!r}. Ids must count from 0 without gaps."
                     )
                 before = bytes(text[int(offsets[count - 1]) : int(used)]) if count else None
                 offsets[count : count + int(added) + 1] = fresh[: int(added) + 1] + used

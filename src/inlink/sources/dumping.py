@@ -4,12 +4,13 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from inlink.sources.crawl import arcs_of, page_columns, url_blocks
+from inlink.base.arrays import AnyArray, BoolArray, Float32Array, Float64Array, UInt64Array
 from inlink.sources.write import as_text, join_rows
+from inlink.store.blocks import BLOCK, arcs_of, content_hash_at, page_columns, url_blocks
+from inlink.store.page import error_of
 from inlink.store.pages import NO_PAGE, STATES, Pages
 
 __all__ = ["PAGE_COLUMNS", "link_lines", "page_lines"]
@@ -31,39 +32,48 @@ PAGE_COLUMNS = (
     "error",
     "merged_into",
 )
+ROWS = 1 << 16
+"""Crawled pages whose links are written at a time."""
+
 _DIGITS = np.frombuffer(b"0123456789abcdef", np.uint8)
 _NONE, _POINT = pa.scalar(b"", pa.large_binary()), pa.scalar(b".", pa.large_binary())
 
 
-def page_lines(pages: Pages, *, aduana: bool = False, depth: bool = False) -> Iterator[tuple[bytes, int]]:
-    """All pages, a line each.
+def page_lines(
+    pages: Pages, *, aduana: bool = False, depth: bool = False, first: int = 0, size: int = BLOCK
+) -> Iterator[tuple[bytes, int]]:
+    """Return pages as text, one line per page, in blocks.
 
     Parameters
     ----------
     pages : Pages
     aduana : bool
-        Blank-separated, without a header: hash (the page in 16 hexadecimal digits), page, URL, first and last crawl
-        (seconds since the crawl began; 0.0 where never), changes, crawls, score.
+        Fields separated by blanks, without a header: hash (the page in 16 hexadecimal digits), page, URL, first and
+        last crawl (seconds since the crawl began; 0.0 if never), changes, crawls, score.
     depth : bool
-        The depth stands before the score; there a seed has 1.
+        Add the depth before the score. The depth of a seed is 1 there.
+    first : int
+        The first page. The header comes only before page 0.
+    size : int
+        Bytes of URLs in a block.
 
     Yields
     ------
     bytes, int
-        Some lines, and how many pages are in them.
+        A block of lines, and the number of pages in it.
     """
-    if not aduana:
+    if not aduana and first == 0:
         yield ("\t".join(PAGE_COLUMNS) + "\n").encode(), 0
-    for first, text, offsets in url_blocks(pages):
+    for begin, text, offsets in url_blocks(pages, size, first):
         count = len(offsets) - 1
         urls = pa.LargeBinaryArray.from_buffers(
             pa.large_binary(), count, [None, pa.py_buffer(offsets.view(np.int64)), pa.py_buffer(text)]
         )
-        columns, visits = page_columns(pages, first, first + count)
+        columns, visits = page_columns(pages, begin, begin + count)
         if aduana:
-            cells = _of_aduana(first, urls, columns, pages.started, depth)
+            cells = _of_aduana(begin, urls, columns, pages.started, depth)
         else:
-            cells = _of_inlink(first, urls, columns, pages, visits)
+            cells = _of_inlink(begin, urls, columns, pages, visits)
         separator = b" " if aduana else b"\t"
         row: list[Any] = [cells[0]]
         for cell in cells[1:]:
@@ -71,38 +81,57 @@ def page_lines(pages: Pages, *, aduana: bool = False, depth: bool = False) -> It
         yield join_rows(*row, b"\n"), count
 
 
-def link_lines(pages: Pages, *, aduana: bool = False) -> Iterator[tuple[bytes, int]]:
-    """All links of latest visits as pairs of pages, a line each; with ``aduana`` blank-separated, without a header."""
-    if not aduana:
+def link_lines(
+    pages: Pages, *, aduana: bool = False, first_row: int = 1, rows: int = ROWS
+) -> Iterator[tuple[bytes, int]]:
+    """Return the links of latest visits as text, one pair of pages per line, in blocks.
+
+    Parameters
+    ----------
+    pages : Pages
+    aduana : bool
+        Fields separated by blanks, without a header.
+    first_row : int
+        The first row of the crawl's answered pages. The header comes only before row 1.
+    rows : int
+        Rows in a block.
+
+    Yields
+    ------
+    bytes, int
+        A block of lines, and the number of rows in it.
+    """
+    if not aduana and first_row == 1:
         yield b"from\tto\n", 0
-    for sources, targets, _ in arcs_of(pages):
-        if len(sources):
-            yield (
-                join_rows(as_text(sources), b" " if aduana else b"\t", as_text(targets), b"\n"),
-                len(sources),
-            )
+    end = pages.tally.rows + 1
+    for row in range(first_row, end, rows):
+        last = min(row + rows, end)
+        lines = [
+            join_rows(as_text(sources), b" " if aduana else b"\t", as_text(targets), b"\n")
+            for sources, targets, _ in arcs_of(pages, row, last)
+            if len(sources)
+        ]
+        yield b"".join(lines), last - row
 
 
 def _of_inlink(
     first: int,
     urls: pa.Array,
-    columns: dict[str, npt.NDArray[Any]],
+    columns: dict[str, AnyArray],
     pages: Pages,
-    visits: npt.NDArray[np.uint64],
+    visits: UInt64Array,
 ) -> list[pa.Array]:
     count = len(urls)
     times = [_where(~np.isnan(columns[name]), columns[name]) for name in ("first_crawl", "last_crawl")]
     seeds = columns["linked_from"] == NO_PAGE
     states = pa.array([name.encode() for name in STATES], pa.large_binary())
     hashes, errors, into = ([b""] * count for _ in range(3))
-    log = pages.log.data
     for k in np.flatnonzero(visits).tolist():
-        at = int(visits[k]) - 1 + 64
-        hashes[k] = log[at + 1 : at + 1 + log[at]].hex().encode()
+        hashes[k] = content_hash_at(pages, int(visits[k]) - 1).hex().encode()
     for k in np.flatnonzero(columns["errors"]).tolist():
         failure = int(pages.failures[pages.answers[first + k]])
         if failure:
-            told = pages.frame(failure - 1).payload[8:].decode("utf-8", "replace")
+            told = error_of(pages.frame(failure - 1))
             errors[k] = " ".join("".join(c if c.isprintable() else " " for c in told).split()).encode()
     for k in range(count if pages.merged else 0):
         if first + k in pages.merged:
@@ -121,7 +150,7 @@ def _of_inlink(
 
 
 def _of_aduana(
-    first: int, urls: pa.Array, columns: dict[str, npt.NDArray[Any]], started: float, depth: bool
+    first: int, urls: pa.Array, columns: dict[str, AnyArray], started: float, depth: bool
 ) -> list[pa.Array]:
     numbers = np.arange(first, first + len(urls), dtype=np.uint32)
     digits = _DIGITS[(numbers[:, None] >> np.arange(28, -4, -4, dtype=np.uint32)) & np.uint32(15)]
@@ -143,19 +172,19 @@ def _of_aduana(
     ]
 
 
-def _where(known: npt.NDArray[np.bool_], values: npt.NDArray[Any]) -> pa.Array:
-    """Numbers as text, nothing where they are not known."""
+def _where(known: BoolArray, values: AnyArray) -> pa.Array:
+    """Return numbers as text, empty where they are not known."""
     return pc.if_else(pa.array(known), as_text(values), _NONE)
 
 
-def _seconds(values: npt.NDArray[np.float64]) -> pa.Array:
-    """``%.1f`` of times; 0.0 where there is none, as Aduana has it."""
+def _seconds(values: Float64Array) -> pa.Array:
+    """Format times as ``%.1f``; 0.0 if there is none, as in Aduana."""
     tenths = np.rint(np.nan_to_num(np.maximum(values, 0)) * 10).astype(np.int64)
     return pc.binary_join_element_wise(as_text(tenths // 10), as_text(tenths % 10), _POINT)
 
 
-def _scientific(values: npt.NDArray[np.float32]) -> pa.Array:
-    """``%.3e``; each different value is made into text once."""
+def _scientific(values: Float32Array) -> pa.Array:
+    """Format numbers as ``%.3e``. Each distinct value is formatted once."""
     different, place = np.unique(values, return_inverse=True)
     texts = pa.array([b"%.3e" % value for value in different.tolist()], pa.large_binary())
     return texts.take(pa.array(place))

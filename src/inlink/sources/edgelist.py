@@ -1,14 +1,14 @@
-"""Edge lists: one arc a line, as names or as numbers.
+"""Edge lists: one arc per line, as names or as numbers.
 
-Read as everybody writes them: fields separated by a tab, a comma, a semicolon or blanks; gzip and Zstandard looked
-through; ``#`` begins a comment, and so does ``%`` before the first arc if a blank or another ``%`` follows (KONECT;
-a URL-encoded name begins with ``%``, too). Fields of comma and semicolon files may stand in double quotes (RFC 4180).
-A first line such as ``Source,Target,Weight`` names the columns; without one they are source, target and, where it
-is a number in every line looked at, weight. Further columns are skipped.
+Fields are separated by a tab, a comma, a semicolon or blanks. Files may be gzip or Zstandard. A line that begins with
+``#`` is a comment. Before the first arc, so is a line that begins with ``%`` and a blank or another ``%`` (KONECT).
+Fields separated by commas or semicolons may be in double quotes (RFC 4180).
+A first line such as ``Source,Target,Weight`` names the columns. Without one, the columns are source, target and, if it
+is a number in every line of the sample, weight. Further columns are skipped.
 
-Nodes are numbers when every field of the first block is a plain decimal number, and names otherwise; a number in
-quotes is a name. A comment ``# inlink: names`` or ``# inlink: nodes=1000`` decides it: the second also counts nodes
-behind the last one that has an arc. inlink writes one where the arcs alone would be read otherwise.
+Nodes are numbers if every field of the first block is a plain decimal number, and names otherwise. A number in
+quotes is a name. A comment ``# inlink: names`` or ``# inlink: nodes=1000`` overrides this; the second also gives the
+number of nodes, including those without arcs. inlink writes such a comment if the arcs alone would be misread.
 """
 
 import csv
@@ -20,14 +20,13 @@ from pathlib import Path
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
+from inlink.base.arrays import UInt8Array
+from inlink.base.opening import Carry, Stream, head, text_blocks
 from inlink.errors import InputError, ParameterError
-from inlink.graph.batches import ArcBatch
-from inlink.graph.graph import Level
-from inlink.sources.opening import Carry, Stream, head, text_blocks
-from inlink.sources.source import Source
+from inlink.graph.batches import ArcBatch, Level
+from inlink.graph.source import Source
 
 __all__ = [
     "MAX_NODES",
@@ -41,7 +40,7 @@ __all__ = [
 
 MAX_NODES = 2**32 - 1
 
-# what columns are called, in lower case and without _ and blanks
+# Names of columns, in lower case and without underscores and blanks.
 SOURCE_WORDS = frozenset(
     [
         "source",
@@ -77,7 +76,8 @@ TARGET_WORDS = frozenset(
 WEIGHT_WORDS = frozenset(["weight", "weights", "count", "counts"])
 
 _SEPARATORS = {"tab": "\t", "comma": ",", "semicolon": ";", "space": " "}
-_SAMPLE = 200  # lines looked at
+# Lines of the sample that the layout is detected from.
+_SAMPLE = 200
 _OURS = re.compile(rb"# inlink: (?:(names)|nodes=(\d{1,10}))$")
 _NO_COLUMN = 2**62
 
@@ -97,24 +97,25 @@ def edge_list(
     path : path-like
         The file.
     nodes : {"ids", "names"} or None
-        Whether nodes are numbers; None looks.
+        Whether the columns hold node numbers or names. None: detected.
     separator : str or None
-        One character, or ``"tab"``, ``"comma"``, ``"semicolon"``, ``"space"`` (any run of blanks); None looks.
+        One character, or ``"tab"``, ``"comma"``, ``"semicolon"``, ``"space"`` (any run of blanks). None: detected.
     weights : bool or None
-        Whether the third column (or the one named so) holds weights; None looks.
+        Whether the third column, or the one named so, holds weights. None: detected.
     level : {"page", "host", "domain"} or None
         What the names are.
 
     Raises
     ------
     inlink.errors.InputError
-        At a line with fewer than two fields, a node that is no number where nodes are numbers or not below
-        2³² − 1, a weight that is not a finite number above 0, an open quote, a line of more than 16 MB.
+        If the file cannot be read. While batches are read, naming the line: fewer than two fields, a node number that
+        is not a number below 2³² − 1, a weight that is not a finite number above 0, an open quote, or a line of more
+        than 16 MB.
     inlink.errors.ParameterError
-        If the separator is no single character.
+        If `nodes` or `separator` is none of the values above.
     """
     if nodes not in (None, "ids", "names"):
-        raise ParameterError(f"nodes is 'ids' or 'names', not {nodes!r}")
+        raise ParameterError(f"`nodes` must be 'ids' or 'names'; got {nodes!r}")
     layout = _layout(Path(path), separator, weights)
     if nodes is not None:
         layout.ids = nodes == "ids"
@@ -125,9 +126,9 @@ def edge_list(
 def number_batches(
     path: Path, limit: int, *, separator: str = "\t", weighted: bool = False, skip: int = 0
 ) -> Iterator[ArcBatch]:
-    """Arcs between numbers below ``limit``, from lines of nothing else; ``skip`` bytes come before.
+    """Read arcs between numbers below `limit`, one per line, from byte `skip` on.
 
-    A weight of 0 is let through. Raises InputError as :func:`edge_list`.
+    A weight of 0 is kept. Raises InputError as :func:`edge_list`.
     """
     columns = [0, 1, 2 if weighted else _NO_COLUMN]
     return _batches(
@@ -139,15 +140,20 @@ def number_batches(
 class _Layout:
     separator: str
     quotes: bool
-    columns: list[int]  # of source, target and weight
+    # Columns of source, target and weight.
+    columns: list[int]
     header: bool = False
     ids: bool = False
-    sure: bool = False  # whether ids is settled, or a name in the first block may still change it
-    preamble: bool = True  # whether a comment may begin with %
+    # Whether `ids` is final. If not, a name in the first block may still change it.
+    sure: bool = False
+    # Whether a comment may begin with %.
+    preamble: bool = True
     num_nodes: int | None = None
     limit: int = MAX_NODES
-    skip: int = 0  # bytes before the first line
-    zeros: bool = False  # whether a weight of 0 is let through, for the caller to drop
+    # Bytes before the first line.
+    skip: int = 0
+    # Whether a weight of 0 is kept, for the caller to drop.
+    zeros: bool = False
 
     @property
     def weighted(self) -> bool:
@@ -155,19 +161,20 @@ class _Layout:
 
 
 def words(field: str) -> str:
-    """A column's name in the form that :data:`SOURCE_WORDS` and its like have."""
+    """Return a column's name in lower case, without blanks, underscores and hyphens, as in :data:`SOURCE_WORDS`."""
     return re.sub(r"[\s_\-]", "", field).lower()
 
 
 def _layout(path: Path, separator: str | None, weights: bool | None) -> _Layout:
-    """What the first lines show of a file."""
+    """Detect the layout of a file by its first lines."""
     start = head(path).removeprefix(b"\xef\xbb\xbf")
     all_lines = start.splitlines() if len(start) < 1 << 16 else start[: start.rfind(b"\n") + 1].splitlines()
     ours = next((match for line in all_lines[:5] if (match := _OURS.match(line))), None)
     data: list[str] = []
     for line in all_lines:
         if line and not _comment(line, not data and ours is None) and not _comment(line.lstrip(), False):
-            data.append(line.decode("latin-1"))  # every byte is a character: only the layout is looked at
+            # In Latin-1 every byte is a character. Only the layout is looked at here.
+            data.append(line.decode("latin-1"))
     char, rows = _separate(data[:_SAMPLE], path, separator)
     layout = _Layout(char, char in ",;", [0, 1, _NO_COLUMN])
     if rows and (ours is None or layout.quotes):
@@ -194,12 +201,12 @@ def _comment(line: bytes, first: bool) -> bool:
 
 
 def _separate(data: list[str], path: Path, separator: str | None) -> tuple[str, list[list[str]]]:
-    """The separator, and the lines cut by it: the first that cuts all lines into equally many fields, two or more."""
+    """Return the separator and the cut lines: the first that gives all lines equally many fields, at least two."""
     if separator is not None:
         char = _SEPARATORS.get(separator, separator)
         if len(char) != 1 or not char.isascii() or char in '"\r\n':
             raise ParameterError(
-                f"a separator is one ASCII character, tab, comma, semicolon or space, not {separator!r}"
+                f"`separator` must be one ASCII character, or tab, comma, semicolon or space; got {separator!r}"
             )
         return char, _cut(data, char)
     candidates = "\t ,;"
@@ -217,7 +224,8 @@ def _separate(data: list[str], path: Path, separator: str | None) -> tuple[str, 
             elif some is None:
                 least, most = min(counts), max(counts)
                 raise InputError(
-                    f"{path}: lines have from {least} to {most:,} fields: if it is an edge list, name its --separator"
+                    f"{path}: lines have from {least} to {most:,} fields. "
+                    "If this is an edge list, name its --separator."
                 )
     return some or (candidates[0], _cut(data, candidates[0]))
 
@@ -228,9 +236,11 @@ def _cut(data: list[str], char: str) -> list[list[str]]:
     if char in ",;":
         try:
             rows = list(csv.reader((line + "\n" for line in data), delimiter=char))
-        except csv.Error:  # a field too long for it: the scan tells what is wrong
+        except csv.Error:
+            # A field is too long for this module. The scan reports what is wrong.
             return [line.split(char) for line in data]
-        return rows[:-1] if len(rows) > 1 else rows  # the last may be cut within quotes
+        # The last row may be cut within quotes.
+        return rows[:-1] if len(rows) > 1 else rows
     return [line.split(char) for line in data]
 
 
@@ -262,7 +272,8 @@ def _batches(path: Path, layout: _Layout) -> Iterator[ArcBatch]:
                 block, layout.skip = block[layout.skip :], 0
             if header:
                 start, lines = _after_header(block)
-                header = start == len(block)  # nothing but comments so far
+                # The whole block may be comments.
+                header = start == len(block)
                 carry.line += lines
                 carry.at = start
                 block = block[start:]
@@ -273,8 +284,8 @@ def _batches(path: Path, layout: _Layout) -> Iterator[ArcBatch]:
                     yield batch
 
 
-def _after_header(block: npt.NDArray[np.uint8]) -> tuple[int, int]:
-    """Where the line after the header begins, and how many lines are before."""
+def _after_header(block: UInt8Array) -> tuple[int, int]:
+    """Return where the line after the header begins, and the number of lines before it."""
     at = 0
     for count, line in enumerate(block.tobytes().splitlines(keepends=True), 1):
         at += len(line)
@@ -283,8 +294,8 @@ def _after_header(block: npt.NDArray[np.uint8]) -> tuple[int, int]:
     return len(block), int(np.count_nonzero(block == 10))
 
 
-def _scan(path: Path, block: npt.NDArray[np.uint8], last: bool, carry: Carry, layout: _Layout) -> ArcBatch:
-    """The arcs of a block."""
+def _scan(path: Path, block: UInt8Array, last: bool, carry: Carry, layout: _Layout) -> ArcBatch:
+    """Scan the arcs of a block."""
     from inlink.sources.kernels import text as kernels
 
     lines = int(np.count_nonzero(block == 10))
@@ -293,20 +304,16 @@ def _scan(path: Path, block: npt.NDArray[np.uint8], last: bool, carry: Carry, la
     sources, targets = np.empty(lines, np.uint32), np.empty(lines, np.uint32)
     weights = np.empty(lines if layout.weighted else 0, np.float64)
     hard = np.empty(3 * len(weights), np.uint64)
-    status, used, before, arcs, known, num_hard, start, stop = kernels.scan(
-        block,
+    reading = kernels.Layout(
         np.uint8(ord(layout.separator)),
         layout.quotes,
         np.array(layout.columns, np.uint64),
         np.uint64(layout.limit if layout.ids else 0),
-        layout.preamble,
-        names,
-        offsets,
-        sources,
-        targets,
-        weights,
-        hard,
         np.power(10.0, np.arange(23), dtype=np.float64),
+    )
+    room = kernels.Room(names, offsets, sources, targets, weights, hard)
+    status, used, before, arcs, known, num_hard, start, stop = kernels.scan(
+        block, reading, layout.preamble, room
     )
     if status == kernels.NOT_A_NUMBER and not layout.sure:
         layout.ids = False
@@ -331,7 +338,7 @@ def _scan(path: Path, block: npt.NDArray[np.uint8], last: bool, carry: Carry, la
     return ArcBatch(sources[:count], targets[:count], array, weights[:count] if layout.weighted else None)
 
 
-def _weight(raw: bytes, zeros: bool, path: Path, carry: Carry, before: npt.NDArray[np.uint8]) -> float:
+def _weight(raw: bytes, zeros: bool, path: Path, carry: Carry, before: UInt8Array) -> float:
     try:
         value = float(raw) if b"_" not in raw else -1.0
     except ValueError:
@@ -340,7 +347,8 @@ def _weight(raw: bytes, zeros: bool, path: Path, carry: Carry, before: npt.NDArr
         line = carry.line + int(np.count_nonzero(before == 10))
         shown = raw[:100].decode("utf-8", "replace")
         raise InputError(
-            f"{path}, line {line:,}: weight {shown!r} is not a finite number above 0: leave weights out by --no-weights"
+            f"{path}, line {line:,}: weight must be a finite number above 0; got {shown!r}. "
+            "Use --no-weights to ignore the column."
         )
     return value
 
@@ -349,17 +357,17 @@ def _complaint(status: int, field: str, layout: _Layout) -> str:
     from inlink.sources.kernels import text as kernels
 
     if status == kernels.NOT_A_NUMBER:
-        return f"{field!r} is not a node number, as those before it: read them as names with --nodes names"
+        return (
+            f"expected a node number, as on the lines before; got {field!r}. Use --nodes names to read names."
+        )
     if status == kernels.OUT_OF_RANGE:
-        remedy = ": read them as names with --nodes names" if layout.limit == MAX_NODES else ""
-        return f"node {field} is out of range (below {layout.limit:,}){remedy}"
+        remedy = " Use --nodes names to read names." if layout.limit == MAX_NODES else ""
+        return f"node number must be below {layout.limit:,}; got {field}.{remedy}"
     if status == kernels.FEW_FIELDS:
         name = {"\t": "tabs", " ": "blanks"}.get(layout.separator, repr(layout.separator))
-        return f"{field!r} has fewer fields than an arc, separated by {name}: name another with --separator"
+        return f"expected two fields separated by {name}; got {field!r}. Use --separator to name another separator."
     if status == kernels.OPEN_QUOTE:
-        return "a quote is not closed before the file ends"
+        return "the quote is not closed"
     if status == kernels.BAD_QUOTE:
-        return (
-            f"after the closing quote of {field!r} there must come a {layout.separator!r} or the line's end"
-        )
-    return f"{field!r} has no weight, as lines before it have: leave weights out by --no-weights"
+        return f"expected {layout.separator!r} or the end of the line after the closing quote of {field!r}"
+    return f"expected a weight, as on the lines before; got {field!r}. Use --no-weights to ignore the column."

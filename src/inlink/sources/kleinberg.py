@@ -1,4 +1,4 @@
-"""Kleinberg's query graphs: ``n ID URL`` a node, ``e FROM TO`` an arc. Small files, read by plain Python."""
+"""Kleinberg's query graphs: ``n ID URL`` per node, ``e FROM TO`` per arc; read in plain Python."""
 
 import os
 from array import array
@@ -6,33 +6,32 @@ from pathlib import Path
 
 import numpy as np
 
+from inlink.base.opening import Stream, lines
 from inlink.errors import InputError
-from inlink.graph.batches import ArcBatch
-from inlink.graph.graph import Level
+from inlink.graph.batches import ArcBatch, Level
 from inlink.graph.names import Names, encode
-from inlink.sources.opening import Stream, lines
-from inlink.sources.source import Source, level_of
+from inlink.graph.source import Source, level_of
 
 __all__ = ["kleinberg", "unique_names"]
 
 
 def kleinberg(path: str | os.PathLike[str], *, level: Level | None = None) -> Source:
-    """Read a graph in Kleinberg's form.
+    """Read a graph in Kleinberg's format.
 
-    Nodes keep the order of their ``n`` lines, which in practice is that of their ids. A name that stands twice is
-    told apart by ``#`` and its id, as a URL's fragment, so that it keeps its host.
+    Nodes keep the order of their ``n`` lines. A repeated name gets ``#`` and its id appended, like the fragment of a
+    URL, so that its host stays the same.
 
     Parameters
     ----------
     path : path-like
         The file.
     level : {"page", "host", "domain"} or None
-        What the names are; None means pages if nine in ten are URLs.
+        What the nodes are. None: pages if nine names in ten are URLs.
 
     Raises
     ------
     inlink.errors.InputError
-        At a line that is neither, an id that stands twice, an arc of a node without a name.
+        If a line is neither of the two, an id is repeated, or an arc ends at a node without a name.
     """
     path = Path(path)
     names: list[bytes] = []
@@ -46,7 +45,7 @@ def kleinberg(path: str | os.PathLike[str], *, level: Level | None = None) -> So
             first, _, second = rest.strip().partition(b" ")
             if kind == b"n" and first.isdigit() and second and len(first) < 19:
                 if int(first) in node_of:
-                    raise InputError(f"{path}, line {number:,}: node {int(first)} has a name already")
+                    raise InputError(f"{path}, line {number:,}: node {int(first)} already has a name")
                 node_of[int(first)] = len(names)
                 names.append(second.strip())
             elif kind == b"e" and first.isdigit() and second.strip().isdigit() and len(rest) < 40:
@@ -54,7 +53,9 @@ def kleinberg(path: str | os.PathLike[str], *, level: Level | None = None) -> So
                 at_line.append(number)
             else:
                 shown = line[:100].decode("utf-8", "replace")
-                raise InputError(f"{path}, line {number:,}: {shown!r} is neither 'n ID URL' nor 'e FROM TO'")
+                raise InputError(
+                    f"{path}, line {number:,}: expected 'n ID URL' or 'e FROM TO'; got {shown!r}"
+                )
     known = np.array(list(node_of), np.uint64)
     order = np.argsort(known)
     arcs = np.array(ends, np.uint64)
@@ -63,7 +64,9 @@ def kleinberg(path: str | os.PathLike[str], *, level: Level | None = None) -> So
     missing |= place == len(known)
     if missing.any():
         k = int(np.argmax(missing))
-        raise InputError(f"{path}, line {at_line[k // 2]:,}: an arc of node {arcs[k]}, which no n line names")
+        raise InputError(
+            f"{path}, line {at_line[k // 2]:,}: arc of node {arcs[k]}, but no n line names this node"
+        )
     nodes = order.astype(np.uint32)[place].reshape(-1, 2) if len(arcs) else np.empty((0, 2), np.uint32)
     batch = ArcBatch(nodes[:, 0].copy(), nodes[:, 1].copy())
     unique = Names.of(unique_names(names, list(node_of)))
@@ -71,7 +74,7 @@ def kleinberg(path: str | os.PathLike[str], *, level: Level | None = None) -> So
 
 
 def unique_names(names: list[bytes], ids: list[int] | list[str]) -> list[bytes]:
-    """Names with those that stood before told apart by ``#`` and their id."""
+    """Return the names, with ``#`` and the id appended to repeated ones."""
     seen = set(names) if len(set(names)) < len(names) else set()
     if not seen:
         return names

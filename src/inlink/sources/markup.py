@@ -1,9 +1,9 @@
-"""GraphML, GEXF and GML: what drawing programs exchange.
+"""GraphML, GEXF and GML, the formats of drawing programs.
 
-All three are read as a stream into arrays (NetworkX takes gigabytes for a million arcs, and refuses GML files in
-which an arc stands twice). Nodes are named by their labels where every label is there once, else by their ids; nodes
-without labels whose ids count from 0 stay numbers. An undirected edge becomes two arcs. Nothing nested is looked into.
-Entity declarations are refused, so no file explodes.
+All three are read as a stream into arrays: NetworkX takes gigabytes for a million arcs, and refuses GML files with
+repeated arcs. Nodes are named by their labels if labels are unique, else by their ids. Nodes without labels whose ids
+count from 0 keep their numbers. An undirected edge becomes two arcs. Nested graphs are not read. Entity declarations
+are refused, so that a small file cannot expand without bound.
 """
 
 import html
@@ -17,23 +17,23 @@ from xml.parsers import expat
 
 import numpy as np
 
+from inlink.base.opening import MAX_LINE, Stream, text_blocks
 from inlink.errors import DamageError, FormatError, InputError
-from inlink.graph.batches import ArcBatch
-from inlink.graph.graph import Level
+from inlink.graph.batches import ArcBatch, Level
 from inlink.graph.names import Names, encode
+from inlink.graph.source import Source, level_of
 from inlink.sources.edgelist import WEIGHT_WORDS
-from inlink.sources.opening import MAX_LINE, Stream, text_blocks
-from inlink.sources.source import Source, level_of
 
 __all__ = ["gexf", "gml", "graphml"]
 
 _BYTES = 1 << 18
-_LABELS = ("label", "name", "url")  # attributes that name a node, the first one found
+# Attributes that name a node. The first that is present counts.
+_LABELS = ("label", "name", "url")
 _WEIGHTS = sorted(WEIGHT_WORDS)
 
 
 class _Collector:
-    """Nodes and edges as they are met."""
+    """Collects nodes and edges in the order of the file."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -48,7 +48,7 @@ class _Collector:
 
     def node(self, key: str | None, label: str | None = None) -> int:
         if key is None:
-            raise self.fail("a node without id")
+            raise self.fail("node without id")
         number = self.ids.setdefault(key, len(self.ids))
         if label is not None:
             self.labels[number] = label
@@ -56,7 +56,7 @@ class _Collector:
 
     def edge(self, source: str | None, target: str | None, weight: str | None, both: bool) -> None:
         if source is None or target is None:
-            raise self.fail("an edge without source or target")
+            raise self.fail("edge without source or target")
         value = 1.0
         if weight is not None:
             try:
@@ -64,7 +64,7 @@ class _Collector:
             except ValueError:
                 value = -1.0
             if not 0 < value < float("inf"):
-                raise self.fail(f"weight {weight[:100]!r} of an edge is not a finite number above 0")
+                raise self.fail(f"weight of an edge must be a finite number above 0; got {weight[:100]!r}")
             self.weighted = True
         self.ends.append(self.node(source))
         self.ends.append(self.node(target))
@@ -96,7 +96,7 @@ def _parse_xml(path: Path, collector: _Collector, reader: Any) -> None:
 
     def refuse(*_: Any) -> None:
         raise FormatError(
-            f"{path}, line {parser.CurrentLineNumber:,}: declares an entity, which no graph needs: remove it"
+            f"{path}, line {parser.CurrentLineNumber:,}: the file declares an entity. Remove the declaration."
         )
 
     parser.EntityDeclHandler = refuse
@@ -110,32 +110,36 @@ def _parse_xml(path: Path, collector: _Collector, reader: Any) -> None:
                 parser.Parse(block, False)
                 fed += len(block)
                 if fed - parser.CurrentByteIndex > MAX_LINE:
-                    raise collector.fail(f"a tag of more than {MAX_LINE >> 20} MB")
+                    raise collector.fail(f"tag of more than {MAX_LINE >> 20} MB")
             parser.Parse(b"", True)
     except expat.ExpatError as error:
         what = expat.errors.messages[error.code]
         raise DamageError(
-            f"{path}, line {error.lineno:,}: no well-formed XML ({what}): cut or damaged"
+            f"{path}, line {error.lineno:,}: not well-formed XML ({what}): the file is truncated or damaged"
         ) from None
-    except (LookupError, ValueError) as error:  # an encoding that Python does not know
+    except (LookupError, ValueError) as error:
+        # Python does not know the encoding.
         raise FormatError(f"{path}: cannot be read ({error}): convert it to UTF-8 first") from None
 
 
 class _GraphML:
-    """Elements of GraphML: ``key`` declares attributes, ``data`` gives them."""
+    """Elements of GraphML: ``key`` declares attributes, ``data`` holds their values."""
 
     def __init__(self, collector: _Collector) -> None:
         self.to = collector
         self.undirected = False
-        self.labels: dict[str, int] = {}  # key → its place in _LABELS
-        self.weights: dict[str, str | None] = {}  # key → its default
-        self.key = ""  # the key declared at the moment
+        # Keys of labels, with their places in _LABELS, and keys of weights, with their defaults.
+        self.labels: dict[str, int] = {}
+        self.weights: dict[str, str | None] = {}
+        # The key that is being declared.
+        self.key = ""
         self.node: str | None = None
         self.best = len(_LABELS)
         self.label: str | None = None
         self.edge: dict[str, str] | None = None
         self.weight: str | None = None
-        self.data: str | None = None  # the key of the data at the moment
+        # The key of the data that are being read.
+        self.data: str | None = None
         self.parts: list[str] = []
         self.length = 0
 
@@ -158,14 +162,14 @@ class _GraphML:
             if kind in ("edge", "all") and title in WEIGHT_WORDS:
                 self.weights[self.key] = None
         elif name == "hyperedge":
-            raise self.to.fail("a hyperedge: only edges between two nodes are read")
+            raise self.to.fail("hyperedges cannot be read, only edges between two nodes")
 
     def text(self, text: str) -> None:
         if self.data is not None:
             self.parts.append(text)
             self.length += len(text)
             if self.length > MAX_LINE:
-                raise self.to.fail(f"a text of more than {MAX_LINE >> 20} MB")
+                raise self.to.fail(f"text of more than {MAX_LINE >> 20} MB")
 
     def end(self, name: str) -> None:
         if name == "data":
@@ -193,11 +197,12 @@ class _GraphML:
 
 
 class _GEXF:
-    """Elements of GEXF: what is needed stands in the attributes of ``node`` and ``edge``."""
+    """Elements of GEXF: ids, labels and weights are attributes of ``node`` and ``edge``."""
 
     def __init__(self, collector: _Collector) -> None:
         self.to = collector
-        self.undirected = True  # what the schema says where nothing else is said
+        # The default of the schema.
+        self.undirected = True
         self.weight_key: str | None = None
         self.edges = False  # whether the attributes declared are the edges'
         self.edge: dict[str, str] | None = None
@@ -229,14 +234,14 @@ class _GEXF:
 
 
 def graphml(path: str | os.PathLike[str], *, level: Level | None = None) -> Source:
-    """Read GraphML; the label of a node is its attribute ``label``, ``name`` or ``url``, an arc's weight ``weight``.
+    """Read GraphML. The label of a node is its attribute ``label``, ``name`` or ``url``; an arc's weight is ``weight``.
 
     Raises
     ------
     inlink.errors.InputError
-        At a weight that is not a finite number above 0, a node or edge without ids, a hyperedge, an entity.
+        If a weight is not a finite number above 0, a node or edge has no ids, or the file has hyperedges or entities.
     inlink.errors.DamageError
-        If it is no well-formed XML.
+        If the file is not well-formed XML.
     """
     collector = _Collector(Path(path))
     _parse_xml(Path(path), collector, _GraphML(collector))
@@ -244,7 +249,7 @@ def graphml(path: str | os.PathLike[str], *, level: Level | None = None) -> Sour
 
 
 def gexf(path: str | os.PathLike[str], *, level: Level | None = None) -> Source:
-    """Read GEXF of any version; errors as :func:`graphml`."""
+    """Read GEXF of any version. Raises as :func:`graphml`."""
     collector = _Collector(Path(path))
     _parse_xml(Path(path), collector, _GEXF(collector))
     return collector.source(level)
@@ -257,12 +262,12 @@ _ENTITY = re.compile(r"&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z]\w{0,31});")
 
 
 def gml(path: str | os.PathLike[str], *, level: Level | None = None) -> Source:
-    """Read GML; an arc's weight is its ``weight`` or ``value``. Files without ``directed 1`` are undirected.
+    """Read GML. An arc's weight is its ``weight`` or ``value``. Files without ``directed 1`` are undirected.
 
     Raises
     ------
     inlink.errors.InputError
-        At a line that is no GML, a weight that is not a finite number above 0, a node or edge without ids.
+        If a line is not GML, a weight is not a finite number above 0, or a node or edge has no ids.
     inlink.errors.DamageError
         If a bracket or a quote is open when the file ends.
     """
@@ -277,7 +282,7 @@ def gml(path: str | os.PathLike[str], *, level: Level | None = None) -> Source:
     for kind, value in tokens:
         if value == "]" and kind == 4:
             if key is not None or not stack:
-                raise collector.fail("a ] that closes nothing")
+                raise collector.fail("] without [")
             closed = stack.pop()
             if stack == ["graph"] and closed == "node":
                 collector.node(item.get("id"), item.get("label"))
@@ -286,14 +291,14 @@ def gml(path: str | os.PathLike[str], *, level: Level | None = None) -> Source:
                 collector.edge(item.get("source"), item.get("target"), weight, True)
         elif kind == 4:
             if key is None or len(stack) > 100:
-                raise collector.fail("a [ without a key before it, or too deep")
+                raise collector.fail("[ without a key before it, or nested too deep")
             stack.append(key)
             key = None
             if len(stack) == 2:
                 item = {}
         elif key is None:
             if kind != 1:
-                raise collector.fail(f"expected a key, not {value[:100]!r}")
+                raise collector.fail(f"expected a key; got {value[:100]!r}")
             key = value
         else:
             if len(stack) == 2:
@@ -302,7 +307,9 @@ def gml(path: str | os.PathLike[str], *, level: Level | None = None) -> Source:
                 directed = value == "1"
             key = None
     if stack or key is not None:
-        raise DamageError(f"{path}: ends within {' '.join(stack) or key}: cut or damaged")
+        raise DamageError(
+            f"{path}: the file ends inside {' '.join(stack) or key}: it is truncated or damaged"
+        )
     if directed:
         collector.both = bytearray(len(collector.both))
     return collector.source(level)
@@ -323,7 +330,8 @@ class _Tokens:
                     match = _TOKEN.match(data, at)
                     if match is None:
                         if data[at : at + 1] == b'"' and not last:
-                            break  # a string that goes on in the next block
+                            # The string continues in the next block.
+                            break
                         self._fail(data[at : at + 20])
                     if match.lastindex:
                         text = match[match.lastindex].decode("utf-8", "surrogateescape")
@@ -336,5 +344,7 @@ class _Tokens:
 
     def _fail(self, rest: bytes) -> NoReturn:
         if rest.startswith(b'"'):
-            raise DamageError(f"{self.path}, line {self.line:,}: a quote is not closed: cut or damaged")
-        raise InputError(f"{self.path}, line {self.line:,}: {rest.decode('utf-8', 'replace')!r} is no GML")
+            raise DamageError(
+                f"{self.path}, line {self.line:,}: the quote is not closed: the file is truncated or damaged"
+            )
+        raise InputError(f"{self.path}, line {self.line:,}: not GML: {rest.decode('utf-8', 'replace')!r}")

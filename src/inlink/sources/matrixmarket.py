@@ -9,56 +9,55 @@ from typing import Any
 
 import numpy as np
 
+from inlink.base.opening import head
 from inlink.errors import DamageError, FormatError, InputError
-from inlink.graph.batches import ArcBatch
-from inlink.graph.graph import Level
+from inlink.graph.batches import ArcBatch, Level
 from inlink.graph.names import Names
+from inlink.graph.source import Source
 from inlink.sources.edgelist import MAX_NODES, number_batches
-from inlink.sources.opening import head
-from inlink.sources.source import Source
 from inlink.sources.tables import check_weights
 
 __all__ = ["matrix_market", "names_beside", "scipy_npz"]
 
 _ARCS = 1 << 20
-_HEADER = 1 << 20  # bytes in which the size line must come
-_MOST = 1 << 30  # bytes that a small .npz may unpack to
+# The size line must come within so many bytes.
+_HEADER = 1 << 20
+# A small .npz may unpack to so many bytes.
+_MOST = 1 << 30
 
 
 def names_beside(path: Path) -> Path:
-    """Where the names of a matrix's rows lie, one a line: ``links.mtx`` → ``links.names.txt``."""
+    """Return the path of the names of a matrix's rows, one per line: ``links.mtx`` → ``links.names.txt``."""
     name = path.name.removesuffix(".gz")
     return path.with_name(f"{name.removesuffix('.mtx').removesuffix('.npz')}.names.txt")
 
 
 def matrix_market(path: str | os.PathLike[str], *, level: Level | None = None) -> Source:
-    """Read a square sparse matrix in Matrix Market form (coordinate, real, integer or pattern), plain or packed.
+    """Read a square sparse matrix in Matrix Market format (coordinate; real, integer or pattern), plain or gzip.
 
-    A symmetric matrix gives arcs both ways; entries of 0 are no arcs. Where ``links.names.txt`` lies beside
-    ``links.mtx``, its lines are the nodes' names. Not read by SciPy, whose reader crashes on damaged files.
+    A symmetric matrix gives arcs in both directions. Entries of 0 are not arcs. If there is a ``links.names.txt``
+    beside ``links.mtx``, its lines are the names of the nodes. SciPy's reader is not used: it crashes on damaged files.
 
     Raises
     ------
     inlink.errors.FormatError
-        If it is dense or complex, or no matrix.
+        If the file is not a Matrix Market file, or the matrix is dense or complex.
     inlink.errors.InputError
-        If the matrix is not square, has negative entries, or not as many names as rows.
+        If the matrix is not square, has negative entries, or the number of names differs from the number of rows.
     inlink.errors.DamageError
-        If it does not have as many entries as it says.
+        If the number of entries differs from the header.
     """
     path = Path(path)
     start = head(path, _HEADER)
     kind = start.partition(b"\n")[0].decode("latin-1").lower().split()
     if len(kind) != 5 or kind[:2] != ["%%matrixmarket", "matrix"]:
-        raise FormatError(f"{path}: does not begin with '%%MatrixMarket matrix …'")
+        raise FormatError(f"{path}: must begin with '%%MatrixMarket matrix …'")
     if kind[2] != "coordinate" or kind[3] not in ("real", "double", "integer", "pattern"):
         raise FormatError(
-            f"{path}: a matrix {' '.join(kind[2:4])}: only coordinate real, integer or pattern is read"
+            f"{path}: expected a matrix coordinate real, integer or pattern; got {' '.join(kind[2:4])}"
         )
     if kind[4] not in ("general", "symmetric"):
-        raise FormatError(
-            f"{path}: a {kind[4]} matrix has entries below 0 or complex ones, which are no weights"
-        )
+        raise FormatError(f"{path}: expected a general or symmetric matrix; got {kind[4]}")
     skip, size = 0, None
     for line in start.splitlines(keepends=True):
         skip += len(line)
@@ -66,24 +65,24 @@ def matrix_market(path: str | os.PathLike[str], *, level: Level | None = None) -
             size = line.split()
             break
     if size is None or len(size) != 3 or not all(part.isdigit() and len(part) < 19 for part in size):
-        raise FormatError(f"{path}: no size line after the Matrix Market header")
+        raise FormatError(f"{path}: the Matrix Market header is not followed by a size line")
     n, columns, entries = (int(part) for part in size)
     if n != columns:
-        raise InputError(f"{path}: an adjacency matrix is square, not {(n, columns)}")
+        raise InputError(f"{path}: the matrix must be square; its shape is {(n, columns)}")
     if n > MAX_NODES:
-        raise InputError(f"{path}: {n:,} nodes are too many (at most {MAX_NODES:,})")
+        raise InputError(f"{path}: a graph has at most {MAX_NODES:,} nodes; got {n:,}")
     batches = number_batches(path, n + 1, separator=" ", weighted=kind[3] != "pattern", skip=skip)
     return Source(_from_one(path, batches, entries, kind[4] == "symmetric"), _names(path, n), n, level)
 
 
 def _from_one(path: Path, batches: Iterator[ArcBatch], entries: int, symmetric: bool) -> Iterator[ArcBatch]:
-    """Numbers from 0 instead of 1; without entries of 0; mirrored where the matrix is symmetric."""
+    """Count nodes from 0 instead of 1, drop entries of 0, and mirror a symmetric matrix."""
     found = 0
     for batch in batches:
         sources, targets, weights = batch.sources, batch.targets, batch.weights
         found += len(sources)
         if not (sources.all() and targets.all()):
-            raise DamageError(f"{path}: an entry in row or column 0: Matrix Market counts from 1")
+            raise DamageError(f"{path}: entry in row or column 0. Matrix Market counts from 1.")
         if weights is not None and not weights.all():
             sources, targets, weights = sources[weights > 0], targets[weights > 0], weights[weights > 0]
         sources, targets = sources - np.uint32(1), targets - np.uint32(1)
@@ -92,18 +91,20 @@ def _from_one(path: Path, batches: Iterator[ArcBatch], entries: int, symmetric: 
             off = sources != targets
             yield ArcBatch(targets[off], sources[off], None, None if weights is None else weights[off])
     if found != entries:
-        raise DamageError(f"{path}: has {found:,} entries and says {entries:,}: cut or damaged")
+        raise DamageError(
+            f"{path}: truncated or damaged: it has {found:,} entries, but its header says {entries:,}"
+        )
 
 
 def scipy_npz(path: str | os.PathLike[str], *, level: Level | None = None) -> Source:
-    """Read a square sparse matrix that SciPy's ``save_npz`` wrote; nothing in it is ever unpickled.
+    """Read a square sparse matrix written by SciPy's ``save_npz``. Nothing in it is ever unpickled.
 
     Raises
     ------
     inlink.errors.InputError
         If the matrix is not square, or has complex or negative entries.
     inlink.errors.DamageError
-        If it is cut or damaged, its numbers do not fit together, or it unpacks to more than 200 times its size.
+        If the file is truncated, damaged or inconsistent, or unpacks to more than 200 times its size.
     """
     import scipy.sparse
 
@@ -112,24 +113,29 @@ def scipy_npz(path: str | os.PathLike[str], *, level: Level | None = None) -> So
         with zipfile.ZipFile(path) as archive:
             unpacked = sum(entry.file_size for entry in archive.infolist())
         if unpacked > max(_MOST, 200 * path.stat().st_size):
-            raise DamageError(f"{path}: would unpack to {unpacked:,} bytes, more than 200 times its size")
+            raise DamageError(
+                f"{path}: would unpack to {unpacked:,} bytes, more than 200 times its size. It is not read."
+            )
         matrix = scipy.sparse.load_npz(path)
         if matrix.format in ("csr", "csc", "bsr"):
-            matrix.check_format(full_check=True)  # SciPy's loops trust indices
+            # SciPy does not check indices when it uses them.
+            matrix.check_format(full_check=True)
     except (ValueError, KeyError, TypeError, AttributeError, OverflowError, MemoryError, OSError, EOFError,
             zipfile.BadZipFile, NotImplementedError, zlib.error) as error:  # fmt: skip
-        raise DamageError(f"{path}: no sparse matrix of SciPy's save_npz, or damaged ({error})") from None
+        raise DamageError(
+            f"{path}: not a sparse matrix written by SciPy's save_npz, or damaged ({error})"
+        ) from None
     return _source(path, matrix, level)
 
 
 def _source(path: Path, matrix: Any, level: Level | None) -> Source:
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
-        raise InputError(f"{path}: an adjacency matrix is square, not {matrix.shape}")
+        raise InputError(f"{path}: the matrix must be square; its shape is {matrix.shape}")
     if matrix.dtype.kind not in "biuf":
-        raise InputError(f"{path}: entries of type {matrix.dtype} are no weights")
+        raise InputError(f"{path}: entries must be real numbers; their type is {matrix.dtype}")
     n = int(matrix.shape[0])
     if n > MAX_NODES:
-        raise InputError(f"{path}: {n:,} nodes are too many (at most {MAX_NODES:,})")
+        raise InputError(f"{path}: a graph has at most {MAX_NODES:,} nodes; got {n:,}")
     return Source(_batches(path, matrix), _names(path, n), n, level)
 
 
@@ -139,7 +145,9 @@ def _names(path: Path, n: int) -> Names | None:
         return None
     found = beside.read_bytes().removesuffix(b"\n").split(b"\n") if n else []
     if len(found) != n:
-        raise InputError(f"{beside}: {len(found):,} names for {n:,} nodes: remove it, or give one a line")
+        raise InputError(
+            f"{beside}: {len(found):,} names for {n:,} nodes. Write one name per line, or remove the file."
+        )
     return Names.of(found)
 
 

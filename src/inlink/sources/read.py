@@ -1,24 +1,65 @@
-"""`read`: a graph from whatever holds links."""
+"""`read`: a graph from any source of links."""
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import numpy as np
 
-from inlink.errors import ParameterError
-from inlink.graph.batches import ArcBatch
+from inlink.base.damage import Tally
+from inlink.errors import FormatError, ParameterError
+from inlink.graph.batches import ArcBatch, Level
 from inlink.graph.build import build_graph
-from inlink.graph.graph import Graph, Level
+from inlink.graph.graph import Graph
 from inlink.graph.interop import GraphLike, as_graph
-from inlink.sources.damage import Tally
-from inlink.sources.recognise import format_named, read_source, recognise
-from inlink.sources.source import Source
+from inlink.graph.source import Source
+from inlink.sources.formats import ARCHIVES, FORMATS, SITES, check_options, format_named, implementation
+from inlink.sources.recognise import recognise
 
-__all__ = ["read"]
+__all__ = ["read", "read_source"]
 
-ARCHIVES = ("warc", "arc", "wat")
+
+def read_source(
+    path: str | os.PathLike[str],
+    format: str | None = None,
+    *,
+    level: Level | None = None,
+    tally: Tally | None = None,
+    options: Mapping[str, object] | None = None,
+) -> Source:
+    """Open any file that holds a graph.
+
+    Parameters
+    ----------
+    path : path-like
+        A file or folder, or whatever else the format takes (the common beginning of several files, a pattern).
+    format : str or None
+        A name in :data:`inlink.sources.formats.FORMATS`. None: recognised by content.
+    level : {"page", "host", "domain"} or None
+        What an archive's nodes become. Other formats have the level that they have.
+    tally : Tally or None
+        Counts what is read from an archive and what is left out.
+    options : mapping of str to object, or None
+        Options of the format, as its entry in the table declares them. A value of None means not given.
+
+    Raises
+    ------
+    inlink.errors.FormatError
+        If the format is not known, or is that of a graph's folder, which :meth:`Graph.open` reads.
+    inlink.errors.ParameterError
+        If the format has no such option, or the option no such value.
+    inlink.errors.InputError
+        If the reader finds an error in the file.
+    """
+    entry = format_named(format or recognise(path))
+    given = check_options(path, entry, options or {})
+    if entry.reader is None:
+        raise FormatError(f"{path} is {entry.description}: open it with inlink.Graph.open")
+    if entry.name in ARCHIVES:
+        given |= {"level": level, "tally": tally}
+    source: Source = implementation(entry.reader)(path, **given)
+    return source
 
 
 def read(
@@ -26,71 +67,76 @@ def read(
     *,
     level: Level | None = None,
     format: str | None = None,
-    links: Literal["a", "all"] = "a",
-    nofollow: bool = True,
-    strict: bool = False,
+    links: Literal["a", "all"] | None = None,
+    nofollow: bool | None = None,
+    strict: bool | None = None,
     count: bool = False,
     crawled_only: bool = False,
     nodes: Literal["ids", "names"] | None = None,
     separator: str | None = None,
     weights: bool | None = None,
     table: str | None = None,
-    strip_www: bool = False,
-    private_suffixes: bool = False,
+    columns: Sequence[str] | None = None,
+    strip_www: bool | None = None,
+    private_suffixes: bool | None = None,
     into: str | os.PathLike[str] | None = None,
 ) -> Graph:
     r"""Read a link graph.
 
+    An option that does not apply to the source's format is refused, so leave it None there.
+
     Parameters
     ----------
     source : path-like, several of them, SciPy sparse matrix, or NetworkX graph
-        Archives (WARC, ARC, WAT), graph files of any format in :data:`inlink.sources.recognise.FORMATS`, or a graph's
-        folder that inlink built. Several archives, or several edge lists, make one graph.
+        Archives (WARC, ARC, WAT), graph files of any format in :data:`inlink.sources.formats.FORMATS`, or a graph's
+        folder that inlink built. Several archives, or several edge lists, are read into one graph.
     level : {"page", "host", "domain"} or None
-        What becomes one node. None means pages for archives, and otherwise what the source has. Another level than
-        the source's is folded to, with :meth:`Graph.fold`'s defaults.
+        What becomes one node. None means pages for archives, and otherwise the level of the source. A graph of a finer
+        level is folded with the defaults of :meth:`Graph.fold`.
     format : str or None
-        The format's name, instead of recognising it by content.
-    links : {"a", "all"}
-        Of archives: anchors, or every tag that Common Crawl counts.
-    nofollow : bool
-        Of archives: keep links that ask not to be followed.
-    strict : bool
-        Of archives: refuse damage, instead of skipping damaged records and counting them in ``meta["skipped"]``.
+        The format's name. None: recognised by content.
+    links : {"a", "all"} or None
+        Archives: anchors, or every tag that Common Crawl counts. None means ``"a"``.
+    nofollow : bool or None
+        Archives: keep links marked ``nofollow``. None means True.
+    strict : bool or None
+        Archives: refuse damage. None or False leaves damaged records out and counts them in ``meta["skipped"]``.
     count : bool
-        Keep how often an arc stood in the source as its weight.
+        Use the number of times that an arc stands in the source as its weight.
     crawled_only : bool
         Keep only pages that were crawled, and the links between them.
     nodes : {"ids", "names"} or None
-        Of edge lists: what the columns are; None looks.
+        Edge lists: what the columns hold. None: detected.
     separator : str or None
-        Of edge lists: what stands between fields; None looks.
+        Edge lists: one character, or ``"tab"``, ``"comma"``, ``"semicolon"``, ``"space"``. None: detected.
     weights : bool or None
-        Of edge lists: whether the third column is a weight; None looks.
+        Edge lists: whether the third column holds weights. None: detected.
     table : str or None
-        Of SQLite files: the table with a row an arc; None looks.
-    strip_www : bool
-        Take ``www.`` off hosts, as Common Crawl did before the end of 2025.
-    private_suffixes : bool
-        Domains by the suffix list's private section too.
+        SQLite: the table with an arc in each row. None: detected.
+    columns : sequence of str or None
+        SQLite and Parquet: the columns of source, target and, if wanted, weight. None: detected.
+    strip_www : bool or None
+        Level host or domain: drop ``www.`` from hosts, as Common Crawl did before the end of 2025. None means False.
+    private_suffixes : bool or None
+        Level domain: use the private section of the suffix list too. None means False.
     into : path-like or None
-        The folder to build; an older graph there is replaced once the new one is whole. None makes a temporary one
-        that goes when the graph does.
+        The folder to build. An older graph there is replaced once the new one is complete. None builds a temporary
+        folder that is removed with the graph.
 
     Returns
     -------
     Graph
-        Nodes that have names are numbered in byte order of their names, unless the source numbers them.
+        Nodes with names are numbered in byte order of their names, unless the source numbers them.
 
     Raises
     ------
     inlink.errors.InputError
         If a source cannot be read; :class:`~inlink.errors.FormatError` if its format is not known,
-        :class:`~inlink.errors.DamageError` if it is damaged and ``strict`` or cannot be skipped over.
+        :class:`~inlink.errors.DamageError` if it is damaged and `strict` is set, or damage cannot be skipped.
     inlink.errors.OutputError
         If the folder cannot be written.
     inlink.errors.ParameterError
-        If options do not go together.
+        If an option does not apply to the format, has no such value, or does not go with another one.
 
     Examples
     --------
@@ -100,60 +146,106 @@ def read(
     >>> inlink.read("links.tsv")
     <inlink graph: 3 nodes, 2 arcs>
     """
+    sites = _check_sites(level, strip_www, private_suffixes)
+    options: dict[str, object] = {
+        "links": links,
+        "nofollow": nofollow,
+        "strict": strict,
+        "nodes": nodes,
+        "separator": separator,
+        "weights": weights,
+        "table": table,
+        "columns": columns,
+    }
     if not isinstance(source, str | os.PathLike | list | tuple):
-        return _adapt(as_graph(source), level, crawled_only, into, strip_www, private_suffixes)
+        given = options | {"format": format, "count": count or None}
+        for name in (name for name, value in given.items() if value is not None):
+            raise ParameterError(f"`{name}` applies only to files; got a {type(source).__name__}")
+        return _adapt(as_graph(cast("GraphLike", source)), level, crawled_only, into, sites)
     paths = [Path(path) for path in ([source] if isinstance(source, str | os.PathLike) else source)]
     if not paths:
         raise ParameterError("no source is given")
     if format is not None:
         format_named(format)
     formats = [format or recognise(path) for path in paths]
-    tally = Tally(strict)
-    fold_to = None if level == "page" else level
-    options: dict[str, Any] = {"nodes": nodes, "separator": separator, "weights": weights, "table": table}
-    if all(name in ARCHIVES for name in formats):
-        fold_to = None
-        options |= {
-            "level": level or "page",
-            "links": links,
-            "nofollow": nofollow,
-            "strict": strict,
-            "strip_www": strip_www,
-            "private_suffixes": private_suffixes,
-            "tally": tally,
-        }
-    elif len(set(formats)) > 1:
-        raise ParameterError(
-            f"sources of different formats ({', '.join(sorted(set(formats)))}) make no one graph"
-        )
-    elif formats[0] == "graph":
-        if len(paths) > 1:
-            raise ParameterError("one graph's folder at a time")
-        graph = Graph.open(paths[0])
-        return _adapt(graph, level, crawled_only, into, strip_www, private_suffixes)
-    elif len(paths) > 1 and formats[0] != "edgelist":
-        raise ParameterError(
-            f"several sources of format {formats[0]} make no one graph: read them one at a time"
-        )
-    sources = [read_source(path, name, **options) for path, name in zip(paths, formats, strict=True)]
-    build: dict[str, Any] = {"count": count, "meta": lambda: _origin(paths, formats, tally)}
+    for path, name in zip(paths, formats, strict=True):
+        check_options(path, FORMATS[name], options)
+    archives = all(name in ARCHIVES for name in formats)
+    if len(paths) > 1 and not archives:
+        _check_together(formats)
+    if formats[0] == "graph":
+        if count:
+            raise ParameterError(f"{paths[0]}: format graph has no option `count`; build the graph with it")
+        return _adapt(Graph.open(paths[0]), level, crawled_only, into, sites)
+    tally = Tally(bool(strict))
+    fold_to = None if archives or level == "page" else level
+    sources = [
+        read_source(path, name, level=level, tally=tally, options=options | (sites if archives else {}))
+        for path, name in zip(paths, formats, strict=True)
+    ]
+
+    def build(folder: str | os.PathLike[str] | None) -> Graph:
+        return _build(sources, folder, count, lambda: _origin(paths, formats, tally))
+
     if fold_to is None and not crawled_only:
-        return _build(sources, into, **build)
-    return _adapt(_build(sources, None, **build), level, crawled_only, into, strip_www, private_suffixes)
+        return build(into)
+    return _adapt(build(None), level, crawled_only, into, {} if archives else sites)
 
 
-def _build(sources: list[Source], into: str | os.PathLike[str] | None, **options: Any) -> Graph:
+def _check_sites(
+    level: Level | None, strip_www: bool | None, private_suffixes: bool | None
+) -> dict[str, object]:
+    """Return the options of hosts and domains; refuse those that the level has no use for."""
+    if level not in (None, "page", "host", "domain"):
+        raise ParameterError(f"`level` must be 'page', 'host' or 'domain'; got {level!r}")
+    sites: dict[str, object] = {"strip_www": strip_www, "private_suffixes": private_suffixes}
+    for option in SITES:
+        if sites[option.name] is None:
+            continue
+        option.check(sites[option.name])
+        levels = ("host", "domain") if option.name == "strip_www" else ("domain",)
+        if level not in levels:
+            wanted = " or ".join(map(repr, levels))
+            raise ParameterError(f"{option.label} applies only if `level` is {wanted}; got {level!r}")
+    return sites
+
+
+def _check_together(formats: list[str]) -> None:
+    """Refuse several sources that cannot become one graph."""
+    different = sorted(set(formats))
+    if len(different) > 1:
+        raise ParameterError(f"Cannot combine sources of different formats: {', '.join(different)}")
+    if different != ["edgelist"]:
+        raise ParameterError(
+            f"Cannot combine several sources of format {different[0]}: read them one at a time"
+        )
+
+
+def _build(
+    sources: list[Source],
+    into: str | os.PathLike[str] | None,
+    count: bool,
+    meta: Callable[[], dict[str, Any]],
+) -> Graph:
     def batches() -> Iterator[ArcBatch]:
         for source in sources:
             yield from source.batches
 
     first = sources[0]
     given = max((source.num_nodes for source in sources if source.num_nodes is not None), default=None)
-    return build_graph(batches(), names=first.names, num_nodes=given, level=first.level, into=into, **options)
+    return build_graph(
+        batches(),
+        names=first.names,
+        num_nodes=given,
+        level=first.level,
+        into=into,
+        count=count,
+        meta=meta,
+    )
 
 
 def _origin(paths: list[Path], formats: list[str], tally: Tally) -> dict[str, Any]:
-    """What the header says of where a graph came from."""
+    """Return what the header tells of the graph's sources."""
     origin: dict[str, Any] = {
         "sources": [f"{path} ({name})" for path, name in zip(paths[:100], formats, strict=False)],
     }
@@ -161,8 +253,8 @@ def _origin(paths: list[Path], formats: list[str], tally: Tally) -> dict[str, An
         origin |= {"records": tally.records, "pages": tally.pages, "links": tally.links}
     if tally.skipped:
         origin["skipped"] = {
-            f"{reason}, first in {found.path} at byte {found.offset:,}": found.count
-            for reason, found in tally.skipped.items()
+            f"{reason}, first in {entry.path} at byte {entry.offset:,}": entry.count
+            for reason, entry in tally.skipped.items()
         }
     return origin
 
@@ -172,19 +264,25 @@ def _adapt(
     level: Level | None,
     crawled_only: bool,
     into: str | os.PathLike[str] | None,
-    strip_www: bool,
-    private_suffixes: bool,
+    sites: Mapping[str, object],
 ) -> Graph:
-    """Cut and fold a graph that was read as its source has it."""
+    """Cut and fold a graph that was read at the level of its source."""
     fold_to = level if level in ("host", "domain") and level != graph.level else None
     if level == "page" and graph.level in ("host", "domain"):
-        raise ParameterError(f"this is a graph of {graph.level}s: pages cannot be had from it")
+        raise ParameterError(f"`level` cannot be 'page': the nodes of this graph are {graph.level}s")
+    given: dict[str, Any] = {name: value for name, value in sites.items() if value is not None}
+    if given and fold_to is None:
+        raise ParameterError(
+            f"`{next(iter(given))}` does not apply: the nodes of this graph are {level}s already"
+        )
     if crawled_only:
         if graph.crawled is None:
-            raise ParameterError("the source does not say which pages were crawled")
+            raise ParameterError(
+                "`crawled_only` does not apply: the source does not tell which pages were crawled"
+            )
         graph = graph.subgraph(graph.crawled, into=None if fold_to else into)
     if fold_to == "host" or fold_to == "domain":
-        return graph.fold(fold_to, strip_www=strip_www, private_suffixes=private_suffixes, into=into)
+        return graph.fold(fold_to, into=into, **given)
     if into is None or crawled_only:
         return graph
     return graph.subgraph(np.ones(graph.num_nodes, np.bool_), into=into)

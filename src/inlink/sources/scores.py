@@ -1,4 +1,4 @@
-"""Files about nodes: content scores, and lists of nodes."""
+"""Files about nodes: content scores and lists of nodes."""
 
 import csv
 import math
@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import BinaryIO
 
 import numpy as np
-import numpy.typing as npt
 
+from inlink.base.arrays import Float64Array
 from inlink.errors import InputError, UnknownNodeError
 from inlink.graph.graph import Graph
 from inlink.graph.names import encode
@@ -16,52 +16,52 @@ from inlink.graph.names import encode
 __all__ = ["read_nodes", "read_scores"]
 
 
-def read_scores(path: Path, graph: Graph) -> tuple[npt.NDArray[np.float64], int]:
-    """Scores of nodes: a CSV or TSV file, a node and its score a line, with or without a header.
+def read_scores(path: Path, graph: Graph) -> tuple[Float64Array, int]:
+    """Read scores of nodes from a CSV or TSV file: a node and its score per line, with or without a header.
 
     Returns
     -------
     scores : float64[n]
-        0 for nodes that the file lacks.
+        The score of each node; 0 for nodes that are not in the file.
     unknown : int
-        How many of the file's nodes the graph lacks.
+        Number of nodes in the file that the graph does not have.
 
     Raises
     ------
     InputError
-        If a line has not two fields, a score is no finite number from 0, or a node stands twice; with the line.
+        If a line has not two fields, a score is negative or not finite, or a node is repeated; names the line.
     """
     scores = np.zeros(graph.num_nodes)
     seen = np.zeros(graph.num_nodes, np.bool_)
     unknown = 0
     for line, fields in _rows(path):
         if len(fields) != 2:
-            raise InputError(f"{path}, line {line}: {len(fields)} fields, not a node and its score")
+            raise InputError(f"{path}, line {line}: expected a node and its score; got {len(fields)} fields")
         try:
             score = float(fields[1])
         except ValueError:
             if line == 1:
                 continue  # a header
-            raise InputError(f"{path}, line {line}: {fields[1]!r} is not a number") from None
+            raise InputError(f"{path}, line {line}: score must be a number; got {fields[1]!r}") from None
         if not (math.isfinite(score) and score >= 0):
-            raise InputError(f"{path}, line {line}: score {fields[1]} must be finite and not negative")
+            raise InputError(f"{path}, line {line}: score must be finite and not negative; got {fields[1]}")
         node = _find(graph, fields[0])
         if node is None:
             unknown += 1
             continue
         if seen[node]:
-            raise InputError(f"{path}, line {line}: node {fields[0]!r} stands twice")
+            raise InputError(f"{path}, line {line}: node {fields[0]!r} is repeated")
         seen[node], scores[node] = True, score
     return scores, unknown
 
 
 def read_nodes(path: Path, graph: Graph) -> list[int]:
-    """A list of nodes, one a line; blank lines are passed over.
+    """Read a list of nodes, one per line. Blank lines are skipped.
 
     Raises
     ------
     InputError
-        If the graph lacks one, with the line.
+        If the graph does not have a node. The message has the line.
     """
     nodes = []
     with _open(path) as stream:
@@ -72,7 +72,7 @@ def read_nodes(path: Path, graph: Graph) -> list[int]:
             node = _find(graph, name)
             if node is None:
                 raise InputError(
-                    f"{path}, line {line}: no node {name.decode('utf-8', 'replace')!r} in this graph"
+                    f"{path}, line {line}: this graph has no node {name.decode('utf-8', 'replace')!r}"
                 )
             nodes.append(node)
     return nodes
@@ -95,7 +95,7 @@ def _open(path: Path) -> BinaryIO:
     try:
         return path.open("rb")
     except OSError as error:
-        raise InputError(f"{path}: {error.strerror}") from None
+        raise InputError(f"{path}: cannot be read ({error.strerror})") from None
 
 
 def _find(graph: Graph, name: str | bytes) -> int | None:

@@ -1,8 +1,8 @@
-"""Arcs in tables: Parquet files by pyarrow, SQLite databases by the standard library."""
+"""Arcs in tables: Parquet files (pyarrow) and SQLite databases (standard library)."""
 
 import os
 import sqlite3
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any
@@ -13,12 +13,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from inlink.base.progress import track
-from inlink.errors import DamageError, InputError
-from inlink.graph.batches import ArcBatch
-from inlink.graph.graph import Level
+from inlink.errors import DamageError, InputError, ParameterError
+from inlink.graph.batches import ArcBatch, Level
 from inlink.graph.names import Names
+from inlink.graph.source import Source
 from inlink.sources.edgelist import MAX_NODES, SOURCE_WORDS, TARGET_WORDS, WEIGHT_WORDS, words
-from inlink.sources.source import Source
 
 __all__ = ["nodes_beside", "parquet", "sqlite"]
 
@@ -26,45 +25,47 @@ _ROWS = 1 << 18
 
 
 def nodes_beside(path: Path) -> Path:
-    """Where the nodes of a Parquet file of arcs lie: ``links.parquet`` → ``links.nodes.parquet``."""
+    """Return the path of the nodes beside a Parquet file of arcs: ``links.parquet`` → ``links.nodes.parquet``."""
     return path.with_name(f"{path.name.removesuffix('.parquet')}.nodes.parquet")
 
 
 def parquet(
-    path: str | os.PathLike[str], *, columns: list[str] | None = None, level: Level | None = None
+    path: str | os.PathLike[str], *, columns: Sequence[str] | None = None, level: Level | None = None
 ) -> Source:
     """Read arcs from a Parquet file, or from a folder of Parquet files.
 
-    Nodes are numbers where both columns hold integers, and names where they hold strings or bytes. Where
-    ``links.nodes.parquet`` lies beside ``links.parquet``, its nodes are taken in too, so that those without arcs
-    are not lost: by the column ``name``, or ``node`` for numbers.
+    Nodes are numbers if both columns hold integers, and names if they hold strings or bytes. If there is a
+    ``links.nodes.parquet`` beside ``links.parquet``, its nodes are read too, so that nodes without arcs are kept. Its
+    column is ``name``, or ``node`` for numbers.
 
     Parameters
     ----------
     path : path-like
         The file or folder.
-    columns : list of str or None
-        Source, target and, if wanted, weight; None finds them by their names, else takes the first two.
+    columns : sequence of str or None
+        Source, target and, if wanted, weight. None: found by their names, else the first two.
     level : {"page", "host", "domain"} or None
         What the names are.
 
     Raises
     ------
     inlink.errors.InputError
-        If there are no such columns, or they hold something else; at a null or a number out of range.
+        If the columns are missing or of another type, or hold a null or a number out of range.
     inlink.errors.DamageError
-        If a file is cut or damaged.
+        If a file is truncated or damaged.
+    inlink.errors.ParameterError
+        If `columns` has not two or three names.
     """
     path = Path(path)
     files = sorted(path.glob("*.parquet")) if path.is_dir() else [path]
     if not files:
-        raise InputError(f"{path}: no .parquet files in it")
+        raise InputError(f"{path}: this folder has no .parquet files")
     if path.is_dir():
         files = [file for file in files if not file.name.endswith(".nodes.parquet")] or files
     first = _open_parquet(files[0]).schema_arrow
-    chosen = columns or _choose(first.names)
+    chosen = _chosen(columns) or _choose(first.names)
     if chosen is None or len(chosen) < 2:
-        raise InputError(f"{files[0]}: needs two columns, a source and a target, and has {first.names}")
+        raise InputError(f"{files[0]}: expected at least two columns, source and target; got {first.names}")
     beside = nodes_beside(path)
     nodes = beside if path.is_file() and beside.is_file() else None
     number = first.names.index(chosen[0]) if chosen[0] in first.names else 0
@@ -75,8 +76,23 @@ def parquet(
     return Source(_parquet_batches(files, chosen, None if numbers else nodes), None, num_nodes, level)
 
 
+def _chosen(columns: Sequence[str] | None) -> list[str]:
+    """Return the columns that are given, none if there are none.
+
+    Raises
+    ------
+    inlink.errors.ParameterError
+        If they are not two or three.
+    """
+    if columns is not None and len(columns) not in (2, 3):
+        raise ParameterError(
+            f"`columns` must name source, target and, if wanted, weight; got {', '.join(columns) or 'none'}"
+        )
+    return list(columns or ())
+
+
 def _choose(names: list[str]) -> list[str] | None:
-    """Source, target and weight among a table's columns; None where there are not two."""
+    """Return source, target and perhaps weight among the columns of a table; None if there are less than two."""
     found = _choose_named(names)
     return found or (names[:2] if len(names) >= 2 else None)
 
@@ -94,10 +110,12 @@ def _open_parquet(path: Path) -> Any:
 
     try:
         file = pq.ParquetFile(path)
-        _ = file.schema_arrow.names  # read when asked for
+        # The schema is read when it is asked for.
+        _ = file.schema_arrow.names
         return file
-    except (pa.ArrowException, ValueError) as error:  # ValueError: names of columns that are no UTF-8
-        raise DamageError(f"{path}: no whole Parquet file ({_first_line(error)})") from None
+    except (pa.ArrowException, ValueError) as error:
+        # A ValueError means that the name of a column is not UTF-8.
+        raise DamageError(f"{path}: not a Parquet file, or damaged ({_first_line(error)})") from None
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({_first_line(error)})") from None
 
@@ -121,7 +139,9 @@ def _rows(files: list[Path], columns: list[str]) -> Iterator[tuple[str, Any]]:
             source = _open_parquet(file)
             missing = [name for name in columns if name not in source.schema_arrow.names]
             if missing:
-                raise InputError(f"{file}: has no column {missing[0]!r}, only {source.schema_arrow.names}")
+                raise InputError(
+                    f"{file}: no column {missing[0]!r}; the columns are {source.schema_arrow.names}"
+                )
             row = 0
             try:
                 for batch in source.iter_batches(_ROWS, columns=columns):
@@ -133,16 +153,16 @@ def _rows(files: list[Path], columns: list[str]) -> Iterator[tuple[str, Any]]:
 
 
 def _arcs(columns: list[Any], place: str) -> ArcBatch:
-    """A batch from columns of sources, targets and perhaps weights."""
+    """Return a batch of the columns source, target and perhaps weight."""
     for column in columns:
         if column.null_count:
-            raise InputError(f"{place}: a source, target or weight is null: every arc needs them")
+            raise InputError(f"{place}: source, target or weight is null")
     weights = None
     if len(columns) > 2:
         try:
             weights = columns[2].cast(pa.float64()).to_numpy(zero_copy_only=False)
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-            raise InputError(f"{place}: weights are of type {columns[2].type}, not numbers") from None
+            raise InputError(f"{place}: weights must be numbers; their type is {columns[2].type}") from None
         check_weights(weights, place)
     if all(pa.types.is_integer(column.type) for column in columns[:2]):
         sources, targets = (_numbers(column, place) for column in columns[:2])
@@ -153,16 +173,18 @@ def _arcs(columns: list[Any], place: str) -> ArcBatch:
 
 
 def check_weights(weights: np.ndarray[Any, Any], place: str) -> None:
-    """Refuse weights that no rank can be made of, saying where they stand.
+    """Refuse weights that cannot be ranked with.
 
     Raises
     ------
     inlink.errors.InputError
-        Naming the first that is not a finite number above 0.
+        If a weight is not a finite number above 0. The message has `place` and the weight.
     """
     wrong = ~(np.isfinite(weights) & (weights > 0))
     if wrong.any():
-        raise InputError(f"{place}: weight {weights[int(np.argmax(wrong))]} is not a finite number above 0")
+        raise InputError(
+            f"{place}: weight must be a finite number above 0; got {weights[int(np.argmax(wrong))]}"
+        )
 
 
 def _numbers(column: Any, place: str) -> Any:
@@ -171,7 +193,7 @@ def _numbers(column: Any, place: str) -> Any:
         low, high = bounds["min"].as_py(), bounds["max"].as_py()
         if low < 0 or high >= MAX_NODES:
             wrong = low if low < 0 else high
-            raise InputError(f"{place}: node {wrong:,} is out of range (from 0, below {MAX_NODES:,})")
+            raise InputError(f"{place}: node number must be from 0 to {MAX_NODES - 1:,}; got {wrong:,}")
     return column.cast(pa.uint32()).to_numpy(zero_copy_only=False)
 
 
@@ -179,7 +201,7 @@ def _names(column: Any, place: str) -> Any:
     if pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()
     if column.null_count:
-        raise InputError(f"{place}: a name is null")
+        raise InputError(f"{place}: name is null")
     kind = column.type
     if pa.types.is_integer(kind):
         column = column.cast(pa.string())
@@ -189,46 +211,47 @@ def _names(column: Any, place: str) -> Any:
         or pa.types.is_binary(kind)
         or pa.types.is_large_binary(kind)
     ):
-        raise InputError(f"{place}: nodes are of type {kind}: expected integers, strings or bytes")
+        raise InputError(f"{place}: nodes must be integers, strings or bytes; their type is {kind}")
     return column.cast(pa.large_binary())
 
 
 # -- SQLite -----------------------------------------------------------------------------------------------------
 
-_NAME_WORDS = ("link", "url", "name")  # the column of a table of names
-_TABLES = ["arcs", "edges", "links", "wikigraph", "graph"]  # which of several fitting tables is meant
+# Names of the column that holds the names, in a table of nodes.
+_NAME_WORDS = ("link", "url", "name")
+# If several tables fit, the first of these is taken.
+_TABLES = ["arcs", "edges", "links", "wikigraph", "graph"]
 
 
 def sqlite(
     path: str | os.PathLike[str],
     *,
     table: str | None = None,
-    columns: list[str] | None = None,
+    columns: Sequence[str] | None = None,
     level: Level | None = None,
 ) -> Source:
     """Read arcs from a table of an SQLite database.
 
-    Nodes are numbers where the first row has two integers, and names otherwise. With a table ``nodes(id, name)``
-    beside a table of numbers, as inlink writes them, nodes take their names from there. With a table of names that
-    has a column ``crawled``, such as ``WikiLinks(link, title, crawled)``, its rows are nodes too, and those are crawled
-    where it is not 0.
+    Nodes are numbers if the first row has two integers, and names otherwise. Numbered nodes get their names from a
+    table ``nodes(id, name)``, as inlink writes it, if there is one. If there is a table of names with a column
+    ``crawled``, such as ``WikiLinks(link, title, crawled)``, its rows are nodes too, crawled if that column is not 0.
 
     Parameters
     ----------
     path : path-like
-        The database; it is opened for reading only.
+        The database. It is opened read-only.
     table : str or None
         The table; None finds the one whose columns are called as a source and a target, such as ``WikiGraph(fromLink,
         toLink)``; of several the one called arcs, edges, links, WikiGraph or graph.
-    columns : list of str or None
-        Source, target and, if wanted, weight; None finds them.
+    columns : sequence of str or None
+        Source, target and, if wanted, weight. None: found by their names, else the first two.
     level : {"page", "host", "domain"} or None
         What the names are.
 
     Raises
     ------
     inlink.errors.InputError
-        If no table or no column fits, or several do; at a null, a weight that is none, a number out of range.
+        If no table or several fit, a column is missing, or a row holds a null, a wrong weight or a number out of range.
     inlink.errors.DamageError
         If the database is damaged.
     """
@@ -238,11 +261,12 @@ def sqlite(
     if table is None:
         table = _choose_table(path, tables)
     elif table not in tables:
-        raise InputError(f"{path}: has no table {table!r}, only {', '.join(tables)}")
-    chosen = columns or _choose(tables[table])
+        raise InputError(f"{path}: no table {table!r}; the tables are {', '.join(tables)}")
+    chosen = _chosen(columns) or _choose(tables[table])
     if chosen is None or len(chosen) < 2 or any(name not in tables[table] for name in chosen):
         raise InputError(
-            f"{path}: table {table} has the columns {', '.join(tables[table])}: name source and target"
+            f"{path}: table {table} has the columns {', '.join(tables[table])}. "
+            "Use --columns to name source and target."
         )
     names = None
     first = next(iter(database.rows(table, chosen[:2])), None)
@@ -259,12 +283,12 @@ def sqlite(
 
 
 class _Database:
-    """An SQLite file, opened for reading; what SQLite complains of becomes a DamageError."""
+    """An SQLite file, opened read-only. Errors of SQLite become a DamageError."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         if not path.is_file():
-            raise InputError(f"{path} does not exist" if not path.exists() else f"{path} is no file")
+            raise InputError(f"{path} does not exist" if not path.exists() else f"{path} is not a file")
 
     def run(self, query: str) -> Iterator[tuple[Any, ...]]:
         connection = None
@@ -280,7 +304,7 @@ class _Database:
                 connection.close()
 
     def tables(self) -> dict[str, list[str]]:
-        """Tables in the order of their making, and their columns."""
+        """Return the tables in order of creation, each with its columns."""
         query = (
             "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\'"
         )
@@ -293,25 +317,25 @@ class _Database:
         }
 
     def rows(self, table: str, columns: Iterable[str], order: str = "") -> Iterator[tuple[Any, ...]]:
-        """All rows of some columns."""
+        """Yield all rows of some columns."""
         return self.run(f"SELECT {', '.join(map(_quoted, columns))} FROM {_quoted(table)} {order}")
 
     def count(self, tables: dict[str, list[str]]) -> int | None:
-        """How many nodes there are, where a table says so."""
+        """Return the number of nodes if a table tells it, else None."""
         if tables.get("nodes", [])[:1] != ["id"]:
             return None
         (highest,) = next(self.run('SELECT max("id") FROM "nodes"'))
         return highest + 1 if type(highest) is int and 0 <= highest < MAX_NODES else None
 
     def names(self, tables: dict[str, list[str]]) -> Names | None:
-        """The names of nodes that an ``id`` counts from 0, where there are."""
+        """Return the names of a table of nodes whose ids count from 0; None if there is no such table."""
         if {"id", "name"} - {column.lower() for column in tables.get("nodes", [])}:
             return None
         names = []
         for number, (node, name) in enumerate(self.rows("nodes", ["id", "name"], 'ORDER BY "id"')):
             if node != number or not isinstance(name, bytes | str):
                 raise InputError(
-                    f"{self.path}: table nodes: expected id {number} and a name, not {node!r}, {name!r}"
+                    f"{self.path}: table nodes: expected id {number} and a name; got {node!r}, {name!r}"
                 )
             names.append(name)
         return Names.of(names)
@@ -330,10 +354,11 @@ def _choose_table(path: Path, tables: dict[str, list[str]]) -> str:
         return known[0] if known else fitting[0]
     if fitting:
         raise InputError(
-            f"{path}: several tables could hold arcs ({', '.join(fitting)}): name one with --table"
+            f"{path}: several tables could hold arcs ({', '.join(fitting)}). Use --table to name one."
         )
     raise InputError(
-        f"{path}: no table has a source and a target ({', '.join(tables) or 'no tables'}): name one with --table"
+        f"{path}: no table has columns for source and target (tables: {', '.join(tables) or 'none'}). "
+        "Use --table and --columns to name them."
     )
 
 
@@ -356,7 +381,7 @@ def _sqlite_batches(
 
 
 def _crawled_batches(database: _Database, tables: dict[str, list[str]]) -> Iterator[ArcBatch]:
-    """Which names were crawled, where a table says so."""
+    """Yield the names of a table that tells which pages were crawled, if there is one."""
     for table, columns in tables.items():
         by_word = {column.lower(): column for column in columns}
         name = next((by_word[word] for word in _NAME_WORDS if word in by_word), None)
@@ -365,7 +390,7 @@ def _crawled_batches(database: _Database, tables: dict[str, list[str]]) -> Itera
         rows = database.rows(table, [name, by_word["crawled"]])
         while part := list(islice(rows, _ROWS)):
             if any(not isinstance(node, bytes) for node, _ in part):
-                raise InputError(f"{database.path}, table {table}: a {name} is no text")
+                raise InputError(f"{database.path}, table {table}: {name} must be text")
             crawled = np.flatnonzero([mark not in (None, 0, b"", b"0") for _, mark in part])
             none = np.empty(0, np.uint32)
             names = pa.array([node for node, _ in part], pa.large_binary())
@@ -380,11 +405,17 @@ def _sqlite_batch(
         if by_number:
             for end in row[:2]:
                 if type(end) is not int or not 0 <= end < limit:
-                    raise InputError(f"{where}, row {number:,}: {end!r} is no node number below {limit:,}")
+                    raise InputError(
+                        f"{where}, row {number:,}: expected a node number below {limit:,}; got {end!r}"
+                    )
         elif any(end is None or isinstance(end, float) for end in row[:2]):
-            raise InputError(f"{where}, row {number:,}: a node is null or a fraction: expected text")
+            raise InputError(
+                f"{where}, row {number:,}: node must be text or an integer; it is null or a fraction"
+            )
         if len(row) > 2 and not (isinstance(row[2], int | float) and 0 < row[2] < float("inf")):
-            raise InputError(f"{where}, row {number:,}: weight {row[2]!r} is not a finite number above 0")
+            raise InputError(
+                f"{where}, row {number:,}: weight must be a finite number above 0; got {row[2]!r}"
+            )
     weights = np.array([row[2] for row in rows], np.float64) if len(rows[0]) > 2 else None
     if by_number:
         ends = np.array([row[:2] for row in rows], np.uint32)

@@ -1,8 +1,8 @@
-"""Graphs into other programs' files.
+"""Write graphs in other programs' formats.
 
-Everything is written beside its name and renamed when it is whole, row block by row block, so memory does not grow
-with the arcs; the same graph gives the same bytes. A name that a format cannot hold is refused before anything is
-written. Formats that list arcs only cannot hold nodes without any: :class:`Written` says how many were left out.
+A file is written under a temporary name and renamed when it is complete. Rows are written in blocks, so memory does not
+grow with the arcs. The same graph gives the same bytes. A name that a format cannot hold is refused before anything is
+written. Formats that list only arcs leave out nodes without arcs; :class:`Written` has their number.
 """
 
 import contextlib
@@ -15,35 +15,36 @@ from pathlib import Path
 from typing import IO, Any, NoReturn, cast
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from inlink.base.arrays import AnyArray, UInt32Array
 from inlink.base.folder import atomic_file
 from inlink.base.progress import track
 from inlink.errors import OutputError, ParameterError
 from inlink.graph.graph import Graph
 from inlink.graph.names import Names, buffers
+from inlink.sources.formats import FORMATS, format_named, implementation
 from inlink.sources.matrixmarket import names_beside
-from inlink.sources.recognise import FORMATS, format_named, implementation
 from inlink.sources.tables import nodes_beside
 
 __all__ = ["Written", "write_graph"]
 
-ARCS = 1 << 18  # arcs or nodes made into text at a time
-Columns = Mapping[str, npt.NDArray[Any]]
+# Arcs or nodes converted at a time.
+ARCS = 1 << 18
+Columns = Mapping[str, AnyArray]
 
 
 @dataclass(frozen=True)
 class Written:
-    """What a writer made.
+    """The files that a writer made.
 
     Attributes
     ----------
     paths : list of Path
         The files.
     left_out : int
-        Nodes without arcs, which the format cannot hold.
+        Number of nodes left out because the format cannot hold nodes without arcs.
     """
 
     paths: list[Path]
@@ -53,52 +54,55 @@ class Written:
 def write_graph(
     graph: Graph, path: str | os.PathLike[str], *, format: str | None = None, columns: Columns | None = None
 ) -> Written:
-    """Write a graph in the format that its file's name says.
+    """Write a graph in the format of the file's extension.
 
     ========================== ======================================================================================
     ``.tsv``, ``.txt``         edge list: ``source TAB target [TAB weight]``; also ``.gz`` and ``.zst``
-    ``.csv``                   edge list with a header, fields quoted where needed (a name that is a number, too)
-    ``.parquet``               a row an arc; and the nodes with their columns in ``NAME.nodes.parquet`` beside it
+    ``.csv``                   edge list with a header, fields quoted where needed (also names that are numbers)
+    ``.parquet``               an arc in each row; nodes with their columns in ``NAME.nodes.parquet`` beside it
     ``.sqlite``                tables ``nodes(id, name, …)`` and ``arcs(source, target, weight)``
     ``.graphml``, ``.gexf``    nodes with labels and columns, arcs with weights
-    ``.mtx``                   Matrix Market; names, one a line, in ``NAME.names.txt`` beside it
-    ``format="commoncrawl"``   a folder with ``vertices.txt.gz`` and ``edges.txt.gz``, ids by the byte order of names,
-                               without weights; or, where the name holds ``vertices``, that file and its partner
+    ``.mtx``                   Matrix Market; names, one per line, in ``NAME.names.txt`` beside it
+    ``format="commoncrawl"``   a folder with ``vertices.txt.gz`` and ``edges.txt.gz``, ids in byte order of names,
+                               without weights; if the name contains ``vertices``, that file and its partner
     ========================== ======================================================================================
 
     Parameters
     ----------
     graph : Graph
-        What to write.
+        The graph to write.
     path : path-like
         The file or folder.
     format : str or None
-        A name in :data:`inlink.sources.recognise.FORMATS`; None goes by the extension.
+        A name in :data:`inlink.sources.formats.FORMATS`; None: by the extension.
     columns : mapping of str to number[n], or None
-        Figures of each node to write along (rankings): Parquet, SQLite, GraphML and GEXF can hold them.
+        A number for each node, such as a ranking, to write beside it. Parquet, SQLite, GraphML and GEXF can hold them.
 
     Returns
     -------
     Written
-        The files, and how many nodes without arcs an edge list leaves out.
+        The files, and the number of nodes that an edge list leaves out because they have no arcs.
 
     Raises
     ------
     inlink.errors.OutputError
-        If the format is not known or cannot be written, cannot hold a name or columns, or nothing can be written there.
+        If the format cannot be written, or cannot hold a name or columns; or if the path cannot be written.
     inlink.errors.ParameterError
-        If a column has another length than there are nodes, or its name is taken.
+        If no format has the name, a column has not one number for each node, or its name is one that formats use.
     """
     path = Path(path)
     entry = format_named(format or _format_of(path))
     if entry.writer is None:
         writable = ", ".join(name for name, other in FORMATS.items() if other.writer)
-        raise OutputError(f"{path}: {entry.name} can be read, not written: choose from {writable}")
+        raise OutputError(f"{path}: format {entry.name} cannot be written; choose from {writable}")
     for name, values in (columns or {}).items():
         if len(values) != graph.num_nodes or np.asarray(values).dtype.kind not in "iuf":
-            raise ParameterError(f"column {name}: expected one number for each of {graph.num_nodes:,} nodes")
+            raise ParameterError(
+                f"column {name} must have one number for each of {graph.num_nodes:,} nodes; "
+                f"got {np.asarray(values).dtype}[{len(values):,}]"
+            )
         if name.lower() in ("id", "node", "name", "label"):
-            raise ParameterError(f"column {name}: the name is taken")
+            raise ParameterError(f"column {name}: the format uses this name itself. Rename the column.")
     writer: Callable[..., Written] = implementation(entry.writer)
     try:
         return writer(graph, path, dict(columns or {}))
@@ -114,7 +118,7 @@ def _format_of(path: Path) -> str:
             return entry.name
     known = sorted({extension for e in FORMATS.values() if e.writer for extension in e.extensions})
     raise OutputError(
-        f"{path}: no format has this extension: use one of {', '.join(known)}, or name it with --format"
+        f"{path}: unknown extension. Use one of {', '.join(known)}, or name the format with --format."
     )
 
 
@@ -123,8 +127,8 @@ def _format_of(path: Path) -> str:
 
 def arc_blocks(
     graph: Graph,
-) -> Iterator[tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint32], npt.NDArray[Any] | None]]:
-    """All arcs in order of sources, some at a time: sources, targets, weights."""
+) -> Iterator[tuple[UInt32Array, UInt32Array, AnyArray | None]]:
+    """Yield blocks of arcs in order of sources: sources uint32[k], targets uint32[k], weights number[k] or None."""
     rows, offsets = graph.out_rows, graph.out_rows.offsets
     with track("writing arcs", graph.num_arcs, "arcs") as task:
         for low in range(0, graph.num_arcs, ARCS):
@@ -142,13 +146,13 @@ def node_blocks(graph: Graph) -> Iterator[tuple[int, int]]:
         yield low, min(low + ARCS, graph.num_nodes)
 
 
-def as_text(values: npt.NDArray[Any]) -> pa.Array:
-    """Numbers as text, the shortest that reads back as the same."""
+def as_text(values: AnyArray) -> pa.Array:
+    """Convert numbers to the shortest text that reads back as the same number."""
     return pa.array(values).cast(pa.large_string()).cast(pa.large_binary())
 
 
 def join_rows(*parts: pa.Array | bytes) -> bytes:
-    """Rows of text, each the parts one after the other."""
+    """Return rows of text as bytes. Each row is the parts one after the other."""
     pieces = [pa.scalar(part, pa.large_binary()) if isinstance(part, bytes) else part for part in parts]
     text, offsets = buffers(pc.binary_join_element_wise(*pieces, pa.scalar(b"", pa.large_binary())))
     return text[int(offsets[0]) : int(offsets[-1])].tobytes()
@@ -156,7 +160,7 @@ def join_rows(*parts: pa.Array | bytes) -> bytes:
 
 @contextlib.contextmanager
 def packed(path: Path, target: Path) -> Iterator[IO[bytes]]:
-    """A file to write to, packed as ``target``'s name says, without a time or a name inside."""
+    """Open a file for writing, compressed as the name of `target` says, with neither a time nor a name inside."""
     with path.open("wb") as raw:
         if target.suffix == ".gz":
             from isal import igzip
@@ -174,7 +178,7 @@ def packed(path: Path, target: Path) -> Iterator[IO[bytes]]:
 
 
 def refuse_bytes(path: Path, names: Names | None, wrong: bytes, what: str, remedy: str) -> None:
-    """Refuse names that hold one of some bytes."""
+    """Refuse names that contain one of the wrong bytes."""
     table = np.zeros(256, bool)
     table[list(wrong)] = True
     for low in range(0, len(names or ()), ARCS):
@@ -188,19 +192,21 @@ def refuse_bytes(path: Path, names: Names | None, wrong: bytes, what: str, remed
 
 def refuse(path: Path, names: Names, node: int, what: str, remedy: str) -> NoReturn:
     shown = repr(names.raw(node)[:200]).removeprefix("b")
-    raise OutputError(f"{path}: the name {shown} of node {node:,} {what}: {remedy}")
+    raise OutputError(f"{path}: the name {shown} of node {node:,} {what}. {remedy}.")
 
 
 def _refuse_columns(path: Path, columns: Columns) -> None:
     if columns:
         raise OutputError(
-            f"{path}: has no place for columns ({', '.join(columns)}): write .parquet, .sqlite, .graphml or .gexf"
+            f"{path}: this format cannot hold columns ({', '.join(columns)}). "
+            "Write .parquet, .sqlite, .graphml or .gexf."
         )
 
 
 def _left_out(graph: Graph) -> int:
     if graph.names is None:
-        return 0  # the file says how many numbers there are
+        # The comment on top of the file gives the number of nodes.
+        return 0
     with_arcs = np.diff(graph.out_rows.offsets) > 0
     for _, targets, _ in arc_blocks(graph):
         with_arcs[targets] = True
@@ -218,12 +224,12 @@ def write_edge_list(graph: Graph, path: Path, columns: Columns) -> Written:
     comma = ".csv" in path.suffixes
     names = graph.names
     if names is not None and not comma:
-        remedy = "write .csv or .parquet"
-        refuse_bytes(path, names, b"\t\n\r", "holds a tab or a line end", remedy)
+        remedy = "Write .csv or .parquet"
+        refuse_bytes(path, names, b"\t\n\r", "contains a tab or a line end", remedy)
         for node in np.flatnonzero(np.diff(graph.out_rows.offsets)):
             start = int(names.offsets[node])
             if start < int(names.offsets[node + 1]) and names.text[start] == 35:
-                refuse(path, names, int(node), "would begin a line as a comment does", remedy)
+                refuse(path, names, int(node), "begins with #, as a comment does", remedy)
     with atomic_file(path) as work, packed(work, path) as file:
         file.write(_comment(graph, comma))
         if comma:
@@ -239,7 +245,7 @@ def write_edge_list(graph: Graph, path: Path, columns: Columns) -> Written:
 
 
 def _comment(graph: Graph, comma: bool) -> bytes:
-    """What :func:`inlink.sources.edgelist.edge_list` has to be told, where it would not see it from the arcs."""
+    """Return the comment that :func:`inlink.sources.edgelist.edge_list` needs if the arcs alone would be misread."""
     if graph.names is None:
         largest = int(np.flatnonzero(np.diff(graph.out_rows.offsets))[-1]) if graph.num_arcs else -1
         for _, targets, _ in arc_blocks(graph):
@@ -250,7 +256,8 @@ def _comment(graph: Graph, comma: bool) -> bytes:
             else b"# inlink: nodes=%d\n" % graph.num_nodes
         )
     if comma and graph.num_arcs:
-        return b""  # the header and the quotes say it
+        # Header and quotes are enough.
+        return b""
     for sources, targets, _ in arc_blocks(graph):
         if all(_PLAIN.match(graph.names.raw(int(node))) for node in (sources[0], targets[0])):
             return b""
@@ -259,8 +266,8 @@ def _comment(graph: Graph, comma: bool) -> bytes:
 
 
 def _quoted(names: pa.Array) -> pa.Array:
-    """Fields of a CSV file; one that would be read as something else without quotes stands in quotes."""
-    # RE2 takes bytes as Latin-1 here, so any byte may stand in a name
+    """Return fields of a CSV file, in quotes where they would otherwise be misread."""
+    # RE2 reads bytes as Latin-1 here, so names may contain any byte.
     odd = pc.match_substring_regex(names, r'[",;\r\n\t#%]|^[0-9]*$|^ | $')
     if not pc.any(odd).as_py():
         return names
@@ -278,9 +285,9 @@ def write_common_crawl(graph: Graph, path: Path, columns: Columns) -> Written:
     names = graph.names
     if names is None:
         raise OutputError(
-            f"{path}: Common Crawl's form needs names, and this graph has none: write .tsv or .parquet"
+            f"{path}: Common Crawl's format needs names, and this graph has none. Write .tsv or .parquet."
         )
-    refuse_bytes(path, names, b"\t\n\r", "holds a tab or a line end", "write .csv or .parquet")
+    refuse_bytes(path, names, b"\t\n\r", "contains a tab or a line end", "Write .csv or .parquet")
     vertices, edges = path / "vertices.txt.gz", path / "edges.txt.gz"
     if "vertices" in path.name:
         vertices, edges = path, path.with_name(path.name.replace("vertices", "edges"))
@@ -299,9 +306,9 @@ def write_common_crawl(graph: Graph, path: Path, columns: Columns) -> Written:
 
 
 def _reordered(
-    graph: Graph, order: npt.NDArray[np.uint32], rank: npt.NDArray[np.uint32]
-) -> Iterator[tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint32]]]:
-    """The arcs in the order of new numbers; memory for about a block of arcs or the longest row."""
+    graph: Graph, order: UInt32Array, rank: UInt32Array
+) -> Iterator[tuple[UInt32Array, UInt32Array]]:
+    """Yield blocks of arcs in the order of new numbers. Memory: one block of arcs, or the longest row."""
     rows = graph.out_rows
     starts = rows.offsets[:-1][order]
     degrees = (rows.offsets[1:][order] - starts).astype(np.int64)
@@ -375,7 +382,7 @@ def write_sqlite(graph: Graph, path: Path, columns: Columns) -> Written:
     """See :func:`write_graph`."""
     if len({name.lower() for name in columns}) < len(columns):
         raise OutputError(
-            f"{path}: SQLite's columns are the same in upper and lower case: {', '.join(columns)}"
+            f"{path}: SQLite does not distinguish upper and lower case in the names of columns: {', '.join(columns)}"
         )
     names = graph.names
     figures = {name: np.asarray(values) for name, values in columns.items()}
@@ -427,8 +434,8 @@ def write_matrix_market(graph: Graph, path: Path, columns: Columns) -> Written:
     _refuse_columns(path, columns)
     beside, names = names_beside(path), graph.names
     if names is None and beside.exists():
-        raise OutputError(f"{beside} would give this graph names that are not its own: remove it")
-    refuse_bytes(path, names, b"\n", "holds a line end", "write .parquet or .csv")
+        raise OutputError(f"{beside} exists and would give this graph wrong names. Remove the file.")
+    refuse_bytes(path, names, b"\n", "contains a line end", "Write .parquet or .csv")
     kind = b"pattern"
     if graph.out_rows.weights is not None:
         kind = b"real" if graph.out_rows.weights.dtype.kind == "f" else b"integer"

@@ -1,4 +1,4 @@
-"""GraphML and GEXF, written as text row by row: a tree in memory would take gigabytes for a million arcs."""
+"""Write GraphML and GEXF as text, row by row: a tree in memory would take gigabytes for a million arcs."""
 
 from pathlib import Path
 from typing import Any
@@ -52,7 +52,7 @@ def _escaped_one(text: str) -> bytes:
 
 
 def _check_xml(path: Path, names: Names | None) -> None:
-    what, remedy = "holds characters that XML cannot", "write .parquet or .sqlite"
+    what, remedy = "contains characters that XML cannot represent", "Write .parquet or .sqlite"
     refuse_bytes(path, names, bytes(set(range(32)) - set(b"\t\n\r")), what, remedy)
     if names is None:
         return
@@ -63,7 +63,7 @@ def _check_xml(path: Path, names: Names | None) -> None:
             refuse(path, names, low + odd.index(True).as_py(), what, remedy)
     if not all_utf8(names):
         node = next(k for k in range(len(names)) if isinstance(text_or_blob(names.raw(k)), bytes))
-        refuse(path, names, node, "is no UTF-8, which XML needs", remedy)
+        refuse(path, names, node, "is not UTF-8, as XML requires", remedy)
 
 
 def write_graphml(graph: Graph, path: Path, columns: Columns) -> Written:

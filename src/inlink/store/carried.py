@@ -1,40 +1,43 @@
 """What links carry: bytes that a spider gave with a link, and gets back with the lease.
 
-They stand at the end of the frame that told of the links, which has the flag ``HAS_CARRIED``::
+They are the end of the frame that told of the links, which has the flag ``HAS_CARRIED``::
 
-    the bytes, one after the other     n × (u32 page, u32 where its bytes end)     u32 n
+    all carried bytes     n times CarriedRecord     n as uint32
 
-by increasing page, so that one page's are found without reading the others'.
+The records are in the order of their pages, so that one page's bytes are found without reading the others'.
 """
 
 from collections.abc import Mapping
 
 import numpy as np
-import numpy.typing as npt
+
+from inlink.base.arrays import UInt8Array
+from inlink.store.format import CarriedRecord, dtype_of
 
 __all__ = ["carried_in", "encode_carried"]
 
-U8 = npt.NDArray[np.uint8]
-
 
 def encode_carried(data: Mapping[int, bytes]) -> bytes:
-    """What pages carry, by page, as the end of a frame; nothing is nothing."""
+    """Code what pages carry, by page, as the end of a frame; empty if they carry nothing."""
     if not data:
         return b""
     pages = sorted(data)
-    table = np.empty((len(pages), 2), "<u4")
-    table[:, 0] = pages
-    table[:, 1] = np.cumsum([len(data[page]) for page in pages])
+    table = np.empty(len(pages), dtype_of(CarriedRecord))
+    table["page"] = pages
+    table["end"] = np.cumsum([len(data[page]) for page in pages])
     return b"".join(data[page] for page in pages) + table.tobytes() + len(pages).to_bytes(4, "little")
 
 
-def carried_in(frame: U8, page: int) -> bytes | None:
-    """What a page carries by a frame, given as its bytes; None if the frame does not say."""
-    count = int(frame[-4:].view("<u4")[0])
-    begin = len(frame) - 4 - 8 * count
-    table = frame[begin : begin + 8 * count].view("<u4").reshape(count, 2)
-    row = int(np.searchsorted(table[:, 0], page))
-    if row == count or table[row, 0] != page:
+def carried_in(frame: UInt8Array, page: int) -> bytes | None:
+    """What a page carries by a frame, or by a frame's payload; None if the frame does not say."""
+    count = int.from_bytes(frame[-4:].tobytes(), "little")
+    record = dtype_of(CarriedRecord)
+    begin = len(frame) - 4 - record.itemsize * count
+    table = frame[begin : len(frame) - 4].view(record)
+    row = int(np.searchsorted(table["page"], page))
+    if row == count or table["page"][row] != page:
         return None
-    first = begin - int(table[-1, 1])
-    return frame[first + (int(table[row - 1, 1]) if row else 0) : first + int(table[row, 1])].tobytes()
+    first = begin - int(table["end"][-1])
+    return frame[
+        first + (int(table["end"][row - 1]) if row else 0) : first + int(table["end"][row])
+    ].tobytes()

@@ -1,22 +1,64 @@
-"""The events of a log, as those who fold them see them."""
+"""The events of a log, as policies see them."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-from inlink.store.layout import EXCLUDE, HAS_SCORES, HEAD, KINDS, LEASE, MERGE, NO_PAGE, RELEASE, SEED, VISIT
+from inlink.base.arrays import Float32Array, UInt8Array, UInt32Array
+from inlink.store.format import (
+    EXCLUDE,
+    HAS_SCORES,
+    KINDS,
+    LEASE,
+    LOST,
+    MERGE,
+    NO_PAGE,
+    RELEASE,
+    RELOAD,
+    SEED,
+    SYNCED,
+    VISIT,
+    Head,
+    LostRecord,
+    ReleasedRecord,
+    dtype_of,
+    struct_of,
+)
 
 __all__ = ["Event", "Events"]
+
+_HEAD = struct_of(Head)
 
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One event. ``pages`` are the links of a visit or a merge, or the pages of a seed, lease, release, exclusion.
+    """One event.
 
-    ``first`` and ``new`` say which pages it made known: ids first, …, first + new − 1. ``scores`` belong to
-    ``pages`` and are None where none were given. ``place`` is its byte in the log.
+    Attributes
+    ----------
+    kind : str
+        One of :data:`inlink.store.format.KINDS`; ``"unknown"`` for a kind of a later version.
+    time : float
+        Unix time in seconds.
+    page : int or None
+        The page that it is about.
+    score : float
+        Of the page's content, for a visit.
+    status : int
+        HTTP status, 0 if there is none.
+    flags : int
+        Bits that :mod:`inlink.store.format` names.
+    first, new : int
+        It made the pages ``first``, …, ``first + new - 1`` known.
+    pages : uint32[n]
+        The links of a visit, the target of a merge, or the pages of a seed, lease, release, loss, reload or exclusion.
+    scores : float32[n] or None
+        Of ``pages``; None if it has none.
+    place : int
+        Its byte in events.log.
+    lease : int
+        The lease that it ends, 0 if none.
     """
 
     kind: str
@@ -27,56 +69,65 @@ class Event:
     flags: int
     first: int
     new: int
-    pages: npt.NDArray[np.uint32]
-    scores: npt.NDArray[np.float32] | None
+    pages: UInt32Array
+    scores: Float32Array | None
     place: int
+    lease: int
 
 
 @dataclass(frozen=True)
 class Events:
-    """Some events in a row: to be iterated over, or to be given to a kernel as they stand.
+    """Events in a row, to be iterated over, or to be given to a kernel as they are.
 
     Parameters
     ----------
     frames : uint8[…]
-        Whole frames.
-    base : int
-        The place of frames[0] in the log.
-    first : int
-        How many pages were known before.
+        Whole frames, one behind the other.
     """
 
-    frames: npt.NDArray[np.uint8]
-    base: int
-    first: int
+    frames: UInt8Array
 
     def __iter__(self) -> Iterator[Event]:
-        from inlink.store.kernels.frames import link_scores_at, links_at
-
-        raw, at, first = self.frames.data, 0, self.first
-        while at < len(raw):
-            length, _, time, page, new, _, kind, flags, status, score, count = HEAD.unpack_from(raw, at)
-            pages, scores = np.empty(count, np.uint32), None
-            if kind in (SEED, VISIT, MERGE):
-                links_at(self.frames, np.uint64(at), pages)
-                if flags & HAS_SCORES:
-                    scores = np.empty(count, np.float32)
-                    link_scores_at(self.frames, np.uint64(at), scores)
-            elif kind in (LEASE, RELEASE, EXCLUDE):
-                begin = at + HEAD.size + (16 if kind == LEASE else 0)
-                pages = np.frombuffer(raw[begin : begin + 4 * count], "<u4").astype(np.uint32)
+        at = 0
+        while at < len(self.frames):
+            head = Head._make(_HEAD.unpack_from(self.frames.data, at))
+            if head.kind == SYNCED:
+                at += head.length
+                continue
+            pages, scores = self._listed(at, head)
             yield Event(
-                KINDS[kind] if kind < len(KINDS) else "unknown",
-                time,
-                None if page == NO_PAGE else page,
-                score,
-                status,
-                flags,
-                first,
-                new,
+                KINDS[head.kind] if 0 < head.kind < len(KINDS) else "unknown",
+                head.time,
+                None if head.page == NO_PAGE else head.page,
+                head.score,
+                head.status,
+                head.flags,
+                head.first,
+                head.new,
                 pages,
                 scores,
-                self.base + at,
+                head.place,
+                head.lease,
             )
-            first += new
-            at += length
+            at += head.length
+
+    def _listed(self, at: int, head: Head) -> tuple[UInt32Array, Float32Array | None]:
+        """The pages that the frame at byte ``at`` lists, and their scores."""
+        from inlink.store.kernels.frames import link_scores_at, links_at, list_start
+
+        place, scores = np.uint64(at), None
+        if head.kind in (SEED, VISIT, MERGE):
+            pages = np.empty(head.listed, np.uint32)
+            links_at(self.frames, place, pages)
+            if head.flags & HAS_SCORES:
+                scores = np.empty(head.listed, np.float32)
+                link_scores_at(self.frames, place, scores)
+            return pages, scores
+        records = self.frames[int(list_start(self.frames, place)) : at + head.length]
+        if head.kind == RELEASE:
+            return records.view(dtype_of(ReleasedRecord))["page"].astype(np.uint32), None
+        if head.kind == LOST:
+            return records.view(dtype_of(LostRecord))["page"].astype(np.uint32), None
+        if head.kind in (LEASE, RELOAD, EXCLUDE):
+            return records.view("<u4").astype(np.uint32), None
+        return np.empty(0, np.uint32), None

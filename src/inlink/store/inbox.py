@@ -1,8 +1,9 @@
-"""Requests to a crawl that another process is running: files in its folder, which it reads between two calls.
+"""Requests to a crawl that another process is running: files in its folder, which the crawl reads between two calls.
 
-Whoever is not the writer may ask for little: that URLs be seeded, that failed pages wait again. A request is one
-file in ``inbox/``, named by time and process, its kind behind the last point; it is there whole or not at all. The
-crawl does what it asks and removes it then, so it is done at least once, and doing one of these twice does no harm.
+A process that is not the writer can ask for two things: to seed URLs, and to let failed pages wait again. A request is
+one file in ``inbox/``. Its name is the time and the process id, with the kind of request as extension. A file is there
+whole or not at all. The crawl does what it asks, then removes it. So each request is done at least once, and doing
+it twice does no harm.
 """
 
 import math
@@ -16,11 +17,12 @@ from inlink.errors import InputError
 __all__ = ["RELOAD", "SEED", "pending", "post", "seeds_in"]
 
 INBOX = "inbox"
-SEED, RELOAD = "seed", "reload"  # the kinds of request there are
+SEED, RELOAD = "seed", "reload"
+"""The kinds of request."""
 
 
 def post(folder: Path, kind: str, text: str = "") -> Path:
-    """Put a request into a crawl's inbox; it is safe on disk when this returns.
+    """Put a request into a crawl's inbox. It is safe on disk when this returns.
 
     Parameters
     ----------
@@ -28,7 +30,7 @@ def post(folder: Path, kind: str, text: str = "") -> Path:
         The crawl's.
     kind : {"seed", "reload"}
     text : str
-        What it says: for ``seed`` lines that :func:`seeds_in` reads.
+        The content of the request: for ``seed``, lines that :func:`seeds_in` reads.
 
     Raises
     ------
@@ -42,7 +44,7 @@ def post(folder: Path, kind: str, text: str = "") -> Path:
 
 
 def pending(folder: Path) -> list[tuple[Path, str, str]]:
-    """The requests in a crawl's inbox, the oldest first: (path, kind, text). Remove a path once it is done."""
+    """The requests in a crawl's inbox, oldest first: (path, kind, text). Remove the path once the request is done."""
     try:
         names = sorted(entry.name for entry in os.scandir(folder / INBOX) if entry.name[0] != ".")
     except FileNotFoundError:
@@ -52,19 +54,20 @@ def pending(folder: Path) -> list[tuple[Path, str, str]]:
         path = folder / INBOX / name
         try:
             raw = path.read_bytes()
-        except FileNotFoundError:  # done by the writer meanwhile
+        except FileNotFoundError:
+            # The writer has done it meanwhile.
             continue
         found.append((path, path.suffix[1:], raw.decode("utf-8", "surrogateescape")))
     return found
 
 
 def seeds_in(text: str, place: str) -> list[tuple[str, float]]:
-    """URLs and scores: one URL a line, with or without a tab and its score behind; blank lines are passed over.
+    """Read URLs and scores: one URL a line, optionally followed by a tab and its score. Blank lines are ignored.
 
     Raises
     ------
     inlink.errors.InputError
-        If a score is no finite number; with ``place`` and the line.
+        If a score is not a finite number; the message names ``place`` and the line.
     """
     found = []
     for number, line in enumerate(text.split("\n"), 1):
@@ -77,7 +80,7 @@ def seeds_in(text: str, place: str) -> list[tuple[str, float]]:
             value = math.nan
         if not math.isfinite(value):
             raise InputError(
-                f"{place}, line {number}: {score!r} is no score: give a finite number behind the tab"
+                f"{place}, line {number}: {score!r} is not a score: give a finite number behind the tab"
             )
         found.append((url, value))
     return found

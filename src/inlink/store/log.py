@@ -1,8 +1,8 @@
 """The log of a crawl: what happened, in order, appended and never changed.
 
 Two files, both only ever appended to. ``urls.txt`` holds the canonical URLs, one a line: a page's id is the number of
-its line. ``events.log`` holds frames (:mod:`inlink.store.kernels.frames`), each with a checksum over itself and over
-the URLs that it made known. The URLs are written before their frame, so a frame whose checksum holds is whole, and what
+its line. ``events.log`` holds frames (:mod:`inlink.store.format`), each with checksums of itself and of the URLs that
+it made known. The URLs are written before their frame, so a frame whose checksums hold is whole, and what
 stands behind the last such frame never happened: opening cuts it off.
 
 What has returned from :meth:`Log.append` is with the operating system, and so survives the death of the process. A
@@ -21,16 +21,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal
 
-import numpy as np
-import numpy.typing as npt
-
 from inlink.errors import FolderError, InUseError, StoreError
-from inlink.store.layout import BODY, CHECK, HEAD, NO_PAGE
+from inlink.store.format import CHECKED, HEAD_SIZE, MARKER, NO_PAGE, SYNCED
 
 __all__ = ["EVENTS", "URLS", "Log", "lock"]
 
 URLS, EVENTS, LOCK = "urls.txt", "events.log", "lock"
-SYNC_EVERY = 1.0  # seconds
+SYNC_EVERY = 1.0
+"""Seconds between two syncs, with ``sync="second"``."""
 
 
 class Log:
@@ -41,12 +39,14 @@ class Log:
     folder : Path
         The crawl's.
     sync : {"second", "full"}
-        When what was appended is made safe against a power cut.
+        When appended events are made safe from a power cut: within a second, or before :meth:`append` returns.
 
     Attributes
     ----------
     urls_end, events_end : int
         Bytes of both files.
+    synced : int
+        The byte of events.log up to which both files are known to be safe from a power cut.
     """
 
     def __init__(self, folder: Path, sync: Literal["second", "full"] = "second") -> None:
@@ -58,13 +58,15 @@ class Log:
             raise FolderError(f"{folder}: {error.strerror}: {error.filename}") from None
         self.urls_end = os.fstat(self._urls).st_size
         self.events_end = os.fstat(self._events).st_size
+        self.synced = 0
+        self._last: tuple[float, int] | None = None
         self._broken: str | None = None
         self._stop = threading.Event()
         self._dirty = False
         self._syncer: threading.Thread | None = None
 
     def cut(self, urls_end: int, events_end: int) -> None:
-        """Cut off what never happened, and make safe what did."""
+        """Cut both files to these sizes, and sync the rest."""
         os.ftruncate(self._events, events_end)
         os.ftruncate(self._urls, urls_end)
         self.urls_end, self.events_end = urls_end, events_end
@@ -79,12 +81,29 @@ class Log:
         flags: int = 0,
         status: int = 0,
         score: float = 0.0,
-        count: int = 0,
+        listed: int = 0,
         payload: bytes = b"",
+        lease: int = 0,
+        first: int = 0,
         new: int = 0,
         urls: bytes | memoryview = b"",
     ) -> tuple[int, bytes]:
-        """Append one frame and the URLs that it makes known; returns its place and its bytes.
+        """Append one frame and the URLs that it makes known.
+
+        Parameters
+        ----------
+        kind, when, page, flags, status, score, listed, lease, first, new
+            Fields of the :class:`~inlink.store.format.Head`.
+        payload : bytes
+            What its kind says.
+        urls : bytes or memoryview
+            The URLs of the ``new`` pages, a newline behind each.
+
+        Returns
+        -------
+        place : int
+            Where the frame stands in events.log.
+        frame : bytes
 
         Raises
         ------
@@ -94,23 +113,42 @@ class Log:
         """
         if self._broken is not None:
             raise StoreError(self._broken)
-        length = HEAD.size + len(payload)
-        body = BODY.pack(when, page, new, len(urls), kind, flags, status, score, count) + payload
-        frame = CHECK.pack(length, zlib.crc32(urls, zlib.crc32(body))) + body
-        place = self.events_end
+        length, place = HEAD_SIZE + len(payload), self.events_end
+        checked = CHECKED.pack(
+            MARKER,
+            length,
+            place,
+            self.synced,
+            self.urls_end,
+            when,
+            lease,
+            first,
+            new,
+            len(urls),
+            page,
+            listed,
+            score,
+            flags,
+            status,
+            kind,
+            zlib.crc32(payload),
+            zlib.crc32(urls),
+        )
+        frame = checked + zlib.crc32(checked).to_bytes(4, "little") + payload
         try:
             if new:
                 _write(self._urls, urls)
             _write(self._events, frame)
             if self._full:
-                self.sync()
+                self._sync(place + length)
         except OSError as error:
             self._fail(error)
         self.urls_end += len(urls)
         self.events_end += length
+        self._last = when, first + new
         if not self._full:
             self._dirty = True
-            if self._syncer is None:
+            if self._syncer is None and not self._stop.is_set():
                 self._syncer = threading.Thread(target=self._keep_synced, daemon=True, name="inlink-sync")
                 self._syncer.start()
         return place, frame
@@ -127,8 +165,12 @@ class Log:
 
     def sync(self) -> None:
         """Wait until both files are safe from a power cut."""
+        self._sync(self.events_end)
+
+    def _sync(self, end: int) -> None:
         os.fsync(self._urls)
         os.fsync(self._events)
+        self.synced = end
 
     def _keep_synced(self) -> None:
         while not self._stop.wait(SYNC_EVERY):
@@ -136,30 +178,32 @@ class Log:
                 self._dirty = False
                 try:
                     self.sync()
-                except (
-                    OSError
-                ) as error:  # the kernel may have dropped pages: nothing after this can be promised
+                except OSError as error:
+                    # The kernel may have dropped what was written: nothing can be promised after this.
                     self._broken = f"{self.folder}: cannot be synced ({error.strerror}): open the crawl again"
                     return
 
     def close(self) -> None:
-        """Sync and close."""
+        """Sync, say so in the log if something was written, and close."""
         self._stop.set()
         if self._syncer is not None:
             self._syncer.join()
-        with contextlib.suppress(OSError):
+        with contextlib.suppress(OSError, StoreError):
             self.sync()
+            if self._last is not None:
+                self.append(SYNCED, self._last[0], first=self._last[1])
         os.close(self._urls)
         os.close(self._events)
 
 
 def _open(path: Path) -> int:
-    return os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_CLOEXEC", 0), 0o644)
+    return os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
 
 
 def _write(file: int, data: bytes | memoryview) -> None:
     written = os.write(file, data)
-    while written < len(data):  # a disk that fills takes a part first
+    # A disk that fills takes a part first.
+    while written < len(data):
         data = data[written:]
         written = os.write(file, data)
 
@@ -174,7 +218,7 @@ def lock(folder: Path) -> Iterator[None]:
         If another process, or another Crawl of this one, holds it; the message names its pid.
     """
     path = folder / LOCK
-    file = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o644)
+    file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     try:
         try:
             _hold(file)
@@ -191,7 +235,7 @@ def lock(folder: Path) -> Iterator[None]:
 
 
 def _hold(file: int) -> None:
-    """Lock a file; whoever only looks whether it is locked holds it for microseconds, and is waited for."""
+    """Lock a file. A process that only looks whether it is locked holds it for microseconds, so try a few times."""
     for wait in (0.01, 0.05, 0.2):
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -199,32 +243,3 @@ def _hold(file: int) -> None:
         except OSError:
             time.sleep(wait)
     fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-
-
-def last_whole(
-    urls: npt.NDArray[np.uint8], events: npt.NDArray[np.uint8], urls_begin: int = 0, events_begin: int = 0
-) -> tuple[int, int, int]:
-    """Where the last whole frame ends, given places up to which all is known to be whole.
-
-    Parameters
-    ----------
-    urls, events : uint8[…]
-        The two files.
-    urls_begin, events_begin : int
-        Places to begin at: where a frame begins, and the URLs known before it end.
-
-    Returns
-    -------
-    urls_end, events_end, frames : int
-    """
-    at, text, frames = events_begin, urls_begin, 0
-    view, urls_view = events.data, urls.data
-    while at + HEAD.size <= len(events):
-        length, check, _, _, _, new_bytes, *_ = HEAD.unpack_from(view, at)
-        if length < HEAD.size or at + length > len(events) or text + new_bytes > len(urls):
-            break
-        found = zlib.crc32(view[at + 8 : at + length])
-        if zlib.crc32(urls_view[text : text + new_bytes], found) != check:
-            break
-        at, text, frames = at + length, text + new_bytes, frames + 1
-    return text, at, frames

@@ -1,29 +1,39 @@
 """One page of a crawl, looked up without folding all the others.
 
-The index tells which pages may have the URL, their lines in urls.txt which one has; behind the index the text is
-searched. One walk over the log's frames, hopping from head to head, finds what happened to the page. So it costs a
-few nanoseconds a frame and, behind the index, a fraction of one for each byte, where opening the crawl costs
-tenths of a microsecond a URL.
+The index tells which pages may have the URL, and their lines in urls.txt which of them has it; behind the index the
+text is searched. One walk over the log, from head to head, finds what happened to the page. It costs some nanoseconds
+a frame and, behind the index, a fraction of one for each byte of URLs, where opening the crawl costs tenths of a
+microsecond a URL.
 """
 
+import math
 import os
+from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 
+from inlink.base.arrays import UInt32Array, UInt64Array
 from inlink.base.folder import Folder
+from inlink.base.jit import addresses
 from inlink.errors import FolderError
-from inlink.store.layout import EVENT_PAGES, MAKERS, NO_PAGE, PAGES, URL_BYTES
-from inlink.store.pages import INDEX, Pages
-from inlink.store.reader import open_pages
+from inlink.store.checks import FAULTS, last_whole, refuse_damage
+from inlink.store.format import HEAD_SIZE, MERGE, NO_PAGE, STATES
+from inlink.store.frames import Frames
+from inlink.store.kernels import checks, fold
+from inlink.store.kernels.columns import Columns, Tally
+from inlink.store.kernels.table import PADDING, hash_of
+from inlink.store.page import Page, describe
+from inlink.store.reader import crawl_folder
+from inlink.store.urls import INDEX, UrlTable
 
-__all__ = ["look_up"]
+__all__ = ["Lookup", "look_up"]
+
 
 _CHUNK = 16 << 20
 
 
-def look_up(folder: str | os.PathLike[str], given: str | int) -> tuple[Pages, int]:
-    """A crawl's pages, of which only one is folded in, and that one's number.
+def look_up(folder: str | os.PathLike[str], given: str | int) -> Page | None:
+    """What a crawl knows of one page; None if the crawl does not know it.
 
     Parameters
     ----------
@@ -32,127 +42,251 @@ def look_up(folder: str | os.PathLike[str], given: str | int) -> tuple[Pages, in
     given : str or int
         A canonical URL, or a page's number.
 
-    Returns
-    -------
-    pages : Pages
-        On which ``page(number)``, ``url`` and ``maker`` work for the page and those that led to it; nothing else does.
-    page : int
-        :data:`NO_PAGE` if it is not known.
+    Raises
+    ------
+    inlink.errors.FolderError
+        If there is no crawl, or it is damaged where this was looked for.
+    """
+    lookup = Lookup(folder)
+    try:
+        page = lookup.number(given)
+        return None if page is None else lookup.page(page)
+    finally:
+        lookup.close()
+
+
+class Lookup:
+    """A crawl's folder, in which single pages are looked up.
+
+    Parameters
+    ----------
+    folder : path-like
+        The crawl's; another process may be writing it. What it writes later is not seen.
 
     Raises
     ------
     inlink.errors.FolderError
         If there is no crawl.
     """
-    pages = open_pages(folder)
-    urls = pages.map_urls()
-    pages.tally[URL_BYTES] = len(urls)
-    slots, counts, known, begin = _index(pages)
-    if isinstance(given, str):
-        page = _indexed(pages, given, slots, counts)
-        if page == NO_PAGE:
-            page = _behind(urls, given, begin, known)
-    else:
-        page = given
-    if page == NO_PAGE:
-        return pages, page
-    if page >= known:
-        _mark_lines(pages, urls, begin, known)
-    return pages, page if _trace(pages, page) else NO_PAGE
+
+    def __init__(self, folder: str | os.PathLike[str]) -> None:
+        meta = crawl_folder(folder).header.meta
+        self.folder = Path(folder)
+        self._frames = Frames(self.folder)
+        self._events = self._frames.all()
+        self._table = UrlTable(self.folder, int(meta["hash_seed"]), Tally())
+        self._urls = self._table.all()
+        self._table.tally.url_bytes = len(self._urls)
+        self._slots = self._counts = np.empty(0, np.uint64)
+        self._indexed, self._indexed_end, self._marked = 0, 0, False
+        most = len(self._events) // HEAD_SIZE + 1
+        self._makers, self._maker_places = np.empty(most, np.uint32), np.empty(most, np.uint64)
+        self._tally = Tally()
+        self._traced: tuple[int, Columns] | None = None
+        self._load_index()
+
+    def _load_index(self) -> None:
+        """Read the slots of the table and the places of lines, if there is an index of this crawl."""
+        try:
+            index = Folder(self.folder / INDEX, INDEX, 1)
+            meta = index.header.meta
+            slots, counts, marks = index.array("slots"), index.array("counts"), index.array("marks")
+        except (FolderError, OSError):
+            return
+        if meta["seed"] == str(int(self._table.hash_seed)) and meta["urls_end"] <= len(self._urls):
+            self._slots, self._counts = slots, counts
+            self._table.marks[: len(marks)] = marks
+            self._indexed, self._indexed_end = int(meta["pages"]), int(meta["urls_end"])
+
+    # -- URLs -------------------------------------------------------------------------------------------------------
+
+    def number(self, given: str | int) -> int | None:
+        """The number of the page that has a canonical URL or a number; None if no page has that URL."""
+        if not isinstance(given, str):
+            return given
+        page = self._in_index(given)
+        return self._behind_index(given) if page is None else page
+
+    def _in_index(self, url: str) -> int | None:
+        if not len(self._counts):
+            return None
+        line = np.frombuffer(url.encode("ascii") + b"\n" + PADDING, np.uint8)
+        shard, tag = hash_of(line, self._table.hash_seed)
+        ends = np.cumsum(self._counts.astype(np.int64))
+        row = self._slots[int(ends[shard] - self._counts[shard]) : int(ends[shard])]
+        at = int(np.searchsorted(row, np.uint64(int(tag) << 32)))
+        while at < len(row) and int(row[at]) >> 32 == int(tag):
+            page = (int(row[at]) & 0xFFFFFFFF) - 1
+            if self.url(page) == url:
+                return page
+            at += 1
+        return None
+
+    def _behind_index(self, url: str) -> int | None:
+        """The page of a URL among the lines that the index does not cover."""
+        wanted = b"\n" + url.encode("ascii") + b"\n"
+        # The end of the line before the chunk, and the lines before the chunk.
+        before, lines = b"\n", self._indexed
+        for at in range(self._indexed_end, len(self._urls), _CHUNK):
+            chunk = before + self._urls[at : at + _CHUNK].tobytes()
+            found = chunk.find(wanted)
+            if found >= 0:
+                return lines + chunk.count(b"\n", 0, found)
+            keep = chunk.rfind(b"\n")
+            lines += chunk.count(b"\n", 0, keep)
+            before = chunk[keep:]
+        return None
+
+    def url(self, page: int) -> str:
+        """The canonical URL of a page that is known."""
+        if page >= self._indexed and not self._marked:
+            self._mark_lines()
+        return self._table.url(page)
+
+    def _mark_lines(self) -> None:
+        """Note where every 32nd line behind the index begins."""
+        lines, begin, marks = self._indexed, self._indexed_end, self._table.marks
+        for at in range(begin, len(self._urls), _CHUNK):
+            starts = np.flatnonzero(self._urls[at : at + _CHUNK] == 10) + (at + 1)
+            numbers = np.arange(lines + 1, lines + 1 + len(starts))
+            marked = numbers % 32 == 0
+            marks[numbers[marked] >> 5] = starts[marked]
+            lines += len(starts)
+        if self._indexed % 32 == 0:
+            marks[self._indexed >> 5] = begin
+        self._marked = True
+
+    # -- events -----------------------------------------------------------------------------------------------------
+
+    def page(self, page: int) -> Page | None:
+        """What the log says of a page; None if no event made it known.
+
+        Raises
+        ------
+        inlink.errors.FolderError
+            If a head of the log, or an event of this page, is damaged.
+        """
+        one = self._trace(page)
+        if page >= self.num_pages:
+            return None
+        row, tally = int(one.answers[0]), self._tally
+        last, failure, errors = int(one.visits[row]), int(one.failures[row]), int(one.errors[0])
+        end, target, visit = self._frames.end, None, None
+        if last and self._frames.frame(last - 1).kind == MERGE:
+            target, end = int(self._frames.list_at(last - 1)[0]), last - 1
+        elif last:
+            visit = self._frames.visit(last - 1)
+        score = (
+            float(one.scores[0]) if tally.crawled else self._link_score(page, end) if tally.scored else 0.0
+        )
+        depth, maker = 0, self.maker(page)
+        first_maker = maker
+        # A maker is always an older page, so this ends.
+        while maker != NO_PAGE:
+            depth, maker = depth + 1, self.maker(maker)
+        return describe(
+            page,
+            self._whole_url(page),
+            int(one.states[0]),
+            score,
+            min(depth, 0xFFFF),
+            None if first_maker == NO_PAGE else self._whole_url(first_maker),
+            visit,
+            errors,
+            self._frames.frame(failure - 1) if failure and errors else None,
+            None if target is None else self.url(self._survivor(target)),
+        )
+
+    @property
+    def num_pages(self) -> int:
+        """Pages that events made known, up to the last sound one."""
+        if self._traced is None:
+            self._trace(NO_PAGE)
+        return self._tally.event_pages
+
+    def knows(self, page: int) -> bool:
+        """Whether an event made a page known."""
+        self._trace(page)
+        return page < self.num_pages
+
+    def maker(self, page: int) -> int:
+        """The page whose links made a page known; NO_PAGE for a seed."""
+        return self._frames.frame(self._maker_place(page)).page
+
+    def _maker_place(self, page: int) -> int:
+        row = int(np.searchsorted(self._makers[: self._tally.makers], np.uint32(page), "right")) - 1
+        return int(self._maker_places[row])
+
+    def _trace(self, page: int) -> Columns:
+        """Fold what the log says of one page, as page 0 of columns of its own."""
+        if self._traced is not None and self._traced[0] == page:
+            return self._traced[1]
+        self._tally = tally = Tally()
+        one = _columns_of_one(tally, self._makers, self._maker_places)
+        end = int(fold.trace(addresses(one), self._events, np.uint64(page)))
+        if end < len(self._events):
+            reached = last_whole(self._urls, self._events, text_from=len(self._urls))
+            refuse_damage(self.folder, self._events, reached)
+        self._frames.end = end
+        self._traced = page, one
+        return one
+
+    def _whole_url(self, page: int) -> str:
+        """A page's URL, its checksum compared."""
+        place = self._maker_place(page)
+        fault = int(checks.fault_at(self._events, self._urls, np.uint64(place), np.uint64(0)))
+        if fault != checks.SOUND:
+            raise self._damaged(place, FAULTS[fault])
+        return self.url(page)
+
+    def _damaged(self, place: int, fault: str) -> FolderError:
+        return FolderError(
+            f"{self.folder}: the event at byte {place:,} of events.log is damaged ({fault}): take the crawl's folder "
+            "from a backup"
+        )
+
+    def _link_score(self, page: int, end: int) -> float:
+        """The best score of a link to a page, up to byte ``end`` of the log."""
+        best = float(fold.best_link_score(self._events, np.uint64(end), np.uint64(page)))
+        if math.isnan(best):
+            raise self._damaged(end, "a checksum before it differs")
+        return best
+
+    def _survivor(self, page: int) -> int:
+        """The page that a page was merged into in the end, itself if it was not merged."""
+        for _ in range(64):
+            one = self._trace(page)
+            last = int(one.visits[int(one.answers[0])])
+            if not last or self._frames.frame(last - 1).kind != MERGE:
+                break
+            page = int(self._frames.list_at(last - 1)[0])
+        return page
+
+    def close(self) -> None:
+        """Let go of the files."""
+        self._table.close()
+        self._frames.close()
 
 
-def _index(pages: Pages) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint64], int, int]:
-    """The index's slots and counts, the pages that it covers and the bytes of their URLs; sets the marks."""
-    none = np.empty(0, np.uint64)
-    try:
-        index = Folder(pages.folder / INDEX, INDEX, 1)
-        meta = index.header.meta
-        slots, counts, marks = index.array("slots"), index.array("counts"), index.array("marks")
-    except (FolderError, OSError):
-        return none, none, 0, 0
-    if meta["seed"] != str(int(pages.hash_seed)) or meta["urls_end"] > len(pages.map_urls()):
-        return none, none, 0, 0
-    pages.marks[: len(marks)] = marks
-    return slots, counts, int(meta["pages"]), int(meta["urls_end"])
-
-
-def _indexed(pages: Pages, url: str, slots: npt.NDArray[np.uint64], counts: npt.NDArray[np.uint64]) -> int:
-    from inlink.store.kernels.table import PADDING, hash_of
-
-    if not len(counts):
-        return NO_PAGE
-    shard, tag = hash_of(np.frombuffer(url.encode("ascii") + b"\n" + PADDING, np.uint8), pages.hash_seed)
-    ends = np.cumsum(counts.astype(np.int64))
-    row = slots[int(ends[shard] - counts[shard]) : int(ends[shard])]
-    at = int(np.searchsorted(row, np.uint64(int(tag) << 32)))
-    while at < len(row) and int(row[at]) >> 32 == int(tag):
-        page = (int(row[at]) & 0xFFFFFFFF) - 1
-        if pages.url(page) == url:
-            return page
-        at += 1
-    return NO_PAGE
-
-
-def _behind(urls: npt.NDArray[np.uint8], url: str, begin: int, known: int) -> int:
-    """The page of a URL among the lines from ``begin`` on, the first of which is page ``known``."""
-    wanted = b"\n" + url.encode("ascii") + b"\n"
-    before, lines = b"\n", known  # the end of the line before the chunk, and the lines before it
-    for at in range(begin, len(urls), _CHUNK):
-        chunk = before + urls[at : at + _CHUNK].tobytes()
-        found = chunk.find(wanted)
-        if found >= 0:
-            return lines + chunk.count(b"\n", 0, found)
-        keep = chunk.rfind(b"\n")
-        lines += chunk.count(b"\n", 0, keep)
-        before = chunk[keep:]
-    return NO_PAGE
-
-
-def _mark_lines(pages: Pages, urls: npt.NDArray[np.uint8], begin: int, known: int) -> None:
-    """The places of every 32nd line from ``begin`` on."""
-    lines = known
-    for at in range(begin, len(urls), _CHUNK):
-        starts = np.flatnonzero(urls[at : at + _CHUNK] == 10) + (at + 1)
-        numbers = np.arange(lines + 1, lines + 1 + len(starts))
-        marked = numbers % 32 == 0
-        pages.marks[numbers[marked] >> 5] = starts[marked]
-        lines += len(starts)
-    if known % 32 == 0:
-        pages.marks[known >> 5] = begin
-
-
-def _trace(pages: Pages, page: int) -> bool:
-    """Fold what the log has on one page; False if no event made it known."""
-    from inlink.store.kernels.frames import trace
-
-    log = pages.map_events()
-    size = len(log) // 40 + 1
-    firsts, places = np.empty(size, np.uint32), np.empty(size, np.uint64)
-    found = np.zeros(9, np.uint64)
-    trace(log, np.uint64(page), firsts, places, found)
-    makers, known, visit, failure, errors, state, merged, end, scored = map(int, found)
-    if page >= known:
-        return False
-    pages.makers[:makers], pages.maker_places[:makers] = firsts[:makers], places[:makers]
-    pages.tally[PAGES] = pages.tally[EVENT_PAGES] = known
-    pages.tally[MAKERS], pages.events_end = makers, end
-    pages.answers[page] = 1
-    pages.visits[1], pages.failures[1] = visit, failure
-    pages.errors[page], pages.states[page] = errors, state
-    depth, one = 0, page
-    while (one := pages.maker(one)) != NO_PAGE:
-        depth += 1
-    pages.depths[page] = min(depth, 0xFFFF)
-    if merged:
-        pages.merged[page] = int(pages.list_at(merged - 1)[0])
-    pages.scores[page] = _score(pages, page, visit) if visit or scored else 0.0
-    return True
-
-
-def _score(pages: Pages, page: int, visit: int) -> float:
-    """A crawled page's score, else the best that a link was given."""
-    from inlink.store.kernels.frames import best_link_score
-
-    if visit:
-        return pages.frame(visit - 1).score
-    return float(best_link_score(pages.log, np.uint64(pages.events_end), np.uint64(page)))
+def _columns_of_one(tally: Tally, makers: UInt32Array, maker_places: UInt64Array) -> Columns:
+    """Columns of a single page, with the given room for events that made pages known."""
+    return Columns(
+        tally=tally.array(),
+        state_counts=np.zeros(len(STATES), np.uint64),
+        states=np.zeros(1, np.uint8),
+        depths=np.zeros(1, np.uint16),
+        errors=np.zeros(1, np.uint8),
+        losses=np.zeros(1, np.uint8),
+        answers=np.zeros(1, np.uint32),
+        answered=np.zeros(2, np.uint32),
+        visits=np.zeros(2, np.uint64),
+        failures=np.zeros(2, np.uint64),
+        scores=np.zeros(1, np.float32),
+        makers=makers,
+        maker_places=maker_places,
+        carriers=np.zeros(1, np.uint64),
+        hosts=np.zeros(1, np.uint32),
+        host_pages=np.zeros(1, np.uint32),
+        host_waiting=np.zeros(1, np.uint32),
+        host_crawled=np.zeros(1, np.uint32),
+    )

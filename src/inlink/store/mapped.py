@@ -1,4 +1,4 @@
-"""A file that another hand appends to, mapped as far as it goes."""
+"""A memory-mapped file that another process appends to."""
 
 import mmap
 import os
@@ -12,24 +12,25 @@ __all__ = ["Mapped"]
 
 
 class Mapped:
-    """A file that grows, mapped: what lies behind the mapping is read the ordinary way."""
+    """A growing file, memory-mapped. What lies behind the mapping is read with ``pread``."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.file = os.open(path, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0))
-        self._finalizer = weakref.finalize(self, os.close, self.file)  # readers are often dropped, not closed
+        self.file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        # Readers are often dropped, not closed.
+        self._finalizer = weakref.finalize(self, os.close, self.file)
         self.bytes: npt.NDArray[np.uint8] = np.empty(0, np.uint8)
         self.map(os.fstat(self.file).st_size)
 
     def map(self, size: int) -> npt.NDArray[np.uint8]:
-        """Map ``size`` bytes, if so many are not mapped yet."""
+        """Map the first ``size`` bytes, unless they are mapped; return all mapped bytes, uint8[size or more]."""
         if size > len(self.bytes):
             space = mmap.mmap(self.file, size, access=mmap.ACCESS_READ)
             self.bytes = np.frombuffer(space, np.uint8)
         return self.bytes
 
     def read(self, begin: int, size: int) -> bytes:
-        """Some bytes; the mapping is renewed only when much lies behind it."""
+        """Read ``size`` bytes from byte ``begin`` on. It is mapped anew only if much lies behind the mapping."""
         stop = begin + size
         if stop <= len(self.bytes):
             return self.bytes[begin:stop].tobytes()
@@ -38,6 +39,6 @@ class Mapped:
         return os.pread(self.file, size, begin)
 
     def close(self) -> None:
-        """Let go of the file; it may be said twice."""
+        """Let go of the file. A second call does nothing."""
         self.bytes = np.empty(0, np.uint8)
         self._finalizer()

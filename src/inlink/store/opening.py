@@ -1,10 +1,11 @@
-"""The URL table on disk, so that a crawl opens without sorting all its URLs anew, and that one can be looked up
-without opening.
+"""Opening a crawl, and its index: the table of URLs on disk.
 
-For each of the 256 shards in turn its slots that are not empty (``tag << 32 | page + 1``, by tag), and every 32nd
-URL's place in urls.txt. Written while the crawl goes on: a shard at a time between two calls, then, on a thread,
-made safe and put in place. Pages that were discovered meanwhile may be in some of the shards; they are taken in
-again at the next opening, which does not matter.
+With an index a crawl opens without sorting all its URLs anew, and one URL is looked up without opening the crawl.
+
+The index holds, for each of the 256 shards in turn, the slots that are not empty (``tag << 32 | page + 1``, by tag),
+and the place of every 32nd URL in urls.txt. It is written while the crawl goes on: a shard at a time between two calls,
+then a thread makes it safe and puts it in place. Some of the shards may hold pages that were discovered
+meanwhile. They are taken in again at the next opening, which does no harm.
 """
 
 import logging
@@ -15,7 +16,8 @@ import numpy as np
 
 from inlink.base.folder import building
 from inlink.store.log import Log
-from inlink.store.pages import INDEX, SHARDS, SLACK, Pages
+from inlink.store.pages import Pages
+from inlink.store.urls import INDEX, SHARDS, SLACK
 
 __all__ = ["IndexWriter", "recover"]
 
@@ -45,7 +47,7 @@ class IndexWriter:
             "pages": pages.num_pages,
             "urls_end": pages.urls_end,
             "events_end": pages.events_end,
-            "seed": str(int(pages.hash_seed)),
+            "seed": str(pages.hash_seed),
         }
 
     def step(self) -> bool:
@@ -60,10 +62,10 @@ class IndexWriter:
             return True
 
     def _step(self) -> bool:
-        pages, k = self._pages, self._shard
+        table, k = self._pages.table, self._shard
         if k < SHARDS:
-            begin = k * (len(pages.slots) // SHARDS)
-            slots = pages.slots[begin : begin + int(pages.sizes[k]) + SLACK]
+            begin = k * (len(table.slots) // SHARDS)
+            slots = table.slots[begin : begin + int(table.sizes[k]) + SLACK]
             slots = slots[slots > 0]
             self._counts[k] = len(slots)
             self._slots.append(slots)
@@ -82,12 +84,13 @@ class IndexWriter:
             self._stack.close()
         except OSError as error:
             self._give_up(error)
-        self._pages.indexed = self._writer.header.meta["pages"]
+        self._pages.table.indexed = self._writer.header.meta["pages"]
 
     def _give_up(self, error: OSError) -> None:
         with suppress(OSError):
             self._stack.__exit__(type(error), error, None)
-        self._pages.indexed = self._writer.header.meta["pages"]  # not tried again before there are more
+        # It is not tried again before there are more pages.
+        self._pages.table.indexed = self._writer.header.meta["pages"]
         _log.warning(
             "%s: no index was written (%s); opening takes longer", self._pages.folder, error.strerror
         )
@@ -100,17 +103,22 @@ class IndexWriter:
 
 
 def recover(pages: Pages, log: Log) -> str:
-    """Take in all of a crawl that is whole, cut off the rest, and say in one line what was found."""
-    pages_end, events_end = pages.recover()
-    lost = log.urls_end - pages_end + log.events_end - events_end
+    """Take in all of a crawl that is whole, cut off a torn tail, and say in one line what was found.
+
+    Raises
+    ------
+    inlink.errors.FolderError
+        If the log is damaged where it was safe on disk; nothing is changed then.
+    """
+    urls_end, events_end = pages.recover()
+    log.synced = pages.synced
+    lost = log.urls_end - urls_end + log.events_end - events_end
     if lost:
-        log.cut(pages_end, events_end)
+        log.cut(urls_end, events_end)
     told = (
         f"{pages.folder}: {pages.num_pages:,} pages known, {pages.num_crawled:,} crawled, "
         f"{pages.num_events:,} events"
     )
     if lost:
         told += f"; {lost:,} bytes of an event that was never finished were cut off"
-    if pages.num_events:
-        _log.info(told)
     return told

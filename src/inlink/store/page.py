@@ -1,24 +1,24 @@
 """What is known of one page."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-from inlink.store.layout import NOFOLLOW, NOINDEX, STATES
+from inlink.store.format import NOFOLLOW, NOINDEX, STATES, FailedRecord, size_of
 
-if TYPE_CHECKING:
-    from inlink.store.pages import Pages
-
-__all__ = ["Frame", "Page", "Visit", "describe"]
+__all__ = ["Frame", "Page", "Visit", "describe", "error_of"]
 
 
 class Frame(NamedTuple):
-    """One frame of the log; ``time`` in seconds since 1970."""
+    """One frame of the log: what its :class:`~inlink.store.format.Head` says, and its payload."""
 
+    kind: int
     time: float
     page: int
     flags: int
     status: int
     score: float
+    lease: int
+    listed: int
     payload: bytes
 
 
@@ -64,30 +64,40 @@ class Page:
     nofollow: bool = False
 
 
-def describe(pages: "Pages", page: int) -> Page:
-    """All that a crawl's columns and log say of a page."""
-    visit = pages.visit(page)
-    row = int(pages.answers[page])
-    error, status = None, visit.status if visit else 0
-    if row and pages.errors[page] and pages.failures[row]:
-        failure = pages.frame(int(pages.failures[row]) - 1)
-        status, error = failure.status, failure.payload[8:].decode("utf-8", "replace")
+def error_of(failure: Frame) -> str:
+    """What a failure's frame says of the error."""
+    return failure.payload[size_of(FailedRecord) :].decode("utf-8", "replace")
+
+
+def describe(
+    page: int,
+    url: str,
+    state: int,
+    score: float,
+    depth: int,
+    linked_from: str | None,
+    visit: Visit | None,
+    errors: int,
+    failure: Frame | None,
+    merged_into: str | None,
+) -> Page:
+    """Put together what a crawl knows of a page; ``failure`` is its last one if there was none since the last visit."""
     return Page(
-        pages.url(page),
+        url,
         page,
-        STATES[pages.states[page]],
-        float(pages.scores[page]),
-        int(pages.depths[page]),
-        pages.linked_from(page),
+        STATES[state],
+        score,
+        depth,
+        linked_from,
         visit.first_crawl if visit else None,
         visit.time if visit else None,
         visit.crawls if visit else 0,
         visit.changes if visit else 0,
         visit.content_hash if visit else b"",
-        status,
-        int(pages.errors[page]),
-        error,
-        pages.url(pages.survivor(page)) if page in pages.merged else None,
+        failure.status if failure else visit.status if visit else 0,
+        errors,
+        error_of(failure) if failure else None,
+        merged_into,
         bool(visit and visit.flags & NOINDEX),
         bool(visit and visit.flags & NOFOLLOW),
     )

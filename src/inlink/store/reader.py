@@ -1,53 +1,81 @@
-"""A crawl's folder as other processes see it, while the crawl writes: every event that is whole, nothing else."""
+"""A crawl's folder as other processes see it while the crawl writes: all whole events."""
 
 import os
 from pathlib import Path
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from inlink.base.folder import Folder
+from inlink.base.folder import Folder, Header
+from inlink.errors import FolderError
 from inlink.store.pages import Pages
 from inlink.urls.canonical import UrlRules
 
-__all__ = ["KIND", "VERSION", "Reader", "open_pages", "url_rules_of"]
+__all__ = ["KIND", "VERSION", "Reader", "crawl_folder", "is_crawl", "open_pages", "url_rules_of"]
 
-KIND, VERSION = "crawl", 1
+KIND, VERSION = "crawl", 2
+
+
+def is_crawl(path: str | os.PathLike[str]) -> bool:
+    """Whether a folder is a crawl's, of any format version."""
+    try:
+        raw = (Path(path) / "header.json").read_bytes()
+        return msgspec.json.decode(raw, type=Header).kind == KIND
+    except (OSError, msgspec.MsgspecError):
+        return False
+
+
+def crawl_folder(path: str | os.PathLike[str]) -> Folder:
+    """A crawl's folder, if this program can read it.
+
+    Raises
+    ------
+    inlink.errors.FolderError
+        If there is no crawl, or it has another format version.
+    """
+    folder = Folder(path, KIND, VERSION)
+    if folder.header.version < VERSION:
+        raise FolderError(
+            f"{folder.path} holds a crawl of format version {folder.header.version}, and this inlink reads only "
+            f"version {VERSION}: crawl into a new folder, or open this one with the inlink that made it"
+        )
+    return folder
 
 
 def open_pages(folder: str | os.PathLike[str], *, with_urls: bool = True) -> Pages:
-    """The pages of a crawl's folder, nothing read yet.
+    """The pages of a crawl's folder, before anything is read.
 
     Raises
     ------
     inlink.errors.FolderError
         If there is no crawl.
     """
-    meta = Folder(folder, KIND, VERSION).header.meta
+    meta = crawl_folder(folder).header.meta
     return Pages(Path(folder), int(meta["hash_seed"]), float(meta["started"]), with_urls=with_urls)
 
 
 def url_rules_of(folder: str | os.PathLike[str]) -> UrlRules | None:
-    """The rules for URLs that a crawl was begun with.
+    """The rules for URLs that a crawl began with; None if it has none.
 
     Raises
     ------
     inlink.errors.FolderError
         If there is no crawl.
     """
-    ruled = Folder(folder, KIND, VERSION).header.meta.get("url_rules")
+    ruled = crawl_folder(folder).header.meta.get("url_rules")
     return UrlRules(**ruled) if ruled else None
 
 
 class Reader:
-    """A view of a crawl that grows when it is asked to.
+    """A view of a crawl that grows when :meth:`refresh` is called.
 
     Parameters
     ----------
     folder : path-like
         The crawl's.
     with_urls : bool
-        Without, pages are known by their ids only; that spares most of the memory.
+        If False, pages are known by their ids only, which saves most of the memory.
 
     Raises
     ------
@@ -60,12 +88,12 @@ class Reader:
         self.pages.recover()
 
     def refresh(self) -> None:
-        """Take in what was written since."""
+        """Take in what was written since the last call."""
         self.pages.refresh()
 
     @property
     def num_pages(self) -> int:
-        """How many URLs are known: pages are 0 … num_pages − 1."""
+        """The number of URLs known: pages are 0, …, num_pages - 1."""
         return self.pages.num_pages
 
     @property
@@ -75,7 +103,7 @@ class Reader:
 
     @property
     def event_count(self) -> int:
-        """How many events there are."""
+        """The number of whole events."""
         return self.pages.num_events
 
     @property
@@ -85,7 +113,7 @@ class Reader:
 
     @property
     def visits(self) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint64]]:
-        """Pages with links, each once, and the place of the frame that holds them: uint32[k], uint64[k]."""
+        """Pages that were crawled or merged, each once, and the places of their frames: uint32[k], uint64[k]."""
         return self.pages.crawled()
 
     @property
@@ -94,7 +122,7 @@ class Reader:
         return self.pages.hosts[: self.num_pages]
 
     def scores(self) -> npt.NDArray[np.float32]:
-        """A crawled page's content score, else the best that links to it were given: float32[num_pages]."""
+        """The score of each crawled page's content, of others the best score of a link to them: float32[num_pages]."""
         return self.pages.scores[: self.num_pages]
 
     def close(self) -> None:

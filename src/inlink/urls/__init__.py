@@ -1,4 +1,4 @@
-"""What a URL is called, which host it is on, and whose domain that is: pure functions on the WHATWG rules."""
+"""The canonical form, the host and the registered domain of URLs: pure functions by the WHATWG rules."""
 
 from inlink.urls.canonical import MAX_LENGTH, Base, UrlRules, canonical, refusal
 from inlink.urls.hosts import (

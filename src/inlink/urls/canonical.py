@@ -1,32 +1,33 @@
-r"""The canonical form of a URL: the one name under which a page is known, given once, at the door.
+r"""The canonical form of a URL: the only name under which a page is known. It is computed once, when a URL comes in.
 
 The rules are those of the WHATWG URL Standard (https://url.spec.whatwg.org/), as browsers apply them:
 
-- white space and control characters around a URL are cut off, tabs and newlines inside it are taken out;
-- the scheme is ``http`` or ``https``, in lower case; nothing else is a link between pages;
+- white space and control characters around a URL are removed, and tabs and newlines within it;
+- the scheme is ``http`` or ``https``, in lower case; other schemes are not links between pages;
 - the host is in lower case and IDNA (``bücher.example`` is ``xn--bcher-kva.example``), a numeric one is an
   address of four decimal numbers, and a backslash ends it as a slash does (``http://foo.com\@evil.com/`` is on
   foo.com);
 - the port is dropped where it is the scheme's own; an empty path is ``/``; ``.`` and ``..`` are resolved;
-- what no URL may hold is percent-encoded as UTF-8; percent-encodings that stand there stay as they are.
+- characters that a URL must not have are percent-encoded as UTF-8; existing percent-encodings stay as they are.
 
-And three of our own:
+And three rules of inlink:
 
 - the fragment is dropped: it names a place on a page, not another page;
-- user name and password are dropped: they name who asks, and have no business in a graph;
+- user name and password are dropped: they say who asks, and do not belong in a graph;
 - a URL longer than :data:`MAX_LENGTH` in this form is refused.
 
 A query stays as it is, an empty one too. The form is ASCII and is its own canonical form.
 
-A crawl may ask for more by :class:`UrlRules`, where it knows its sites; each rule is off unless it is asked for, since
-each can make two pages one:
+A crawl that knows its sites may set more rules by :class:`UrlRules`. Each is off by default, because it can merge two
+different pages:
 
 - ``sort_query``: parameters are put in the order of their names; those of one name keep theirs;
-- ``drop_session_ids``: ``;jsessionid=…`` in a path and the parameters of :data:`SESSION_PARAMETERS` are left out;
-- ``drop_parameters``: so are the parameters that are named there (``utm_*`` and the like belong here: whether they
-  make another page is for the site to say, so that no list of them stands in this module).
+- ``drop_session_ids``: ``;jsessionid=…`` in a path and the parameters of :data:`SESSION_PARAMETERS` are dropped;
+- ``drop_parameters``: the named parameters are dropped. Parameters such as ``utm_*`` belong here: whether they make
+  another page depends on the site, so this module has no list of them.
 
-A query of which nothing is left goes with its question mark. A canonical form under rules is its own under them.
+If nothing is left of a query, its question mark is dropped too. A canonical form is its own canonical form under the
+same rules.
 """
 
 import re
@@ -36,12 +37,13 @@ from functools import lru_cache
 
 from url import URL, RelativeURLWithoutBase, URLError
 
+from inlink.base.settings import check_fields, setting
 from inlink.errors import ParameterError
 
 __all__ = ["MAX_LENGTH", "SESSION_PARAMETERS", "Base", "UrlRules", "canonical", "refusal"]
 
 MAX_LENGTH = 2048
-"""Bytes of the longest canonical URL; what is longer is nearly always a trap or a data URL gone astray."""
+"""Bytes of the longest canonical URL. Longer ones are nearly always traps or misplaced data URLs."""
 
 NOT_HTTP = "link is not http"
 NO_URL = "link is no valid URL"
@@ -59,30 +61,30 @@ SESSION_PARAMETERS = (
     "cfid",
     "cftoken",
 )
-"""Names, in lower case, of the query parameters that say whose visit it is and not which page; ``*`` is any rest."""
+"""Names, in lower case, of query parameters that identify a session and not a page; ``*`` matches any rest."""
 
 _PATH_SESSION = re.compile(r";jsessionid=[^/;]*", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
 class UrlRules:
-    """What else than the standard's rules makes two URLs one; all off unless asked for.
+    """Rules beyond the standard's that make two URLs one; all are off by default.
 
     Parameters
     ----------
     sort_query : bool
-        Put the parameters of a query in the order of their names. Those of one name keep their order, empty values
-        and empty parameters stay.
+        Put the parameters of a query in the order of their names. Parameters with the same name keep their order. Empty
+        values and empty parameters stay.
     drop_session_ids : bool
-        Leave out ``;jsessionid=…`` in paths and the parameters of :data:`SESSION_PARAMETERS`, in any case.
+        Drop ``;jsessionid=…`` in paths and the parameters of :data:`SESSION_PARAMETERS`, in any case.
     drop_parameters : sequence of str
-        Names of parameters to leave out, case and percent-encoding as in the canonical URL; a ``*`` at the end stands
-        for any rest: ``("utm_*", "fbclid")``.
+        Names of parameters to drop, with case and percent-encoding as in the canonical URL. A ``*`` at the end matches
+        any rest: ``("utm_*", "fbclid")``.
 
     Raises
     ------
     inlink.errors.ParameterError
-        If ``drop_parameters`` is one string, or holds what can be no name of a parameter.
+        If ``drop_parameters`` is a string, or has an element that cannot be the name of a parameter.
 
     Examples
     --------
@@ -91,28 +93,27 @@ class UrlRules:
     'http://example.com/a?b=2&c=3'
     """
 
-    sort_query: bool = False
-    drop_session_ids: bool = False
-    drop_parameters: Sequence[str] = ()
+    sort_query: bool = setting(False, "Put the parameters of a query in the order of their names.")
+    drop_session_ids: bool = setting(False, "Leave out session ids in paths and queries.")
+    drop_parameters: Sequence[str] = setting(
+        (), "Names of parameters to leave out; `utm_*` stands for any rest.", commas=True
+    )
 
     def __post_init__(self) -> None:
-        if isinstance(self.drop_parameters, str):
-            raise ParameterError(
-                "drop_parameters: expected several names, such as ('utm_*',), not one string"
-            )
-        object.__setattr__(self, "drop_parameters", tuple(self.drop_parameters))
+        check_fields(self, "url_rules.")
         for name in self.drop_parameters:
-            if not isinstance(name, str) or not re.fullmatch(r"[^&=#*]+\*?|\*", name):
+            if not re.fullmatch(r"[^&=#*]+\*?|\*", name):
                 raise ParameterError(
-                    f"drop_parameters: {name!r} is no name of a parameter; a * may only stand at its end"
+                    f"url_rules.drop_parameters must be names of parameters, with a * at the end at most; got {name!r}"
                 )
 
     def apply(self, form: str) -> str:
-        """A URL in canonical form, by these rules too."""
+        """The canonical form under these rules of a URL that is in canonical form."""
         if self.drop_session_ids and ";" in form:
             path, mark, query = form.partition("?")
             shorter = _PATH_SESSION.sub("", path)
-            if shorter != path:  # parsed again, since what remains may be a segment "." or ".."
+            # What remains may be a segment "." or "..", so the URL is parsed again.
+            if shorter != path:
                 form = str(URL.parse(shorter + mark + query))
         path, mark, query = form.partition("?")
         if not query:
@@ -141,13 +142,13 @@ def _names(name: str, patterns: tuple[str, ...]) -> bool:
 
 @lru_cache(maxsize=64)
 def _split(patterns: tuple[str, ...]) -> tuple[frozenset[str], tuple[str, ...]]:
-    """The names to be met as they are, and the beginnings, which have a ``*`` behind them."""
+    """The patterns without a ``*``, and the beginnings of those with one."""
     exact = frozenset(name for name in patterns if not name.endswith("*"))
     return exact, tuple(name[:-1] for name in patterns if name.endswith("*"))
 
 
 def canonical(url: str | bytes, base: str | None = None, rules: UrlRules | None = None) -> str | None:
-    """The canonical form of a URL, or None if it is no link to a page; :func:`refusal` tells why.
+    """The canonical form of a URL, or None if it is not a link to a page; :func:`refusal` says why.
 
     Parameters
     ----------
@@ -171,7 +172,7 @@ def canonical(url: str | bytes, base: str | None = None, rules: UrlRules | None 
 
 
 def refusal(url: str | bytes, base: str | None = None, rules: UrlRules | None = None) -> str | None:
-    """Why :func:`canonical` refuses a URL, as a phrase that can be counted by; None if it does not.
+    """Why :func:`canonical` refuses a URL, as one of a few phrases; None if it does not.
 
     Examples
     --------
@@ -189,7 +190,8 @@ def _form(url: str | bytes, base: str | None, rules: UrlRules | None) -> tuple[s
         return _finish(parsed, rules)
     except URLError as error:
         return None, RELATIVE if isinstance(error, RelativeURLWithoutBase) else NO_URL
-    except UnicodeError:  # bytes that are no UTF-8, or a lone surrogate
+    # bytes that are not UTF-8, or a lone surrogate
+    except UnicodeError:
         return None, NOT_TEXT
 
 
@@ -209,7 +211,7 @@ def _finish(parsed: URL, rules: UrlRules | None) -> tuple[str | None, str | None
 
 
 class Base:
-    """What the relative links of one page are resolved against; many links against one base are quick.
+    """The base URL of a page, against which its links are resolved quickly.
 
     Parameters
     ----------
@@ -246,7 +248,7 @@ class Base:
             return None, NOT_TEXT
 
     def canonical_links(self, hrefs: Iterable[str], refused: MutableMapping[str, int]) -> list[str]:
-        """The canonical forms of a page's links, in their order, those that are refused left out.
+        """The canonical forms of a page's links, in their order, without those that are refused.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""Hosts and registered domains of whole columns of URLs: :mod:`inlink.urls.hosts`, for each distinct value once."""
+"""Hosts and registered domains of columns of URLs: :mod:`inlink.urls.hosts`, once for each distinct value."""
 
 from collections.abc import Callable
 from typing import Any
@@ -15,18 +15,18 @@ _ORIGIN = rb"^(?P<origin>https?://[^/?#\\\x00-\x20]+)(?:[/?#\\]|$)"
 
 
 def hosts_of(names: pa.Array, *, strip_www: bool = False) -> pa.LargeBinaryArray:
-    """The reversed hosts of many URLs; each distinct origin is parsed once.
+    """The reversed hosts of a column of URLs. Each distinct origin is parsed once.
 
     Parameters
     ----------
-    names : pyarrow.Array of string or binary (normal or large), n
+    names : pyarrow.Array of string or binary (normal or large)[n]
         URLs.
     strip_www : bool
         As in :func:`host_of`.
 
     Returns
     -------
-    pyarrow.LargeBinaryArray, n
+    pyarrow.LargeBinaryArray[n]
         Null where a name is no http URL or has no host that a host graph may hold.
     """
     raw = _large_binary(names)
@@ -43,18 +43,18 @@ def hosts_of(names: pa.Array, *, strip_www: bool = False) -> pa.LargeBinaryArray
 def domains_of(
     reversed_hosts: pa.Array, *, private: bool = False, keep_suffixes: bool = False
 ) -> pa.LargeBinaryArray:
-    """The reversed registered domains of many reversed hosts; each distinct host is looked up once.
+    """The reversed registered domains of a column of reversed hosts. Each distinct host is looked up once.
 
     Parameters
     ----------
-    reversed_hosts : pyarrow.Array of string or binary (normal or large), n
+    reversed_hosts : pyarrow.Array of string or binary (normal or large)[n]
         Hosts as :func:`hosts_of` gives them.
     private, keep_suffixes : bool
         As in :func:`registered_domain`.
 
     Returns
     -------
-    pyarrow.LargeBinaryArray, n
+    pyarrow.LargeBinaryArray[n]
         Null where a host is null or has no registered domain.
     """
 
@@ -82,7 +82,7 @@ def _large_binary(array: pa.Array) -> pa.Array:
 
 
 def by_value(array: pa.Array, function: Callable[[bytes], Any]) -> pa.Array:
-    """``function`` of each value, called once for each distinct one; null stays null."""
+    """The results of ``function`` for each value, called once for each distinct value; null stays null."""
     encoded = array.dictionary_encode()
     results = pa.array([function(value) for value in encoded.dictionary.to_pylist()], pa.large_binary())
     return results.take(encoded.indices)

@@ -97,7 +97,7 @@ def host_of(url: str, *, strip_www: bool = False) -> str | None:
 
 
 def reverse_host(host: str) -> str:
-    """A host with its labels in reverse; done twice it is the host again.
+    """A host with its labels in reverse order; applied twice it gives the host again.
 
     Examples
     --------

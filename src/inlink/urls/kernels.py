@@ -1,18 +1,17 @@
 """The loop that spares most URLs the parser: which are in canonical form already?"""
 
 import numpy as np
-import numpy.typing as npt
 
+from inlink.base.arrays import BoolArray, UInt8Array
 from inlink.base.jit import U0, U1, kernel
 
 __all__ = ["CLASSES", "plain_lines"]
 
-U8A = npt.NDArray[np.uint8]
 
 HOST, PATH, QUERY = 1, 2, 4
 
 
-def _classes() -> npt.NDArray[np.uint8]:
+def _classes() -> UInt8Array:
     table = np.zeros(256, np.uint8)
     lower, digits = b"abcdefghijklmnopqrstuvwxyz", b"0123456789"
     for byte in lower + digits + b"-.":
@@ -32,7 +31,7 @@ _A, _Z, _X, _N = (np.uint8(b) for b in b"azxn")
 
 
 @kernel
-def plain_lines(text: bytes, most: int, classes: U8A, plain: npt.NDArray[np.bool_]) -> bool:
+def plain_lines(text: bytes, most: int, classes: UInt8Array, plain: BoolArray) -> bool:
     """Which lines are certainly their own canonical form: http or https, a host of plain labels whose
     last begins with a letter (so that it is no number), no port, no user, no dot segment, nothing to be encoded.
 

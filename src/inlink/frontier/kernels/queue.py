@@ -1,37 +1,46 @@
-"""The loops of the queue: a heap of waiting pages for each slot, a heap of slots that may be fetched from, and one
-of those that must wait.
+"""The loops of the queue: a heap of waiting pages for each slot, and three heaps of slots.
 
-A *slot* is what politeness counts: a host, or a registered domain. Each heap is 4-ary, stands in an array, and
-knows where each member is, so that a priority can change in place. Pages come by (key down, age), slots by their
-best page's.
+A *slot* is what politeness counts: a host, or a registered domain. Each heap is 4-ary and lies in an array. Members
+know their places in their heap, so that a priority can change in place. Pages are ordered by key, largest first, then
+by age; ready slots by the key of their best page.
+
+``table`` is always a table of addresses: see :func:`.slots.queue_at`.
 """
 
 import numpy as np
-import numpy.typing as npt
 
+from inlink.base.arrays import Float32Array, UInt8Array, UInt32Array, UInt64Array
 from inlink.base.jit import U0, U1, kernel
 from inlink.frontier.kernels.slots import (
     IN_LATER,
     IN_READY,
     IN_WARM,
-    SCRAP,
+    SINK,
     TURNS,
     WAITING,
     Limits,
     Slots,
     Waiting,
     class_of,
+    cool,
     larger,
     queue_at,
+    spend,
 )
 
-__all__ = ["fill", "heaps", "keys", "land", "place_pages", "rebuild", "remove_page", "settle", "take"]
+__all__ = [
+    "fill",
+    "heaps",
+    "keys",
+    "land",
+    "place_pages",
+    "rebuild",
+    "remove_page",
+    "settle",
+    "take",
+    "take_page",
+]
 
-U8A = npt.NDArray[np.uint8]
-U32A = npt.NDArray[np.uint32]
-U64A = npt.NDArray[np.uint64]
-F32A = npt.NDArray[np.float32]
-F64A = npt.NDArray[np.float64]
 
 _U2 = np.uint64(2)
 _U3 = np.uint64(3)
@@ -60,10 +69,10 @@ def _page_up(w: Waiting, newest: bool, begin: np.uint64, place: np.uint64) -> No
         if not _page_before(w, newest, page, other):
             break
         w.arena[begin + place] = other
-        w.pages[other].at = np.uint32(place + U1)
+        w.pages[other].place = np.uint32(place + U1)
         place = parent
     w.arena[begin + place] = page
-    w.pages[page].at = np.uint32(place + U1)
+    w.pages[page].place = np.uint32(place + U1)
 
 
 @kernel
@@ -81,15 +90,15 @@ def _page_down(w: Waiting, newest: bool, begin: np.uint64, size: np.uint64, plac
         if not _page_before(w, newest, other, page):
             break
         w.arena[begin + place] = other
-        w.pages[other].at = np.uint32(place + U1)
+        w.pages[other].place = np.uint32(place + U1)
         place = best
     w.arena[begin + place] = page
-    w.pages[page].at = np.uint32(place + U1)
+    w.pages[page].place = np.uint32(place + U1)
 
 
 @kernel
 def _make_room(w: Waiting, s: Slots, slot: np.uint64) -> None:
-    """Move a slot's heap to a block of the next size; the old one becomes free."""
+    """Move a slot's heap to a block of the next size, and free the old block."""
     old, begin = np.uint64(s.rows[slot].room), s.rows[slot].begin
     room = larger(old)
     number = class_of(room)
@@ -120,7 +129,7 @@ def _slot_of(w: Waiting, page: np.uint64) -> np.uint64:
 
 
 @kernel
-def _slot_before(w: Waiting, s: Slots, limits: Limits, heap: U32A, a: np.uint32, b: np.uint32) -> bool:
+def _slot_before(w: Waiting, s: Slots, limits: Limits, heap: UInt32Array, a: np.uint32, b: np.uint32) -> bool:
     where = s.rows[a].where
     if where == LATER and s.rows[a].due != s.rows[b].due:
         return s.rows[a].due < s.rows[b].due
@@ -135,7 +144,7 @@ def _slot_before(w: Waiting, s: Slots, limits: Limits, heap: U32A, a: np.uint32,
 
 
 @kernel
-def _slot_up(w: Waiting, s: Slots, limits: Limits, heap: U32A, place: np.uint64) -> np.uint64:
+def _slot_up(w: Waiting, s: Slots, limits: Limits, heap: UInt32Array, place: np.uint64) -> np.uint64:
     slot = heap[place]
     while place > U0:
         parent = (place - U1) >> _U2
@@ -143,15 +152,17 @@ def _slot_up(w: Waiting, s: Slots, limits: Limits, heap: U32A, place: np.uint64)
         if not _slot_before(w, s, limits, heap, slot, other):
             break
         heap[place] = other
-        s.rows[other].at = np.uint32(place)
+        s.rows[other].place = np.uint32(place)
         place = parent
     heap[place] = slot
-    s.rows[slot].at = np.uint32(place)
+    s.rows[slot].place = np.uint32(place)
     return place
 
 
 @kernel
-def _slot_down(w: Waiting, s: Slots, limits: Limits, heap: U32A, size: np.uint64, place: np.uint64) -> None:
+def _slot_down(
+    w: Waiting, s: Slots, limits: Limits, heap: UInt32Array, size: np.uint64, place: np.uint64
+) -> None:
     slot = heap[place]
     while True:
         child = (place << _U2) + U1
@@ -165,15 +176,15 @@ def _slot_down(w: Waiting, s: Slots, limits: Limits, heap: U32A, size: np.uint64
         if not _slot_before(w, s, limits, heap, other, slot):
             break
         heap[place] = other
-        s.rows[other].at = np.uint32(place)
+        s.rows[other].place = np.uint32(place)
         place = best
     heap[place] = slot
-    s.rows[slot].at = np.uint32(place)
+    s.rows[slot].place = np.uint32(place)
 
 
 @kernel
-def _heap(s: Slots, where: np.uint8) -> U32A:
-    """The heap of slots of that name."""
+def _heap(s: Slots, where: np.uint8) -> UInt32Array:
+    """The heap of slots with that name."""
     if where == READY:
         return s.ready
     return s.later if where == LATER else s.warm
@@ -188,7 +199,7 @@ def _leave(w: Waiting, s: Slots, limits: Limits, slot: np.uint64) -> None:
     heap, number = _heap(s, where), np.uint64(where) - U1
     size = s.tally[number] - U1
     s.tally[number] = size
-    place = np.uint64(s.rows[slot].at)
+    place = np.uint64(s.rows[slot].place)
     s.rows[slot].where = NOWHERE
     if place != size:
         heap[place] = heap[size]
@@ -198,7 +209,7 @@ def _leave(w: Waiting, s: Slots, limits: Limits, slot: np.uint64) -> None:
 
 @kernel
 def _settle(w: Waiting, s: Slots, limits: Limits, slot: np.uint64, now: float) -> None:
-    """Put a slot where it belongs: among the ready, the warm, those that wait, or nowhere."""
+    """Put a slot into the heap where it belongs: ready, warm or later; or into none."""
     domain = np.uint64(s.rows[slot].domain)
     if (
         s.rows[slot].count == 0
@@ -221,42 +232,45 @@ def _settle(w: Waiting, s: Slots, limits: Limits, slot: np.uint64, now: float) -
         goal = WARM
     if goal == READY and s.rows[slot].where == READY:
         s.rows[slot].key = key
-        place = _slot_up(w, s, limits, s.ready, np.uint64(s.rows[slot].at))
+        place = _slot_up(w, s, limits, s.ready, np.uint64(s.rows[slot].place))
         _slot_down(w, s, limits, s.ready, s.tally[IN_READY], place)
         return
-    _leave(w, s, limits, slot)  # what it is sorted by may have changed
+    # what the slot is sorted by may have changed
+    _leave(w, s, limits, slot)
     s.rows[slot].key = key
     s.rows[slot].where = goal
     heap, number = _heap(s, goal), np.uint64(goal) - U1
     place = s.tally[number]
     heap[place] = np.uint32(slot)
-    s.rows[slot].at = np.uint32(place)
+    s.rows[slot].place = np.uint32(place)
     s.tally[number] = place + U1
     _slot_up(w, s, limits, heap, place)
 
 
-# -- what the frontier calls; ``at`` is a table of addresses, see :func:`.slots.queue_at` -----------------------------
+# -- what the frontier calls -----------------------------------------------------------------------------------------
 
 
 @kernel
-def settle(at: U64A, slot: int, now: float) -> None:
+def settle(table: UInt64Array, slot: int, now: float) -> None:
     """:func:`_settle` after a slot's columns were changed."""
-    w, s, limits = queue_at(at)
+    w, s, limits = queue_at(table)
     _settle(w, s, limits, np.uint64(slot), now)
 
 
 @kernel
-def land(at: U64A, slot: int, now: float) -> None:
+def land(table: UInt64Array, slot: int, now: float) -> None:
     """A lease of a slot has ended."""
-    w, s, limits = queue_at(at)
+    w, s, limits = queue_at(table)
     if s.rows[slot].flying > 0:
         s.rows[slot].flying -= np.uint32(1)
     _settle(w, s, limits, np.uint64(slot), now)
 
 
 @kernel
-def keys(pages: U32A, priorities: F32A, traps: U8A, factors: F32A) -> F32A:
-    """What pages are sorted by, float32[n]: priority times the factor of their trap code."""
+def keys(
+    pages: UInt32Array, priorities: Float32Array, traps: UInt8Array, factors: Float32Array
+) -> Float32Array:
+    """The keys of pages, float32[n]: priority times the factor of the page's trap code."""
     found = np.empty(np.uint64(len(pages)), np.float32)
     for i in range(U0, np.uint64(len(pages))):
         found[i] = priorities[i] * factors[traps[pages[i]]]
@@ -265,35 +279,33 @@ def keys(pages: U32A, priorities: F32A, traps: U8A, factors: F32A) -> F32A:
 
 @kernel
 def place_pages(
-    at: U64A,
-    pages: U32A,
-    priorities: F32A,
-    traps: U8A,
-    factors: F32A,
-    states: U8A,
-    errors: U8A,
+    table: UInt64Array,
+    pages: UInt32Array,
+    priorities: Float32Array,
+    traps: UInt8Array,
+    factors: Float32Array,
+    states: UInt8Array,
+    errors: UInt8Array,
     all_of_them: bool,
     now: float,
 ) -> None:
-    """Put pages into the queue, or change the keys of those that are in it: priority times the factor of their
-    trap code.
+    """Put pages into the queue, or change the keys of pages in it. A key is priority times the factor of the trap code.
 
-    Unless ``all_of_them``, only pages that were discovered and not taken, and of those that failed only such as
-    are in it already.
+    Unless ``all_of_them``, pages that are not discovered are left out, and so are pages that failed and are not in the
+    queue.
     """
-    w, s, limits = queue_at(at)
+    w, s, limits = queue_at(table)
     touched = U0
-    for i in range(
-        U0, np.uint64(len(pages))
-    ):  # so that the processor waits for memory once and not page by page
-        page = np.uint64(pages[i])
-        touched += (
-            np.uint64(w.pages[page].at) + np.uint64(w.hosts[page]) + np.uint64(states[page] + traps[page])
-        )
-    s.tally[SCRAP] = touched  # or the touching would be optimised away
+    # reading all pages' rows first lets the processor wait for memory once instead of page by page
     for i in range(U0, np.uint64(len(pages))):
         page = np.uint64(pages[i])
-        inside = w.pages[page].at > 0
+        touched += (
+            np.uint64(w.pages[page].place) + np.uint64(w.hosts[page]) + np.uint64(states[page] + traps[page])
+        )
+    s.tally[SINK] = touched
+    for i in range(U0, np.uint64(len(pages))):
+        page = np.uint64(pages[i])
+        inside = w.pages[page].place > 0
         if not all_of_them and (states[page] != 0 or (errors[page] > 0 and not inside)):
             continue
         key = priorities[i] * factors[traps[page]]
@@ -304,13 +316,14 @@ def place_pages(
             if old == key:
                 continue
             w.pages[page].key = key
-            place = np.uint64(w.pages[page].at) - U1
+            place = np.uint64(w.pages[page].place) - U1
             if key > old:
                 _page_up(w, limits.newest, begin, place)
             else:
                 _page_down(w, limits.newest, begin, np.uint64(s.rows[slot].count), place)
-            if place > U0 and w.pages[page].at != 1:
-                continue  # the slot's best page is as it was
+            if place > U0 and w.pages[page].place != 1:
+                # the slot's best page is the same
+                continue
         else:
             if s.rows[slot].count == s.rows[slot].room:
                 _make_room(w, s, slot)
@@ -321,60 +334,51 @@ def place_pages(
             w.pages[page].key = key
             w.arena[begin + place] = np.uint32(page)
             _page_up(w, limits.newest, begin, place)
-            if w.pages[page].at != 1:
+            if w.pages[page].place != 1:
                 continue
         _settle(w, s, limits, slot, now)
 
 
 @kernel
-def remove_page(at: U64A, number: int, now: float) -> None:
+def remove_page(table: UInt64Array, number: int, now: float) -> None:
     """Take a page out of the queue, if it is in it."""
-    w, s, limits = queue_at(at)
+    w, s, limits = queue_at(table)
     page = np.uint64(number)
-    if w.pages[page].at == 0:
+    if w.pages[page].place == 0:
         return
     slot = _slot_of(w, page)
-    begin, place = s.rows[slot].begin, np.uint64(w.pages[page].at) - U1
+    begin, place = s.rows[slot].begin, np.uint64(w.pages[page].place) - U1
     size = np.uint64(s.rows[slot].count) - U1
     s.rows[slot].count = np.uint32(size)
     s.tally[WAITING] -= U1
-    w.pages[page].at = 0
+    w.pages[page].place = 0
     if place != size:
         other = w.arena[begin + size]
         w.arena[begin + place] = other
-        w.pages[other].at = np.uint32(place + U1)
+        w.pages[other].place = np.uint32(place + U1)
         _page_up(w, limits.newest, begin, place)
-        _page_down(w, limits.newest, begin, size, np.uint64(w.pages[other].at) - U1)
+        _page_down(w, limits.newest, begin, size, np.uint64(w.pages[other].place) - U1)
     _settle(w, s, limits, slot, now)
 
 
 @kernel
-def _wait_under(heat: float, limit: float, window: float) -> float:
-    """Seconds until the rate of a temperature falls to a limit: ``backoff.due_under``."""
-    gap = 1.0 / (limit * window)
-    return max(window * (np.log(heat) + gap + np.log(-np.expm1(-gap))), 0.0)
+def take_page(table: UInt64Array, page: int, now: float) -> int:
+    """Take one page whether it is its turn or not, and count it against its slot, which is returned."""
+    remove_page(table, page, now)
+    w, s, limits = queue_at(table)
+    slot = _slot_of(w, np.uint64(page))
+    spend(s, slot, now)
+    _settle(w, s, limits, slot, now)
+    return int(slot)
 
 
 @kernel
-def _cool(s: Slots, limits: Limits, slot: np.uint64, now: float) -> None:
-    """Count a crawl in the slot's temperature; find when its rate is below the limits again."""
-    heat = np.float64(s.rows[slot].heat) * np.exp(-max(now - s.rows[slot].heated, 0.0) / limits.window) + 1.0
-    s.rows[slot].heat = np.float32(heat)
-    s.rows[slot].heated = now
-    if limits.hard > 0:
-        s.rows[slot].due = max(s.rows[slot].due, now + _wait_under(heat, limits.hard, limits.window))
-    s.rows[slot].soft_due = s.rows[slot].due
-    if limits.soft > 0:
-        s.rows[slot].soft_due = max(s.rows[slot].due, now + _wait_under(heat, limits.soft, limits.window))
+def take(table: UInt64Array, now: float, pages: UInt32Array, slots: UInt32Array) -> int:
+    """Take pages out of the queue, best first, as their slots allow at ``now``.
 
-
-@kernel
-def take(at: U64A, now: float, pages: U32A, slots: U32A) -> int:
-    """Take pages out of the queue, best first, as their slots allow at ``now``; returns how many.
-
-    ``pages`` gets them and ``slots`` theirs; their length is how many are wanted.
+    Write the pages to ``pages`` and their slots to ``slots``, at most as many as fit, and return their number.
     """
-    w, s, limits = queue_at(at)
+    w, s, limits = queue_at(table)
     count = np.uint64(len(pages))
     while s.tally[IN_LATER] > U0 and s.rows[s.later[U0]].due <= now:
         _settle(w, s, limits, np.uint64(s.later[U0]), now)
@@ -385,7 +389,8 @@ def take(at: U64A, now: float, pages: U32A, slots: U32A) -> int:
         if s.tally[IN_READY] > U0:
             slot = np.uint64(s.ready[U0])
         elif s.tally[IN_WARM] > U0:
-            slot = np.uint64(s.warm[U0])  # above the soft limit, but nothing cooler is left
+            # above the soft limit, but no cooler slot is left
+            slot = np.uint64(s.warm[U0])
         else:
             break
         domain = np.uint64(s.rows[slot].domain)
@@ -397,21 +402,15 @@ def take(at: U64A, now: float, pages: U32A, slots: U32A) -> int:
         size = np.uint64(s.rows[slot].count) - U1
         s.rows[slot].count = np.uint32(size)
         s.tally[WAITING] -= U1
-        w.pages[page].at = 0
+        w.pages[page].place = 0
         if size > U0:
             w.arena[begin] = w.arena[begin + size]
             _page_down(w, limits.newest, begin, size, U0)
-        s.rows[slot].flying += np.uint32(1)
-        s.rows[slot].taken += np.uint32(1)
-        if s.rows[slot].budget != np.uint32(0xFFFFFFFF):
-            s.rows[slot].budget -= np.uint32(1)
-        if s.domain_budgets[domain] != np.uint32(0xFFFFFFFF):
-            s.domain_budgets[domain] -= np.uint32(1)
+        spend(s, slot, now)
         s.tally[TURNS] += U1
         s.rows[slot].turn = s.tally[TURNS]
-        s.rows[slot].due = max(s.rows[slot].due, now + np.float64(s.rows[slot].delay))
         if limits.soft > 0 or limits.hard > 0:
-            _cool(s, limits, slot, now)
+            cool(s, limits, slot, now)
         _settle(w, s, limits, slot, now)
         pages[found] = np.uint32(page)
         slots[found] = np.uint32(slot)
@@ -420,9 +419,9 @@ def take(at: U64A, now: float, pages: U32A, slots: U32A) -> int:
 
 
 @kernel
-def heaps(at: U64A, first: int, last: int, out: U32A) -> tuple[np.uint64, np.uint64]:
-    """Copy the waiting pages of slots first, first + 1, … to ``out`` as far as they fit; returns (next slot, pages)."""
-    w, s, _ = queue_at(at)
+def heaps(table: UInt64Array, first: int, last: int, out: UInt32Array) -> tuple[np.uint64, np.uint64]:
+    """Copy the waiting pages of slots first, first + 1, … to ``out`` while they fit; return the next slot and pages."""
+    w, s, _ = queue_at(table)
     count = U0
     for slot in range(np.uint64(first), np.uint64(last)):
         size = np.uint64(s.rows[slot].count)
@@ -435,9 +434,9 @@ def heaps(at: U64A, first: int, last: int, out: U32A) -> tuple[np.uint64, np.uin
 
 
 @kernel
-def rebuild(at: U64A, first: int, last: int, keys: F32A, now: float) -> None:
-    """Give the waiting pages of slots [first, last) new keys, in the order in which :func:`heaps` told them."""
-    w, s, limits = queue_at(at)
+def rebuild(table: UInt64Array, first: int, last: int, keys: Float32Array, now: float) -> None:
+    """Give the waiting pages of slots [first, last) new keys, in the order of :func:`heaps`."""
+    w, s, limits = queue_at(table)
     count = U0
     for slot in range(np.uint64(first), np.uint64(last)):
         size, begin = np.uint64(s.rows[slot].count), s.rows[slot].begin
@@ -454,9 +453,9 @@ def rebuild(at: U64A, first: int, last: int, keys: F32A, now: float) -> None:
 
 
 @kernel
-def fill(at: U64A, pages: U32A, keys: F32A, slots: int, now: float) -> None:
-    """Put pages into an empty queue: each slot's heap is made in one go, in a block of the size that it needs."""
-    w, s, limits = queue_at(at)
+def fill(table: UInt64Array, pages: UInt32Array, keys: Float32Array, slots: int, now: float) -> None:
+    """Put pages into an empty queue, each slot's heap at once and in a block of the size that it needs."""
+    w, s, limits = queue_at(table)
     num_slots = np.uint64(slots)
     for i in range(U0, np.uint64(len(pages))):
         page = np.uint64(pages[i])
@@ -477,7 +476,7 @@ def fill(at: U64A, pages: U32A, keys: F32A, slots: int, now: float) -> None:
         slot = _slot_of(w, page)
         size = np.uint64(s.rows[slot].count)
         w.arena[s.rows[slot].begin + size] = np.uint32(page)
-        w.pages[page].at = np.uint32(size + U1)
+        w.pages[page].place = np.uint32(size + U1)
         s.rows[slot].count = np.uint32(size + U1)
     s.tally[WAITING] += np.uint64(len(pages))
     for slot in range(U0, num_slots):

@@ -1,48 +1,71 @@
-"""What a visit gives at once to the pages that it links to, read straight from the log's frames."""
+"""What a visit gives to the pages that it links to, read from the log's frames."""
 
 import numpy as np
-import numpy.typing as npt
 
+from inlink.base.arrays import Float32Array, UInt8Array, UInt32Array, UInt64Array
 from inlink.base.jit import U0, U1, kernel
-from inlink.store.kernels.frames import (
-    MERGE,
-    NO_PAGE,
-    SEED,
-    VISIT,
-    link_count,
-    links_at,
-    u32_at,
-)
+from inlink.reranking.kernels.push import LEAST_SCORE
+from inlink.store.format import MERGE, SEED, VISIT
+from inlink.store.kernels.frames import NO_PAGE, head_at, link_count, link_scores_at, links_at, lists
 
-__all__ = ["give_hub_weight", "give_shares", "hand_over_cash"]
-
-U8A = npt.NDArray[np.uint8]
-U32A = npt.NDArray[np.uint32]
-F32A = npt.NDArray[np.float32]
-
-_16 = np.uint64(16)
-_28 = np.uint64(28)
-SMALL = 1e-6
+__all__ = [
+    "find_linkers",
+    "give_hub_weight",
+    "give_shares",
+    "hand_over_cash",
+    "hub_weights_given",
+    "scores_given",
+    "shares_given",
+]
 
 
 @kernel
-def _room(frames: U8A) -> np.uint64:
+def _room(frames: UInt8Array) -> np.uint64:
     """The length of the longest list in the frames."""
     most, place, stop = U0, U0, np.uint64(len(frames))
     while place < stop:
-        kind = frames[place + _28]
-        if kind == VISIT or kind == MERGE or kind == SEED:
-            most = max(most, link_count(frames, place))
-        place += u32_at(frames, place)
+        head = head_at(frames, place)
+        if head.kind == VISIT or head.kind == MERGE or head.kind == SEED:
+            most = max(most, np.uint64(head.listed))
+        place += np.uint64(head.length)
     return most
 
 
 @kernel
+def _share(
+    links: UInt32Array,
+    count: np.uint64,
+    page: np.uint64,
+    merged: bool,
+    hosts: UInt32Array,
+    scores: Float32Array,
+    shares: Float32Array,
+    damping: float,
+    by_score: bool,
+    cross_only: bool,
+) -> np.float32:
+    """What each link of a page gives, damping · rank / number of links that count; 0 if none counts."""
+    counted = count
+    if cross_only and not merged:
+        counted = U0
+        for i in range(U0, count):
+            if hosts[links[i]] != hosts[page]:
+                counted += U1
+    if counted == U0:
+        return np.float32(0)
+    value = 1.0
+    if by_score:
+        value = max(np.float64(scores[page]), 0.0) + LEAST_SCORE
+    rank = np.float64(shares[page]) + (1.0 - damping) * value
+    return np.float32(damping * rank / np.float64(counted))
+
+
+@kernel
 def give_shares(
-    frames: U8A,
-    hosts: U32A,
-    scores: F32A,
-    shares: F32A,
+    frames: UInt8Array,
+    hosts: UInt32Array,
+    scores: Float32Array,
+    shares: Float32Array,
     damping: float,
     by_score: bool,
     cross_only: bool,
@@ -51,73 +74,201 @@ def give_shares(
     links = np.empty(_room(frames), np.uint32)
     place, stop = U0, np.uint64(len(frames))
     while place < stop:
-        kind = frames[place + _28]
+        head = head_at(frames, place)
+        kind = head.kind
         if kind == VISIT or kind == MERGE:
-            page = u32_at(frames, place + _16)
+            page = np.uint64(head.page)
             count = links_at(frames, place, links)
-            if count > U0:
-                counted = count
-                if cross_only and kind == VISIT:
-                    counted = U0
-                    for i in range(U0, count):
-                        if hosts[links[i]] != hosts[page]:
-                            counted += U1
-                value = 1.0
-                if by_score:
-                    value = max(np.float64(scores[page]), 0.0) + SMALL
-                rank = np.float64(shares[page]) + (1.0 - damping) * value
-                if counted > U0:
-                    share = np.float32(damping * rank / np.float64(counted))
-                    for i in range(U0, count):
-                        if not cross_only or kind == MERGE or hosts[links[i]] != hosts[page]:
-                            shares[links[i]] += share
-        place += u32_at(frames, place)
+            merged = kind == MERGE
+            share = _share(links, count, page, merged, hosts, scores, shares, damping, by_score, cross_only)
+            if share > 0:
+                for i in range(U0, count):
+                    if not cross_only or merged or hosts[links[i]] != hosts[page]:
+                        shares[links[i]] += share
+        place += np.uint64(head.length)
+
+
+@kernel
+def shares_given(
+    log: UInt8Array,
+    places: UInt64Array,
+    target: np.uint64,
+    hosts: UInt32Array,
+    scores: Float32Array,
+    shares: Float32Array,
+    damping: float,
+    by_score: bool,
+    cross_only: bool,
+) -> Float32Array:
+    """What the visit at each place gives to ``target``, one of its links, by :func:`give_shares`.
+
+    It is 0 for a link that does not count.
+    """
+    given = np.zeros(np.uint64(len(places)), np.float32)
+    for k in range(U0, np.uint64(len(places))):
+        place = places[k]
+        head = head_at(log, place)
+        page = np.uint64(head.page)
+        merged = head.kind == MERGE
+        if not cross_only or merged or hosts[target] != hosts[page]:
+            links = np.empty(link_count(log, place), np.uint32)
+            count = links_at(log, place, links)
+            given[k] = _share(
+                links, count, page, merged, hosts, scores, shares, damping, by_score, cross_only
+            )
+    return given
+
+
+@kernel
+def _hub_weight(
+    links: UInt32Array,
+    count: np.uint64,
+    page: np.uint64,
+    hosts: UInt32Array,
+    scores: Float32Array,
+    authorities: Float32Array,
+    factor: float,
+    by_score: bool,
+    cross_only: bool,
+) -> np.float32:
+    """What each link of a page gives: factor · Σ r·a over the links that count, or 1 while ``factor`` is 0."""
+    if factor <= 0:
+        return np.float32(1)
+    weight = 0.0
+    for i in range(U0, count):
+        if not cross_only or hosts[links[i]] != hosts[page]:
+            value = 1.0
+            if by_score:
+                value = max(np.float64(scores[links[i]]), 0.0)
+            weight += factor * value * np.float64(authorities[links[i]])
+    return np.float32(weight)
 
 
 @kernel
 def give_hub_weight(
-    frames: U8A,
-    hosts: U32A,
-    scores: F32A,
-    authorities: F32A,
+    frames: UInt8Array,
+    hosts: UInt32Array,
+    scores: Float32Array,
+    authorities: Float32Array,
     factor: float,
     by_score: bool,
     cross_only: bool,
 ) -> None:
-    """For each visit of page u: authorities[link] += factor · Σ_links r·a, or 1 while ``factor`` is 0."""
+    """For each visit of page u: authorities[link] += factor · Σ_links r·a, or 1 while ``factor`` is 0.
+
+    A merged page gives its authority to its survivor.
+    """
     links = np.empty(_room(frames), np.uint32)
     place, stop = U0, np.uint64(len(frames))
     while place < stop:
-        kind = frames[place + _28]
+        head = head_at(frames, place)
+        kind = head.kind
         if kind == VISIT or kind == MERGE:
-            page = u32_at(frames, place + _16)
+            page = np.uint64(head.page)
             count = links_at(frames, place, links)
             if kind == MERGE:
                 authorities[links[U0]] += authorities[page]
             elif count > U0:
-                weight = 1.0
-                if factor > 0:
-                    weight = 0.0
-                    for i in range(U0, count):
-                        value = 1.0
-                        if by_score:
-                            value = max(np.float64(scores[links[i]]), 0.0)
-                        weight += factor * value * np.float64(authorities[links[i]])
+                weight = _hub_weight(
+                    links, count, page, hosts, scores, authorities, factor, by_score, cross_only
+                )
                 for i in range(U0, count):
                     if not cross_only or hosts[links[i]] != hosts[page]:
-                        authorities[links[i]] += np.float32(weight)
-        place += u32_at(frames, place)
+                        authorities[links[i]] += weight
+        place += np.uint64(head.length)
 
 
 @kernel
-def hand_over_cash(frames: U8A, cash: F32A) -> None:
-    """Seeds get 1 each; a visit's page hands what it has to its links, a merged page to its survivor."""
+def hub_weights_given(
+    log: UInt8Array,
+    places: UInt64Array,
+    target: np.uint64,
+    hosts: UInt32Array,
+    scores: Float32Array,
+    authorities: Float32Array,
+    factor: float,
+    by_score: bool,
+    cross_only: bool,
+) -> Float32Array:
+    """What the visit at each place gives to ``target``, one of its links, by :func:`give_hub_weight`."""
+    given = np.zeros(np.uint64(len(places)), np.float32)
+    for k in range(U0, np.uint64(len(places))):
+        place = places[k]
+        head = head_at(log, place)
+        page = np.uint64(head.page)
+        if head.kind == MERGE:
+            given[k] = authorities[page]
+        elif not cross_only or hosts[target] != hosts[page]:
+            links = np.empty(link_count(log, place), np.uint32)
+            count = links_at(log, place, links)
+            given[k] = _hub_weight(
+                links, count, page, hosts, scores, authorities, factor, by_score, cross_only
+            )
+    return given
+
+
+@kernel
+def scores_given(log: UInt8Array, places: UInt64Array, target: np.uint64) -> Float32Array:
+    """The score that the visit at each place gave to its link to ``target``, 0 if it gave none."""
+    given = np.zeros(np.uint64(len(places)), np.float32)
+    for k in range(U0, np.uint64(len(places))):
+        links = np.empty(link_count(log, places[k]), np.uint32)
+        scores = np.empty(link_count(log, places[k]), np.float32)
+        if link_scores_at(log, places[k], scores):
+            for i in range(U0, links_at(log, places[k], links)):
+                if links[i] == target:
+                    given[k] = scores[i]
+    return given
+
+
+@kernel
+def find_linkers(
+    log: UInt8Array,
+    begin: np.uint64,
+    stop: np.uint64,
+    page: np.uint64,
+    answers: UInt32Array,
+    visits: UInt64Array,
+    most_links: np.uint64,
+    places: UInt64Array,
+) -> tuple[np.uint64, np.uint64]:
+    """Find latest visits, and merges, in log[begin:stop] that list a page.
+
+    The search pauses when ``places`` is full or when ``most_links`` links were read. ``answers`` and ``visits`` are
+    columns of :class:`inlink.store.pages.Pages`.
+
+    Returns
+    -------
+    uint64
+        The place of the first frame that was not searched.
+    uint64
+        How many places were written to ``places``.
+    """
+    place, found, read = begin, U0, U0
+    while place < stop and found < np.uint64(len(places)) and read < most_links:
+        head = head_at(log, place)
+        kind = head.kind
+        if kind == VISIT or kind == MERGE:
+            listed, looked_at = lists(log, place, page)
+            read += looked_at
+            if listed and visits[answers[head.page]] == place + U1:
+                places[found] = place
+                found += U1
+        read += U1
+        place += np.uint64(head.length)
+    return place, found
+
+
+@kernel
+def hand_over_cash(frames: UInt8Array, cash: Float32Array) -> None:
+    """Give each seed 1. A visited page divides its cash among its links; a merged page gives it to its survivor."""
     links = np.empty(_room(frames), np.uint32)
     place, stop = U0, np.uint64(len(frames))
     while place < stop:
-        kind = frames[place + _28]
+        head = head_at(frames, place)
+        kind = head.kind
         if kind == VISIT or kind == MERGE or kind == SEED:
-            page = np.uint32(u32_at(frames, place + _16))
+            page = np.uint32(head.page)
             count = links_at(frames, place, links)
             if kind == SEED:
                 for i in range(U0, count):
@@ -128,4 +279,4 @@ def hand_over_cash(frames: U8A, cash: F32A) -> None:
                 share = has / np.float32(count)
                 for i in range(U0, count):
                     cash[links[i]] += share
-        place += u32_at(frames, place)
+        place += np.uint64(head.length)

@@ -1,69 +1,87 @@
-"""What the queue's loops work on."""
+"""The data of the queue's loops."""
 
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from inlink.base.arrays import UInt32Array, UInt64Array
 from inlink.base.jit import U0, U1, array_at, kernel
+from inlink.frontier.settings import NO_LIMIT
 
-__all__ = ["PAGE", "SLOT", "Limits", "Slots", "Waiting", "class_of", "larger", "queue_at"]
+__all__ = ["PAGE", "SLOT", "Limits", "Slots", "Waiting", "class_of", "cool", "larger", "queue_at", "spend"]
 
-U32A = npt.NDArray[np.uint32]
-U64A = npt.NDArray[np.uint64]
 _U2, _U3, _U4 = np.uint64(2), np.uint64(3), np.uint64(4)
 
-PAGE = np.dtype([("key", np.float32), ("at", np.uint32)])
-"""Of a waiting page: its priority, and its place in its slot's heap + 1; 0 where it does not wait."""
+_NO_LIMIT = np.uint32(NO_LIMIT)
+
+PAGE = np.dtype([("key", np.float32), ("place", np.uint32)])
+"""Of a page: its key, and its place in its slot's heap plus 1; 0 if it does not wait."""
 
 SLOT = np.dtype(
     [
-        ("begin", np.uint64),  # of its heap in the arena
-        ("count", np.uint32),  # waiting pages
+        ("begin", np.uint64),
+        ("count", np.uint32),
         ("room", np.uint32),
-        ("due", np.float64),  # when it may be fetched from next
-        ("soft_due", np.float64),  # when its crawl rate is below the soft limit too
+        ("due", np.float64),
+        ("soft_due", np.float64),
         ("heated", np.float64),
         ("turn", np.uint64),
-        ("key", np.float64),  # of its best page, all told
+        ("key", np.float64),
         ("heat", np.float32),
-        ("factor", np.float32),  # 1, less for one that fails
+        ("factor", np.float32),
         ("delay", np.float32),
-        ("flying", np.uint32),  # leases out
-        ("most", np.uint32),  # leases at a time
-        ("taken", np.uint32),  # pages handed out so far
-        ("budget", np.uint32),  # pages that may still be handed out
+        ("flying", np.uint32),
+        ("most", np.uint32),
+        ("taken", np.uint32),
+        ("budget", np.uint32),
         ("domain", np.uint32),
-        ("at", np.uint32),  # its place in its heap of slots
+        ("place", np.uint32),
         ("where", np.uint8),
     ],
     align=True,
 )
+"""Of a slot. Times are Unix times.
+
+- ``begin``, ``count``, ``room``: its heap in the arena: where it begins, waiting pages, pages that fit
+- ``due``, ``soft_due``: when it may be fetched from next, and when its crawl rate is below the soft limit too
+- ``heated``, ``heat``: when its temperature was computed, and the temperature
+- ``turn``: when it had its last turn, counted in turns of all slots
+- ``key``: that of its best page as slots compete by it
+- ``factor``: 1, less for a slot that fails
+- ``delay``: seconds between two fetches
+- ``flying``, ``most``: leases out, now and at most
+- ``taken``, ``budget``: pages handed out so far, and pages that may still be
+- ``domain``: the number of its registered domain
+- ``place``, ``where``: its place in its heap of slots, and which heap that is
+"""
 
 
-IN_READY, IN_LATER, IN_WARM, TURNS, WAITING, SCRAP = range(6)
-"""Places in the slots' tally: how many each heap holds, turns taken, waiting pages, and what nobody reads."""
+IN_READY, IN_LATER, IN_WARM, TURNS, WAITING, SINK = range(6)
+"""Places in the slots' tally: slots in each heap, turns taken, waiting pages, and a sink.
+
+The sink keeps the prefetch loop from being optimised away; nobody reads it.
+"""
 
 
 class Waiting(NamedTuple):
     """Waiting pages, and where their heaps are."""
 
     pages: Any  # PAGE[…]
-    hosts: U32A  # of each page
-    slot_of: U32A  # of each host; empty where a slot is a host
-    arena: U32A
-    free: U64A  # [end of the arena, …, first free block of 2, 3, 4, 6, 8, … pages]
+    hosts: UInt32Array  # of each page
+    slot_of: UInt32Array  # of each host; empty where a slot is a host
+    arena: UInt32Array
+    free: UInt64Array  # [end of the arena, …, first free block of 2, 3, 4, 6, 8, … pages]
 
 
 class Slots(NamedTuple):
     """Slots, and three heaps of them: ready by key, later by when they are due, warm by when they have cooled down."""
 
     rows: Any  # SLOT[…]
-    domain_budgets: U32A
-    ready: U32A
-    later: U32A
-    warm: U32A
-    tally: U64A  # see above
+    domain_budgets: UInt32Array
+    ready: UInt32Array
+    later: UInt32Array
+    warm: UInt32Array
+    tally: UInt64Array  # see above
 
 
 class Limits(NamedTuple):
@@ -95,22 +113,55 @@ def larger(room: np.uint64) -> np.uint64:
 
 
 @kernel
-def queue_at(at: U64A) -> tuple[Waiting, Slots, Limits]:
-    """What the loops work on, from a table of addresses: ``Waiting``, ``Slots``, and ``Limits`` as float64[5]."""
+def queue_at(table: UInt64Array) -> tuple[Waiting, Slots, Limits]:
+    """``Waiting``, ``Slots`` and ``Limits``, from a table of the addresses of their arrays; limits are float64[5]."""
     waiting = Waiting(
-        array_at(at, 0, PAGE),
-        array_at(at, 1, np.uint32),
-        array_at(at, 2, np.uint32),
-        array_at(at, 3, np.uint32),
-        array_at(at, 4, np.uint64),
+        array_at(table, 0, PAGE),
+        array_at(table, 1, np.uint32),
+        array_at(table, 2, np.uint32),
+        array_at(table, 3, np.uint32),
+        array_at(table, 4, np.uint64),
     )
     slots = Slots(
-        array_at(at, 5, SLOT),
-        array_at(at, 6, np.uint32),
-        array_at(at, 7, np.uint32),
-        array_at(at, 8, np.uint32),
-        array_at(at, 9, np.uint32),
-        array_at(at, 10, np.uint64),
+        array_at(table, 5, SLOT),
+        array_at(table, 6, np.uint32),
+        array_at(table, 7, np.uint32),
+        array_at(table, 8, np.uint32),
+        array_at(table, 9, np.uint32),
+        array_at(table, 10, np.uint64),
     )
-    given = array_at(at, 11, np.float64)
+    given = array_at(table, 11, np.float64)
     return waiting, slots, Limits(given[0] != 0, int(given[1]), given[2], given[3], given[4])
+
+
+@kernel
+def spend(s: Slots, slot: np.uint64, now: float) -> None:
+    """Count a page that is taken from a slot: leases, budgets, and the delay until the next."""
+    s.rows[slot].flying += np.uint32(1)
+    s.rows[slot].taken += np.uint32(1)
+    if s.rows[slot].budget != _NO_LIMIT and s.rows[slot].budget > 0:
+        s.rows[slot].budget -= np.uint32(1)
+    domain = np.uint64(s.rows[slot].domain)
+    if s.domain_budgets[domain] != _NO_LIMIT and s.domain_budgets[domain] > 0:
+        s.domain_budgets[domain] -= np.uint32(1)
+    s.rows[slot].due = max(s.rows[slot].due, now + np.float64(s.rows[slot].delay))
+
+
+@kernel
+def _wait_under(heat: float, limit: float, window: float) -> float:
+    """Seconds until the rate of a temperature falls to a limit: formula (2) of :mod:`inlink.frontier.backoff`."""
+    gap = 1.0 / (limit * window)
+    return max(window * (np.log(heat) + gap + np.log(-np.expm1(-gap))), 0.0)
+
+
+@kernel
+def cool(s: Slots, limits: Limits, slot: np.uint64, now: float) -> None:
+    """Count a crawl in the slot's temperature, and set when its rate is below the limits again."""
+    heat = np.float64(s.rows[slot].heat) * np.exp(-max(now - s.rows[slot].heated, 0.0) / limits.window) + 1.0
+    s.rows[slot].heat = np.float32(heat)
+    s.rows[slot].heated = now
+    if limits.hard > 0:
+        s.rows[slot].due = max(s.rows[slot].due, now + _wait_under(heat, limits.hard, limits.window))
+    s.rows[slot].soft_due = s.rows[slot].due
+    if limits.soft > 0:
+        s.rows[slot].soft_due = max(s.rows[slot].due, now + _wait_under(heat, limits.soft, limits.window))

@@ -1,29 +1,26 @@
-"""What of a spider trap a URL shows: one pass over its bytes. :mod:`inlink.frontier.traps` says what it means."""
+"""Measures of a URL that show spider traps, in one pass over its bytes; see :mod:`inlink.frontier.traps`."""
 
 import numpy as np
-import numpy.typing as npt
 
+from inlink.base.arrays import UInt8Array, UInt64Array
 from inlink.base.jit import U0, U1, kernel
 
-U8 = npt.NDArray[np.uint8]
-U32 = npt.NDArray[np.uint32]
-U64 = npt.NDArray[np.uint64]
-
-# what is measured, in the order of the table of rules
+# the measures, in the order of the table of rules
 MEASURES = 10
 DEPTH, REPEATED, LOOP, CALENDAR, FUTURE, PAST, LENGTH, PARAMETERS, SAME, SESSION = (
     np.uint64(i) for i in range(MEASURES)
 )
-KEPT = 32  # segments and parameters that are compared with one another; what has more is heavy by its number alone
+KEPT = 32
+"""Segments and parameters that are compared with each other. A URL with more has points for their number alone."""
 
-# The parts of the one array of work that the loops share. To hand several from function to function would cost more,
-# in counting references, than the work itself: 175 ns a URL instead of 84.
-STARTS = np.uint64(MEASURES)  # behind the measures: where the path's segments begin
+# The loops share one work array. Passing several arrays between functions would cost more in reference counting than
+# the work itself: 175 ns a URL instead of 84. After the measures come, for each path segment, where it begins,
+STARTS = np.uint64(MEASURES)
+# its length, the first equal segment, and the number of equal ones so far; then the hash of each parameter's name; then
+# the names with a meaning, each as a hash and a meaning.
 LENGTHS, ROOTS, TIMES, HASHES, NAMES = (STARTS + np.uint64(KEPT * i) for i in range(1, 6))
-# of each segment: its bytes, the first that is like it, how many are; the hash of each parameter's name; the names
-# that mean something, each a hash and a meaning
 
-# what the name of a query parameter may mean
+# meanings of the names of query parameters
 YEAR, PART, SESSION_ID, SESSION_START = (np.uint64(i) for i in range(1, 5))
 
 NO_DATE = -1
@@ -35,13 +32,14 @@ _SLASH, _SEMICOLON, _QUESTION = np.uint8(47), np.uint8(59), np.uint8(63)
 _AND, _EQUALS, _PERCENT = np.uint8(38), np.uint8(61), np.uint8(37)
 _LARGE_A, _LARGE_Z, _CASE = np.uint8(65), np.uint8(90), np.uint8(32)
 _JSESSIONID = np.frombuffer(b";jsessionid", np.uint8)
-_PREFIX = np.uint64(12)  # bytes of "aspsessionid"
+# bytes of "aspsessionid"
+_PREFIX = np.uint64(12)
 _START, _PRIME = np.uint64(0xCBF29CE484222325), np.uint64(0x100000001B3)
 
 
 @kernel
-def number_at(text: U8, start: np.uint64, stop: np.uint64) -> int:
-    """The number that stands in at most 8 bytes, −1 if they are not all digits."""
+def number_at(text: UInt8Array, start: np.uint64, stop: np.uint64) -> int:
+    """The number in at most 8 bytes, −1 if they are not all digits."""
     value = 0
     for k in range(start, stop):
         byte = text[k]
@@ -52,13 +50,14 @@ def number_at(text: U8, start: np.uint64, stop: np.uint64) -> int:
 
 
 @kernel
-def date_at(text: U8, start: np.uint64, stop: np.uint64) -> int:
-    """The year of a date ``2024-05``, ``2024-05-12`` or ``20240512``, −1 if it is none."""
+def date_at(text: UInt8Array, start: np.uint64, stop: np.uint64) -> int:
+    """The year of a date such as ``2024-05``, ``2024-05-12`` or ``20240512``; −1 if it is no date."""
     length = stop - start
     if length == _U8:
         date = number_at(text, start, stop)
         year, month, day = date // 10_000, date // 100 % 100, date % 100
-        if year < 1900 or year > 2199:  # eight digits are more often a number than a date
+        # eight digits are more often a number than a date
+        if year < 1900 or year > 2199:
             return NO_DATE
     elif length in (_U7, _U10):
         if text[start + _U4] != _DASH:
@@ -77,8 +76,8 @@ def date_at(text: U8, start: np.uint64, stop: np.uint64) -> int:
 
 
 @kernel
-def same_bytes(text: U8, a: np.uint64, b: np.uint64, length: np.uint64) -> bool:
-    """Whether two stretches of a text are alike."""
+def same_bytes(text: UInt8Array, a: np.uint64, b: np.uint64, length: np.uint64) -> bool:
+    """Whether two parts of a text are equal."""
     for k in range(length):
         if text[a + k] != text[b + k]:
             return False
@@ -86,8 +85,8 @@ def same_bytes(text: U8, a: np.uint64, b: np.uint64, length: np.uint64) -> bool:
 
 
 @kernel
-def note_year(work: U64, year: int, now: int) -> None:
-    """Keep how far the farthest date is from now, on either side."""
+def note_year(work: UInt64Array, year: int, now: int) -> None:
+    """Keep the distance of the farthest date, in the future and in the past."""
     if year > now:
         work[FUTURE] = max(work[FUTURE], np.uint64(year - now))
     else:
@@ -95,14 +94,15 @@ def note_year(work: U64, year: int, now: int) -> None:
 
 
 @kernel
-def repetitions(text: U8, kept: np.uint64, work: U64) -> None:
-    """How often a segment of a path occurs, and how many repeat the ones just before them."""
+def repetitions(text: UInt8Array, kept: np.uint64, work: UInt64Array) -> None:
+    """Count how often one path segment occurs, and how many segments repeat those just before them."""
     most = U1
     for i in range(kept):
         work[ROOTS + i], work[TIMES + i] = i, U1
         start, length = work[STARTS + i], work[LENGTHS + i]
         for back in range(U1, i + U1):
-            j = i - back  # the nearest one that is like it knows how many there were
+            # the nearest equal segment knows how many there were
+            j = i - back
             if work[LENGTHS + j] == length and same_bytes(text, start, work[STARTS + j], length):
                 work[ROOTS + i], work[TIMES + i] = work[ROOTS + j], work[TIMES + j] + U1
                 most = max(most, work[TIMES + i])
@@ -122,8 +122,8 @@ def repetitions(text: U8, kept: np.uint64, work: U64) -> None:
 
 
 @kernel
-def dates(text: U8, count: np.uint64, now: int, work: U64) -> None:
-    """Dates in a path: ``/2024-05-12`` and its like, ``/2024/05``, ``/2024/05/12``, ``/2024/5/12``."""
+def dates(text: UInt8Array, count: np.uint64, now: int, work: UInt64Array) -> None:
+    """Find dates in a path, such as ``/2024-05-12``, ``/2024/05``, ``/2024/05/12`` and ``/2024/5/12``."""
     kept = min(count, _KEPT)
     i = U0
     while i < kept:
@@ -147,19 +147,20 @@ def dates(text: U8, count: np.uint64, now: int, work: U64) -> None:
             if day >= 1 and day <= 31:
                 i += _U2
             elif length == U1 or (text[start] != _ZERO and (year < 1900 or year > 2199)):
-                continue  # /t/2345/7 and /t/2345/12 are the numbers of a thread and a post
+                # /t/2345/7 and /t/2345/12 are the numbers of a thread and a post
+                continue
             else:
                 i += U1
         if year >= 0:
             note_year(work, year, now)
-            # behind an article's date stands its name; where nothing does, it is the calendar's own page
+            # an article has a name after its date; a calendar's page ends with the date
             if i == count:
                 work[CALENDAR] += U1
 
 
 @kernel
-def meaning(work: U64, name: np.uint64, prefix: np.uint64) -> np.uint64:
-    """What a parameter's name means, by its hash and that of its beginning; 0 for nothing."""
+def meaning(work: UInt64Array, name: np.uint64, prefix: np.uint64) -> np.uint64:
+    """The meaning of a parameter's name, by its hash and the hash of its beginning; 0 if it has none."""
     for i in range(NAMES, np.uint64(len(work)), _U2):
         if work[i] == name or (work[i] == prefix and work[i + U1] == SESSION_START):
             return work[i + U1]
@@ -167,8 +168,8 @@ def meaning(work: U64, name: np.uint64, prefix: np.uint64) -> np.uint64:
 
 
 @kernel
-def query(text: U8, start: np.uint64, stop: np.uint64, now: int, work: U64) -> None:
-    """Number, repetitions, dates and session ids among a query's parameters."""
+def query(text: UInt8Array, start: np.uint64, stop: np.uint64, now: int, work: UInt64Array) -> None:
+    """Count a query's parameters, repeated names, dates and session ids."""
     k = start
     while k < stop:
         begin = k
@@ -213,18 +214,20 @@ def query(text: U8, start: np.uint64, stop: np.uint64, now: int, work: U64) -> N
 
 
 @kernel
-def measure(text: U8, start: np.uint64, stop: np.uint64, now: int, work: U64) -> None:
-    """The measures of the URL ``text[start:stop]``, which begins with ``http://`` or ``https://``, into ``work``."""
+def measure(text: UInt8Array, start: np.uint64, stop: np.uint64, now: int, work: UInt64Array) -> None:
+    """Write the measures of the URL ``text[start:stop]`` to ``work``. It begins with ``http://`` or ``https://``."""
     for i in range(STARTS):
         work[i] = U0
-    k = start + _U8  # behind "http://" and a byte of the host, or behind "https://"
+    # after "http://" and one byte of the host, or after "https://"
+    k = start + _U8
     while k < stop and text[k] != _SLASH:
         k += U1
     k += U1
     begin, count = k, U0
     while k < stop:
         byte = text[k]
-        if byte <= _QUESTION:  # a letter needs no more than this
+        # letters are above
+        if byte <= _QUESTION:
             if byte == _SLASH:
                 if k > begin:
                     if count < _KEPT:
@@ -253,16 +256,15 @@ def measure(text: U8, start: np.uint64, stop: np.uint64, now: int, work: U64) ->
     length = max(stop, start) - start
     if length > np.uint64(255):
         for i in range(start, stop):
-            if (
-                text[i] == _PERCENT
-            ):  # the three bytes of %E3 are one of a name, which is long in other scripts
+            # the three bytes of %E3 are one byte of a name, which is long in other scripts
+            if text[i] == _PERCENT:
                 length -= _U2
     work[LENGTH] = length
 
 
 @kernel
-def measures(text: U8, offsets: U64, now: int, names: U64) -> U64:
-    """The measures uint64[n, MEASURES] of n URLs; arguments as for :func:`codes`."""
+def measures(text: UInt8Array, offsets: UInt64Array, now: int, names: UInt64Array) -> UInt64Array:
+    """The measures of n URLs, uint64[n, MEASURES]; arguments as for :func:`codes`."""
     n = np.uint64(len(offsets) - 1)
     result = np.empty((n, STARTS), np.uint64)
     work = np.empty(NAMES + np.uint64(len(names)), np.uint64)
@@ -274,10 +276,11 @@ def measures(text: U8, offsets: U64, now: int, names: U64) -> U64:
 
 
 @kernel
-def _is_simple(text: U8, start: np.uint64, stop: np.uint64) -> bool:
-    """Whether a URL shows so little that no rule can give it points: at most 255 bytes, two segments that begin with
-    no digit, no query and no semicolon. Most do, and a loop without
-    branches halves the time.
+def _is_simple(text: UInt8Array, start: np.uint64, stop: np.uint64) -> bool:
+    """Whether a URL is so simple that no rule can give it points.
+
+    It has at most 255 bytes and two segments, no segment begins with a digit, and there is neither query nor semicolon.
+    Most URLs are like that, and a loop without branches halves the time.
     """
     slashes, odd = U0, False
     for k in range(start + _U8, stop):
@@ -292,8 +295,10 @@ def _is_simple(text: U8, start: np.uint64, stop: np.uint64) -> bool:
 
 
 @kernel
-def _code(text: U8, start: np.uint64, stop: np.uint64, now: int, work: U64, rules: U64) -> np.uint8:
-    """The points of all measures of a URL, at most 31."""
+def _code(
+    text: UInt8Array, start: np.uint64, stop: np.uint64, now: int, work: UInt64Array, rules: UInt64Array
+) -> np.uint8:
+    """The penalty code of a URL: the points of all its measures, at most 31."""
     if _is_simple(text, start, stop):
         return np.uint8(0)
     measure(text, start, stop, now, work)
@@ -307,19 +312,21 @@ def _code(text: U8, start: np.uint64, stop: np.uint64, now: int, work: U64, rule
 
 
 @kernel
-def codes(text: U8, offsets: U64, now: int, names: U64, rules: U64) -> U8:
-    """The penalty code uint8[n] of each URL: the points of all its measures, at most 31.
+def codes(
+    text: UInt8Array, offsets: UInt64Array, now: int, names: UInt64Array, rules: UInt64Array
+) -> UInt8Array:
+    """The penalty codes of URLs, uint8[n]: the points of all measures of each, at most 31.
 
     Parameters
     ----------
     text : uint8[bytes]
         The URLs, one after the other.
     offsets : uint64[n + 1]
-        Where each begins and the last ends.
+        Where each URL begins, and where the last one ends.
     now : int
-        The year that is now.
+        The present year.
     names : uint64[2 · k]
-        Names of parameters that mean something: the FNV-1a hash of the lower-cased name, and what it means, in turn.
+        Parameter names with a meaning: the FNV-1a hash of the lower-case name, and the meaning, in turn.
     rules : uint64[MEASURES, 4]
         Free, step, points and most of each rule.
     """
@@ -333,8 +340,8 @@ def codes(text: U8, offsets: U64, now: int, names: U64, rules: U64) -> U8:
 
 
 @kernel
-def line_codes(text: U8, out: U8, now: int, names: U64, rules: U64) -> None:
-    """:func:`codes` of as many lines of a text as ``out`` has room for."""
+def line_codes(text: UInt8Array, out: UInt8Array, now: int, names: UInt64Array, rules: UInt64Array) -> None:
+    """Write the :func:`codes` of the first len(out) lines of a text to ``out``."""
     work = np.empty(NAMES + np.uint64(len(names)), np.uint64)
     work[NAMES:] = names
     at = U0

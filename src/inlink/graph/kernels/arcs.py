@@ -6,20 +6,16 @@ An arc is one uint64, the source in the upper half, so that sorting numbers sort
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from inlink.base.arrays import Float64Array, UInt16Array, UInt32Array, UInt64Array
 from inlink.base.jit import U0, U1, kernel
-
-U64 = npt.NDArray[np.uint64]
-U32 = npt.NDArray[np.uint32]
-F64 = npt.NDArray[np.float64]
 
 _U32 = np.uint64(32)
 _LOW = np.uint64(0xFFFFFFFF)
 
 
 @kernel
-def pack(sources: Any, targets: Any, out: U64) -> np.uint64:
+def pack(sources: Any, targets: Any, out: UInt64Array) -> np.uint64:
     """Pack arcs; returns the largest node number, which is wrong above 2³² − 2."""
     largest = U0
     for k in range(U0, np.uint64(len(out))):
@@ -30,14 +26,14 @@ def pack(sources: Any, targets: Any, out: U64) -> np.uint64:
 
 
 @kernel
-def pack_known(sources: Any, targets: Any, ids: U32, out: U64) -> None:
+def pack_known(sources: Any, targets: Any, ids: UInt32Array, out: UInt64Array) -> None:
     """Pack arcs whose ends are places in ``ids``."""
     for k in range(U0, np.uint64(len(out))):
         out[k] = (np.uint64(ids[np.uint64(sources[k])]) << _U32) | np.uint64(ids[np.uint64(targets[k])])
 
 
 @kernel
-def relabel(arcs: U64, label: U32) -> None:
+def relabel(arcs: UInt64Array, label: UInt32Array) -> None:
     """Give both ends of each arc their new numbers, in place; no labels leave them as they are."""
     if len(label) == 0:
         return
@@ -47,14 +43,14 @@ def relabel(arcs: U64, label: U32) -> None:
 
 
 @kernel
-def count_sources(arcs: U64, counts: Any) -> None:
+def count_sources(arcs: UInt64Array, counts: Any) -> None:
     """Add each arc to the count of its source."""
     for k in range(U0, np.uint64(len(arcs))):
         counts[arcs[k] >> _U32] += counts.dtype.type(1)
 
 
 @kernel
-def count_targets(arcs: U64, counts: Any) -> None:
+def count_targets(arcs: UInt64Array, counts: Any) -> None:
     """Add each arc to the count of its target."""
     for k in range(U0, np.uint64(len(arcs))):
         counts[arcs[k] & _LOW] += counts.dtype.type(1)
@@ -62,7 +58,12 @@ def count_targets(arcs: U64, counts: Any) -> None:
 
 @kernel
 def split(
-    arcs: U64, weights: F64, part_of: npt.NDArray[np.uint16], out: U64, out_weights: F64, ends: U64
+    arcs: UInt64Array,
+    weights: Float64Array,
+    part_of: UInt16Array,
+    out: UInt64Array,
+    out_weights: Float64Array,
+    ends: UInt64Array,
 ) -> None:
     """Cut arcs into parts by source, keeping their order within a part.
 
@@ -84,7 +85,7 @@ def split(
 
 
 @kernel
-def merge(arcs: U64, weights: F64, counts: F64) -> np.uint64:
+def merge(arcs: UInt64Array, weights: Float64Array, counts: Float64Array) -> np.uint64:
     """Merge equal neighbours in place; ``counts`` takes the sum of their weights, or their number.
 
     Returns how many are left.
@@ -111,7 +112,7 @@ def merge(arcs: U64, weights: F64, counts: F64) -> np.uint64:
 
 
 @kernel
-def turn(arcs: U64) -> None:
+def turn(arcs: UInt64Array) -> None:
     """Turn each arc round, in place."""
     for k in range(U0, np.uint64(len(arcs))):
         arc = arcs[k]
@@ -119,14 +120,21 @@ def turn(arcs: U64) -> None:
 
 
 @kernel
-def low_halves(arcs: U64, out: U32) -> None:
+def low_halves(arcs: UInt64Array, out: UInt32Array) -> None:
     """The targets of packed arcs."""
     for k in range(U0, np.uint64(len(arcs))):
         out[k] = np.uint32(arcs[k] & _LOW)
 
 
 @kernel
-def place(arcs: U64, weights: F64, first: np.uint64, at: U64, out: U32, out_weights: F64) -> None:
+def place(
+    arcs: UInt64Array,
+    weights: Float64Array,
+    first: np.uint64,
+    at: UInt64Array,
+    out: UInt32Array,
+    out_weights: Float64Array,
+) -> None:
     """Put each arc's target into its source's row; ``at[source - first]`` is the row's next free place.
 
     A counting sort: stable, so rows come out in the order in which the arcs came in.
@@ -142,7 +150,14 @@ def place(arcs: U64, weights: F64, first: np.uint64, at: U64, out: U32, out_weig
 
 
 @kernel
-def transpose(offsets: U64, nodes: U32, weights: Any, at: U64, out: U32, out_weights: Any) -> None:
+def transpose(
+    offsets: UInt64Array,
+    nodes: UInt32Array,
+    weights: Any,
+    at: UInt64Array,
+    out: UInt32Array,
+    out_weights: Any,
+) -> None:
     """Turn whole rows round in memory; ``at`` is where each target's new row begins, and is used up."""
     weighted = len(weights) > 0
     for i in range(U0, np.uint64(len(offsets)) - U1):
@@ -156,14 +171,16 @@ def transpose(offsets: U64, nodes: U32, weights: Any, at: U64, out: U32, out_wei
 
 
 @kernel
-def count_nodes(nodes: U32, counts: U64) -> None:
+def count_nodes(nodes: UInt32Array, counts: UInt64Array) -> None:
     """Add one to ``counts[node + 1]`` for each node that stands there."""
     for k in range(U0, np.uint64(len(nodes))):
         counts[np.uint64(nodes[k]) + U1] += U1
 
 
 @kernel
-def unpack_rows(offsets: U64, nodes: U32, low: np.uint64, high: np.uint64, sources: U32) -> None:
+def unpack_rows(
+    offsets: UInt64Array, nodes: UInt32Array, low: np.uint64, high: np.uint64, sources: UInt32Array
+) -> None:
     """Write each arc's source beside its target, for the rows in ``range(low, high)``."""
     first = offsets[low]
     for i in range(low, high):

@@ -4,14 +4,10 @@ Strings are compared as bytes, unsigned, the shorter first: the order of ``sorte
 """
 
 import numpy as np
-import numpy.typing as npt
 
+from inlink.base.arrays import Int64Array, UInt8Array, UInt32Array, UInt64Array
 from inlink.base.jit import U0, U1, kernel
 from inlink.errors import InputError
-
-U64 = npt.NDArray[np.uint64]
-U32 = npt.NDArray[np.uint32]
-U8 = npt.NDArray[np.uint8]
 
 EMPTY = np.uint32(0xFFFFFFFF)
 _K1 = np.uint64(0x9E3779B97F4A7C15)
@@ -23,7 +19,7 @@ _GROUP = np.uint64(32)
 
 
 @kernel
-def _word(text: U8, start: np.uint64, stop: np.uint64) -> np.uint64:
+def _word(text: UInt8Array, start: np.uint64, stop: np.uint64) -> np.uint64:
     """Up to eight bytes as a big-endian number, zeros behind the end: it orders as the bytes do."""
     word = U0
     if stop - start >= _U8 and stop > start:
@@ -39,7 +35,7 @@ def _word(text: U8, start: np.uint64, stop: np.uint64) -> np.uint64:
 
 
 @kernel
-def _hash(text: U8, start: np.uint64, stop: np.uint64, seed: np.uint64) -> np.uint64:
+def _hash(text: UInt8Array, start: np.uint64, stop: np.uint64, seed: np.uint64) -> np.uint64:
     state = seed ^ ((stop - start) * _K1)
     at = start
     while at < stop:
@@ -51,7 +47,7 @@ def _hash(text: U8, start: np.uint64, stop: np.uint64, seed: np.uint64) -> np.ui
 
 
 @kernel
-def _same(a: U8, a0: np.uint64, a1: np.uint64, b: U8, b0: np.uint64, b1: np.uint64) -> bool:
+def _same(a: UInt8Array, a0: np.uint64, a1: np.uint64, b: UInt8Array, b0: np.uint64, b1: np.uint64) -> bool:
     if a1 - a0 != b1 - b0:
         return False
     for k in range(U0, a1 - a0):
@@ -62,16 +58,16 @@ def _same(a: U8, a0: np.uint64, a1: np.uint64, b: U8, b0: np.uint64, b1: np.uint
 
 @kernel
 def number(
-    text: U8,
-    offsets: U64,
+    text: UInt8Array,
+    offsets: UInt64Array,
     seed: np.uint64,
-    slots: U32,
-    prints: U32,
-    known_text: U8,
-    known_offsets: U64,
+    slots: UInt32Array,
+    prints: UInt32Array,
+    known_text: UInt8Array,
+    known_offsets: UInt64Array,
     known: np.uint64,
     first: np.uint64,
-    ids: U32,
+    ids: UInt32Array,
 ) -> tuple[np.uint64, np.uint64]:
     """Give each name its number: the one it has, or the next.
 
@@ -130,7 +126,14 @@ def number(
 
 
 @kernel
-def refill(slots: U32, prints: U32, seed: np.uint64, text: U8, offsets: U64, known: np.uint64) -> None:
+def refill(
+    slots: UInt32Array,
+    prints: UInt32Array,
+    seed: np.uint64,
+    text: UInt8Array,
+    offsets: UInt64Array,
+    known: np.uint64,
+) -> None:
     """Put all known names into a new, empty table."""
     mask = np.uint64(len(slots)) - U1
     for i in range(U0, known):
@@ -143,7 +146,7 @@ def refill(slots: U32, prints: U32, seed: np.uint64, text: U8, offsets: U64, kno
 
 
 @kernel
-def less(text: U8, offsets: U64, a: np.uint64, b: np.uint64, depth: np.uint64) -> bool:
+def less(text: UInt8Array, offsets: UInt64Array, a: np.uint64, b: np.uint64, depth: np.uint64) -> bool:
     """Whether name ``a`` comes before name ``b``, given that they agree on the first ``depth`` bytes."""
     a0, a1, b0, b1 = offsets[a] + depth, offsets[a + U1], offsets[b] + depth, offsets[b + U1]
     while a0 < a1 and b0 < b1:
@@ -156,7 +159,7 @@ def less(text: U8, offsets: U64, a: np.uint64, b: np.uint64, depth: np.uint64) -
 
 
 @kernel
-def sort_names(text: U8, offsets: U64, order: U32, words: U64) -> None:
+def sort_names(text: UInt8Array, offsets: UInt64Array, order: UInt32Array, words: UInt64Array) -> None:
     """Put ``order``, some nodes, into the byte order of their names: multikey quicksort on words of eight bytes.
 
     ``words`` is scratch space of the same length. Pivots are picked by a pseudo-random sequence: names are
@@ -240,7 +243,9 @@ def sort_names(text: U8, offsets: U64, order: U32, words: U64) -> None:
 
 
 @kernel
-def find_many(text: U8, offsets: U64, order: U32, wanted: U8, places: U64) -> npt.NDArray[np.int64]:
+def find_many(
+    text: UInt8Array, offsets: UInt64Array, order: UInt32Array, wanted: UInt8Array, places: UInt64Array
+) -> Int64Array:
     """The node of each wanted name, -1 where there is none."""
     n = np.uint64(len(offsets)) - U1
     count = np.uint64(len(places)) - U1
@@ -266,7 +271,7 @@ def find_many(text: U8, offsets: U64, order: U32, wanted: U8, places: U64) -> np
 
 
 @kernel
-def gather(text: U8, offsets: U64, nodes: U32) -> tuple[U8, U64]:
+def gather(text: UInt8Array, offsets: UInt64Array, nodes: UInt32Array) -> tuple[UInt8Array, UInt64Array]:
     """The names of some nodes, one after the other."""
     count = np.uint64(len(nodes))
     places = np.empty(count + U1, np.uint64)
@@ -285,7 +290,7 @@ def gather(text: U8, offsets: U64, nodes: U32) -> tuple[U8, U64]:
 
 
 @kernel
-def first_twin(text: U8, offsets: U64, order: U32) -> np.int64:
+def first_twin(text: UInt8Array, offsets: UInt64Array, order: UInt32Array) -> np.int64:
     """Where in ``order`` a name equals the one before it; -1 if nowhere."""
     for k in range(U1, np.uint64(len(order))):
         a, b = np.uint64(order[k - U1]), np.uint64(order[k])
@@ -294,7 +299,7 @@ def first_twin(text: U8, offsets: U64, order: U32) -> np.int64:
     return np.int64(-1)
 
 
-def order_of(text: U8, offsets: U64) -> U32 | None:
+def order_of(text: UInt8Array, offsets: UInt64Array) -> UInt32Array | None:
     """The nodes in the byte order of their names, uint32[n]; None where that is 0, 1, 2, …
 
     Raises
@@ -314,7 +319,7 @@ def order_of(text: U8, offsets: U64) -> U32 | None:
 
 
 @kernel
-def is_count(order: U32) -> bool:
+def is_count(order: UInt32Array) -> bool:
     """Whether ``order`` is 0, 1, 2, …"""
     for k in range(U0, np.uint64(len(order))):
         if np.uint64(order[k]) != k:

@@ -1,41 +1,67 @@
 """Loops that follow arcs: components and what can be reached."""
 
 import numpy as np
-import numpy.typing as npt
 
-from inlink.base.jit import U0, U1, kernel
-
-U64 = npt.NDArray[np.uint64]
-U32 = npt.NDArray[np.uint32]
+from inlink.base.arrays import BoolArray, UInt32Array, UInt64Array
+from inlink.base.jit import U0, U1, Index, inlined, kernel
 
 _NONE = np.uint32(0xFFFFFFFF)
 
 
-@kernel
-def weak_components(offsets: U64, nodes: U32, root: U32) -> None:
-    """Give each node the least node that it is connected with, directions ignored: union-find with path halving."""
-    n = np.uint64(len(offsets)) - U1
-    for i in range(U0, n):
+@inlined
+def begin_union(root: UInt32Array) -> None:
+    """Put each node into a component of its own: the start of a union-find with path halving."""
+    for i in range(U0, np.uint64(len(root))):
         root[i] = np.uint32(i)
-    for i in range(U0, n):
-        for k in range(offsets[i], offsets[i + U1]):
-            a, b = i, np.uint64(nodes[k])
-            while np.uint64(root[a]) != a:
-                root[a] = root[np.uint64(root[a])]
-                a = np.uint64(root[a])
-            while np.uint64(root[b]) != b:
-                root[b] = root[np.uint64(root[b])]
-                b = np.uint64(root[b])
-            if a < b:
-                root[b] = np.uint32(a)
-            elif b < a:
-                root[a] = np.uint32(b)
-    for i in range(U0, n):  # a root is the least of its component, so the ones before i are final
+
+
+@inlined
+def join(root: UInt32Array, a: Index, b: Index) -> None:
+    """Join the components of two nodes; the lesser root becomes that of both."""
+    while np.uint64(root[a]) != a:
+        root[a] = root[np.uint64(root[a])]
+        a = np.uint64(root[a])
+    while np.uint64(root[b]) != b:
+        root[b] = root[np.uint64(root[b])]
+        b = np.uint64(root[b])
+    if a < b:
+        root[b] = np.uint32(a)
+    elif b < a:
+        root[a] = np.uint32(b)
+
+
+@inlined
+def finish_union(root: UInt32Array) -> None:
+    """Give each node its root, which is the least node of its component."""
+    # A root is less than its nodes, so the roots of the nodes before i are final.
+    for i in range(U0, np.uint64(len(root))):
         root[i] = root[np.uint64(root[i])]
 
 
+@inlined
+def first_at_least(nodes: UInt32Array, low: np.uint64, high: np.uint64, wanted: Index) -> np.uint64:
+    """The first place in nodes[low:high], which is increasing, that holds ``wanted`` or more; ``high`` if none does."""
+    while low < high:
+        middle = (low + high) >> U1
+        if np.uint64(nodes[middle]) < wanted:
+            low = middle + U1
+        else:
+            high = middle
+    return low
+
+
 @kernel
-def strong_components(offsets: U64, nodes: U32, label: U32) -> None:
+def weak_components(offsets: UInt64Array, nodes: UInt32Array, root: UInt32Array) -> None:
+    """Write to ``root``, for each node, the least node of its component, directions ignored."""
+    begin_union(root)
+    for i in range(U0, np.uint64(len(root))):
+        for k in range(offsets[i], offsets[i + U1]):
+            join(root, i, np.uint64(nodes[k]))
+    finish_union(root)
+
+
+@kernel
+def strong_components(offsets: UInt64Array, nodes: UInt32Array, label: UInt32Array) -> None:
     """Give each node a node of its strongly connected component, the same for all of it.
 
     Tarjan, "Depth-first search and linear graph algorithms", SIAM J. Comput. 1972, without recursion; ``label``
@@ -91,7 +117,9 @@ def strong_components(offsets: U64, nodes: U32, label: U32) -> None:
 
 
 @kernel
-def reach(offsets: U64, nodes: U32, queue: U32, waiting: np.uint64, seen: npt.NDArray[np.bool_]) -> np.uint64:
+def reach(
+    offsets: UInt64Array, nodes: UInt32Array, queue: UInt32Array, waiting: np.uint64, seen: BoolArray
+) -> np.uint64:
     """Breadth-first search from the first ``waiting`` nodes of ``queue``, which are ``seen``; returns how many are."""
     done = U0
     while done < waiting:
@@ -107,18 +135,12 @@ def reach(offsets: U64, nodes: U32, queue: U32, waiting: np.uint64, seen: npt.ND
 
 
 @kernel
-def self_loops(offsets: U64, nodes: U32, has: npt.NDArray[np.bool_]) -> np.uint64:
-    """Mark the nodes that link to themselves, and count them."""
-    found = U0
+def self_loops(offsets: UInt64Array, nodes: UInt32Array, has: BoolArray) -> np.uint64:
+    """Mark the nodes that link to themselves; return their number."""
+    count = U0
     for i in range(U0, np.uint64(len(offsets)) - U1):
-        low, high = offsets[i], offsets[i + U1]
-        while low < high:  # rows are increasing
-            middle = (low + high) >> U1
-            if np.uint64(nodes[middle]) < i:
-                low = middle + U1
-            else:
-                high = middle
-        if low < offsets[i + U1] and np.uint64(nodes[low]) == i:
+        place = first_at_least(nodes, offsets[i], offsets[i + U1], i)
+        if place < offsets[i + U1] and np.uint64(nodes[place]) == i:
             has[i] = True
-            found += U1
-    return found
+            count += U1
+    return count

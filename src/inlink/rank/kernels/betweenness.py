@@ -1,56 +1,84 @@
-"""The loops of betweenness: from one source, how many shortest paths lead where, and how many lie behind each
-node.
+"""The loops of betweenness: from one source, the number of shortest paths to each node, and the number of those that
+lead on from it.
 
 Brandes, "A faster algorithm for betweenness centrality", J. Math. Sociology 2001, without lists of
-predecessors. On the way back the nodes of one distance take their sums over *all* outlinks: ``behind`` is 0
-but for the nodes one step further, so that nothing has to be compared (0.75 of the time on cnr-2000).
+predecessors. On the way back, the nodes of one distance take their sums over *all* outlinks. ``behind`` is 0
+except for the nodes one step further, so that no distances are compared (0.75 of the time on cnr-2000).
 """
 
-import numpy as np
-import numpy.typing as npt
+from typing import NamedTuple
 
+import numpy as np
+
+from inlink.base.arrays import Float64Array, UInt32Array, UInt64Array
 from inlink.base.jit import U0, U1, kernel
 
-__all__ = ["UNSEEN", "dependencies", "dependencies_of_many_paths"]
+__all__ = ["UNSEEN", "DependencySums", "Search", "dependencies", "dependencies_of_many_paths"]
 
-F8 = npt.NDArray[np.float64]
-U8 = npt.NDArray[np.uint64]
-U4 = npt.NDArray[np.uint32]
 
 UNSEEN = np.uint32(0xFFFFFFFF)
-_MANY = 2.0**900  # shortest paths to one node; beyond, their numbers need exponents of their own
+# shortest paths to one node; more are counted with exponents of their own
+_MANY = 2.0**900
 _STEP = 2.0**-512
 _LARGE = 2.0**512
 _NEXT = np.uint32(1)
 
 
+class Search(NamedTuple):
+    """Work space of one thread.
+
+    Attributes
+    ----------
+    depths : uint32[n]
+        The distance of each node from the source; :data:`UNSEEN` before and after a search.
+    paths : float64[n]
+        The number of shortest paths to each node.
+    behind : float64[n]
+        (1 + δ) / paths of the nodes one step further; 0 before and after a search.
+    queue : uint32[n]
+        The nodes in the order of their distances.
+    ends : uint64[n + 2]
+        Where the nodes of each distance end in the queue.
+    put : float64[n]
+        What ``behind`` becomes next.
+    """
+
+    depths: UInt32Array
+    paths: Float64Array
+    behind: Float64Array
+    queue: UInt32Array
+    ends: UInt64Array
+    put: Float64Array
+
+
+class DependencySums(NamedTuple):
+    """Σ_s share_s · δ_s(v) and Σ_s δ_s(v)² for each node; float64[n] each, the second empty if it is not needed."""
+
+    total: Float64Array
+    squares: Float64Array
+
+
 @kernel
 def dependencies(
-    offsets: U8,
-    nodes: U4,
-    sources: U4,
-    shares: F8,
+    offsets: UInt64Array,
+    nodes: UInt32Array,
+    sources: UInt32Array,
+    shares: Float64Array,
     endpoints: bool,
-    depths: U4,
-    paths: F8,
-    behind: F8,
-    queue: U4,
-    ends: U8,
-    put: F8,
-    total: F8,
-    squares: F8,
+    search: Search,
+    sums: DependencySums,
 ) -> bool:
-    """Add shares[k] · δ_s(v) to ``total[v]`` for each source s = sources[k] and node v, and δ_s(v)² to
-    ``squares[v]`` unless that is empty.
+    """Add shares[k] · δ_s(v) to ``sums.total[v]`` for each source s = sources[k] and node v, and δ_s(v)² to
+    ``sums.squares[v]`` unless that is empty.
 
     δ_s(v) = Σ_{t ≠ v} σ_st(v) / σ_st is the part of the shortest paths from s, one for each node it reaches,
     that go through v ≠ s; with ``endpoints`` also those that end in v, and for v = s all of them.
 
-    ``depths`` (uint32[n]) is :data:`UNSEEN` and ``behind`` (float64[n]) is 0 before and after. ``paths``,
-    ``put`` (float64[n]), ``queue`` (uint32[n]) and ``ends`` (uint64[n + 2]) hold anything. Returns False, and
-    leaves all of them and the sums unfinished, if there are more shortest paths to a node than a float64 can
-    count.
+    Returns False, and leaves all work space and the sums unfinished, if there are more shortest paths to a node than a
+    float64 can count.
     """
+    depths, paths, behind, queue, ends, put = search
+    total, squares = sums
     ending = 1.0 if endpoints else 0.0
     for k in range(U0, np.uint64(len(sources))):
         source = np.uint64(sources[k])
@@ -108,24 +136,22 @@ def dependencies(
 
 @kernel
 def dependencies_of_many_paths(
-    offsets: U8,
-    nodes: U4,
-    sources: U4,
-    shares: F8,
+    offsets: UInt64Array,
+    nodes: UInt32Array,
+    sources: UInt32Array,
+    shares: Float64Array,
     endpoints: bool,
-    depths: U4,
-    paths: F8,
-    powers: U4,
-    behind: F8,
-    queue: U4,
-    total: F8,
-    squares: F8,
+    search: Search,
+    powers: UInt32Array,
+    sums: DependencySums,
 ) -> None:
-    """The same for any number of shortest paths, which is paths · 2^(512 · powers); some times slower.
+    """The same for any number of shortest paths, which is paths · 2^(512 · powers); several times slower.
 
-    Pages that link to the next page under two addresses double the number at each step, and 1024 steps are
-    enough for more than a float64 can hold.
+    Where each page links to the next under two addresses, the number doubles at each step. After 1024 steps it is more
+    than a float64 can hold. ``powers`` is uint32[n].
     """
+    depths, paths, behind, queue, _, _ = search
+    total, squares = sums
     ending = 1.0 if endpoints else 0.0
     for k in range(U0, np.uint64(len(sources))):
         source = np.uint64(sources[k])
@@ -150,7 +176,8 @@ def dependencies_of_many_paths(
                     tail += U1
                 elif depths[j] == depths[i] + _NEXT:
                     more = paths[i]
-                    if powers[i] > powers[j]:  # what is 512 bits below the other cannot be seen beside it
+                    # A number that is 512 bits below the other one does not change it.
+                    if powers[i] > powers[j]:
                         paths[j] = paths[j] * _STEP if powers[i] - powers[j] == _NEXT else 0.0
                         powers[j] = powers[i]
                     elif powers[i] < powers[j]:

@@ -1,56 +1,73 @@
-"""The loops of LinkRank: which inlinks count, and one round over them."""
+"""The loops of LinkRank: which inlinks and outlinks count, and one round over them."""
 
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from inlink.base.arrays import BoolArray, Float64Array, UInt32Array, UInt64Array
 from inlink.base.jit import U0, U1, kernel
+from inlink.graph.kernels.walks import first_at_least
+from inlink.rank.kernels.gather import WeightedRows, row_sum
 
-__all__ = ["counting_inlinks", "limit_outlinks", "linkrank_round"]
+__all__ = ["NONE", "Rules", "Seen", "Sites", "counting_inlinks", "limit_outlinks", "linkrank_round"]
 
-F8 = npt.NDArray[np.float64]
-U8 = npt.NDArray[np.uint64]
-U4 = npt.NDArray[np.uint32]
-Bools = npt.NDArray[np.bool_]
+# the number of a page, host or domain where there is none
 NONE = np.uint32(2**32 - 1)
+
+
+class Sites(NamedTuple):
+    """The host, domain and page of each node or link, by number, uint32[…] each; :data:`NONE` where there is none.
+
+    An array is empty where no rule asks for it.
+    """
+
+    hosts: UInt32Array
+    domains: UInt32Array
+    pages: UInt32Array
+
+
+class Seen(NamedTuple):
+    """For each domain and each page the row in which it was last seen: uint32[…], all :data:`NONE` at first."""
+
+    domains: UInt32Array
+    pages: UInt32Array
+
+
+class Rules(NamedTuple):
+    """Nutch's rules for outlinks: leave out links within a host or domain; of a page or domain keep the first."""
+
+    ignore_host: bool
+    ignore_domain: bool
+    limit_page: bool
+    limit_domain: bool
 
 
 @kernel
 def counting_inlinks(
-    out_offsets: U8,
-    out_nodes: U4,
-    in_offsets: U8,
-    in_nodes: U4,
-    loops: Bools,
-    pages: U4,
-    domains: U4,
-    seen_pages: U4,
-    seen_domains: U4,
-    offsets: U8,
-    nodes: U4,
+    outlinks: WeightedRows,
+    inlinks: WeightedRows,
+    loops: BoolArray,
+    sites: Sites,
+    seen: Seen,
+    offsets: UInt64Array,
+    nodes: UInt32Array,
 ) -> np.uint64:
-    """Write the inlinks that count, as rows: no loops, and of each page and domain the first; returns how many.
+    """Write the inlinks that count, as rows: no loops, and of each page and domain the first. Return their number.
 
-    ``loops`` bool[m] in the order of the outlinks, ``pages`` and ``domains`` uint32[n] are empty where the rule is off;
-    the ``seen`` arrays have a place for each page and domain, all 2³² − 1. ``offsets`` is uint64[n + 1], ``nodes``
-    uint32[m].
+    ``loops``, bool[m] in the order of the outlinks, is empty if loops count. ``sites`` are those of the nodes.
+    ``offsets`` is uint64[n + 1], ``nodes`` uint32[m].
     """
+    out_offsets, out_nodes, _ = outlinks
+    in_offsets, in_nodes, _ = inlinks
+    _, domains, pages = sites
+    seen_domains, seen_pages = seen
     kept = U0
     for v in range(U0, np.uint64(len(in_offsets)) - U1):
         offsets[v] = kept
         for k in range(in_offsets[v], in_offsets[v + U1]):
             u = np.uint64(in_nodes[k])
-            if len(loops) > 0:
-                low, high = out_offsets[u], out_offsets[u + U1]
-                while low < high:
-                    middle = (low + high) >> U1
-                    if np.uint64(out_nodes[middle]) < v:
-                        low = middle + U1
-                    else:
-                        high = middle
-                if loops[low]:
-                    continue
+            if len(loops) > 0 and loops[first_at_least(out_nodes, out_offsets[u], out_offsets[u + U1], v)]:
+                continue
             page = pages[u] if len(pages) > 0 else NONE
             domain = domains[u] if len(domains) > 0 else NONE
             if page != NONE and seen_pages[page] == np.uint32(v):
@@ -69,25 +86,18 @@ def counting_inlinks(
 
 @kernel
 def limit_outlinks(
-    offsets: U8,
-    hosts: U4,
-    domains: U4,
-    pages: U4,
-    own_hosts: U4,
-    own_domains: U4,
-    ignore_host: bool,
-    ignore_domain: bool,
-    limit_page: bool,
-    limit_domain: bool,
-    seen_pages: U4,
-    seen_domains: U4,
-    keep: Bools,
+    offsets: UInt64Array, targets: Sites, sources: Sites, rules: Rules, seen: Seen, keep: BoolArray
 ) -> None:
-    """Set ``keep`` for the links that Nutch's rules let stand: links k in [offsets[r], offsets[r + 1]) are row r's.
+    """Set ``keep``, bool[m], for the links that Nutch's rules let stand: links k in [offsets[r], offsets[r + 1]) are
+    row r's.
 
-    Of each link the target's host, domain and page, of each row its own; 2³² − 1 where there is none, and then no rule
-    that asks for it applies. The ``seen`` arrays are as in :func:`counting_inlinks`, with rows for nodes.
+    ``targets`` has the site of each link's target, ``sources`` that of each row. A rule does not apply to a link whose
+    target has no such site.
     """
+    hosts, domains, pages = targets
+    own_hosts, own_domains, _ = sources
+    ignore_host, ignore_domain, limit_page, limit_domain = rules
+    seen_domains, seen_pages = seen
     for r in range(U0, np.uint64(len(offsets)) - U1):
         for k in range(offsets[r], offsets[r + U1]):
             host, domain, page = hosts[k], domains[k], pages[k]
@@ -108,18 +118,23 @@ def limit_outlinks(
 
 @kernel
 def linkrank_round(
-    offsets: U8, nodes: U4, z: F8, base: float, damping: float, x: F8, y: F8, low: np.uint64, high: np.uint64
-) -> Any:
-    """y[i] = base + damping · Σ z[u] over the inlinks u that count.
+    rows: WeightedRows,
+    z: Float64Array,
+    base: float,
+    damping: float,
+    x: Float64Array,
+    y: Float64Array,
+    low: np.uint64,
+    high: np.uint64,
+) -> tuple[float, float]:
+    """Write y[i] = base + damping · Σ z[u] over the inlinks u that count.
 
-    Returns Σ|y − x| and Σ (inlinks + 16) · (|y| + |x|), which times 2⁻⁵³ bounds what rounding can have done.
+    Return Σ|y − x| and Σ (inlinks + 16) · (|y| + |x|), which times 2⁻⁵³ bounds what rounding can have done.
     """
+    offsets, nodes, weights = rows
     change, roundings = 0.0, 0.0
     for i in range(low, high):
-        total = 0.0
-        for k in range(offsets[i], offsets[i + U1]):
-            total += z[nodes[k]]
-        value = base + damping * total
+        value = base + damping * row_sum(0.0, offsets, nodes, weights, z, i)
         change += abs(value - x[i])
         roundings += np.float64(offsets[i + U1] - offsets[i] + np.uint64(16)) * (abs(value) + abs(x[i]))
         y[i] = value

@@ -1,29 +1,23 @@
 """The loops of Loops: which arcs lie on short closed walks."""
 
-from typing import Any
-
 import numpy as np
-import numpy.typing as npt
 
+from inlink.base.arrays import AnyArray, BoolArray, UInt32Array
 from inlink.base.jit import U0, U1, kernel
+from inlink.rank.kernels.gather import WeightedRows
 
 __all__ = ["find_loops"]
-
-U8 = npt.NDArray[np.uint64]
-U4 = npt.NDArray[np.uint32]
 
 
 @kernel
 def find_loops(
-    out_offsets: U8,
-    out_nodes: U4,
-    in_offsets: U8,
-    in_nodes: U4,
-    component: U4,
+    outlinks: WeightedRows,
+    inlinks: WeightedRows,
+    component: UInt32Array,
     depth: np.uint64,
-    marks: npt.NDArray[np.bool_],
-    stamps: npt.NDArray[Any],
-    queue: U4,
+    marks: BoolArray,
+    stamps: AnyArray,
+    queue: UInt32Array,
     low: np.uint64,
     high: np.uint64,
 ) -> None:
@@ -32,6 +26,8 @@ def find_loops(
     One search along inlinks a node u, within its strong component (no closed walk leaves it), which ends as soon as all
     of u's arcs are marked. ``stamps`` uint32[n], 0 before the first call, and ``queue`` uint32[n] belong to one thread.
     """
+    out_offsets, out_nodes, _ = outlinks
+    in_offsets, in_nodes, _ = inlinks
     for u in range(low, high):
         first, end = out_offsets[u], out_offsets[u + U1]
         left, outward = U0, U0

@@ -1,57 +1,113 @@
 """The loops of OPIC: pages are visited and hand their cash over.
 
-``cash`` float64[n] is what each page has less ``shares[EACH]``, which is what the virtual page has given to
-each so far: so it gives to n pages at once in one step, and their order by cash stays. ``history`` float64[n] is what
-each has handed over. ``weights`` is empty where each arc counts 1; ``strengths`` are a row's sums of weights.
-
-The visit is written out in both loops: a call would cost more than a page with few links.
+The virtual page gives the same to all n pages, in one step: each page's cash is ``cash[i] + virtual[EACH]``, where
+``virtual[EACH]`` is what the virtual page has given to each page so far. The order of the pages by cash does not
+change by that.
 """
 
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from inlink.base.jit import U0, U1, kernel
+from inlink.base.arrays import AnyArray, Float64Array, UInt32Array, UInt64Array
+from inlink.base.jit import U0, U1, Index, inlined, kernel
 
-__all__ = ["CASH", "EACH", "HISTORY", "visit_in_order", "visit_richest"]
+__all__ = ["CASH", "EACH", "HISTORY", "Economy", "Heap", "Links", "visit_in_order", "visit_richest"]
 
-F8 = npt.NDArray[np.float64]
-U8 = npt.NDArray[np.uint64]
-U4 = npt.NDArray[np.uint32]
-Any1 = npt.NDArray[Any]
-
-CASH, HISTORY, EACH = 0, 1, 2  # of the virtual page: what it has, has handed over, and has given to each page
+# of the virtual page: what it has, what it has handed over, and what it has given to each page
+CASH, HISTORY, EACH = 0, 1, 2
 
 _2 = np.uint64(2)
 
 
-@kernel
-def visit_in_order(
-    offsets: U8,
-    nodes: U4,
-    weights: Any1,
-    strengths: Any1,
-    order: U4,
-    cash: F8,
-    history: F8,
-    virtual: F8,
-) -> None:
-    """Visit the pages of ``order`` in turn; n is the virtual page."""
+class Links(NamedTuple):
+    """Where the cash of each page goes.
+
+    Attributes
+    ----------
+    offsets : uint64[n + 1]
+        Where each page's outlinks begin.
+    nodes : uint32[m]
+        The pages that are linked to.
+    weights : uint32[m], float64[m] or float64[0]
+        The weights of the links; empty if each counts 1.
+    strengths : uint32[n] or float64[n]
+        The sum of each page's weights.
+    """
+
+    offsets: UInt64Array
+    nodes: UInt32Array
+    weights: AnyArray
+    strengths: AnyArray
+
+
+class Economy(NamedTuple):
+    """Who has how much cash.
+
+    Attributes
+    ----------
+    cash : float64[n]
+        What each page has, less ``virtual[EACH]``.
+    history : float64[n]
+        What each page has handed over.
+    virtual : float64[3]
+        The virtual page: see :data:`CASH`, :data:`HISTORY`, :data:`EACH`.
+    """
+
+    cash: Float64Array
+    history: Float64Array
+    virtual: Float64Array
+
+
+class Heap(NamedTuple):
+    """The pages in a heap, the one with the most cash on top; of two with the same cash the smaller is above.
+
+    Attributes
+    ----------
+    pages : uint32[n]
+        The heap.
+    place : uint32[n]
+        Where each page is in it.
+    """
+
+    pages: UInt32Array
+    place: UInt32Array
+
+
+@inlined
+def visit_virtual(virtual: Float64Array, n: Index) -> None:
+    """Visit the virtual page: each of the n pages gets the same."""
+    virtual[HISTORY] += virtual[CASH]
+    virtual[EACH] += virtual[CASH] / np.float64(n)
+    virtual[CASH] = 0.0
+
+
+@inlined
+def spend(
+    cash: Float64Array, history: Float64Array, virtual: Float64Array, i: Index, degree: np.uint64
+) -> float:
+    """Take page i's cash and give the virtual page its part. Return the part of each outlink if they weigh the same."""
+    spent = cash[i] + virtual[EACH]
+    history[i] += spent
+    cash[i] = -virtual[EACH]
+    part = spent / np.float64(degree + U1)
+    virtual[CASH] += part
+    return part
+
+
+@kernel(allocates=False)
+def visit_in_order(links: Links, order: UInt32Array, economy: Economy) -> None:
+    """Visit the pages of ``order``, uint32[…], in turn; n is the virtual page."""
+    offsets, nodes, weights, strengths = links
+    cash, history, virtual = economy
     n = np.uint64(len(cash))
     for q in range(U0, np.uint64(len(order))):
         i = np.uint64(order[q])
         if i == n:
-            virtual[HISTORY] += virtual[CASH]
-            virtual[EACH] += virtual[CASH] / np.float64(n)
-            virtual[CASH] = 0.0
+            visit_virtual(virtual, n)
             continue
-        spent = cash[i] + virtual[EACH]
-        history[i] += spent
-        cash[i] = -virtual[EACH]
         low, high = offsets[i], offsets[i + U1]
-        part = spent / np.float64(high - low + U1)
-        virtual[CASH] += part
+        part = spend(cash, history, virtual, i, high - low)
         if len(weights) == 0:
             for k in range(low, high):
                 cash[nodes[k]] += part
@@ -61,9 +117,9 @@ def visit_in_order(
                 cash[nodes[k]] += part * weights[k]
 
 
-@kernel
-def _rise(heap: U4, place: U4, cash: F8, node: np.uint64) -> None:
-    """Move a node whose cash has grown up to where it belongs; of two with the same the smaller is above."""
+@kernel(allocates=False)
+def _rise(heap: UInt32Array, place: UInt32Array, cash: Float64Array, node: np.uint64) -> None:
+    """Move a node whose cash has grown up to its place in the heap."""
     at = np.uint64(place[node])
     while at > U0:
         up = (at - U1) >> U1
@@ -77,9 +133,9 @@ def _rise(heap: U4, place: U4, cash: F8, node: np.uint64) -> None:
     place[node] = np.uint32(at)
 
 
-@kernel
-def _sink(heap: U4, place: U4, cash: F8) -> None:
-    """Move the top node, whose cash has shrunk, down to where it belongs."""
+@kernel(allocates=False)
+def _sink(heap: UInt32Array, place: UInt32Array, cash: Float64Array) -> None:
+    """Move the top node, whose cash has shrunk, down to its place in the heap."""
     n = np.uint64(len(heap))
     node, at = np.uint64(heap[0]), U0
     while True:
@@ -100,41 +156,23 @@ def _sink(heap: U4, place: U4, cash: F8) -> None:
     place[node] = np.uint32(at)
 
 
-@kernel
-def visit_richest(
-    offsets: U8,
-    nodes: U4,
-    weights: Any1,
-    strengths: Any1,
-    visits: np.uint64,
-    heap: U4,
-    place: U4,
-    cash: F8,
-    history: F8,
-    virtual: F8,
-) -> None:
-    """Visit the page with the most cash, so many times; of several the smallest, the virtual page last.
-
-    ``heap`` uint32[n] is a heap of the pages by cash and ``place`` uint32[n] where each is in it: 0, 1, 2, … at first,
-    as all have the same.
-    """
+@kernel(allocates=False)
+def visit_richest(links: Links, visits: np.uint64, heap: Heap, economy: Economy) -> None:
+    """Visit the page with the most cash, ``visits`` times; of several the smallest, the virtual page last."""
+    offsets, nodes, weights, strengths = links
+    pages, place = heap
+    cash, history, virtual = economy
     for _ in range(U0, visits):
-        i = np.uint64(heap[0])
-        spent = cash[i] + virtual[EACH]
-        if virtual[CASH] > spent:
-            virtual[HISTORY] += virtual[CASH]
-            virtual[EACH] += virtual[CASH] / np.float64(len(cash))
-            virtual[CASH] = 0.0
+        i = np.uint64(pages[0])
+        if virtual[CASH] > cash[i] + virtual[EACH]:
+            visit_virtual(virtual, len(cash))
             continue
-        history[i] += spent
-        cash[i] = -virtual[EACH]
-        _sink(heap, place, cash)
         low, high = offsets[i], offsets[i + U1]
-        part = spent / np.float64(high - low + U1)
-        virtual[CASH] += part
+        part = spend(cash, history, virtual, i, high - low)
+        _sink(pages, place, cash)
         if len(weights) > 0 and low < high:
             part *= np.float64(high - low) / strengths[i]
         for k in range(low, high):
             j = np.uint64(nodes[k])
             cash[j] += part if len(weights) == 0 else part * weights[k]
-            _rise(heap, place, cash, j)
+            _rise(pages, place, cash, j)

@@ -1,21 +1,17 @@
-"""The loops of PageRank: Gauss–Seidel sweeps in the contributions z = x / strength, the certifying round,
-and the vector work of Anderson acceleration.
-
-``strengths`` is uint32[n] (outdegrees) or float64[n] (sums of weights); 0 marks a dangling node. ``teleport``
-is float64[n], or float64[1] for the uniform one. ``weights`` is empty where each arc counts 1.
-
-The sum of a row is written out wherever it is needed: as a kernel of its own it is not inlined, and a call takes
-30 ns a row, 11.2 ms a sweep of cnr-2000 instead of 3.3.
+"""The loops of PageRank: Gauss–Seidel sweeps over the contributions z = x / strength, the round that certifies a
+ranking, and the vector work of Anderson acceleration.
 """
 
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from inlink.base.jit import U0, U1, kernel
+from inlink.base.arrays import AnyArray, BoolArray, Float32Array, Float64Array, UInt32Array, UInt64Array
+from inlink.base.jit import U0, U1, inlined, kernel
+from inlink.rank.kernels.gather import row_sum
 
 __all__ = [
+    "Equation",
     "accelerate",
     "contributions",
     "depth_first_order",
@@ -28,20 +24,50 @@ __all__ = [
     "sweep_in_order",
 ]
 
-F8 = npt.NDArray[np.float64]
-F4 = npt.NDArray[np.float32]
-U8 = npt.NDArray[np.uint64]
-U4 = npt.NDArray[np.uint32]
-Any1 = npt.NDArray[Any]
+
+class Equation(NamedTuple):
+    """The equation x = damping · Pᵀx + (damping · Σ_dangling x + 1 − damping) · teleport.
+
+    Attributes
+    ----------
+    offsets, nodes, weights
+        The rows of inlinks, as in :class:`inlink.rank.kernels.gather.WeightedRows`.
+    strengths : uint32[n] or float64[n]
+        Each node's outdegree, or the sum of its outlinks' weights; 0 marks a dangling node.
+    teleport : float64[n] or float64[1]
+        Where teleports go; one number if they go everywhere alike.
+    damping : float
+        The share of visits that follow a link.
+    """
+
+    offsets: UInt64Array
+    nodes: UInt32Array
+    weights: AnyArray
+    strengths: AnyArray
+    teleport: Float64Array
+    damping: float
+
+
+@inlined
+def solved(total: float, own: float, strength: float, loop: float, damping: float) -> float:
+    """Z[i] such that x[i] = z[i] · strength satisfies its equation, the self-loop solved on the diagonal ::
+
+        x[i] = (damping · Σ_{j→i, j≠i} w z[j] + (1 − damping) · teleport[i]) / (1 − damping · loop / strength)
+
+    ``own`` is z[i] as it was, and ``total`` is Σ_{j→i} w z[j] + (1 − damping) / damping · teleport[i].
+    """
+    # The division does not wait for the sum, so that rows overlap in the processor.
+    return (total - loop * own) * (damping / (strength - damping * loop))
 
 
 @kernel
 def scan_arcs(
-    offsets: U8, nodes: U4, weights: Any1, strengths: Any1, loops: Any1, low: np.uint64, high: np.uint64
+    equation: Equation, loops: AnyArray, low: np.uint64, high: np.uint64
 ) -> tuple[np.uint64, np.uint64]:
-    """Fill ``loops`` with the weights of self-loops; count the arcs between linking nodes that come from a
-    smaller and from a larger number.
+    """Write the weights of self-loops to ``loops``. Return how many arcs between nodes with outlinks come from a
+    node with a smaller number, and how many from one with a larger number.
     """
+    offsets, nodes, weights, strengths, _, _ = equation
     smaller, larger = U0, U0
     for i in range(low, high):
         loops[i] = 0
@@ -61,18 +87,14 @@ def scan_arcs(
 
 @kernel
 def depth_first_order(
-    offsets: U8,
-    nodes: U4,
-    strengths: Any1,
-    seen: npt.NDArray[np.bool_],
-    order: U4,
-    low: np.uint64,
-    high: np.uint64,
+    equation: Equation, seen: BoolArray, order: UInt32Array, low: np.uint64, high: np.uint64
 ) -> np.uint64:
-    """The linking nodes of [low, high) in postorder of a depth-first walk along inlinks, written to order[low:…].
+    """Write the nodes of [low, high) that have outlinks to ``order[low:]``, in postorder of a depth-first walk along
+    inlinks. Return where the order ends.
 
-    A node stands behind those that link to it, cycles apart. Returns where the order ends.
+    A node stands behind those that link to it, except on cycles.
     """
+    offsets, nodes, _, strengths, _, _ = equation
     stack = np.empty(high - low + U1, np.uint32)
     place = np.empty(high - low + U1, np.uint64)
     end = low
@@ -101,134 +123,81 @@ def depth_first_order(
 
 @kernel
 def sweep(
-    offsets: U8,
-    nodes: U4,
-    weights: Any1,
-    strengths: Any1,
-    loops: Any1,
-    teleport: F8,
-    damping: float,
-    z: F8,
-    downwards: bool,
-    low: np.uint64,
-    high: np.uint64,
+    equation: Equation, loops: AnyArray, z: Float64Array, downwards: bool, low: np.uint64, high: np.uint64
 ) -> None:
-    """Gauss–Seidel over the rows of [low, high), each node's self-loop solved: z[i] = x[i] / strengths[i] with
-    x[i] = (damping · Σ_{j→i, j≠i} w z[j] + (1 − damping) · teleport[i]) / (1 − damping · loops[i] / strengths[i]).
+    """One Gauss–Seidel sweep over the rows of [low, high), in increasing or decreasing order.
 
     Rows of dangling nodes are left out: nothing depends on them.
     """
+    offsets, nodes, weights, strengths, teleport, damping = equation
     step = U1 if len(teleport) > 1 else U0
     base = (1.0 - damping) / damping
     for t in range(low, high):
         i = high - U1 - (t - low) if downwards else t
         if strengths[i] != 0:
-            total = base * teleport[i * step]
-            if len(weights) == 0:
-                for k in range(offsets[i], offsets[i + U1]):
-                    total += z[nodes[k]]
-            else:
-                for k in range(offsets[i], offsets[i + U1]):
-                    total += weights[k] * z[nodes[k]]
-            # the division does not wait for the sum, so that rows overlap in the processor
-            z[i] = (total - loops[i] * z[i]) * (damping / (strengths[i] - damping * loops[i]))
+            total = row_sum(base * teleport[i * step], offsets, nodes, weights, z, i)
+            z[i] = solved(total, z[i], strengths[i], loops[i], damping)
 
 
 @kernel
 def sweep_in_order(
-    offsets: U8,
-    nodes: U4,
-    weights: Any1,
-    strengths: Any1,
-    loops: Any1,
-    teleport: F8,
-    damping: float,
-    z: F8,
-    order: U4,
-    low: np.uint64,
-    high: np.uint64,
+    equation: Equation, loops: AnyArray, z: Float64Array, order: UInt32Array, low: np.uint64, high: np.uint64
 ) -> None:
     """:func:`sweep` over the rows order[low:high]."""
+    offsets, nodes, weights, strengths, teleport, damping = equation
     step = U1 if len(teleport) > 1 else U0
     base = (1.0 - damping) / damping
     for t in range(low, high):
         i = np.uint64(order[t])
-        total = base * teleport[i * step]
-        if len(weights) == 0:
-            for k in range(offsets[i], offsets[i + U1]):
-                total += z[nodes[k]]
-        else:
-            for k in range(offsets[i], offsets[i + U1]):
-                total += weights[k] * z[nodes[k]]
-        z[i] = (total - loops[i] * z[i]) * (damping / (strengths[i] - damping * loops[i]))
+        total = row_sum(base * teleport[i * step], offsets, nodes, weights, z, i)
+        z[i] = solved(total, z[i], strengths[i], loops[i], damping)
 
 
 @kernel
 def finish_dangling(
-    offsets: U8,
-    nodes: U4,
-    weights: Any1,
-    strengths: Any1,
-    teleport: F8,
-    damping: float,
-    z: F8,
-    x: F8,
-    low: np.uint64,
-    high: np.uint64,
+    equation: Equation, z: Float64Array, x: Float64Array, low: np.uint64, high: np.uint64
 ) -> None:
-    """Make x from z: a linking node's is z · strength, a dangling node's the sum of its row."""
+    """Write x: z · strength for a node with outlinks, the sum of its row for a dangling node."""
+    offsets, nodes, weights, strengths, teleport, damping = equation
     step = U1 if len(teleport) > 1 else U0
     for i in range(low, high):
         if strengths[i] != 0:
             x[i] = z[i] * strengths[i]
         else:
-            total = 0.0
-            if len(weights) == 0:
-                for k in range(offsets[i], offsets[i + U1]):
-                    total += z[nodes[k]]
-            else:
-                for k in range(offsets[i], offsets[i + U1]):
-                    total += weights[k] * z[nodes[k]]
+            total = row_sum(0.0, offsets, nodes, weights, z, i)
             x[i] = damping * total + (1.0 - damping) * teleport[i * step]
 
 
 @kernel
-def contributions(x: F8, strengths: Any1, scale: float, z: F8, low: np.uint64, high: np.uint64) -> None:
-    """Make z = scale · x / strengths, 0 for dangling nodes."""
+def contributions(
+    x: Float64Array, strengths: AnyArray, scale: float, z: Float64Array, low: np.uint64, high: np.uint64
+) -> None:
+    """Write z = scale · x / strengths; 0 for dangling nodes."""
     for i in range(low, high):
         z[i] = scale * x[i] / strengths[i] if strengths[i] != 0 else 0.0
 
 
 @kernel
 def power_round(
-    offsets: U8,
-    nodes: U4,
-    weights: Any1,
-    teleport: F8,
+    equation: Equation,
     jump: float,
-    damping: float,
-    z: F8,
-    x: F8,
-    y: F8,
+    z: Float64Array,
+    x: Float64Array,
+    y: Float64Array,
     low: np.uint64,
     high: np.uint64,
 ) -> tuple[float, float]:
-    """Make y = F(x), unless ``y`` is empty; returns, over [low, high), Σ|F(x) − x| and
+    """Write y = F(x), unless ``y`` is empty. Return, over [low, high), Σ|F(x) − x| and
     Σ (inlinks + 16) · (F(x) + |x|).
 
     ``jump`` is damping · Σ_dangling x + 1 − damping. The second sum times 2⁻⁵³ bounds what rounding can have
     done to the first: a sum of k + 1 terms above 0 is exact to k + 1 roundings, and each term to a few.
     """
+    offsets, nodes, weights, _, teleport, damping = equation
     step = U1 if len(teleport) > 1 else U0
     change, roundings = 0.0, 0.0
     for i in range(low, high):
-        total = 0.0
-        if len(weights) == 0:
-            for k in range(offsets[i], offsets[i + U1]):
-                total += z[nodes[k]]
-        else:
-            for k in range(offsets[i], offsets[i + U1]):
-                total += weights[k] * z[nodes[k]]
+        total = row_sum(0.0, offsets, nodes, weights, z, i)
         value = damping * total + jump * teleport[i * step]
         change += abs(value - x[i])
         roundings += np.float64(offsets[i + U1] - offsets[i] + np.uint64(16)) * (abs(value) + abs(x[i]))
@@ -239,9 +208,15 @@ def power_round(
 
 @kernel
 def new_difference(
-    z: F8, before: F8, last: F4, difference: F4, strengths: Any1, low: np.uint64, high: np.uint64
+    z: Float64Array,
+    before: Float64Array,
+    last: Float32Array,
+    difference: Float32Array,
+    strengths: AnyArray,
+    low: np.uint64,
+    high: np.uint64,
 ) -> tuple[float, float]:
-    """With f = z − before: difference = f − last, then last = f. Returns Σ|f|·strengths and Σ z·strengths."""
+    """With f = z − before, write difference = f − last, then last = f. Return Σ|f|·strengths and Σ z·strengths."""
     change, mass = 0.0, 0.0
     for i in range(low, high):
         f = z[i] - before[i]
@@ -253,33 +228,36 @@ def new_difference(
 
 
 @kernel
-def dots(vectors: npt.NDArray[np.float32], with_: F4, found: F8, low: np.uint64, high: np.uint64) -> None:
-    """found[k] = Σ vectors[k, i] · with_[i] over [low, high), in float64."""
+def dots(
+    vectors: Float32Array, vector: Float32Array, sums: Float64Array, low: np.uint64, high: np.uint64
+) -> None:
+    """Write sums[k] = Σ vectors[k, i] · vector[i] over [low, high), in float64."""
     for k in range(U0, np.uint64(len(vectors))):
-        a, b, c, d = 0.0, 0.0, 0.0, 0.0  # four sums, or each addition would wait for the one before
+        # Four sums, because each addition to a single sum would wait for the one before.
+        a, b, c, d = 0.0, 0.0, 0.0, 0.0
         whole = low + ((high - low) & ~np.uint64(3))
         for i in range(low, whole, np.uint64(4)):
-            a += np.float64(vectors[k, i]) * with_[i]
-            b += np.float64(vectors[k, i + U1]) * with_[i + U1]
-            c += np.float64(vectors[k, i + np.uint64(2)]) * with_[i + np.uint64(2)]
-            d += np.float64(vectors[k, i + np.uint64(3)]) * with_[i + np.uint64(3)]
+            a += np.float64(vectors[k, i]) * vector[i]
+            b += np.float64(vectors[k, i + U1]) * vector[i + U1]
+            c += np.float64(vectors[k, i + np.uint64(2)]) * vector[i + np.uint64(2)]
+            d += np.float64(vectors[k, i + np.uint64(3)]) * vector[i + np.uint64(3)]
         for i in range(whole, high):
-            a += np.float64(vectors[k, i]) * with_[i]
-        found[k] = (a + b) + (c + d)
+            a += np.float64(vectors[k, i]) * vector[i]
+        sums[k] = (a + b) + (c + d)
 
 
 @kernel
 def accelerate(
-    z: F8,
-    before: F8,
-    moves: npt.NDArray[np.float32],
-    differences: npt.NDArray[np.float32],
-    share: F8,
+    z: Float64Array,
+    before: Float64Array,
+    moves: Float32Array,
+    differences: Float32Array,
+    share: Float64Array,
     slot: np.uint64,
     low: np.uint64,
     high: np.uint64,
 ) -> None:
-    """Do z −= Σ_k share[k] · (moves[k] + differences[k]); then moves[slot] = z − before, and before = z."""
+    """Compute z −= Σ_k share[k] · (moves[k] + differences[k]); then moves[slot] = z − before and before = z."""
     for i in range(low, high):
         value = z[i]
         for k in range(U0, np.uint64(len(share))):

@@ -2,21 +2,22 @@
 
 Each node has :data:`WORDS` · 64 bits for the sources that have reached it; one pass over an arc carries all
 of them. This is Then et al., "The more the merrier: efficient multi-source graph traversal", PVLDB 2014,
-turned round: what is counted is added up at the nodes that are reached, where one population count tells how
-many sources are d steps away, instead of at the sources, where each bit would be a counter of its own.
+turned round. Sums are kept for the nodes that are reached, where one population count tells how many sources are d
+steps away. At the sources each bit would be a counter of its own.
 """
 
+from typing import NamedTuple
+
 import numpy as np
-import numpy.typing as npt
 
-from inlink.base.jit import U0, U1, kernel
+from inlink.base.arrays import UInt32Array, UInt64Array
+from inlink.base.jit import U0, U1, inlined, kernel
 
-__all__ = ["SOURCES", "WORDS", "distances_from"]
+__all__ = ["SOURCES", "WORDS", "DistanceSums", "Search", "distances_from"]
 
-U8 = npt.NDArray[np.uint64]
-U4 = npt.NDArray[np.uint32]
 
-WORDS = 8  # a cache line; cnr-2000 takes 1.2 times as long with 16, 1.7 times with 4
+# a cache line; cnr-2000 takes 1.2 times as long with 16, 1.7 times with 4
+WORDS = 8
 SOURCES = 64 * WORDS
 
 _WORDS = np.uint64(WORDS)
@@ -27,27 +28,57 @@ _ADD = np.uint64(0x0101010101010101)
 _2, _4, _6, _56, _63 = np.uint64(2), np.uint64(4), np.uint64(6), np.uint64(56), np.uint64(63)
 
 
+class Search(NamedTuple):
+    """Work space of one thread.
+
+    Attributes
+    ----------
+    bits : uint64[3, n, WORDS]
+        Which sources have reached a node, which did so in the last step, and which do in this one. The last two
+        are 0 before and after a search.
+    active, touched : uint32[n]
+        Nodes that were reached in the last step and in this one.
+    """
+
+    bits: UInt64Array
+    active: UInt32Array
+    touched: UInt32Array
+
+
+class DistanceSums(NamedTuple):
+    """For each node, over the sources that reach it: Σ d, their number, and Σ unit/d rounded; uint64[n] each."""
+
+    far: UInt64Array
+    reached: UInt64Array
+    inverse: UInt64Array
+
+
+@inlined
+def population(word: np.uint64) -> np.uint64:
+    """How many bits of a word are set. LLVM makes one instruction of it."""
+    word -= (word >> U1) & _PAIRS
+    word = (word & _FOURS) + ((word >> _2) & _FOURS)
+    word = (word + (word >> _4)) & _BYTES
+    return (word * _ADD) >> _56
+
+
 @kernel
 def distances_from(
-    offsets: U8,
-    nodes: U4,
+    offsets: UInt64Array,
+    nodes: UInt32Array,
     first: np.uint64,
     last: np.uint64,
-    bits: npt.NDArray[np.uint64],
-    active: U4,
-    touched: U4,
-    far: U8,
-    reached: U8,
-    inverse: U8,
+    search: Search,
+    sums: DistanceSums,
     unit: np.uint64,
 ) -> np.uint64:
-    """Add, for each node v and over the sources s in [first, last), at most :data:`SOURCES`, with 0 < d(s, v)
-    < ∞: d(s, v) to ``far[v]``, 1 to ``reached[v]``, and unit / d(s, v), rounded, to ``inverse[v]``.
+    """Add to ``sums`` of each node v, over the sources s in [first, last) with 0 < d(s, v) < ∞: d(s, v), 1, and
+    unit / d(s, v) rounded.
 
-    ``bits`` is uint64[3, n, WORDS]: which sources have reached a node, which did so in the last step, which
-    do in this one; the last two are 0 before and after. ``active`` and ``touched`` are uint32[n]. Returns the
-    greatest distance plus 1.
+    There are at most :data:`SOURCES` sources. Returns the greatest distance plus 1.
     """
+    bits, active, touched = search
+    far, reached, inverse = sums
     seen, now, new = bits[0], bits[1], bits[2]
     for i in range(U0, np.uint64(len(offsets)) - U1):
         for k in range(U0, _WORDS):
@@ -88,10 +119,7 @@ def distances_from(
                 now[j, k] = word
                 seen[j, k] |= word
                 new[j, k] = U0
-                word -= (word >> U1) & _PAIRS  # the population count; LLVM makes one instruction of it
-                word = (word & _FOURS) + ((word >> _2) & _FOURS)
-                word = (word + (word >> _4)) & _BYTES
-                total += (word * _ADD) >> _56
+                total += population(word)
             far[j] += total * depth
             reached[j] += total
             inverse[j] += total * share

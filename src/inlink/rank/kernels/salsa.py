@@ -1,58 +1,36 @@
-"""The loops of SALSA: which pages are cited together, and sums over such a component."""
+"""The loops of SALSA: components of pages that are cited together, and sums over each component."""
 
 import numpy as np
-import numpy.typing as npt
 
+from inlink.base.arrays import Float64Array, UInt32Array, UInt64Array
 from inlink.base.jit import U0, U1, kernel
+from inlink.graph.kernels.walks import begin_union, finish_union, join
+from inlink.rank.kernels.gather import add_compensated
 
 __all__ = ["cited_together", "component_sums"]
 
-F8 = npt.NDArray[np.float64]
-U8 = npt.NDArray[np.uint64]
-U4 = npt.NDArray[np.uint32]
-
 
 @kernel
-def cited_together(offsets: U8, nodes: U4, root: U4) -> None:
-    """Give each node the least node that it is joined with, where the nodes of each row are joined.
+def cited_together(offsets: UInt64Array, nodes: UInt32Array, root: UInt32Array) -> None:
+    """Write to ``root``, for each node, the least node of its component if the nodes of each row are joined.
 
-    Union-find with path halving. A row's nodes are joined one after the other, so that it takes as many steps as there
-    are arcs.
+    A row's nodes are joined one after the other, so that there are as many steps as arcs.
     """
-    n = np.uint64(len(root))
-    for i in range(U0, n):
-        root[i] = np.uint32(i)
-    for i in range(U0, n):
-        if offsets[i] == offsets[i + U1]:
-            continue
-        a = np.uint64(nodes[offsets[i]])
-        for k in range(offsets[i], offsets[i + U1]):
-            b = np.uint64(nodes[k])
-            while np.uint64(root[a]) != a:
-                root[a] = root[np.uint64(root[a])]
-                a = np.uint64(root[a])
-            while np.uint64(root[b]) != b:
-                root[b] = root[np.uint64(root[b])]
-                b = np.uint64(root[b])
-            if a < b:
-                root[b] = np.uint32(a)
-            elif b < a:
-                root[a] = np.uint32(b)
-    for i in range(U0, n):  # a root is the least of its component, so the ones before i are final
-        root[i] = root[np.uint64(root[i])]
+    begin_union(root)
+    for i in range(U0, np.uint64(len(root))):
+        for k in range(offsets[i] + U1, offsets[i + U1]):
+            join(root, np.uint64(nodes[k - U1]), np.uint64(nodes[k]))
+    finish_union(root)
 
 
 @kernel
-def component_sums(label: U4, values: F8, sums: F8, lost: F8) -> None:
-    """Add to sums[label[i]] each values[i] ≥ 0, compensated (Neumaier 1974): exact to two roundings.
+def component_sums(label: UInt32Array, values: Float64Array, sums: Float64Array, lost: Float64Array) -> None:
+    """Add each values[i] ≥ 0 to sums[label[i]], compensated: exact to two roundings.
 
-    ``sums`` and ``lost`` are 0 before; ``lost`` is work space.
+    ``sums`` and ``lost`` must be 0; ``lost`` is work space.
     """
     for i in range(U0, np.uint64(len(label))):
         c = np.uint64(label[i])
-        total, value = sums[c], values[i]
-        raised = total + value
-        lost[c] += (total - raised) + value if total >= value else (value - raised) + total
-        sums[c] = raised
+        sums[c], lost[c] = add_compensated(sums[c], lost[c], values[i])
     for i in range(U0, np.uint64(len(sums))):
         sums[i] += lost[i]

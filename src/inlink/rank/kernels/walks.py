@@ -1,24 +1,30 @@
 """Random walks of PageRank: counted as they go, or recorded, and walked anew only where a graph has changed.
 
-A walk has random numbers of its own, by its number and a key: SplitMix64 (Steele, Lea & Flood, "Fast
-splittable pseudorandom number generators", OOPSLA 2014). So it does not matter who walks it, or when. The
-generator stands where it is used: a call would cost more than it does.
-
-``sums`` is float64[m], the weights of each row added up from its beginning, or empty where each arc counts 1.
+A walk has random numbers of its own, from its number and a key, by SplitMix64 (Steele, Lea & Flood, "Fast splittable
+pseudorandom number generators", OOPSLA 2014). So the result does not depend on which thread walks it, or when.
 """
 
+from typing import NamedTuple
+
 import numpy as np
-import numpy.typing as npt
 
-from inlink.base.jit import U0, U1, kernel
+from inlink.base.arrays import BoolArray, Float64Array, UInt32Array, UInt64Array
+from inlink.base.jit import U0, U1, Index, inlined, kernel
 
-__all__ = ["COMPLETE", "END", "STOP", "changed_rows", "count_walks", "record_walks", "row_sums"]
+__all__ = [
+    "COMPLETE",
+    "END",
+    "STOP",
+    "Arcs",
+    "Recorded",
+    "changed_rows",
+    "count_walks",
+    "record_walks",
+    "row_sums",
+]
 
-F8 = npt.NDArray[np.float64]
-U8 = npt.NDArray[np.uint64]
-U4 = npt.NDArray[np.uint32]
-
-END, COMPLETE, STOP = 0, 1, 2  # what is counted: see inlink.rank.mcmc
+# what is counted: see inlink.rank.mcmc
+END, COMPLETE, STOP = 0, 1, 2
 
 _GAMMA = np.uint64(0x9E3779B97F4A7C15)
 _MIX1 = np.uint64(0xBF58476D1CE4E5B9)
@@ -27,9 +33,86 @@ _30, _27, _31, _11 = np.uint64(30), np.uint64(27), np.uint64(31), np.uint64(11)
 _UNIT = 2.0**-53
 
 
+class Arcs(NamedTuple):
+    """Rows of outlinks to draw from.
+
+    Attributes
+    ----------
+    offsets : uint64[n + 1]
+        Where each node's row begins.
+    nodes : uint32[m]
+        The targets of the arcs.
+    sums : float64[m] or float64[0]
+        The weights of each row, added up from its beginning; empty if each arc counts 1.
+    """
+
+    offsets: UInt64Array
+    nodes: UInt32Array
+    sums: Float64Array
+
+
+class Recorded(NamedTuple):
+    """One walk from each node: walk w is path[ends[w]:ends[w + 1]].
+
+    Attributes
+    ----------
+    ends : uint64[n + 1]
+        Where each walk ends.
+    path : uint32[…]
+        The nodes that the walks visit, one walk after the other.
+    """
+
+    ends: UInt64Array
+    path: UInt32Array
+
+
+@inlined
+def mixed(state: np.uint64) -> np.uint64:
+    """The bits of a number, mixed: SplitMix64's output for a state."""
+    z = (state ^ (state >> _30)) * _MIX1
+    z = (z ^ (z >> _27)) * _MIX2
+    return z ^ (z >> _31)
+
+
+@inlined
+def first_state(key: np.uint64, walk: Index) -> np.uint64:
+    """The state of a walk's random numbers before the first is drawn."""
+    return mixed(key + (np.uint64(walk) + U1) * _MIX1)
+
+
+@inlined
+def uniform(state: np.uint64) -> float:
+    """A random number in [0, 1) for a state; the next state is ``state + _GAMMA``."""
+    return np.float64(mixed(state) >> _11) * _UNIT
+
+
+@inlined
+def any_of(share: float, count: Index) -> np.uint64:
+    """The number in range(count) that a share in [0, 1) stands for."""
+    return min(np.uint64(share * np.float64(count)), count - U1)
+
+
+@inlined
+def arc_of(offset: np.uint64, count: np.uint64, sums: Float64Array, share: float) -> np.uint64:
+    """The place of the arc, in a row that is not empty, that a share in [0, 1) stands for."""
+    low, last = offset, offset + count - U1
+    if len(sums) == 0:
+        low += any_of(share, count)
+        last = low
+    else:
+        share *= sums[last]
+    while low < last:
+        middle = (low + last) >> U1
+        if sums[middle] > share:
+            last = middle
+        else:
+            low = middle + U1
+    return low
+
+
 @kernel
-def row_sums(offsets: U8, weights: npt.NDArray[np.float64], sums: F8) -> None:
-    """Add up the weights of each row from its beginning."""
+def row_sums(offsets: UInt64Array, weights: Float64Array, sums: Float64Array) -> None:
+    """Add up the weights of each row from its beginning, to ``sums``."""
     for i in range(U0, np.uint64(len(offsets)) - U1):
         total = 0.0
         for p in range(offsets[i], offsets[i + U1]):
@@ -38,16 +121,10 @@ def row_sums(offsets: U8, weights: npt.NDArray[np.float64], sums: F8) -> None:
 
 
 @kernel
-def changed_rows(
-    before_offsets: U8,
-    before_nodes: U4,
-    before_sums: F8,
-    offsets: U8,
-    nodes: U4,
-    sums: F8,
-    changed: npt.NDArray[np.bool_],
-) -> None:
-    """Mark the rows that are not what they were; there are at least as many as before."""
+def changed_rows(before: Arcs, now: Arcs, changed: BoolArray) -> None:
+    """Mark the rows that differ; there are at least as many as before."""
+    before_offsets, before_nodes, before_sums = before
+    offsets, nodes, sums = now
     for i in range(U0, np.uint64(len(changed))):
         low, a = offsets[i], before_offsets[i]
         count = offsets[i + U1] - low
@@ -62,31 +139,21 @@ def changed_rows(
 
 @kernel
 def count_walks(
-    offsets: U8,
-    nodes: U4,
-    sums: F8,
-    damping: float,
-    key: np.uint64,
-    random_start: bool,
-    kind: int,
-    visits: U4,
+    arcs: Arcs, damping: float, key: np.uint64, random_start: bool, kind: int, visits: UInt32Array
 ) -> None:
-    """Walk n times, from each node once or from random ones, and add to ``visits`` the nodes that were
-    visited, or the last ones if ``kind`` is :data:`END`. At dangling nodes a walk ends if it is :data:`STOP`;
-    otherwise it goes anywhere.
+    """Walk n times and add the nodes that were visited to ``visits``, or the last nodes if ``kind`` is :data:`END`.
+
+    A walk starts at each node, or each at a random node. At dangling nodes a walk ends if ``kind`` is :data:`STOP`;
+    otherwise it goes on at a random node.
     """
+    offsets, nodes, sums = arcs
     n = np.uint64(len(visits))
     for walk in range(U0, n):
-        state = key + (walk + U1) * _MIX1
-        state = (state ^ (state >> _30)) * _MIX1
-        state = (state ^ (state >> _27)) * _MIX2
-        state ^= state >> _31
+        state = first_state(key, walk)
         i = walk
         if random_start:
             state += _GAMMA
-            z = (state ^ (state >> _30)) * _MIX1
-            z = (z ^ (z >> _27)) * _MIX2
-            i = min(np.uint64(np.float64((z ^ (z >> _31)) >> _11) * _UNIT * np.float64(n)), n - U1)
+            i = any_of(uniform(state), n)
         while True:
             if kind != END:
                 visits[i] += 1
@@ -94,137 +161,155 @@ def count_walks(
             if count == U0 and kind == STOP:
                 break
             state += _GAMMA
-            z = (state ^ (state >> _30)) * _MIX1
-            z = (z ^ (z >> _27)) * _MIX2
-            if np.float64((z ^ (z >> _31)) >> _11) * _UNIT >= damping:
+            if uniform(state) >= damping:
                 break
             state += _GAMMA
-            z = (state ^ (state >> _30)) * _MIX1
-            z = (z ^ (z >> _27)) * _MIX2
-            share = np.float64((z ^ (z >> _31)) >> _11) * _UNIT
-            if count == U0:
-                i = min(np.uint64(share * np.float64(n)), n - U1)
-            elif len(sums) == 0:
-                i = np.uint64(nodes[low + min(np.uint64(share * np.float64(count)), count - U1)])
-            else:
-                last = low + count - U1
-                share *= sums[last]
-                while low < last:
-                    middle = (low + last) >> U1
-                    if sums[middle] > share:
-                        last = middle
-                    else:
-                        low = middle + U1
-                i = np.uint64(nodes[low])
+            share = uniform(state)
+            i = any_of(share, n) if count == U0 else np.uint64(nodes[arc_of(low, count, sums, share)])
         if kind == END:
             visits[i] += 1
 
 
-@kernel
+@inlined
+def weight_at(sums: Float64Array, k: Index, first: np.uint64) -> float:
+    """The weight of the arc at place k of a row that begins at ``first``; 1 without weights."""
+    weight = 1.0
+    if len(sums) > 0:
+        weight = sums[k] - (sums[k - U1] if k > first else 0.0)
+    return weight
+
+
+@inlined
+def row_weight(sums: Float64Array, low: np.uint64, high: np.uint64) -> float:
+    """The sum of the weights of a row that is not empty."""
+    return np.float64(high - low) if len(sums) == 0 else sums[high - U1]
+
+
+@inlined
+def chances_of_step(
+    before: Arcs, now: Arcs, i: np.uint64, j: np.uint32, gains: Float64Array
+) -> tuple[float, float, float]:
+    """The probability of the step i → j before and now, and the sum of what the probabilities of i's arcs have gained.
+
+    What each arc of i's row has gained is written to ``gains``, 0 for arcs that have lost.
+    """
+    before_offsets, before_nodes, before_sums = before
+    offsets, nodes, sums = now
+    a, high = before_offsets[i], before_offsets[i + U1]
+    first, first_before = offsets[i], a
+    all_before = row_weight(before_sums, a, high)
+    all_now = row_weight(sums, first, offsets[i + U1])
+    chance, chance_now, gained = 0.0, 0.0, 0.0
+    for b in range(first, offsets[i + U1]):
+        while a < high and before_nodes[a] < nodes[b]:
+            a += U1
+        is_, was = weight_at(sums, b, first) / all_now, 0.0
+        if a < high and before_nodes[a] == nodes[b]:
+            was = weight_at(before_sums, a, first_before) / all_before
+        if nodes[b] == j:
+            chance, chance_now = was, is_
+        gains[b - first] = max(is_ - was, 0.0)
+        gained += gains[b - first]
+    return chance, chance_now, gained
+
+
+@kernel(allocates=False)
+def kept_steps(
+    before: Arcs,
+    changed: BoolArray,
+    recorded: Recorded,
+    now: Arcs,
+    gains: Float64Array,
+    walk: np.uint64,
+    state: np.uint64,
+    at: np.uint64,
+    path: UInt32Array,
+) -> tuple[np.uint64, np.uint64, bool, bool, np.uint64]:
+    """Copy a recorded walk to ``path``, from ``at`` on, up to its first step that the new graph makes another one.
+
+    Returns
+    -------
+    at, i, changed, going, state
+        Where the copy ends; the node to go on from; whether the walk is another one now, and whether it goes on from
+        node i; the state of its random numbers.
+    """
+    p, stop = recorded.ends[walk], recorded.ends[walk + U1]
+    i = walk
+    while p < stop:
+        i = np.uint64(recorded.path[p])
+        path[at] = i
+        at += U1
+        p += U1
+        if not changed[i]:
+            continue
+        first, end = now.offsets[i], now.offsets[i + U1]
+        if p == stop:
+            # The walk only stopped because there was no outlink. There is one now.
+            if before.offsets[i] == before.offsets[i + U1] and first < end:
+                return at - U1, i, True, True, state
+            break
+        if first == end:
+            return at, i, True, False, state
+        j = recorded.path[p]
+        chance, chance_now, gained = chances_of_step(before, now, i, j, gains)
+        state += _GAMMA
+        if uniform(state) * chance < chance_now:
+            continue
+        state += _GAMMA
+        share = uniform(state) * gained
+        i = np.uint64(j)
+        for b in range(first, end):
+            if gains[b - first] > 0.0:
+                i = np.uint64(now.nodes[b])
+                share -= gains[b - first]
+                if share < 0.0:
+                    break
+        return at, i, True, True, state
+    return at, i, False, False, state
+
+
+@kernel(allocates=False)
 def record_walks(
-    before_offsets: U8,
-    before_nodes: U4,
-    before_sums: F8,
-    changed: npt.NDArray[np.bool_],
-    before_ends: U8,
-    before_path: U4,
-    offsets: U8,
-    nodes: U4,
-    sums: F8,
+    before: Arcs,
+    changed: BoolArray,
+    recorded: Recorded,
+    now: Arcs,
     damping: float,
     key: np.uint64,
-    gains: F8,
+    gains: Float64Array,
     walk: np.uint64,
-    ends: U8,
-    path: U4,
+    ends: UInt64Array,
+    path: UInt32Array,
 ) -> tuple[np.uint64, np.uint64]:
     """Write the walks walk, walk + 1, … n − 1, one from each node, that end at dangling nodes, to ``path``;
-    ``ends[w + 1]`` is where walk w ends there.
+    walk w ends at ``ends[w + 1]``.
 
-    Those that ``before_path`` has are kept up to the first step that a row that is ``changed`` makes another
-    one; nodes that are new have none. A step from u to x, taken with probability p before, is taken with q
-    now. It stands with probability min(1, q/p); otherwise u's step is drawn in proportion to what the arcs
-    have gained, max(0, q − p). So it is taken with q, and the walk is as good as one that was begun in the
-    new graph. ``gains`` has room for the longest row.
+    Walks that are ``recorded`` are kept up to the first step from a ``changed`` row that the new graph makes another
+    one; new nodes have none. Consider a step from u to x that was taken with probability p before and is taken with
+    q now. It stands with probability min(1, q/p); otherwise u's step is drawn in proportion to what the arcs
+    have gained, max(0, q − p). So x is reached with probability q, and the walk is as good as one that was begun in
+    the new graph. ``gains`` is float64[length of the longest row].
 
     Returns
     -------
     (uint64, uint64)
-        The first walk for which ``path`` had no room: n if all are done. How many of the old ones were walked
-        anew.
+        The first walk for which ``path`` had no room: n if all are done. How many recorded walks are others now.
     """
+    offsets, nodes, sums = now
+    old_ends = recorded.ends
     n, room = np.uint64(len(offsets)) - U1, np.uint64(len(path))
-    before_n = np.uint64(len(before_offsets)) - U1
+    old_n = np.uint64(len(before.offsets)) - U1
     anew = U0
     while walk < n:
-        state = key + (walk + U1) * _MIX1
-        state = (state ^ (state >> _30)) * _MIX1
-        state = (state ^ (state >> _27)) * _MIX2
-        state ^= state >> _31
+        state = first_state(key, walk)
         at = ends[walk]
-        going, again, i = True, False, walk
-        if walk < before_n:
-            going = False
-            p, stop = before_ends[walk], before_ends[walk + U1]
-            if at + (stop - p) > room:
+        i, going, another = walk, True, False
+        if walk < old_n:
+            if at + (old_ends[walk + U1] - old_ends[walk]) > room:
                 return walk, anew
-            while p < stop:
-                i = np.uint64(before_path[p])
-                path[at] = i
-                at += U1
-                p += U1
-                if not changed[i]:
-                    continue
-                low, high = before_offsets[i], before_offsets[i + U1]
-                new_low, new_high = offsets[i], offsets[i + U1]
-                if p == stop:
-                    if low == high and new_low < new_high:  # it only stopped because nothing led on
-                        again = going = True
-                        at -= U1
-                    break
-                if new_low == new_high:
-                    again = True
-                    break
-                # the chances of the step that was taken, before and now, and what each arc has gained
-                j = before_path[p]
-                all_before = np.float64(high - low) if len(before_sums) == 0 else before_sums[high - U1]
-                all_now = np.float64(new_high - new_low) if len(sums) == 0 else sums[new_high - U1]
-                chance, chance_now, gained = 0.0, 0.0, 0.0
-                a = low
-                for b in range(new_low, new_high):
-                    while a < high and before_nodes[a] < nodes[b]:
-                        a += U1
-                    now, was = 1.0, 0.0
-                    if len(sums) > 0:
-                        now = sums[b] - (sums[b - U1] if b > new_low else 0.0)
-                    now /= all_now
-                    if a < high and before_nodes[a] == nodes[b]:
-                        was = 1.0
-                        if len(before_sums) > 0:
-                            was = before_sums[a] - (before_sums[a - U1] if a > low else 0.0)
-                        was /= all_before
-                    if nodes[b] == j:
-                        chance, chance_now = was, now
-                    gains[b - new_low] = max(now - was, 0.0)
-                    gained += gains[b - new_low]
-                state += _GAMMA
-                z = (state ^ (state >> _30)) * _MIX1
-                z = (z ^ (z >> _27)) * _MIX2
-                if np.float64((z ^ (z >> _31)) >> _11) * _UNIT * chance < chance_now:
-                    continue
-                state += _GAMMA
-                z = (state ^ (state >> _30)) * _MIX1
-                z = (z ^ (z >> _27)) * _MIX2
-                share = np.float64((z ^ (z >> _31)) >> _11) * _UNIT * gained
-                i = np.uint64(j)
-                for b in range(new_low, new_high):
-                    if gains[b - new_low] > 0.0:
-                        i = np.uint64(nodes[b])
-                        share -= gains[b - new_low]
-                        if share < 0.0:
-                            break
-                again = going = True
-                break
+            at, i, another, going, state = kept_steps(
+                before, changed, recorded, now, gains, walk, state, at, path
+            )
         while going:
             if at >= room:
                 return walk, anew
@@ -234,27 +319,11 @@ def record_walks(
             if count == U0:
                 break
             state += _GAMMA
-            z = (state ^ (state >> _30)) * _MIX1
-            z = (z ^ (z >> _27)) * _MIX2
-            if np.float64((z ^ (z >> _31)) >> _11) * _UNIT >= damping:
+            if uniform(state) >= damping:
                 break
             state += _GAMMA
-            z = (state ^ (state >> _30)) * _MIX1
-            z = (z ^ (z >> _27)) * _MIX2
-            share = np.float64((z ^ (z >> _31)) >> _11) * _UNIT
-            if len(sums) == 0:
-                i = np.uint64(nodes[low + min(np.uint64(share * np.float64(count)), count - U1)])
-            else:
-                last = low + count - U1
-                share *= sums[last]
-                while low < last:
-                    middle = (low + last) >> U1
-                    if sums[middle] > share:
-                        last = middle
-                    else:
-                        low = middle + U1
-                i = np.uint64(nodes[low])
-        if again:
+            i = np.uint64(nodes[arc_of(low, count, sums, uniform(state))])
+        if another:
             anew += U1
         walk += U1
         ends[walk] = at

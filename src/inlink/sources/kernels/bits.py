@@ -1,13 +1,11 @@
 """Reading instantaneous codes, and the successor lists that BVGraph makes of them."""
 
+from typing import NamedTuple
+
 import numpy as np
-import numpy.typing as npt
 
-from inlink.base.jit import U0, U1, kernel
-
-U8 = npt.NDArray[np.uint8]
-U32 = npt.NDArray[np.uint32]
-U64 = npt.NDArray[np.uint64]
+from inlink.base.arrays import Int64Array, UInt8Array, UInt32Array, UInt64Array
+from inlink.base.jit import U0, U1, inlined, kernel
 
 _U2, _U3, _U6, _U7, _U8, _U16 = (np.uint64(k) for k in (2, 3, 6, 7, 8, 16))
 _U32, _U48, _U63, _U64 = (np.uint64(k) for k in (32, 48, 63, 64))
@@ -15,15 +13,19 @@ _U32, _U48, _U63, _U64 = (np.uint64(k) for k in (32, 48, 63, 64))
 # codes
 UNARY, GAMMA, DELTA, ZETA, NIBBLE, GOLOMB = range(6)
 
-# how a decoding ended; from NO_BITS on the node's record is at fault
+# fields of a record; intervals are always in γ code
+OUTDEGREE, REFERENCE, COUNT, BLOCK, RESIDUAL, INTERVAL = (np.uint64(field) for field in range(6))
+
+# how a decoding ended; from NO_BITS on, the record of the node is damaged
 DONE, FULL, NO_BITS, BAD_DEGREE, BAD_REFERENCE, BAD_BLOCKS, BAD_INTERVAL, BAD_RESIDUAL = range(8)
 
-TOO_LONG = np.uint64(0xFFFFFFFFFFFFFFFF)  # no value: the code runs past the end, or has more than 63 bits
+# no value: the code runs past the end, or has more than 63 bits
+TOO_LONG = np.uint64(0xFFFFFFFFFFFFFFFF)
 _FAR = np.uint64(1) << np.uint64(62)
 
 
-@kernel
-def _peek(data: U8, at: np.uint64) -> np.uint64:
+@kernel(allocates=False)
+def _peek(data: UInt8Array, at: np.uint64) -> np.uint64:
     """57 bits or more from bit ``at`` on, at the top of the word."""
     k = at >> _U3
     word = (
@@ -39,8 +41,8 @@ def _peek(data: U8, at: np.uint64) -> np.uint64:
     return word << (at & _U7)
 
 
-@kernel
-def _bits(data: U8, at: np.uint64, count: np.uint64) -> np.uint64:
+@kernel(allocates=False)
+def _bits(data: UInt8Array, at: np.uint64, count: np.uint64) -> np.uint64:
     """The next ``count`` bits, 0 to 63, as a number."""
     if count == U0:
         return U0
@@ -51,8 +53,8 @@ def _bits(data: U8, at: np.uint64, count: np.uint64) -> np.uint64:
     return (high << low) | (_peek(data, at + _U32) >> (_U64 - low))
 
 
-@kernel
-def _unary(data: U8, at: np.uint64, end: np.uint64) -> np.uint64:
+@kernel(allocates=False)
+def _unary(data: UInt8Array, at: np.uint64, end: np.uint64) -> np.uint64:
     """How many zeros come before the next one."""
     here = at
     while here < end:
@@ -73,9 +75,9 @@ def _unary(data: U8, at: np.uint64, end: np.uint64) -> np.uint64:
     return TOO_LONG
 
 
-@kernel
+@kernel(allocates=False)
 def read_slowly(
-    data: U8, at: np.uint64, end: np.uint64, code: int, k: np.uint64
+    data: UInt8Array, at: np.uint64, end: np.uint64, code: int, k: np.uint64
 ) -> tuple[np.uint64, np.uint64]:
     """A natural number in any code, and the bit after it; :data:`TOO_LONG` for the number if there is none.
 
@@ -138,7 +140,7 @@ def read_slowly(
 
 
 @kernel
-def code_table(code: int, k: np.uint64, table: U32) -> None:
+def code_table(code: int, k: np.uint64, table: UInt32Array) -> None:
     """For each 16 bits the number that they begin with and its length, ``number << 8 | length``; 0 if it is longer.
 
     ``table`` is uint32[65536].
@@ -153,9 +155,60 @@ def code_table(code: int, k: np.uint64, table: U32) -> None:
             table[bits] = np.uint32((value << _U8) | stop)
 
 
-@kernel
+class Stream(NamedTuple):
+    """The bit stream and the codes of its fields.
+
+    Attributes
+    ----------
+    data : uint8[…]
+        The bits, with 40 bytes of zeros behind bit ``end``.
+    end : uint64
+        The bit after the last.
+    codes : int64[6]
+        The codes of :data:`OUTDEGREE`, :data:`REFERENCE`, …, :data:`INTERVAL`.
+    k : uint64
+        The parameter of ζ and Golomb codes.
+    tables : uint32[6, 65536]
+        :func:`code_table` for each of ``codes``.
+    """
+
+    data: UInt8Array
+    end: np.uint64
+    codes: Int64Array
+    k: np.uint64
+    tables: UInt32Array
+
+
+class Shape(NamedTuple):
+    """What the properties say of the graph: how many nodes, how far references reach, how long intervals are."""
+
+    num_nodes: np.uint64
+    window: np.uint64
+    min_interval: np.uint64
+
+
+class Room(NamedTuple):
+    """Where successor lists go.
+
+    Attributes
+    ----------
+    lists : uint64[window + 1, 2]
+        For node x, at place x mod (window + 1), where its list begins in ``successors`` and how long it is.
+    successors, sources : uint32[…], uint32[…]
+        The targets and the source of each arc.
+    scratch : uint64[…]
+        Where the intervals of a list begin and end.
+    """
+
+    lists: UInt64Array
+    successors: UInt32Array
+    sources: UInt32Array
+    scratch: UInt64Array
+
+
+@kernel(allocates=False)
 def _read(
-    data: U8, at: np.uint64, end: np.uint64, code: int, k: np.uint64, table: U32
+    data: UInt8Array, at: np.uint64, end: np.uint64, code: int, k: np.uint64, table: UInt32Array
 ) -> tuple[np.uint64, np.uint64]:
     entry = np.uint64(table[_peek(data, at) >> _U48])
     if entry:
@@ -164,7 +217,13 @@ def _read(
     return read_slowly(data, at, end, code, k)
 
 
-@kernel
+@inlined
+def _field(stream: Stream, at: np.uint64, field: np.uint64) -> tuple[np.uint64, np.uint64]:
+    """The value of a field that begins at bit ``at``, and the bit after it."""
+    return _read(stream.data, at, stream.end, stream.codes[field], stream.k, stream.tables[field])
+
+
+@kernel(allocates=False)
 def _signed(base: np.uint64, natural: np.uint64) -> np.uint64:
     """``base`` plus the integer that a natural number stands for: 0, −1, 1, −2, 2, …; wraps below 0."""
     if natural & U1:
@@ -172,62 +231,182 @@ def _signed(base: np.uint64, natural: np.uint64) -> np.uint64:
     return base + (natural >> U1)
 
 
-@kernel
+@inlined
+def _copy_blocks(
+    stream: Stream, at: np.uint64, successors: UInt32Array, begin: np.uint64, length: np.uint64, put: np.uint64,
+    degree: np.uint64,
+) -> tuple[int, np.uint64, np.uint64]:  # fmt: skip
+    """Copy what blocks take from the list successors[begin:begin + length] to ``put``, at most ``degree`` nodes.
+
+    Returns
+    -------
+    status, at, copied
+    """
+    copied, place, copying = U0, U0, True
+    count, at = _field(stream, at, COUNT)
+    if count == TOO_LONG:
+        return NO_BITS, at, copied
+    if count > length + U1:
+        return BAD_BLOCKS, at, copied
+    for block in range(U0, count + U1):
+        size = length - place
+        if block < count:
+            size, at = _field(stream, at, BLOCK)
+            if size == TOO_LONG:
+                return NO_BITS, at, copied
+            if block > U0:
+                size += U1
+            if size > length - place:
+                return BAD_BLOCKS, at, copied
+        if copying:
+            if size > degree - copied:
+                return BAD_BLOCKS, at, copied
+            for j in range(U0, size):
+                successors[put + copied + j] = successors[begin + place + j]
+            copied += size
+        copying = not copying
+        place += size
+    return DONE, at, copied
+
+
+@inlined
+def _read_intervals(
+    stream: Stream, at: np.uint64, shape: Shape, node: np.uint64, left: np.uint64, scratch: UInt64Array
+) -> tuple[int, np.uint64, np.uint64, np.uint64]:
+    """Write where intervals begin and end to ``scratch``; they have at most ``left`` nodes in all.
+
+    Returns
+    -------
+    status, at, number of intervals, nodes that are left
+    """
+    most, before = left // shape.min_interval, U0
+    count, at = _field(stream, at, INTERVAL)
+    if count == TOO_LONG:
+        return NO_BITS, at, count, left
+    if count > most:
+        return BAD_INTERVAL, at, count, left
+    for j in range(U0, count):
+        gap, at = _field(stream, at, INTERVAL)
+        size, after = _field(stream, at, INTERVAL)
+        if gap == TOO_LONG or size == TOO_LONG:
+            return NO_BITS, at, count, left
+        at = after
+        size += shape.min_interval
+        start = _signed(node, gap) if j == U0 else before + gap + U1
+        if size > left or start >= shape.num_nodes or size > shape.num_nodes - start:
+            return BAD_INTERVAL, at, count, left
+        scratch[_U2 * j] = start
+        scratch[_U2 * j + U1] = start + size
+        left -= size
+        before = start + size
+    return DONE, at, count, left
+
+
+@inlined
+def _read_residuals(
+    stream: Stream, at: np.uint64, num_nodes: np.uint64, node: np.uint64, successors: UInt32Array, put: np.uint64,
+    count: np.uint64,
+) -> tuple[int, np.uint64]:  # fmt: skip
+    """Write ``count`` residuals to ``put``: a list without copied nodes and intervals. Returns status and bit."""
+    last = U0
+    for j in range(U0, count):
+        gap, at = _field(stream, at, RESIDUAL)
+        if gap == TOO_LONG:
+            return NO_BITS, at
+        last = _signed(node, gap) if j == U0 else last + gap + U1
+        if last >= num_nodes:
+            return BAD_RESIDUAL, at
+        successors[put + j] = np.uint32(last)
+    return DONE, at
+
+
+@inlined
+def _merge(
+    stream: Stream, at: np.uint64, num_nodes: np.uint64, node: np.uint64, room: Room, put: np.uint64,
+    degree: np.uint64, copied: np.uint64, num_intervals: np.uint64, waiting: np.uint64,
+) -> tuple[int, np.uint64]:  # fmt: skip
+    """Merge the ``copied`` nodes at ``put``, the intervals in ``room.scratch`` and ``waiting`` residuals, in place.
+
+    Returns status and bit.
+    """
+    successors, scratch = room.successors, room.scratch
+    # The copied nodes move to the end. What is written before them never overtakes what is still to be read.
+    shift, stop = degree - copied, put + degree
+    for j in range(U0, copied):
+        m = copied - U1 - j
+        successors[put + shift + m] = successors[put + m]
+    source, interval = put + shift, U0
+    inside, inside_end = _FAR, _FAR
+    if num_intervals > U0:
+        inside, inside_end = scratch[U0], scratch[U1]
+    residual, last = _FAR, _FAR
+    if waiting > U0:
+        gap, at = _field(stream, at, RESIDUAL)
+        if gap == TOO_LONG:
+            return NO_BITS, at
+        residual = _signed(node, gap)
+        if residual >= num_nodes:
+            return BAD_RESIDUAL, at
+    while put < stop:
+        value = np.uint64(successors[source]) if source < stop else _FAR
+        if residual < value and residual < inside:
+            value = residual
+            waiting -= U1
+            residual = _FAR
+            if waiting > U0:
+                gap, at = _field(stream, at, RESIDUAL)
+                if gap == TOO_LONG:
+                    return NO_BITS, at
+                residual = value + gap + U1
+                if residual >= num_nodes:
+                    return BAD_RESIDUAL, at
+        elif inside < value:
+            value = inside
+            inside += U1
+            if inside == inside_end:
+                interval += U1
+                inside, inside_end = _FAR, _FAR
+                if interval < num_intervals:
+                    inside, inside_end = scratch[_U2 * interval], scratch[_U2 * interval + U1]
+        else:
+            source += U1
+        if last != _FAR and value <= last:
+            return BAD_RESIDUAL, at
+        last = value
+        successors[put] = np.uint32(value)
+        put += U1
+    return DONE, at
+
+
+@kernel(allocates=False)
 def decode(
-    data: U8,
-    at: np.uint64,
-    end: np.uint64,
-    node: np.uint64,
-    num_nodes: np.uint64,
-    window: np.uint64,
-    min_interval: np.uint64,
-    codes: npt.NDArray[np.int64],
-    k: np.uint64,
-    tables: npt.NDArray[np.uint32],
-    lists: U64,
-    successors: U32,
-    filled: np.uint64,
-    sources: U32,
-    scratch: U64,
+    stream: Stream, shape: Shape, room: Room, at: np.uint64, node: np.uint64, filled: np.uint64
 ) -> tuple[int, np.uint64, np.uint64, np.uint64, np.uint64]:
     """Decode the successor lists of nodes from ``node`` on, until all are done or something runs out.
 
     Parameters
     ----------
-    data : uint8[…]
-        The bit stream, with 40 bytes of zeros behind bit ``end``.
-    at, end : uint64
-        The bit where the node's record begins, and the one after the last.
-    codes : int64[5]
-        Of outdegrees, references, block counts, blocks, residuals.
-    tables : uint32[6, 65536]
-        :func:`code_table` for each of ``codes``, and for γ.
-    lists : uint64[window + 1, 2]
-        For node x, at place x mod (window + 1), where its list begins in ``successors`` and how long it is.
-    successors : uint32[…]
-        Filled up to ``filled``; the lists of the last ``window`` nodes are in it.
-    sources : uint32[…]
-        As long as ``successors``.
-    scratch : uint64[…]
-        Where intervals begin and end.
+    stream, shape, room
+        See there. ``room.successors`` is filled up to ``filled``, and has the lists of the last ``window`` nodes.
+    at : uint64
+        The bit where the node's record begins.
 
     Returns
     -------
     status, node, at, filled, degree
         Of the record that is to be decoded next; the degree only with :data:`FULL`.
     """
+    lists, successors, sources, scratch = room
+    num_nodes, window, min_interval = shape
     ring = window + U1
-    gamma = tables[np.uint64(5)]
-    room = np.uint64(len(successors))
     while node < num_nodes:
-        here = at
-        degree, here = _read(data, here, end, codes[0], k, tables[np.uint64(0)])
+        degree, here = _field(stream, at, OUTDEGREE)
         if degree == TOO_LONG:
             return NO_BITS, node, at, filled, U0
         if degree > num_nodes:
             return BAD_DEGREE, node, at, filled, U0
         most = U0 if min_interval == U0 else degree // min_interval
-        if filled + degree > room or _U2 * most > np.uint64(len(scratch)):
+        if filled + degree > np.uint64(len(successors)) or _U2 * most > np.uint64(len(scratch)):
             return FULL, node, at, filled, degree
         slot = node % ring
         lists[slot, U0] = filled
@@ -238,127 +417,32 @@ def decode(
             continue
         reference = U0
         if window > U0:
-            reference, here = _read(data, here, end, codes[1], k, tables[np.uint64(1)])
+            reference, here = _field(stream, here, REFERENCE)
             if reference == TOO_LONG:
                 return NO_BITS, node, at, filled, U0
             if reference > window or reference > node:
                 return BAD_REFERENCE, node, at, filled, U0
-        # what is copied from the reference goes to the list's place, right-aligned there, and is merged in place
-        left = degree
-        num_copied = U0
+        status, copied = DONE, U0
         if reference > U0:
             other = (node - reference) % ring
-            from_, length = lists[other, U0], lists[other, U1]
-            count, here = _read(data, here, end, codes[2], k, tables[np.uint64(2)])
-            if count == TOO_LONG:
-                return NO_BITS, node, at, filled, U0
-            if count > length + U1:
-                return BAD_BLOCKS, node, at, filled, U0
-            place = U0
-            copying = True
-            for block in range(U0, count + U1):
-                size = length - place
-                if block < count:
-                    size, here = _read(data, here, end, codes[3], k, tables[np.uint64(3)])
-                    if size == TOO_LONG:
-                        return NO_BITS, node, at, filled, U0
-                    if block > U0:
-                        size += U1
-                    if size > length - place:
-                        return BAD_BLOCKS, node, at, filled, U0
-                if copying:
-                    if size > degree - num_copied:
-                        return BAD_BLOCKS, node, at, filled, U0
-                    for j in range(U0, size):
-                        successors[filled + num_copied + j] = successors[from_ + place + j]
-                    num_copied += size
-                copying = not copying
-                place += size
-            left = degree - num_copied
-        num_intervals = U0
-        num_residuals = left
+            status, here, copied = _copy_blocks(
+                stream, here, successors, lists[other, U0], lists[other, U1], filled, degree
+            )
+            if status != DONE:
+                return status, node, at, filled, U0
+        num_intervals, left = U0, degree - copied
         if left > U0 and min_interval > U0:
-            num_intervals, here = _read(data, here, end, GAMMA, k, gamma)
-            if num_intervals == TOO_LONG:
-                return NO_BITS, node, at, filled, U0
-            if num_intervals > left // min_interval:
-                return BAD_INTERVAL, node, at, filled, U0
-            before = U0
-            for j in range(U0, num_intervals):
-                gap, here = _read(data, here, end, GAMMA, k, gamma)
-                size, after = _read(data, here, end, GAMMA, k, gamma)
-                if gap == TOO_LONG or size == TOO_LONG:
-                    return NO_BITS, node, at, filled, U0
-                here = after
-                size += min_interval
-                start = _signed(node, gap) if j == U0 else before + gap + U1
-                if size > num_residuals or start >= num_nodes or size > num_nodes - start:
-                    return BAD_INTERVAL, node, at, filled, U0
-                scratch[_U2 * j] = start
-                scratch[_U2 * j + U1] = start + size
-                num_residuals -= size
-                before = start + size
-        if (
-            num_copied == U0 and num_intervals == U0
-        ):  # the usual case of the rest of the graph: nothing to merge
-            last = U0
-            for j in range(U0, num_residuals):
-                gap, here = _read(data, here, end, codes[4], k, tables[np.uint64(4)])
-                if gap == TOO_LONG:
-                    return NO_BITS, node, at, filled, U0
-                last = _signed(node, gap) if j == U0 else last + gap + U1
-                if last >= num_nodes:
-                    return BAD_RESIDUAL, node, at, filled, U0
-                successors[filled + j] = np.uint32(last)
-        else:
-            # move the copied ones to the end: what is written before them never overtakes what is still to be read
-            shift = degree - num_copied
-            if shift > U0:
-                for j in range(U0, num_copied):
-                    m = num_copied - U1 - j
-                    successors[filled + shift + m] = successors[filled + m]
-                put, copied, stop = filled, filled + shift, filled + degree
-                interval = U0
-                inside, inside_end = _FAR, _FAR
-                if num_intervals > U0:
-                    inside, inside_end = scratch[U0], scratch[U1]
-                residual, waiting = _FAR, num_residuals
-                if waiting > U0:
-                    gap, here = _read(data, here, end, codes[4], k, tables[np.uint64(4)])
-                    if gap == TOO_LONG:
-                        return NO_BITS, node, at, filled, U0
-                    residual = _signed(node, gap)
-                    if residual >= num_nodes:
-                        return BAD_RESIDUAL, node, at, filled, U0
-                last = _FAR
-                while put < stop:
-                    value = np.uint64(successors[copied]) if copied < stop else _FAR
-                    if residual < value and residual < inside:
-                        value = residual
-                        waiting -= U1
-                        residual = _FAR
-                        if waiting > U0:
-                            gap, here = _read(data, here, end, codes[4], k, tables[np.uint64(4)])
-                            if gap == TOO_LONG:
-                                return NO_BITS, node, at, filled, U0
-                            residual = value + gap + U1
-                            if residual >= num_nodes:
-                                return BAD_RESIDUAL, node, at, filled, U0
-                    elif inside < value:
-                        value = inside
-                        inside += U1
-                        if inside == inside_end:
-                            interval += U1
-                            inside, inside_end = _FAR, _FAR
-                            if interval < num_intervals:
-                                inside, inside_end = scratch[_U2 * interval], scratch[_U2 * interval + U1]
-                    else:
-                        copied += U1
-                    if last != _FAR and value <= last:
-                        return BAD_RESIDUAL, node, at, filled, U0
-                    last = value
-                    successors[put] = np.uint32(value)
-                    put += U1
+            status, here, num_intervals, left = _read_intervals(stream, here, shape, node, left, scratch)
+            if status != DONE:
+                return status, node, at, filled, U0
+        if copied == U0 and num_intervals == U0:
+            status, here = _read_residuals(stream, here, num_nodes, node, successors, filled, left)
+        elif copied < degree:
+            status, here = _merge(
+                stream, here, num_nodes, node, room, filled, degree, copied, num_intervals, left
+            )
+        if status != DONE:
+            return status, node, at, filled, U0
         for j in range(U0, degree):
             sources[filled + j] = np.uint32(node)
         filled += degree

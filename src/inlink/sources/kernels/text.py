@@ -1,13 +1,11 @@
 """Cutting lines of text into arcs."""
 
+from typing import NamedTuple
+
 import numpy as np
-import numpy.typing as npt
 
-from inlink.base.jit import U0, U1, kernel
-
-U8 = npt.NDArray[np.uint8]
-U32 = npt.NDArray[np.uint32]
-U64 = npt.NDArray[np.uint64]
+from inlink.base.arrays import Float64Array, UInt8Array, UInt32Array, UInt64Array
+from inlink.base.jit import U0, U1, inlined, kernel
 
 NEWLINE, RETURN, SPACE, TAB = np.uint8(10), np.uint8(13), np.uint8(32), np.uint8(9)
 QUOTE, HASH, PERCENT = np.uint8(34), np.uint8(35), np.uint8(37)
@@ -20,7 +18,7 @@ ALL, OPEN_QUOTE, FEW_FIELDS, NOT_A_NUMBER, OUT_OF_RANGE, BAD_QUOTE, BAD_WEIGHT =
 
 
 @kernel
-def number_in(text: U8, start: np.uint64, stop: np.uint64, limit: np.uint64) -> np.uint64:
+def number_in(text: UInt8Array, start: np.uint64, stop: np.uint64, limit: np.uint64) -> np.uint64:
     """A decimal number below ``limit`` (itself below 2⁶³); ``limit`` if it is not below; 2⁶⁴ − 1 if it is none."""
     if start == stop:
         return np.uint64(0xFFFFFFFFFFFFFFFF)
@@ -35,7 +33,7 @@ def number_in(text: U8, start: np.uint64, stop: np.uint64, limit: np.uint64) -> 
 
 
 @kernel
-def weight_in(text: U8, start: np.uint64, stop: np.uint64, powers: npt.NDArray[np.float64]) -> float:
+def weight_in(text: UInt8Array, start: np.uint64, stop: np.uint64, powers: Float64Array) -> float:
     """A decimal fraction where it can be read exactly by one rounding; NaN for all else, numbers or not.
 
     Exact where the digits make a number below 2⁵³ and the power of ten is at most 22 (Clinger 1990).
@@ -82,7 +80,7 @@ def weight_in(text: U8, start: np.uint64, stop: np.uint64, powers: npt.NDArray[n
 
 
 @kernel
-def _end_of_field(text: U8, at: np.uint64, separator: np.uint8, other: np.uint8) -> np.uint64:
+def _end_of_field(text: UInt8Array, at: np.uint64, separator: np.uint8, other: np.uint8) -> np.uint64:
     while True:
         byte = text[at]
         if byte in (separator, NEWLINE, other):
@@ -91,7 +89,7 @@ def _end_of_field(text: U8, at: np.uint64, separator: np.uint8, other: np.uint8)
 
 
 @kernel
-def _is_comment(text: U8, at: np.uint64, first: bool) -> bool:
+def _is_comment(text: UInt8Array, at: np.uint64, first: bool) -> bool:
     """``#`` anywhere; ``%`` only before the first arc and followed by a blank, a ``%`` or the line's end."""
     if text[at] == HASH:
         return True
@@ -101,21 +99,134 @@ def _is_comment(text: U8, at: np.uint64, first: bool) -> bool:
     return after in (SPACE, PERCENT, TAB, NEWLINE, RETURN)
 
 
+@inlined
+def _after_line(text: UInt8Array, at: np.uint64) -> np.uint64:
+    """The place after the next newline."""
+    while text[at] != NEWLINE:
+        at += U1
+    return at + U1
+
+
+@inlined
+def _after_blanks(text: UInt8Array, at: np.uint64) -> np.uint64:
+    """The next place that is neither a space nor a tab."""
+    while text[at] == SPACE or text[at] == TAB:
+        at += U1
+    return at
+
+
+@inlined
+def _unquoted(
+    text: UInt8Array, at: np.uint64, names: UInt8Array, put: np.uint64
+) -> tuple[int, np.uint64, np.uint64, np.uint64]:
+    """Write the field that begins with the quote at ``at`` to ``names``, without its quotes (RFC 4180).
+
+    Returns
+    -------
+    status, place after the closing quote, where the name ends, newlines within the field
+    """
+    end, newlines = np.uint64(len(text)), U0
+    at += U1
+    while at < end:
+        byte = text[at]
+        at += U1
+        if byte == QUOTE:
+            if at == end:
+                return OPEN_QUOTE, end, put, newlines
+            if text[at] != QUOTE:
+                return ALL, at, put, newlines
+            at += U1
+        elif byte == NEWLINE:
+            newlines += U1
+        names[put] = byte
+        put += U1
+    return OPEN_QUOTE, end, put, newlines
+
+
+@inlined
+def _equal(text: UInt8Array, start: np.uint64, stop: np.uint64, other: np.uint64) -> bool:
+    """Whether text[start:stop] stands at ``other`` too."""
+    for k in range(U0, stop - start):
+        if text[start + k] != text[other + k]:
+            return False
+    return True
+
+
+@inlined
+def _appended(
+    text: UInt8Array, start: np.uint64, stop: np.uint64, names: UInt8Array, put: np.uint64
+) -> np.uint64:
+    """Copy text[start:stop] to ``put`` in ``names``; returns where the copy ends."""
+    for k in range(U0, stop - start):
+        names[put + k] = text[start + k]
+    return put + (stop - start)
+
+
+@inlined
+def _trimmed(
+    text: UInt8Array, start: np.uint64, stop: np.uint64, quoted: bool
+) -> tuple[np.uint64, np.uint64]:
+    """The place of a field without its quotes, and without spaces around it."""
+    if quoted:
+        start += U1
+        stop -= U1
+    while stop > start and text[start] == SPACE:
+        start += U1
+    while stop > start and text[stop - U1] == SPACE:
+        stop -= U1
+    return start, stop
+
+
+class Layout(NamedTuple):
+    """How a line is read.
+
+    Attributes
+    ----------
+    separator : uint8
+        The byte between fields; a space means any run of spaces and tabs.
+    quotes : bool
+        Whether a field may be in double quotes, with quotes doubled within (RFC 4180).
+    columns : uint64[3]
+        Places of source, target and weight in a line.
+    limit : uint64
+        Node numbers must be below; 0 if nodes are names.
+    powers : float64[23]
+        10⁰ … 10²².
+    """
+
+    separator: np.uint8
+    quotes: bool
+    columns: UInt64Array
+    limit: np.uint64
+    powers: Float64Array
+
+
+class Room(NamedTuple):
+    """Where arcs go.
+
+    Attributes
+    ----------
+    names, offsets : uint8[≥ length of the text], uint64[≥ 2 × lines + 1]
+        The names, one after the other; a source that is the last line's is not repeated.
+    sources, targets : uint32[≥ lines]
+        Numbers of nodes, or places among the names.
+    weights : float64[≥ lines] or float64[0]
+        The weights, if they are wanted. Those that cannot be read exactly here become NaN.
+    hard : uint64[≥ 3 × lines]
+        For each such weight its arc, and its start and stop in the text.
+    """
+
+    names: UInt8Array
+    offsets: UInt64Array
+    sources: UInt32Array
+    targets: UInt32Array
+    weights: Float64Array
+    hard: UInt64Array
+
+
 @kernel
 def scan(
-    text: U8,
-    separator: np.uint8,
-    quotes: bool,
-    columns: U64,
-    limit: np.uint64,
-    first: bool,
-    names: U8,
-    offsets: U64,
-    sources: U32,
-    targets: U32,
-    weights: npt.NDArray[np.float64],
-    hard: U64,
-    powers: npt.NDArray[np.float64],
+    text: UInt8Array, layout: Layout, first: bool, out: Room
 ) -> tuple[int, np.uint64, np.uint64, np.uint64, np.uint64, np.uint64, np.uint64, np.uint64]:
     """Cut whole lines into arcs.
 
@@ -123,32 +234,20 @@ def scan(
     ----------
     text : uint8[k]
         Ends with a newline.
-    separator : uint8
-        Between fields; a space stands for any run of spaces and tabs.
-    quotes : bool
-        Whether a field may stand in double quotes, doubled within (RFC 4180).
-    columns : uint64[3]
-        Places of source, target and weight in a line.
-    limit : uint64
-        Node numbers must be below; 0 for names.
+    layout : Layout
+        How a line is read.
     first : bool
         Whether no arc came before.
-    names, offsets : uint8[≥ k], uint64[≥ 2 × lines + 1]
-        Where the names go, one after the other; a source that is the last line's is not repeated.
-    sources, targets : uint32[≥ lines]
-        Numbers of nodes, or places among the names.
-    weights : float64[≥ lines] or float64[0]
-        Where the weights go. Those that need more care become NaN, and their places are put into ``hard``.
-    hard : uint64[≥ 3 × lines]
-        For each such weight its arc, start and stop in ``text``.
-    powers : float64[23]
-        10⁰ … 10²².
+    out : Room
+        Where arcs go.
 
     Returns
     -------
     status, consumed, lines, arcs, names, hard weights, field's start, field's stop
         At an error, ``lines`` counts the lines before it.
     """
+    separator, quotes, columns, limit, powers = layout
+    names, offsets, sources, targets, weights, hard = out
     end = np.uint64(len(text))
     by_name = limit == U0
     weighted = len(weights) > 0
@@ -162,51 +261,30 @@ def scan(
     while at < end:
         line = at
         if blank:
-            while text[at] == SPACE or text[at] == TAB:
-                at += U1
+            at = _after_blanks(text, at)
         if text[at] == NEWLINE:
             at += U1
             lines += U1
             continue
         if (text[at] == RETURN and text[at + U1] == NEWLINE) or _is_comment(text, at, first and arcs == U0):
-            while text[at] != NEWLINE:
-                at += U1
-            at += U1
+            at = _after_line(text, at)
             lines += U1
             continue
         column, newlines = U0, U1
         has_s, has_t, has_w = False, False, not weighted
         while True:
             if blank:
-                while text[at] == SPACE or text[at] == TAB:
-                    at += U1
+                at = _after_blanks(text, at)
                 if text[at] == NEWLINE or (text[at] == RETURN and text[at + U1] == NEWLINE):
-                    while text[at] != NEWLINE:
-                        at += U1
-                    at += U1
+                    at = _after_line(text, at)
                     break
-            start = at
-            quoted = False
-            put = room
-            if quotes and text[at] == QUOTE:
-                quoted = True
-                at += U1
-                while True:
-                    if at >= end:
-                        return OPEN_QUOTE, line, lines, arcs, known, num_hard, start, end
-                    byte = text[at]
-                    at += U1
-                    if byte == QUOTE:
-                        if at < end and text[at] == QUOTE:
-                            at += U1
-                        else:
-                            break
-                    elif byte == NEWLINE:
-                        newlines += U1
-                    names[put] = byte
-                    put += U1
-                if at >= end:
-                    return OPEN_QUOTE, line, lines, arcs, known, num_hard, start, end
+            start, put = at, room
+            quoted = quotes and text[at] == QUOTE
+            if quoted:
+                status, at, put, more = _unquoted(text, at, names, put)
+                if status != ALL:
+                    return status, line, lines, arcs, known, num_hard, start, at
+                newlines += more
                 stop = at
                 if text[at] == RETURN and text[at + U1] == NEWLINE:
                     at += U1
@@ -234,17 +312,10 @@ def scan(
                         fresh = True
                 else:
                     same = column == column_s and not fresh and stop - start == last_stop - last_start
-                    if same:
-                        for k in range(U0, stop - start):
-                            if text[start + k] != text[last_start + k]:
-                                same = False
-                                break
-                    if same:
+                    if same and _equal(text, start, stop, last_start):
                         place = last_place
                     else:
-                        for k in range(U0, stop - start):
-                            names[room + k] = text[start + k]
-                        room += stop - start
+                        room = _appended(text, start, stop, names, room)
                         known += U1
                         offsets[known] = room
                     if column == column_s:
@@ -256,13 +327,7 @@ def scan(
                     targets[arcs] = place
                     has_t = True
             elif weighted and column == column_w:
-                if quoted:
-                    start += U1
-                    stop -= U1
-                while stop > start and text[start] == SPACE:
-                    start += U1
-                while stop > start and text[stop - U1] == SPACE:
-                    stop -= U1
+                start, stop = _trimmed(text, start, stop, quoted)
                 weight = weight_in(text, start, stop, powers)
                 if not (weight > 0):
                     hard[np.uint64(3) * num_hard] = arcs
@@ -287,7 +352,7 @@ def scan(
 
 @kernel
 def scan_vertices(
-    text: U8, first: np.uint64, limit: np.uint64, names: U8, offsets: U64
+    text: UInt8Array, first: np.uint64, limit: np.uint64, names: UInt8Array, offsets: UInt64Array
 ) -> tuple[int, np.uint64, bool, np.uint64, np.uint64]:
     """Take the names out of lines ``id TAB name [TAB anything]`` whose ids count on from ``first``.
 
@@ -317,9 +382,7 @@ def scan_vertices(
         if stop == at and stop > start and text[stop - U1] == RETURN:
             stop -= U1
         at += U1
-        for k in range(U0, stop - start):
-            names[room + k] = text[start + k]
-        room += stop - start
+        room = _appended(text, start, stop, names, room)
         count += U1
         offsets[count] = room
         if count > U1:

@@ -1,57 +1,149 @@
 """What the store's loops work on: the columns of :class:`inlink.store.pages.Pages`, as one argument."""
 
-from typing import NamedTuple
+import ctypes
+from typing import Any, ClassVar, NamedTuple, cast
 
 import numpy as np
-import numpy.typing as npt
 
+from inlink.base.arrays import AnyArray, Float32Array, UInt8Array, UInt16Array, UInt32Array, UInt64Array
 from inlink.base.jit import array_at, kernel
 
-__all__ = ["Columns", "Table", "columns_at", "table_at"]
+__all__ = ["TALLY", "Columns", "Reached", "Table", "Tally", "columns_at", "table_at"]
 
-U8A = npt.NDArray[np.uint8]
-U16A = npt.NDArray[np.uint16]
-U32A = npt.NDArray[np.uint32]
-U64A = npt.NDArray[np.uint64]
-F32A = npt.NDArray[np.float32]
+
+class Counters(ctypes.Structure):
+    """Named numbers that Python and kernels share."""
+
+    def array(self) -> AnyArray:
+        """Return these very numbers as kernels see them: an array of one record, in the same memory."""
+        return np.frombuffer(cast(Any, self), np.dtype(type(self)))
+
+
+class Reached(Counters):
+    """How far a log was gone over.
+
+    Attributes
+    ----------
+    place, text_place : int
+        The bytes of events.log and urls.txt up to which all is sound.
+    pages, frames : int
+        Pages known there, and frames gone over.
+    synced : int
+        The largest ``synced`` of their heads.
+    fault : int
+        What is wrong with the next frame, as :mod:`inlink.store.kernels.checks` names it; 0 if nothing.
+    """
+
+    place: int
+    text_place: int
+    pages: int
+    frames: int
+    synced: int
+    fault: int
+    _fields_: ClassVar = [
+        (name, ctypes.c_uint64) for name in ("place", "text_place", "pages", "frames", "synced", "fault")
+    ]
+
+
+class Tally(Counters):
+    """What a crawl has counted so far.
+
+    Attributes
+    ----------
+    pages, hosts, url_bytes : int
+        Pages and hosts that have a number, and the bytes of the pages' URLs in urls.txt.
+    event_pages : int
+        Pages that the folded events made known.
+    events : int
+        Events folded, marks of syncs left out.
+    rows : int
+        Pages that were answered for at least once: the rows of ``answered``, ``visits`` and ``failures``.
+    makers : int
+        Events that made pages known: the rows of ``makers`` and ``maker_places``.
+    crawled : int
+        Pages crawled at least once.
+    scored : int
+        Events that hold link scores.
+    by_host : int
+        1 while pages are counted by host too.
+    """
+
+    pages: int
+    hosts: int
+    url_bytes: int
+    event_pages: int
+    events: int
+    rows: int
+    makers: int
+    crawled: int
+    scored: int
+    by_host: int
+    _fields_: ClassVar = [
+        (name, ctypes.c_uint64)
+        for name in (
+            "pages",
+            "hosts",
+            "url_bytes",
+            "event_pages",
+            "events",
+            "rows",
+            "makers",
+            "crawled",
+            "scored",
+            "by_host",
+        )
+    ]
+
+
+TALLY: np.dtype[Any] = np.dtype(Tally)
 
 
 class Table(NamedTuple):
     """The table of known URLs, and that of hosts; see :mod:`inlink.store.kernels.table`."""
 
-    tally: U64A  # its places are named in inlink.store.layout
-    slots: U64A
-    sizes: U64A  # of each shard: slots, and how many are taken
-    counts: U64A
-    checks: U32A  # of each page, as hosts
-    hosts: U32A
-    marks: U64A  # where every 32nd URL begins in urls.txt
-    host_slots: U32A
-    host_text: U8A
-    host_ends: U64A
+    tally: AnyArray
+    slots: UInt64Array
+    # Of each shard: its slots, and how many of them are taken.
+    sizes: UInt64Array
+    counts: UInt64Array
+    checks: UInt32Array
+    hosts: UInt32Array
+    # Where every 32nd URL begins in urls.txt.
+    marks: UInt64Array
+    host_slots: UInt32Array
+    host_text: UInt8Array
+    host_ends: UInt64Array
 
 
 class Columns(NamedTuple):
     """What events make of pages; see :class:`inlink.store.pages.Pages`."""
 
-    tally: U64A
-    states: U8A
-    depths: U16A
-    errors: U8A
-    answers: U32A
-    answered: U32A
-    visits: U64A
-    failures: U64A
-    scores: F32A
-    makers: U32A
-    maker_places: U64A
+    tally: AnyArray
+    state_counts: UInt64Array
+    states: UInt8Array
+    depths: UInt16Array
+    errors: UInt8Array
+    losses: UInt8Array
+    answers: UInt32Array
+    answered: UInt32Array
+    visits: UInt64Array
+    failures: UInt64Array
+    scores: Float32Array
+    makers: UInt32Array
+    maker_places: UInt64Array
+    carriers: UInt64Array
+    hosts: UInt32Array
+    # Of each host, counted while the tally says so: its pages, those that wait to be crawled, those crawled.
+    host_pages: UInt32Array
+    host_waiting: UInt32Array
+    host_crawled: UInt32Array
 
 
 @kernel
-def table_at(at: U64A) -> Table:
+def table_at(at: UInt64Array) -> Table:
     """The table, from the addresses of its arrays."""
     return Table(
-        array_at(at, 0, np.uint64),
+        array_at(at, 0, TALLY),
         array_at(at, 1, np.uint64),
         array_at(at, 2, np.uint64),
         array_at(at, 3, np.uint64),
@@ -65,18 +157,25 @@ def table_at(at: U64A) -> Table:
 
 
 @kernel
-def columns_at(at: U64A) -> Columns:
+def columns_at(at: UInt64Array) -> Columns:
     """The columns, from the addresses of their arrays."""
     return Columns(
-        array_at(at, 0, np.uint64),
-        array_at(at, 1, np.uint8),
-        array_at(at, 2, np.uint16),
-        array_at(at, 3, np.uint8),
-        array_at(at, 4, np.uint32),
-        array_at(at, 5, np.uint32),
-        array_at(at, 6, np.uint64),
-        array_at(at, 7, np.uint64),
-        array_at(at, 8, np.float32),
-        array_at(at, 9, np.uint32),
-        array_at(at, 10, np.uint64),
+        array_at(at, 0, TALLY),
+        array_at(at, 1, np.uint64),
+        array_at(at, 2, np.uint8),
+        array_at(at, 3, np.uint16),
+        array_at(at, 4, np.uint8),
+        array_at(at, 5, np.uint8),
+        array_at(at, 6, np.uint32),
+        array_at(at, 7, np.uint32),
+        array_at(at, 8, np.uint64),
+        array_at(at, 9, np.uint64),
+        array_at(at, 10, np.float32),
+        array_at(at, 11, np.uint32),
+        array_at(at, 12, np.uint64),
+        array_at(at, 13, np.uint64),
+        array_at(at, 14, np.uint32),
+        array_at(at, 15, np.uint32),
+        array_at(at, 16, np.uint32),
+        array_at(at, 17, np.uint32),
     )

@@ -11,11 +11,10 @@ URLs come as text with a newline behind each.
 """
 
 import numpy as np
-import numpy.typing as npt
 
+from inlink.base.arrays import UInt8Array, UInt32Array, UInt64Array
 from inlink.base.jit import U0, U1, kernel
 from inlink.store.kernels.columns import Table, table_at
-from inlink.store.layout import HOSTS, PAGES, URL_BYTES
 
 __all__ = [
     "PADDING",
@@ -28,10 +27,7 @@ __all__ = [
     "spread",
 ]
 
-U8A = npt.NDArray[np.uint8]
-Text = npt.NDArray[np.uint8] | bytes
-U32A = npt.NDArray[np.uint32]
-U64A = npt.NDArray[np.uint64]
+Text = UInt8Array | bytes
 
 SHARDS = 256
 URL_MARK = 32  # every how many URLs their place in the text is kept
@@ -130,7 +126,7 @@ def _shard(second: np.uint64) -> np.uint64:
 
 
 @kernel
-def _grow(slots: U64A, base: np.uint64, size: np.uint64, shard: np.uint64, sizes: U64A) -> bool:
+def _grow(slots: UInt64Array, base: np.uint64, size: np.uint64, shard: np.uint64, sizes: UInt64Array) -> bool:
     """Enlarge a shard in place by an eighth; False where its address space ends."""
     room = np.uint64(len(slots)) // np.uint64(SHARDS)
     larger = size
@@ -247,19 +243,19 @@ def _host(t: Table, text: Text, begin: np.uint64, end: np.uint64, seed: np.uint6
             if k == end - begin:
                 return np.uint32(host)
         slot = (slot + U1) & mask
-    host = t.tally[HOSTS]
+    host = t.tally[U0].hosts
     other = t.host_ends[host - U1] if host > U0 else U0
     for k in range(U0, end - begin):
         t.host_text[other + k] = text[begin + k]
     t.host_ends[host] = other + (end - begin)
     t.host_slots[slot] = np.uint32(host + U1)
-    t.tally[HOSTS] = host + U1
+    t.tally[U0].hosts = host + U1
     return np.uint32(host)
 
 
 @kernel
 def number_urls(
-    at: U64A, text: Text, seed: np.uint64, pages: U32A, new_text: U8A
+    at: UInt64Array, text: Text, seed: np.uint64, pages: UInt32Array, new_text: UInt8Array
 ) -> tuple[np.uint64, np.uint64]:
     """Give lines of URLs their pages, as many as there is room for in ``pages``: the one that is known, or the next.
 
@@ -295,7 +291,7 @@ def number_urls(
         first, second = firsts[i], seconds[i]
         page, _ = _search(t, first, second)
         if page == NONE:
-            number = t.tally[PAGES]
+            number = t.tally[U0].pages
             if number + U1 >= np.uint64(len(t.checks)) or not _insert(t, first, second, number):
                 return written, i
             page = np.uint32(number)
@@ -305,12 +301,12 @@ def number_urls(
                 host, length = _host(t, text, begin, end, seed), end + U1 - start
             t.hosts[number], before = host, start
             if number % _MARK == U0:
-                t.marks[number // _MARK] = t.tally[URL_BYTES]
+                t.marks[number // _MARK] = t.tally[U0].url_bytes
             for k in range(start, ends[i] + U1):
                 new_text[written + k - start] = text[k]
             written += ends[i] + U1 - start
-            t.tally[URL_BYTES] += ends[i] + U1 - start
-            t.tally[PAGES] = number + U1
+            t.tally[U0].url_bytes += ends[i] + U1 - start
+            t.tally[U0].pages = number + U1
         pages[i] = page
         start = ends[i] + U1
     firsts[U0] = touched  # or the touching would be optimised away
@@ -318,7 +314,9 @@ def number_urls(
 
 
 @kernel
-def insert_known(at: U64A, text: U8A, begin: int, seed: np.uint64, most: int, covered: int) -> None:
+def insert_known(
+    at: UInt64Array, text: UInt8Array, begin: int, seed: np.uint64, most: int, covered: int
+) -> None:
     """Take in lines, all different, as the next pages, at most ``most`` of them; the text's padding is no line.
 
     ``at`` is a table of addresses, see :func:`.columns.table_at`; text[0] stands at byte ``begin`` of urls.txt. Pages
@@ -336,13 +334,13 @@ def insert_known(at: U64A, text: U8A, begin: int, seed: np.uint64, most: int, co
         np.uint32(0),
     )  # the line before, and its host: the next one's is often the same
     while place < stop and left > U0:
-        first_page = t.tally[PAGES]
+        first_page = t.tally[U0].pages
         inside = U0
         while inside < group and place < stop and left > U0:
             start = place
             first, second, place = _hash_line(text, start, seed)
             firsts[inside], seconds[inside] = first, second
-            page = t.tally[PAGES]
+            page = t.tally[U0].pages
             t.checks[page] = np.uint32(first & _LOW)
             if not _begin_alike(text, before, start, length):
                 host_begin, end = _host_span(text, start, place)
@@ -350,7 +348,7 @@ def insert_known(at: U64A, text: U8A, begin: int, seed: np.uint64, most: int, co
             t.hosts[page], before = host, start
             if page % _MARK == U0:
                 t.marks[page // _MARK] = base + start
-            t.tally[PAGES] = page + U1
+            t.tally[U0].pages = page + U1
             place += U1
             inside += U1
             left -= U1
@@ -360,12 +358,12 @@ def insert_known(at: U64A, text: U8A, begin: int, seed: np.uint64, most: int, co
         for i in range(U0, inside):
             if first_page + i >= np.uint64(covered):
                 _insert(t, firsts[i], seconds[i], first_page + i)
-    t.tally[URL_BYTES] = base + place
+    t.tally[U0].url_bytes = base + place
     firsts[U0] = touched
 
 
 @kernel
-def find_urls(at: U64A, text: Text, seed: np.uint64, pages: U32A) -> None:
+def find_urls(at: UInt64Array, text: Text, seed: np.uint64, pages: UInt32Array) -> None:
     """The page of each line, NONE where it is not known; nothing is changed. ``at`` as for :func:`number_urls`."""
     t, start = table_at(at), U0
     for i in range(U0, np.uint64(len(pages))):
@@ -375,7 +373,7 @@ def find_urls(at: U64A, text: Text, seed: np.uint64, pages: U32A) -> None:
 
 
 @kernel
-def find_url(at: U64A, line: Text, seed: np.uint64) -> int:
+def find_url(at: UInt64Array, line: Text, seed: np.uint64) -> int:
     """:func:`find_urls` for one line."""
     first, second, _ = _hash_line(line, U0, seed)
     page, _ = _search(table_at(at), first, second)
@@ -383,7 +381,9 @@ def find_url(at: U64A, line: Text, seed: np.uint64) -> int:
 
 
 @kernel
-def refill_hosts(host_text: U8A, host_ends: U64A, hosts: np.uint64, seed: np.uint64, slots: U32A) -> None:
+def refill_hosts(
+    host_text: UInt8Array, host_ends: UInt64Array, hosts: np.uint64, seed: np.uint64, slots: UInt32Array
+) -> None:
     """Put all hosts into a new, empty table of theirs."""
     mask = np.uint64(len(slots)) - U1
     begin = U0
@@ -397,7 +397,7 @@ def refill_hosts(host_text: U8A, host_ends: U64A, hosts: np.uint64, seed: np.uin
 
 
 @kernel
-def spread(entries: U64A, slots: U64A, size: np.uint64) -> bool:
+def spread(entries: UInt64Array, slots: UInt64Array, size: np.uint64) -> bool:
     """Put a shard's entries, in order, where they belong among its empty slots; False if the last run is too long."""
     place = U0
     for k in range(U0, np.uint64(len(entries))):
@@ -411,7 +411,7 @@ def spread(entries: U64A, slots: U64A, size: np.uint64) -> bool:
 
 
 @kernel
-def hash_of(line: U8A, seed: np.uint64) -> tuple[np.uint64, np.uint64]:
+def hash_of(line: UInt8Array, seed: np.uint64) -> tuple[np.uint64, np.uint64]:
     """The shard and the tag of one line."""
     first, second, _ = _hash_line(line, U0, seed)
     return _shard(second), first >> _U32

@@ -1,0 +1,35 @@
+"""Cells and lines of the Markdown tables."""
+
+import statistics
+from typing import Any
+
+__all__ = ["line", "ratio", "spread", "where"]
+
+
+def spread(values: list[float], digits: str = ".2f") -> str:
+    """Format the median with the smallest and the largest value."""
+    middle = statistics.median(values)
+    return f"{middle:{digits}} ({min(values):{digits}}–{max(values):{digits}})"
+
+
+def line(*cells: str) -> str:
+    """Format a row of a table."""
+    return "| " + " | ".join(cells) + " |"
+
+
+def where(told: dict[str, Any]) -> str:
+    """Say on what machine, at what load and how a benchmark was run."""
+    on, load = told["machine"], told["load"]
+    return (
+        f"{on['processor']}, {on['cores']} processors, Python {on['python']}; "
+        f"load average {min(load):.1f}–{max(load):.1f}. Medians (smallest–largest) of interleaved rounds; "
+        "ratios are medians of the rounds' own ratios."
+    )
+
+
+def ratio(row: dict[str, Any], first: dict[str, Any], field: str) -> str:
+    """Format the ratio of a field, round by round, to that of the first row."""
+    pairs = list(zip(row["runs"], first["runs"], strict=False))
+    if any(a[field] is None or b[field] is None for a, b in pairs):
+        return "–"
+    return spread([a[field] / b[field] for a, b in pairs])

@@ -1,0 +1,123 @@
+"""The table of the benchmark of spiders."""
+
+import statistics
+from typing import Any
+
+from bench import markdown
+
+__all__ = ["spider_table"]
+
+
+def spider_table(told: dict[str, Any]) -> str:
+    """Scrapy's schedulers beside inlink's: how fast they are, how large they get, and how crawls are gone on with."""
+    lines = [
+        f"{told['pages']:,} pages of 10 kB from 20 hosts on loopback, 40 links a page, 40 % of them new: "
+        f"{told['known']:,} URLs known at the end. The site sends {told['alone']:,.0f} pages a second to a client that "
+        f"only reads them. {markdown.where(told)}",
+        "",
+        markdown.line(
+            "spider",
+            "robots.txt",
+            "scheduler",
+            "pages/s",
+            "× pages/s",
+            "CPU s a 1,000 pages",
+            "× CPU",
+            "and ranking",
+            "peak MB",
+            "and ranking",
+            "disk MB",
+        ),
+        markdown.line("---", "---", "---", *["---:"] * 8),
+    ]
+    done = {key: row for key, row in told["rows"].items() if row["runs"]}
+    for row in done.values():
+        first = _stock(done, row)
+        runs = [_spider_figures(run) for run in row["runs"]]
+        base = [_spider_figures(run) for run in first["runs"]] if first else []
+        lines.append(
+            markdown.line(
+                row["spider"],
+                "yes" if row["robots"] else "no",
+                told["peers"][row["peer"]]["name"],
+                markdown.spread([run["rate"] for run in runs], ".0f"),
+                markdown.ratio({"runs": runs}, {"runs": base}, "rate") if base else "–",
+                markdown.spread([run["cpu"] for run in runs]),
+                markdown.ratio({"runs": runs}, {"runs": base}, "cpu") if base else "–",
+                *(
+                    f"{statistics.median(run[field] for run in runs):{digits}}"
+                    for field, digits in (
+                        ("ranking", ".2f"),
+                        ("peak", ",.0f"),
+                        ("ranking peak", ",.0f"),
+                        ("disk", ",.1f"),
+                    )
+                ),
+            )
+        )
+    lines += ["", *_going_on(told), ""]
+    if told["cold"]:
+        cold, warm = told["cold"]["cold"], told["cold"]["warm"]
+        lines.append(
+            f"- inlink's first start ever compiles its kernels: {told['again']:,} pages took {cold['whole']:.1f} s, "
+            f"with the first request after {cold['first']:.1f} s; from then on {warm['whole']:.1f} and "
+            f"{warm['first']:.1f} s."
+        )
+    lines += [f"- {peer['name']}: {peer['computes']}." for peer in told["peers"].values()]
+    lines += [
+        f"- Not in the table, {row['spider']} on {told['peers'][row['peer']]['name']}: {row['skipped']}."
+        for row in told["rows"].values()
+        if "skipped" in row
+    ]
+    return "\n".join(lines)
+
+
+def _stock(rows: dict[str, dict[str, Any]], row: dict[str, Any]) -> dict[str, Any] | None:
+    """The row of Scrapy in memory that another is compared with: the same spider, or the plain one if there is none."""
+    robots = " robots" if row["robots"] else ""
+    return rows.get(f"scrapy_memory {row['spider']}{robots}") or rows.get(f"scrapy_memory plain{robots}")
+
+
+def _spider_figures(run: dict[str, Any]) -> dict[str, float]:
+    thousands = run["pages"] / 1000
+    return {
+        "rate": run["pages"] / run["wall"],
+        "cpu": run["cpu"] / thousands,
+        "ranking": run["ranking"] / thousands,
+        "peak": run["peak"] / 1e6,
+        "ranking peak": run["peak of children"] / 1e6,
+        "disk": run["disk"] / 1e6,
+    }
+
+
+def _going_on(told: dict[str, Any]) -> list[str]:
+    """How crawls are gone on with: seconds from the start of the process to the first request at the site."""
+    lines = [
+        markdown.line(
+            "scheduler",
+            "first request of a new crawl, s",
+            "after a clean stop",
+            "fetched again",
+            "after `kill -9`",
+            f"of {told['again']:,} pages asked for",
+            "fetched again",
+        ),
+        markdown.line("---", *["---:"] * 6),
+    ]
+    for name, runs in told["restarts"].items():
+        new = told["rows"][f"{name} plain"]["runs"]
+        cells = [_seconds(new)]
+        for how in ("stopped", "killed"):
+            after = [run[how] for run in runs]
+            cells.append(_seconds(after))
+            if how == "killed":
+                cells.append(f"{statistics.median(run['pages'] for run in after):,.0f}")
+            cells.append(", ".join(f"{run['twice']:,}" for run in after))
+        if runs:
+            lines.append(markdown.line(told["peers"][name]["name"], *cells))
+    return lines
+
+
+def _seconds(runs: list[dict[str, Any]]) -> str:
+    came = [run["first"] for run in runs if run["first"] is not None]
+    return markdown.spread(came) if came else "never"

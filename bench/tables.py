@@ -1,0 +1,139 @@
+"""The Markdown tables that are made of the stored figures."""
+
+import json
+import statistics
+from pathlib import Path
+from typing import Any
+
+from bench import markdown
+from bench.crawltable import crawl_table
+from bench.measuretable import measures_table
+from bench.results import FOLDER
+from bench.spidertable import spider_table
+
+__all__ = ["build_table", "extract_table", "harvest_table", "rank_table", "tables"]
+
+
+def rank_table(told: dict[str, Any]) -> str:
+    """The ranking benchmark as a Markdown table; the first peer that ran is what the ratios refer to."""
+    ran = [row for row in told["rows"].values() if "runs" in row]
+    lines = [
+        f"{told['graph']}: {told['nodes']:,} nodes, {told['arcs']:,} arcs, true L1 error at most {told['target']:.0e}. "
+        + markdown.where(told),
+        "",
+        markdown.line(
+            "",
+            "wall s",
+            "× wall",
+            "CPU s",
+            "× CPU",
+            "true error",
+            "bytes an arc, ranking",
+            "loading",
+            "load s",
+        ),
+        markdown.line("---", *["---:"] * 8),
+    ]
+    for row in ran:
+        runs = row["runs"]
+        cpus = [run["cpu"] for run in runs]
+        lines.append(
+            markdown.line(
+                row["name"],
+                markdown.spread([run["wall"] for run in runs]),
+                markdown.ratio(row, ran[0], "wall"),
+                "–" if None in cpus else markdown.spread(cpus),
+                markdown.ratio(row, ran[0], "cpu"),
+                f"{row['error']:.1e}",
+                f"{statistics.median(run['peak'] for run in runs) / told['arcs']:.1f}",
+                f"{statistics.median(run['peak_loading'] for run in runs) / told['arcs']:.1f}",
+                f"{statistics.median(run['load'] for run in runs):.1f}",
+            )
+        )
+    lines.append("")
+    lines += [f"- {row['name']}: {row['computes']}." for row in ran]
+    lines += [
+        f"- Not in the table, {row['name']}: {row['skipped']}."
+        for row in told["rows"].values()
+        if "skipped" in row
+    ]
+    return "\n".join(lines)
+
+
+def build_table(told: dict[str, Any]) -> str:
+    """The building benchmark as a Markdown table."""
+    return _simple(told, f"{told['lines']:,} lines of two names, {told['bytes']:,} bytes", "arcs")
+
+
+def extract_table(told: dict[str, Any]) -> str:
+    """The extraction benchmark as a Markdown table."""
+    return _simple(
+        told, f"a WAT of {told['pages']:,} pages, {told['links']:,} links, {told['bytes']:,} bytes", "links"
+    )
+
+
+def _simple(told: dict[str, Any], what: str, unit: str) -> str:
+    ran = [row for row in told["rows"].values() if row.get("runs")]
+    lines = [
+        f"{what}. {markdown.where(told)}",
+        "",
+        markdown.line("", "CPU s", "× CPU", "wall s", f"µs a {unit[:-1]} (CPU)", "peak MB", unit),
+        markdown.line("---", *["---:"] * 6),
+    ]
+    for row in ran:
+        runs, count = row["runs"], row["runs"][0]["count"]
+        cpu = [run["cpu"] for run in runs]
+        lines.append(
+            markdown.line(
+                row["name"],
+                markdown.spread(cpu),
+                markdown.ratio(row, ran[0], "cpu"),
+                f"{statistics.median(run['wall'] for run in runs):.2f}",
+                f"{statistics.median(cpu) / max(told['links' if unit == 'links' else 'lines'], 1) * 1e6:.2f}",
+                f"{statistics.median(run['peak'] for run in runs) / 1e6:,.0f}",
+                f"{count:,}",
+            )
+        )
+    lines.append("")
+    lines += [f"- {row['name']}: {row['computes']}." for row in ran]
+    lines += [
+        f"- Not in the table, {row['name']}: {row['skipped']}."
+        for row in told["rows"].values()
+        if "skipped" in row
+    ]
+    return "\n".join(lines)
+
+
+def harvest_table(told: dict[str, Any]) -> str:
+    """The shares of PageRank brought home, by policy."""
+    marks = [f"{mark:.0%}" for mark in told["marks"]]
+    lines = [
+        f"{told['graph']}: {told['nodes']:,} nodes, {told['reached']:,} of them reached from the seeds. Share of all "
+        "PageRank that is home when so many of these have been fetched.",
+        "",
+        "| policy | " + " | ".join(marks) + " |",
+        "| --- |" + " ---: |" * len(marks),
+    ]
+    lines += [
+        f"| {name} | " + " | ".join(f"{one:.3f}" for one in row) + " |" for name, row in told["rows"].items()
+    ]
+    return "\n".join(lines)
+
+
+def tables(folder: Path = FOLDER) -> dict[str, str]:
+    """All tables of a folder's figures, by the name of their file (``rank-web``, …)."""
+    makers = {
+        "rank": rank_table,
+        "build": build_table,
+        "extract": extract_table,
+        "crawl": crawl_table,
+        "harvest": harvest_table,
+        "spider": spider_table,
+        "measures": measures_table,
+    }
+    found = {}
+    for path in sorted(folder.glob("*.json")):
+        maker = makers.get(path.stem.split("-")[0])
+        if maker:
+            found[path.stem] = maker(json.loads(path.read_text()))
+    return found

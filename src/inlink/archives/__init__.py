@@ -1,0 +1,1 @@
+"""Web archives: WARC, ARC and WAT records, and the links in them."""

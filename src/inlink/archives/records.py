@@ -1,0 +1,493 @@
+"""Records of web archives, WARC and ARC, gzipped or not, damaged or not.
+
+Formats: WARC 1.1 (ISO 28500:2017, https://iipc.github.io/warc-specifications/) and ARC (Internet Archive 1996).
+A gzipped archive should have each record in its own gzip member, and nearly all do. Archives with all records in one
+member, or with members that end anywhere, are read as well.
+
+Other readers return a short last record where a file is truncated, and stop at damage in the middle. Here a record
+counts only if all its bytes are there, another record or the end follows, and the checksum of its gzip member is right.
+After damage, reading continues with the next record that can be found.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal, cast
+
+from isal import igzip_lib
+
+from inlink.archives.streams import Readable, Rewindable, name_of
+from inlink.base.damage import Tally
+from inlink.base.progress import track
+from inlink.errors import FormatError
+
+__all__ = ["MAX_RECORD", "Record", "archive_start", "records"]
+
+# The stub of isal calls the class an instance.
+_BadGzipError = cast(type[Exception], igzip_lib.IsalError)
+
+MAX_RECORD = 1 << 28
+"""Bytes of a record that are read at most. Of a longer record, only the beginning is read."""
+
+MAX_FAULTS = 1000
+"""Number of damaged places after which the rest of a file is not read."""
+
+_MAX_HEADER = 1 << 16
+# Compressed bytes read at a time. The bytes behind a member in its block are copied once per member.
+_BLOCK = 1 << 15
+# Uncompressed bytes at a time.
+_PIECE = 1 << 20
+_PLAIN = 1 << 18
+_GZIP = b"\x1f\x8b\x08"
+_SEARCH = 1 << 20
+
+_FIELDS = re.compile(
+    rb"^(warc-type|warc-target-uri|content-length|content-type|warc-date)[ \t]*:[ \t]*([^\r\n]*)", re.I | re.M
+)
+_HEADER_END = re.compile(rb"\r?\n\r?\n")
+_LINE_END = re.compile(rb"\n")
+_WARC = re.compile(rb"WARC/\d")
+_ARC = re.compile(rb"[a-zA-Z][a-zA-Z0-9+.-]{1,20}:[^\n]{1,8000} \d{1,15}\r?\n")
+_NEXT_WARC = re.compile(rb"\nWARC/\d\.\d{1,2}\r?\n")
+_NEXT_ARC = re.compile(
+    rb"\n(?=(?:https?|ftp)://[^ \n]{1,4000} [0-9a-fA-F.:]{1,45} [^ \n]{0,40} [^\n]{0,400}\d\r?\n)"
+)
+
+CUT = "file ends inside a record"
+CUT_MEMBER = "file ends inside a gzip member"
+BAD_MEMBER = "damaged gzip member"
+NO_MEMBER = "bytes between gzip members that are not gzip"
+BAD_LENGTH = "record with a wrong Content-Length"
+BAD_HEADER = "malformed record header"
+TOO_MANY = f"rest of a file after {MAX_FAULTS:,} damaged places"
+LONG_RECORD = f"rest of a record beyond {MAX_RECORD:,} bytes"
+
+
+@dataclass(slots=True)
+class Record:
+    """A complete record.
+
+    Attributes
+    ----------
+    kind : str
+        The WARC-Type in lower case. For ARC: ``"response"`` for an HTTP response, ``"warcinfo"`` for the description
+        of the file, else ``"resource"``.
+    url : bytes
+        The target URI, as written.
+    content_type : bytes
+        Content type of the record in lower case, such as ``application/http; msgtype=response``.
+    date : bytes
+        The WARC-Date, as written; empty for ARC.
+    body : bytes
+        The content of the record, including the HTTP header.
+    offset : int
+        Byte offset of the record, or of the gzip member that holds it.
+    """
+
+    kind: str
+    url: bytes
+    content_type: bytes
+    date: bytes
+    body: bytes
+    offset: int
+
+
+class _FaultError(Exception):
+    """A damaged place. Caught in :func:`records`."""
+
+    def __init__(self, what: str, offset: int) -> None:
+        super().__init__(what)
+        self.what, self.offset = what, offset
+
+
+class _Unpacked:
+    """The unpacked bytes of a stream, piece by piece; knows where gzip members begin and end."""
+
+    def __init__(self, source: Rewindable) -> None:
+        self._source = source
+        self._block = source.read(_BLOCK)  # read from the stream, not yet unpacked
+        self._block_at = 0  # its place in the stream
+        self.gzipped = self._block.startswith(_GZIP)
+        self._member: igzip_lib.IgzipDecompressor | None = None
+        self._member_over = False
+        self.offset = 0  # where the gzip member, or the piece of a plain stream, begins
+
+    def _refill(self, size: int = _BLOCK) -> bool:
+        self._block_at += len(self._block)
+        self._block = self._source.read(size)
+        return bool(self._block)
+
+    def piece(self) -> bytes | None:
+        """Return the next bytes; empty at the end of a gzip member, None at the end of the stream."""
+        if not self.gzipped:
+            if not self._block and not self._refill(_PLAIN):
+                return None
+            data, self.offset = self._block, self._block_at
+            self._source.forget(self.offset)
+            self._block, self._block_at = b"", self._block_at + len(data)
+            return data
+        if self._member_over:
+            self._member_over = False
+            return b""
+        if self._member is None and not self._begin_member():
+            return None
+        member = self._member
+        assert member is not None
+        while True:
+            data = b""
+            if member.needs_input:
+                if not self._block and not self._refill():
+                    raise _FaultError(CUT_MEMBER, self.offset)
+                data, self._block, self._block_at = self._block, b"", self._block_at + len(self._block)
+            try:
+                data = member.decompress(data, _PIECE)
+            except _BadGzipError:
+                raise _FaultError(BAD_MEMBER, self.offset) from None
+            # At the end of a member, its checksum was right.
+            if member.eof:
+                self._block = member.unused_data
+                self._block_at -= len(self._block)
+                self._member, self._member_over = None, bool(data)
+                return data
+            if data:
+                return data
+
+    def _begin_member(self) -> bool:
+        while True:
+            # Some writers pad with null bytes.
+            rest = self._block.lstrip(b"\0")
+            self._block_at += len(self._block) - len(rest)
+            self._block = rest
+            if rest:
+                break
+            if not self._refill():
+                return False
+        if len(self._block) < len(_GZIP):
+            self._block += self._source.read(_BLOCK)
+        self.offset = self._block_at
+        self._source.forget(self.offset)
+        if not self._block.startswith(_GZIP):
+            raise _FaultError(CUT_MEMBER if _GZIP.startswith(self._block) else NO_MEMBER, self.offset)
+        self._member = igzip_lib.IgzipDecompressor(igzip_lib.DECOMP_GZIP)
+        return True
+
+    def resync(self, limit: int | None = None) -> bool:
+        """After a fault, go to the next gzip member that begins with a record. Return False if there is none."""
+        at = self._source.rewind(self.offset + 1)  # where the window begins
+        end = None if limit is None else at + limit
+        self._block, self._member, self._member_over = b"", None, False
+        window = self._source.read(_SEARCH + _BLOCK)
+        while window and (end is None or at < end):
+            place = window.find(_GZIP)
+            while 0 <= place < _SEARCH:
+                member = igzip_lib.IgzipDecompressor(igzip_lib.DECOMP_GZIP)
+                try:
+                    start = member.decompress(window[place : place + _BLOCK], 1 << 14)
+                except _BadGzipError:
+                    start = b""
+                if _begins_record(start.lstrip(b"\r\n")):
+                    self._block_at, self.gzipped = self._source.rewind(at + place), True
+                    return True
+                place = window.find(_GZIP, place + 1)
+            at += _SEARCH
+            self._source.forget(at)
+            window = window[_SEARCH:] + self._source.read(_SEARCH)
+        return False
+
+
+def _begins_record(data: bytes) -> bool:
+    return bool(_WARC.match(data) or _ARC.match(data))
+
+
+class _Reader:
+    """Cuts uncompressed bytes into records."""
+
+    def __init__(self, source: _Unpacked) -> None:
+        self.source = source
+        # Uncompressed bytes, and how many of them are used.
+        self.buffer, self.at = b"", 0
+        # All bytes uncompressed so far.
+        self.unpacked = 0
+        self.at_end = False
+        # Whether a record begins before the end of the one before.
+        self.at_next = False
+        self.arc = False
+
+    def offset(self) -> int:
+        """Return the byte offset of the next byte, or of the gzip member that holds it."""
+        return self.source.offset if self.source.gzipped else self.unpacked - len(self.buffer) + self.at
+
+    def pull(self) -> bytes:
+        """Return the next piece of the same gzip member; empty at its end."""
+        piece = self.source.piece()
+        if piece is None:
+            self.at_end = True
+            return b""
+        self.unpacked += len(piece)
+        return piece
+
+    def fill(self) -> bool:
+        """Add a piece to the buffer. Return False at the end of a gzip member or of the stream."""
+        piece = self.pull()
+        self.buffer = self.buffer[self.at :] + piece
+        self.at = 0
+        return bool(piece)
+
+    def pull_across(self) -> bytes:
+        """Return the next piece, from the next gzip member if need be; empty if that begins another record."""
+        piece = self.pull()
+        if not piece and not self.at_end:
+            piece = self.pull()
+            if _begins_record(piece):
+                self.buffer, self.at, self.at_next = piece, 0, True
+                return b""
+        return piece
+
+    def begin(self) -> bool:
+        """Go to the first byte of the next record. Return False if there is none."""
+        while True:
+            while self.at < len(self.buffer) and self.buffer[self.at] in b"\r\n":
+                self.at += 1
+            if self.at < len(self.buffer):
+                return True
+            if not self.fill() and self.at_end:
+                return False
+
+    def record(self) -> tuple[Record, bool]:
+        """Return the record that begins here, and whether it was too long to be read completely."""
+        offset = self.offset()
+        end = _LINE_END if self.arc else _HEADER_END
+        while True:
+            found = end.search(self.buffer, self.at, self.at + _MAX_HEADER)
+            if found:
+                break
+            if len(self.buffer) - self.at >= _MAX_HEADER:
+                raise _FaultError(BAD_HEADER, offset)
+            piece = self.pull_across()
+            if not piece:
+                raise _FaultError(CUT if self.at_end else BAD_HEADER, offset)
+            self.buffer, self.at = self.buffer[self.at :] + piece, 0
+        header = self.buffer[self.at : found.end()]
+        record, length = (_arc_header if self.arc else _warc_header)(header, offset)
+        self.at = found.end()
+        kept = min(length, MAX_RECORD)
+        record.body = self.take(kept, offset)
+        self.leave(length - kept, offset)
+        self.check_end(record, offset)
+        return record, kept < length
+
+    def take(self, length: int, offset: int) -> bytes:
+        """Return the next `length` bytes of a record."""
+        have = len(self.buffer) - self.at
+        if have < length:
+            parts = [self.buffer[self.at :]]
+            self.buffer, self.at = b"", 0
+            while have < length:
+                piece = self.pull_across()
+                if not piece:
+                    if self.at_end:
+                        # Another record may begin in these bytes.
+                        self.buffer = b"".join(parts)
+                    raise _FaultError(CUT if self.at_end else BAD_LENGTH, offset)
+                parts.append(piece)
+                have += len(piece)
+            self.buffer = b"".join(parts)
+        data = self.buffer[self.at : self.at + length]
+        self.at += length
+        return data
+
+    def leave(self, length: int, offset: int) -> None:
+        """Skip the next `length` bytes of a record."""
+        while length > 0:
+            here = min(length, len(self.buffer) - self.at)
+            self.at += here
+            length -= here
+            if length:
+                piece = self.pull_across()
+                if not piece:
+                    raise _FaultError(CUT if self.at_end else BAD_LENGTH, offset)
+                self.buffer, self.at = piece, 0
+
+    def check_end(self, record: Record, offset: int) -> None:
+        """Check that another record follows, or the end of the gzip member (checksum right), or of the stream."""
+        while True:
+            while self.at < len(self.buffer) and self.buffer[self.at] in b"\r\n":
+                self.at += 1
+            rest = self.buffer[self.at : self.at + 10000]
+            if len(rest) == 10000 or (b"\n" in rest if self.arc else len(rest) > 6):
+                break
+            # A gzip member may end a few bytes into the next record. These bytes are checked then.
+            if not self.fill():
+                if not rest or (b"\n" not in rest if self.arc else b"WARC/".startswith(rest[:5])):
+                    return
+                break
+        if (_ARC if self.arc else _WARC).match(rest):
+            return
+        self.buffer, self.at = record.body + self.buffer[self.at :], 0
+        raise _FaultError(BAD_LENGTH, offset)
+
+    def recover(self) -> bool:
+        """After a fault, go to the next record that can be found. Return False if there is none."""
+        pattern = _NEXT_ARC if self.arc else _NEXT_WARC
+        while True:
+            if self.at_next:
+                self.at_next = False
+                return True
+            found = pattern.search(self.buffer, self.at)
+            if found:
+                self.at = found.start() + 1
+                return True
+            self.at = max(self.at, len(self.buffer) - 10000)
+            if not self.fill():
+                if self.at_end:
+                    return False
+                self.buffer, self.at = b"", 0
+                # The next gzip member begins with a record.
+                return True
+
+
+def _warc_header(header: bytes, offset: int) -> tuple[Record, int]:
+    if not _WARC.match(header):
+        raise _FaultError(BAD_HEADER, offset)
+    fields: dict[bytes, bytes] = {}
+    for name, value in _FIELDS.findall(header):
+        fields.setdefault(name.lower(), value.strip())
+    length = fields.get(b"content-length", b"")
+    if not length.isdigit() or len(length) > 18 or b"warc-type" not in fields:
+        raise _FaultError(BAD_HEADER, offset)
+    url = fields.get(b"warc-target-uri", b"")
+    # WARC 1.0 prescribed the brackets by mistake, and Wget writes them.
+    if url.startswith(b"<") and url.endswith(b">"):
+        url = url[1:-1]
+    kind = fields[b"warc-type"].lower().decode("ascii", "replace")
+    content_type = fields.get(b"content-type", b"").lower()
+    return Record(kind, url, content_type, fields.get(b"warc-date", b""), b"", offset), int(length)
+
+
+def _arc_header(line: bytes, offset: int) -> tuple[Record, int]:
+    """Read ``URL IP-address date type length``. Version 2 has five more fields before the length."""
+    words = line.split()
+    if len(words) < 5 or not words[-1].isdigit() or len(words[-1]) > 18 or not _ARC.match(line):
+        raise _FaultError(BAD_HEADER, offset)
+    # Old URLs may contain spaces.
+    url = words[0] if len(words) == 10 else b" ".join(words[:-4])
+    kind = "warcinfo" if url.startswith(b"filedesc:") else "resource"
+    if url[:5].lower().startswith(b"http"):
+        kind = "response"
+    return Record(kind, url, b"application/http; msgtype=response", b"", b"", offset), int(words[-1])
+
+
+def records(
+    stream: Readable, tally: Tally, *, name: str | None = None, size: int | None = None
+) -> Iterator[Record]:
+    """Read the whole records of an archive, in order. Damaged records are counted and left out.
+
+    Parameters
+    ----------
+    stream : Readable
+        A WARC or ARC archive, gzipped or not: any object with `read`. It need not seek, and it is not closed.
+    tally : Tally
+        Counts records and damage. If it is strict, damage is an error.
+    name : str or None
+        What messages call the stream. None: the stream's own name.
+    size : int or None
+        Its length in bytes, for the progress shown. None: unknown.
+
+    Yields
+    ------
+    Record
+
+    Raises
+    ------
+    inlink.errors.FormatError
+        If the stream is no archive.
+    inlink.errors.DamageError
+        If a record is damaged and the tally is strict.
+    inlink.errors.InputError
+        If the stream cannot be read.
+    inlink.errors.ParameterError
+        If the stream gives something else than bytes.
+    """
+    name = name_of(stream, name)
+    with track(f"reading {name.rpartition('/')[2]}", size, "B") as task:
+        yield from _records(name, _Unpacked(Rewindable(stream, name, task)), tally)
+
+
+def archive_start(source: Rewindable) -> Literal["warc", "arc"] | None:
+    """Return which kind of record a stream begins with, unpacked if need be; None if it begins with none.
+
+    The source is at its beginning again afterwards.
+
+    Raises
+    ------
+    inlink.errors.InputError
+        If the stream cannot be read.
+    """
+    try:
+        start = (_Unpacked(source).piece() or b"").lstrip(b"\r\n")
+    except _FaultError:
+        return None
+    finally:
+        source.rewind(0)
+    return "warc" if _WARC.match(start) else "arc" if _ARC.match(start) else None
+
+
+def _recognise(name: str, reader: _Reader) -> None:
+    """Tell by the first record whether the archive is WARC or ARC."""
+    while len(reader.buffer) < 10000 and b"\n" not in reader.buffer[reader.at :] and not reader.at_end:
+        reader.fill()
+    start = reader.buffer[reader.at : reader.at + 10000]
+    if _WARC.match(start):
+        return
+    if _ARC.match(start):
+        reader.arc = True
+    elif _NEXT_WARC.search(reader.buffer):
+        raise _FaultError(BAD_HEADER, reader.offset())
+    elif not reader.source.gzipped and reader.source.resync(_SEARCH):
+        raise _FaultError(NO_MEMBER, 0)
+    else:
+        raise FormatError(f"{name} is not a web archive: it does not begin with a WARC or ARC record")
+
+
+def _records(name: str, source: _Unpacked, tally: Tally) -> Iterator[Record]:
+    reader = _Reader(source)
+    faults = 0
+    first = True
+    while True:
+        try:
+            if not reader.begin():
+                break
+            if first:
+                _recognise(name, reader)
+                first = False
+            record, too_long = reader.record()
+        except _FaultError as fault:
+            faults += 1
+            what = fault.what
+            if what in (CUT_MEMBER, BAD_MEMBER, NO_MEMBER):
+                reader.buffer, reader.at = b"", 0
+                more = source.resync()
+                if more and what == CUT_MEMBER:
+                    what = BAD_MEMBER
+            else:
+                try:
+                    more = reader.recover()
+                except _FaultError:
+                    reader.buffer, reader.at = b"", 0
+                    more = source.resync()
+                if more and what == CUT:
+                    what = BAD_LENGTH
+            reader.at_end = False
+            tally.damage(name, fault.offset, what)
+            if not more:
+                break
+            if faults >= MAX_FAULTS:
+                tally.damage(name, fault.offset, TOO_MANY)
+                break
+            continue
+        tally.records += 1
+        if too_long:
+            tally.skip(name, record.offset, LONG_RECORD)
+        yield record
+    if first and not faults:
+        raise FormatError(f"{name} is not a web archive: it is empty")

@@ -1,0 +1,51 @@
+"""A clock that moves only when it is told to."""
+
+import math
+
+from inlink.errors import ParameterError
+
+__all__ = ["VirtualClock"]
+
+
+class VirtualClock:
+    """Unix time for ``Crawl(clock=…)`` that passes only when :meth:`advance` is called.
+
+    Benchmarks, replays and tests step a crawl with it: hours of politeness pass in no time.
+
+    Parameters
+    ----------
+    now : float
+        Unix time to start at, in seconds.
+
+    Attributes
+    ----------
+    now : float
+        The present time. It may be set directly.
+
+    Examples
+    --------
+    >>> clock = VirtualClock(1_000.0)
+    >>> clock.advance(2.5)
+    >>> clock()
+    1002.5
+    """
+
+    def __init__(self, now: float = 1_000_000.0) -> None:
+        self.now = now
+
+    def __call__(self) -> float:
+        """The present time."""
+        return self.now
+
+    def advance(self, seconds: float) -> None:
+        """Let time pass; if ``seconds`` is above 0, the time always increases, whatever the rounding.
+
+        Raises
+        ------
+        inlink.errors.ParameterError
+            If ``seconds`` is negative or not finite.
+        """
+        if not (math.isfinite(seconds) and seconds >= 0):
+            raise ParameterError(f"`seconds` must be at least 0 and finite; got {seconds!r}")
+        if seconds > 0:
+            self.now = max(self.now + seconds, math.nextafter(self.now, math.inf))

@@ -1,0 +1,286 @@
+"""Settings, declared once: what a setting is called, which values it takes, and what it means.
+
+A group of settings is a dataclass whose fields are made by :func:`setting`. Everything else comes from these
+declarations: the checks of the values, the reading of text (an environment, a command line), and the tables of the
+documentation. The groups of a crawl are in :mod:`inlink.frontier.settings`.
+"""
+
+import math
+import numbers
+import operator
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import MISSING, Field, dataclass, field, fields
+from importlib import import_module
+from types import UnionType
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+
+import msgspec
+
+from inlink.errors import ParameterError
+
+__all__ = ["LONGEST", "Setting", "check", "check_fields", "from_text", "imported", "rows_of", "setting"]
+
+LONGEST = 1e9
+"""Seconds of the longest wait that can be set: 31 years."""
+
+_PLAIN = {bool: "True or False", int: "a whole number", float: "a number", str: "text"}
+
+
+_tables: dict[type, dict[str, "Setting"]] = {}
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One setting.
+
+    Attributes
+    ----------
+    name : str
+    kind : type
+        ``bool``, ``int``, ``float``, ``str``, ``tuple`` for several strings, or the class of a group.
+    default : object
+    help : str
+        What it means, in one line.
+    unit : str
+        What a number counts, such as ``"seconds"``.
+    at_least, above, at_most, below : float or None
+        The range of a number.
+    choices : tuple of str
+        The texts that are known; empty if any text will do.
+    other : str
+        What else than a choice is accepted, in words.
+    none : str or None
+        What None means; None if it is refused.
+    fixed : bool
+        Whether it must stay as it is once the crawl was made.
+    commas : bool
+        Whether commas stand between several texts; else a text is one of them.
+    option : str
+        The option of ``inlink crawl`` that sets it, such as ``"--delay"``; empty if only ``--set`` does.
+    """
+
+    name: str
+    kind: type
+    default: Any
+    help: str
+    unit: str = ""
+    at_least: float | None = None
+    above: float | None = None
+    at_most: float | None = None
+    below: float | None = None
+    choices: tuple[str, ...] = ()
+    other: str = ""
+    none: str | None = None
+    fixed: bool = False
+    commas: bool = False
+    option: str = ""
+
+    @property
+    def interval(self) -> str:
+        """The range of a number, such as ``"in [0, 1)"``; empty if there is none."""
+        low = self.at_least if self.above is None else self.above
+        high = self.at_most if self.below is None else self.below
+        if low is None:
+            return ""
+        if high is None:
+            return f"above {_short(low)}" if self.above is not None else f"of at least {_short(low)}"
+        opening, closing = "[" if self.above is None else "(", "]" if self.below is None else ")"
+        return f"in {opening}{_short(low)}, {_short(high)}{closing}"
+
+    @property
+    def meaning(self) -> str:
+        """What its value must be, in words."""
+        if self.choices:
+            said = _listed([repr(choice) for choice in self.choices] + ([self.other] if self.other else []))
+        elif self.kind is tuple:
+            said = "a list of texts that are not empty"
+        elif self.kind in _PLAIN:
+            said = _PLAIN[self.kind]
+        else:
+            said = f"a {self.kind.__name__}, or a dict of its fields"
+        said += f" of {self.unit}" * bool(self.unit) + f" {self.interval}" * bool(self.interval)
+        return said + (f", or None ({self.none})" if self.none else "")
+
+
+def setting(default: Any, help: str, **more: Any) -> Any:
+    """A field of a dataclass that is a setting.
+
+    Parameters
+    ----------
+    default : object
+        A class stands for the instance that it makes without arguments.
+    help : str
+    **more
+        The other attributes of :class:`Setting`, but for name and kind: those are the field's.
+    """
+    metadata = {"setting": {"help": help, **more}}
+    if isinstance(default, type):
+        return field(default_factory=default, metadata=metadata)
+    return field(default=default, metadata=metadata)
+
+
+def rows_of(group: Any) -> dict[str, Setting]:
+    """The settings of a group by name, in the order of its fields."""
+    if group not in _tables:
+        hints = get_type_hints(group)
+        _tables[group] = {
+            one.name: Setting(one.name, _kind(hints[one.name]), _default(one), **one.metadata["setting"])
+            for one in fields(group)
+            if "setting" in one.metadata
+        }
+    return _tables[group]
+
+
+def check_fields(group: object, prefix: str = "") -> None:
+    """Check the fields of a group's instance, and put each into its own type.
+
+    Raises
+    ------
+    inlink.errors.ParameterError
+        If a value is outside its range or of another type.
+    """
+    for row in rows_of(type(group)).values():
+        object.__setattr__(group, row.name, check(row, getattr(group, row.name), prefix + row.name))
+
+
+def check(row: Setting, value: Any, place: str = "") -> Any:
+    """The value of a setting in the setting's own type.
+
+    Parameters
+    ----------
+    row : Setting
+    value : object
+    place : str
+        What the message calls the setting; its name if empty.
+
+    Raises
+    ------
+    inlink.errors.ParameterError
+        If the value is outside the setting's range or of another type.
+    """
+    found = _converted(row, value)
+    if found is MISSING or (found is None and row.none is None):
+        raise ParameterError(f"{place or row.name} must be {row.meaning}; got {value!r}")
+    return found
+
+
+def from_text(row: Setting, text: str, place: str = "") -> Any:
+    """The value that a text means: ``2.5``, ``true``, ``none``; JSON for a group.
+
+    Raises
+    ------
+    inlink.errors.ParameterError
+        If it means none that the setting takes.
+    """
+    found: Any = text
+    if row.none is not None and text.strip().lower() == "none":
+        return None
+    if row.kind is bool:
+        found = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}.get(
+            text.strip().lower(), text
+        )
+    elif row.kind in (int, float):
+        try:
+            found = row.kind(text)
+        except (ValueError, OverflowError):
+            found = text
+    elif row.kind is tuple:
+        found = [part.strip() for part in text.split(",") if part.strip()] if row.commas else [text]
+    elif row.kind is not str:
+        found = _json(text, place or row.name) if text.lstrip().startswith("{") else text
+    value = _converted(row, found)
+    if value is MISSING:
+        raise ParameterError(f"{place or row.name} must be {row.meaning}; got {text!r}")
+    return value
+
+
+def imported(place: str, what: str) -> Any:
+    """The object at a place, ``module:Class``.
+
+    Raises
+    ------
+    inlink.errors.ParameterError
+        If it cannot be imported here; ``what`` is what the message calls it.
+    """
+    module, _, name = place.partition(":")
+    try:
+        found: Any = import_module(module)
+        for part in name.split("."):
+            found = getattr(found, part)
+    except Exception as error:  # a module may raise anything
+        raise ParameterError(
+            f"{what} {place!r} cannot be imported here ({error}): put its module where Python finds it (PYTHONPATH), "
+            "or give another one"
+        ) from None
+    return found
+
+
+def _converted(row: Setting, value: Any) -> Any:
+    """The value in the setting's own type; MISSING if it has no meaning."""
+    if value is None:
+        return None
+    if row.kind is bool:
+        return value if isinstance(value, bool) else MISSING
+    if row.kind in (int, float):
+        return _number(row, value)
+    if row.kind is object:
+        return value
+    if row.kind is str:
+        ours = isinstance(value, str) and (not row.choices or value in row.choices or _other(row, value))
+        return value if ours else MISSING
+    if row.kind is tuple:
+        if isinstance(value, str | bytes | Mapping) or not isinstance(value, Iterable):
+            return MISSING
+        texts = tuple(value)
+        return texts if all(isinstance(text, str) and text for text in texts) else MISSING
+    return value if isinstance(value, row.kind | Mapping) else MISSING
+
+
+def _number(row: Setting, value: Any) -> Any:
+    if isinstance(value, bool) or not isinstance(value, numbers.Real):
+        return MISSING
+    try:
+        found: Any = operator.index(value) if row.kind is int else float(value)  # type: ignore[arg-type]
+    except (TypeError, OverflowError):
+        return MISSING
+    inside = (
+        math.isfinite(found)
+        and (row.at_least is None or found >= row.at_least)
+        and (row.above is None or found > row.above)
+        and (row.at_most is None or found <= row.at_most)
+        and (row.below is None or found < row.below)
+    )
+    return found if inside else MISSING
+
+
+def _other(row: Setting, value: str) -> bool:
+    """Whether a text that is no choice is accepted: the place of a class, ``module:Class``."""
+    module, colon, name = value.partition(":")
+    return bool(row.other and colon and module and name)
+
+
+def _json(text: str, place: str) -> Any:
+    try:
+        return msgspec.json.decode(text)
+    except msgspec.DecodeError as error:
+        raise ParameterError(f"{place} cannot be read as JSON ({error}); got {text!r}") from None
+
+
+def _default(one: "Field[Any]") -> Any:
+    return one.default_factory() if callable(one.default_factory) else one.default
+
+
+def _kind(hint: Any) -> type:
+    """The type of a setting's values, None left out."""
+    if get_origin(hint) in (Union, UnionType):
+        (hint,) = [one for one in get_args(hint) if one is not type(None)]
+    origin: Any = get_origin(hint) or hint
+    return str if origin is Literal else tuple if origin is Sequence else origin
+
+
+def _short(number: float) -> str:
+    return f"{number:g}".replace("e+0", "e") if number in (1e6, LONGEST) else f"{number:.15g}"
+
+
+def _listed(words: Sequence[str]) -> str:
+    return " or ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)

@@ -1,0 +1,1 @@
+"""The crawl: what writes its log."""

@@ -1,0 +1,193 @@
+"""Aduana's settings as arguments of :class:`inlink.Crawl`.
+
+Aduana (2015) was a frontier for Scrapy and Frontera, with PageRank or HITS over LMDB. Names, meanings and defaults here
+are those of its ``aduana/__init__.py`` and ``aduana/frontera.py``. Where inlink means something else, it is written
+at the function, and in ``docs/migration.md``.
+"""
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from inlink.base.settings import LONGEST, check
+from inlink.errors import ParameterError
+from inlink.frontier.revisit import ChangeRate
+from inlink.frontier.rules import Rules
+from inlink.frontier.settings import NO_LIMIT, TABLE, Politeness
+
+__all__ = ["DEFAULTS", "NAMES", "crawl_arguments"]
+
+NAMES = (
+    "PAGE_DB_PATH",
+    "BACKEND_SCHEDULER",
+    "SCORER",
+    "USE_SCORES",
+    "PAGE_RANK_DAMPING",
+    "SOFT_CRAWL_LIMIT",
+    "HARD_CRAWL_LIMIT",
+    "MAX_CRAWL_DEPTH",
+    "SCORE_UPDATE_INTERVAL",
+    "FREQ_DEFAULT",
+    "FREQ_SCALE",
+    "FREQ_SPEC",
+    "FREQ_MARGIN",
+    "MAX_N_CRAWLS",
+)
+"""The settings that :func:`crawl_arguments` reads."""
+
+DEFAULTS: dict[str, object] = {"SCORER": None, "SOFT_CRAWL_LIMIT": 0.25, "HARD_CRAWL_LIMIT": 100.0}
+"""Aduana's defaults, where they differ from inlink's."""
+
+SCORERS: dict[str, dict[str, Any]] = {
+    "None": {"policy": "best-first"},
+    "HitsScorer": {"policy": "hits", "cross_domain_only": True},
+    "PageRankScorer": {"policy": "pagerank", "cross_domain_only": True},
+}
+SCHEDULERS = ("BFScheduler", "FreqScheduler")
+TRUE, FALSE = (True, 1, "1", "True", "true"), (False, 0, "0", "False", "false")  # as Scrapy's -s gives them
+
+
+def crawl_arguments(settings: Mapping[str, object]) -> dict[str, Any]:
+    """The arguments with which ``inlink.Crawl(**arguments)`` crawls as Aduana would with these settings.
+
+    Parameters
+    ----------
+    settings : mapping
+        Aduana's settings (:data:`NAMES`); others are ignored. A setting that is None or missing gives no argument.
+        Only a ``SCORER`` of None means something: Aduana's order without a scorer. ``{**DEFAULTS, **settings}`` has
+        Aduana's defaults. Numbers and truth values may be strings, as from a command line.
+
+    Returns
+    -------
+    dict
+        Keyword arguments; ``folder`` among them if there is a ``PAGE_DB_PATH``.
+
+    Raises
+    ------
+    inlink.errors.ParameterError
+        If a scorer or scheduler is unknown, a number is invalid, or ``FREQ_SPEC`` cannot be read.
+
+    Notes
+    -----
+    What differs from Aduana:
+
+    - ``PAGE_RANK_DAMPING`` always holds; there it did only with ``USE_SCORES``.
+    - Both scorers let only links between hosts count, as there; a page that has none hands on nothing, where Aduana
+      then took its links within the host.
+    - The limits are crawls a second of a host, as there, over its window of 10/HARD_CRAWL_LIMIT seconds; a host that
+      reached them is asked again once it has cooled down, where Aduana fell silent for ever. Aduana knew neither
+      delays nor a limit on requests out at once, which are the spider's.
+    - ``MAX_CRAWL_DEPTH`` counts seeds as 1, inlink's ``max_depth`` counts them as 0.
+    - With ``FreqScheduler`` a page waits until it is due: a ``FREQ_MARGIN`` below 0 is taken for 0. Links found
+      meanwhile are crawled too.
+
+    Examples
+    --------
+    >>> crawl_arguments({"SCORER": "aduana.PageRankScorer", "PAGE_RANK_DAMPING": 0.9, "PAGE_DB_PATH": "test-crawl"})
+    {'folder': 'test-crawl', 'policy': 'pagerank', 'cross_domain_only': True, 'damping': 0.9}
+    >>> crawl_arguments({"MAX_CRAWL_DEPTH": 3})["rules"].max_depth
+    2
+    """
+    given = {name: settings[name] for name in NAMES if name in settings and settings[name] is not None}
+    arguments: dict[str, Any] = {}
+    if "PAGE_DB_PATH" in given:
+        arguments["folder"] = given["PAGE_DB_PATH"]
+    by_frequency = _named("BACKEND_SCHEDULER", given.get("BACKEND_SCHEDULER", "BFScheduler"), SCHEDULERS)
+    if by_frequency == "FreqScheduler":
+        arguments |= {
+            "policy": "revisit",
+            "revisit": _change_rate(given),
+            "politeness": Politeness(delay=0.0, in_flight=NO_LIMIT),  # the limits are BFScheduler's
+        }
+    else:
+        if "SCORER" in settings:
+            arguments |= SCORERS[_named("SCORER", settings["SCORER"], SCORERS)]
+        if "SOFT_CRAWL_LIMIT" in given or "HARD_CRAWL_LIMIT" in given:
+            arguments["politeness"] = _politeness({**DEFAULTS, **given})
+    if "USE_SCORES" in given:
+        arguments["use_scores"] = _flag("USE_SCORES", given["USE_SCORES"])
+    if "PAGE_RANK_DAMPING" in given:
+        damping = _number("PAGE_RANK_DAMPING", given["PAGE_RANK_DAMPING"])
+        arguments["damping"] = check(TABLE["damping"], damping, "PAGE_RANK_DAMPING")
+    seconds = _number("SCORE_UPDATE_INTERVAL", given.get("SCORE_UPDATE_INTERVAL", 0))
+    if seconds > 0:
+        arguments["rerank_seconds"] = check(TABLE["rerank_seconds"], seconds, "SCORE_UPDATE_INTERVAL")
+    depth = _number("MAX_CRAWL_DEPTH", given.get("MAX_CRAWL_DEPTH", 0))
+    if depth > 0:
+        most = check(TABLE["rules.max_depth"], max(math.floor(depth) - 1, 0), "MAX_CRAWL_DEPTH")
+        arguments["rules"] = Rules(max_depth=most)
+    return arguments
+
+
+def _politeness(given: Mapping[str, object]) -> Politeness:
+    """Aduana's two limits; a limit of 0 or less is off."""
+    soft = max(_number("SOFT_CRAWL_LIMIT", given["SOFT_CRAWL_LIMIT"]), 0.0)
+    hard = max(_number("HARD_CRAWL_LIMIT", given["HARD_CRAWL_LIMIT"]), 0.0)
+    soft = check(TABLE["politeness.soft_rate"], soft, "SOFT_CRAWL_LIMIT")
+    hard = check(TABLE["politeness.hard_rate"], hard, "HARD_CRAWL_LIMIT")
+    limits = Politeness(delay=0.0, in_flight=NO_LIMIT, soft_rate=soft, hard_rate=hard)
+    return replace(limits, rate_window=min(10.0 / hard, LONGEST)) if hard else limits
+
+
+def _change_rate(given: Mapping[str, object]) -> ChangeRate:
+    """The frequency scheduler's schedule."""
+    scale = _number("FREQ_SCALE", given.get("FREQ_SCALE", -1.0))
+    crawls = _number("MAX_N_CRAWLS", given.get("MAX_N_CRAWLS", 0))
+    return ChangeRate(
+        scale=scale if scale > 0 else None,
+        default=_number("FREQ_DEFAULT", given.get("FREQ_DEFAULT", 0.1)),
+        spec=_spec(given["FREQ_SPEC"]) if "FREQ_SPEC" in given else (),
+        margin=max(_number("FREQ_MARGIN", given.get("FREQ_MARGIN", -1.0)), 0.0),
+        max_crawls=math.floor(crawls) if crawls > 0 else None,
+    )
+
+
+def _spec(given: object) -> list[tuple[str, str]]:
+    """The rules of a ``FREQ_SPEC``: a file's path, or lines; a regular expression and ``x2`` or seconds in each."""
+    where, lines = "FREQ_SPEC", given
+    if isinstance(given, str | Path):
+        where = str(given)
+        try:
+            lines = Path(given).read_text(encoding="utf-8").splitlines()
+        except (OSError, ValueError) as error:
+            raise ParameterError(f"FREQ_SPEC: {where!r} cannot be read: {error}") from None
+    if not isinstance(lines, Iterable):
+        raise ParameterError(f"FREQ_SPEC must be a file's path, or lines, not {given!r}")
+    rules = []
+    for number, line in enumerate(lines, 1):
+        columns = str(line).split()
+        if not columns or columns[0].startswith("#"):
+            continue
+        if len(columns) != 2:
+            raise ParameterError(
+                f"{where}, line {number}: expected a regular expression and 'x2' or seconds, not {line!r}"
+            )
+        rules.append((columns[0], columns[1]))
+    return rules
+
+
+def _named(setting: str, value: object, known: Iterable[str]) -> str:
+    """One of the known names, of a class or of its name, with its modules or without."""
+    name = value.__name__ if isinstance(value, type) else str(value).rpartition(".")[2]
+    if name not in known:
+        raise ParameterError(f"{setting} must be {' or '.join(known)}; got {value!r}")
+    return name
+
+
+def _flag(setting: str, value: object) -> bool:
+    if value not in TRUE + FALSE:
+        raise ParameterError(f"{setting} must be True or False; got {value!r}")
+    return value in TRUE
+
+
+def _number(setting: str, value: object) -> float:
+    convert: Callable[[Any], float] = float
+    try:
+        number = convert(value)
+    except (TypeError, ValueError):
+        number = math.nan
+    if not math.isfinite(number):
+        raise ParameterError(f"{setting} must be a finite number; got {value!r}")
+    return number

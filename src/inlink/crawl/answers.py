@@ -1,0 +1,278 @@
+"""Answers to leases other than a fetched page: failure, exclusion, redirect, release. Each is an event."""
+
+import numpy as np
+
+from inlink.base.arrays import UInt32Array
+from inlink.crawl.intake import apart, check_answer
+from inlink.crawl.journal import Answered, Journal
+from inlink.frontier import backoff
+from inlink.frontier.frontier import Frontier
+from inlink.frontier.leases import Lease, Out
+from inlink.protocol import Link
+from inlink.store import format as kinds
+from inlink.store.format import (
+    CRAWLED,
+    DISCOVERED,
+    EXCLUDED,
+    FAILED_PAGE,
+    GONE,
+    LEASED,
+    FailedRecord,
+    LeaseRecord,
+    LostRecord,
+    ReleasedRecord,
+    dtype_of,
+    struct_of,
+)
+from inlink.store.pages import NO_PAGE
+from inlink.urls.canonical import canonical
+
+__all__ = ["Answers", "lease_of", "lease_pages"]
+
+
+LONGEST_ERROR = 500
+"""Bytes of an error's text that are kept."""
+
+
+class Answers:
+    """Writes the answers to leases into the journal.
+
+    Parameters
+    ----------
+    journal : Journal
+    """
+
+    def __init__(self, journal: Journal) -> None:
+        self.journal = journal
+        self.frontier: Frontier = journal.frontier
+        self.pages, self.settings = journal.pages, journal.frontier.settings
+
+    def failed(
+        self,
+        page: Answered,
+        error: str,
+        status: int | None,
+        retry: bool | None,
+        retry_after: str | float | None,
+    ) -> bool:
+        """See :meth:`inlink.Crawl.failed`."""
+        journal, front = self.journal, self.frontier
+        check_answer(0.0, status or 0, b"")
+        number, out = journal.answered(page)
+        if number == NO_PAGE:
+            return False
+        if out is not None and not out.current and front.leases.current(number) is not None:
+            return False  # it was handed out again: that lease will tell
+        outcome = backoff.OUTCOMES[backoff.classify(status, error)]
+        wait = backoff.retry_after(retry_after, journal.now)
+        failures = int(self.pages.errors[number]) + 1
+        again = (outcome.retried if retry is None else retry) and failures <= self.settings.max_retries
+        due = journal.now + max(
+            wait or 0.0, backoff.delay(failures, self.settings.retry_seconds, backoff.LONGEST_WAIT)
+        )
+        flags = kinds.RETRIED if again else kinds.IS_GONE if outcome.name == "gone" else 0
+        self._write(number, out, flags, status or 0, due, error)
+        if again:
+            front.plan(number, due)
+        journal.landed(out, outcome, wait)
+        return True
+
+    def excluded(self, page: Answered, reason: str) -> bool:
+        """See :meth:`inlink.Crawl.exclude`."""
+        number, out = self.journal.answered(page)
+        if number == NO_PAGE:
+            return False
+        self._write(number, out, kinds.EXCLUDED_ONE, 0, self.journal.now, reason)
+        self.frontier.queue.remove(number, self.journal.now)
+        self.journal.landed(out, None)
+        return True
+
+    def _write(self, page: int, out: Out | None, flags: int, status: int, due: float, text: str) -> None:
+        payload = struct_of(FailedRecord).pack(due) + text.encode("utf-8", "replace")[:LONGEST_ERROR]
+        lease = out.number if out is not None else 0
+        self.journal.append(kinds.FAILED, page, flags=flags, status=status, payload=payload, lease=lease)
+        self.frontier.plans.pop(page, None)
+        self.frontier.lost.forget(page, self.journal.now)
+
+    def release(self, page: Answered) -> bool:
+        """See :meth:`inlink.Crawl.release`."""
+        number, out = self.journal.answered(page)
+        if number == NO_PAGE or out is None or not out.current:
+            return False
+        payload = struct_of(ReleasedRecord).pack(out.number, number)
+        self.journal.append(kinds.RELEASE, listed=1, payload=payload, lease=out.number)
+        self.journal.landed(out, None)
+        self.frontier.back(number, self.journal.now)
+        return True
+
+    def release_all(self, session: int | None = None) -> int:
+        """Give back all leases, or those of a session; return their number."""
+        leases = self.frontier.leases
+        outs = list(leases.all_current()) if session is None else leases.held_by(session)
+        if outs:
+            released = np.array([(out.number, out.page) for out in outs], dtype_of(ReleasedRecord))
+            self.journal.append(kinds.RELEASE, listed=len(released), payload=released.tobytes())
+        for out in outs:
+            leases.close(out.number)
+            self.journal.landed(out, None)
+            self.frontier.back(out.page, self.journal.now)
+        return len(outs)
+
+    def lost(self, outs: list[Out]) -> None:
+        """End leases without an answer. Their pages wait, and are then leased alone; in the end they fail."""
+        journal, front, now = self.journal, self.frontier, self.journal.now
+        most = self.settings.max_losses
+        rows: dict[int, tuple[int, float, int, int]] = {}
+        for out in outs:
+            if self.pages.states[out.page] == LEASED and out.page not in rows:
+                losses = int(self.pages.losses[out.page]) + 1
+                due = now + backoff.delay(losses, self.settings.retry_seconds, backoff.LONGEST_WAIT)
+                rows[out.page] = (out.number, due, out.page, losses >= most)
+        if rows:
+            payload = np.array(list(rows.values()), dtype_of(LostRecord)).tobytes()
+            journal.append(kinds.LOST, listed=len(rows), payload=payload)
+        for out in outs:
+            front.leases.late(out.number)
+            front.lost.ended(out.session, out.page)
+            front.queue.landed(out.slot, now)
+            if out.page not in rows or rows[out.page][0] != out.number:
+                continue
+            _, due, page, over = rows[out.page]
+            if over:
+                self._write(page, None, 0, 0, now, f"lost {most} times: the spider ended or did not answer")
+            else:
+                front.queue.give_back(out.slot, now)
+                front.lost.wait(page, due)
+
+    def reload(self) -> int:
+        """See :meth:`inlink.Crawl.reload`."""
+        journal, front, now = self.journal, self.frontier, self.journal.now
+        states = self.pages.states[: self.pages.num_pages]
+        found = np.flatnonzero(np.isin(states, (FAILED_PAGE, GONE, EXCLUDED))).astype(np.uint32)
+        if len(found):
+            journal.append(kinds.RELOAD, listed=len(found), payload=found.tobytes())
+        for page in found.tolist():
+            slot = front.queue.slot(page)
+            if self.pages.visit_place(page) is not None:
+                front.plan(page, now)  # it was crawled once, and is not new
+            elif self.pages.answers[page]:
+                front.queue.give_back(slot, now)
+            if slot in front.hosts.failures:  # a host that was let go
+                front.hosts.failed(slot, 0)
+                front.queue.rows[slot]["due"] = now
+                journal.append(kinds.HOST, page, payload=front.hosts.frame(slot))
+        front.prioritise(found, now)
+        for page in found.tolist():
+            front.queue.settle(front.queue.slot(page), now)
+        return len(found)
+
+    def redirected(
+        self, page: Lease | int, to: str, data: bytes | None, again: bool
+    ) -> tuple[bool, Lease | None]:
+        """See :meth:`inlink.Crawl.redirected`; return whether the answer counted, and the lease of the target."""
+        journal, front = self.journal, self.frontier
+        apart([Link(to, data=data or b"")])  # refuses what is too much
+        number, out = journal.answered(page)
+        if number == NO_PAGE:
+            return False, None
+        if canonical(to, self.pages.url(number), journal.url_rules) is None:
+            self._write(number, out, 0, 0, journal.now, f"redirects to what is no URL: {to[:200]}")
+            journal.landed(out, backoff.OUTCOMES["ok"])
+            return True, None
+        lease, session = (0, 0) if out is None else (out.number, out.session)
+        target = journal.merge(number, to, None, data, lease)
+        journal.landed(out, backoff.OUTCOMES["ok"])
+        state = int(self.pages.states[target])
+        if target == number and state != CRAWLED:  # it redirects to itself, to set a cookie perhaps
+            again = True
+        if (state != DISCOVERED and not again) or target in front.lost:
+            return True, None
+        front.plans.pop(target, None)
+        slot = front.queue.take_one(target, journal.now)
+        if self.pages.losses[target]:
+            front.lost.out_alone(session, target)  # A lost page that redirects to itself stays alone.
+        pages, slots = np.array([target], np.uint32), np.array([slot], np.uint32)
+        return True, lease_pages(journal, pages, slots, session=session, ended=lease)[0]
+
+    def host_delay(self, page: Answered, seconds: float) -> bool:
+        """See :meth:`inlink.Crawl.host_delay`."""
+        if isinstance(page, str):
+            number = self.journal.known(page)
+        else:
+            out = self.frontier.leases.get(page if isinstance(page, int) else page.number)
+            if out is None:
+                return False
+            number = out.page
+        queue = self.frontier.queue
+        slot = queue.slot(number)
+        if not seconds > queue.rows[slot]["delay"]:
+            return False
+        row = queue.rows[slot]
+        row["due"] = float(row["due"]) + seconds - float(row["delay"])
+        row["delay"] = seconds
+        queue.settle(slot, self.journal.now)
+        self.journal.append(kinds.HOST, number, payload=self.frontier.hosts.frame(slot))
+        return True
+
+
+def lease_pages(
+    journal: Journal,
+    pages: UInt32Array,
+    slots: UInt32Array,
+    *,
+    session: int = 0,
+    request: int = 0,
+    ended: int = 0,
+) -> list[Lease]:
+    """Lease pages that were taken out of the queue, and write the event.
+
+    Parameters
+    ----------
+    journal : Journal
+    pages, slots : uint32[n]
+    session, request : int
+        To which session, for which of its requests; 0 if none.
+    ended : int
+        The lease whose place the first of these takes; 0 if none.
+    """
+    front, known, now = journal.frontier, journal.pages, journal.now
+    expires, first = now + front.settings.lease_seconds, front.leases.next_number
+    payload = struct_of(LeaseRecord).pack(first, expires, session, request) + pages.tobytes()
+    place = journal.append(kinds.LEASE, listed=len(pages), payload=payload, lease=ended)
+    leases, depths, crawls = [], known.depths[pages].tolist(), known.answers[pages].tolist()
+    for k, (page, slot, url) in enumerate(
+        zip(pages.tolist(), slots.tolist(), known.urls(pages), strict=True)
+    ):
+        front.leases.add(Out(first + k, page, slot, expires, place, session, now))
+        visit = known.visit(page) if crawls[k] else None
+        leases.append(
+            Lease(
+                url,
+                first + k,
+                page,
+                expires,
+                depths[k],
+                known.given.get(page),
+                visit.crawls if visit else 0,
+                known.carried(page),
+                int(known.errors[page]),
+            )
+        )
+    return leases
+
+
+def lease_of(journal: Journal, out: Out) -> Lease:
+    """A lease on the book as it was handed out."""
+    known = journal.pages
+    visit = known.visit(out.page)
+    return Lease(
+        known.url(out.page),
+        out.number,
+        out.page,
+        out.expires,
+        int(known.depths[out.page]),
+        known.given.get(out.page),
+        visit.crawls if visit else 0,
+        known.carried(out.page),
+        int(known.errors[out.page]),
+    )

@@ -1,0 +1,498 @@
+"""A crawl: joins the store, which keeps what happened, and the frontier, which orders what comes next.
+
+:class:`Crawl` is synchronous, belongs to one thread, and is its folder's only writer. It never sleeps and takes the
+time from its clock. Each change is first an event of the log. Columns, policy and queue are folded from the events.
+"""
+
+import logging
+import os
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any, Literal, Self
+
+import msgspec
+import numpy as np
+
+from inlink.base.clock import VirtualClock
+from inlink.base.settings import check, rows_of
+from inlink.crawl.answers import Answers, lease_pages
+from inlink.crawl.desk import Desk
+from inlink.crawl.folder import create, look
+from inlink.crawl.journal import Answered, Journal
+from inlink.crawl.seeding import hint, seed
+from inlink.crawl.settings import ARGUMENTS, NOT_GIVEN, NotGiven, as_data, choose, save
+from inlink.crawl.snapshot import LiveCrawl
+from inlink.crawl.upkeep import Upkeep
+from inlink.crawl.view import CrawlView
+from inlink.crawl.visiting import take_visit
+from inlink.errors import ParameterError
+from inlink.frontier.explain import Why
+from inlink.frontier.frontier import Frontier
+from inlink.frontier.leases import Lease
+from inlink.frontier.policies import Policy
+from inlink.frontier.revisit import Schedule
+from inlink.frontier.rules import Rules
+from inlink.frontier.settings import Politeness, Settings
+from inlink.frontier.visits import plan_visits
+from inlink.protocol import AnyLink, Standing
+from inlink.store import format as kinds
+from inlink.store import inbox
+from inlink.store import log as logs
+from inlink.store.log import Log
+from inlink.store.opening import recover
+from inlink.store.pages import Page
+from inlink.store.reader import open_pages
+from inlink.urls.canonical import UrlRules
+
+__all__ = ["Crawl", "look"]
+
+_log = logging.getLogger("inlink.crawl")
+SETTINGS = rows_of(Settings)
+
+
+class Crawl:
+    """Which URL to fetch next, and what came of it: an embedded library over one folder.
+
+    Parameters
+    ----------
+    folder : path-like
+        Made if it is not there; else the crawl goes on where it was, with the settings that it had. Each parameter
+        below but ``clock`` is such a setting: one that is not given stays as the folder has it, or gets its default in
+        a new crawl.
+    policy : str, Policy class or instance
+        What decides the order, ``"host-diverse"`` by default: see :mod:`inlink.frontier.policies`. The folder keeps the
+        name of one of inlink's, and ``module:Class`` of your own.
+    use_scores : bool
+        Mix content scores into ``pagerank``, ``host-diverse`` or ``hits``; False by default.
+    cross_domain_only : bool
+        Count only links between hosts in the ranking, as Aduana does; False by default.
+    damping : float
+        Damping of PageRank, in (0, 1); 0.85 by default.
+    politeness : Politeness or dict
+        Delays, budgets and rates for each host. A dict changes the fields that it names.
+    rules : Rules, dict or None
+        Which URLs may be fetched; None, the default, is all.
+    revisit : schedule, dict or None
+        When crawled pages are fetched again: see :mod:`inlink.frontier.revisit`. None, the default, is never.
+    url_rules : UrlRules, dict or None
+        What else makes two URLs one page; None, the default, is nothing beyond the standard. It cannot change after the
+        crawl was made.
+    lease_seconds : float
+        Seconds after which a page that was handed out is lost if it was not answered for; 600 by default. While the
+        crawl is closed, no lease expires.
+    max_retries : int
+        How often a page that failed is tried again before it is ``failed``, at most 254; 3 by default.
+    retry_seconds : float
+        Seconds before the first retry; they double each time. 60 by default.
+    max_losses : int
+        How often a page may be lost before it is ``failed``, from 1 to 254; 3 by default. A lost page waits as before a
+        retry, and is then handed out alone.
+    rerank_share, rerank_seconds : float or None
+        A new ranking starts when this share more pages were crawled (0.1 by default), or after so many seconds (None by
+        default). None is never.
+    sync : {"second", "full"}
+        When the log is safe from a power cut: within a second, which is the default, or at once. The death of the
+        process loses nothing in either case.
+    clock : callable
+        Unix time in seconds; a value below an earlier one is ignored.
+
+    Attributes
+    ----------
+    desk : Desk
+        Where spiders begin sessions, get tasks and answer: see :class:`inlink.crawl.desk.Desk`.
+    folder : Path
+    recovered : str
+        One line on what was found in the folder, which settings were kept from it, and which were changed.
+    refused : Counter
+        URLs that were refused at the door, by reason.
+
+    Raises
+    ------
+    inlink.errors.InUseError
+        If another process crawls in this folder.
+    inlink.errors.FolderError
+        If the folder holds something else, or its settings cannot be read.
+    inlink.errors.ParameterError
+        If a setting is outside its range; then no folder is made.
+
+    Examples
+    --------
+    >>> import tempfile, inlink
+    >>> with inlink.Crawl(tempfile.mkdtemp() + "/c") as crawl:
+    ...     crawl.seed(["https://example.org/"])
+    ...     lease = crawl.next(1)[0]
+    ...     crawl.crawled(lease, links=["/a", "/b#top"])
+    ...     crawl.page("https://example.org/b").state
+    1
+    True
+    'discovered'
+    """
+
+    def __init__(
+        self,
+        folder: str | os.PathLike[str],
+        *,
+        policy: str | type[Policy] | Policy | NotGiven = NOT_GIVEN,
+        use_scores: bool | NotGiven = NOT_GIVEN,
+        cross_domain_only: bool | NotGiven = NOT_GIVEN,
+        damping: float | NotGiven = NOT_GIVEN,
+        politeness: Politeness | Mapping[str, Any] | NotGiven = NOT_GIVEN,
+        rules: Rules | Mapping[str, Any] | NotGiven | None = NOT_GIVEN,
+        revisit: Schedule | Mapping[str, Any] | NotGiven | None = NOT_GIVEN,
+        url_rules: UrlRules | Mapping[str, Any] | NotGiven | None = NOT_GIVEN,
+        lease_seconds: float | NotGiven = NOT_GIVEN,
+        max_retries: int | NotGiven = NOT_GIVEN,
+        retry_seconds: float | NotGiven = NOT_GIVEN,
+        max_losses: int | NotGiven = NOT_GIVEN,
+        rerank_share: float | NotGiven | None = NOT_GIVEN,
+        rerank_seconds: float | NotGiven | None = NOT_GIVEN,
+        sync: Literal["second", "full"] | NotGiven = NOT_GIVEN,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        given = {name: one for name, one in locals().items() if name in SETTINGS and one is not NOT_GIVEN}
+        self.folder = Path(folder)
+        self.refused: Counter[str] = Counter()
+        self._clock = clock
+        # All arguments are checked before anything is made.
+        chosen = choose(self.folder, given)
+        with ExitStack() as stack:
+            made = create(self.folder, float(clock()), chosen.settings)
+            stack.enter_context(logs.lock(self.folder))
+            if not made:
+                # Until now another process may have changed the settings.
+                chosen = choose(self.folder, given)
+            self._settings = settings = chosen.settings
+            log = Log(self.folder, settings.sync)
+            stack.callback(log.close)
+            self._pages = open_pages(self.folder)
+            stack.callback(self._pages.close)
+            self.recovered = recover(self._pages, log) + chosen.told
+            _log.info("%s", self.recovered)
+            self._frontier = Frontier(self._pages, settings, chosen.policy)
+            self._journal = Journal(log, self._frontier, settings.url_rules, settings.rules)
+            self._frontier.restore(self._tick())
+            if settings != chosen.before:
+                self._journal.append(kinds.SETTINGS, payload=msgspec.json.encode(as_data(settings)))
+                save(self.folder, settings)
+            self._answers = Answers(self._journal)
+            self._upkeep = Upkeep(self._frontier, log, self._journal.now)
+            stack.callback(self._upkeep.finish)
+            self._journal.admit_last()
+            self.desk = Desk(self, self._journal, self._answers)
+            if settings.revisit is not None:
+                plan_visits(self._frontier, settings.revisit)
+            self.view = CrawlView(LiveCrawl(self._frontier, self._tick, settings.url_rules))
+            self._stack = stack.pop_all()
+
+    @property
+    def settings(self) -> Settings:
+        """The settings in force: those given, else those that the folder kept, else the defaults."""
+        return self._settings
+
+    def _tick(self) -> float:
+        self._journal.now = max(self._journal.now, float(self._clock()))
+        return self._journal.now
+
+    # -- what comes in ----------------------------------------------------------------------------------------------
+
+    def seed(self, urls: Iterable[AnyLink]) -> int:
+        """Make URLs known, for the crawl to begin at; return the number of new ones.
+
+        Parameters
+        ----------
+        urls : iterable of str, (str, float) or Link
+            Absolute URLs, with scores or without; the default score is 1. Invalid URLs are counted in ``refused``.
+        """
+        self._tick()
+        return seed(self._journal, urls, self.refused)
+
+    def sitemap(self, entries: Iterable[tuple[str, float | None, float | None]]) -> int:
+        """Take in a sitemap: make its URLs known, and let changed pages wait again; return the number of new ones.
+
+        Parameters
+        ----------
+        entries : iterable of (str, float or None, float or None)
+            URL, lastmod as Unix time in seconds, priority from 0 to 1 (None is 0.5, the protocol's default). The
+            priority counts as the score of a link to the page. A page that was crawled before its lastmod waits
+            again.
+        """
+        rows = list(entries)
+        if not all(isinstance(row, tuple | list) and len(row) == 3 for row in rows):
+            raise ParameterError(
+                "sitemap takes triples of URL, lastmod and priority; lastmod and priority may be None"
+            )
+        new = self.seed([(url, 0.5 if priority is None else priority) for url, _, priority in rows])
+        for url, lastmod, _ in rows:
+            if lastmod is not None:
+                hint(self._journal, url, lastmod)
+        return new
+
+    def crawled(
+        self,
+        page: Answered,
+        links: Iterable[AnyLink] = (),
+        *,
+        score: float = 0.0,
+        content_hash: bytes = b"",
+        status: int = 200,
+        redirected_to: str | None = None,
+        canonical_link: str | None = None,
+        noindex: bool = False,
+        nofollow: bool = False,
+        links_are_canonical: bool = False,
+    ) -> bool:
+        """Report a fetched page: take in its links, and end its lease.
+
+        Parameters
+        ----------
+        page : Lease, int or str
+            The lease, its number, or the URL that is answered. A lease counts by its number alone.
+        links : iterable of str, (str, float) or Link
+            The page's links, relative or absolute, with scores or without. They replace those of an earlier visit.
+        score : float
+            How good its content is.
+        content_hash : bytes
+            A hash of at most 255 bytes. A hash that differs from the last visit's counts as a change.
+        status : int
+            HTTP status.
+        redirected_to : str or None
+            The URL that answered in the end. The page is merged into it, and the visit is that page's.
+        canonical_link : str or None
+            The canonical URL that the page names. The page is merged into it if both are in one registered domain.
+        noindex, nofollow : bool
+            What the page asks of robots. This is only stored.
+        links_are_canonical : bool
+            Whether the links are strings in canonical form already.
+
+        Returns
+        -------
+        bool
+            Whether the answer counted. It does not if the lease was answered before, or if the page was crawled since
+            the lease was given.
+
+        Raises
+        ------
+        inlink.errors.UnknownNodeError
+            If this crawl does not know the URL.
+        inlink.errors.StoreError
+            If the log cannot be written.
+        """
+        self._tick()
+        counted = take_visit(
+            self._journal,
+            self.refused,
+            page,
+            links,
+            score=score,
+            content_hash=content_hash,
+            status=status,
+            redirected_to=redirected_to,
+            canonical_link=canonical_link,
+            noindex=noindex,
+            nofollow=nofollow,
+            links_are_canonical=links_are_canonical,
+        )
+        if counted:
+            self._upkeep.after_visit(self._journal.now)
+        return counted
+
+    def failed(
+        self,
+        page: Answered,
+        error: str = "",
+        *,
+        status: int | None = None,
+        retry: bool | None = None,
+        retry_after: str | float | None = None,
+    ) -> bool:
+        """Report that a page could not be fetched; return whether the answer counted.
+
+        Parameters
+        ----------
+        page : Lease, int or str
+        error : str
+            What happened; ``crawl.page(url).error`` shows it.
+        status : int or None
+            HTTP status, if there was an answer. 404 and 410 make a page ``gone``; 429 and 503 make its host wait.
+        retry : bool or None
+            Whether to retry, up to ``max_retries`` times; then the page is ``failed``. None: as the status says.
+        retry_after : str, float or None
+            The header ``Retry-After``, or seconds.
+        """
+        self._tick()
+        return self._answers.failed(page, error, status, retry, retry_after)
+
+    def exclude(self, page: Answered, reason: str = "") -> bool:
+        """Report that a page must not be fetched, as by robots.txt; return whether the answer counted."""
+        self._tick()
+        return self._answers.excluded(page, reason)
+
+    def redirected(
+        self, lease: Lease, to: str, *, carried: bytes | None = None, again: bool = False
+    ) -> Lease | None:
+        """Report a redirect that the spider wants to follow at once.
+
+        Parameters
+        ----------
+        lease : Lease
+            The lease of the page that redirects. It ends.
+        to : str
+            The target. The page is merged into it.
+        carried : bytes or None
+            What the target is to carry, see :class:`inlink.protocol.Link`.
+        again : bool
+            Whether to follow although the target was fetched, or is being fetched.
+
+        Returns
+        -------
+        Lease or None
+            The target's lease, whatever politeness says; None if the target need not or must not be fetched.
+        """
+        self._tick()
+        return self._answers.redirected(lease, to, carried, again)[1]
+
+    def release(self, page: Answered) -> bool:
+        """Give a lease back unused, so that the page waits again; return whether the page had a lease."""
+        self._tick()
+        return self._answers.release(page)
+
+    def release_all(self) -> int:
+        """Give back all leases, whoever holds them; return their number."""
+        self._tick()
+        return self._answers.release_all()
+
+    def reload(self) -> int:
+        """Let pages that failed, are gone or were excluded wait again; return their number."""
+        self._tick()
+        return self._answers.reload()
+
+    def host_delay(self, page: Answered, seconds: float) -> bool:
+        """Keep ``seconds`` between two fetches from a page's host, as Crawl-delay asks; return whether that is new."""
+        seconds = check(ARGUMENTS["seconds"], seconds)
+        self._tick()
+        return self._answers.host_delay(page, seconds)
+
+    def pause(self) -> None:
+        """Hand nothing out until :meth:`resume`, after reopening too. Answers are taken in."""
+        self._set_paused(True)
+
+    def resume(self) -> None:
+        """End a pause."""
+        self._set_paused(False)
+
+    @property
+    def paused(self) -> bool:
+        """Whether the crawl is paused."""
+        return self._frontier.paused
+
+    def _set_paused(self, paused: bool) -> None:
+        self._tick()
+        if self._frontier.paused != paused:
+            self._journal.append(kinds.PAUSE if paused else kinds.RESUME)
+            self._frontier.paused = paused
+
+    # -- what goes out ------------------------------------------------------------------------------------------------
+
+    def next(self, count: int = 1) -> list[Lease]:
+        """Lease the next URLs to fetch: at most ``count``, fewer or none if politeness allows no more now.
+
+        None while the crawl is paused, and while the caller fetches a lost page or has to answer before it gets one.
+        """
+        return self._hand_out(check(ARGUMENTS["count"], count))
+
+    def _hand_out(self, count: int, session: int = 0, request: int = 0, lost: bool = True) -> list[Lease]:
+        now, front = self._tick(), self._frontier
+        self.desk.advance(now)
+        front.advance(now)
+        self._do_requests()
+        self._upkeep.before_next(now)
+        if front.paused or count < 1:
+            return []
+        if lost and front.lost:
+            turn = front.lost.turn(session, now)
+            if isinstance(turn, tuple):
+                pages, slots = np.array([turn[0]], np.uint32), np.array([turn[1]], np.uint32)
+                return lease_pages(self._journal, pages, slots, session=session, request=request)
+            if turn:
+                return []
+        pages, slots = front.queue.take(count, now)
+        if not len(pages):
+            return []
+        return lease_pages(self._journal, pages, slots, session=session, request=request)
+
+    def due_in(self) -> float | None:
+        """Seconds until :meth:`next` may return a lease; None at the end, when no page waits and no lease is out.
+
+        While the crawl is paused, only the leases that are out count.
+        """
+        now, front = self._tick(), self._frontier
+        self.desk.advance(now)
+        self._do_requests()
+        due = None if front.paused else front.due_in(now)
+        end = front.leases.next_end()
+        return due if end is None else max(end - now, 0.0) if due is None else min(due, max(end - now, 0.0))
+
+    def page(self, url: str) -> Page | None:
+        """What is known of a URL; None if this crawl does not know it."""
+        return self.view.page(url)
+
+    def why(self, url: str) -> Why:
+        """Where a URL stands in the order, and every reason for it: see :meth:`CrawlView.why`."""
+        return self.view.why(url)
+
+    def standing(self, hosts: int = 5) -> Standing:
+        """How far the crawl has come: pages by state, the ``hosts`` with most waiting pages, the harvest."""
+        return self.view.standing(hosts)
+
+    def _do_requests(self) -> None:
+        """Do what other processes left in the inbox."""
+        for kind, seeds in self._upkeep.requests():
+            if kind == inbox.SEED:
+                self.seed(seeds)
+            elif kind == inbox.RELOAD:
+                self.reload()
+
+    def rerank(self, *, wait: bool = False) -> None:
+        """Ask for a new ranking, which :meth:`next` adopts once it is there.
+
+        With ``wait``, rank at once, in this process and on one thread, and give all waiting pages their new
+        priorities: the same events give the same bits.
+        """
+        now = self._tick()
+        if wait:
+            self._upkeep.rerank_at_once(now)
+        else:
+            self._upkeep.rerank(now)
+
+    def wait(self) -> float | None:
+        """Advance a :class:`~inlink.base.clock.VirtualClock` until something may be due, and return the seconds.
+
+        None is the end of the crawl: nothing waits and nothing is leased. Other clocks are a ParameterError.
+        """
+        clock = self._clock
+        if not isinstance(clock, VirtualClock):
+            raise ParameterError(
+                "Crawl.wait needs Crawl(clock=VirtualClock()): no other clock can be advanced"
+            )
+        before = self._tick()
+        while due := self.due_in():
+            clock.advance(due)
+        return None if due is None else self._journal.now - before
+
+    @property
+    def ranking(self) -> bool:
+        """Whether a ranking is being computed, or adopted but not yet applied to all waiting pages."""
+        return self._upkeep.reranker.busy or self._frontier.queue.rekeying
+
+    def close(self) -> None:
+        """Sync the log and release the folder."""
+        self._stack.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()

@@ -1,0 +1,419 @@
+"""The desk: the one way in for all spiders, wherever they run.
+
+A spider belongs to an *owner*, a name that stays, and works in a *session*, one life of it. The desk hands out leases
+to sessions and takes their answers by lease number. It looks each number up and believes nothing else that an answer
+says of a lease.
+
+**Repeats.** A spider numbers its requests for tasks, and its reports, with increasing integers. It has at most one of
+each under way. If it hears no reply, it repeats the request under the same number. The repeat gives the outcomes of the
+first time and the tasks that are still out, even if the crawl's process died in between: the events of leases and
+reports carry these numbers, and each answer's event carries its lease.
+
+**Losses.** A lease is lost if it expires, if a new session of its owner begins, or if its session is silent for too
+long. :mod:`inlink.frontier.lost` says what becomes of the page. While the crawl itself is down nothing expires.
+"""
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import msgspec
+import numpy as np
+
+from inlink.crawl.answers import Answers, lease_of
+from inlink.crawl.intake import apart, check_answer
+from inlink.crawl.journal import Journal
+from inlink.errors import ParameterError, SessionError, UnknownNodeError
+from inlink.frontier.leases import Lease
+from inlink.frontier.sessions import SpiderSession
+from inlink.protocol import (
+    Answer,
+    Crawled,
+    Excluded,
+    Failed,
+    HostDelay,
+    Link,
+    Receipt,
+    Redirected,
+    Released,
+    Session,
+    Task,
+    Tasks,
+)
+from inlink.store import format as kinds
+from inlink.store.format import (
+    LeaseRecord,
+    OutcomeRecord,
+    RenewedRecord,
+    ReportedRecord,
+    SessionRecord,
+    dtype_of,
+    struct_of,
+)
+
+if TYPE_CHECKING:
+    from inlink.crawl.crawl import Crawl
+
+__all__ = ["Desk"]
+
+LONGEST_RENEWAL = 3600.0
+"""Seconds after a lease was given beyond which it is not renewed."""
+
+BY_SPIDER, BY_SUCCESSOR, BY_SILENCE = 1, 2, 3
+"""What ended a session."""
+
+LONGEST_OWNER = 200
+"""Bytes of an owner's name."""
+
+
+class Desk:
+    """Sessions of spiders on a crawl: they begin, get tasks, answer, renew, and end.
+
+    Parameters
+    ----------
+    crawl : Crawl
+    journal : Journal
+    answers : Answers
+    """
+
+    def __init__(self, crawl: "Crawl", journal: Journal, answers: Answers) -> None:
+        self._crawl, self._journal, self._answers = crawl, journal, answers
+        self._frontier, self._pages = journal.frontier, journal.pages
+        self._sessions = self._frontier.sessions
+        self._reopen()
+
+    # -- sessions -----------------------------------------------------------------------------------------------------
+
+    def hello(self, owner: str, *, silent_after: float | None = None, rejoin: bool = False) -> Session:
+        """Begin a session. The owner's previous session ends, and its tasks are lost.
+
+        Parameters
+        ----------
+        owner : str
+            Name of at most 200 bytes.
+        silent_after : float or None
+            Seconds without a call after which the session ends; None is never, for a spider in the crawl's own process.
+        rejoin : bool
+            Go on with the owner's session instead, if there is one.
+
+        Raises
+        ------
+        inlink.errors.ParameterError
+            If the name is empty, too long or not printable, or ``silent_after`` is not above 0.
+        """
+        if not (isinstance(owner, str) and owner.strip() and owner.isprintable()):
+            raise ParameterError(f"`owner` must be one line of printable text; got {owner!r}")
+        if len(owner.encode("utf-8", "replace")) > LONGEST_OWNER:
+            raise ParameterError(
+                f"`owner` must have at most {LONGEST_OWNER} bytes; got {len(owner):,} characters"
+            )
+        if silent_after is not None and not 0 < silent_after < math.inf:
+            raise ParameterError(
+                f"`silent_after` must be a number of seconds above 0, or None; got {silent_after!r}"
+            )
+        now, lost = self._crawl._tick(), 0
+        previous = self._sessions.of_owner(owner)
+        if previous is not None:
+            if rejoin:
+                previous.heard = now
+                return self._described(previous, 0)
+            lost = self._end(previous, BY_SUCCESSOR)
+        seconds = math.inf if silent_after is None else float(silent_after)
+        session = SpiderSession(self._sessions.next_number, owner, seconds, now)
+        self._write_session(session, 0)
+        self._sessions.add(session)
+        return self._described(session, lost)
+
+    def renew(self, session: int) -> int:
+        """Let a session's tasks run for another ``lease_seconds``; return the number of tasks that were renewed.
+
+        A task is not renewed beyond one hour after it was given.
+
+        Raises
+        ------
+        inlink.errors.SessionError
+            If the session has ended.
+        """
+        self._heard(session)
+        now = self._journal.now
+        expires = now + self._frontier.settings.lease_seconds
+        outs = [
+            out
+            for out in self._frontier.leases.held_by(session)
+            if out.expires < expires <= out.given + LONGEST_RENEWAL
+        ]
+        if outs:
+            numbers = np.array([out.number for out in outs], np.uint64)
+            payload = struct_of(RenewedRecord).pack(expires, session) + numbers.tobytes()
+            self._journal.append(kinds.RENEWED, listed=len(outs), payload=payload)
+            self._frontier.leases.renew(outs, expires)
+        return len(outs)
+
+    def bye(self, session: int) -> int:
+        """End a session and give its tasks back; return their number.
+
+        Raises
+        ------
+        inlink.errors.SessionError
+            If the session has ended.
+        """
+        state = self._heard(session)
+        released = self._answers.release_all(session)
+        self._end(state, BY_SPIDER)
+        return released
+
+    # -- tasks and answers --------------------------------------------------------------------------------------------
+
+    def next(self, session: int, count: int, request: int = 0, *, lost: bool = True) -> Tasks:
+        """At most ``count`` tasks for a session.
+
+        Parameters
+        ----------
+        session : int
+        count : int
+        request : int
+            Id of the request, larger than that of the one before. The same id again gives those tasks of the first time
+            that are still out. 0 is for a spider that never repeats one.
+        lost : bool
+            Whether the session takes its turn with lost pages. False is for a caller that does not answer.
+
+        Raises
+        ------
+        inlink.errors.SessionError
+            If the session has ended, or the id is smaller than the last.
+        """
+        state = self._heard(session)
+        if request and self._is_repeat("next", request, state.asked):
+            tasks = [self._task_of(number, session) for number in state.given]
+        else:
+            leases = self._crawl._hand_out(count, session, request, lost)
+            tasks = [self._task(lease) for lease in leases]
+            if request and leases:
+                state.asked, state.given = request, [lease.number for lease in leases]
+        front, now = self._frontier, self._journal.now
+        return Tasks(
+            [task for task in tasks if task is not None],
+            None if self._crawl.paused else front.due_in(now, session),
+            len(front.leases) - front.leases.held(session),
+            self._crawl.paused,
+        )
+
+    def report(self, session: int, answers: Sequence[Answer], request: int = 0) -> list[Receipt]:
+        """Take in a session's answers; return what came of each, in their order.
+
+        Parameters
+        ----------
+        session : int
+        answers : sequence of Answer
+        request : int
+            Id of the report, larger than that of the one before. The same id again gives the outcomes of the first
+            time. 0 is for a spider that never repeats one.
+
+        Raises
+        ------
+        inlink.errors.SessionError
+            If the session has ended, or the id is smaller than the last.
+        inlink.errors.ParameterError
+            If an answer has a value out of range; then none was taken in.
+        """
+        state = self._heard(session)
+        if request and self._is_repeat("report", request, state.reported):
+            return [Receipt(counted, self._task_of(lease, session)) for lease, counted in state.outcomes]
+        for answer in answers:
+            _check(answer)
+        known: dict[int, tuple[int, bool]] = {}
+        if state.since is not None:
+            if request and any(self._is_off_the_book(answer) for answer in answers):
+                known = self._answered_before(state)
+            state.since = None
+        receipts = [self._take_in(answer, session, known) for answer in answers]
+        if request:
+            outcomes = [
+                (0 if receipt.task is None else receipt.task.lease, receipt.counted) for receipt in receipts
+            ]
+            payload = struct_of(ReportedRecord).pack(session, request)
+            payload += np.array(outcomes, dtype_of(OutcomeRecord)).tobytes()
+            self._journal.append(kinds.REPORTED, listed=len(outcomes), payload=payload)
+            state.reported, state.outcomes = request, outcomes
+        return receipts
+
+    def _take_in(self, answer: Answer, session: int, known: dict[int, tuple[int, bool]]) -> Receipt:
+        crawl = self._crawl
+        if isinstance(answer, HostDelay):
+            try:
+                return Receipt(crawl.host_delay(answer.url, answer.seconds))
+            except UnknownNodeError:
+                return Receipt(False)
+        number = answer.lease
+        out = self._frontier.leases.get(number)
+        if out is None and number in known:
+            lease, counted = known[number]
+            return Receipt(counted, self._task_of(lease, session))
+        if out is None or out.session != session:
+            return Receipt(False)
+        if isinstance(answer, Crawled):
+            return Receipt(self._crawled(answer))
+        if isinstance(answer, Failed):
+            counted = crawl.failed(
+                number,
+                answer.error,
+                status=answer.status,
+                retry=answer.retry,
+                retry_after=answer.retry_after,
+            )
+            return Receipt(counted)
+        if isinstance(answer, Excluded):
+            return Receipt(crawl.exclude(number, answer.reason))
+        if isinstance(answer, Released):
+            return Receipt(crawl.release(number))
+        crawl._tick()
+        counted, target = self._answers.redirected(number, answer.to, answer.carried, answer.again)
+        return Receipt(counted, None if target is None else self._task(target))
+
+    def _crawled(self, answer: Crawled) -> bool:
+        out = self._frontier.leases.get(answer.lease)
+        try:
+            counted = self._crawl.crawled(
+                answer.lease,
+                answer.links,
+                score=answer.score,
+                content_hash=answer.content_hash,
+                status=answer.status,
+                redirected_to=answer.redirected_to,
+                canonical_link=answer.canonical_link,
+                noindex=answer.noindex,
+                nofollow=answer.nofollow,
+            )
+        except ParameterError as error:
+            if not answer.links:
+                raise
+            # Invalid link: keep the page, drop its links, record the error.
+            return self._crawled(msgspec.structs.replace(answer, links=[], error=str(error)))
+        if counted and answer.error is not None and out is not None:
+            url = self._pages.url(out.page)
+            self._crawl.failed(url, answer.error, status=answer.status, retry=False)
+        return counted
+
+    # -- inside -------------------------------------------------------------------------------------------------------
+
+    def advance(self, now: float) -> None:
+        """Take back what has expired by ``now``, and end the sessions that were silent for too long."""
+        expired = self._frontier.leases.expired(now)
+        if expired:
+            self._answers.lost(expired)
+        for session in self._sessions.silent(now):
+            self._end(session, BY_SILENCE)
+
+    def _heard(self, number: int) -> SpiderSession:
+        now = self._crawl._tick()
+        session = self._sessions.get(number)
+        if session is not None and now - session.heard >= session.silent_after:
+            self._end(session, BY_SILENCE)
+            session = None
+        if session is None:
+            raise SessionError(f"session {number!r} has ended, and its tasks are lost: begin a new session")
+        session.heard = now
+        return session
+
+    def _is_repeat(self, what: str, request: int, last: int) -> bool:
+        if request < last:
+            raise SessionError(
+                f"{what}: request {request} is older than {last}, the last one of this session:"
+                f" count requests upwards and send one at a time"
+            )
+        return request == last
+
+    def _end(self, session: SpiderSession, ended: int) -> int:
+        """End a session; return the number of its tasks, which are lost."""
+        self._write_session(session, ended)
+        self._sessions.remove(session.number)
+        outs = self._frontier.leases.held_by(session.number)
+        if outs:
+            self._answers.lost(outs)
+        self._frontier.lost.session_over(session.number, self._journal.now)
+        return len(outs)
+
+    def _write_session(self, session: SpiderSession, ended: int) -> None:
+        payload = struct_of(SessionRecord).pack(session.number, session.silent_after, ended)
+        payload += session.owner.encode("utf-8", "replace")
+        self._journal.append(kinds.SESSION, payload=payload)
+
+    def _described(self, session: SpiderSession, lost: int) -> Session:
+        silent_after = None if session.silent_after == math.inf else session.silent_after
+        seconds = self._frontier.settings.lease_seconds
+        return Session(session.number, session.owner, seconds, silent_after, lost)
+
+    def _task(self, lease: Lease) -> Task:
+        return Task(
+            lease.number,
+            lease.url,
+            lease.depth,
+            lease.crawls,
+            lease.failures,
+            self._pages.linked_from(lease.page),
+            lease.carried,
+            lease.given,
+        )
+
+    def _task_of(self, number: int, session: int) -> Task | None:
+        """A task that a session still holds."""
+        out = self._frontier.leases.get(number) if number else None
+        if out is None or not out.current or out.session != session:
+            return None
+        return self._task(lease_of(self._journal, out))
+
+    # -- after opening ------------------------------------------------------------------------------------------------
+
+    def _reopen(self) -> None:
+        """Go on where the last process ended: with its sessions, and with the leases that are out."""
+        leases = self._frontier.leases
+        down = self._journal.now - self._frontier.last_event
+        if len(leases) and down > 0:
+            self._journal.append(kinds.RENEWED, payload=struct_of(RenewedRecord).pack(down, 0))
+            leases.move_on(down)
+        gone = [
+            out for out in leases.all_current() if out.session and self._sessions.get(out.session) is None
+        ]
+        if gone:  # The process died between the end of their session and their loss.
+            self._answers.lost(gone)
+
+    def _is_off_the_book(self, answer: Answer) -> bool:
+        return not isinstance(answer, HostDelay) and self._frontier.leases.get(answer.lease) is None
+
+    def _answered_before(self, session: SpiderSession) -> dict[int, tuple[int, bool]]:
+        """What came of the answers of a report that the crawl's process died in: by lease, as in ``outcomes``."""
+        pages = self._pages
+        own, found = self._sessions.leases_of(session, pages), {}
+        answers = (kinds.VISIT, kinds.FAILED, kinds.MERGE, kinds.RELEASE)
+        assert session.since is not None
+        for place in pages.frames_of_kind(*answers, kinds.LEASE, begin=session.since):
+            frame = pages.frame(place)
+            if frame.lease not in own:
+                continue
+            if frame.kind == kinds.LEASE:
+                leased = LeaseRecord._make(struct_of(LeaseRecord).unpack_from(frame.payload))
+                if leased.session == session.number:
+                    found[frame.lease] = (leased.first_lease, True)
+            else:
+                found[frame.lease] = (0, True)
+        return found
+
+
+def _check(answer: Answer) -> None:
+    """Refuse values that are out of range, before anything is changed.
+
+    Raises
+    ------
+    inlink.errors.ParameterError
+        If the answer has one. Links are not checked here: an invalid link does not cost its page.
+    """
+    if isinstance(answer, Crawled):
+        check_answer(answer.score, answer.status, answer.content_hash)
+    elif isinstance(answer, Failed):
+        check_answer(0.0, answer.status or 0, b"")
+    elif isinstance(answer, Redirected):
+        apart([Link(answer.to, data=answer.carried or b"")])
+    elif isinstance(answer, HostDelay) and not 0 <= answer.seconds < math.inf:
+        raise ParameterError(
+            f"`seconds` of a host's delay must be at least 0 and finite; got {answer.seconds!r}"
+        )

@@ -1,0 +1,82 @@
+"""Make a crawl's folder, and look into it from another process."""
+
+import os
+import secrets
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+
+from inlink.base.folder import building
+from inlink.crawl.settings import FILE, encoded, stored
+from inlink.errors import FolderError
+from inlink.frontier.frontier import Frontier
+from inlink.frontier.policies import policy_found
+from inlink.frontier.settings import Settings
+from inlink.frontier.visits import plan_visits
+from inlink.store.pages import Pages
+from inlink.store.reader import KIND, VERSION, crawl_folder, open_pages
+
+__all__ = ["create", "frontier_of", "look"]
+
+
+def create(folder: Path, started: float, settings: Settings) -> bool:
+    """Make a crawl's folder unless it exists; return whether it was made.
+
+    Raises
+    ------
+    inlink.errors.FolderError, inlink.errors.OutputError
+        If the place holds something else.
+    """
+    if folder.is_file():
+        raise FolderError(f"{folder} is a file, not a crawl's folder: name another")
+    if (folder / "header.json").exists():
+        # Anything but a crawl is refused before something is put into it.
+        crawl_folder(folder)
+        return False
+    rules = settings.url_rules
+    with building(folder, KIND, VERSION) as writer:
+        writer.header.meta = {
+            "hash_seed": str(secrets.randbits(63)),
+            "started": started,
+            "url_rules": None if rules is None else msgspec.to_builtins(rules),
+        }
+        (writer.data.parent / FILE).write_bytes(encoded(settings))
+    return True
+
+
+def look(folder: str | os.PathLike[str], clock: Callable[[], float] = time.time) -> Frontier:
+    """The frontier of a crawl, restored from its folder to be looked at, also while another process crawls.
+
+    Raises
+    ------
+    inlink.errors.FolderError
+        If there is no crawl, or its settings cannot be read.
+    inlink.errors.ParameterError
+        If it goes by a policy that cannot be imported here.
+    """
+    settings = stored(Path(folder))
+    # before anything is read that takes long
+    policy_found(settings.policy)
+    pages = open_pages(folder)
+    pages.recover()
+    return frontier_of(pages, clock())
+
+
+def frontier_of(pages: Pages, now: float) -> Frontier:
+    """The frontier of a crawl's pages, restored from all their events, by the settings that its folder keeps.
+
+    Raises
+    ------
+    inlink.errors.FolderError
+        If its settings cannot be read.
+    inlink.errors.ParameterError
+        If it goes by a policy that cannot be imported here.
+    """
+    settings = stored(pages.folder)
+    frontier = Frontier(pages, settings)
+    frontier.restore(now)
+    if settings.revisit is not None:
+        plan_visits(frontier, settings.revisit)
+    return frontier

@@ -1,0 +1,197 @@
+"""The journal of a crawl: each change is an event, appended to the log, then folded into pages, policy and queue."""
+
+from typing import Any
+
+import numpy as np
+
+from inlink.base.arrays import UInt32Array
+from inlink.crawl.intake import coded, same_domain
+from inlink.crawl.known import known_page
+from inlink.errors import ParameterError
+from inlink.frontier.backoff import Outcome
+from inlink.frontier.frontier import Frontier
+from inlink.frontier.leases import Lease, Out
+from inlink.frontier.rules import Rules
+from inlink.store import format as kinds
+from inlink.store.carried import encode_carried
+from inlink.store.format import DISCOVERED, ExcludedRecord, struct_of
+from inlink.store.log import Log
+from inlink.store.pages import NO_PAGE
+from inlink.urls.canonical import UrlRules, canonical
+
+__all__ = ["Answered", "Journal"]
+
+LONGEST_REASON = 500
+"""Bytes of an exclusion's reason that are kept."""
+
+
+Answered = Lease | int | str
+"""What an answer is for: a lease, the number of a lease, or a page's URL."""
+
+
+class Journal:
+    """Writes a crawl's events.
+
+    Parameters
+    ----------
+    log : Log
+    frontier : Frontier
+    url_rules : UrlRules or None
+    rules : Rules or None
+
+    Attributes
+    ----------
+    now : float
+        The time of the next event.
+    """
+
+    def __init__(self, log: Log, frontier: Frontier, url_rules: UrlRules | None, rules: Rules | None) -> None:
+        self.log, self.frontier, self.pages = log, frontier, frontier.pages
+        self.url_rules, self.rules = url_rules, rules
+        self.now = self.pages.last_time()
+
+    def append(self, kind: int, page: int = NO_PAGE, *, new: int = 0, urls: bytes = b"", **given: Any) -> int:
+        """Append one event and fold it; ``new`` pages, whose lines are ``urls``, have their numbers already.
+
+        Returns its place in the log.
+
+        Raises
+        ------
+        inlink.errors.StoreError
+            If it cannot be written.
+        """
+        first = self.pages.num_pages - new
+        place, frame = self.log.append(kind, self.now, page, first=first, new=new, urls=urls, **given)
+        self.frontier.fold(place, frame)
+        if new:
+            self.frontier.discovered(first, new, urls)
+        return place
+
+    def known(self, url: str) -> int:
+        """The page of a URL.
+
+        Raises
+        ------
+        inlink.errors.UnknownNodeError
+            If this crawl does not know it.
+        """
+        return known_page(self.pages, url, self.url_rules)
+
+    def answered(self, answered: Answered) -> tuple[int, Out | None]:
+        """The page that an answer is for, and the lease that it ends; NO_PAGE if the answer does not count.
+
+        A lease counts by its number alone; the book says which page it is for. A URL stands for its oldest open lease.
+        An answer does not count if its lease was answered before, or if the page was crawled since the lease was given.
+
+        Raises
+        ------
+        inlink.errors.ParameterError
+            If ``answered`` is neither a lease nor the number of one nor a URL.
+        """
+        leases = self.frontier.leases
+        if not isinstance(answered, str | Lease | int):
+            raise ParameterError(
+                f"a page is named by its lease, its lease's number or its URL; got {answered!r}"
+            )
+        if isinstance(answered, str):
+            page = self.known(answered)
+            number = leases.oldest(page)
+            if number is None:
+                return self.pages.survivor(page), None
+        else:
+            number = answered if isinstance(answered, int) else answered.number
+        out = leases.close(number)
+        if out is None:
+            return NO_PAGE, None
+        page = self.pages.survivor(out.page)
+        last = self.pages.visit_place(page)
+        if last is not None and last > out.place:
+            self.landed(out, None)
+            return NO_PAGE, None
+        return page, out
+
+    def landed(self, out: Out | None, outcome: Outcome | None, wait: float | None = None) -> None:
+        """Take in that a lease has ended; if its host's state changed, append an event of it."""
+        if out is not None and self.frontier.landed(out, outcome, wait, self.now):
+            self.append(kinds.HOST, out.page, payload=self.frontier.hosts.frame(out.slot))
+
+    def base(self, page: int, redirected_to: str | None) -> str:
+        """The URL against which a page's relative links are resolved: the one that answered."""
+        url = self.pages.url(page)
+        return (canonical(redirected_to, url) or url) if redirected_to else url
+
+    def merge(
+        self,
+        page: int,
+        redirected_to: str | None,
+        canonical_link: str | None,
+        data: bytes | None = None,
+        lease: int = 0,
+    ) -> int:
+        """Follow a redirect and a canonical link; return the page that the visit belongs to.
+
+        A canonical link is the page's own word: it is believed within its registered domain only. ``data`` is what
+        the page that it is merged into is to carry, unless that carries something already. ``lease`` is the lease that
+        the merge ends, 0 if none.
+        """
+        for url, trusted in ((redirected_to, True), (canonical_link, False)):
+            if url is None:
+                continue
+            here = self.pages.url(page)
+            form = canonical(url, here, self.url_rules)
+            if form is None or form == here or not (trusted or same_domain(here, form)):
+                continue
+            pages, new, text = self.pages.number([form])
+            target = self.pages.survivor(int(pages[0]))
+            if target == page:
+                continue
+            _, payload = coded(np.array([target], np.uint32), np.empty(0, np.float32))
+            self.pages.merged[page] = target
+            flags = 0
+            if data is not None and not self.pages.carriers[target]:
+                payload, flags = payload + encode_carried({target: data}), kinds.HAS_CARRIED
+            first = self.pages.num_pages - new
+            self.append(
+                kinds.MERGE, page, flags=flags, listed=1, payload=payload, lease=lease, new=new, urls=text
+            )
+            self.admit(first, new, text)
+            self.frontier.queue.remove(page, self.now)
+            self.frontier.lost.forget(page, self.now)
+            page = target
+        return page
+
+    def carrying(self, pages: UInt32Array, more: dict[str, tuple[float, bytes]]) -> tuple[int, bytes]:
+        """The flag and the end of a frame whose last pages carry data. Pages that carry data already are left out."""
+        data = {
+            page: given
+            for page, (_, given) in zip(pages[len(pages) - len(more) :].tolist(), more.values(), strict=True)
+            if not self.pages.carriers[page]
+        }
+        return (kinds.HAS_CARRIED, encode_carried(data)) if data else (0, b"")
+
+    def admit(self, first: int, new: int, text: bytes) -> None:
+        """Exclude the new pages that the rules forbid."""
+        if not new or not self.rules:
+            return
+        depths = self.pages.depths[first : first + new].tolist()
+        urls = text.decode("ascii").splitlines()
+        verdicts = [self.rules.verdict(url, depth) for url, depth in zip(urls, depths, strict=True)]
+        reasons = {first + k: reason for k, reason in enumerate(verdicts) if reason is not None}
+        if reasons:
+            said = "; ".join(sorted(set(reasons.values()))).encode("utf-8", "replace")[:LONGEST_REASON]
+            payload = struct_of(ExcludedRecord).pack(len(said)) + said
+            payload += np.array(list(reasons), np.uint32).tobytes()
+            self.append(kinds.EXCLUDE, listed=len(reasons), payload=payload)
+
+    def admit_last(self) -> None:
+        """Call :meth:`admit` for the pages of the log's last event, in case a crash came between the two."""
+        rows = self.pages.tally.makers
+        if rows and self.rules:
+            first = int(self.pages.makers[rows - 1])
+            waiting = [page for page in range(first, self.pages.num_pages) if page in self.frontier.queue]
+            if len(waiting) == self.pages.num_pages - first:
+                urls = "".join(url + "\n" for url in self.pages.urls(waiting))
+                self.admit(first, len(waiting), urls.encode("ascii"))
+                for page in waiting:
+                    if self.pages.states[page] != DISCOVERED:
+                        self.frontier.queue.remove(page, self.now)

@@ -1,0 +1,63 @@
+"""Finding the page that a user means: by a URL in any form, by its number, or by its hash."""
+
+import re
+
+from inlink.errors import UnknownNodeError
+from inlink.store.pages import NO_PAGE, Pages
+from inlink.urls.canonical import UrlRules, canonical
+
+__all__ = ["canonical_or_number", "known_page", "numbered", "unknown"]
+
+_HASH = re.compile(r"[0-9a-fA-F]{16}")
+
+
+def known_page(pages: Pages, url: str, url_rules: UrlRules | None) -> int:
+    """The page of a URL, in any form that means the same page.
+
+    Raises
+    ------
+    inlink.errors.UnknownNodeError
+        If the crawl does not know it.
+    """
+    # spiders give URLs back in canonical form: those need not be parsed
+    page = pages.page_of(url)
+    if page == NO_PAGE and (form := canonical(url, None, url_rules)) is not None:
+        variant = url.partition("#")[2]
+        if variant:
+            page = pages.page_of(f"{form}#{variant}")
+        if page == NO_PAGE:
+            page = pages.page_of(form)
+    if page == NO_PAGE or page >= pages.tally.event_pages:
+        raise UnknownNodeError(f"{url!r} is not known in {pages.folder}: seed it, or link to it, first")
+    return page
+
+
+def numbered(pages: Pages, page: str | int, url_rules: UrlRules | None) -> int:
+    """The number of a page that is given by its URL, its number, or its number as 16 hexadecimal digits.
+
+    Raises
+    ------
+    inlink.errors.UnknownNodeError
+        If the crawl does not know it.
+    """
+    number = int(page, 16) if isinstance(page, str) and _HASH.fullmatch(page) else page
+    if isinstance(number, str):
+        try:
+            return known_page(pages, number, url_rules)
+        except UnknownNodeError:
+            raise unknown(pages.folder, page) from None
+    if not 0 <= number < pages.tally.event_pages:
+        raise unknown(pages.folder, page)
+    return number
+
+
+def canonical_or_number(page: str | int, url_rules: UrlRules | None) -> str | int | None:
+    """A page's number as it is, or its URL in canonical form; None if it is neither."""
+    if isinstance(page, int):
+        return page
+    return int(page, 16) if _HASH.fullmatch(page) else canonical(page, None, url_rules)
+
+
+def unknown(folder: object, page: object) -> UnknownNodeError:
+    """The error for a page that a crawl does not know."""
+    return UnknownNodeError(f"{page!r} is not known in {folder}: look with inlink find")

@@ -1,0 +1,65 @@
+"""Seeds and sitemaps: URLs that become known without a link to them."""
+
+from collections.abc import Iterable, MutableMapping
+
+import numpy as np
+
+from inlink.crawl.intake import apart, carried_forms, coded, hrefs_and_scores
+from inlink.crawl.journal import Journal
+from inlink.protocol import AnyLink
+from inlink.store import format as kinds
+from inlink.store.format import DateRecord, struct_of
+from inlink.urls.canonical import MAX_LENGTH, canonical, refusal
+
+__all__ = ["hint", "seed"]
+
+
+def seed(journal: Journal, urls: Iterable[AnyLink], refused: MutableMapping[str, int]) -> int:
+    """See :meth:`inlink.Crawl.seed`; ``refused`` counts invalid URLs by reason."""
+    pages_of, rules = journal.pages, journal.url_rules
+    forms, scores, given = [], [], {}
+    plain, carried = apart(urls)
+    hrefs, found = hrefs_and_scores([(one, 1.0) if isinstance(one, str) else one for one in plain])
+    for url, score in zip(hrefs, found.tolist(), strict=True):
+        form = canonical(url, None, rules)
+        if form is None:
+            reason = refusal(url) or "link is no valid URL"
+            refused[reason] = refused.get(reason, 0) + 1
+            continue
+        if url.strip() != form and len(url) <= 2 * MAX_LENGTH:
+            given[form] = url
+        forms.append(form)
+        scores.append(score)
+    more = carried_forms(carried, None, rules, refused)
+    forms += more
+    scores += [score for score, _ in more.values()]
+    if not forms:
+        return 0
+    pages, new, text = pages_of.number(forms)
+    first = pages_of.num_pages - new
+    count, payload = coded(pages.copy(), np.array(scores, np.float32))
+    flags, end = journal.carrying(pages, more)
+    flags |= kinds.HAS_SCORES
+    journal.append(kinds.SEED, flags=flags, listed=count, payload=payload + end, new=new, urls=text)
+    numbers = dict(zip(forms, pages.tolist(), strict=True)) if given else {}
+    for form, url in given.items():
+        page = numbers[form]
+        if page >= first:
+            pages_of.given[page] = url
+            journal.append(kinds.GIVEN, page, payload=url.encode("utf-8", "surrogatepass"))
+    journal.admit(first, new, text)
+    journal.frontier.prioritise(np.unique(pages), journal.now)
+    return new
+
+
+def hint(journal: Journal, url: str, lastmod: float) -> None:
+    """Let a page wait again if, by its sitemap, it changed after its last crawl."""
+    pages, front = journal.pages, journal.frontier
+    form = canonical(url, None, journal.url_rules)
+    if form is None:
+        return
+    page = pages.survivor(int(pages.find([form])[0]))
+    visit = pages.visit(page)
+    if visit is not None and visit.time < lastmod <= journal.now and page not in front.queue:
+        journal.append(kinds.HINT, page, payload=struct_of(DateRecord).pack(lastmod))
+        front.back(page, journal.now)

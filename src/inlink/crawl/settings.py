@@ -1,0 +1,344 @@
+"""The settings of one crawl: those that its folder keeps, and those that are given now.
+
+The table itself is :mod:`inlink.frontier.settings`. A setting that is not given stays as the folder has it. A dict for
+a group changes the fields that it names; an instance replaces the group.
+"""
+
+import difflib
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from enum import Enum
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import msgspec
+
+from inlink.base.folder import atomic_file
+from inlink.base.settings import LONGEST, Setting, check, from_text, rows_of, setting
+from inlink.errors import FolderError, ParameterError
+from inlink.frontier.revisit import revisit_as_data, revisit_of
+from inlink.frontier.settings import GROUPS, NO_LIMIT, TABLE, Settings
+from inlink.protocol import OWNER
+from inlink.store.format import SETTINGS
+from inlink.store.reader import Reader, crawl_folder, url_rules_of
+from inlink.urls.canonical import UrlRules
+
+if TYPE_CHECKING:
+    from inlink.frontier.policies import Policy
+
+__all__ = [
+    "ARGUMENTS",
+    "NOT_GIVEN",
+    "Chosen",
+    "NotGiven",
+    "SpiderSettings",
+    "as_data",
+    "checked",
+    "choose",
+    "encoded",
+    "from_name",
+    "is_there",
+    "lay_over",
+    "save",
+    "stored",
+]
+
+FILE = "settings.json"
+
+
+class NotGiven(Enum):
+    """The type of :data:`NOT_GIVEN`, which differs from None: None can be what a setting is to become."""
+
+    NOT_GIVEN = "not given"
+
+    def __repr__(self) -> str:
+        return "NOT_GIVEN"
+
+
+NOT_GIVEN = NotGiven.NOT_GIVEN
+"""A setting that stays as the crawl's folder has it; its default in a new crawl."""
+
+
+@dataclass(frozen=True)
+class SpiderSettings:
+    """What a spider is told beside the settings of its crawl; it is not kept in the crawl's folder."""
+
+    crawl: str | None = setting(None, "The crawl's folder.", none="none is named")
+    owner: str = setting(
+        OWNER, "Name of the spider. A new session under this name ends the one before, whose tasks are lost."
+    )
+    seeds: str | None = setting(
+        None,
+        "A file of URLs to begin at: one a line, a tab and a score behind it if you have one.",
+        none="no file",
+    )
+    content_scorer: object = setting(
+        None, "How good a page is: a name, a dict or an object.", none="no scorer"
+    )
+    link_scorer: object = setting(None, "How promising a link is: a dict or an object.", none="no scorer")
+    max_wait: float | None = setting(
+        300.0,
+        "Seconds that a spider waits for the next page to become due before it ends.",
+        unit="seconds",
+        at_least=0,
+        at_most=LONGEST,
+        none="for ever",
+    )
+
+
+ARGUMENTS = {
+    "count": Setting("count", int, 1, "Leases at most.", at_least=0, at_most=NO_LIMIT),
+    "seconds": replace(TABLE["politeness.delay"], name="seconds"),
+}
+"""Numbers that methods of :class:`inlink.Crawl` take."""
+
+
+class Chosen(NamedTuple):
+    """The settings that a crawl is opened with.
+
+    ``before`` are those of its folder, None if there is no crawl yet. ``policy`` is what was given as policy, or what
+    the policy's name stands for.
+    """
+
+    settings: Settings
+    before: Settings | None
+    policy: "type[Policy] | Policy"
+
+    @property
+    def told(self) -> str:
+        """What was kept from the folder and what was changed, to be put behind a line; empty if neither."""
+        if self.before is None:
+            return ""
+        old, new, usual = _flat(self.before), _flat(self.settings), _flat(Settings())
+        kept = [f"{name} {_brief(new[name])}" for name in new if new[name] == old[name] != usual[name]]
+        changed = [
+            f"{name} from {_brief(old[name])} to {_brief(new[name])}"
+            for name in new
+            if new[name] != old[name]
+        ]
+        return (f"; kept from the folder: {', '.join(kept)}" if kept else "") + (
+            f"; changed: {', '.join(changed)}" if changed else ""
+        )
+
+
+def choose(folder: Path, given: Mapping[str, Any]) -> Chosen:
+    """The settings that a crawl in a folder has once those that are given hold. Nothing is written.
+
+    Parameters
+    ----------
+    folder : Path
+        Of a crawl, or where one is to be made.
+    given : mapping
+        Values by name, as :class:`inlink.Crawl` takes them.
+
+    Raises
+    ------
+    inlink.errors.ParameterError
+        If a value is outside its range, or a setting changes that must not.
+    inlink.errors.FolderError
+        If the folder's settings cannot be read.
+    """
+    from inlink.frontier.policies import policy_found, policy_name
+
+    before = stored(folder) if is_there(folder) else None
+    values: dict[str, Any] = {}
+    base = Settings() if before is None else before
+    policy = given.get("policy", base.policy)
+    for name, given_value in given.items():
+        value = policy_name(policy) if name == "policy" else checked(name, given_value)
+        if name in GROUPS and isinstance(value, Mapping):
+            value = replace(getattr(base, name) or GROUPS[name](), **value)
+        values[name] = value
+    settings = replace(base, **values)
+    for name, row in rows_of(Settings).items():
+        if row.fixed and before is not None and getattr(settings, name) != getattr(before, name):
+            raise ParameterError(
+                f"{name} cannot change after a crawl was made: {folder} has {getattr(before, name)!r}; "
+                f"got {getattr(settings, name)!r}. Leave it out, or begin another crawl"
+            )
+    return Chosen(settings, before, policy_found(policy))
+
+
+def checked(name: str, value: Any, place: str = "", *, texts: bool = False) -> Any:
+    """A setting's value in its own type.
+
+    Parameters
+    ----------
+    name : str
+        Of a field of :class:`~inlink.frontier.settings.Settings`.
+    value : object
+        A mapping for a group names the fields that are to change.
+    place : str
+        What messages call the setting.
+    texts : bool
+        Whether the value, or the mapping's values, may be texts that have to be read, as from a command line.
+
+    Returns
+    -------
+    object
+        For a mapping a mapping, but for ``revisit``.
+
+    Raises
+    ------
+    inlink.errors.ParameterError
+        If there is no such setting, or the value is outside its range.
+    """
+    row, place = _row(name, rows_of(Settings)), place or name
+    if texts and isinstance(value, str) and row.kind is not str:
+        value = from_text(row, value, place)
+    if isinstance(value, Mapping) and name in GROUPS:
+        found: dict[str, Any] = {}
+        for key, one in value.items():
+            field = _row(str(key), rows_of(GROUPS[name]), place)
+            if texts and isinstance(one, str) and field.kind not in (str, tuple):
+                one = from_text(field, one, f"{place}.{key}")
+            if field.kind is tuple and isinstance(one, str) and name == "rules":
+                one = (one,)
+            found[field.name] = check(field, one, f"{place}.{key}")
+        return found
+    if isinstance(value, Mapping) and name == "revisit":
+        return revisit_of(dict(value), place)
+    return check(row, value, place)
+
+
+def from_name(name: str, text: str, place: str = "") -> tuple[str, Any]:
+    """A setting, or a field of a group, and the value that a text means.
+
+    Parameters
+    ----------
+    name : str
+        Such as ``damping`` or ``politeness.delay``.
+    text : str
+    place : str
+        What messages call the setting.
+
+    Returns
+    -------
+    str
+        The setting's or the group's name.
+    object
+        The value; for a field of a group a mapping of it.
+
+    Raises
+    ------
+    inlink.errors.ParameterError
+        If there is no such setting, or the text means no value in its range.
+    """
+    row, place = _row(name, TABLE), place or name
+    group, dot, field = name.partition(".")
+    if dot:
+        return group, {field: from_text(row, text, place)}
+    return name, checked(name, text, place, texts=True)
+
+
+def lay_over(found: dict[str, Any], name: str, value: Any) -> None:
+    """Put a checked value over what was found for a setting before; a mapping changes only the fields it names."""
+    before = found.get(name)
+    if isinstance(value, Mapping) and before is not None:
+        value = {**before, **value} if isinstance(before, Mapping) else replace(before, **value)
+    found[name] = value
+
+
+def is_there(folder: Path) -> bool:
+    """Whether a crawl, or something else of inlink's, is in a folder already."""
+    return (folder / "header.json").exists()
+
+
+def stored(folder: Path) -> Settings:
+    """The settings that a crawl's folder keeps.
+
+    The log has every change of them as an event. ``settings.json`` holds the last, so that nobody has to read the log
+    for it; the log is read where that file is missing.
+
+    Raises
+    ------
+    inlink.errors.FolderError
+        If there is no crawl, or its settings cannot be read.
+    """
+    crawl_folder(folder)
+    path = folder / FILE
+    try:
+        return _decoded(path.read_bytes(), url_rules_of(folder))
+    except FileNotFoundError:
+        return _last_in_log(folder)
+    except (OSError, TypeError, ParameterError, msgspec.MsgspecError) as error:
+        said = error.strerror if isinstance(error, OSError) else error
+        raise FolderError(
+            f"{path} cannot be read ({said}): restore it from a copy, or remove it, for the log has the settings too"
+        ) from None
+
+
+def _last_in_log(folder: Path) -> Settings:
+    reader = Reader(folder, with_urls=False)
+    try:
+        places = reader.pages.frames_of_kind(SETTINGS)
+        if not places:
+            raise FolderError(
+                f"{folder} has no {FILE}, and no settings in its log: "
+                "write {} into that file to go on with the defaults"
+            )
+        return _decoded(reader.pages.frame(places[-1]).payload, url_rules_of(folder))
+    except (TypeError, ParameterError, msgspec.MsgspecError) as error:
+        raise FolderError(
+            f"{folder}: the settings in the log cannot be read ({error}): "
+            f"restore {FILE} from a copy, or write {{}} into it to go on with the defaults"
+        ) from None
+    finally:
+        reader.close()
+
+
+def _decoded(raw: bytes, url_rules: UrlRules | None) -> Settings:
+    data = msgspec.json.decode(raw, type=dict[str, Any])
+    data["url_rules"] = None
+    for name, group in GROUPS.items():
+        if data.get(name) is not None:
+            data[name] = group(**data[name])
+    data["revisit"] = revisit_of(data.get("revisit"), "revisit")
+    return Settings(**data | {"url_rules": url_rules})
+
+
+def as_data(settings: Settings) -> dict[str, Any]:
+    """Settings as JSON can hold them; those that cannot change are in the folder's header too."""
+    data = {one.name: getattr(settings, one.name) for one in fields(settings)}
+    return data | {"revisit": revisit_as_data(settings.revisit)}
+
+
+def encoded(settings: Settings) -> bytes:
+    """What ``settings.json`` holds: all settings but those that cannot change, which the folder's header keeps."""
+    fixed = [name for name, row in rows_of(Settings).items() if row.fixed]
+    data = {name: value for name, value in as_data(settings).items() if name not in fixed}
+    return msgspec.json.format(msgspec.json.encode(data), indent=1)
+
+
+def save(folder: Path, settings: Settings) -> None:
+    """Keep settings in a crawl's folder."""
+    with atomic_file(folder / FILE, sync=False) as file:
+        file.write_bytes(encoded(settings))
+
+
+def _row(name: str, rows: Mapping[str, Setting], place: str = "") -> Setting:
+    if name in rows:
+        return rows[name]
+    near = difflib.get_close_matches(name, rows, 1) or [
+        one for one in TABLE if rows is TABLE and one.endswith(f".{name}")
+    ]
+    hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(rows)}"
+    raise ParameterError(f"{place + ': ' if place else ''}no setting is called {name!r}; {hint}")
+
+
+def _flat(settings: Settings) -> dict[str, Any]:
+    """The values of settings by name, groups by field."""
+    found: dict[str, Any] = {}
+    for name in rows_of(Settings):
+        value = getattr(settings, name)
+        if name in GROUPS:
+            group = value or GROUPS[name]()
+            found |= {f"{name}.{field}": getattr(group, field) for field in rows_of(GROUPS[name])}
+        else:
+            found[name] = value
+    return found
+
+
+def _brief(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."

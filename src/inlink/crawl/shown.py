@@ -1,0 +1,129 @@
+"""What :class:`inlink.crawl.view.CrawlView` returns: small frozen structs that can be encoded as JSON.
+
+A ``cursor`` goes to the next call, to go on where this one stopped; None if the result is whole.
+"""
+
+import msgspec
+
+from inlink.frontier.hosts import HostState
+from inlink.frontier.parts import Part
+
+__all__ = ["Dump", "Found", "Hosts", "Info", "Order", "OrderRow", "PageList", "PageRow", "RankedPage", "Top"]
+
+
+class PageRow(msgspec.Struct, frozen=True):
+    """A page: its number in the order of discovery, and its URL."""
+
+    page: int
+    url: str
+
+
+class PageList(msgspec.Struct, frozen=True):
+    """Pages in a row."""
+
+    rows: list[PageRow]
+    cursor: str | None = None
+
+
+class Found(msgspec.Struct, frozen=True):
+    """Pages whose URLs match: ``searched`` of ``known`` URLs were looked at."""
+
+    rows: list[PageRow]
+    searched: int
+    known: int
+    cursor: str | None = None
+
+
+class RankedPage(msgspec.Struct, frozen=True):
+    """A page with its place in a ranking, from 1, and its value there."""
+
+    place: int
+    page: int
+    url: str
+    value: float
+
+
+class Top(msgspec.Struct, frozen=True):
+    """The best pages of a ranking: ``searched`` of ``known`` pages were looked at."""
+
+    rows: list[RankedPage]
+    searched: int
+    known: int
+    cursor: str | None = None
+
+
+class Dump(msgspec.Struct, frozen=True):
+    """Lines of text: ``done`` of ``total`` pages, or crawled pages with their links, are behind them."""
+
+    text: str
+    done: int
+    total: int
+    cursor: str | None = None
+
+
+class OrderRow(msgspec.Struct, frozen=True):
+    """A waiting page.
+
+    Parameters
+    ----------
+    place : int
+        1 for the next page.
+    page : int
+    url : str
+    priority : float
+        By which the page's host competes with other hosts.
+    due_in : float
+        Seconds until it may be fetched.
+    parts, host_parts : list of Part
+        Combined from left to right: ``parts`` give the page's own priority, and with ``host_parts`` behind them the
+        ``priority``; see :class:`inlink.frontier.explain.Why`.
+    """
+
+    place: int
+    page: int
+    url: str
+    priority: float
+    due_in: float
+    parts: list[Part]
+    host_parts: list[Part]
+
+
+class Order(msgspec.Struct, frozen=True):
+    """The next pages."""
+
+    rows: list[OrderRow]
+
+
+class Hosts(msgspec.Struct, frozen=True):
+    """Hosts in the order of discovery, of ``known`` ones."""
+
+    rows: list[HostState]
+    known: int
+    cursor: str | None = None
+
+
+class Info(msgspec.Struct, frozen=True):
+    """What a crawl is.
+
+    Parameters
+    ----------
+    pages, crawled, hosts, events : int
+        Numbers of known pages, of pages crawled at least once, of hosts and of events.
+    states : dict of str to int
+        Number of pages in each state that occurs.
+    links : int or None
+        Number of links of all latest visits, as of the last whole count; None until there is one: ask again.
+    event_bytes : int
+        Bytes of the log that were read.
+    began : float
+        Unix time of the crawl's beginning.
+    """
+
+    pages: int
+    states: dict[str, int]
+    crawled: int
+    hosts: int
+    links: int | None
+    events: int
+    event_bytes: int
+    began: float

@@ -1,0 +1,125 @@
+"""The crawls that a view can show: one of this process, and a folder, read no further than is asked for."""
+
+from collections.abc import Callable
+from functools import cached_property
+from pathlib import Path
+from typing import Protocol
+
+from inlink.crawl.folder import frontier_of
+from inlink.crawl.known import canonical_or_number, numbered, unknown
+from inlink.frontier.frontier import Frontier
+from inlink.store.lookup import Lookup
+from inlink.store.page import Page
+from inlink.store.pages import Pages
+from inlink.store.reader import open_pages, url_rules_of
+from inlink.urls.canonical import UrlRules
+
+__all__ = ["FolderCrawl", "LiveCrawl", "Shown"]
+
+
+class Single(Protocol):
+    """Pages of which single ones can be described, and those that led to them."""
+
+    @property
+    def num_pages(self) -> int:
+        """Pages that are known."""
+
+    def page(self, page: int) -> Page | None:
+        """All that is known of a page; None if it is not known."""
+
+    def maker(self, page: int) -> int:
+        """The page whose links made a page known; NO_PAGE for a seed."""
+
+    def url(self, page: int) -> str:
+        """The URL of a page."""
+
+
+class Shown(Protocol):
+    """A crawl that can be looked at."""
+
+    @property
+    def pages(self) -> Pages:
+        """All its pages."""
+
+    @property
+    def frontier(self) -> Frontier:
+        """Its order."""
+
+    def now(self) -> float:
+        """Unix time."""
+
+    def number(self, page: str | int) -> int:
+        """The number of a page among all pages."""
+
+    def single(self, page: str | int) -> tuple[Single, int]:
+        """Pages of which at least this one and those that led to it can be described, and its number."""
+
+
+class LiveCrawl:
+    """A crawl of this process, for :class:`CrawlView`."""
+
+    def __init__(self, frontier: Frontier, now: Callable[[], float], url_rules: UrlRules | None) -> None:
+        self.frontier, self.pages = frontier, frontier.pages
+        self.now, self._url_rules = now, url_rules
+
+    def number(self, page: str | int) -> int:
+        """See :class:`Shown`."""
+        return numbered(self.pages, page, self._url_rules)
+
+    def single(self, page: str | int) -> tuple[Single, int]:
+        """See :class:`Shown`."""
+        return self.pages, self.number(page)
+
+
+class FolderCrawl:
+    """A folder that another process may be writing, for :class:`inlink.crawl.view.CrawlView`.
+
+    Parameters
+    ----------
+    folder : Path
+    clock : callable
+        Unix time.
+
+    Raises
+    ------
+    inlink.errors.FolderError
+        If there is no crawl.
+    """
+
+    def __init__(self, folder: Path, clock: Callable[[], float]) -> None:
+        self.folder, self._clock = folder, clock
+        self._url_rules = url_rules_of(folder)
+
+    @cached_property
+    def pages(self) -> Pages:
+        """All pages, as of the first time that they are asked for."""
+        pages = open_pages(self.folder)
+        pages.recover()
+        return pages
+
+    @cached_property
+    def frontier(self) -> Frontier:
+        """The order of the pages, by the settings that the folder holds."""
+        return frontier_of(self.pages, self._clock())
+
+    def now(self) -> float:
+        """Unix time; what has become due by now has happened."""
+        now = self._clock()
+        self.frontier.advance(now)
+        return now
+
+    def number(self, page: str | int) -> int:
+        """The number of a page, found among all pages."""
+        return numbered(self.pages, page, self._url_rules)
+
+    def single(self, page: str | int) -> tuple[Single, int]:
+        """Pages of which this one and those that led to it can be described, and its number."""
+        if "pages" in self.__dict__:
+            return self.pages, self.number(page)
+        wanted = canonical_or_number(page, self._url_rules)
+        lookup = Lookup(self.folder)
+        number = None if wanted is None else lookup.number(wanted)
+        if number is None or not lookup.knows(number):
+            lookup.close()
+            raise unknown(self.folder, page)
+        return lookup, number

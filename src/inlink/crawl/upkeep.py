@@ -1,0 +1,125 @@
+"""Work that a crawl does in small steps between two calls: rankings and the index."""
+
+import logging
+import threading
+import time
+from collections.abc import Iterator
+
+from inlink.errors import InputError, OutputError
+from inlink.frontier.frontier import Frontier
+from inlink.reranking import process
+from inlink.reranking.handle import Reranker
+from inlink.reranking.process import Ranker
+from inlink.store import inbox
+from inlink.store.log import Log
+from inlink.store.opening import IndexWriter
+
+__all__ = ["Upkeep"]
+
+_log = logging.getLogger("inlink.crawl")
+HITS_SHARE = "0.5"  # of one processor: every round of it goes over all links
+POLL_SECONDS = 0.001
+FIRST_RANKING = 1000  # pages crawled before the first ranking
+
+
+class Upkeep:
+    """Keeps a crawl ranked and indexed.
+
+    Parameters
+    ----------
+    frontier : Frontier
+    log : Log
+    now : float
+    """
+
+    def __init__(self, frontier: Frontier, log: Log, now: float) -> None:
+        settings = frontier.settings
+        self.frontier, self.pages, self._log = frontier, frontier.pages, log
+        options = ["--algorithm", frontier.policy.algorithm or "none", "--damping", str(settings.damping)]
+        options += ["--use-scores"] * settings.use_scores
+        options += ["--cross-domain-only"] * settings.cross_domain_only
+        self._options = options
+        share = ["--share", HITS_SHARE] if frontier.policy.algorithm == "hits" else []
+        self.reranker = Reranker(self.pages.folder, options + share)
+        self._ranker: Ranker | None = None
+        self._index: IndexWriter | None = None
+        self._inbox_at = 0.0
+        self._ranked_pages, self._ranked_time = self.pages.num_crawled, now
+
+    def requests(self) -> Iterator[tuple[str, list[tuple[str, float]]]]:
+        """The requests in the inbox: kind and seeds. It is read once a second; requests that are done are removed."""
+        if time.monotonic() < self._inbox_at:
+            return
+        self._inbox_at = time.monotonic() + 1.0
+        for path, kind, text in inbox.pending(self.pages.folder):
+            try:
+                seeds = inbox.seeds_in(text, str(path)) if kind == inbox.SEED else []
+            except InputError as error:
+                _log.warning("%s; the request is ignored", error)
+            else:
+                yield kind, seeds
+            path.unlink(missing_ok=True)
+
+    def after_visit(self, now: float) -> None:
+        """Ask for a new ranking if enough pages were crawled, and continue or begin an index."""
+        if self.frontier.policy.algorithm is not None and not self.reranker.busy:
+            crawled, last, settings = self.pages.num_crawled, self._ranked_pages, self.frontier.settings
+            share, seconds = settings.rerank_share, settings.rerank_seconds
+            grown = share is not None and crawled >= max(last * (1 + share), FIRST_RANKING)
+            waited = seconds is not None and now - self._ranked_time >= seconds
+            if grown or (waited and crawled > last):
+                self.rerank(now)
+        if self._index is not None:
+            if self._index.step():
+                self._index = None
+        elif self.pages.index_due():
+            self._index = self._new_index()
+
+    def _new_index(self) -> IndexWriter | None:
+        try:
+            return IndexWriter(self.pages, self._log)
+        except (OSError, OutputError) as error:
+            _log.warning("no index can be written (%s); opening takes longer", error)
+            self.pages.table.indexed = self.pages.num_pages
+            return None
+
+    def rerank(self, now: float) -> None:
+        """Ask for a new ranking."""
+        self._ranked_pages, self._ranked_time = self.pages.num_crawled, now
+        if self.frontier.policy.algorithm is not None:
+            self.reranker.ask()
+
+    def rerank_at_once(self, now: float) -> None:
+        """Rank in this process and thread, and give all waiting pages their new priorities."""
+        self._ranked_pages, self._ranked_time = self.pages.num_crawled, now
+        if self.frontier.policy.algorithm is None:
+            return
+        while self.reranker.busy:
+            # it must not publish an older ranking later
+            if self.reranker.answer() is None:
+                time.sleep(POLL_SECONDS)
+        if self._ranker is None:
+            options = process.parsed([str(self.pages.folder), *self._options])
+            self._ranker = Ranker(self.pages.folder, options, threading.Event())
+        self._ranker.rank()
+        self.frontier.adopt(now)
+        while self.frontier.queue.rekeying:
+            self.frontier.rekey_some(now)
+
+    def before_next(self, now: float) -> None:
+        """Adopt a ranking that is ready, and continue to update priorities."""
+        if self.reranker.busy and self.reranker.answer() is not None:
+            self.frontier.adopt(now)
+        self.frontier.rekey_some(now)
+
+    def finish(self) -> None:
+        """Finish the index and end the ranking process."""
+        self.reranker.close()
+        if self._ranker is not None:
+            self._ranker.reader.close()
+        written = self.pages.urls_end == self._log.urls_end  # else it would hold URLs that are lost
+        if self._index is None and written and self.pages.index_due():
+            self._index = self._new_index()
+        if self._index is not None:
+            self._index.finish()
+            self._index = None

@@ -1,0 +1,494 @@
+"""Everything there is to see of a crawl, read-only: the one type for commands, servers and dashboards.
+
+A :class:`CrawlView` shows a live :class:`inlink.Crawl` (``crawl.view``), or a folder that any process may be writing
+(:meth:`CrawlView.open`), as it was when it was first read.
+
+Each call takes at most about ten milliseconds of CPU time in a crawl of ten million pages. Calls that would take longer
+return a part, and a ``cursor``: pass it to the next call to go on, until it is None. All results are data that
+:mod:`msgspec` can encode as JSON.
+"""
+
+import os
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from functools import cached_property
+from itertools import islice
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+import pyarrow as pa
+
+from inlink.crawl import shown
+from inlink.crawl.matching import Kind, matcher
+from inlink.crawl.snapshot import FolderCrawl, Shown
+from inlink.errors import ParameterError, UnknownNodeError
+from inlink.frontier.explain import Why, explain, host_parts, page_parts
+from inlink.frontier.frontier import Frontier
+from inlink.frontier.inlinks import InlinkSearch
+from inlink.frontier.standing import Harvest, Progress, state_counts
+from inlink.frontier.survey import BEST, LinkCount, Survey
+from inlink.protocol import Standing
+from inlink.store.blocks import BLOCK, url_blocks
+from inlink.store.page import Page
+from inlink.store.pages import NO_PAGE, Pages
+
+__all__ = ["MOST_PLACES", "MOST_ROWS", "CrawlView"]
+
+MOST_ROWS = BEST
+"""Rows that a call returns at most."""
+
+MOST_PLACES = 100
+"""Places of the order that a call returns at most."""
+
+_SECONDS = 0.005
+"""CPU time after which a search pauses."""
+
+_URL_BYTES = 1 << 16
+_VISITS = 1 << 12
+
+
+class CrawlView:
+    """A read-only view of a crawl.
+
+    Wherever a page is asked for, its URL in any form or its number in the order of discovery can be given.
+
+    Parameters
+    ----------
+    crawl : LiveCrawl or FolderCrawl
+        Use ``crawl.view`` or :meth:`open`.
+
+    Examples
+    --------
+    >>> import tempfile, inlink
+    >>> folder = tempfile.mkdtemp() + "/c"
+    >>> with inlink.Crawl(folder) as crawl:
+    ...     crawl.seed(["https://example.org/a", "https://example.org/b"])
+    2
+    >>> view = inlink.CrawlView.open(folder)
+    >>> [(row.place, row.url) for row in view.order(10).rows]
+    [(1, 'https://example.org/a'), (2, 'https://example.org/b')]
+    >>> [row.url for row in view.find("/b$").rows]
+    ['https://example.org/b']
+    """
+
+    def __init__(self, crawl: Shown) -> None:
+        self._crawl = crawl
+        self._surveys: dict[str, tuple[object, Survey]] = {}
+        self._merged: dict[int, list[int]] = {}
+        self._merges_seen = 0
+
+    @classmethod
+    def open(cls, folder: str | os.PathLike[str], clock: Callable[[], float] = time.time) -> "CrawlView":
+        """A view of a crawl's folder, which another process may be writing.
+
+        What a call needs is read by the first call that needs it. Looking up one page reads that page only; the order
+        needs all events. What is written later is not seen.
+
+        Raises
+        ------
+        inlink.errors.FolderError
+            If there is no crawl.
+        """
+        return cls(FolderCrawl(Path(folder), clock))
+
+    def number(self, page: str | int) -> int:
+        """The number of a page in the order of discovery.
+
+        Raises
+        ------
+        inlink.errors.UnknownNodeError
+            If the crawl does not know it.
+        """
+        return self._crawl.number(page)
+
+    # -- one page ---------------------------------------------------------------------------------------------------
+
+    def page(self, page: str | int) -> Page | None:
+        """All that is known of a page; None if the crawl does not know it."""
+        try:
+            pages, number = self._crawl.single(page)
+        except UnknownNodeError:
+            return None
+        return pages.page(number)
+
+    def why(self, page: str | int) -> Why:
+        """Where a page stands in the order, and every reason for it.
+
+        Raises
+        ------
+        inlink.errors.UnknownNodeError
+            If the crawl does not know it.
+        """
+        number = self.number(page)
+        inlinks, complete = self._inlinks.best(number, _SECONDS / 2)
+        return explain(self._frontier, number, self._now(), inlinks, complete)
+
+    def path(self, page: str | int, count: int = 100, cursor: str | None = None) -> shown.PageList:
+        """How the crawl came to know a page: the page, the page whose links made it known, and so on to a seed.
+
+        Raises
+        ------
+        inlink.errors.UnknownNodeError
+            If the crawl does not know it.
+        inlink.errors.ParameterError
+            If ``count`` is not in 1 … 1,000, or the cursor is of another call.
+        """
+        _check_count(count)
+        pages, number = self._crawl.single(page)
+        if cursor is not None:
+            number = _position(cursor, pages.num_pages)
+        rows: list[shown.PageRow] = []
+        while number != NO_PAGE and len(rows) < count:
+            rows.append(shown.PageRow(number, pages.url(number)))
+            # the maker is always an older page, so the chain ends
+            number = pages.maker(number)
+        return shown.PageList(rows, None if number == NO_PAGE else str(number))
+
+    def links(
+        self,
+        page: str | int,
+        direction: Literal["from", "to"] = "from",
+        count: int = 100,
+        cursor: str | None = None,
+    ) -> shown.PageList:
+        """The pages that a page links to, or that link to it, as of each page's latest visit.
+
+        A link to a page that was merged into another is a link to that one.
+
+        Parameters
+        ----------
+        page : str or int
+        direction : {"from", "to"}
+            "from": the pages that it links to, by number. "to": the pages that link to it, in the order in which they
+            were first crawled; a part may have few rows or none while the search goes on.
+        count : int
+            Rows at most, 1 … 1,000.
+        cursor : str or None
+            Where to go on.
+
+        Raises
+        ------
+        inlink.errors.UnknownNodeError
+            If the crawl does not know the page.
+        inlink.errors.ParameterError
+            If an argument is out of its range.
+        """
+        _check_count(count)
+        number, pages = self.number(page), self._pages
+        if direction == "from":
+            targets = [pages.survivor(number)] if number in pages.merged else pages.links(number).tolist()
+            begin = _position(cursor, len(targets))
+            end = min(begin + count, len(targets))
+            rows = [shown.PageRow(target, pages.url(target)) for target in targets[begin:end]]
+            return shown.PageList(rows, str(end) if end < len(targets) else None)
+        if direction != "to":
+            raise ParameterError(f"`direction` must be 'from' or 'to'; got {direction!r}")
+        return self._links_to(number, count, cursor)
+
+    def _links_to(self, number: int, count: int, cursor: str | None) -> shown.PageList:
+        from inlink.store.kernels.frames import rows_with
+
+        pages = self._pages
+        targets = [number, *self._merged_into(number)]
+        last_row = pages.tally.rows
+        position = _position(cursor, len(targets) * (last_row + 1))
+        rows: list[shown.PageRow] = []
+        stop = time.thread_time() + _SECONDS
+        while position < len(targets) * last_row and len(rows) < count:
+            target, row = divmod(position, last_row)
+            end = min(row + _VISITS, last_row)
+            linkers, places = pages.crawled(row + 1, end + 1)
+            hits = rows_with(pages.log, places, np.uint64(targets[target]))[: count - len(rows)]
+            found = linkers[hits].tolist()
+            rows += [shown.PageRow(one, pages.url(one)) for one in found if one not in pages.merged]
+            if len(hits) and len(rows) == count:
+                end = int(pages.answers[found[-1]])
+            position = target * last_row + end
+            if time.thread_time() > stop:
+                break
+        return shown.PageList(rows, str(position) if position < len(targets) * last_row else None)
+
+    def _merged_into(self, number: int) -> Iterator[int]:
+        """The pages that were merged into a page, or into one of those."""
+        merged = self._pages.merged
+        for page, target in islice(merged.items(), self._merges_seen, None):
+            self._merged.setdefault(target, []).append(page)
+        self._merges_seen = len(merged)
+        ends = list(self._merged.get(number, ()))
+        while ends:
+            end = ends.pop()
+            if merged[end] == number or self._pages.survivor(end) == number:
+                yield end
+                ends += self._merged.get(end, ())
+
+    # -- all pages --------------------------------------------------------------------------------------------------
+
+    def find(
+        self, expression: str, kind: Kind = "regex", count: int = 100, cursor: str | None = None
+    ) -> shown.Found:
+        """The pages whose URLs match an expression, in the order of discovery.
+
+        Parameters
+        ----------
+        expression : str
+        kind : {"regex", "glob", "text"}
+            See :func:`inlink.crawl.matching.matcher`.
+        count : int
+            Rows at most, 1 … 1,000.
+        cursor : str or None
+            Where to go on. A part may have few rows or none while the search goes on.
+
+        Raises
+        ------
+        inlink.errors.ParameterError
+            If an argument is out of its range, or the expression is not valid.
+        """
+        _check_count(count)
+        matches, pages = matcher(expression, kind), self._pages
+        position = _position(cursor, pages.num_pages)
+        rows: list[shown.PageRow] = []
+        stop = time.thread_time() + _SECONDS
+        # some expressions take RE2 14 µs a byte, so the first slices are short
+        at_once = 8
+        for first, text, offsets in url_blocks(pages, _URL_BYTES, position):
+            buffers = [None, pa.py_buffer(offsets.view(np.int64)), pa.py_buffer(text)]
+            urls = pa.LargeBinaryArray.from_buffers(pa.large_binary(), len(offsets) - 1, buffers)
+            done = 0
+            while done < len(urls):
+                part = urls.slice(done, at_once)
+                began = time.thread_time()
+                for row in matches(part).tolist():
+                    rows.append(shown.PageRow(first + done + row, part[row].as_py().decode("ascii")))
+                    if len(rows) == count:
+                        position = first + done + row + 1
+                        return shown.Found(rows, position, pages.num_pages, self._cursor(position))
+                done += len(part)
+                position = first + done
+                now = time.thread_time()
+                if now > stop:
+                    return shown.Found(rows, position, pages.num_pages, self._cursor(position))
+                at_once = at_once * 2 if now - began < _SECONDS / 4 else max(at_once // 2, 1)
+        return shown.Found(rows, pages.num_pages, pages.num_pages, None)
+
+    def _cursor(self, position: int) -> str | None:
+        return str(position) if position < self._pages.num_pages else None
+
+    def top(self, ranking: str | None = None, count: int = 10, cursor: str | None = None) -> shown.Top:
+        """The best pages of a ranking.
+
+        Parameters
+        ----------
+        ranking : str or None
+            A ranking that is stored with the crawl, or None for the ranks by which the crawl orders its pages now.
+        count : int
+            Rows, 1 … 1,000.
+        cursor : str or None
+            Until the cursor of the result is None, ``rows`` are the best of the pages looked at so far.
+
+        Raises
+        ------
+        inlink.errors.FolderError
+            If there is no ranking of that name.
+        inlink.errors.ParameterError
+            If an argument is out of its range, or the crawl's policy does not rank pages.
+        """
+        _check_count(count)
+        survey = self._live_survey() if ranking is None else self._stored_survey(ranking)
+        whole = survey.proceed(_SECONDS)
+        best = survey.best_so_far()[:count]
+        rows = [
+            shown.RankedPage(place, page, self._pages.url(page), value)
+            for place, (page, value) in enumerate(best, 1)
+        ]
+        looked_at = survey.result.pages if whole and survey.result else survey.position
+        return shown.Top(rows, looked_at, self._pages.num_pages, None if whole else str(looked_at))
+
+    def _live_survey(self) -> Survey:
+        if self._frontier.policy.algorithm is None:
+            raise ParameterError(
+                f"policy {self._frontier.policy.name} does not rank pages: name a stored ranking"
+            )
+        return self._progress.ranks
+
+    def _stored_survey(self, name: str) -> Survey:
+        from inlink.sources.rankings import ranking_of
+
+        ranking, version = ranking_of(self._pages.folder, name)
+        known = self._surveys.get(name)
+        if known is not None and known[0] == version:
+            return known[1]
+        values = ranking.values
+        survey = Survey(
+            self._pages, lambda first, end: values[first:end], lambda: len(values), lambda: version
+        )
+        self._surveys[name] = (version, survey)
+        return survey
+
+    def dump(
+        self,
+        what: Literal["pages", "links"] = "pages",
+        cursor: str | None = None,
+        *,
+        aduana: bool = False,
+        depth: bool = False,
+        seconds: float = _SECONDS,
+    ) -> shown.Dump:
+        """All pages, or the links between them, as tab-separated lines; the first part has a header.
+
+        Parameters
+        ----------
+        what : {"pages", "links"}
+        cursor : str or None
+            Where to go on.
+        aduana : bool
+            In the columns of Aduana's ``page_db_dump``, without a header.
+        depth : bool
+            With ``aduana`` and pages: put the depth before the score.
+        seconds : float
+            CPU time after which the part ends.
+
+        Raises
+        ------
+        inlink.errors.ParameterError
+            If an argument is out of its range.
+        """
+        from inlink.sources.dumping import ROWS, link_lines, page_lines
+
+        pages = self._pages
+        size, rows = (_URL_BYTES, _VISITS // 16) if seconds <= _SECONDS else (BLOCK, ROWS)
+        if what == "pages":
+            position = _position(cursor, pages.num_pages)
+            blocks = page_lines(pages, aduana=aduana, depth=depth, first=position, size=size)
+            last = pages.num_pages
+        elif what == "links":
+            position = _position(cursor, pages.tally.rows)
+            blocks = link_lines(pages, aduana=aduana, first_row=position + 1, rows=rows)
+            last = pages.tally.rows
+        else:
+            raise ParameterError(f"`what` must be 'pages' or 'links'; got {what!r}")
+        lines = []
+        stop = time.thread_time() + _SECONDS
+        for block, done in blocks:
+            lines.append(block)
+            position += done
+            if time.thread_time() > stop:
+                break
+        else:
+            position = last
+        text = b"".join(lines).decode("utf-8", "surrogateescape")
+        return shown.Dump(text, position, last, str(position) if position < last else None)
+
+    # -- the order --------------------------------------------------------------------------------------------------
+
+    def order(self, count: int = 50) -> shown.Order:
+        """The next pages, best first, as far as priorities and politeness tell now, and why; nothing is leased.
+
+        Raises
+        ------
+        inlink.errors.ParameterError
+            If ``count`` is not in 1 … 100.
+        """
+        _check_count(count, MOST_PLACES)
+        frontier, now = self._frontier, self._now()
+        rows, seen = [], Counter[int]()
+        for place, (page, priority, due_in) in enumerate(frontier.order(count, now), 1):
+            slot = frontier.queue.slot(page)
+            parts, shares = page_parts(frontier, page), host_parts(frontier, page, seen[slot])
+            seen[slot] += 1
+            rows.append(
+                shown.OrderRow(place, page, frontier.pages.url(page), priority, due_in, parts, shares)
+            )
+        return shown.Order(rows)
+
+    def hosts(self, count: int = 100, cursor: str | None = None) -> shown.Hosts:
+        """The hosts, or with ``by="domain"`` registered domains, in the order of discovery.
+
+        Raises
+        ------
+        inlink.errors.ParameterError
+            If an argument is out of its range.
+        """
+        _check_count(count)
+        frontier, now = self._frontier, self._now()
+        known = frontier.queue.num_slots
+        begin = _position(cursor, known)
+        end = min(begin + count, known)
+        rows = [frontier.hosts.state(slot, now) for slot in range(begin, end)]
+        return shown.Hosts(rows, known, str(end) if end < known else None)
+
+    def standing(self, hosts: int = 5) -> Standing:
+        """How far the crawl has come: pages by state, the ``hosts`` with most waiting pages, and the harvest.
+
+        In a crawl of more than a few million pages, the harvest is that of a moment up to a few calls ago, and None
+        before the first calls have computed it.
+
+        Raises
+        ------
+        inlink.errors.ParameterError
+            If ``hosts`` is not in 0 … 1,000.
+        """
+        if not 0 <= hosts <= MOST_ROWS:
+            raise ParameterError(f"`hosts` must be in 0 … {MOST_ROWS:,}; got {hosts!r}")
+        return self._progress.standing(self._now(), hosts, _SECONDS)
+
+    def harvest(self) -> Harvest:
+        """The share of all rank that the fetched pages hold, against pages fetched: a curve.
+
+        While the ``cursor`` of the result is not None, the curve is of an earlier moment or empty: call again.
+        """
+        return self._progress.harvest(_SECONDS)
+
+    def info(self) -> shown.Info:
+        """What the crawl is: numbers of pages by state, hosts, links and events, and its beginning."""
+        pages = self._pages
+        return shown.Info(
+            pages.num_pages,
+            state_counts(pages),
+            pages.num_crawled,
+            pages.num_hosts,
+            self._link_count.proceed(_SECONDS),
+            pages.num_events,
+            pages.events_end,
+            pages.started,
+        )
+
+    # -- inside -----------------------------------------------------------------------------------------------------
+
+    @property
+    def _pages(self) -> Pages:
+        return self._crawl.pages
+
+    @property
+    def _frontier(self) -> Frontier:
+        return self._crawl.frontier
+
+    def _now(self) -> float:
+        return self._crawl.now()
+
+    @cached_property
+    def _inlinks(self) -> InlinkSearch:
+        return InlinkSearch(self._frontier)
+
+    @cached_property
+    def _link_count(self) -> LinkCount:
+        return LinkCount(self._pages)
+
+    @cached_property
+    def _progress(self) -> Progress:
+        return Progress(self._frontier)
+
+
+def _check_count(count: int, most: int = MOST_ROWS) -> None:
+    if not 1 <= count <= most:
+        raise ParameterError(f"`count` must be in 1 … {most:,}; got {count!r}")
+
+
+def _position(cursor: str | None, most: int) -> int:
+    """The number that a cursor holds, 0 without a cursor."""
+    if cursor is None:
+        return 0
+    if not (cursor.isascii() and cursor.isdigit() and len(cursor) < 20 and int(cursor) <= most):
+        raise ParameterError(f"`cursor` must come from the result of the same call; got {cursor!r}")
+    return int(cursor)

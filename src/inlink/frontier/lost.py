@@ -1,0 +1,166 @@
+"""Lost pages: those whose lease ended without an answer.
+
+A page may have killed its spider, and then the other pages that the spider held were lost for no fault of theirs. So a
+lost page waits until it is due and is then leased alone: to a session that holds no other lease and that gets no
+other before it has answered. If such a session dies again, the page is to blame.
+
+A session that holds nothing takes a lost page when it asks for tasks. If the session that asks is busy and no other
+*drains*, it drains: it gets nothing until it has answered for all that it holds. So one session drains at a time, and
+the others go on.
+"""
+
+import heapq
+
+from inlink.frontier.leases import LeaseBook
+from inlink.frontier.queue import Queue
+
+__all__ = ["LostPages"]
+
+
+class LostPages:
+    """The lost pages of a crawl that wait, and those that are out alone.
+
+    Parameters
+    ----------
+    queue : Queue
+        Its slots say when a page may be fetched; lost pages do not wait in it.
+    leases : LeaseBook
+        Says what a session holds.
+    """
+
+    def __init__(self, queue: Queue, leases: LeaseBook) -> None:
+        self.queue, self.leases = queue, leases
+        self._due: dict[int, float] = {}  # by page
+        self._later: list[
+            tuple[float, int]
+        ] = []  # a heap of the pages that are not due, and of stale entries
+        self._ready: dict[int, dict[int, None]] = {}  # by slot, the pages that are due
+        self._reserved: tuple[int, int, int] | None = None  # session that drains, its page, the page's slot
+        self._alone: dict[int, int] = {}  # by session, the page that it fetches alone
+
+    def __bool__(self) -> bool:
+        return bool(self._due or self._alone)
+
+    def __contains__(self, page: int) -> bool:
+        """Whether a page waits here."""
+        return page in self._due
+
+    def wait(self, page: int, due: float) -> None:
+        """Let a page wait."""
+        self._due[page] = due
+        heapq.heappush(self._later, (due, page))
+
+    def forget(self, page: int, now: float) -> None:
+        """Let a page wait no more: it was answered for, or must not be fetched."""
+        if self._due.pop(page, None) is None:
+            return
+        slot = self.queue.slot(page)
+        if self._reserved is not None and self._reserved[1] == page:
+            self._give_up(now)
+        elif page in self._ready.get(slot, ()):
+            self._leave(page, slot)
+
+    def out_alone(self, session: int, page: int) -> None:
+        """Note that a session fetches a page alone."""
+        self._alone[session] = page
+
+    def ended(self, session: int, page: int) -> None:
+        """Note that a session's lease of a page has ended."""
+        if self._alone.get(session) == page:
+            del self._alone[session]
+
+    def is_alone(self, session: int) -> bool:
+        """Whether a session gets nothing before it has answered: it drains, or fetches a page alone."""
+        return session in self._alone or (self._reserved is not None and self._reserved[0] == session)
+
+    def session_over(self, session: int, now: float) -> None:
+        """Note that a session has ended."""
+        self._alone.pop(session, None)
+        if self._reserved is not None and self._reserved[0] == session:
+            self._free(now)
+
+    def turn(self, session: int, now: float) -> tuple[int, int] | bool:
+        """What a session that asks for tasks gets of the lost pages.
+
+        Returns
+        -------
+        (int, int) or bool
+            A page and its slot, to be leased to the session and nothing else; True if the session gets nothing now;
+            False if it gets what others get.
+        """
+        if session in self._alone:
+            return True
+        holds = self.leases.held(session)
+        drains = None if self._reserved is None else self._reserved[0]
+        if drains is not None and drains != session and not self.leases.held(drains):
+            self._free(now)  # The session that drained does not ask.
+        if self._reserved is not None and self._reserved[0] == session:
+            if holds:
+                return True
+            _, page, slot = self._reserved
+            self._reserved = None
+        else:
+            if holds and self._reserved is not None:
+                return False
+            chosen = self._ready_page(now)
+            if chosen is None:
+                return False
+            page = chosen
+            self._leave(page, self.queue.slot(page))
+            slot = self.queue.take_one(page, now)
+            if holds:
+                self._reserved = session, page, slot
+                return True
+        del self._due[page]
+        self._alone[session] = page
+        return page, slot
+
+    def due_in(self, session: int, now: float) -> float | None:
+        """Seconds until a session may fetch a lost page; None if time alone does not bring one."""
+        self._move(now)
+        holds = self.leases.held(session)
+        times = [due - now for due, _ in self._later[:1]]
+        for slot in self._ready:
+            wait = self.queue.free_in(slot, now)
+            if wait is not None and (wait > 0 or not holds):
+                times.append(wait)
+        return min(times, default=None)
+
+    def _move(self, now: float) -> None:
+        """Make the pages that have become due ready."""
+        while self._later:
+            due, page = self._later[0]
+            if self._due.get(page) == due:
+                if due > now:
+                    return
+                self._ready.setdefault(self.queue.slot(page), {})[page] = None
+            heapq.heappop(self._later)
+
+    def _ready_page(self, now: float) -> int | None:
+        """A page that is due and whose slot may be asked now."""
+        self._move(now)
+        for slot, pages in self._ready.items():
+            if self.queue.free_in(slot, now) == 0:
+                return next(iter(pages))
+        return None
+
+    def _leave(self, page: int, slot: int) -> None:
+        pages = self._ready[slot]
+        del pages[page]
+        if not pages:
+            del self._ready[slot]
+
+    def _free(self, now: float) -> None:
+        """Let the reserved page wait for another session."""
+        assert self._reserved is not None
+        page = self._reserved[1]
+        self._give_up(now)
+        heapq.heappush(self._later, (self._due[page], page))
+
+    def _give_up(self, now: float) -> None:
+        """End the reservation."""
+        assert self._reserved is not None
+        _, _, slot = self._reserved
+        self._reserved = None
+        self.queue.landed(slot, now)
+        self.queue.give_back(slot, now)

@@ -1,0 +1,168 @@
+"""Sessions: each is one life of a spider, whose owner has a name that stays.
+
+The sessions that go on are folded from the log's events, with the last request for tasks and the last report of each:
+a spider that did not hear the reply repeats its request and is given the same.
+"""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from inlink.base.arrays import AnyArray, UInt64Array
+from inlink.store.format import (
+    HEAD_SIZE,
+    LEASE,
+    REPORTED,
+    SESSION,
+    LeaseRecord,
+    OutcomeRecord,
+    ReportedRecord,
+    SessionRecord,
+    dtype_of,
+    size_of,
+    struct_of,
+)
+from inlink.store.pages import Pages
+
+__all__ = ["SpiderSession", "SpiderSessions"]
+
+
+@dataclass(slots=True)
+class SpiderSession:
+    """A session that goes on.
+
+    Attributes
+    ----------
+    number : int
+    owner : str
+    silent_after : float
+        Seconds without a call after which it ends; infinity is never.
+    heard : float
+        When it called last, in seconds since 1970.
+    asked : int
+        Id of its last request for tasks; 0 if it sent none.
+    given : list of int
+        Numbers of the leases that this request was given.
+    reported : int
+        Id of its last report; 0 if it sent none.
+    outcomes : list of (int, bool)
+        For each answer of this report the number of the lease that a redirect led to, or 0, and whether the answer
+        counted.
+    begun : int
+        Place in the log of the event of its beginning.
+    since : int or None
+        After the crawl was opened again, the place in the log of the session's last report, or ``begun``. None once
+        this process has taken in a report.
+    """
+
+    number: int
+    owner: str
+    silent_after: float
+    heard: float
+    asked: int = 0
+    given: list[int] = field(default_factory=list)
+    reported: int = 0
+    outcomes: list[tuple[int, bool]] = field(default_factory=list)
+    begun: int = 0
+    since: int | None = None
+
+
+class SpiderSessions:
+    """The sessions that go on, one an owner."""
+
+    def __init__(self) -> None:
+        self.next_number = 1
+        self._by_number: dict[int, SpiderSession] = {}
+        self._by_owner: dict[str, SpiderSession] = {}
+
+    def __iter__(self) -> Iterator[SpiderSession]:
+        return iter(list(self._by_number.values()))
+
+    def get(self, number: int) -> SpiderSession | None:
+        """The session of a number, if it goes on."""
+        return self._by_number.get(number)
+
+    def of_owner(self, owner: str) -> SpiderSession | None:
+        """The session of an owner, if one goes on."""
+        return self._by_owner.get(owner)
+
+    def add(self, session: SpiderSession) -> None:
+        """Take in a session that begins."""
+        self._by_number[session.number] = session
+        self._by_owner[session.owner] = session
+        self.next_number = max(self.next_number, session.number + 1)
+
+    def remove(self, number: int) -> None:
+        """Forget a session that has ended."""
+        session = self._by_number.pop(number, None)
+        if session is not None and self._by_owner.get(session.owner) is session:
+            del self._by_owner[session.owner]
+
+    def silent(self, now: float) -> list[SpiderSession]:
+        """The sessions that were not heard of for too long."""
+        return [one for one in self if now - one.heard >= one.silent_after]
+
+    def next_silent(self) -> float:
+        """When the next session will have been silent for too long; infinity if none can be."""
+        return min((one.heard + one.silent_after for one in self), default=math.inf)
+
+    # -- restoring ----------------------------------------------------------------------------------------------------
+
+    def restore(self, pages: Pages, now: float) -> None:
+        """Take in the sessions that go on, as the log has them; count them as heard of ``now``."""
+        record = struct_of(SessionRecord)
+        for place in pages.frames_of_kind(SESSION):
+            payload = pages.frame(place).payload
+            told = SessionRecord._make(record.unpack_from(payload))
+            self.next_number = max(self.next_number, told.session + 1)
+            if told.ended:
+                self.remove(told.session)
+            else:
+                owner = payload[record.size :].decode("utf-8", "replace")
+                self.add(SpiderSession(told.session, owner, told.silent_after, now, begun=place, since=place))
+        if self._by_number:
+            begin = min(one.begun for one in self)
+            self._restore_requests(pages, begin)
+            self._restore_reports(pages, begin)
+
+    def leases_of(self, session: SpiderSession, pages: Pages) -> set[int]:
+        """The numbers of all leases that a session was ever given."""
+        places = np.array(pages.frames_of_kind(LEASE, begin=session.begun), np.uint64)
+        leased = _records(pages, places, LeaseRecord)
+        found: set[int] = set()
+        for row in np.flatnonzero(leased["session"] == session.number).tolist():
+            first = int(leased[row]["first_lease"])
+            found.update(range(first, first + pages.frame(int(places[row])).listed))
+        return found
+
+    def _restore_requests(self, pages: Pages, begin: int) -> None:
+        places = np.array(pages.frames_of_kind(LEASE, begin=begin), np.uint64)
+        leased = _records(pages, places, LeaseRecord)
+        for session in self:
+            rows = np.flatnonzero((leased["session"] == session.number) & (leased["request"] > 0))
+            if len(rows):
+                last = leased[rows[-1]]
+                session.asked, first = int(last["request"]), int(last["first_lease"])
+                session.given = list(range(first, first + pages.frame(int(places[rows[-1]])).listed))
+
+    def _restore_reports(self, pages: Pages, begin: int) -> None:
+        places = np.array(pages.frames_of_kind(REPORTED, begin=begin), np.uint64)
+        reported = _records(pages, places, ReportedRecord)
+        for session in self:
+            rows = np.flatnonzero(reported["session"] == session.number)
+            if len(rows):
+                place = int(places[rows[-1]])
+                payload = pages.frame(place).payload
+                session.reported, session.since = int(reported[rows[-1]]["request"]), place
+                outcomes = np.frombuffer(payload, dtype_of(OutcomeRecord), offset=size_of(ReportedRecord))
+                session.outcomes = [(int(one["lease"]), bool(one["counted"])) for one in outcomes]
+
+
+def _records(pages: Pages, places: UInt64Array, record: Any) -> AnyArray:
+    """How the payloads of frames begin, as records; ``places``, uint64[n], are those of the frames."""
+    begins = places.astype(np.int64) + HEAD_SIZE
+    raw = pages.log[begins[:, None] + np.arange(size_of(record))]
+    return np.ascontiguousarray(raw).view(dtype_of(record)).reshape(-1)

@@ -1,0 +1,164 @@
+"""Sums over all pages of a crawl, and the best of them, computed a few milliseconds at a time.
+
+A pass over ten million pages takes tens of milliseconds, so it is cut into blocks: each call of :meth:`Survey.proceed`
+goes on where the last one stopped. The results are those of the last whole pass. In a crawl of up to 262,144 pages each
+call makes a whole pass.
+"""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from inlink.base.arrays import AnyArray, Int64Array
+from inlink.store.blocks import num_links
+from inlink.store.pages import Pages
+
+__all__ = ["BEST", "LinkCount", "Survey", "Surveyed", "crawled_among"]
+
+BEST = 1000
+"""Best pages that a survey keeps."""
+
+_BLOCK = 1 << 18
+_ROWS = 1 << 15
+
+Values = Callable[[int, int], AnyArray]
+
+
+@dataclass(frozen=True)
+class Surveyed:
+    """What a pass found: pages, sum of all values, sum of the crawled pages' values, and the best pages with values."""
+
+    pages: int
+    total: float
+    crawled: float
+    best: list[tuple[int, float]]
+
+
+class Survey:
+    """Passes over one value a page.
+
+    Parameters
+    ----------
+    pages : Pages
+    values : callable
+        ``values(first, end)`` returns the values of pages first, …, end − 1.
+    count : callable
+        The number of pages that have a value now.
+    version : callable
+        Anything that differs from its earlier value when a new pass is worthwhile.
+
+    Attributes
+    ----------
+    result : Surveyed or None
+        What the last whole pass found.
+    position : int
+        Pages that the present pass has seen.
+    """
+
+    def __init__(
+        self, pages: Pages, values: Values, count: Callable[[], int], version: Callable[[], object]
+    ) -> None:
+        self._pages, self._values, self._count, self._version = pages, values, count, version
+        self.result: Surveyed | None = None
+        self._made_for: object = None
+        self._begin()
+
+    def _begin(self) -> None:
+        self.position, self._end, self._begun_for = 0, self._count(), self._version()
+        self._total = self._crawled = 0.0
+        self._best_values = np.empty(0)
+        self._best_pages = np.empty(0, np.int64)
+
+    def proceed(self, seconds: float) -> bool:
+        """Go on with the present pass, or begin a new one if something changed since the last.
+
+        Parameters
+        ----------
+        seconds : float
+            CPU time after which to stop; at least one block is done.
+
+        Returns
+        -------
+        bool
+            Whether ``result`` is of the crawl as it is now, or of a pass that ended in this call.
+        """
+        if self.position == 0:
+            if self.result is not None and self._made_for == self._version():
+                return True
+            self._begin()
+        stop = time.thread_time() + seconds
+        while self.position < self._end:
+            self._take(self.position, min(self.position + _BLOCK, self._end))
+            if time.thread_time() > stop:
+                break
+        if self.position < self._end:
+            return False
+        self.result = Surveyed(self._end, self._total, self._crawled, self._sorted())
+        self._made_for, self.position = self._begun_for, 0
+        return True
+
+    def best_so_far(self) -> list[tuple[int, float]]:
+        """The best pages that the present pass has seen, or those of the last pass if none is under way."""
+        if self.position == 0 and self.result is not None:
+            return self.result.best
+        return self._sorted()
+
+    def _take(self, first: int, end: int) -> None:
+        values = self._values(first, end)
+        self._total += float(values.sum(dtype=np.float64))
+        crawled = crawled_among(self._pages, first, end)
+        self._crawled += float(values[crawled].sum(dtype=np.float64))
+        least = self._best_values.min() if len(self._best_values) == BEST else -np.inf
+        better = np.flatnonzero(values > least)
+        if len(better) > BEST:
+            better = better[np.argpartition(values[better], len(better) - BEST)[len(better) - BEST :]]
+        pages = np.concatenate([self._best_pages, better + first])
+        values = np.concatenate([self._best_values, values[better].astype(np.float64)])
+        best = np.lexsort((pages, -values))[:BEST]
+        self._best_pages, self._best_values = pages[best], values[best]
+        self.position = end
+
+    def _sorted(self) -> list[tuple[int, float]]:
+        return list(zip(self._best_pages.tolist(), self._best_values.tolist(), strict=True))
+
+
+def crawled_among(pages: Pages, first: int, end: int) -> Int64Array:
+    """Which of pages first, …, end − 1 were crawled or merged: their distances from ``first``, int64[k]."""
+    rows = pages.answers[first:end]
+    answered = np.flatnonzero(rows)
+    crawled: Int64Array = answered[pages.visits[rows[answered]] > 0]
+    return crawled
+
+
+class LinkCount:
+    """Counts the links of all latest visits.
+
+    Parameters
+    ----------
+    pages : Pages
+    """
+
+    def __init__(self, pages: Pages) -> None:
+        self._pages = pages
+        self._row, self._sum = 1, 0
+        self._count: int | None = None
+        self._counted_to = -1
+
+    def proceed(self, seconds: float) -> int | None:
+        """Go on counting, for some CPU time; returns what the last whole pass counted, None before its end."""
+        pages = self._pages
+        if self._row == 1 and self._counted_to == pages.events_end:
+            return self._count
+        stop, end = time.thread_time() + seconds, pages.tally.rows + 1
+        while self._row < end:
+            last = min(self._row + _ROWS, end)
+            self._sum += num_links(pages, self._row, last)
+            self._row = last
+            if time.thread_time() > stop:
+                break
+        if self._row >= end:
+            self._count, self._counted_to = self._sum, pages.events_end
+            self._row, self._sum = 1, 0
+        return self._count

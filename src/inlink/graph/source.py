@@ -1,0 +1,37 @@
+"""What every reader gives to the builder."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from inlink.graph.batches import ArcBatch, Level
+from inlink.graph.names import Names
+
+__all__ = ["Source", "level_of"]
+
+
+@dataclass
+class Source:
+    """Arcs, and what a format says of their nodes beforehand.
+
+    Attributes
+    ----------
+    batches : iterator of ArcBatch
+        The arcs, read as they are asked for; what is wrong with the input is raised from here.
+    names : Names or None
+        The nodes' names, where the format gives them by number: batches then hold numbers.
+    num_nodes : int or None
+        How many nodes there are, where batches hold numbers and the format says so.
+    level : {"page", "host", "domain"} or None
+        What the names are, where that is known.
+    """
+
+    batches: Iterator[ArcBatch]
+    names: Names | None = None
+    num_nodes: int | None = None
+    level: Level | None = None
+
+
+def level_of(names: list[bytes]) -> Level | None:
+    """Pages, if nine names in ten are URLs (real graphs hold some broken ones); None otherwise."""
+    urls = sum(b"://" in name[:16] for name in names)
+    return "page" if names and urls >= 0.9 * len(names) else None

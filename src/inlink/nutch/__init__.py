@@ -1,0 +1,1 @@
+"""Read and write the files of Apache Nutch, and do what its link analysis programs do."""

@@ -1,0 +1,307 @@
+"""Copy LinkRank's scores into a crawl, as its ranking ``linkrank``, or into a copy of Nutch's crawl database.
+
+Nutch's crawl database is read from its SequenceFiles, or from a dump by ``readdb -dump`` as text or CSV. The copy is
+text or CSV and differs from the dump only in the scores. Dates are in UTC.
+
+Source: org.apache.nutch.scoring.webgraph.ScoreUpdater and org.apache.nutch.crawl.CrawlDbReader, Nutch 1.23.
+"""
+
+import csv
+import math
+import os
+import re
+from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
+from pathlib import Path
+from typing import BinaryIO, Literal, NamedTuple, TypeVar
+
+import numpy as np
+import pyarrow as pa
+
+from inlink.base.arrays import Int64Array
+from inlink.base.damage import Tally
+from inlink.base.folder import atomic_file
+from inlink.base.opening import Stream, head, lines
+from inlink.errors import InputError, ParameterError
+from inlink.graph.graph import Graph
+from inlink.graph.names import Names
+from inlink.nutch.dumps import SCORES
+from inlink.nutch.fetches import map_files
+from inlink.nutch.java import java_date, java_float
+from inlink.nutch.sequencefile import TEXT, records
+from inlink.nutch.writables import CRAWL_DATUM, STATUS, CrawlDatum
+from inlink.rank.ranking import Ranking
+
+__all__ = ["Updated", "update_crawl", "update_crawldb"]
+
+HEADER = (
+    "Url,Status code,Status name,Fetch Time,Modified Time,Retries since fetch,Retry interval seconds,"
+    "Retry interval days,Score,Signature,Metadata"
+)
+# Fields of the CSV that Nutch writes in quotes.
+_QUOTED = (0, 2, 9, 10)
+_SCORE = 8
+_ENTRY = re.compile(rb"(.*?)\tVersion: \d+")
+
+
+def _check(clear: float) -> None:
+    if not math.isfinite(clear):
+        raise ParameterError(f"`clear` must be a finite number; got {clear}")
+
+
+class Updated(NamedTuple):
+    """Number of URLs that got the score of their node, and number of URLs without a node."""
+
+    scored: int
+    cleared: int
+
+
+def update_crawl(graph: Graph, path: str | os.PathLike[str], *, clear: float = 0.0) -> Updated:
+    """Save LinkRank's scores in an inlink crawl as its ranking ``linkrank``. Content scores are not changed.
+
+    Parameters
+    ----------
+    graph : Graph
+        A web graph that LinkRank was run on.
+    path : path-like
+        The crawl's folder.
+    clear : float
+        Score of pages that are not in the graph; ``link.score.updater.clear.score``.
+
+    Raises
+    ------
+    inlink.errors.FolderError
+        If the folder holds no crawl, or LinkRank has not been run.
+    inlink.errors.ParameterError
+        If `clear` is not finite, or the nodes have no names.
+    """
+    from inlink.sources.crawlgraph import graph_in
+
+    _check(clear)
+    ranking = Ranking.load(graph, SCORES)
+    crawl = graph_in(path)
+    if crawl.names is None or graph.names is None:
+        raise ParameterError(
+            "the nodes of this graph have no names, so their scores cannot be assigned to URLs"
+        )
+    values = np.full(crawl.num_nodes, clear, np.float64)
+    scored = 0
+    for start in range(0, crawl.num_nodes, 1 << 18):
+        stop = min(start + (1 << 18), crawl.num_nodes)
+        nodes = _found(graph.names, crawl.names.arrow(start, stop))
+        there = np.flatnonzero(nodes >= 0)
+        values[start + there] = ranking.values[nodes[there]]
+        scored += len(there)
+    ranking = Ranking(
+        values,
+        algorithm=ranking.algorithm,
+        iterations=ranking.iterations,
+        converged=ranking.converged,
+        error_bound=ranking.error_bound,
+        parameters=ranking.parameters | {"clear": float(clear)},
+        dangling=ranking.dangling,
+        note=ranking.note,
+        graph_uuid=crawl.uuid,
+        elapsed=ranking.elapsed,
+    )
+    ranking.save(crawl, SCORES)
+    return Updated(scored, crawl.num_nodes - scored)
+
+
+def update_crawldb(
+    graph: Graph,
+    path: str | os.PathLike[str],
+    output: str | os.PathLike[str],
+    *,
+    clear: float = 0.0,
+    format: Literal["csv", "text"] | None = None,
+    tally: Tally | None = None,
+) -> Updated:
+    """Write a copy of Nutch's crawl database with LinkRank's scores.
+
+    Parameters
+    ----------
+    graph : Graph
+        A web graph that LinkRank was run on.
+    path : path-like
+        The crawl database, or a dump of it as text or CSV, plain, gzip or Zstandard.
+    output : path-like
+        The file to write.
+    clear : float
+        Score of URLs that are not in the graph; ``link.score.updater.clear.score``.
+    format : {"csv", "text"} or None
+        Format of the copy of a database; None means CSV. A dump keeps its format.
+    tally : Tally or None
+        Counts damage in the database.
+
+    Raises
+    ------
+    inlink.errors.InputError
+        If the path is neither, or is damaged.
+    inlink.errors.FolderError
+        If LinkRank has not been run.
+    inlink.errors.ParameterError
+        If `format` differs from the format of a dump, or `clear` is not finite.
+    inlink.errors.OutputError
+        If the file cannot be written.
+    """
+    _check(clear)
+    path = Path(path)
+    scores = _Scores(graph, Ranking.load(graph, SCORES), clear)
+    if path.is_dir():
+        entries = _entries(path, tally or Tally())
+        written = _database(entries, scores, format or "csv")
+    else:
+        start = head(path, 1 << 12)
+        kind = "csv" if start.startswith(HEADER[:15].encode()) else "text" if _ENTRY.match(start) else None
+        if kind is None:
+            raise InputError(
+                f"{path} is neither a crawl database nor a dump of it as text or CSV (nutch readdb DB -dump OUT)"
+            )
+        if format not in (None, kind):
+            raise ParameterError(
+                f"{path}: the format of a dump cannot be changed from {kind} to {format}. Leave --format out."
+            )
+        written = (_csv_dump if kind == "csv" else _text_dump)(path, scores)
+    with atomic_file(output) as work, work.open("wb") as file:
+        _write_all(file, written)
+    return Updated(scores.scored, scores.cleared)
+
+
+def _write_all(file: BinaryIO, parts: Iterator[bytes]) -> None:
+    for part in parts:
+        file.write(part)
+
+
+def _found(names: Names, urls: pa.Array) -> Int64Array:
+    return names.find_all(urls) if len(names) else np.full(len(urls), -1)
+
+
+T = TypeVar("T")
+
+
+def _blocks(values: Iterable[T]) -> Iterator[list[T]]:
+    """Yield the values in lists of a few thousand."""
+    iterator = iter(values)
+    while block := list(islice(iterator, 1 << 12)):
+        yield block
+
+
+class _Scores:
+    """Looks up the scores of URLs, formatted as Nutch prints them."""
+
+    def __init__(self, graph: Graph, ranking: Ranking, clear: float) -> None:
+        if graph.names is None:
+            raise ParameterError("the nodes of this graph have no names, so it is not a web graph")
+        self.names, self.ranking, self.clear = graph.names, ranking, clear
+        self.scored = self.cleared = 0
+
+    def of(self, urls: list[bytes]) -> list[str]:
+        nodes = _found(self.names, pa.array(urls, pa.large_binary()))
+        there = nodes >= 0
+        self.scored += int(there.sum())
+        self.cleared += int((~there).sum())
+        values = np.where(
+            there, self.ranking.values[np.maximum(nodes, 0)] if len(self.names) else 0.0, self.clear
+        )
+        return [java_float(value) for value in values.tolist()]
+
+
+# -- the database ------------------------------------------------------------------------------------------------
+
+
+def _entries(path: Path, tally: Tally) -> Iterator[tuple[bytes, CrawlDatum]]:
+    current = path / "current"
+    for file in map_files(current if current.is_dir() else path):
+        yield from records(file, TEXT, CRAWL_DATUM, tally)
+
+
+def _database(entries: Iterator[tuple[bytes, CrawlDatum]], scores: _Scores, format: str) -> Iterator[bytes]:
+    line: Callable[[bytes, CrawlDatum, str], bytes] = _csv_entry if format == "csv" else _text_entry
+    if format == "csv":
+        yield HEADER.encode() + b"\n"
+    for block in _blocks(entries):
+        found = scores.of([url for url, _ in block])
+        for (url, datum), score in zip(block, found, strict=True):
+            yield line(url, datum, score)
+
+
+def _csv_entry(url: bytes, datum: CrawlDatum, score: str) -> bytes:
+    return _csv_line(
+        [
+            url.decode("utf-8", "surrogateescape"),
+            str(datum.status),
+            STATUS.get(datum.status, "unknown"),
+            java_date(datum.fetch_time),
+            java_date(datum.modified_time),
+            str(datum.retries),
+            java_float(datum.interval),
+            java_float(int(datum.interval / 86400)),
+            score,
+            "null" if datum.signature is None else datum.signature.hex(),
+            "".join(f"{key}:{value}|||" for key, value in datum.metadata),
+        ]
+    )
+
+
+def _csv_line(fields: list[str]) -> bytes:
+    quoted = [
+        '"' + field.replace('"', '""') + '"' if place in _QUOTED else field
+        for place, field in enumerate(fields)
+    ]
+    return (",".join(quoted) + "\n").encode("utf-8", "surrogateescape")
+
+
+def _text_entry(url: bytes, datum: CrawlDatum, score: str) -> bytes:
+    lines_ = [
+        "Version: 7",
+        f"Status: {datum.status} ({STATUS.get(datum.status, 'unknown')})",
+        f"Fetch time: {java_date(datum.fetch_time)}",
+        f"Modified time: {java_date(datum.modified_time)}",
+        f"Retries since fetch: {datum.retries}",
+        f"Retry interval: {datum.interval} seconds ({int(datum.interval / 86400)} days)",
+        f"Score: {score}",
+        f"Signature: {'null' if datum.signature is None else datum.signature.hex()}",
+        "Metadata: ",
+        " " + "".join(f"\t{key}={value}\n" for key, value in datum.metadata),
+    ]
+    return url + b"\t" + "\n".join(lines_).encode("utf-8", "surrogateescape") + b"\n"
+
+
+# -- dumps of it ---------------------------------------------------------------------------------------------------
+
+
+def _csv_dump(path: Path, scores: _Scores) -> Iterator[bytes]:
+    with Stream(path, f"reading {path}") as stream:
+        text = (line.decode("utf-8", "surrogateescape") + "\n" for _, line in lines(stream))
+        reader = csv.reader(text)
+        try:
+            next(reader)
+            yield HEADER.encode() + b"\n"
+            for rows in _blocks(row for row in reader if row):
+                for row in rows:
+                    if len(row) != len(HEADER.split(",")):
+                        raise InputError(
+                            f"{path}, before line {reader.line_num + 1:,}: expected 11 fields; got {len(row)} "
+                            "(perhaps a quote within a URL). Dump the database as text instead."
+                        )
+                found = scores.of([row[0].encode("utf-8", "surrogateescape") for row in rows])
+                for row, score in zip(rows, found, strict=True):
+                    row[_SCORE] = score
+                    yield _csv_line(row)
+        except csv.Error as error:
+            raise InputError(
+                f"{path}, line {reader.line_num}: {error}. Dump the database as text instead."
+            ) from None
+
+
+def _text_dump(path: Path, scores: _Scores) -> Iterator[bytes]:
+    url: bytes | None = None
+    with Stream(path, f"reading {path}") as stream:
+        for _, line in lines(stream):
+            if (entry := _ENTRY.fullmatch(line)) is not None:
+                url = entry[1]
+            elif line.startswith(b"Score: ") and url is not None:
+                line = b"Score: " + scores.of([url])[0].encode()
+                url = None
+            yield line + b"\n"

@@ -1,0 +1,144 @@
+"""Print a web graph as Nutch's NodeDumper, NodeReader and LinkDumper do.
+
+Source: the classes of these names in org.apache.nutch.scoring.webgraph, Nutch 1.23. docs/nutch.md lists their bugs and
+undefined orders, and what is done here instead.
+"""
+
+from collections.abc import Iterator
+from typing import Literal
+
+import numpy as np
+
+from inlink.base.arrays import Float64Array, Int64Array
+from inlink.errors import ParameterError
+from inlink.graph.graph import Graph
+from inlink.graph.names import NO_NODE, Names
+from inlink.nutch.java import java_float
+from inlink.rank.nutch_sites import numbers_of
+from inlink.rank.ranking import Ranking, list_rankings
+
+__all__ = ["SCORES", "dump_nodes", "read_links", "read_node"]
+
+# The name of the ranking that holds the scores of a web graph.
+SCORES = "linkrank"
+
+_BLOCK = 1 << 16
+
+
+def dump_nodes(
+    graph: Graph,
+    what: Literal["inlinks", "outlinks", "scores"] = "scores",
+    *,
+    count: int | None = None,
+    group: tuple[Literal["host", "domain"], Literal["sum", "max"]] | None = None,
+    separator: str = "\t",
+) -> Iterator[bytes]:
+    """Yield the lines of NodeDumper: URL, host or domain and value, by descending value, then in byte order of names.
+
+    Parameters
+    ----------
+    graph : Graph
+        A web graph.
+    what : {"inlinks", "outlinks", "scores"}
+        The value.
+    count : int or None
+        Number of lines. None: all.
+    group : ("host" or "domain", "sum" or "max") or None
+        One line for all URLs of a host or domain, with the sum or maximum of their values. URLs without a host are
+        left out.
+    separator : str
+        Text between name and value.
+
+    Raises
+    ------
+    inlink.errors.FolderError
+        If scores are asked for and LinkRank has not been run.
+    inlink.errors.ParameterError
+        If the graph has no names.
+    """
+    if graph.names is None:
+        raise ParameterError("the nodes of this graph have no names, so it is not a web graph")
+    if what == "scores":
+        values = np.asarray(Ranking.load(graph, SCORES).values)
+    else:
+        values = (graph.indegrees if what == "inlinks" else graph.outdegrees).astype(np.float64)
+    names = graph.names
+    if group is None:
+        places = np.arange(graph.num_nodes) if names.order is None else np.argsort(names.order)
+    else:
+        values, names, places = _grouped(graph, values, *group)
+    best = np.lexsort((places, -values))[:count]
+    for start in range(0, len(best), _BLOCK):
+        part = best[start : start + _BLOCK]
+        for name, value in zip(names.take(part).to_pylist(), values[part].tolist(), strict=True):
+            yield b"%b%b%b" % (name, separator.encode(), java_float(value).encode())
+
+
+def _grouped(
+    graph: Graph, values: Float64Array, site: Literal["host", "domain"], how: str
+) -> tuple[Float64Array, Names, Int64Array]:
+    """Return each site's value, the names of the sites, and their places in byte order."""
+    ids, table = numbers_of(graph, site)
+    there = ids != NO_NODE
+    found = np.zeros(table.known)
+    if how == "sum":
+        found += np.bincount(ids[there], values[there], table.known)
+    else:
+        np.maximum.at(found, ids[there], values[there])
+    names, order = table.sorted()
+    places = np.empty(len(order), np.int64)
+    places[order] = np.arange(len(order))
+    return found, names, places
+
+
+def read_node(graph: Graph, url: str | bytes) -> list[str]:
+    """Return the lines of NodeReader: the scores and degrees of a URL.
+
+    Raises
+    ------
+    inlink.errors.UnknownNodeError
+        If the URL is not in the web graph.
+    """
+    node = graph.node(url)
+    score = _scores(graph)[node]
+    outdegree = int(graph.outdegrees[node])
+    return [
+        f"{_name(graph, node)}:",
+        f"  inlink score: {java_float(score)}",
+        f"  outlink score: {java_float(score / max(outdegree, 1))}",
+        f"  num inlinks: {int(graph.indegrees[node])}",
+        f"  num outlinks: {outdegree}",
+    ]
+
+
+def read_links(graph: Graph, url: str | bytes) -> Iterator[str]:
+    """Yield the lines of LinkDumper: the nodes that link to a URL, in byte order, with their scores and degrees.
+
+    Raises
+    ------
+    inlink.errors.UnknownNodeError
+        If the URL is not in the web graph.
+    """
+    node = graph.node(url)
+    scores = _scores(graph)
+    yield f"{_name(graph, node)}:"
+    for one in graph.inlinks(node).tolist():
+        outdegree = int(graph.outdegrees[one])
+        yield (
+            f"  {_name(graph, one)} - num inlinks: {int(graph.indegrees[one])}, num outlinks: {outdegree}, "
+            f"inlink score: {java_float(scores[one])}, outlink score: {java_float(scores[one] / max(outdegree, 1))}, "
+            "metadata: "
+        )
+
+
+def _scores(graph: Graph) -> Float64Array:
+    """Return the scores of LinkRank; 0 for all nodes before it was run, as in Nutch's node database."""
+    if SCORES in list_rankings(graph):
+        return np.asarray(Ranking.load(graph, SCORES).values)
+    return np.zeros(graph.num_nodes)
+
+
+def _name(graph: Graph, node: int) -> str:
+    if graph.names is None:
+        raise ParameterError("the nodes of this graph have no names, so it is not a web graph")
+    return graph.names[node]

@@ -1,0 +1,329 @@
+"""Fetched pages with their links: the common form of the sources of a web graph.
+
+Sources are Nutch's segments, folders of inlink crawls, graphs in any format, and an earlier web graph.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from inlink.base.arrays import Int64Array, UInt32Array
+from inlink.base.damage import Tally
+from inlink.base.folder import Folder
+from inlink.errors import FolderError, InputError, ParameterError
+from inlink.graph.derive import row_blocks
+from inlink.graph.graph import Graph
+from inlink.graph.names import Names, NameTable
+from inlink.nutch.sequencefile import TEXT, records
+from inlink.nutch.writables import CRAWL_DATUM, GONE, PARSE_DATA
+
+__all__ = [
+    "FETCHED_FORMAT",
+    "FETCHED_KIND",
+    "Fetches",
+    "fetches_of_crawl",
+    "fetches_of_graph",
+    "fetches_of_segment",
+    "fetches_of_webgraph",
+    "is_segment",
+    "map_files",
+    "segments_in",
+]
+
+FETCHED_KIND = "fetched"
+FETCHED_FORMAT = 1
+
+# Fetches, bytes of text and links in a block, at most.
+_ROWS = 1 << 14
+_BYTES = 1 << 23
+_LINKS = 1 << 17
+
+
+@dataclass
+class Fetches:
+    """A block of fetched pages with their links.
+
+    Attributes
+    ----------
+    sources : pyarrow.LargeBinaryArray, k
+        The pages.
+    times : int64[k]
+        Time of the fetch, in milliseconds since 1970, UTC.
+    offsets : int64[k + 1]
+        Place of each page's first link in `targets`.
+    targets : pyarrow.LargeBinaryArray
+        The links, in the order of the document.
+    """
+
+    sources: pa.Array
+    times: Int64Array
+    offsets: Int64Array
+    targets: pa.Array
+
+
+# -- segments ----------------------------------------------------------------------------------------------------
+
+
+def is_segment(path: Path) -> bool:
+    """Return whether a folder is a parsed segment."""
+    return (path / "parse_data").is_dir()
+
+
+def segments_in(folder: Path, tally: Tally) -> list[Path]:
+    """Return the parsed segments in a folder, sorted by name. Segments that were not parsed are counted.
+
+    Raises
+    ------
+    inlink.errors.InputError
+        If the folder does not exist or has no segment.
+    """
+    try:
+        inside = sorted(path for path in folder.iterdir() if path.is_dir() and path.name[0] not in "._")
+    except OSError as error:
+        raise InputError(f"{folder}: cannot be read ({error.strerror}). Name a folder of segments.") from None
+    found = [path for path in inside if is_segment(path)]
+    for path in inside:
+        if path not in found:
+            tally.skip(path, 0, "folder without parse_data (not a segment, or not parsed)")
+    if not found:
+        raise InputError(
+            f"{folder} holds no segment, that is, no folder with parse_data. Parse the segment with Nutch first."
+        )
+    return found
+
+
+def map_files(folder: Path) -> list[Path]:
+    """Return the SequenceFiles in the output of a job: its parts, or the ``data`` of parts that are MapFiles.
+
+    Raises
+    ------
+    inlink.errors.InputError
+        If there are none.
+    """
+    try:
+        parts = sorted(path for path in folder.iterdir() if path.name[0] not in "._")
+    except OSError as error:
+        raise InputError(f"{folder}: cannot be read ({error.strerror})") from None
+    found = [path / "data" if path.is_dir() else path for path in parts if not path.name.endswith(".crc")]
+    if not found:
+        raise InputError(f"{folder} holds no part of a job's output. Let Nutch finish the job first.")
+    return found
+
+
+def fetches_of_segment(path: Path, now: int, delete_gone: bool, tally: Tally) -> Iterator[Fetches]:
+    """The pages of a segment's parse_data, fetched when it says so, else when crawl_fetch says so, else ``now``.
+
+    Parameters
+    ----------
+    path : Path
+    now : int
+        Milliseconds since 1970.
+    delete_gone : bool
+        Give the pages too that crawl_fetch calls gone or redirected, without links.
+    tally : Tally
+        Told of damage.
+
+    Raises
+    ------
+    inlink.errors.InputError
+        If it cannot be read.
+    """
+    if not is_segment(path):
+        raise InputError(f"{path} is not a segment: it has no parse_data. Parse it with Nutch first.")
+    times: _Times | None = None
+    block = _Block()
+    if delete_gone and (path / "crawl_fetch").is_dir():
+        for url, status, moment in _fetched(path, tally):
+            if status in GONE and block.add(url, moment, []):
+                yield block.done()
+    for file in map_files(path / "parse_data"):
+        for url, (links, said) in records(file, TEXT, PARSE_DATA, tally):
+            if said is None:
+                times = times or _Times(path, tally)
+                said = times.of(url, now)
+            tally.pages += 1
+            tally.links += len(links)
+            if block.add(url, said, links):
+                yield block.done()
+    yield block.done()
+
+
+def _fetched(segment: Path, tally: Tally) -> Iterator[tuple[bytes, int, int]]:
+    """crawl_fetch: URLs, their status and time."""
+    for file in map_files(segment / "crawl_fetch"):
+        for url, datum in records(file, TEXT, CRAWL_DATUM, tally):
+            yield url, datum.status, datum.fetch_time
+
+
+class _Times:
+    """When crawl_fetch says that pages were fetched, for segments whose ParseData do not say it."""
+
+    def __init__(self, segment: Path, tally: Tally) -> None:
+        self.table = NameTable()
+        found: list[int] = []
+        if (segment / "crawl_fetch").is_dir():
+            for url, _, moment in _fetched(segment, tally):
+                number = int(self.table.number(pa.array([url], pa.large_binary()))[0])
+                if number == len(found):
+                    found.append(moment)
+                found[number] = max(found[number], moment)
+        self.found = found
+
+    def of(self, url: bytes, now: int) -> int:
+        number = int(self.table.number(pa.array([url], pa.large_binary()))[0])
+        return self.found[number] if number < len(self.found) else now
+
+
+class _Block:
+    """Collects pages until a block is full."""
+
+    def __init__(self) -> None:
+        self.clear()
+
+    def clear(self) -> None:
+        self.urls: list[bytes] = []
+        self.times: list[int] = []
+        self.counts: list[int] = []
+        self.links: list[bytes] = []
+        self.size = 0
+
+    def add(self, url: bytes, moment: int, links: list[bytes]) -> bool:
+        """Add a page. Return whether the block is full."""
+        self.urls.append(url)
+        self.times.append(moment)
+        self.counts.append(len(links))
+        self.links += links
+        self.size += len(url) + sum(map(len, links))
+        return len(self.urls) >= _ROWS or self.size >= _BYTES
+
+    def done(self) -> Fetches:
+        binary = pa.large_binary()
+        found = Fetches(
+            pa.array(self.urls, binary), np.array(self.times, np.int64), _offsets(np.array(self.counts, np.int64)),
+            pa.array(self.links, binary),
+        )  # fmt: skip
+        self.clear()
+        return found
+
+
+def _offsets(counts: Int64Array) -> Int64Array:
+    return np.concatenate([np.zeros(1, np.int64), np.cumsum(counts, dtype=np.int64)])
+
+
+# -- crawls and graphs -------------------------------------------------------------------------------------------
+
+
+def fetches_of_crawl(path: Path, delete_gone: bool) -> Iterator[Fetches]:
+    """Yield the crawled pages of a crawl's folder, with links and time of their latest visits.
+
+    With `delete_gone`, pages that are gone have no links. Merged pages are left out.
+
+    Raises
+    ------
+    inlink.errors.FolderError
+        If the folder holds no crawl.
+    """
+    from inlink.sources.crawlgraph import crawl_source
+    from inlink.store.blocks import arcs_of, known_pages, page_columns
+    from inlink.store.pages import STATES
+
+    pages = known_pages(path)
+    # The names are read after the pages, so that all of these pages have one.
+    names = crawl_source(path).names
+    assert names is not None
+    columns, visits = page_columns(pages, 0, pages.num_pages)
+    there = visits > 0
+    times = np.nan_to_num(columns["last_crawl"] * 1000).astype(np.int64)
+    silent = there.copy()
+    for sources, targets, _ in arcs_of(pages):
+        silent[sources] = False
+        if delete_gone:
+            left = columns["state"][sources] != STATES.index("gone")
+            silent[sources[~left]] = True
+            sources, targets = sources[left], targets[left]
+        yield from _rows_of(names, sources, targets, times)
+    rest = np.flatnonzero(silent).astype(np.uint32)
+    for start in range(0, len(rest), _ROWS):
+        part = rest[start : start + _ROWS]
+        none = pa.array([], pa.large_binary())
+        yield Fetches(names.take(part), times[part], np.zeros(len(part) + 1, np.int64), none)
+
+
+def fetches_of_graph(graph: Graph, place: str, now: int) -> Iterator[Fetches]:
+    """Yield the crawled nodes of a graph as fetched `now`. If crawled nodes are unknown: the nodes with outlinks.
+
+    Raises
+    ------
+    inlink.errors.ParameterError
+        If the nodes have no names.
+    """
+    if graph.names is None:
+        raise ParameterError(
+            f"{place}: the nodes have no names, but a web graph needs URLs. Use inlink.linkrank on the graph instead."
+        )
+    times = np.full(graph.num_nodes, now, np.int64)
+    for near, far, _ in row_blocks(graph.out_rows):
+        yield from _rows_of(graph.names, near, far, times)
+    if graph.crawled is not None:
+        rest = np.flatnonzero(graph.crawled & (graph.outdegrees == 0)).astype(np.uint32)
+        for start in range(0, len(rest), _ROWS):
+            part = rest[start : start + _ROWS]
+            none = pa.array([], pa.large_binary())
+            yield Fetches(graph.names.take(part), times[part], np.zeros(len(part) + 1, np.int64), none)
+
+
+def _rows_of(
+    names: Names, sources: UInt32Array, targets: UInt32Array, times: Int64Array
+) -> Iterator[Fetches]:
+    """Yield arcs, sorted by runs of equal sources, in blocks of whole runs."""
+    changes = np.ones(len(sources), np.bool_)
+    changes[1:] = sources[1:] != sources[:-1]
+    first = np.concatenate([np.flatnonzero(changes), np.array([len(sources)], np.int64)])
+    low, rows = 0, len(first) - 1
+    while low < rows:
+        high = max(int(np.searchsorted(first, first[low] + _LINKS, "right")) - 1, low + 1)
+        begin, end = int(first[low]), int(first[high])
+        pages = sources[first[low:high]]
+        yield Fetches(
+            names.take(pages), times[pages], first[low : high + 1] - begin, names.take(targets[begin:end])
+        )
+        low = high
+
+
+# -- a web graph that was made before ------------------------------------------------------------------------------
+
+
+def fetches_of_webgraph(graph: Graph) -> Iterator[Fetches]:
+    """Yield the fetches that a web graph was made of, without the links that its rules left out.
+
+    Raises
+    ------
+    inlink.errors.FolderError
+        If its times of fetching are missing or of another version.
+    """
+    assert graph.path is not None
+    folder = Folder(graph.path / "fetched", FETCHED_KIND, FETCHED_FORMAT)
+    have = {name: folder.array(name) for name in ("text", "offsets", "times") if name in folder}
+    whole = len(have) == 3 and len(have["offsets"]) == len(have["times"]) + 1
+    if not whole or graph.names is None or folder.header.meta.get("graph_uuid") != graph.uuid:
+        raise FolderError(
+            f"{folder.path} does not belong to {graph.path}. Build the web graph again, without --update."
+        )
+    names, rows = Names(have["text"], have["offsets"]), graph.out_rows
+    for start in range(0, len(names), _ROWS):
+        stop = min(start + _ROWS, len(names))
+        urls = names.arrow(start, stop)
+        nodes = graph.names.find_all(urls)
+        # A page is not a node if the rules left out all its links.
+        there = nodes >= 0
+        begins, ends = np.zeros(len(nodes), np.int64), np.zeros(len(nodes), np.int64)
+        begins[there] = rows.offsets[nodes[there]]
+        ends[there] = rows.offsets[nodes[there] + 1]
+        offsets = _offsets(ends - begins)
+        places = np.arange(offsets[-1]) + np.repeat(begins - offsets[:-1], ends - begins)
+        yield Fetches(
+            urls, np.asarray(have["times"][start:stop]), offsets, graph.names.take(rows.nodes[places])
+        )

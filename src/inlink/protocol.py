@@ -1,0 +1,249 @@
+"""What a spider and a crawl say to each other: tasks, answers, links, and how far the crawl has come.
+
+Each type can be encoded as JSON and decoded again by :mod:`msgspec` as it stands; bytes become base64. Answers carry
+their type's name in ``type``, so that a list of them can be decoded as ``list[Answer]``. Unknown fields are refused.
+The protocol sends seconds and never times, so clocks need not agree.
+"""
+
+import msgspec
+
+__all__ = [
+    "LARGEST_SCORE",
+    "OWNER",
+    "Answer",
+    "AnyLink",
+    "Crawled",
+    "Excluded",
+    "Failed",
+    "HostDelay",
+    "HostStanding",
+    "Link",
+    "Receipt",
+    "Redirected",
+    "Released",
+    "Session",
+    "Standing",
+    "Task",
+    "Tasks",
+]
+
+LARGEST_SCORE = 3e38
+"""Scores are below this in size, so that they fit into a float32."""
+
+OWNER = "spider"
+"""The owner of a spider's sessions if it gives no other name."""
+
+
+class Link(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """A link, with data that the task of its page gives back.
+
+    Parameters
+    ----------
+    url : str
+        Absolute, or relative to the page that contains the link.
+    score : float or None
+        How promising the link is. None counts as 0, and as 1 for a seed.
+    data : bytes
+        At most 65,536 bytes. A page keeps the data of the first link that has any.
+    variant : str
+        Distinguishes requests to the same URL, such as those that submit a form. Each variant is a page of its own;
+        its URL ends with ``#`` and the variant. At most 80 characters of ``[A-Za-z0-9.:=_-]``.
+    """
+
+    url: str
+    score: float | None = None
+    data: bytes = b""
+    variant: str = ""
+
+
+AnyLink = Link | tuple[str, float] | str
+"""A link as spiders may give it: a plain URL and a URL with a score are links without data."""
+
+
+class Task(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A page to fetch, under a lease.
+
+    Parameters
+    ----------
+    lease : int
+        Number of the lease; an answer names it.
+    url : str
+        Canonical URL.
+    given : str or None
+        The URL as it was first given, if it differs from the canonical URL.
+    depth : int
+        Number of links from a seed.
+    crawls, failures : int
+        Number of earlier fetches, and of failures since the last of them.
+    linked_from : str or None
+        URL of the page whose link made this page known; None for a seed.
+    carried : bytes or None
+        Data of the first link to the page that had any.
+    """
+
+    lease: int
+    url: str
+    depth: int = 0
+    crawls: int = 0
+    failures: int = 0
+    linked_from: str | None = None
+    carried: bytes | None = None
+    given: str | None = None
+
+
+class Tasks(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What a session gets when it asks for tasks.
+
+    A session has reached the end of the crawl if it holds no task, ``due_in`` is None, ``out_elsewhere`` is 0 and the
+    crawl is not paused.
+
+    Parameters
+    ----------
+    tasks : list of Task
+        Empty if politeness allows none now.
+    due_in : float or None
+        Seconds until there may be more tasks even if nobody answers; None if only answers can lead to more.
+    out_elsewhere : int
+        Number of tasks that other sessions hold. Their answers may lead to more tasks, and a lost task comes back.
+    paused : bool
+        Whether an operator has paused the crawl.
+    """
+
+    tasks: list[Task]
+    due_in: float | None = None
+    out_elsewhere: int = 0
+    paused: bool = False
+
+
+class Crawled(msgspec.Struct, tag="crawled", forbid_unknown_fields=True, omit_defaults=True):
+    """The page was fetched: see :meth:`inlink.Crawl.crawled`.
+
+    If ``error`` is set, the page was fetched but could not be processed.
+    """
+
+    lease: int
+    links: list[AnyLink] = []
+    score: float = 0.0
+    content_hash: bytes = b""
+    status: int = 200
+    redirected_to: str | None = None
+    canonical_link: str | None = None
+    noindex: bool = False
+    nofollow: bool = False
+    error: str | None = None
+
+
+class Failed(msgspec.Struct, tag="failed", forbid_unknown_fields=True, omit_defaults=True):
+    """The page could not be fetched: see :meth:`inlink.Crawl.failed`."""
+
+    lease: int
+    error: str = ""
+    status: int | None = None
+    retry: bool | None = None
+    retry_after: str | float | None = None
+
+
+class Excluded(msgspec.Struct, tag="excluded", forbid_unknown_fields=True, omit_defaults=True):
+    """The page must not be fetched: see :meth:`inlink.Crawl.exclude`."""
+
+    lease: int
+    reason: str = ""
+
+
+class Redirected(msgspec.Struct, tag="redirected", forbid_unknown_fields=True, omit_defaults=True):
+    """The page redirects, and the spider follows at once: see :meth:`inlink.Crawl.redirected`."""
+
+    lease: int
+    to: str
+    carried: bytes | None = None
+    again: bool = False
+
+
+class Released(msgspec.Struct, tag="released", forbid_unknown_fields=True):
+    """The page was not fetched and waits again."""
+
+    lease: int
+
+
+class HostDelay(msgspec.Struct, tag="host_delay", forbid_unknown_fields=True):
+    """The host of a URL asks for a delay between fetches: see :meth:`inlink.Crawl.host_delay`. It ends no lease."""
+
+    url: str
+    seconds: float
+
+
+Answer = Crawled | Failed | Excluded | Redirected | Released | HostDelay
+
+
+class Receipt(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """What came of an answer.
+
+    Parameters
+    ----------
+    counted : bool
+        False if the lease is unknown, was answered for, or belongs to another session, or if the page was crawled
+        after the lease was given; for a :class:`HostDelay`, if the host has that delay or a longer one.
+    task : Task or None
+        For a redirect, its target, if the session is to fetch it now.
+    """
+
+    counted: bool
+    task: Task | None = None
+
+
+class Session(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A session that has begun.
+
+    Parameters
+    ----------
+    number : int
+        Names the session in every later call.
+    owner : str
+        Whose session it is. An owner has one session at a time.
+    lease_seconds : float
+        Seconds after which a task is lost if it was neither answered for nor renewed.
+    silent_after : float or None
+        Seconds without any call after which the session ends; None is never.
+    lost : int
+        Number of tasks that the owner's previous session held and that are lost now.
+    """
+
+    number: int
+    owner: str
+    lease_seconds: float
+    silent_after: float | None = None
+    lost: int = 0
+
+
+class HostStanding(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A host or registered domain: waiting pages, fetched pages, and seconds until the next fetch is allowed."""
+
+    name: str
+    waiting: int
+    taken: int
+    due_in: float
+
+
+class Standing(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How far a crawl has come.
+
+    Parameters
+    ----------
+    known, crawled, waiting, leased : int
+        Numbers of pages. Waiting pages may be handed out; leased pages are being fetched.
+    states : dict of str to int
+        Number of pages in each state.
+    harvest : float or None
+        Share of the rank of all known pages that the crawled pages hold; None if the policy ranks nothing or no page
+        is crawled.
+    hosts : list of HostStanding
+        The hosts with the most waiting pages.
+    """
+
+    known: int
+    crawled: int
+    waiting: int
+    leased: int
+    states: dict[str, int]
+    harvest: float | None
+    hosts: list[HostStanding]

@@ -1,0 +1,1 @@
+"""Keeping a crawl ranked: live rankings, and the process that computes them."""

@@ -1,0 +1,249 @@
+"""The loops of live re-ranking: over the rows of links that lie in a crawl's log, one after the other.
+
+A row is decoded where it lies (:mod:`inlink.store.kernels.frames`) into a small buffer that stays in the
+processor's cache, and used from there: the decoding is a chain of dependent steps, the sums that follow are not,
+and apart the processor overlaps their cache misses.
+"""
+
+import numpy as np
+
+from inlink.base.arrays import Float32Array, Float64Array, UInt8Array, UInt32Array, UInt64Array
+from inlink.base.jit import U0, U1, kernel
+from inlink.store.kernels.frames import link_count, links_at, sound
+
+__all__ = [
+    "PILES",
+    "authorities",
+    "check",
+    "increasing",
+    "links",
+    "push",
+    "revalue",
+    "settle",
+    "take_in",
+    "take_out",
+]
+
+
+PILES = 1 << 13
+FINE, ALL = np.uint64(50), np.uint64(PILES - 1)  # an exponent and the two highest bits behind it; no sign
+LEAST_SCORE = 1e-6
+"""Added to each page's score, so that pages without a score are ranked by their links."""
+
+
+@kernel
+def links(
+    log: UInt8Array, place: np.uint64, page: np.uint64, hosts: UInt32Array, row: UInt32Array
+) -> np.uint64:
+    """Decode the links of the visit at ``place`` into ``row``; returns how many.
+
+    Where ``hosts`` (uint32[pages]) is given, links within the page's host are left out.
+    """
+    listed = links_at(log, place, row)
+    if len(hosts) == 0:
+        return listed
+    count = U0
+    for j in range(U0, listed):
+        if hosts[row[j]] != hosts[page]:
+            row[count] = row[j]
+            count += U1
+    return count
+
+
+@kernel
+def check(
+    log: UInt8Array, pages: UInt32Array, places: UInt64Array, known: UInt64Array, count: np.uint64
+) -> tuple[np.uint64, np.uint64]:
+    """Look over the visits that are not ``known`` yet (an empty array: all): the longest list, the first unsound one.
+
+    The second number is that visit's index, or ``len(pages)`` where all are sound. After this no kernel can be led out
+    of its arrays.
+    """
+    longest = U0
+    for k in range(U0, np.uint64(len(pages))):
+        if pages[k] >= count:
+            return longest, k
+        if len(known) == 0 or known[pages[k]] != places[k] + U1:
+            if not sound(log, places[k], count):
+                return longest, k
+            longest = max(longest, link_count(log, places[k]))
+    return longest, np.uint64(len(pages))
+
+
+@kernel
+def increasing(places: UInt64Array) -> bool:
+    """Whether each place lies behind the one before."""
+    for k in range(U1, np.uint64(len(places))):
+        if places[k] <= places[k - U1]:
+            return False
+    return True
+
+
+@kernel
+def give(
+    log: UInt8Array,
+    place: np.uint64,
+    page: np.uint64,
+    hosts: UInt32Array,
+    row: UInt32Array,
+    amount: float,
+    r: Float64Array,
+) -> np.int64:
+    """Share an amount out to the residuals of all that the visit at ``place`` links to; returns how many."""
+    count = links(log, place, page, hosts, row)
+    share = amount / count
+    for j in range(U0, count):
+        r[row[j]] += share
+    return np.int64(count)
+
+
+@kernel
+def take_in(
+    log: UInt8Array,
+    pages: UInt32Array,
+    places: UInt64Array,
+    hosts: UInt32Array,
+    row: UInt32Array,
+    known: UInt64Array,
+    x: Float64Array,
+    r: Float64Array,
+    damping: float,
+) -> np.int64:
+    """Put each new visit in the place of the one that was ``known``, and correct the residuals for it.
+
+    ``known`` holds a visit's place in the log plus 1, and 0 for a page without one. Returns by how many links the crawl
+    grew (less than 0 where more went than came).
+    """
+    grown = np.int64(0)
+    for k in range(U0, np.uint64(len(pages))):
+        page, before = np.uint64(pages[k]), known[pages[k]]
+        if before != places[k] + U1:
+            if before != U0:
+                grown -= give(log, before - U1, page, hosts, row, -damping * x[page], r)
+            grown += give(log, places[k], page, hosts, row, damping * x[page], r)
+            known[page] = places[k] + U1
+    return grown
+
+
+@kernel
+def take_out(
+    log: UInt8Array,
+    pages: UInt32Array,
+    hosts: UInt32Array,
+    row: UInt32Array,
+    known: UInt64Array,
+    x: Float64Array,
+    r: Float64Array,
+    damping: float,
+) -> np.int64:
+    """Forget the visits of pages that have none any more; returns as :func:`take_in` does."""
+    grown = np.int64(0)
+    for k in range(U0, np.uint64(len(pages))):
+        page = np.uint64(pages[k])
+        grown -= give(log, known[page] - U1, page, hosts, row, -damping * x[page], r)
+        known[page] = U0
+    return grown
+
+
+@kernel
+def worth(scores: Float32Array, i: np.uint64) -> float:
+    """v[i]: 1 where there are no scores; a score that is negative or not finite counts as 0."""
+    if len(scores) == 0:
+        return 1.0
+    score = np.float64(scores[i])
+    return score + LEAST_SCORE if 0.0 < score < np.inf else LEAST_SCORE
+
+
+@kernel
+def revalue(
+    before: Float32Array, after: Float32Array, old: np.uint64, new: np.uint64, r: Float64Array, rest: float
+) -> float:
+    """Take the teleport from the scores ``before``, of ``old`` pages, to those ``after``, of ``new``; returns Σ v."""
+    total = 0.0
+    for i in range(U0, new):
+        page = np.uint64(i)
+        value = worth(after, page)
+        total += value
+        r[page] += rest * (value - (worth(before, page) if page < old else 0.0))
+    return total
+
+
+@kernel
+def settle(
+    known: UInt64Array, x: Float64Array, r: Float64Array, bits: UInt64Array, piles: Float64Array
+) -> float:
+    """Give pages without a visit their residuals, for they have no link to pass it on by; returns Σ|x|.
+
+    ``bits`` is ``r`` seen as whole numbers. |r| is added up in ``piles``, float64[:data:`PILES`], by size: those in
+    pile b are at least the number whose bits are b << 50, and below that of the next, at most a quarter above.
+    """
+    piles[:] = 0.0
+    mass = 0.0
+    for i in range(U0, np.uint64(len(x))):
+        if known[i] == U0:
+            x[i] += r[i]
+            r[i] = 0.0
+        piles[(bits[i] >> FINE) & ALL] += abs(r[i])
+        mass += abs(x[i])
+    return mass
+
+
+@kernel
+def push(
+    log: UInt8Array,
+    pages: UInt32Array,
+    places: UInt64Array,
+    hosts: UInt32Array,
+    row: UInt32Array,
+    x: Float64Array,
+    r: Float64Array,
+    damping: float,
+    least: float,
+) -> np.uint64:
+    """Take in each page's residual of ``least`` or more, and pass it on along its links; returns how many links."""
+    arcs = U0
+    for k in range(U0, np.uint64(len(pages))):
+        page = np.uint64(pages[k])
+        value = r[page]
+        if abs(value) < least:
+            continue
+        count = links(log, places[k], page, hosts, row)
+        share = damping * value / count
+        r[page] = 0.0
+        for j in range(U0, count):
+            r[row[j]] += share
+        back = r[page]
+        if back != 0.0:  # it links to itself: what comes back again and again is summed at once
+            every = 1.0 / (1.0 - back / value)
+            for j in range(U0, count):
+                r[row[j]] += share * (every - 1.0)
+            r[page] = 0.0
+            value *= every
+        x[page] += value
+        arcs += count
+    return arcs
+
+
+@kernel
+def authorities(
+    log: UInt8Array,
+    pages: UInt32Array,
+    places: UInt64Array,
+    hosts: UInt32Array,
+    row: UInt32Array,
+    scores: Float32Array,
+    a: Float64Array,
+    new: Float64Array,
+) -> None:
+    """Add to ``new`` what the hubs ``pages`` give: to each page that a hub links to, h = Σ scores·a over its links."""
+    for k in range(U0, np.uint64(len(pages))):
+        count = links(log, places[k], np.uint64(pages[k]), hosts, row)
+        h = 0.0
+        if len(scores) == 0:
+            for j in range(U0, count):
+                h += a[row[j]]
+        else:
+            for j in range(U0, count):
+                h += np.float64(scores[row[j]]) * a[row[j]]
+        for j in range(U0, count):
+            new[row[j]] += h

@@ -1,0 +1,221 @@
+"""The process that ranks a crawl while the crawl goes on.
+
+``python -m inlink.reranking.process FOLDER --algorithm pagerank|hits`` reads lines from its standard input and answers
+each ``rank`` with one line of JSON on its standard output::
+
+    {"ready": 1, "covers": 73400320, "pages": 812345, "seconds": 1.2, "sweeps": 0.31}
+
+That many bytes of the log are in the ranking then, which has taken the place of the one before in ``FOLDER/ranks``:
+an inlink folder of kind ``ranks`` with one array, ``rank`` float32[pages] (PageRank: x of
+:mod:`inlink.reranking.live`, not normalised; HITS: authorities of mean 1), and beside it ``covers``, ``algorithm``,
+``damping``, ``lambda``, ``error``, ``converged``, ``use_scores`` and ``cross_domain_only``. Nothing else in the
+folder is written.
+
+It ends when its standard input closes, whatever it is doing, so it cannot outlive the crawl that started it. An error
+is one line ``{"error": "…"}`` and exit code 2. The process starts from the ranking in the folder.
+"""
+
+import argparse
+import contextlib
+import json
+import os
+import queue
+import signal
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any, NoReturn
+
+import numpy as np
+
+from inlink.base.folder import Folder, building
+from inlink.errors import FolderError, InlinkError, InputError, ParameterError
+from inlink.reranking.live import GrowingHits, GrowingPageRank, Update
+from inlink.store.reader import Reader
+
+__all__ = ["KIND", "NAME", "VERSION", "Ranker", "main", "parsed"]
+
+NAME, KIND, VERSION = "ranks", "ranks", 1
+NICENESS = 10
+
+
+class Ranker:
+    """Ranks the crawl in a folder each time it is asked.
+
+    Parameters
+    ----------
+    folder : Path
+        The crawl's folder.
+    settings : argparse.Namespace
+        The options of :func:`main`.
+    ended : threading.Event
+        Once this is set, the work stops at the next slice.
+
+    Raises
+    ------
+    inlink.errors.InlinkError
+        If the folder holds no crawl, or a setting is outside its range.
+    """
+
+    def __init__(self, folder: Path, settings: argparse.Namespace, ended: threading.Event) -> None:
+        if not 0 < settings.share <= 1:
+            raise ParameterError(f"--share must be in (0, 1]; got {settings.share!r}")
+        self.folder, self.settings, self._ended = folder, settings, ended
+        self.reader = Reader(folder, with_urls=settings.cross_domain_only)  # which alone needs hosts
+        self._used = time.process_time()
+        start = published(folder)
+        self.ranking: GrowingPageRank | GrowingHits
+        if settings.algorithm == "pagerank":
+            self.ranking = GrowingPageRank(settings.damping, settings.tol, start=start, between=self._between)
+        else:
+            self.ranking = GrowingHits(settings.tol, settings.max_iter, start=start, between=self._between)
+
+    def rank(self) -> dict[str, Any]:
+        """Take in the new events, publish a new ranking, and return a summary."""
+        began = time.perf_counter()
+        reader = self.reader
+        reader.refresh()
+        covers = int(reader.end)
+        pages, places = reader.visits
+        scores = reader.scores() if self.settings.use_scores else None
+        hosts = reader.hosts if self.settings.cross_domain_only else None
+        self._used = time.process_time()
+        update = self.ranking.update(reader.num_pages, reader.log, pages, places, scores, hosts)
+        self._publish(covers, update)
+        return {
+            "covers": covers,
+            "pages": reader.num_pages,
+            "seconds": round(time.perf_counter() - began, 6),
+            "sweeps": round(update.sweeps, 4),
+        }
+
+    def _publish(self, covers: int, update: Update) -> None:
+        settings = self.settings
+        with building(self.folder / NAME, KIND, VERSION) as writer:
+            writer.write("rank", self.ranking.values.astype(np.float32))
+            writer.header.meta = {
+                "covers": covers,
+                "algorithm": settings.algorithm,
+                "damping": settings.damping,
+                "lambda": update.eigenvalue,
+                "error": update.error,
+                "converged": update.converged,
+                "use_scores": settings.use_scores,
+                "cross_domain_only": settings.cross_domain_only,
+            }
+
+    def _between(self) -> None:
+        """Sleep so that only the share of a processor is used; raise if standard input was closed."""
+        used = time.process_time() - self._used
+        if self._ended.wait(used * (1 / self.settings.share - 1)):
+            raise _EndedError
+        self._used = time.process_time()
+
+
+class _EndedError(Exception):
+    """Standard input or output was closed."""
+
+
+def published(folder: Path) -> np.ndarray[Any, Any] | None:
+    """The ranking in the crawl's folder, float32[…]; None if there is none or it is damaged."""
+    try:
+        found = Folder(folder / NAME, KIND, VERSION)
+        found.verify()
+        return np.array(found.array("rank"), np.float32)
+    except (FolderError, KeyError):
+        return None
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        raise ParameterError(message)
+
+
+def parsed(arguments: list[str] | None) -> argparse.Namespace:
+    """The options of :func:`main`, from a command line.
+
+    Raises
+    ------
+    inlink.errors.ParameterError
+        If an option is unknown or its value cannot be used.
+    """
+    parser = _Parser(prog="python -m inlink.reranking.process", description="Rank a crawl while it goes on.")
+    parser.add_argument("folder", type=Path, help="the crawl's folder")
+    parser.add_argument("--algorithm", choices=("pagerank", "hits"), default="pagerank")
+    parser.add_argument("--damping", type=float, default=0.85, help="of PageRank (0.85)")
+    parser.add_argument(
+        "--tol", type=float, default=1e-4, help="relative L1 error, or what a round moves (1e-4)"
+    )
+    parser.add_argument("--max-iter", type=int, default=100, help="rounds of HITS at most (100)")
+    parser.add_argument("--use-scores", action="store_true", help="mix content scores in")
+    parser.add_argument("--cross-domain-only", action="store_true", help="leave out links within one host")
+    parser.add_argument("--share", type=float, default=1.0, help="of one processor at most (1)")
+    return parser.parse_args(arguments)
+
+
+def _listen(lines: "queue.SimpleQueue[str | None]", ended: threading.Event) -> None:
+    """Pass on the lines of standard input until it closes.
+
+    Read by descriptor: an interpreter that leaves while a thread holds the lock of ``sys.stdin`` aborts.
+    """
+    rest = b""
+    while block := os.read(0, 1 << 12):
+        *whole, rest = (rest + block).split(b"\n")
+        for line in whole:
+            lines.put(line.decode("utf-8", "replace").strip())
+    ended.set()
+    lines.put(None)
+
+
+def _tell(answer: dict[str, Any]) -> None:
+    try:
+        sys.stdout.write(json.dumps(answer) + "\n")
+        sys.stdout.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for what is still in the buffer
+        raise _EndedError from None
+
+
+def _serve(arguments: list[str] | None) -> None:
+    settings = parsed(arguments)
+    lines: queue.SimpleQueue[str | None] = queue.SimpleQueue()
+    ended = threading.Event()
+    threading.Thread(target=_listen, args=(lines, ended), daemon=True).start()
+    ranker = Ranker(settings.folder, settings, ended)
+    ready = 0
+    while (line := lines.get()) is not None and not ended.is_set():
+        if line != "rank":
+            raise InputError(f"the ranking process has only the command rank; got {line[:80]!r}")
+        answer = ranker.rank()
+        ready += 1
+        _tell({"ready": ready} | answer)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Serve until standard input closes; return the exit code: 0 then, 2 after an error."""
+    # Ctrl-C is meant for the crawl, whose end closes standard input.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    os.nice(NICENESS)
+    try:
+        _serve(arguments)
+    except _EndedError:
+        return 0
+    except InlinkError as error:
+        return _fail(str(error))
+    except OSError as error:
+        place = f"{error.filename}: " if error.filename else ""
+        return _fail(f"{place}{error.strerror or error}")
+    except MemoryError:
+        return _fail("not enough memory to rank this crawl")
+    return 0
+
+
+def _fail(message: str) -> int:
+    with contextlib.suppress(_EndedError):
+        _tell({"error": " ".join(message.split())})
+    return 2
+
+
+if __name__ == "__main__":
+    sys.exit(main())

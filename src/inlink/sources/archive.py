@@ -1,0 +1,67 @@
+"""Archives by path: the door from a file to :mod:`inlink.archives`, which reads streams."""
+
+import os
+from collections.abc import Iterator
+
+from inlink.archives.batches import ArchiveKind, archive_batches, archive_kind
+from inlink.archives.html import LinkSet
+from inlink.base.damage import Tally
+from inlink.base.opening import open_binary
+from inlink.graph.batches import ArcBatch, Level
+from inlink.graph.source import Source
+
+__all__ = ["archive_source", "kind_of"]
+
+
+def kind_of(path: str | os.PathLike[str]) -> ArchiveKind | None:
+    """Return which kind of archive a file is; None if it is none. See :func:`inlink.archives.batches.archive_kind`.
+
+    Raises
+    ------
+    inlink.errors.InputError
+        If the file cannot be read.
+    """
+    with open_binary(path) as file:
+        return archive_kind(file, name=os.fspath(path))
+
+
+def archive_source(
+    path: str | os.PathLike[str],
+    *,
+    level: Level | None = None,
+    links: LinkSet = "a",
+    nofollow: bool = True,
+    strict: bool = False,
+    strip_www: bool = False,
+    private_suffixes: bool = False,
+    tally: Tally | None = None,
+) -> Source:
+    """Return an archive as a source of a graph. The file is opened when the first batch is asked for.
+
+    Parameters
+    ----------
+    path : path-like
+        A WARC, ARC or WAT file, gzipped or not.
+    level : {"page", "host", "domain"} or None
+        What the nodes are; None means pages.
+    links, nofollow, strict, strip_www, private_suffixes, tally
+        As in :func:`inlink.archives.batches.archive_batches`, which also says what is raised.
+    """
+    level = level or "page"
+
+    def batches() -> Iterator[ArcBatch]:
+        with open_binary(path) as file:
+            yield from archive_batches(
+                file,
+                name=os.fspath(path),
+                size=os.fstat(file.fileno()).st_size,
+                level=level,
+                links=links,
+                nofollow=nofollow,
+                strict=strict,
+                strip_www=strip_www,
+                private_suffixes=private_suffixes,
+                tally=tally,
+            )
+
+    return Source(batches(), level=level)

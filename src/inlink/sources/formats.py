@@ -1,0 +1,255 @@
+"""The table of formats that inlink reads or writes, and the options that each of them takes."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any, Literal
+
+from inlink.errors import ParameterError
+
+__all__ = [
+    "ARCHIVES",
+    "FORMATS",
+    "SITES",
+    "Format",
+    "Option",
+    "check_options",
+    "format_named",
+    "implementation",
+]
+
+
+@dataclass(frozen=True)
+class Option:
+    """An option of reading, as :func:`inlink.read` and ``inlink build`` take it. None always means "not given".
+
+    Attributes
+    ----------
+    name : str
+        Its name in Python.
+    kind : {"flag", "text", "texts"}
+        True or False, a string, or several strings.
+    help : str
+        One line for the help of the command.
+    default : str
+        What holds if the option is not given, for help.
+    choices : tuple of str
+        The values that a text may have; empty means any.
+    flag : str
+        How the command spells it, if not ``--name``. A flag called ``--no-…`` or ``--drop-…`` means False.
+    """
+
+    name: str
+    kind: Literal["flag", "text", "texts"]
+    help: str
+    default: str = ""
+    choices: tuple[str, ...] = ()
+    flag: str = ""
+
+    @property
+    def label(self) -> str:
+        """The name for messages, with the command's spelling where that differs."""
+        return f"`{self.name}`" + (f" ({self.flag})" if self.flag else "")
+
+    def check(self, value: object) -> None:
+        """Refuse a value of another type or outside the choices.
+
+        Raises
+        ------
+        inlink.errors.ParameterError
+            Naming the option and the value.
+        """
+        if self.kind == "flag":
+            fits, wanted = isinstance(value, bool), "True or False"
+        elif self.kind == "texts":
+            fits = isinstance(value, list | tuple) and all(isinstance(item, str) for item in value)
+            wanted = "a list of strings"
+        else:
+            fits = isinstance(value, str) and (not self.choices or value in self.choices)
+            wanted = " or ".join(map(repr, self.choices)) if self.choices else "a string"
+        if not fits:
+            raise ParameterError(f"{self.label} must be {wanted}; got {value!r}")
+
+
+@dataclass(frozen=True)
+class Format:
+    """One format.
+
+    Attributes
+    ----------
+    name : str
+        What ``--format`` calls it.
+    description : str
+        One line for help and docs.
+    extensions : tuple of str
+        The usual endings of its files. A writer is chosen by them.
+    reader, writer : str or None
+        ``module:function``, imported when needed. A reader takes a path and options and returns a Source.
+    options : tuple of Option
+        What reading takes besides the options of every format.
+    """
+
+    name: str
+    description: str
+    extensions: tuple[str, ...] = ()
+    reader: str | None = None
+    writer: str | None = None
+    options: tuple[Option, ...] = ()
+
+
+_ARCHIVE = (
+    Option("links", "text", "Anchors, or every tag that Common Crawl counts.", "a", ("a", "all")),
+    Option("nofollow", "flag", "Leave out links marked nofollow.", flag="--drop-nofollow"),
+    Option("strict", "flag", "Refuse damaged archives. Without it damaged records are left out and counted."),
+)
+_EDGE_LIST = (
+    Option("nodes", "text", "What the columns hold: node numbers or names.", "detected", ("ids", "names")),
+    Option(
+        "separator", "text", "A character, or tab, comma, semicolon, space (any run of blanks).", "detected"
+    ),
+    Option("weights", "flag", "Do not read the third column as weights.", flag="--no-weights"),
+)
+_COLUMNS = Option("columns", "texts", "Columns of source, target and, if wanted, weight.", "detected")
+_SQLITE = (Option("table", "text", "The table with an arc in each row.", "detected"), _COLUMNS)
+
+SITES = (
+    Option("strip_www", "flag", "Drop www. from hosts, as Common Crawl did before the end of 2025."),
+    Option("private_suffixes", "flag", "Use the private section of the suffix list too (github.io)."),
+)
+"""What making hosts and domains of pages takes, whatever the format."""
+
+_HERE = "inlink.sources"
+_TEXT_ENDINGS = tuple(f".{name}{packed}" for packed in ("", ".gz", ".zst") for name in ("tsv", "csv", "txt"))
+
+FORMATS: dict[str, Format] = {
+    entry.name: entry
+    for entry in (
+        Format("graph", "a graph's folder that inlink built"),
+        Format("crawl", "a crawl's folder, also while it is crawled", (), f"{_HERE}.crawlgraph:crawl_source"),
+        *(
+            Format(
+                name,
+                description,
+                (f".{name}", f".{name}.gz"),
+                f"{_HERE}.archive:archive_source",
+                None,
+                _ARCHIVE,
+            )
+            for name, description in (
+                ("warc", "WARC archive, plain or gzip"),
+                ("arc", "ARC archive (before 2009), plain or gzip"),
+                ("wat", "WAT: links extracted by Common Crawl"),
+            )
+        ),
+        Format(
+            "bvgraph",
+            "WebGraph's BVGraph: .graph and .properties",
+            (".graph", ".properties"),
+            f"{_HERE}.bvgraph:bvgraph",
+        ),
+        Format(
+            "edgelist",
+            "edge list, separated by tabs, commas, semicolons or blanks; also gzip and zstd",
+            _TEXT_ENDINGS,
+            f"{_HERE}.edgelist:edge_list",
+            f"{_HERE}.write:write_edge_list",
+            _EDGE_LIST,
+        ),
+        Format(
+            "commoncrawl",
+            "Common Crawl's vertices and edges: a folder, one of the files, or a pattern",
+            (),
+            f"{_HERE}.commoncrawl:common_crawl",
+            f"{_HERE}.write:write_common_crawl",
+        ),
+        Format(
+            "kleinberg", "Kleinberg's 'n ID URL' and 'e FROM TO' lines", (), f"{_HERE}.kleinberg:kleinberg"
+        ),
+        Format(
+            "parquet",
+            "Parquet: an arc in each row",
+            (".parquet",),
+            f"{_HERE}.tables:parquet",
+            f"{_HERE}.write:write_parquet",
+            (_COLUMNS,),
+        ),
+        Format(
+            "sqlite",
+            "SQLite: a table with an arc in each row",
+            (".sqlite", ".sqlite3", ".db"),
+            f"{_HERE}.tables:sqlite",
+            f"{_HERE}.write:write_sqlite",
+            _SQLITE,
+        ),
+        Format(
+            "matrixmarket",
+            "Matrix Market, plain or gzip",
+            (".mtx", ".mtx.gz"),
+            f"{_HERE}.matrixmarket:matrix_market",
+            f"{_HERE}.write:write_matrix_market",
+        ),
+        Format(
+            "npz",
+            "SciPy's sparse matrices, as save_npz writes them",
+            (".npz",),
+            f"{_HERE}.matrixmarket:scipy_npz",
+        ),
+        Format(
+            "graphml",
+            "GraphML",
+            (".graphml",),
+            f"{_HERE}.markup:graphml",
+            f"{_HERE}.write_markup:write_graphml",
+        ),
+        Format(
+            "gexf", "GEXF (Gephi)", (".gexf",), f"{_HERE}.markup:gexf", f"{_HERE}.write_markup:write_gexf"
+        ),
+        Format("gml", "GML", (".gml",), f"{_HERE}.markup:gml"),
+    )
+}
+
+ARCHIVES = ("warc", "arc", "wat")
+"""The formats that hold pages, so that hosts and domains can be had without a graph of pages."""
+
+
+def format_named(name: str) -> Format:
+    """Return the format of a name.
+
+    Raises
+    ------
+    inlink.errors.ParameterError
+        If no format has the name.
+    """
+    if name not in FORMATS:
+        raise ParameterError(f"no format is called {name!r}; choose from {', '.join(FORMATS)}")
+    return FORMATS[name]
+
+
+def check_options(path: str | os.PathLike[str], entry: Format, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options that are given, that is, not None.
+
+    Raises
+    ------
+    inlink.errors.ParameterError
+        If the format has no such option, or the value is none that it can have.
+    """
+    given = {name: value for name, value in options.items() if value is not None}
+    known = {option.name: option for option in entry.options}
+    known |= {option.name: option for option in SITES} if entry.name in ARCHIVES else {}
+    every = {option.name: option for other in FORMATS.values() for option in (*other.options, *SITES)}
+    for name, value in given.items():
+        if name not in known:
+            label = every[name].label if name in every else f"`{name}`"
+            takes = ", ".join(f"`{other}`" for other in known) or "no options"
+            raise ParameterError(
+                f"{os.fspath(path)}: format {entry.name} has no option {label}; it takes {takes}"
+            )
+        known[name].check(value)
+    return given
+
+
+def implementation(where: str) -> Any:
+    """Import and return the function that ``module:function`` names."""
+    module, _, function = where.partition(":")
+    return getattr(import_module(module), function)

@@ -1,0 +1,82 @@
+"""Rankings kept with a graph or with a crawl: load one, align it with the graph, list the best nodes.
+
+The rankings of a crawl are in its folder as ``rankings/NAME``, bound to the crawl's uuid. Page ids never change, so
+a ranking stays valid for the pages that it knew, however many were discovered later.
+"""
+
+import os
+from pathlib import Path
+from typing import cast
+
+import numpy as np
+
+from inlink.base.arrays import Float64Array, UInt64Array
+from inlink.base.folder import Folder
+from inlink.graph.graph import Graph, Rows
+from inlink.graph.names import Names
+from inlink.rank.ranking import FORMAT, KIND, Ranking
+from inlink.sources.crawlgraph import CrawlGraph
+from inlink.store.blocks import known_pages
+from inlink.store.reader import is_crawl
+
+__all__ = ["load_ranking", "ranking_of", "top_of", "values_of"]
+
+
+def load_ranking(graph: Graph, name: str) -> Ranking:
+    """Load a ranking kept with a graph. A crawl's ranking is shorter than its graph if pages were discovered since.
+
+    Raises
+    ------
+    inlink.errors.FolderError
+        If there is no ranking of that name, or it belongs to another graph.
+    """
+    if not isinstance(graph, CrawlGraph):
+        return Ranking.load(graph, name)
+    ranking = _without_names(graph.path, name)
+    if graph.names is not None:
+        ranking.names = Names(graph.names.text, graph.names.offsets[: len(ranking) + 1])
+    return ranking
+
+
+def values_of(ranking: Ranking, graph: Graph, fill: float) -> Float64Array:
+    """Return a ranking's values for each node of the graph, float64[num_nodes]; `fill` for pages discovered since."""
+    more = graph.num_nodes - len(ranking)
+    return np.concatenate([ranking.values, np.full(more, fill)]) if more else ranking.values
+
+
+def ranking_of(path: Path, name: str) -> tuple[Ranking, object]:
+    """Load a crawl's ranking of the pages that it knew, and a version that differs once the ranking was replaced.
+
+    Raises
+    ------
+    inlink.errors.FolderError
+        If there is no ranking of that name, or it belongs to another crawl.
+    """
+    header = path / "rankings" / name / "header.json"
+    version = (header.stat().st_mtime_ns, header.stat().st_ino) if header.is_file() else None
+    return _without_names(path, name), version
+
+
+def _without_names(path: Path, name: str) -> Ranking:
+    """Load a crawl's ranking of the pages that it knew, without their names."""
+    length = 0
+    if (path / "rankings" / name).is_dir():
+        header = Folder(path / "rankings" / name, KIND, FORMAT).header
+        length = max((file.length for file in header.files.values()), default=0)
+    offsets = cast("UInt64Array", np.broadcast_to(np.uint64(0), length + 1))
+    return Ranking.load(CrawlGraph(path, Graph(Rows(offsets, np.empty(0, np.uint32)))), name)
+
+
+def top_of(path: str | os.PathLike[str], name: str, count: int) -> list[tuple[str | int, float]]:
+    """Return the best nodes of a ranking kept in a graph's or a crawl's folder, as (name, value), best first.
+
+    Raises
+    ------
+    inlink.errors.FolderError
+        If there is no graph or crawl, or no such ranking.
+    """
+    if not is_crawl(path):
+        return Ranking.load(path, name).top(count)
+    best = _without_names(Path(path), name).top(count)
+    pages = known_pages(path, with_urls=True)
+    return [(pages.url(int(page)), value) for page, value in best]

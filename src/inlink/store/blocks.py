@@ -1,0 +1,252 @@
+"""The pages of a crawl in blocks: their links as arcs, their URLs, their columns.
+
+For code that reads a whole crawl, such as the builder of its graph, or a dump.
+"""
+
+import os
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from inlink.store.format import HEAD_SIZE, Head, VisitRecord, dtype_of, size_of
+from inlink.store.pages import NO_PAGE, Pages
+from inlink.store.reader import open_pages
+
+__all__ = [
+    "BLOCK",
+    "COLUMNS",
+    "arcs_of",
+    "content_hash_at",
+    "crawled_rows",
+    "known_pages",
+    "links_from",
+    "links_to",
+    "num_links",
+    "page_columns",
+    "url_blocks",
+]
+
+U8 = npt.NDArray[np.uint8]
+U32 = npt.NDArray[np.uint32]
+U64 = npt.NDArray[np.uint64]
+
+BLOCK = 1 << 22  # bytes of URLs at a time
+ARCS = 1 << 18  # arcs at a time
+NEWLINE = 10
+COLUMNS = (
+    "state",
+    "score",
+    "depth",
+    "linked_from",
+    "first_crawl",
+    "last_crawl",
+    "crawls",
+    "changes",
+    "status",
+    "errors",
+)
+"""The columns of :func:`page_columns`."""
+
+
+def known_pages(path: str | os.PathLike[str], *, with_urls: bool = False) -> Pages:
+    """The pages of a crawl's folder as they are now.
+
+    Parameters
+    ----------
+    path : path-like
+    with_urls : bool
+        Whether URLs can be looked up by page and pages by URL, which takes longer to read.
+
+    Raises
+    ------
+    inlink.errors.FolderError
+        If there is no crawl.
+    """
+    pages = open_pages(path, with_urls=with_urls)
+    pages.recover()
+    return pages
+
+
+def crawled_rows(pages: Pages, first_row: int = 1, end_row: int | None = None) -> tuple[U32, U64]:
+    """The pages that were crawled and not merged, and where their latest visits are: uint32[k], uint64[k].
+
+    Only those in rows ``first_row``, …, ``end_row`` - 1 of the crawl's answered pages.
+    """
+    found, places = pages.crawled(first_row, end_row)
+    if pages.merged:
+        kept = np.fromiter((page not in pages.merged for page in found.tolist()), bool, len(found))
+        found, places = found[kept], places[kept]
+    return found, places
+
+
+def arcs_of(pages: Pages, first_row: int = 1, end_row: int | None = None) -> Iterator[tuple[U32, U32, int]]:
+    """The links of all latest visits, those to merged pages leading to their survivors.
+
+    Parameters
+    ----------
+    pages : Pages
+    first_row, end_row : int
+        Only the visits in these rows of the crawl's answered pages, 1, 2, ….
+
+    Yields
+    ------
+    sources, targets : uint32[k]
+        Sources in the order in which they were first crawled. A link may come twice where it led to a merged page.
+    done : int
+        Bytes of the log behind us with these.
+    """
+    from inlink.store.kernels.frames import link_count, links_of_frames
+
+    found, places = crawled_rows(pages, first_row, end_row)
+    merged = np.sort(np.fromiter(pages.merged, np.uint32))
+    survivors = np.array([pages.survivor(page) for page in merged.tolist()], np.uint32)
+    out = np.empty(ARCS, np.uint32)
+    at = 0
+    while at < len(places):
+        block = places[at : at + ARCS // 16]
+        offsets = np.empty(len(block) + 1, np.uint64)
+        done = int(links_of_frames(pages.log, block, offsets, out))
+        if done == 0:
+            out = np.empty(int(link_count(pages.log, block[0])), np.uint32)
+            continue
+        counts = np.diff(offsets[: done + 1])
+        targets = out[: int(offsets[done])].copy()
+        if len(merged):
+            place = np.minimum(np.searchsorted(merged, targets), len(merged) - 1)
+            targets = np.where(merged[place] == targets, survivors[place], targets)
+        lengths = _field(pages.log, block[:done], Head, "length")
+        yield np.repeat(found[at : at + done], counts.astype(np.int64)), targets, int(lengths.sum())
+        at += done
+
+
+def links_from(pages: Pages, page: int) -> U32:
+    """The pages that a page's latest visit links to, or the page that it was merged into: uint32[k]."""
+    if page in pages.merged:
+        return np.array([pages.survivor(page)], np.uint32)
+    return pages.links(page)
+
+
+def links_to(pages: Pages, page: int) -> U32:
+    """The pages whose latest visits link to a page, or to one that was merged into it: uint32[k], increasing."""
+    ends = [page, *(one for one in pages.merged if pages.survivor(one) == page)]
+    found = np.unique(np.concatenate([pages.inlinks(end) for end in ends]))
+    return found[~np.isin(found, np.fromiter(pages.merged, np.uint32))]
+
+
+def num_links(pages: Pages, first_row: int = 1, end_row: int | None = None) -> int:
+    """How many links the latest visits have, in rows ``first_row``, …, ``end_row`` - 1 of the answered pages."""
+    _, places = crawled_rows(pages, first_row, end_row)
+    parts = (places[k : k + ARCS] for k in range(0, len(places), ARCS))
+    return sum(int(_field(pages.log, part, Head, "listed").sum(dtype=np.int64)) for part in parts)
+
+
+def url_blocks(pages: Pages, size: int = BLOCK, first: int = 0) -> Iterator[tuple[int, U8, U64]]:
+    """The URLs of all pages in order, in blocks.
+
+    Parameters
+    ----------
+    pages : Pages
+    size : int
+        Bytes at a time; more if one URL is longer.
+    first : int
+        The page to begin with. Other than 0, it needs pages that were read with their URLs.
+
+    Yields
+    ------
+    first : int
+        The page of the first of them.
+    text : uint8[…]
+        The URLs, one right after the other.
+    offsets : uint64[k + 1]
+        Where each begins in the text.
+    """
+    begin, wanted = 0, size
+    if first:
+        begin = pages.url_begin(first) if first < pages.num_pages else pages.urls_end
+    while begin < pages.urls_end:
+        raw = pages.text(begin, min(begin + wanted, pages.urls_end))
+        ends = np.flatnonzero(raw == NEWLINE)
+        if not len(ends):
+            wanted *= 2
+            continue
+        raw = raw[: int(ends[-1]) + 1]
+        offsets = np.zeros(len(ends) + 1, np.uint64)
+        offsets[1:] = ends - np.arange(len(ends))
+        yield first, raw[raw != NEWLINE], offsets
+        first, begin, wanted = first + len(ends), begin + len(raw), size
+
+
+def _field(log: U8, places: U64, record: Any, name: str) -> npt.NDArray[Any]:
+    """One field of the records that stand at ``places``."""
+    fields = dtype_of(record).fields
+    assert fields is not None
+    dtype, offset = fields[name][:2]
+    where = places[:, None] + np.arange(offset, offset + dtype.itemsize, dtype=np.uint64)
+    found: npt.NDArray[Any] = log[where].view(dtype).ravel()
+    return found
+
+
+def content_hash_at(pages: Pages, place: int) -> bytes:
+    """The content hash of the visit whose frame is at ``place``."""
+    begin = place + HEAD_SIZE
+    (size,) = _field(pages.log, np.array([begin], np.uint64), VisitRecord, "hash_size").tolist()
+    begin += size_of(VisitRecord)
+    return pages.log[begin : begin + int(size)].tobytes()
+
+
+def page_columns(pages: Pages, low: int, high: int) -> tuple[dict[str, npt.NDArray[Any]], U64]:
+    """What is known of pages low, …, high - 1.
+
+    Returns
+    -------
+    columns : dict
+        By the names in :data:`COLUMNS`: state uint8 (places in :data:`inlink.store.pages.STATES`), score float32, depth
+        uint16, linked_from uint32 (a page, or NO_PAGE), first_crawl and last_crawl float64 (seconds since 1970,
+        NaN where never), crawls and changes uint32, status uint16 (0 where never), errors uint8.
+    visits : uint64[high − low]
+        One more than the place of each page's latest visit in the log, 0 where there is none.
+    """
+    log, count = pages.log, high - low
+    rows = pages.answers[low:high]
+    visits = np.where(rows > 0, pages.visits[rows], np.uint64(0))
+    if pages.merged:
+        visits[[page - low for page in range(low, high) if page in pages.merged]] = 0
+    seen = np.flatnonzero(visits)
+    places = visits[seen] - np.uint64(1)
+    times = np.full((2, count), np.nan)
+    figures = np.zeros((2, count), np.uint32)
+    status = np.zeros(count, np.uint16)
+    payloads = places + np.uint64(HEAD_SIZE)
+    times[0, seen], times[1, seen] = (
+        _field(log, payloads, VisitRecord, "first_crawl"),
+        _field(log, places, Head, "time"),
+    )
+    figures[0, seen], figures[1, seen] = (
+        _field(log, payloads, VisitRecord, "crawls"),
+        _field(log, payloads, VisitRecord, "changes"),
+    )
+    status[seen] = _field(log, places, Head, "status")
+    errors = pages.errors[low:high]
+    failed = np.flatnonzero((errors > 0) & (rows > 0))
+    failed = failed[pages.failures[rows[failed]] > 0]
+    status[failed] = _field(log, pages.failures[rows[failed]] - np.uint64(1), Head, "status")
+    made = pages.tally.makers
+    makers = np.searchsorted(pages.makers[:made], np.arange(low, high, dtype=np.uint32), "right") - 1
+    linked_from = (
+        _field(log, pages.maker_places[makers], Head, "page") if made else np.full(count, NO_PAGE, "<u4")
+    )
+    columns = {
+        "state": pages.states[low:high],
+        "score": pages.scores[low:high],
+        "depth": pages.depths[low:high],
+        "linked_from": linked_from.astype(np.uint32),
+        "first_crawl": times[0],
+        "last_crawl": times[1],
+        "crawls": figures[0],
+        "changes": figures[1],
+        "status": status,
+        "errors": errors,
+    }
+    return columns, visits

@@ -1,0 +1,136 @@
+"""Whole frames, torn tails and damage: what of a log is sound, and what to say of the rest.
+
+A process that dies, or a power cut, may leave a *torn tail*: frames that were never finished, at or behind the last
+byte that is recorded as synced. They never happened. A frame before that byte that is not sound is *damage*: it was
+safe on disk once.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from inlink.base.arrays import UInt8Array
+from inlink.errors import FolderError
+from inlink.store.format import Head, struct_of
+from inlink.store.kernels import checks as kernels
+from inlink.store.kernels.columns import Reached
+
+__all__ = ["FAULTS", "Stretch", "frames", "last_synced", "last_whole", "refuse_damage"]
+
+
+FAULTS = (
+    "",
+    "the file ends within an event",
+    "the checksum of an event's head differs",
+    "the checksum of an event's payload differs",
+    "the checksum of an event's URLs differs",
+    "an event does not follow the one before it",
+)
+"""What may be wrong with a frame, by the numbers of :mod:`inlink.store.kernels.checks`."""
+
+_HEAD = struct_of(Head)
+
+
+class Stretch(NamedTuple):
+    """Some bytes of events.log: a sound frame with its head, or damage, where ``fault`` says what is wrong.
+
+    The head of a damaged frame is there if it is sound itself: then its page numbers are known.
+    """
+
+    begin: int
+    end: int
+    head: Head | None
+    fault: str
+
+
+def last_whole(
+    urls: UInt8Array,
+    events: UInt8Array,
+    urls_begin: int = 0,
+    events_begin: int = 0,
+    pages: int = 0,
+    text_from: int = 0,
+) -> Reached:
+    """Find the end of the last sound frame.
+
+    Parameters
+    ----------
+    urls, events : uint8[…]
+        The two files.
+    urls_begin, events_begin, pages : int
+        Where to begin: bytes of both files, and the pages known there.
+    text_from : int
+        URLs before this byte of urls.txt are not looked at.
+    """
+    reached = Reached(place=events_begin, text_place=urls_begin, pages=pages)
+    kernels.whole_frames(events, urls, np.uint64(text_from), reached.array())
+    return reached
+
+
+def last_synced(events: UInt8Array, reached: Reached) -> int:
+    """The byte of events.log up to which all was safe on disk, by all sound heads of the log, behind damage too."""
+    synced, place = reached.synced, int(kernels.next_head(events, np.uint64(reached.place)))
+    while place < len(events):
+        head = Head._make(_HEAD.unpack_from(events.data, place))
+        synced = max(synced, head.synced)
+        step = head.length if place + head.length <= len(events) else 1
+        place = int(kernels.next_head(events, np.uint64(place + step)))
+    return synced
+
+
+def refuse_damage(folder: Path, events: UInt8Array, reached: Reached, synced: int = 0) -> None:
+    """Refuse a log that is damaged before the last byte that is recorded as synced.
+
+    Parameters
+    ----------
+    folder : Path
+    events : uint8[…]
+        All of events.log.
+    reached : Reached
+        Where its last sound frame ends.
+    synced : int
+        A byte up to which it is known to have been safe on disk, beside what the log says.
+
+    Raises
+    ------
+    inlink.errors.FolderError
+        If it is damaged; with file and byte. Nothing is changed.
+    """
+    if reached.place == len(events) or reached.place >= max(synced, last_synced(events, reached)):
+        return
+    file, byte = "events.log", reached.place
+    if reached.fault == kernels.BAD_URLS:
+        file, byte = "urls.txt", reached.text_place
+    raise FolderError(
+        f"{folder / file} is damaged at byte {byte:,} ({FAULTS[reached.fault]}), which was safe on disk; nothing was "
+        f"changed: {len(events) - reached.place:,} bytes of events are kept. Take the crawl's folder from a backup"
+    )
+
+
+def frames(urls: UInt8Array, events: UInt8Array, begin: int = 0) -> Iterator[Stretch]:
+    """Go over a log that may be damaged; behind damage, go on at the next sound head.
+
+    Parameters
+    ----------
+    urls, events : uint8[…]
+        The two files.
+    begin : int
+        The byte of events.log to begin at.
+
+    Yields
+    ------
+    Stretch
+        In order and without gaps: every byte from ``begin`` on belongs to one.
+    """
+    place, size = begin, len(events)
+    while place < size:
+        fault = int(kernels.fault_at(events, urls, np.uint64(place), np.uint64(0)))
+        if fault in (kernels.SOUND, kernels.BAD_PAYLOAD, kernels.BAD_URLS):
+            head = Head._make(_HEAD.unpack_from(events.data, place))
+            end = place + head.length
+        else:
+            head, end = None, int(kernels.next_head(events, np.uint64(place + 1)))
+        yield Stretch(place, end, head, FAULTS[fault])
+        place = end

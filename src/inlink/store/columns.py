@@ -1,0 +1,128 @@
+"""What events make of pages: columns folded from the log, an array with one number a page each."""
+
+import numpy as np
+
+from inlink.base.arrays import AnyArray, UInt8Array, UInt32Array, UInt64Array
+from inlink.base.columns import most_pages, reserve
+from inlink.base.jit import addresses
+from inlink.store.format import GIVEN, MERGE, STATES
+from inlink.store.frames import Frames
+from inlink.store.kernels import fold as kernels
+from inlink.store.kernels.columns import Columns, Tally
+
+__all__ = ["PageColumns"]
+
+
+_PAGES = most_pages()
+_HOSTS = _PAGES // 8
+
+
+class PageColumns:
+    """The columns of all pages of a crawl. They never move, since their address space is reserved once.
+
+    Parameters
+    ----------
+    tally : Tally
+        Counts pages and events.
+    hosts : uint32[…]
+        The number of each page's host.
+
+    Attributes
+    ----------
+    states, errors, losses : uint8[…]
+        Of page i at [i]: its state, a place in :data:`~inlink.store.format.STATES`; its failures since it was last
+        crawled; its leases that were lost since its last answer.
+    depths : uint16[…]
+        Links from a seed to the page, on the way on which it was found.
+    scores : float32[…]
+        The score of the page's content if it was crawled, else the best score of a link to it.
+    answers : uint32[…]
+        The page's row in ``answered``, ``visits`` and ``failures``; 0 if there is none.
+    answered : uint32[…]
+        The page of each row.
+    visits, failures : uint64[…]
+        Of each row: the place of its last visit or merge, and of its last failure, plus 1; 0 if there is none.
+    makers, maker_places : uint32[…], uint64[…]
+        Of each event that made pages known: the first of them, and the event's place.
+    carriers : uint64[…]
+        The place plus 1 of the frame that holds what a page carries, 0 if it carries nothing.
+    state_counts : uint64[len(STATES)]
+        The number of pages in each state.
+    host_pages, host_waiting, host_crawled : uint32[…]
+        Of each host, once :meth:`count_hosts` was called: its pages, those discovered, those crawled.
+    merged : dict of int to int
+        The page that a page was merged into.
+    given : dict of int to str
+        The URL as it was given, where it differs from the canonical form.
+    """
+
+    def __init__(self, tally: Tally, hosts: UInt32Array) -> None:
+        self.tally, self.hosts = tally, hosts
+        self.state_counts: UInt64Array = np.zeros(len(STATES), np.uint64)
+        self.states: UInt8Array = reserve(np.uint8, _PAGES)
+        self.depths: AnyArray = reserve(np.uint16, _PAGES)
+        self.errors: UInt8Array = reserve(np.uint8, _PAGES)
+        self.losses: UInt8Array = reserve(np.uint8, _PAGES)
+        self.answers: UInt32Array = reserve(np.uint32, _PAGES)
+        self.answered: UInt32Array = reserve(np.uint32, _PAGES)
+        self.visits: UInt64Array = reserve(np.uint64, _PAGES)
+        self.failures: UInt64Array = reserve(np.uint64, _PAGES)
+        self.scores: AnyArray = reserve(np.float32, _PAGES)
+        self.makers: UInt32Array = reserve(np.uint32, _PAGES)
+        self.maker_places: UInt64Array = reserve(np.uint64, _PAGES)
+        self.carriers: UInt64Array = reserve(np.uint64, _PAGES)
+        self.host_pages: UInt32Array = reserve(np.uint32, _HOSTS)
+        self.host_waiting: UInt32Array = reserve(np.uint32, _HOSTS)
+        self.host_crawled: UInt32Array = reserve(np.uint32, _HOSTS)
+        self.merged: dict[int, int] = {}
+        self.given: dict[int, str] = {}
+        self._at = addresses([tally.array(), *(getattr(self, name) for name in Columns._fields[1:])])
+
+    def fold(self, frames: UInt8Array) -> None:
+        """Fold sound frames, one behind the other."""
+        kernels.fold(self._at, frames)
+
+    def take_in_rare(self, frames: Frames, begin: int) -> None:
+        """Take in what few pages have, and dictionaries hold, of the frames from byte ``begin`` of the log on."""
+        for place in frames.of_kind(MERGE, GIVEN, begin=begin):
+            frame = frames.frame(place)
+            if frame.kind == MERGE:
+                self.merged[frame.page] = int(frames.list_at(place)[0])
+            else:
+                self.given[frame.page] = frame.payload.decode("utf-8", "surrogateescape")
+
+    def count_hosts(self) -> None:
+        """Count the pages of each host by state; each event that is folded from now on is counted too."""
+        kernels.count_hosts(self._at)
+
+    def set_state(self, page: int, state: int) -> None:
+        """Change a page's state by what no event says, such as the time."""
+        kernels.move(self._at, np.uint64(page), state)
+
+    def survivor(self, page: int) -> int:
+        """The page that a page was merged into, itself if it was not."""
+        for _ in range(64):
+            if page not in self.merged:
+                break
+            page = self.merged[page]
+        return page
+
+    def maker_place(self, page: int) -> int:
+        """The place of the event that made a page known."""
+        row = int(np.searchsorted(self.makers[: self.tally.makers], np.uint32(page), "right")) - 1
+        return int(self.maker_places[row])
+
+    def visit_place(self, page: int) -> int | None:
+        """The place of a page's latest visit in the log."""
+        row = int(self.answers[page])
+        place = int(self.visits[row]) if row else 0
+        return place - 1 if place and page not in self.merged else None
+
+    def crawled(self, first_row: int = 1, end_row: int | None = None) -> tuple[UInt32Array, UInt64Array]:
+        """Pages that were crawled or merged, and the places of their latest visits or merges: uint32[k], uint64[k].
+
+        Only those in rows ``first_row``, …, ``end_row`` - 1 of ``answered``; by default all.
+        """
+        end = self.tally.rows + 1 if end_row is None else end_row
+        rows = np.flatnonzero(self.visits[first_row:end]) + first_row
+        return self.answered[rows], self.visits[rows] - np.uint64(1)

@@ -1,0 +1,334 @@
+"""The format of a crawl's log, declared once: every record that a frame consists of.
+
+A frame is a :class:`Head`, then a payload that depends on its kind. Each record is a class whose annotations are
+NumPy dtypes. :func:`dtype_of` makes the packed record dtype that kernels read, :func:`struct_of` the
+:class:`struct.Struct` that Python packs and unpacks; so a field has one place, and nobody writes an offset down.
+
+====================  ==================================================================================
+kind                  payload, behind the head
+====================  ==================================================================================
+``SEED``              a list of ``listed`` pages, their scores, what they carry
+``VISIT``             :class:`VisitRecord`, content hash, a list of ``listed`` links, their scores, their
+                      anchor texts, what they carry
+``FAILED``            :class:`FailedRecord`, then the error as UTF-8; exclusion of one page too
+``LEASE``             :class:`LeaseRecord`, then ``listed`` pages as uint32; their leases are numbered from
+                      ``first_lease`` on
+``RENEWED``           :class:`RenewedRecord`, then ``listed`` lease numbers as uint64
+``RELEASE``           ``listed`` times :class:`ReleasedRecord`
+``LOST``              ``listed`` times :class:`LostRecord`
+``SESSION``           :class:`SessionRecord`, then the owner's name as UTF-8
+``REPORTED``          :class:`ReportedRecord`, then ``listed`` times :class:`OutcomeRecord`
+``RELOAD``            ``listed`` pages as uint32 that wait again
+``MERGE``             a list of one page, the target; what it carries
+``EXCLUDE``           :class:`ExcludedRecord`, the reason as UTF-8, then ``listed`` pages as uint32
+``HOST``              :class:`HostRecord`: what the crawl learned of the page's host
+``HOST_SET``          :class:`HostSetRecord`: what an operator wants of the page's host
+``HINT``              :class:`DateRecord`: the page changed then
+``DUE``               :class:`DateRecord`: the page is due then; infinity is never
+``GIVEN``             the URL as it was given, where that differs from the canonical form, as UTF-8
+``CARRY``             what the page carries from now on, in place of what it carried before
+``PAUSE``, ``RESUME``  nothing
+``SETTINGS``          the settings that hold from now on, as JSON; the rules for URLs are among them
+``RANKING``           :class:`RankingRecord`, then the algorithm's name and parameters as JSON
+``SYNCED``            nothing: the log is whole up to here, as the head says
+====================  ==================================================================================
+
+Integers and floats are little-endian. Times are Unix times in seconds.
+"""
+
+import struct
+from functools import cache
+from typing import Annotated, Any, NamedTuple, get_type_hints
+
+import numpy as np
+
+__all__ = [
+    "CHECKED",
+    "HEAD",
+    "HEAD_SIZE",
+    "KINDS",
+    "MARKER",
+    "NO_PAGE",
+    "STATES",
+    "CarriedRecord",
+    "DateRecord",
+    "ExcludedRecord",
+    "FailedRecord",
+    "Head",
+    "HostRecord",
+    "HostSetRecord",
+    "LeaseRecord",
+    "LostRecord",
+    "OutcomeRecord",
+    "RankingRecord",
+    "ReleasedRecord",
+    "RenewedRecord",
+    "ReportedRecord",
+    "SessionRecord",
+    "VisitRecord",
+    "dtype_of",
+    "size_of",
+    "struct_of",
+]
+
+Uint8 = Annotated[int, "<u1"]
+Uint16 = Annotated[int, "<u2"]
+Uint32 = Annotated[int, "<u4"]
+Uint64 = Annotated[int, "<u8"]
+Float32 = Annotated[float, "<f4"]
+Float64 = Annotated[float, "<f8"]
+
+MARKER = 0x1F4B4E6C
+"""The first four bytes of each frame: reading can go on behind damage at the next place where it stands."""
+
+NO_PAGE = 0xFFFFFFFF
+NO_LIMIT = 0xFFFFFFFF
+
+
+class Head(NamedTuple):
+    """How each frame begins.
+
+    ``place`` is the frame's own first byte in events.log, and ``text_place`` that of its URLs in urls.txt. So a
+    frame can be used without the frames before it. ``first`` is the number of pages known before it: it makes
+    the pages ``first``, …, ``first + new - 1`` known. ``synced`` is the byte up to which both files were known
+    to be safe from a power cut when the frame was written. ``lease`` is the lease that the event ends, 0 if
+    none. ``listed`` is the length of the payload's list. Each checksum is a CRC-32: of the payload, of the URLs
+    in urls.txt, and of the head before ``head_check``.
+    """
+
+    marker: Uint32
+    length: Uint32
+    place: Uint64
+    synced: Uint64
+    text_place: Uint64
+    time: Float64
+    lease: Uint64
+    first: Uint32
+    new: Uint32
+    text_size: Uint32
+    page: Uint32
+    listed: Uint32
+    score: Float32
+    flags: Uint32
+    status: Uint16
+    kind: Uint16
+    payload_check: Uint32
+    text_check: Uint32
+    head_check: Uint32
+
+
+class VisitRecord(NamedTuple):
+    """How a visit's payload begins.
+
+    ``previous`` is the place of the page's visit before this one, plus 1; 0 if there is none. ``fingerprint`` is a
+    similarity hash of the page's text, 0 if there is none. The content hash of ``hash_size`` bytes comes next.
+    ``anchor_size`` is the number of bytes of anchor texts behind the scores: for each link, in the list's order, one
+    byte of length and that many bytes of UTF-8; 0 if the spider gave none.
+    """
+
+    first_crawl: Float64
+    crawls: Uint32
+    changes: Uint32
+    previous: Uint64
+    fingerprint: Uint64
+    anchor_size: Uint32
+    hash_size: Uint8
+
+
+class FailedRecord(NamedTuple):
+    """How a failure's payload begins: ``due`` is when the page is tried again."""
+
+    due: Float64
+
+
+class LeaseRecord(NamedTuple):
+    """How a lease event's payload begins; ``session`` is 0 for a caller without one, ``request`` then too."""
+
+    first_lease: Uint64
+    expires: Float64
+    session: Uint32
+    request: Uint64
+
+
+class RenewedRecord(NamedTuple):
+    """How a renewal's payload begins: the listed leases run until ``expires``.
+
+    With an empty list ``expires`` is a number of seconds by which all leases that are out run longer: the crawl was
+    down for so long.
+    """
+
+    expires: Float64
+    session: Uint32
+
+
+class ReleasedRecord(NamedTuple):
+    """A lease that was given back, and its page."""
+
+    lease: Uint64
+    page: Uint32
+
+
+class LostRecord(NamedTuple):
+    """A lease that ended without an answer. The page waits until ``due``; if ``over`` is 1 it has failed for good."""
+
+    lease: Uint64
+    due: Float64
+    page: Uint32
+    over: Uint8
+
+
+class SessionRecord(NamedTuple):
+    """A session that begins (``ended`` 0) or ends (1: by its spider, 2: by a new session of its owner, 3: silent)."""
+
+    session: Uint32
+    silent_after: Float64
+    ended: Uint8
+
+
+class ReportedRecord(NamedTuple):
+    """A batch of answers that was taken in whole."""
+
+    session: Uint32
+    request: Uint64
+
+
+class OutcomeRecord(NamedTuple):
+    """What came of one answer of a batch: ``counted`` is 0 or 1, ``lease`` that of a redirect's target, or 0."""
+
+    lease: Uint64
+    counted: Uint8
+
+
+class ExcludedRecord(NamedTuple):
+    """How an exclusion's payload begins: the bytes of its reason."""
+
+    reason_size: Uint16
+
+
+class HostRecord(NamedTuple):
+    """What the crawl learned of a host: when it may be asked next, seconds between fetches, failures in a row."""
+
+    due: Float64
+    delay: Float32
+    failures: Uint32
+
+
+class HostSetRecord(NamedTuple):
+    """What an operator wants of a host. ``fields`` says which hold: 1 the block, 2 the delay, 4 the budget.
+
+    The host is not asked before ``blocked_until``; 0 lifts the block. ``delay`` is in seconds and may be lower than the
+    crawl's own. ``budget`` is the number of pages that may still be fetched, ``NO_LIMIT`` for no limit.
+    """
+
+    blocked_until: Float64
+    delay: Float32
+    budget: Uint32
+    fields: Uint8
+
+
+class DateRecord(NamedTuple):
+    """A time, and nothing else."""
+
+    date: Float64
+
+
+class CarriedRecord(NamedTuple):
+    """A page that carries something: its bytes end at byte ``end`` of all carried bytes of the frame."""
+
+    page: Uint32
+    end: Uint32
+
+
+class RankingRecord(NamedTuple):
+    """A ranking that the crawl adopted: the byte of the log that it covers, and the CRC-32 of its values."""
+
+    covers: Uint64
+    check: Uint32
+
+
+@cache
+def dtype_of(record: type[Any]) -> np.dtype[Any]:
+    """The packed record dtype of a record class."""
+    hints = get_type_hints(record, include_extras=True)
+    return np.dtype([(name, hint.__metadata__[0]) for name, hint in hints.items()])
+
+
+@cache
+def struct_of(record: type[Any]) -> struct.Struct:
+    """The Struct that packs and unpacks a record class, field by field in its order."""
+    hints = get_type_hints(record, include_extras=True)
+    codes = [np.dtype(hint.__metadata__[0]).char for hint in hints.values()]
+    return struct.Struct("<" + "".join("Q" if code == "L" else code for code in codes))
+
+
+def size_of(record: Any) -> int:
+    """The number of bytes of a record."""
+    return struct_of(record).size
+
+
+HEAD = dtype_of(Head)
+HEAD_SIZE = size_of(Head)
+CHECKED = struct.Struct(struct_of(Head).format[:-1])
+"""A head without its own checksum, which is its last field: what that checksum is of."""
+
+
+KINDS = (
+    "",
+    "seed",
+    "visit",
+    "failed",
+    "lease",
+    "renewed",
+    "release",
+    "lost",
+    "session",
+    "reported",
+    "reload",
+    "merge",
+    "exclude",
+    "host",
+    "host_set",
+    "hint",
+    "due",
+    "given",
+    "carry",
+    "pause",
+    "resume",
+    "settings",
+    "ranking",
+    "synced",
+)
+(
+    SEED,
+    VISIT,
+    FAILED,
+    LEASE,
+    RENEWED,
+    RELEASE,
+    LOST,
+    SESSION,
+    REPORTED,
+    RELOAD,
+    MERGE,
+    EXCLUDE,
+    HOST,
+    HOST_SET,
+    HINT,
+    DUE,
+    GIVEN,
+    CARRY,
+    PAUSE,
+    RESUME,
+    SETTINGS,
+    RANKING,
+    SYNCED,
+) = range(1, len(KINDS))
+
+HAS_SCORES, RETRIED, IS_GONE, EXCLUDED_ONE, HAS_CARRIED, NOINDEX, NOFOLLOW, HAS_ANCHORS = (
+    1 << k for k in range(8)
+)
+"""Flags. Scores of the listed pages follow; a failure after which the page is tried again; the page is gone; the page
+must not be fetched; some listed pages carry something; what the page asked of robots."""
+
+STATES = ("discovered", "leased", "crawled", "failed", "gone", "excluded", "merged")
+DISCOVERED, LEASED, CRAWLED, FAILED_PAGE, GONE, EXCLUDED, MERGED = range(len(STATES))

@@ -1,0 +1,130 @@
+"""The frames of events.log, read where they lie: one at its place, all of some kinds, the lists in them."""
+
+import os
+import zlib
+from pathlib import Path
+
+import numpy as np
+
+from inlink.base.arrays import UInt8Array, UInt32Array
+from inlink.errors import FolderError
+from inlink.store.format import HEAD_SIZE, Head, VisitRecord, size_of, struct_of
+from inlink.store.kernels import checks, fold
+from inlink.store.kernels import frames as kernels
+from inlink.store.log import EVENTS
+from inlink.store.mapped import Mapped
+from inlink.store.page import Frame, Visit
+
+__all__ = ["Frames"]
+
+
+_HEAD = struct_of(Head)
+_VISIT = struct_of(VisitRecord)
+
+
+class Frames:
+    """The frames of a crawl's log.
+
+    Parameters
+    ----------
+    folder : Path
+        The crawl's.
+
+    Attributes
+    ----------
+    end : int
+        The byte of events.log up to which frames are read.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._mapped = Mapped(folder / EVENTS)
+        self.end = 0
+
+    def all(self) -> UInt8Array:
+        """All of events.log as it is now, mapped: uint8[bytes]."""
+        # A writer may have cut the file.
+        size = os.fstat(self._mapped.file).st_size
+        return self._mapped.map(size)[:size]
+
+    @property
+    def log(self) -> UInt8Array:
+        """The log as far as it is read, mapped: uint8[end or more]."""
+        return self._mapped.map(self.end)
+
+    def frame(self, place: int) -> Frame:
+        """The frame at ``place``, its payload checked.
+
+        Raises
+        ------
+        inlink.errors.FolderError
+            If it is damaged.
+        """
+        head = Head._make(_HEAD.unpack(self._mapped.read(place, HEAD_SIZE)))
+        if head.place != place:
+            raise self._damaged(place)
+        payload = self._mapped.read(place + HEAD_SIZE, head.length - HEAD_SIZE)
+        if zlib.crc32(payload) != head.payload_check:
+            raise self._damaged(place)
+        return Frame(
+            head.kind,
+            head.time,
+            head.page,
+            head.flags,
+            head.status,
+            head.score,
+            head.lease,
+            head.listed,
+            payload,
+        )
+
+    def _damaged(self, place: int) -> FolderError:
+        return FolderError(
+            f"{self._mapped.path} is damaged at byte {place:,}: take the crawl's folder from a backup"
+        )
+
+    def visit(self, place: int) -> Visit:
+        """The visit at ``place``."""
+        frame = self.frame(place)
+        visit = VisitRecord._make(_VISIT.unpack_from(frame.payload))
+        begin = size_of(VisitRecord)
+        return Visit(
+            frame.time,
+            frame.status,
+            visit.first_crawl,
+            visit.crawls,
+            visit.changes,
+            place,
+            frame.payload[begin : begin + visit.hash_size],
+            frame.flags,
+        )
+
+    def of_kind(self, *kinds: int, begin: int = 0) -> list[int]:
+        """The places of all frames of some kinds, from byte ``begin`` of the log on."""
+        wanted = np.uint64(sum(1 << kind for kind in kinds))
+        found: list[int] = kernels.find_kinds(
+            self.log, np.uint64(begin), np.uint64(self.end), wanted
+        ).tolist()
+        return found
+
+    def list_at(self, place: int) -> UInt32Array:
+        """The links of the frame at ``place``, uint32[k], increasing.
+
+        Raises
+        ------
+        inlink.errors.FolderError
+            If the frame is damaged.
+        """
+        if not checks.payload_sound(self.log, np.uint64(place)):
+            raise self._damaged(place)
+        out = np.empty(int(kernels.link_count(self.log, np.uint64(place))), np.uint32)
+        kernels.links_at(self.log, np.uint64(place), out)
+        return out
+
+    def open_leases(self) -> fold.OpenLeases:
+        """The leases that nothing has ended."""
+        found: fold.OpenLeases = fold.open_leases(self.log, np.uint64(self.end))
+        return found
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._mapped.close()

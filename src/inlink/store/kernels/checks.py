@@ -1,0 +1,156 @@
+"""The loops that check frames: CRC-32 as zlib computes it, whole frames, and the next frame behind damage."""
+
+import numpy as np
+
+from inlink.base.arrays import AnyArray, UInt8Array, UInt32Array
+from inlink.base.jit import U0, U1, kernel
+from inlink.store import format as layout
+from inlink.store.format import MARKER
+from inlink.store.kernels.frames import HEAD_SIZE, head_at, u64_at
+
+__all__ = [
+    "BAD_HEAD",
+    "BAD_PAYLOAD",
+    "BAD_URLS",
+    "CUT",
+    "OUT_OF_ORDER",
+    "SOUND",
+    "crc32",
+    "fault_at",
+    "next_head",
+    "payload_sound",
+    "whole_frames",
+    "whole_head",
+]
+
+
+SOUND, CUT, BAD_HEAD, BAD_PAYLOAD, BAD_URLS, OUT_OF_ORDER = range(6)
+"""What may be wrong with a frame: nothing; the file ends within it; a checksum differs, of its head, its payload or its
+URLs; it does not follow the frame before it."""
+
+_CHECKED = np.uint64(layout.CHECKED.size)
+_U8, _U16 = np.uint64(8), np.uint64(16)
+_BYTE = np.uint64(0xFF)
+_ALL = np.uint64(0xFFFFFFFF)
+
+
+def _crc_tables() -> UInt32Array:
+    """16 tables of 256: what a byte does to the checksum when 0 to 15 bytes follow it (Kounavis & Berry, 2005)."""
+    tables = np.empty((16, 256), np.uint32)
+    tables[0] = np.arange(256)
+    for _ in range(8):
+        tables[0] = (tables[0] >> 1) ^ np.where(tables[0] & 1, np.uint32(0xEDB88320), np.uint32(0))
+    for k in range(1, 16):
+        tables[k] = tables[0][tables[k - 1] & 0xFF] ^ (tables[k - 1] >> 8)
+    return tables.ravel()
+
+
+_TABLES = _crc_tables()
+
+
+@kernel
+def _folded(word: np.uint64, first: np.uint64) -> np.uint64:
+    """What eight bytes do to the checksum, the first of them by the table that begins at ``first``."""
+    step = np.uint64(256)
+    found = _TABLES[first + (word & _BYTE)]
+    for k in range(U1, _U8):
+        found ^= _TABLES[first - k * step + ((word >> (k * _U8)) & _BYTE)]
+    return np.uint64(found)
+
+
+@kernel
+def crc32(data: UInt8Array, begin: np.uint64, end: np.uint64) -> np.uint64:
+    """The CRC-32 of data[begin:end], as zlib's, sixteen bytes at a time."""
+    crc, at = _ALL, begin
+    while at + _U16 <= end:
+        crc = _folded(u64_at(data, at) ^ crc, np.uint64(15 * 256)) ^ _folded(
+            u64_at(data, at + _U8), np.uint64(7 * 256)
+        )
+        at += _U16
+    if at + _U8 <= end:
+        crc = _folded(u64_at(data, at) ^ crc, np.uint64(7 * 256))
+        at += _U8
+    while at < end:
+        crc = np.uint64(_TABLES[(crc ^ np.uint64(data[at])) & _BYTE]) ^ (crc >> _U8)
+        at += U1
+    return crc ^ _ALL
+
+
+@kernel
+def whole_head(log: UInt8Array, place: np.uint64) -> bool:
+    """Whether a sound head stands at ``place``; the frame may still end behind the log."""
+    size = np.uint64(len(log))
+    if place >= size or size - place < HEAD_SIZE:
+        return False
+    head = head_at(log, place)
+    return (
+        head.marker == MARKER
+        and head.place == place
+        and head.length >= HEAD_SIZE
+        and crc32(log, place, place + _CHECKED) == np.uint64(head.head_check)
+    )
+
+
+@kernel
+def payload_sound(log: UInt8Array, place: np.uint64) -> bool:
+    """Whether the payload of the frame at ``place``, whose head is sound, has its checksum."""
+    head = head_at(log, place)
+    stop = place + np.uint64(head.length)
+    return stop <= np.uint64(len(log)) and crc32(log, place + HEAD_SIZE, stop) == np.uint64(
+        head.payload_check
+    )
+
+
+@kernel
+def fault_at(log: UInt8Array, urls: UInt8Array, place: np.uint64, text_from: np.uint64) -> int:
+    """What is wrong with the frame at ``place``; URLs before byte ``text_from`` of urls.txt are not looked at."""
+    size = np.uint64(len(log))
+    if size - place < HEAD_SIZE:
+        return CUT
+    if not whole_head(log, place):
+        return BAD_HEAD
+    head = head_at(log, place)
+    if place + np.uint64(head.length) > size:
+        return CUT
+    if not payload_sound(log, place):
+        return BAD_PAYLOAD
+    if head.text_size > 0 and head.text_place >= text_from:
+        stop = head.text_place + np.uint64(head.text_size)
+        if stop > np.uint64(len(urls)) or crc32(urls, head.text_place, stop) != np.uint64(head.text_check):
+            return BAD_URLS
+    return SOUND
+
+
+@kernel
+def whole_frames(log: UInt8Array, urls: UInt8Array, text_from: np.uint64, reached: AnyArray) -> None:
+    """Go over the frames of ``log`` up to the first that is not sound, or does not follow the one before it.
+
+    ``reached`` is a :class:`.columns.Reached`, where to begin and then where the sound frames end. URLs before
+    byte ``text_from`` of urls.txt are not looked at.
+    """
+    r = reached[U0]
+    while r.place < np.uint64(len(log)):
+        r.fault = fault_at(log, urls, r.place, text_from)
+        if r.fault != SOUND:
+            break
+        head = head_at(log, r.place)
+        if head.text_place != r.text_place or np.uint64(head.first) != r.pages:
+            r.fault = OUT_OF_ORDER
+            break
+        r.place += np.uint64(head.length)
+        r.text_place += np.uint64(head.text_size)
+        r.pages += np.uint64(head.new)
+        r.frames += U1
+        r.synced = max(r.synced, head.synced)
+
+
+@kernel
+def next_head(log: UInt8Array, begin: np.uint64) -> np.uint64:
+    """The place of the first sound head at ``begin`` or behind it; the log's size if there is none."""
+    place, size = begin, np.uint64(len(log))
+    first = np.uint8(MARKER & 0xFF)
+    while place + HEAD_SIZE <= size:
+        if log[place] == first and whole_head(log, place):
+            return place
+        place += U1
+    return size

@@ -1,0 +1,466 @@
+"""What events mean: the loops that fold frames into the pages' columns, and those that ask for leases and scores."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from inlink.base.arrays import Float64Array, UInt8Array, UInt32Array, UInt64Array
+from inlink.base.jit import U0, U1, kernel
+from inlink.store.format import (
+    CARRY,
+    CRAWLED,
+    DISCOVERED,
+    EXCLUDE,
+    EXCLUDED,
+    EXCLUDED_ONE,
+    FAILED,
+    FAILED_PAGE,
+    GONE,
+    HAS_CARRIED,
+    HAS_SCORES,
+    IS_GONE,
+    LEASE,
+    LEASED,
+    LOST,
+    MERGE,
+    MERGED,
+    RELEASE,
+    RELOAD,
+    RENEWED,
+    RETRIED,
+    SEED,
+    SYNCED,
+    VISIT,
+    CarriedRecord,
+    LeaseRecord,
+    LostRecord,
+    ReleasedRecord,
+    RenewedRecord,
+    dtype_of,
+    size_of,
+)
+from inlink.store.kernels.checks import payload_sound, whole_head
+from inlink.store.kernels.columns import Columns, columns_at
+from inlink.store.kernels.frames import (
+    HEAD_SIZE,
+    NO_PAGE,
+    appended,
+    f32_at,
+    head_at,
+    link_count,
+    links_at,
+    list_end,
+    list_start,
+    u32_at,
+    u64_at,
+)
+
+__all__ = [
+    "OpenLeases",
+    "best_link_score",
+    "count_hosts",
+    "fold",
+    "move",
+    "open_leases",
+    "step",
+    "trace",
+    "waiting",
+]
+
+
+_CARRIED, _CARRIED_SIZE = dtype_of(CarriedRecord), np.uint64(size_of(CarriedRecord))
+_LEASED, _LEASED_SIZE = dtype_of(LeaseRecord), np.uint64(size_of(LeaseRecord))
+_RENEWED, _RENEWED_SIZE = dtype_of(RenewedRecord), np.uint64(size_of(RenewedRecord))
+_RELEASED, _RELEASED_SIZE = dtype_of(ReleasedRecord), np.uint64(size_of(ReleasedRecord))
+_LOST, _LOST_SIZE = dtype_of(LostRecord), np.uint64(size_of(LostRecord))
+_U4 = np.uint64(4)
+_U8 = np.uint64(8)
+
+
+@kernel
+def _row_of(c: Columns, page: np.uint64) -> np.uint64:
+    """The page's row in ``answered``, ``visits`` and ``failures``; a new one if it has none."""
+    row = np.uint64(c.answers[page])
+    if row == U0:
+        row = c.tally[U0].rows + U1
+        c.tally[U0].rows = row
+        c.answers[page] = np.uint32(row)
+        c.answered[row] = np.uint32(page)
+    return row
+
+
+@kernel
+def _waits_again(c: Columns, page: np.uint64) -> int:
+    """The state of a page that waits again."""
+    row = np.uint64(c.answers[page])
+    return CRAWLED if row > U0 and c.visits[row] > U0 else DISCOVERED
+
+
+@kernel
+def _recount(c: Columns, host: np.uint64, before: int, after: int) -> None:
+    """Count a host's page in another state than before."""
+    if before == DISCOVERED:
+        c.host_waiting[host] -= np.uint32(1)
+    elif before == CRAWLED:
+        c.host_crawled[host] -= np.uint32(1)
+    if after == DISCOVERED:
+        c.host_waiting[host] += np.uint32(1)
+    elif after == CRAWLED:
+        c.host_crawled[host] += np.uint32(1)
+
+
+@kernel
+def count_hosts(at: UInt64Array) -> None:
+    """Count the pages of each host by state, and from now on with each event that is folded."""
+    c = columns_at(at)
+    c.tally[U0].by_host = U1
+    for host in range(U0, c.tally[U0].hosts):
+        c.host_pages[host] = c.host_waiting[host] = c.host_crawled[host] = 0
+    for page in range(U0, c.tally[U0].event_pages):
+        host = np.uint64(c.hosts[page])
+        c.host_pages[host] += np.uint32(1)
+        if c.states[page] == DISCOVERED:
+            c.host_waiting[host] += np.uint32(1)
+        elif c.states[page] == CRAWLED:
+            c.host_crawled[host] += np.uint32(1)
+
+
+@kernel
+def move(at: UInt64Array, page: np.uint64, state: int) -> None:
+    """Change a page's state by what no event says, such as the time."""
+    c = columns_at(at)
+    before = c.states[page]
+    c.states[page] = np.uint8(state)
+    c.state_counts[before] -= U1
+    c.state_counts[state] += U1
+    if c.tally[U0].by_host != U0:
+        _recount(c, np.uint64(c.hosts[page]), before, state)
+
+
+@kernel
+def step(
+    c: Columns, page: np.uint64, place: np.uint64, kind: int, flags: int, score: np.float32, over: bool
+) -> None:
+    """Do to ``page`` what the frame at ``place`` says of it: the one place that knows what events mean.
+
+    ``page`` is the frame's own page, or one that it lists. A column is written only where a number changes, since
+    it takes no memory where nothing was ever written. ``over`` belongs to a loss.
+    """
+    before = c.states[page]
+    state = int(before)
+    if kind == LEASE:
+        state = LEASED
+    elif kind == VISIT:
+        row = _row_of(c, page)
+        if c.visits[row] == U0 or state == MERGED:
+            c.tally[U0].crawled += U1
+        c.visits[row] = place + U1
+        if c.scores[page] != score:
+            c.scores[page] = score
+        state = CRAWLED
+        if c.errors[page] > 0:
+            c.errors[page] = 0
+        if c.losses[page] > 0:
+            c.losses[page] = 0
+    elif kind == FAILED:
+        row = _row_of(c, page)
+        c.failures[row] = place + U1
+        if c.errors[page] < 255:
+            c.errors[page] += np.uint8(1)
+        if c.losses[page] > 0:
+            c.losses[page] = 0
+        if (flags & IS_GONE) != 0:
+            state = GONE
+        elif (flags & EXCLUDED_ONE) != 0:
+            state = EXCLUDED
+        elif (flags & RETRIED) != 0:
+            state = _waits_again(c, page)
+        else:
+            state = FAILED_PAGE
+    elif kind == RELEASE:
+        state = _waits_again(c, page)
+    elif kind == LOST:
+        if c.losses[page] < 255:
+            c.losses[page] += np.uint8(1)
+        state = FAILED_PAGE if over else _waits_again(c, page)
+    elif kind == RELOAD:
+        state = _waits_again(c, page)
+        if state == DISCOVERED and c.errors[page] > 0:
+            c.errors[page] = 0
+        if c.losses[page] > 0:
+            c.losses[page] = 0
+    elif kind == MERGE:
+        state = MERGED
+        # In the graph it has one link, to the page that it was merged into.
+        c.visits[_row_of(c, page)] = place + U1
+    elif kind == EXCLUDE:
+        state = EXCLUDED
+    if state != before:
+        c.states[page] = np.uint8(state)
+        c.state_counts[before] -= U1
+        c.state_counts[state] += U1
+        if c.tally[U0].by_host != U0:
+            _recount(c, np.uint64(c.hosts[page]), before, state)
+
+
+@kernel
+def _entry(log: UInt8Array, kind: int, at: np.uint64, i: Any) -> tuple[np.uint64, bool]:
+    """Page ``i`` of the list at byte ``at`` of a frame that does something to each, and whether it has failed now."""
+    if kind == RELEASE:
+        begin = at + i * _RELEASED_SIZE
+        return np.uint64(log[begin : begin + _RELEASED_SIZE].view(_RELEASED)[0].page), False
+    if kind == LOST:
+        begin = at + i * _LOST_SIZE
+        lost = log[begin : begin + _LOST_SIZE].view(_LOST)[0]
+        return np.uint64(lost.page), lost.over != 0
+    return u32_at(log, at + i * _U4), False
+
+
+@kernel
+def _does_to_listed(kind: int) -> bool:
+    return kind == LEASE or kind == RELEASE or kind == LOST or kind == RELOAD or kind == EXCLUDE
+
+
+@kernel
+def _make_known(c: Columns, first: np.uint64, new: np.uint64, place: np.uint64) -> None:
+    """Count the pages that a frame made known, and keep its place."""
+    row = c.tally[U0].makers
+    c.makers[row], c.maker_places[row] = np.uint32(first), place
+    c.tally[U0].makers = row + U1
+    c.tally[U0].event_pages = first + new
+    c.state_counts[DISCOVERED] += new
+    if c.tally[U0].by_host != U0:
+        for page in range(first, first + new):
+            c.host_pages[c.hosts[page]] += np.uint32(1)
+            c.host_waiting[c.hosts[page]] += np.uint32(1)
+
+
+@kernel
+def fold(at: UInt64Array, log: UInt8Array) -> None:
+    """Fold frames, one behind the other in ``log``, into the pages' columns.
+
+    ``at`` is a table of addresses, see :func:`.columns.columns_at`. The depth of a page is that of the page whose links
+    made it known plus one, and 0 for a seed.
+    """
+    c, end = columns_at(at), np.uint64(len(log))
+    here = U0
+    while here < end:
+        head = head_at(log, here)
+        kind, flags, place, page = head.kind, head.flags, head.place, np.uint64(head.page)
+        if head.new > 0:
+            first, new = np.uint64(head.first), np.uint64(head.new)
+            if kind != SEED and page != np.uint64(NO_PAGE):
+                depth = np.uint16(min(np.uint64(c.depths[page]) + U1, np.uint64(0xFFFF)))
+                for i in range(first, first + new):
+                    c.depths[i] = depth
+            _make_known(c, first, new, place)
+        if kind == VISIT or kind == FAILED or kind == MERGE:
+            step(c, page, place, kind, flags, head.score, False)
+        elif _does_to_listed(kind):
+            begin = list_start(log, here)
+            for i in range(U0, np.uint64(head.listed)):
+                listed, over = _entry(log, kind, begin, i)
+                step(c, listed, place, kind, flags, head.score, over)
+        elif kind == CARRY:
+            c.carriers[page] = place + U1
+        if (kind == VISIT or kind == SEED) and (flags & HAS_SCORES) != 0:
+            _best_scores(log, here, c)
+            c.tally[U0].scored += U1
+        if (flags & HAS_CARRIED) != 0:
+            _carry(log, here, place, c)
+        if kind != SYNCED:
+            c.tally[U0].events += U1
+        here += np.uint64(head.length)
+
+
+@kernel
+def _best_scores(log: UInt8Array, here: np.uint64, c: Columns) -> None:
+    """Keep the best link score of each listed page that was never crawled (a crawled one has its content's)."""
+    pages = np.empty(link_count(log, here), np.uint32)
+    count, at = links_at(log, here, pages), list_end(log, here)
+    for i in range(U0, count):
+        page = np.uint64(pages[i])
+        score = f32_at(log, at + i * _U4)
+        if score > c.scores[page]:
+            row = np.uint64(c.answers[page])
+            if row == U0 or c.visits[row] == U0:
+                c.scores[page] = score
+
+
+@kernel
+def _carry(log: UInt8Array, here: np.uint64, place: np.uint64, c: Columns) -> None:
+    """Keep for each page in the table at the frame's end where stands what it carries; the first frame counts."""
+    end = here + np.uint64(head_at(log, here).length) - _U4
+    count = u32_at(log, end)
+    begin = end - count * _CARRIED_SIZE
+    for i in range(U0, count):
+        at = begin + i * _CARRIED_SIZE
+        page = log[at : at + _CARRIED_SIZE].view(_CARRIED)[0].page
+        if c.carriers[page] == U0:
+            c.carriers[page] = place + U1
+
+
+@kernel
+def trace(at: UInt64Array, log: UInt8Array, page: np.uint64) -> np.uint64:
+    """Fold what the log says of one page, as page 0 of small columns; return where the last sound frame ends.
+
+    ``at`` is a table of addresses, see :func:`.columns.columns_at`. All events that made pages known are kept too.
+    Depths, link scores and what pages carry are left out. All heads are checked, and the lists that are read.
+    """
+    c, end = columns_at(at), np.uint64(len(log))
+    place = U0
+    while place < end and whole_head(log, place):
+        head = head_at(log, place)
+        length, kind, flags = np.uint64(head.length), head.kind, head.flags
+        if place + length > end:
+            break
+        if head.new > 0:
+            _make_known(c, np.uint64(head.first), np.uint64(head.new), place)
+        if kind == VISIT or kind == FAILED or kind == MERGE:
+            if head.page == page:
+                step(c, U0, place, kind, flags, head.score, False)
+        elif _does_to_listed(kind):
+            if not payload_sound(log, place):
+                break
+            begin = list_start(log, place)
+            for i in range(U0, np.uint64(head.listed)):
+                listed, over = _entry(log, kind, begin, i)
+                if listed == page:
+                    step(c, U0, place, kind, flags, head.score, over)
+        if (kind == VISIT or kind == SEED) and (flags & HAS_SCORES) != 0:
+            c.tally[U0].scored += U1
+        place += length
+    return place
+
+
+class OpenLeases(NamedTuple):
+    """Leases that nothing has ended, in the order of their numbers.
+
+    Attributes
+    ----------
+    numbers, pages, sessions : uint64[k], uint32[k], uint32[k]
+    places : uint64[k]
+        Those of the events that gave them.
+    given, expires : float64[k]
+        Unix times.
+    following : uint64
+        The number of the next lease.
+    last_time : float64
+        The time of the last event; 0 if there is none.
+    """
+
+    numbers: UInt64Array
+    pages: UInt32Array
+    sessions: UInt32Array
+    places: UInt64Array
+    given: Float64Array
+    expires: Float64Array
+    following: np.uint64
+    last_time: np.float64
+
+
+@kernel
+def open_leases(log: UInt8Array, end: np.uint64) -> OpenLeases:
+    """The leases that nothing has ended within log[:end]."""
+    ended = np.zeros(np.uint64(1024), np.uint8)
+    gave, count = np.empty(np.uint64(64), np.uint64), U0
+    place, following, last_time = U0, U1, np.float64(0)
+    while place < end:
+        head = head_at(log, place)
+        last_time = head.time
+        if head.lease > U0:
+            ended = _mark(ended, head.lease)
+        if head.kind == LEASE:
+            first = log[place + HEAD_SIZE : place + HEAD_SIZE + _LEASED_SIZE].view(_LEASED)[0].first_lease
+            following = max(following, first + np.uint64(head.listed))
+            gave = appended(gave, count, place)
+            count += U1
+        elif head.kind == RENEWED:
+            gave = appended(gave, count, place)
+            count += U1
+        elif head.kind == RELEASE:
+            for i in range(U0, np.uint64(head.listed)):
+                at = place + HEAD_SIZE + i * _RELEASED_SIZE
+                ended = _mark(ended, log[at : at + _RELEASED_SIZE].view(_RELEASED)[0].lease)
+        elif head.kind == LOST:
+            for i in range(U0, np.uint64(head.listed)):
+                at = place + HEAD_SIZE + i * _LOST_SIZE
+                ended = _mark(ended, log[at : at + _LOST_SIZE].view(_LOST)[0].lease)
+        place += np.uint64(head.length)
+    ended = _mark(ended, following)
+    left = U0
+    for k in range(U0, count):
+        if head_at(log, gave[k]).kind == LEASE:
+            first = log[gave[k] + HEAD_SIZE : gave[k] + HEAD_SIZE + _LEASED_SIZE].view(_LEASED)[0].first_lease
+            for number in range(first, first + link_count(log, gave[k])):
+                left += U1 if ended[number] == 0 else U0
+    numbers, pages = np.empty(left, np.uint64), np.empty(left, np.uint32)
+    sessions, places = np.empty(left, np.uint32), np.empty(left, np.uint64)
+    given, expires = np.empty(left, np.float64), np.empty(left, np.float64)
+    row = U0
+    for k in range(U0, count):
+        at = gave[k] + HEAD_SIZE
+        listed, begin = link_count(log, gave[k]), list_start(log, gave[k])
+        if head_at(log, gave[k]).kind == LEASE:
+            lease = log[at : at + _LEASED_SIZE].view(_LEASED)[0]
+            for i in range(U0, listed):
+                if ended[lease.first_lease + i] == 0:
+                    numbers[row], places[row], expires[row] = lease.first_lease + i, gave[k], lease.expires
+                    sessions[row], given[row] = lease.session, head_at(log, gave[k]).time
+                    pages[row] = np.uint32(u32_at(log, begin + i * _U4))
+                    row += U1
+        else:
+            renewed = log[at : at + _RENEWED_SIZE].view(_RENEWED)[0].expires
+            if listed == U0:  # All that are out run so many seconds longer: the crawl was down.
+                for i in range(U0, row):
+                    given[i] += renewed
+                    expires[i] += renewed
+            for i in range(U0, listed):
+                number = u64_at(log, begin + i * _U8)
+                found = np.uint64(np.searchsorted(numbers[:row], number))
+                if found < row and numbers[found] == number:
+                    expires[found] = renewed
+    return OpenLeases(numbers, pages, sessions, places, given, expires, following, last_time)
+
+
+@kernel
+def _mark(marks: UInt8Array, number: np.uint64) -> UInt8Array:
+    """``marks`` with a 1 at ``number``, in a longer array if it has to be."""
+    if number >= np.uint64(len(marks)):
+        longer = np.zeros(max(number + U1, np.uint64(len(marks)) * np.uint64(2)), np.uint8)
+        longer[: np.uint64(len(marks))] = marks
+        marks = longer
+    marks[number] = 1
+    return marks
+
+
+@kernel
+def best_link_score(log: UInt8Array, end: np.uint64, page: np.uint64) -> np.float32:
+    """The best score above 0 that a seed or a link to a page was given within log[:end]; 0 if there is none.
+
+    NaN if a list with scores is damaged.
+    """
+    best, place = np.float32(0), U0
+    while place < end:
+        head = head_at(log, place)
+        if (head.kind == VISIT or head.kind == SEED) and (head.flags & HAS_SCORES) != 0:
+            if not payload_sound(log, place):
+                return np.float32(np.nan)
+            pages = np.empty(np.uint64(head.listed), np.uint32)
+            at = list_end(log, place)
+            for i in range(U0, links_at(log, place, pages)):
+                if pages[i] == page:
+                    best = max(best, f32_at(log, at + i * _U4))
+        place += np.uint64(head.length)
+    return best
+
+
+@kernel
+def waiting(states: UInt8Array, errors: UInt8Array, out: UInt32Array) -> int:
+    """Write the DISCOVERED pages without failures among the first len(out) to ``out``; return their number."""
+    found = U0
+    for page in range(U0, np.uint64(len(out))):
+        if states[page] == DISCOVERED and errors[page] == 0:
+            out[found] = np.uint32(page)
+            found += U1
+    return int(found)

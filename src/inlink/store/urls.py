@@ -1,0 +1,230 @@
+"""The URLs of a crawl: urls.txt, and the table that tells which page has a URL.
+
+All but the text can be made anew from urls.txt. Only the slots of the table are kept on disk as well (``index/``), so
+that a crawl opens quickly and other processes can look up one URL without reading all.
+"""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from inlink.base.arrays import UInt8Array, UInt32Array, UInt64Array
+from inlink.base.columns import most_pages, reserve
+from inlink.base.folder import Folder
+from inlink.base.jit import addresses
+from inlink.errors import FolderError, StoreError, UnknownNodeError
+from inlink.store.format import NO_PAGE
+from inlink.store.kernels import table
+from inlink.store.kernels.columns import Table, Tally
+from inlink.store.log import URLS
+from inlink.store.mapped import Mapped
+
+__all__ = ["INDEX", "SHARDS", "SLACK", "UrlTable"]
+
+
+INDEX = "index"
+SHARDS, SLACK = 256, 64
+"""Parts of the table, and slots behind the last home of each."""
+
+CHUNK = 4 << 20
+"""Bytes of URLs that are taken in at a time: more than one URL can have."""
+
+_PAGES = most_pages()
+_HOSTS = _PAGES // 8
+_FEW = 1 << 20
+"""Pages below which an index costs more than it saves."""
+
+
+class UrlTable:
+    """The URLs of a crawl's folder.
+
+    Parameters
+    ----------
+    folder : Path
+        The crawl's.
+    hash_seed : int
+        Of the table: secret, so that nobody can make URLs collide.
+    tally : Tally
+        Counts pages, hosts and bytes.
+
+    Attributes
+    ----------
+    hosts : uint32[…]
+        The number of each page's host, in the order of discovery.
+    marks : uint64[…]
+        Where every 32nd URL begins in urls.txt.
+    indexed : int
+        Pages in the index on disk.
+    """
+
+    def __init__(self, folder: Path, hash_seed: int, tally: Tally) -> None:
+        self.folder, self.hash_seed, self.tally = folder, np.uint64(hash_seed), tally
+        self.slots: UInt64Array = reserve(np.uint64, 2 * _PAGES)
+        self.sizes, self.counts = np.zeros(SHARDS, np.uint64), np.zeros(SHARDS, np.uint64)
+        self.checks: UInt32Array = reserve(np.uint32, _PAGES)
+        self.hosts: UInt32Array = reserve(np.uint32, _PAGES)
+        self.marks: UInt64Array = reserve(np.uint64, _PAGES // 32 + 1)
+        self.host_slots = np.zeros(1 << 10, np.uint32)
+        self.host_text: UInt8Array = reserve(np.uint8, _HOSTS * 32)
+        self.host_ends: UInt64Array = reserve(np.uint64, _HOSTS)
+        self.indexed = 0
+        self._table = self._addresses()
+        self._mapped = Mapped(folder / URLS)
+
+    def _addresses(self) -> UInt64Array:
+        """Where the table's arrays are, for kernels."""
+        return addresses([self.tally.array(), *(getattr(self, name) for name in Table._fields[1:])])
+
+    def all(self) -> UInt8Array:
+        """All of urls.txt as it is now, mapped: uint8[bytes]."""
+        # A writer may have cut the file.
+        size = os.fstat(self._mapped.file).st_size
+        return self._mapped.map(size)[:size]
+
+    def take_in(self, end: int, covered: int) -> None:
+        """Take in the lines up to byte ``end`` of urls.txt; pages below ``covered`` are in the slots already."""
+        most = 1 << 16
+        while self.tally.url_bytes < end:
+            begin = self.tally.url_bytes
+            stop = min(begin + CHUNK, end)
+            text = self._mapped.bytes[begin : stop + len(table.PADDING)]
+            if len(text) < stop - begin + len(table.PADDING):
+                # Nothing is mapped behind the last lines.
+                text = np.frombuffer(self._mapped.bytes[begin:stop].tobytes() + table.PADDING, np.uint8)
+            self._room_for_hosts(most)
+            table.insert_known(self._table, text, begin, self.hash_seed, most, covered)
+
+    def number(self, urls: Sequence[str]) -> tuple[UInt32Array, int, bytes]:
+        """The pages of canonical URLs, numbered on the spot where they are new.
+
+        Returns
+        -------
+        pages : uint32[n]
+        new : int
+            How many were not known.
+        text : bytes
+            Their lines for urls.txt.
+
+        Raises
+        ------
+        StoreError
+            If there is no address space for more.
+        """
+        return self.number_lines(("\n".join(urls) + "\n").encode("ascii") if urls else b"", len(urls))
+
+    def number_lines(self, lines: bytes, n: int) -> tuple[UInt32Array, int, bytes]:
+        """:meth:`number` for ``n`` canonical URLs that stand one a line, a newline behind each."""
+        pages = np.empty(n, np.uint32)
+        if n == 0:
+            return pages, 0, b""
+        new_text = np.empty(len(lines), np.uint8)
+        before = self.tally.pages
+        self._room_for_hosts(n)
+        written, done = table.number_urls(self._table, lines + table.PADDING, self.hash_seed, pages, new_text)
+        if done < n:
+            raise StoreError(f"{self.folder}: no address space for more than {self.tally.pages:,} pages")
+        return pages, self.tally.pages - before, new_text[:written].tobytes()
+
+    def find(self, urls: Sequence[str]) -> UInt32Array:
+        """The pages of canonical URLs, :data:`NO_PAGE` where one is not known."""
+        pages = np.empty(len(urls), np.uint32)
+        if urls:
+            text = ("\n".join(urls) + "\n").encode("ascii", "replace") + table.PADDING
+            table.find_urls(self._table, text, self.hash_seed, pages)
+        return pages
+
+    def page_of(self, url: str) -> int:
+        """The page of one URL, :data:`NO_PAGE` if it is not known, or not in canonical form."""
+        if not url.isascii() or "\n" in url:
+            return NO_PAGE
+        found: int = table.find_url(self._table, url.encode("ascii") + table.LINE_END, self.hash_seed)
+        return found
+
+    def url(self, page: int) -> str:
+        """The canonical URL of a page.
+
+        Raises
+        ------
+        UnknownNodeError
+            If there is no such page.
+        """
+        return self._lines(page)[page & 31].decode("ascii")
+
+    def url_begin(self, page: int) -> int:
+        """Where the URL of a page begins in urls.txt."""
+        before = self._lines(page)[: page & 31]
+        return int(self.marks[page >> 5]) + sum(map(len, before)) + len(before)
+
+    def _lines(self, page: int) -> list[bytes]:
+        """The lines of urls.txt from the last marked one up to a page's, without their newlines, and what follows."""
+        begin = int(self.marks[page >> 5])
+        left = page & 31
+        size = 4096
+        while True:
+            text = self._mapped.read(begin, min(size, self.tally.url_bytes - begin))
+            lines = text.split(b"\n", left + 1)
+            if len(lines) == left + 2:
+                return lines
+            if begin + size >= self.tally.url_bytes:
+                raise UnknownNodeError(f"{self.folder} has no page {page}: it has {self.tally.pages:,}")
+            size *= 4
+
+    def text(self, begin: int, end: int) -> UInt8Array:
+        """Bytes of urls.txt, uint8[end − begin]."""
+        return self._mapped.map(self.tally.url_bytes)[begin:end]
+
+    def urls(self, pages: UInt32Array | Sequence[int]) -> list[str]:
+        """The canonical URLs of some pages."""
+        return [self.url(page) for page in map(int, pages)]
+
+    def host(self, host: int) -> str:
+        """The name of a host."""
+        begin = int(self.host_ends[host - 1]) if host else 0
+        return self.host_text[begin : int(self.host_ends[host])].tobytes().decode("ascii")
+
+    def _room_for_hosts(self, more: int) -> None:
+        wanted = (self.tally.hosts + more) * 2
+        if wanted > len(self.host_slots):
+            slots = np.zeros(1 << (wanted - 1).bit_length(), np.uint32)
+            table.refill_hosts(
+                self.host_text, self.host_ends, np.uint64(self.tally.hosts), self.hash_seed, slots
+            )
+            self.host_slots = slots
+            self._table = self._addresses()
+
+    # -- the index --------------------------------------------------------------------------------------------------
+
+    def index_due(self) -> bool:
+        """Whether a new index is worth its while: there are an eighth more pages, and not few."""
+        return self.tally.pages >= max(_FEW, self.indexed + self.indexed // 8)
+
+    def load_index(self, events_size: int) -> tuple[int, int, int]:
+        """Fill the slots from the index; return the pages, bytes of URLs and bytes of events that it covers."""
+        try:
+            index = Folder(self.folder / INDEX, INDEX, 1)
+            index.verify()
+        except FolderError:
+            return 0, 0, 0
+        meta: dict[str, Any] = index.header.meta
+        short = meta["urls_end"] > os.fstat(self._mapped.file).st_size or meta["events_end"] > events_size
+        if short or meta["seed"] != str(int(self.hash_seed)):
+            # It belongs to a log that a power cut has shortened, or to another crawl.
+            return 0, 0, 0
+        slots, counts = index.array("slots"), index.array("counts")
+        room, at = len(self.slots) // SHARDS, 0
+        for k, count in enumerate(counts.tolist()):
+            size = count * 6 // 5 + SLACK
+            entries = slots[at : at + count]
+            while not table.spread(entries, self.slots[k * room : k * room + size + SLACK], np.uint64(size)):
+                size += size // 8
+            self.sizes[k], self.counts[k] = size, count
+            at += count
+        self.indexed = meta["pages"]
+        return meta["pages"], meta["urls_end"], meta["events_end"]
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._mapped.close()

@@ -1,0 +1,73 @@
+"""The tables of settings in the docs, made from the one table; ``python tests/settingsdocs.py`` writes them anew."""
+
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from inlink.base.settings import Setting, rows_of
+from inlink.crawl.settings import SpiderSettings
+from inlink.frontier.settings import GROUPS, TABLE, Settings
+
+DOCS = Path(__file__).parents[1] / "docs"
+MARKED = re.compile(r"(<!-- settings: (\w+) -->\n).*?(<!-- end of settings -->)", re.S)
+
+
+def default(row: Setting) -> str:
+    if row.default is None:
+        return f"None ({row.none})"
+    if row.name in GROUPS:
+        return ""
+    return f"`{row.default!r}`".replace("'", '"')
+
+
+def values(row: Setting) -> str:
+    """Which values a setting takes, but for its choices, which have a table of their own."""
+    said = row.meaning.removeprefix("'host-diverse'") if row.choices else row.meaning
+    if row.name == "policy":
+        said = "a [policy](#the-order), or module:Class of your own"
+    return said.replace("|", "\\|")
+
+
+def table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
+    head = list(head)
+    lines = [head, ["---"] * len(head), *rows]
+    return "".join("| " + " | ".join(line) + " |\n" for line in lines)
+
+
+def crawl() -> str:
+    return table(
+        ("setting", "default", "values", "meaning"),
+        (
+            (f"`{name}`", default(row), values(row), row.help + " Fixed once the crawl is made." * row.fixed)
+            for name, row in TABLE.items()
+        ),
+    )
+
+
+def scrapy() -> str:
+    def rows() -> Iterator[tuple[str, str, str]]:
+        for group in (SpiderSettings, Settings):
+            for name, row in rows_of(group).items():
+                yield f"`INLINK_{name.upper()}`", default(row), row.help
+
+    return table(("setting", "default", "meaning"), rows())
+
+
+def options() -> str:
+    return table(
+        ("option", "setting", "meaning"),
+        ((f"`{row.option}`", f"`{name}`", row.help) for name, row in TABLE.items() if row.option),
+    )
+
+
+TABLES = {"crawl": crawl, "scrapy": scrapy, "options": options}
+
+
+def written(text: str) -> str:
+    """A page with its tables made anew."""
+    return MARKED.sub(lambda found: found[1] + "\n" + TABLES[found[2]]() + "\n" + found[3], text)
+
+
+if __name__ == "__main__":
+    for page in DOCS.glob("*.md"):
+        page.write_text(written(page.read_text()))

@@ -1,0 +1,588 @@
+"""The desk: sessions, repeats, losses and lone pages, under a clock that the tests own."""
+
+import dataclasses
+import signal
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+from crawlstrategies import EAGER
+from crawlworld import A, B, C
+from inlink.errors import ParameterError, SessionError, StoreError
+from inlink.frontier.settings import Politeness
+from inlink.protocol import (
+    Crawled,
+    Excluded,
+    Failed,
+    HostDelay,
+    Receipt,
+    Redirected,
+    Released,
+    Tasks,
+)
+from inlink.store.format import LOST, RENEWED, REPORTED
+from inlink.store.log import Log
+
+D, E = "http://d.net/", "http://e.net/"
+
+
+def hello(crawl, owner="spider", **more):
+    return crawl.desk.hello(owner, silent_after=60.0, **more).number
+
+
+def urls(tasks: Tasks) -> list[str]:
+    return [task.url for task in tasks.tasks]
+
+
+# -- sessions ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_new_session_ends_its_owners_last_one_and_nobody_elses(world):
+    crawl = world.open(retry_seconds=10)
+    crawl.seed([A, B, C])
+    one, other = hello(crawl, "one"), hello(crawl, "other")
+    assert urls(crawl.desk.next(one, 1)) == [A]
+    assert urls(crawl.desk.next(other, 1)) == [B]
+    again = crawl.desk.hello("one", silent_after=60.0)
+    assert (again.number, again.owner, again.lost, again.lease_seconds, again.silent_after) == (
+        3,
+        "one",
+        1,
+        600.0,
+        60.0,
+    )
+    with pytest.raises(SessionError, match="session 1 has ended"):
+        crawl.desk.next(one, 1)
+    with pytest.raises(SessionError):
+        crawl.desk.report(one, [])
+    assert (world.state(A), world.state(B)) == ("discovered", "leased")
+    assert urls(crawl.desk.next(other, 1)) == [C]
+    assert crawl.desk.bye(other) == 2
+    with pytest.raises(SessionError):
+        crawl.desk.renew(other)
+    assert (world.state(B), world.state(C)) == ("discovered", "discovered")
+
+
+def test_sessions_go_on_after_reopening(world):
+    crawl = world.open()
+    crawl.seed([A, B, C])
+    one, other, ended = hello(crawl, "one"), hello(crawl, "other"), hello(crawl, "ended")
+    (task,) = crawl.desk.next(one, 1).tasks
+    crawl.desk.bye(ended)
+    crawl = world.again()
+    with pytest.raises(SessionError):
+        crawl.desk.next(ended, 1)
+    assert crawl.desk.report(other, [Crawled(task.lease)]) == [Receipt(False)]
+    assert crawl.desk.report(one, [Crawled(task.lease)]) == [Receipt(True)]
+    assert hello(crawl, "new") == ended + 1
+    assert crawl.desk.hello("one", rejoin=True).number == one
+    assert crawl.desk.hello("nobody", rejoin=True).number == ended + 2
+
+
+def test_a_silent_session_ends_but_not_while_the_crawl_is_down(world):
+    crawl = world.open(retry_seconds=10)
+    crawl.seed([A, B])
+    one, other = hello(crawl, "one"), crawl.desk.hello("never silent").number
+    assert urls(crawl.desk.next(one, 1)) == [A]
+    world.clock.now += 59
+    assert urls(crawl.desk.next(other, 1)) == [B]
+    world.clock.now += 1000
+    crawl = world.again()
+    world.clock.now += 59
+    assert crawl.next(1) == []
+    assert world.state(A) == "leased"
+    world.clock.now += 1
+    assert crawl.next(1) == []
+    assert (world.state(A), world.state(B)) == ("discovered", "leased")
+    with pytest.raises(SessionError, match="begin a new session"):
+        crawl.desk.next(one, 1)
+    assert crawl.desk.next(other, 1).due_in == 10
+
+
+@pytest.mark.parametrize("owner", ["", " ", "a\nb", "x" * 201, 7, None])
+def test_an_owner_has_a_name_of_one_line(world, owner):
+    with pytest.raises(ParameterError, match="`owner`"):
+        world.open().desk.hello(owner)
+
+
+@pytest.mark.parametrize("seconds", [0, -1.0, float("nan"), float("inf")])
+def test_silence_has_a_length(world, seconds):
+    with pytest.raises(ParameterError, match="`silent_after`"):
+        world.open().desk.hello("one", silent_after=seconds)
+
+
+# -- answers ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_lease_counts_by_its_number_alone(world):
+    """A real number with another page's id and URL answers for the page that was leased."""
+    crawl = world.open()
+    crawl.seed([A, B])
+    lease = crawl.next(1)[0]
+    forged = dataclasses.replace(lease, page=1, url=B)
+    assert not crawl.host_delay(dataclasses.replace(lease, number=99), 5.0)
+    assert crawl.crawled(forged)
+    assert (world.state(A), world.state(B)) == ("crawled", "discovered")
+    assert not crawl.crawled(lease)
+    assert not crawl.failed(12345)
+
+
+def test_a_lease_of_another_session_does_not_count(world):
+    crawl = world.open()
+    crawl.seed([A, B])
+    one, other = hello(crawl, "one"), hello(crawl, "other")
+    (task,) = crawl.desk.next(one, 1).tasks
+    lease = crawl.next(1)[0].number
+    for foreign in (task.lease, lease, 12345):
+        answers = [
+            Crawled(foreign),
+            Failed(foreign, "x"),
+            Excluded(foreign),
+            Released(foreign),
+            Redirected(foreign, C),
+        ]
+        assert crawl.desk.report(other, answers) == [Receipt(False)] * 5
+    assert (world.state(A), world.state(B)) == ("leased", "leased")
+
+
+def test_a_batch_with_a_value_out_of_range_is_refused_whole(world):
+    crawl = world.open()
+    crawl.seed([A, B])
+    one = hello(crawl)
+    first, second = crawl.desk.next(one, 2).tasks
+    for bad in (
+        Crawled(second.lease, status=1000),
+        Crawled(second.lease, score=float("nan")),
+        Failed(second.lease, status=-1),
+        Redirected(second.lease, C, b"x" * 65537),
+        HostDelay(A, float("inf")),
+    ):
+        with pytest.raises(ParameterError):
+            crawl.desk.report(one, [Crawled(first.lease), bad], 1)
+    assert world.state(A) == "leased"
+    assert crawl.desk.report(one, [Crawled(first.lease)], 1) == [Receipt(True)]
+
+
+# -- repeats ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("reopen", [False, True])
+def test_a_repeated_request_gives_the_tasks_that_are_still_out(world, reopen):
+    crawl = world.open()
+    crawl.seed([A, B, C])
+    one = hello(crawl)
+    first = crawl.desk.next(one, 2, 5)
+    assert urls(first) == [A, B]
+    if reopen:
+        crawl = world.again()
+    assert crawl.desk.next(one, 2, 5) == first
+    crawl.desk.report(one, [Crawled(first.tasks[0].lease)])
+    if reopen:
+        crawl = world.again()
+    assert crawl.desk.next(one, 9, 5).tasks == first.tasks[1:]
+    with pytest.raises(SessionError, match="request 4 is older than 5"):
+        crawl.desk.next(one, 2, 4)
+    assert urls(crawl.desk.next(one, 2, 6)) == [C]
+    assert urls(crawl.desk.next(one, 2, 6)) == [C]
+    with pytest.raises(SessionError):
+        crawl.desk.next(one, 2, 5)
+
+
+@pytest.mark.parametrize("reopen", [False, True])
+def test_a_repeated_report_gives_the_same_outcomes(world, reopen):
+    """The target of a redirect included, for as long as it is out."""
+    crawl = world.open(politeness=EAGER)
+    crawl.seed([A, B, C])
+    one = hello(crawl)
+    tasks = crawl.desk.next(one, 3).tasks
+    answers = [
+        Crawled(tasks[0].lease, ["/x"]),
+        Redirected(tasks[1].lease, D, b"kept"),
+        Released(tasks[2].lease),
+        Crawled(tasks[0].lease),
+        HostDelay(A, 5.0),
+    ]
+    receipts = crawl.desk.report(one, answers, 3)
+    assert [receipt.counted for receipt in receipts] == [True, True, True, False, True]
+    target = receipts[1].task
+    assert (target.url, target.carried) == (D, b"kept")
+    if reopen:
+        crawl = world.again()
+    assert crawl.desk.report(one, answers, 3) == receipts
+    assert crawl.page(A).crawls == 1
+    with pytest.raises(SessionError, match="request 2 is older than 3"):
+        crawl.desk.report(one, [], 2)
+    assert crawl.desk.report(one, [Crawled(target.lease)], 4) == [Receipt(True)]
+    if reopen:
+        crawl = world.again()
+    assert crawl.desk.report(one, [Crawled(target.lease)], 4) == [Receipt(True)]
+    assert crawl.page(D).crawls == 1
+
+
+@pytest.mark.parametrize("written", range(8))
+def test_a_report_that_broke_off_is_taken_in_whole_by_its_repeat(world, monkeypatch, written):
+    """The log fails after so many events of the report; what was written then is not done twice."""
+    crawl = world.open(politeness=EAGER)
+    crawl.seed([A, B, C, E, "http://f.net/"])
+    one, other = hello(crawl), hello(crawl, "other")
+    tasks = crawl.desk.next(one, 4).tasks
+    (foreign,) = crawl.desk.next(other, 1).tasks
+    crawl.desk.report(other, [Failed(foreign.lease, "x")])
+    answers = [
+        Crawled(tasks[0].lease, ["/x"]),
+        Redirected(tasks[1].lease, D),
+        Released(tasks[2].lease),
+        Failed(tasks[3].lease, "no", 404),
+        Crawled(foreign.lease),
+    ]
+    append, count = Log.append, 0
+
+    def failing(*args, **given):
+        nonlocal count
+        count += 1
+        if count > written:
+            raise StoreError("no room")
+        return append(*args, **given)
+
+    monkeypatch.setattr(Log, "append", failing)
+    try:
+        crawl.desk.report(one, answers, 7)
+        broke = False
+    except StoreError:
+        broke = True
+    monkeypatch.undo()
+    assert broke == (written < 6)
+    crawl = world.again()
+    receipts = crawl.desk.report(one, answers, 7)
+    assert [receipt.counted for receipt in receipts] == [True, True, True, True, False]
+    assert (world.state(A), world.state(B), world.state(C), world.state(E)) == (
+        "crawled",
+        "merged",
+        "discovered",
+        "gone",
+    )
+    assert crawl.page(A).crawls == 1
+    assert crawl.page(E).errors == 1
+    if receipts[1].task is not None:
+        assert receipts[1].task.url == D
+        assert world.state(D) == "leased"
+    else:
+        assert written == 2  # It broke between the merge and the lease: the target waits.
+        assert world.state(D) == "discovered"
+    assert crawl.desk.report(one, answers, 7) == receipts
+
+
+KILLED = """
+    import os, signal, sys
+    from inlink.crawl.crawl import Crawl
+    from inlink.protocol import Crawled, Redirected
+
+    crawl = Crawl(sys.argv[1], policy="first-come")
+    crawl.seed(["http://a.com/", "http://b.com/", "http://c.org/"])
+    session = crawl.desk.hello("spider", silent_after=60.0).number
+    tasks = crawl.desk.next(session, 2, 1).tasks
+    answers = [Crawled(tasks[0].lease), Redirected(tasks[1].lease, "http://d.net/")]
+    receipts = crawl.desk.report(session, answers, 1)
+    crawl.desk.next(session, 1, 2)
+    print(session, tasks[0].lease, tasks[1].lease, receipts[1].task.lease, flush=True)
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_repeats_after_kill_9(world):
+    run = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(KILLED), str(world.folder)], capture_output=True, text=True
+    )
+    assert run.returncode == -signal.SIGKILL, run.stderr
+    session, first, second, target = map(int, run.stdout.split())
+    world.clock.now = 2e9
+    crawl = world.open()
+    answers = [Crawled(first), Redirected(second, D)]
+    receipts = crawl.desk.report(session, answers, 1)
+    assert [(receipt.counted, receipt.task and receipt.task.lease) for receipt in receipts] == [
+        (True, None),
+        (True, target),
+    ]
+    assert urls(crawl.desk.next(session, 5, 2)) == [C]
+    with pytest.raises(SessionError):
+        crawl.desk.next(session, 5, 1)
+    assert crawl.page(A).crawls == 1
+
+
+# -- losses -----------------------------------------------------------------------------------------------------------
+
+
+def test_a_lost_page_waits_longer_each_time_and_fails_in_the_end(world):
+    crawl = world.open(lease_seconds=100, retry_seconds=10, max_losses=3)
+    crawl.seed([A])
+    for wait in (10, 20):
+        assert world.urls() == [A]
+        world.clock.now += 100
+        assert world.urls() == []
+        assert (world.state(A), crawl.due_in()) == ("discovered", wait)
+        crawl = world.again()
+        assert (world.state(A), crawl.due_in()) == ("discovered", wait)
+        world.clock.now += wait
+    assert world.urls() == [A]
+    world.clock.now += 100
+    assert world.urls() == []
+    for _ in range(2):
+        page = crawl.page(A)
+        assert (page.state, page.error) == ("failed", "lost 3 times: the spider ended or did not answer")
+        assert crawl.due_in() is None
+        crawl = world.again()
+    assert crawl.reload() == 1
+    assert world.urls() == [A]
+    world.clock.now += 100
+    assert crawl.next(1) == []
+    assert world.state(A) == "discovered"  # its losses were forgotten
+
+
+@pytest.mark.parametrize("answer", [Crawled, lambda lease: Failed(lease, "no", retry=True)])
+def test_an_answer_resets_the_losses(world, answer):
+    crawl = world.open(lease_seconds=100, retry_seconds=10, max_losses=2)
+    crawl.seed([A])
+    one = hello(crawl)
+    for _ in range(3):
+        (task,) = crawl.desk.next(one, 1).tasks
+        one = hello(crawl)
+        world.clock.now += 10
+        (task,) = crawl.desk.next(one, 1).tasks
+        assert crawl.desk.report(one, [answer(task.lease)]) == [Receipt(True)]
+        if answer is Crawled:
+            assert world.state(A) == "crawled"
+            return
+        world.clock.now += 10_000
+        one = hello(crawl)
+    assert world.state(A) == "discovered"
+
+
+def test_a_lost_page_comes_back_alone(world):
+    crawl = world.open(retry_seconds=10, politeness=EAGER)
+    crawl.seed([A, B])
+    one = hello(crawl)
+    assert urls(crawl.desk.next(one, 9)) == [A, B]
+    one, other = hello(crawl), hello(crawl, "other")
+    crawl.seed([f"http://host{k}.com/" for k in range(9)])
+    held = crawl.desk.next(one, 2)
+    assert held.due_in == 0
+    world.clock.now += 10
+    nothing = crawl.desk.next(one, 2)  # it drains, for A
+    assert (nothing.tasks, nothing.due_in) == ([], None)
+    assert urls(crawl.desk.next(other, 2)) == [B]  # it holds nothing, and gets the next one
+    assert crawl.desk.next(other, 2) == Tasks([], None, 2)
+    third = hello(crawl, "third")
+    assert len(crawl.desk.next(third, 2).tasks) == 2  # the others go on
+    crawl.desk.report(one, [Crawled(held.tasks[0].lease)])
+    assert crawl.desk.next(one, 2).tasks == []
+    crawl.desk.report(one, [Crawled(held.tasks[1].lease)])
+    assert crawl.desk.next(one, 0) == Tasks([], 0.0, 3)
+    (lone,) = crawl.desk.next(one, 2).tasks
+    assert lone.url == A
+    assert crawl.desk.next(one, 2).tasks == []
+    world.clock.now += 1
+    crawl = world.again()
+    assert crawl.desk.next(one, 2).tasks == []
+    assert crawl.desk.next(other, 2).tasks == []
+    assert crawl.desk.report(one, [Released(lone.lease)]) == [Receipt(True)]
+    (lone,) = crawl.desk.next(one, 2).tasks
+    assert lone.url == A
+    assert crawl.desk.report(one, [Crawled(lone.lease)]) == [Receipt(True)]
+    assert len(crawl.desk.next(one, 2).tasks) == 2
+
+
+def test_who_drains_and_ends_leaves_the_page_to_others(world):
+    crawl = world.open(retry_seconds=10, politeness=EAGER)
+    crawl.seed([A])
+    crawl.desk.next(hello(crawl), 1)
+    one, other = hello(crawl), hello(crawl, "other")
+    crawl.seed([B, C, D, E])
+    assert urls(crawl.desk.next(one, 1)) == [B]
+    assert urls(crawl.desk.next(other, 1)) == [C]
+    world.clock.now += 10
+    assert crawl.desk.next(one, 1).tasks == []
+    assert urls(crawl.desk.next(other, 1)) == [D]
+    crawl.desk.bye(one)
+    assert crawl.desk.next(other, 1).tasks == []  # now this one drains
+    crawl.desk.bye(other)
+    assert world.urls(1) == [A]
+
+
+def test_who_drains_and_asks_no_more_does_not_keep_the_page(world):
+    crawl = world.open(retry_seconds=10, politeness=EAGER)
+    crawl.seed([A])
+    crawl.desk.next(hello(crawl), 1)
+    one, other = hello(crawl), hello(crawl, "other")
+    crawl.seed([B])
+    (held,) = crawl.desk.next(one, 1).tasks
+    world.clock.now += 10
+    assert crawl.desk.next(one, 1).tasks == []
+    crawl.desk.report(one, [Crawled(held.lease)])
+    assert urls(crawl.desk.next(other, 1)) == [A]
+
+
+def test_a_lost_page_waits_for_its_host_without_a_spin(world):
+    crawl = world.open(retry_seconds=10, politeness=Politeness(delay=50, in_flight=1))
+    crawl.seed([A, A + "2"])
+    one = hello(crawl)
+    assert urls(crawl.desk.next(one, 9)) == [A]
+    one = hello(crawl)
+    assert crawl.desk.next(one, 9).due_in == 10
+    world.clock.now += 10
+    assert crawl.desk.next(one, 9) == Tasks([], 40.0)
+    world.clock.now += 40
+    assert urls(crawl.desk.next(one, 9)) == [A]
+
+
+def test_a_lost_page_that_is_linked_to_does_not_come_sooner(world):
+    crawl = world.open(retry_seconds=1000, politeness=EAGER)
+    crawl.seed([A, B])
+    one = hello(crawl)
+    crawl.desk.next(one, 1)
+    one = hello(crawl)
+    (task,) = crawl.desk.next(one, 1).tasks
+    crawl.desk.report(one, [Crawled(task.lease, [(A, 9.0)])])
+    crawl.seed([A])
+    assert crawl.desk.next(one, 9) == Tasks([], 1000.0)
+    crawl = world.again()
+    crawl.seed([A])
+    assert crawl.desk.next(one, 9) == Tasks([], 1000.0)
+    assert crawl.crawled(A)  # by its URL, without a lease
+    assert crawl.desk.next(one, 9) == Tasks([])
+
+
+def test_a_redirect_to_a_lost_page_is_not_followed_at_once(world):
+    crawl = world.open(retry_seconds=10, politeness=EAGER)
+    crawl.seed([A, B])
+    crawl.desk.next(hello(crawl), 1)
+    one = hello(crawl)
+    (task,) = crawl.desk.next(one, 1).tasks
+    assert crawl.desk.report(one, [Redirected(task.lease, A)]) == [Receipt(True)]
+    world.clock.now += 10
+    (task,) = crawl.desk.next(one, 9).tasks
+    receipt = crawl.desk.report(one, [Redirected(task.lease, A)])[0]  # to itself, to set a cookie perhaps
+    assert receipt.task.url == A
+    crawl.seed([C])
+    assert crawl.desk.next(one, 9).tasks == []
+
+
+def test_a_lost_page_costs_no_budget(world):
+    crawl = world.open(lease_seconds=100, politeness=Politeness(delay=0.0, host_budget=1))
+    crawl.seed([A, A + "2"])
+    assert world.urls() == [A]
+    world.lose(100)
+    assert world.urls() == [A]
+
+
+def test_a_crash_between_the_end_of_a_session_and_its_loss(world, monkeypatch):
+    crawl = world.open(retry_seconds=10)
+    crawl.seed([A])
+    crawl.desk.next(hello(crawl), 1)
+    monkeypatch.setattr(type(crawl._answers), "lost", lambda *_: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        hello(crawl)
+    monkeypatch.undo()
+    crawl = world.again()
+    assert (world.state(A), crawl.due_in()) == ("discovered", 10)
+
+
+# -- time -------------------------------------------------------------------------------------------------------------
+
+
+def test_nothing_expires_while_the_crawl_is_down(world):
+    crawl = world.open(lease_seconds=100)
+    crawl.seed([A])
+    one = hello(crawl)
+    crawl.desk.next(one, 1)
+    for _ in range(3):
+        world.clock.now += 30
+        crawl.seed([f"http://{world.clock.now}.com/"])  # it is up for 30 seconds, and down for an hour
+        world.clock.now += 3600
+        crawl = world.again()
+    assert crawl.due_in() == 0
+    crawl.desk.next(one, 0)
+    assert world.state(A) == "leased"
+    world.clock.now += 10
+    crawl.desk.next(one, 0)
+    assert world.state(A) == "discovered"
+
+
+def test_renewal_ends_an_hour_after_a_lease_was_given(world):
+    crawl = world.open(lease_seconds=600)
+    crawl.seed([A])
+    one, began = hello(crawl), world.clock.now
+    (task,) = crawl.desk.next(one, 1).tasks
+    renewed = 0
+    while world.state(A) == "leased":
+        world.clock.now += 50
+        renewed += crawl.desk.renew(one)
+        if world.clock.now - began == 1500:
+            crawl = world.again()
+        crawl.desk.next(one, 0)
+    assert world.clock.now - began == 3600
+    assert renewed == 60
+    assert crawl.desk.report(one, [Crawled(task.lease)]) == [Receipt(True)]
+
+
+def test_a_renewal_holds_after_reopening(world):
+    crawl = world.open(lease_seconds=100)
+    crawl.seed([A])
+    one = crawl.desk.hello("spider").number
+    crawl.desk.next(one, 1)
+    world.clock.now += 50
+    assert crawl.desk.renew(one) == 1
+    assert crawl.desk.renew(one) == 0  # nothing to win
+    crawl = world.again()
+    assert crawl.due_in() == 100
+    world.clock.now += 100
+    crawl.desk.next(one, 0)
+    assert world.state(A) == "discovered"
+    assert len(crawl._pages.frames_of_kind(RENEWED)) == 1
+    assert len(crawl._pages.frames_of_kind(LOST)) == 1
+
+
+def test_a_caller_that_repeats_nothing_writes_no_report(world):
+    crawl = world.open()
+    crawl.seed([A])
+    one = hello(crawl)
+    (task,) = crawl.desk.next(one, 1).tasks
+    crawl.desk.report(one, [Crawled(task.lease)])
+    assert not crawl._pages.frames_of_kind(REPORTED)
+
+
+# -- waiting ----------------------------------------------------------------------------------------------------------
+
+
+def test_what_others_have_out_is_told_apart_from_what_is_due(world):
+    crawl = world.open(politeness=Politeness(delay=7, in_flight=9))
+    crawl.seed([A, A + "2"])
+    one, other = hello(crawl, "one"), hello(crawl, "other")
+    (task,) = crawl.desk.next(one, 9).tasks
+    assert crawl.desk.next(other, 9) == Tasks([], 7.0, 1)
+    world.clock.now += 7
+    (second,) = crawl.desk.next(one, 9).tasks
+    assert crawl.desk.next(other, 9) == Tasks([], None, 2)
+    assert crawl.desk.next(one, 9) == Tasks([], None, 0)
+    crawl.desk.report(one, [Crawled(task.lease), Crawled(second.lease)])
+    assert crawl.desk.next(other, 9) == Tasks([])
+
+
+def test_a_pause_is_kept(world):
+    crawl = world.open()
+    crawl.seed([A, B])
+    one = hello(crawl)
+    (task,) = crawl.desk.next(one, 1).tasks
+    crawl.pause()
+    crawl.pause()
+    for _ in range(2):
+        assert crawl.paused
+        assert crawl.desk.next(one, 9) == Tasks([], None, 0, True)
+        assert crawl.next(9) == []
+        crawl = world.again()
+    assert crawl.desk.report(one, [Crawled(task.lease)]) == [Receipt(True)]
+    assert crawl.due_in() is None
+    crawl.resume()
+    assert urls(crawl.desk.next(one, 9)) == [B]
+    assert not world.again().paused

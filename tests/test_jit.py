@@ -1,0 +1,83 @@
+"""The gate to Numba: what is cached, and what is inlined."""
+
+import importlib.util
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import inlink
+from inlink.base import jit
+
+MODULE = """
+from inlink.base.jit import inlined, kernel
+
+@inlined
+def row(total, x, low, high):
+    for k in range(low, high):
+        total += x[k]
+    return total
+
+@kernel
+def inside(x):
+    total = 0.0
+    for k in range(len(x)):
+        total = row(total, x, k, k + 1) * 0.7
+    return total
+
+@kernel(allocates=False)
+def written_out(x):
+    total = 0.0
+    for k in range(len(x)):
+        total = (total + x[k]) * 0.7
+    return total
+"""
+
+
+def load(path: Path):
+    spec = importlib.util.spec_from_file_location("kernels_for_a_test", path)
+    assert spec
+    assert spec.loader
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture
+def source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    import numba
+
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path / "cache"))
+    path = tmp_path / "kernels_for_a_test.py"
+    path.write_text(MODULE)
+    yield path
+    sys.modules.pop("kernels_for_a_test", None)
+
+
+def test_inlined_loops_have_the_bits_of_the_same_lines_written_out(source: Path):
+    module = load(source)
+    x = np.random.default_rng(0).random(1000)
+    assert module.inside(x) == module.written_out(x) == module.inside.py_func(x)
+
+
+def test_the_sources_of_kernels_hold_what_they_import():
+    names = {str(path.relative_to(Path(inlink.__file__).parent)) for path in jit._sources()}
+    kernels = {path for path in names if "kernels" in path}
+    assert {"base/jit.py", "base/arrays.py", "store/format.py"} | kernels <= names
+    assert len(kernels) > 20
+    assert "rank/pagerank.py" not in names
+
+
+def test_cached_code_is_stale_once_any_kernel_has_changed(source: Path, monkeypatch: pytest.MonkeyPatch):
+    x = np.ones(3)
+
+    def hits() -> int:
+        kernel = load(source).inside
+        kernel(x)
+        return sum(kernel.stats.cache_hits.values())
+
+    assert [hits(), hits()] == [0, 1]
+    monkeypatch.setattr(jit, "_all_kernels", lambda: "the source of another version")
+    assert [hits(), hits()] == [0, 1]

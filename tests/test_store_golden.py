@@ -1,0 +1,124 @@
+"""The golden crawl folder: what is read from it, by every reader there is; folders of other versions are refused."""
+
+import re
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import inlink
+from goldencrawl import GOLDEN, SETTINGS, make
+from inlink.crawl.crawl import look
+from inlink.errors import FolderError
+from inlink.store import format as layout
+from inlink.store.blocks import arcs_of, known_pages, links_to, page_columns
+from inlink.store.events import Events
+from inlink.store.log import EVENTS, URLS
+from inlink.store.lookup import look_up
+from inlink.store.reader import Reader
+
+CRAWLED, WAITS, MERGED = "crawled", "discovered", "merged"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return Path(shutil.copytree(GOLDEN, tmp_path / "c"))
+
+
+def test_the_same_bytes_are_made_today(tmp_path: Path):
+    make(tmp_path / "c")
+    for name in (URLS, EVENTS):
+        assert (tmp_path / "c" / name).read_bytes() == (GOLDEN / name).read_bytes()
+
+
+def test_every_kind_of_event_is_in_it():
+    events = list(Events(np.fromfile(GOLDEN / EVENTS, np.uint8)))
+    assert {event.kind for event in events} == set(layout.KINDS[1:])
+    assert [event.time for event in events] == sorted(event.time for event in events)
+    by_kind = {event.kind: event for event in events[:-2]}
+    assert by_kind["seed"].pages.tolist() == [0]
+    assert by_kind["lease"].pages.tolist() == [1, 2, 3]
+    assert by_kind["release"].pages.tolist() == [2]
+    assert by_kind["lost"].pages.tolist() == [3]
+    assert by_kind["reload"].pages.tolist() == by_kind["exclude"].pages.tolist() == [4]
+    assert by_kind["merge"].pages.tolist() == [4]
+    assert by_kind["failed"].lease == 2
+    visit = by_kind["visit"]
+    assert (visit.pages.tolist(), visit.first, visit.new, visit.lease) == ([1, 2, 3], 1, 3, 1)
+    assert visit.scores is not None
+    assert visit.scores.tolist() == [0.25, 0.5, 0.0]
+
+
+def test_what_is_known_of_its_pages(folder: Path):
+    reader = Reader(folder)
+    pages = reader.pages
+    assert [pages.url(page) for page in range(5)] == (folder / URLS).read_text().split()
+    found = [pages.page(page) for page in range(5)]
+    assert [page.state for page in found] == [CRAWLED, WAITS, MERGED, WAITS, WAITS]
+    assert pages.state_counts.tolist() == [3, 0, 1, 0, 0, 0, 1]
+    home = found[0]
+    assert (home.first_crawl, home.last_crawl, home.crawls, home.changes) == (4.0, 19.0, 2, 1)
+    assert (home.content_hash, home.status, home.score) == (b"\x08" * 16, 200, 0.5)
+    assert [page.depth for page in found] == [0, 1, 1, 1, 2]
+    assert [page.linked_from for page in found] == [None, home.url, home.url, home.url, found[2].url]
+    assert (found[1].error, found[1].errors, found[1].score) == ("connection refused", 1, 0.25)
+    assert found[2].merged_into == found[4].url
+    assert pages.given == {0: "HTTP://A.example"}
+    assert [pages.carried(page) for page in range(4)] == [
+        None,
+        None,
+        b"another request of c",
+        b"request of d",
+    ]
+    assert pages.links(0).tolist() == [0, 1, 3]
+    assert links_to(pages, 4).tolist() == []
+    assert pages.losses[3] == 1
+    leases = pages.open_leases()
+    assert (leases.numbers.tolist(), leases.following) == ([], 5)
+    assert [look_up(folder, number) for number in range(5)] == found
+    reader.close()
+
+
+def test_settings_are_the_first_event(folder: Path):
+    reader = Reader(folder)
+    place = reader.pages.frames_of_kind(layout.SETTINGS)[0]
+    assert reader.pages.frame(place).payload == SETTINGS
+    reader.close()
+
+
+def test_it_opens_as_a_crawl_as_a_graph_and_to_be_looked_at(folder: Path):
+    frontier = look(folder, clock=lambda: 1000.0)
+    assert frontier.pages.num_pages == 5
+    frontier.pages.close()
+    pages = known_pages(folder)
+    arcs = [
+        (int(a), int(b))
+        for sources, targets, _ in arcs_of(pages)
+        for a, b in zip(sources, targets, strict=True)
+    ]
+    assert sorted(arcs) == [(0, 0), (0, 1), (0, 3)]
+    columns, _ = page_columns(pages, 0, 5)
+    assert columns["status"].tolist() == [200, 0, 0, 0, 0]
+    assert columns["crawls"].tolist() == [2, 0, 0, 0, 0]
+    pages.close()
+    with inlink.Crawl(folder, clock=lambda: 1000.0, policy="fifo") as crawl:
+        assert crawl.settings.politeness.delay == 2.0  # as the log has it
+        assert crawl._pages.num_events == 26
+        assert {lease.url for lease in crawl.next(9)} == {
+            "http://a.example/b",
+            "http://d.example/",
+            "http://c.example/home",
+        }
+
+
+@pytest.mark.parametrize("version", [1, 3])
+def test_other_versions_are_refused_in_one_line(folder: Path, version: int):
+    header = folder / "header.json"
+    header.write_bytes(re.sub(rb'"version": ?2', b'"version":%d' % version, header.read_bytes()))
+    told = rf"format version {version}\b"
+    for way in (Reader, inlink.Crawl, inlink.read, look, lambda path: look_up(path, 0)):
+        with pytest.raises((FolderError, inlink.errors.FormatError), match=told) as error:
+            way(folder)
+        assert "\n" not in str(error.value)
+        assert "inlink" in str(error.value).split(":")[-1]
