@@ -510,7 +510,7 @@ def test_seeds_and_reloads_reach_a_running_crawl(tmp_path: Path):
 
     with crawling(folder):
         assert "inbox" in shell("seed", folder, "-", cwd=tmp_path, stdin=f"{url}\t0.5\n")
-        soon(lambda: state() == "gone, does not wait")
+        soon(lambda: state() == "gone, not waiting")
         with look_at(folder) as frontier:
             events = len(frontier.pages.frames_of_kind(RELOAD))
         assert "inbox" in shell("reload", folder, cwd=tmp_path)

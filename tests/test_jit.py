@@ -81,3 +81,24 @@ def test_cached_code_is_stale_once_any_kernel_has_changed(source: Path, monkeypa
     assert [hits(), hits()] == [0, 1]
     monkeypatch.setattr(jit, "_all_kernels", lambda: "the source of another version")
     assert [hits(), hits()] == [0, 1]
+
+
+RECORD = np.dtype([("a", "u1"), ("b", "<u8"), ("c", "<u2")])
+
+
+@jit.kernel
+def sums_from(raw, count):
+    """The sums of a number and of a record's field, from each of the first bytes on."""
+    numbers, fields = np.uint64(0), np.uint64(0)
+    for k in range(np.uint64(0), count):
+        numbers += np.uint64(jit.item_at(raw, k, np.uint32))
+        fields += np.uint64(jit.item_at(raw, k, RECORD).b)
+    return numbers, fields
+
+
+def test_items_are_read_at_any_byte():
+    raw = np.random.default_rng(5).integers(0, 256, 200, np.uint8)
+    places = range(len(raw) - RECORD.itemsize + 1)
+    numbers, fields = sums_from(raw, np.uint64(len(places)))
+    assert numbers == sum(int.from_bytes(raw[k : k + 4].tobytes(), "little") for k in places)
+    assert fields == sum(int.from_bytes(raw[k + 1 : k + 9].tobytes(), "little") for k in places) % 2**64

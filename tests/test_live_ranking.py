@@ -177,7 +177,7 @@ def test_a_ranking_process_that_dies_does_not_stop_the_crawl(tmp_path, caplog):
         crawl._upkeep.reranker._process.kill()
         wait_for(crawl)
         crawl_some(crawl, 20)
-        assert "pages keep the priorities that they have" in caplog.text
+        assert "pages keep their present priorities" in caplog.text
         crawl.rerank()
         assert not crawl.ranking
 

@@ -117,7 +117,7 @@ def test_a_site_file_and_what_wins(tmp_path, segments):
     assert (ranking.iterations, ranking.parameters["damping"]) == (4, 0.5)
     run("linkrank", "--db", db, "-conf", site, "--max-iter", 2, "--damping", 0.25, "--start", 3)
     ranking = inlink.Ranking.load(db, "linkrank")
-    assert (ranking.iterations, ranking.parameters["damping"], ranking.parameters["initial"]) == (2, 0.25, 3)
+    assert (ranking.iterations, ranking.parameters["damping"], ranking.parameters["start"]) == (2, 0.25, 3)
 
 
 def test_properties_that_mean_nothing_are_refused(tmp_path):

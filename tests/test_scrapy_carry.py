@@ -312,5 +312,5 @@ def test_nothing_is_kept_for_what_has_only_the_defaults(tmp_path):
     with Site(web(30)) as site:
         crawl(Walker, tmp_path / "c", site)
     with Crawl(tmp_path / "c") as seen:
-        assert seen.pages.num_pages == 31
-        assert not any(seen.pages.carried(page) for page in range(seen.pages.num_pages))
+        assert seen._pages.num_pages == 31
+        assert not any(seen._pages.carried(page) for page in range(seen._pages.num_pages))

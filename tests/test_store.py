@@ -300,16 +300,13 @@ def test_events_are_what_was_appended(frames, known):
             None if one.scores is None else one.scores.tolist(), one.place, one.lease,
         )
         for one in Events(raw)
-        if one.kind != "synced"
     ]  # fmt: skip
     assert found == expected
-    assert [event.kind for event in Events(raw)] == [kinds.KINDS[kind] for kind, *_ in frames] + [
-        "synced"
-    ] * bool(frames)
+    assert [event.kind for event in Events(raw)] == [kinds.KINDS[kind] for kind, *_ in frames]
     if len(found) > 2:  # from the middle, as after a ranking
         part = list(Events(raw[found[2][9] :]))
-        assert [one.place for one in part[:-1]] == [one[9] for one in expected[2:]]
-        assert [one.first for one in part[:-1]] == [one[5] for one in expected[2:]]
+        assert [one.place for one in part] == [one[9] for one in expected[2:]]
+        assert [one.first for one in part] == [one[5] for one in expected[2:]]
 
 
 def small_log(place: Path) -> tuple[bytes, bytes, list[tuple[int, int]]]:

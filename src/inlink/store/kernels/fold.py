@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from inlink.base.arrays import Float64Array, UInt8Array, UInt32Array, UInt64Array
-from inlink.base.jit import U0, U1, kernel
+from inlink.base.jit import U0, U1, item_at, kernel
 from inlink.store.format import (
     CARRY,
     CRAWLED,
@@ -69,8 +69,8 @@ __all__ = [
 
 
 _CARRIED, _CARRIED_SIZE = dtype_of(CarriedRecord), np.uint64(size_of(CarriedRecord))
-_LEASED, _LEASED_SIZE = dtype_of(LeaseRecord), np.uint64(size_of(LeaseRecord))
-_RENEWED, _RENEWED_SIZE = dtype_of(RenewedRecord), np.uint64(size_of(RenewedRecord))
+_LEASED = dtype_of(LeaseRecord)
+_RENEWED = dtype_of(RenewedRecord)
 _RELEASED, _RELEASED_SIZE = dtype_of(ReleasedRecord), np.uint64(size_of(ReleasedRecord))
 _LOST, _LOST_SIZE = dtype_of(LostRecord), np.uint64(size_of(LostRecord))
 _U4 = np.uint64(4)
@@ -208,10 +208,10 @@ def _entry(log: UInt8Array, kind: int, at: np.uint64, i: Any) -> tuple[np.uint64
     """Page ``i`` of the list at byte ``at`` of a frame that does something to each, and whether it has failed now."""
     if kind == RELEASE:
         begin = at + i * _RELEASED_SIZE
-        return np.uint64(log[begin : begin + _RELEASED_SIZE].view(_RELEASED)[0].page), False
+        return np.uint64(item_at(log, begin, _RELEASED).page), False
     if kind == LOST:
         begin = at + i * _LOST_SIZE
-        lost = log[begin : begin + _LOST_SIZE].view(_LOST)[0]
+        lost = item_at(log, begin, _LOST)
         return np.uint64(lost.page), lost.over != 0
     return u32_at(log, at + i * _U4), False
 
@@ -295,7 +295,7 @@ def _carry(log: UInt8Array, here: np.uint64, place: np.uint64, c: Columns) -> No
     begin = end - count * _CARRIED_SIZE
     for i in range(U0, count):
         at = begin + i * _CARRIED_SIZE
-        page = log[at : at + _CARRIED_SIZE].view(_CARRIED)[0].page
+        page = item_at(log, at, _CARRIED).page
         if c.carriers[page] == U0:
             c.carriers[page] = place + U1
 
@@ -371,7 +371,7 @@ def open_leases(log: UInt8Array, end: np.uint64) -> OpenLeases:
         if head.lease > U0:
             ended = _mark(ended, head.lease)
         if head.kind == LEASE:
-            first = log[place + HEAD_SIZE : place + HEAD_SIZE + _LEASED_SIZE].view(_LEASED)[0].first_lease
+            first = item_at(log, place + HEAD_SIZE, _LEASED).first_lease
             following = max(following, first + np.uint64(head.listed))
             gave = appended(gave, count, place)
             count += U1
@@ -381,17 +381,17 @@ def open_leases(log: UInt8Array, end: np.uint64) -> OpenLeases:
         elif head.kind == RELEASE:
             for i in range(U0, np.uint64(head.listed)):
                 at = place + HEAD_SIZE + i * _RELEASED_SIZE
-                ended = _mark(ended, log[at : at + _RELEASED_SIZE].view(_RELEASED)[0].lease)
+                ended = _mark(ended, item_at(log, at, _RELEASED).lease)
         elif head.kind == LOST:
             for i in range(U0, np.uint64(head.listed)):
                 at = place + HEAD_SIZE + i * _LOST_SIZE
-                ended = _mark(ended, log[at : at + _LOST_SIZE].view(_LOST)[0].lease)
+                ended = _mark(ended, item_at(log, at, _LOST).lease)
         place += np.uint64(head.length)
     ended = _mark(ended, following)
     left = U0
     for k in range(U0, count):
         if head_at(log, gave[k]).kind == LEASE:
-            first = log[gave[k] + HEAD_SIZE : gave[k] + HEAD_SIZE + _LEASED_SIZE].view(_LEASED)[0].first_lease
+            first = item_at(log, gave[k] + HEAD_SIZE, _LEASED).first_lease
             for number in range(first, first + link_count(log, gave[k])):
                 left += U1 if ended[number] == 0 else U0
     numbers, pages = np.empty(left, np.uint64), np.empty(left, np.uint32)
@@ -402,7 +402,7 @@ def open_leases(log: UInt8Array, end: np.uint64) -> OpenLeases:
         at = gave[k] + HEAD_SIZE
         listed, begin = link_count(log, gave[k]), list_start(log, gave[k])
         if head_at(log, gave[k]).kind == LEASE:
-            lease = log[at : at + _LEASED_SIZE].view(_LEASED)[0]
+            lease = item_at(log, at, _LEASED)
             for i in range(U0, listed):
                 if ended[lease.first_lease + i] == 0:
                     numbers[row], places[row], expires[row] = lease.first_lease + i, gave[k], lease.expires
@@ -410,7 +410,7 @@ def open_leases(log: UInt8Array, end: np.uint64) -> OpenLeases:
                     pages[row] = np.uint32(u32_at(log, begin + i * _U4))
                     row += U1
         else:
-            renewed = log[at : at + _RENEWED_SIZE].view(_RENEWED)[0].expires
+            renewed = item_at(log, at, _RENEWED).expires
             if listed == U0:  # All that are out run so many seconds longer: the crawl was down.
                 for i in range(U0, row):
                     given[i] += renewed

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from inlink.base.arrays import Float32Array, UInt8Array, UInt32Array, UInt64Array
-from inlink.base.jit import U0, U1, kernel
+from inlink.base.jit import U0, U1, item_at, kernel
 from inlink.store import format as layout
 from inlink.store.format import (
     EXCLUDE,
@@ -71,31 +71,25 @@ _U32 = np.uint64(32)
 @kernel
 def head_at(log: UInt8Array, place: np.uint64) -> Any:
     """The head of the frame at ``place``, a record of :data:`inlink.store.format.HEAD`."""
-    return log[place : place + HEAD_SIZE].view(HEAD)[0]
+    return item_at(log, place, HEAD)
 
 
 @kernel
 def u32_at(log: UInt8Array, at: np.uint64) -> np.uint64:
     """The uint32 that begins at byte ``at``."""
-    return np.uint64(log[at : at + _U4].view(np.uint32)[0])
+    return np.uint64(item_at(log, at, np.uint32))
 
 
 @kernel
 def u64_at(log: UInt8Array, at: np.uint64) -> np.uint64:
-    """The uint64 that begins at byte ``at``.
-
-    Written out, so that it becomes one load. A view of a slice counts references, which takes ten times as long.
-    """
-    word = np.uint64(log[at])
-    for k in range(U1, _U8):
-        word |= np.uint64(log[at + k]) << (_U8 * k)
-    return word
+    """The uint64 that begins at byte ``at``."""
+    return np.uint64(item_at(log, at, np.uint64))
 
 
 @kernel
 def f32_at(log: UInt8Array, at: np.uint64) -> np.float32:
     """The float32 that begins at byte ``at``."""
-    return log[at : at + _U4].view(np.float32)[0]
+    return np.float32(item_at(log, at, np.float32))
 
 
 @kernel
@@ -110,13 +104,13 @@ def list_start(log: UInt8Array, place: np.uint64) -> np.uint64:
     at = place + HEAD_SIZE
     kind = head_at(log, place).kind
     if kind == VISIT:
-        return at + _VISITED_SIZE + np.uint64(log[at : at + _VISITED_SIZE].view(_VISITED)[0].hash_size)
+        return at + _VISITED_SIZE + np.uint64(item_at(log, at, _VISITED).hash_size)
     if kind == LEASE:
         return at + _LEASED_SIZE
     if kind == RENEWED:
         return at + _RENEWED_SIZE
     if kind == EXCLUDE:
-        return at + _EXCLUDED_SIZE + np.uint64(log[at : at + _EXCLUDED_SIZE].view(_EXCLUDED)[0].reason_size)
+        return at + _EXCLUDED_SIZE + np.uint64(item_at(log, at, _EXCLUDED).reason_size)
     return at
 
 
