@@ -159,9 +159,12 @@ def _second_eigenvalue(
     y = np.random.default_rng(0).standard_normal(len(a)) * (root > 0)
     best = 0.0
     for _ in range(PROBES):
+        whole = np.linalg.norm(y)
+        # Twice, since rounding in the first subtraction leaves a part along `first` (Kahan and Parlett).
+        y -= (first @ y) * first
         y -= (first @ y) * first
         length = np.linalg.norm(y)
-        if length == 0 or not np.isfinite(length):
+        if not np.isfinite(length) or length <= 1e-8 * whole:
             break
         y /= length
         image = apply(y)
