@@ -240,10 +240,16 @@ def lease_pages(
     payload = struct_of(LeaseRecord).pack(first, expires, session, request) + pages.tobytes()
     place = journal.append(kinds.LEASE, listed=len(pages), payload=payload, lease=ended)
     leases, depths, crawls = [], known.depths[pages].tolist(), known.answers[pages].tolist()
+    errors, given, carried, add = (
+        known.errors[pages].tolist(),
+        known.given.get,
+        known.carried,
+        front.leases.add,
+    )
     for k, (page, slot, url) in enumerate(
         zip(pages.tolist(), slots.tolist(), known.urls(pages), strict=True)
     ):
-        front.leases.add(Out(first + k, page, slot, expires, place, session, now))
+        add(Out(first + k, page, slot, expires, place, session, now))
         visit = known.visit(page) if crawls[k] else None
         leases.append(
             Lease(
@@ -252,10 +258,10 @@ def lease_pages(
                 page,
                 expires,
                 depths[k],
-                known.given.get(page),
+                given(page),
                 visit.crawls if visit else 0,
-                known.carried(page),
-                int(known.errors[page]),
+                carried(page),
+                errors[k],
             )
         )
     return leases

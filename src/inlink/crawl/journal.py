@@ -89,17 +89,20 @@ class Journal:
             If ``answered`` is neither a lease nor the number of one nor a URL.
         """
         leases = self.frontier.leases
-        if not isinstance(answered, str | Lease | int):
+        if isinstance(answered, Lease):
+            number = answered.number
+        elif isinstance(answered, str):
+            page = self.known(answered)
+            oldest = leases.oldest(page)
+            if oldest is None:
+                return self.pages.survivor(page), None
+            number = oldest
+        elif isinstance(answered, int):
+            number = answered
+        else:
             raise ParameterError(
                 f"a page is named by its lease, its lease's number or its URL; got {answered!r}"
             )
-        if isinstance(answered, str):
-            page = self.known(answered)
-            number = leases.oldest(page)
-            if number is None:
-                return self.pages.survivor(page), None
-        else:
-            number = answered if isinstance(answered, int) else answered.number
         out = leases.close(number)
         if out is None:
             return NO_PAGE, None

@@ -103,7 +103,7 @@ class SpiderSessions:
 
     def silent(self, now: float) -> list[SpiderSession]:
         """The sessions that were not heard of for too long."""
-        return [one for one in self if now - one.heard >= one.silent_after]
+        return [one for one in self._by_number.values() if now - one.heard >= one.silent_after]
 
     def next_silent(self) -> float:
         """When the next session will have been silent for too long; infinity if none can be."""
