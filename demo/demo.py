@@ -40,7 +40,10 @@ def crawl(folder: str, *order: str) -> tuple[list[float], set[str]]:
     """Crawl the small web, which is the same for each crawl; return the harvest and the relevant pages."""
     with SmallWeb.apart(OUT / f"{folder}.log", PAGES) as web:
         topic = ["--topic", web.description] if "--use-scores" in order else []
-        run("crawl", *web.seeds(), "-o", folder, *topic, *order, "--pages", str(BUDGET), "--delay", "0")
+        # The small web is on loopback, which a crawl does not fetch unless it is allowed.
+        loopback = ["--allow-address", "127.0.0.0/8"]
+        limits = ["--pages", str(BUDGET), "--delay", "0", *loopback]
+        run("crawl", *web.seeds(), "-o", folder, *topic, *order, *limits)
         return harvest(visited(OUT / folder), web.relevant()), web.relevant()
 
 

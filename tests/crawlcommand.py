@@ -11,11 +11,14 @@ from typing import Any
 
 INLINK = [sys.executable, "-m", "inlink"]
 
+LOOPBACK = ["--allow-address", "127.0.0.0/8"]
+"""The sites of the tests are on loopback, which ``inlink crawl`` does not fetch unless it is allowed."""
+
 
 def crawl(*given: object, cwd: Path, code: int = 0, quiet: bool = True) -> subprocess.CompletedProcess[str]:
     """``inlink crawl``, to its end."""
     done = subprocess.run(
-        [*INLINK, *(["-q"] if quiet else []), "crawl", *map(str, given)],
+        [*INLINK, *(["-q"] if quiet else []), "crawl", *map(str, given), *LOOPBACK],
         cwd=cwd,
         capture_output=True,
         text=True,
@@ -29,7 +32,7 @@ def crawl(*given: object, cwd: Path, code: int = 0, quiet: bool = True) -> subpr
 def begin(*given: object, cwd: Path, quiet: bool = True) -> "Iterator[subprocess.Popen[str]]":
     """``inlink crawl``, under way; it does not outlive the block."""
     with subprocess.Popen(
-        [*INLINK, *(["-q"] if quiet else []), "crawl", *map(str, given)],
+        [*INLINK, *(["-q"] if quiet else []), "crawl", *map(str, given), *LOOPBACK],
         cwd=cwd,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

@@ -20,6 +20,7 @@ from urllib.parse import urljoin, urlsplit
 import pytest
 
 import websites
+from crawlcommand import LOOPBACK
 from websites import SITES, TOPICS, WebServer
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "demo"))
@@ -69,7 +70,7 @@ def serve(log: str, robots: str) -> None:
 
 def command(folder: Path, seeds: Iterable[str], *given: object) -> list[str]:
     own = ["-o", str(folder), "--domains", ",".join(HOSTS)]
-    return [sys.executable, "-m", "inlink", "-q", "crawl", *seeds, *own, *map(str, given)]
+    return [sys.executable, "-m", "inlink", "-q", "crawl", *seeds, *own, *LOOPBACK, *map(str, given)]
 
 
 def crawl(folder: Path, seeds: Iterable[str], *given: object) -> str:

@@ -50,6 +50,26 @@ _ENDINGS = {
 @click.option("--preset", help="How to read a site: wikipedia, or a file of your own that ends with .toml.")
 @click.option("--start", multiple=True, metavar="TITLE", help="An article of the preset to begin at.")
 @click.option("--sqlite", type=_FILE, help="Write the preset's articles and links to tables in this file.")
+@click.option(
+    "--allow-private",
+    is_flag=True,
+    help="Fetch addresses that are not public too: loopback, private, link-local, reserved. Those of URLs that you "
+    "type are fetched anyway.",
+)
+@click.option(
+    "--allow-address",
+    "allow_addresses",
+    multiple=True,
+    metavar="CIDR",
+    help="Fetch this address or network though it is not public, such as 10.1.0.0/16.",
+)
+@click.option(
+    "--deny-address",
+    "deny_addresses",
+    multiple=True,
+    metavar="CIDR",
+    help="Never fetch this address or network.",
+)
 @setting_options
 @click.option("--verbose", "-v", is_flag=True, help="Scrapy's log too.")
 @click.pass_context
@@ -80,7 +100,16 @@ def crawl(
         f"{done.folder}: {done.crawled:,} pages in {done.seconds:,.0f} s, {done.failed:,} errors; "
         f"{standing.crawled:,} pages of {standing.known:,} known, {standing.waiting:,} wait"
         f"{'' if standing.harvest is None else f'; harvest {standing.harvest:.1%}'}"
-        f"; {_ENDINGS[done.ending]}"
+        f"{_refused(done.not_allowed)}; {_ENDINGS[done.ending]}"
     )
     if done.ending == "interrupted":
         sys.exit(130)
+
+
+def _refused(not_allowed: dict[str, int]) -> str:
+    """What the summary says of addresses that were not allowed."""
+    if not not_allowed:
+        return ""
+    most = sorted(not_allowed, key=lambda address: (-not_allowed[address], address))
+    named = ", ".join(most[:3]) + (f" and {len(most) - 3:,} more" if len(most) > 3 else "")
+    return f"; {sum(not_allowed.values()):,} excluded, address not allowed: {named} (see --allow-address)"

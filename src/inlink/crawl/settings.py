@@ -5,7 +5,7 @@ a group changes the fields that it names; an instance replaces the group.
 """
 
 import difflib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from enum import Enum
 from pathlib import Path
@@ -76,6 +76,17 @@ class SpiderSettings:
         None, "How good a page is: a name, a dict or an object.", none="no scorer"
     )
     link_scorer: object = setting(None, "How promising a link is: a dict or an object.", none="no scorer")
+    allow_private: bool = setting(
+        True, "Whether addresses that are not public may be fetched: loopback, private, link-local, reserved."
+    )
+    allow_addresses: Sequence[str] = setting(
+        (),
+        "Addresses and networks (`10.1.0.0/16`) that may be fetched though they are not public.",
+        commas=True,
+    )
+    deny_addresses: Sequence[str] = setting(
+        (), "Addresses and networks that must not be fetched.", commas=True
+    )
     max_wait: float | None = setting(
         300.0,
         "Seconds that a spider waits for the next page to become due before it ends.",

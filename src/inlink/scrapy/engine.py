@@ -10,12 +10,16 @@ from collections.abc import Callable, Container
 from typing import Any
 
 from scrapy import Request, __version__
+from scrapy.core.downloader.handlers.http11 import HTTP11DownloadHandler, _TunnelingTCP4ClientEndpoint
 from scrapy.crawler import Crawler
 from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware
 from scrapy.utils.asyncio import call_later
+from twisted.internet.endpoints import HostnameEndpoint
+from twisted.internet.error import DNSLookupError
 from twisted.python.failure import Failure
 
 from inlink.errors import ParameterError
+from inlink.scrapy.addresses import AddressNotAllowed, Guard, Resolver
 from inlink.scrapy.robots import Robots
 
 __all__ = [
@@ -23,6 +27,7 @@ __all__ = [
     "add_spider_middleware",
     "check",
     "dealt_with",
+    "guard_addresses",
     "keep_delay",
     "mend_concurrency",
     "mend_robots",
@@ -110,6 +115,49 @@ def mend_robots(crawler: Crawler) -> None:
     for middleware in engine.downloader.middleware.middlewares:
         if type(middleware) is RobotsTxtMiddleware:
             middleware.__class__ = Robots
+
+
+def guard_addresses(crawler: Crawler, guard: Guard) -> None:
+    """Let the downloader connect only to addresses that a guard allows, and to the proxies of requests.
+
+    Raises
+    ------
+    inlink.errors.ParameterError
+        If http or https URLs are not downloaded by Scrapy's own handler for HTTP/1.1.
+    """
+    engine: Any = crawler.engine
+    for scheme in ("http", "https"):
+        handler = engine.downloader.handlers._get_handler(scheme)
+        if not isinstance(handler, HTTP11DownloadHandler):
+            raise ParameterError(
+                f"{scheme} URLs are downloaded by {type(handler).__name__}, whose addresses cannot be checked: "
+                "use Scrapy's HTTP11DownloadHandler, or allow all addresses (INLINK_ALLOW_PRIVATE = True)"
+            )
+        _guard_pool(handler._pool, guard)
+    engine.downloader.middleware._add_middleware(guard)
+
+
+def _guard_pool(pool: Any, guard: Guard) -> None:
+    """Give each new connection of a pool a resolver that passes on allowed addresses only."""
+    connect = pool._newConnection
+
+    def guarded(key: Any, endpoint: Any) -> Any:
+        if key[0] == b"http-proxy" or type(endpoint) is _TunnelingTCP4ClientEndpoint:
+            return connect(key, endpoint)
+        inner = getattr(endpoint, "_wrappedEndpoint", endpoint)  # TLS wraps the endpoint that connects
+        if type(inner) is not HostnameEndpoint:
+            raise AddressNotAllowed(f"the address of {endpoint!r} cannot be checked")
+        resolver = Resolver(guard, inner._hostBytes.decode("ascii").lower(), inner._reactor.nameResolver)
+        inner._getNameResolverAndMaybeWarn = lambda _: resolver  # type: ignore[method-assign,assignment,return-value]
+
+        def told(failure: Failure) -> Failure:
+            if resolver.refused is not None and failure.check(DNSLookupError):  # type: ignore[no-untyped-call]
+                raise AddressNotAllowed(resolver.refused)
+            return failure
+
+        return connect(key, endpoint).addErrback(told)
+
+    pool._newConnection = guarded
 
 
 def slot_of(crawler: Crawler, request: Request) -> str:

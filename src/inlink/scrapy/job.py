@@ -7,7 +7,7 @@ there. Tasks go through it on their way out, which is where a run begins gently 
 
 import asyncio
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -34,12 +34,14 @@ from inlink.scrapy.append import Appended
 from inlink.scrapy.preset import Article, Preset
 from inlink.scrapy.warc import WarcFile
 from inlink.scrapy.wiki import WikiTables
+from inlink.urls.addresses import NOT_ALLOWED
 
 __all__ = ["Ending", "Job", "Note", "Tally", "Watched", "whole_lines"]
 
 Ending = Literal["finished", "pages", "seconds", "interrupted"]
 
 _FIRST = 2  # leases at the beginning; each answer that is no failure allows one more
+_MOST_ADDRESSES = 1000  # that are counted apart
 _BUSY = 20  # looking at how far the crawl has come takes at most one part of so many
 
 
@@ -60,6 +62,7 @@ class Tally:
     crawled: int = 0
     failed: int = 0
     excluded: int = 0
+    not_allowed: Counter[str] = field(default_factory=Counter)  # pages excluded for each address
     scores: deque[float] = field(default_factory=lambda: deque(maxlen=100))
 
 
@@ -224,7 +227,12 @@ class Watched:
             if self._crawled is not None:
                 self._crawled += receipt.counted
         tally.failed += isinstance(answer, Failed)
-        tally.excluded += isinstance(answer, Excluded)
+        if isinstance(answer, Excluded):
+            tally.excluded += 1
+            if answer.reason.startswith(NOT_ALLOWED):
+                address = answer.reason.removeprefix(NOT_ALLOWED)
+                apart = address in tally.not_allowed or len(tally.not_allowed) < _MOST_ADDRESSES
+                tally.not_allowed[address if apart else "others"] += 1
         self._allowed += isinstance(answer, Crawled | Redirected)
 
     async def _look(self) -> None:

@@ -13,6 +13,8 @@ from inlink.scrapy.job import Job
 
 __all__ = ["CalmLog", "logging_to"]
 
+_TOLD = ("inlink.compiling", "inlink.addresses")  # loggers whose INFO is shown too, unless the run is quiet
+
 
 class CalmLog(LogFormatter):
     """Errors of the network are the crawl's daily bread: it counts and keeps them, so the log need not cry."""
@@ -31,7 +33,7 @@ class _Log(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         """Write a record; tracebacks only where all is asked for. Why a crawl cannot go on is not said twice."""
-        quiet = record.levelno < logging.WARNING and record.name != "inlink.compiling"
+        quiet = record.levelno < logging.WARNING and record.name not in _TOLD
         if quiet and not self._verbose:
             return
         if record.name == "inlink.scrapy" and isinstance(record.args, tuple):
@@ -50,17 +52,19 @@ class _Log(logging.Handler):
 @contextmanager
 def logging_to(job: Job, verbose: bool, quiet: bool) -> Iterator[None]:
     """Show the log of what is done inside the block, and note in the job what it could not go on for."""
-    root, compiling = logging.getLogger(), logging.getLogger("inlink.compiling")
+    root, told = logging.getLogger(), [logging.getLogger(name) for name in _TOLD]
     handler = _Log(job, verbose)
     level = root.level
     root.addHandler(handler)
     if verbose:
         root.setLevel(logging.INFO)
     if not quiet:
-        compiling.setLevel(logging.INFO)
+        for one in told:
+            one.setLevel(logging.INFO)
     try:
         yield
     finally:
         root.removeHandler(handler)
         root.setLevel(level)
-        compiling.setLevel(logging.NOTSET)
+        for one in told:
+            one.setLevel(logging.NOTSET)

@@ -13,6 +13,7 @@ from inlink.errors import InputError, ParameterError
 from inlink.frontier.rules import Rules
 from inlink.scrapy.preset import Preset
 from inlink.store.inbox import seeds_in
+from inlink.urls.addresses import AddressRules
 from inlink.urls.canonical import canonical
 from inlink.urls.hosts import registered_domain, valid_host
 
@@ -58,6 +59,11 @@ class CrawlOptions:
         A name or a file: :func:`inlink.scrapy.preset.load`.
     start : sequence of str
         Titles of the preset's articles to begin at.
+    allow_private : bool
+        Fetch addresses that are not public too: loopback, private, link-local, reserved. Those of the hosts that a run
+        is given as URLs, not in a file, are always fetched.
+    allow_addresses, deny_addresses : sequence of str
+        Addresses and networks (CIDR) that are fetched though they are not public, and that are never fetched.
     """
 
     seeds: Path | None = None
@@ -75,6 +81,9 @@ class CrawlOptions:
     sqlite: Path | None = None
     preset: str | None = None
     start: tuple[str, ...] = ()
+    allow_private: bool = False
+    allow_addresses: tuple[str, ...] = ()
+    deny_addresses: tuple[str, ...] = ()
 
 
 def beginnings(urls: tuple[str, ...], options: CrawlOptions, preset: Preset | None) -> list[str]:
@@ -145,6 +154,9 @@ def settings_of(
         content = {"keywords": list(options.keywords)}
     elif options.topic:
         content = {"topic": options.topic}
+    AddressRules(
+        allow=options.allow_addresses, deny=options.deny_addresses
+    )  # says now what is wrong with them
     links = options.topic or " ".join(options.keywords)
     given = _given(folder, options, preset, stay, "best-first" if links else "host-diverse")
     polite = choose(folder, given).settings.politeness
@@ -156,6 +168,9 @@ def settings_of(
         "INLINK_CONTENT_SCORER": content,
         "INLINK_LINK_SCORER": {"topic": links} if links else None,
         "INLINK_SEEDS": None if options.seeds is None else str(options.seeds),
+        "INLINK_ALLOW_PRIVATE": options.allow_private,
+        "INLINK_ALLOW_ADDRESSES": options.allow_addresses,
+        "INLINK_DENY_ADDRESSES": options.deny_addresses,
         "USER_AGENT": options.agent,
         "ROBOTSTXT_OBEY": True,
         "CONCURRENT_REQUESTS": options.concurrency,

@@ -21,6 +21,8 @@ from scrapy.robotstxt import RobotParser
 from scrapy.utils.httpobj import urlparse_cached
 from scrapy.utils.misc import build_from_crawler
 
+from inlink.scrapy.addresses import AddressNotAllowed
+
 __all__ = ["FORBIDDEN", "Robots", "RobotsUnreachable"]
 
 FORBIDDEN = "Forbidden by robots.txt"
@@ -80,6 +82,8 @@ class Robots(RobotsTxtMiddleware):
         self._stats.inc_value("robotstxt/request_count")
         try:
             response: Response = await self.crawler.engine.download_async(wanted)
+        except AddressNotAllowed:
+            raise
         except Exception as error:
             self._stats.inc_value(f"robotstxt/exception_count/{type(error)}")
             raise RobotsUnreachable(f"robots.txt: {type(error).__name__}: {error}") from None

@@ -7,10 +7,11 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from scrapy.crawler import AsyncCrawlerProcess, Crawler
 
@@ -55,6 +56,9 @@ class Summary:
         Why the run ended.
     standing : Standing
         How far the crawl has come.
+    not_allowed : dict of str to int
+        Addresses that were not allowed, and how many pages were excluded for each. At most 1,000 addresses are told
+        apart; the rest is counted as ``"others"``.
     """
 
     folder: Path
@@ -63,6 +67,7 @@ class Summary:
     seconds: float
     ending: Ending
     standing: Standing
+    not_allowed: dict[str, int] = field(default_factory=dict)
 
 
 def crawl(
@@ -121,11 +126,19 @@ def crawl(
     if job.last is None:
         raise ParameterError(f"{folder}: the crawl did not begin; -v shows Scrapy's log")
     tally = job.tally
-    return Summary(folder, tally.crawled, tally.failed, time.monotonic() - tally.began, job.ending, job.last)
+    seconds = time.monotonic() - tally.began
+    return Summary(
+        folder, tally.crawled, tally.failed, seconds, job.ending, job.last, dict(tally.not_allowed)
+    )
 
 
 class WatchedScheduler(Scheduler):
     """The scheduler whose client counts for the job."""
+
+    def typed_hosts(self) -> set[str]:
+        """The hosts of the URLs that the run was given, but not of those in a file."""
+        urls: list[str] = self._spider().urls  # type: ignore[attr-defined]
+        return {host for url in urls if (host := urlsplit(url).hostname)}
 
     def watched(self, client: Client) -> Client:
         """The client, wrapped so that the job sees each answer."""

@@ -9,7 +9,7 @@ import asyncio
 import logging
 import secrets
 from collections import deque
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Collection, Iterable
 from pathlib import Path
 from typing import Any, Self
 from weakref import WeakKeyDictionary
@@ -41,11 +41,13 @@ from inlink.protocol import (
 )
 from inlink.scoring.choose import content_scorer, link_scorer
 from inlink.scrapy import engine
+from inlink.scrapy.addresses import Guard
 from inlink.scrapy.pump import Pump, Told
 from inlink.scrapy.requests import LEASE, NotPackable, pack, unpack
 from inlink.scrapy.settings import crawl_settings, seeds_of, spider_settings
 from inlink.scrapy.signals import page_reported
 from inlink.scrapy.visits import Network, Visit, Withdrawn, answer_for, usable_score
+from inlink.urls.addresses import NOT_ALLOWED, AddressRules
 
 __all__ = ["Links", "Scheduler"]
 
@@ -119,6 +121,13 @@ class Scheduler(BaseScheduler):
             self._max_wait, self._max_retries = told_here.max_wait, crawl.max_retries
             self._scorer = content_scorer(told_here.content_scorer)
             self._link_scorer = link_scorer(told_here.link_scorer)
+            addresses = AddressRules(
+                private=told_here.allow_private,
+                allow=told_here.allow_addresses,
+                deny=told_here.deny_addresses,
+            )
+            if addresses:
+                engine.guard_addresses(self.crawler, Guard(addresses, self.typed_hosts()))
             seeds = seeds_of(told_here.seeds)
             client, told = await connect(where, owner=told_here.owner, **arguments)
         except (InlinkError, OSError) as error:
@@ -144,6 +153,10 @@ class Scheduler(BaseScheduler):
     def watched(self, client: Client) -> Client:
         """The client that the scheduler speaks with: the crawl's own; a subclass may put another before it."""
         return client
+
+    def typed_hosts(self) -> Collection[str]:
+        """Hosts whose addresses are allowed because the user typed their URLs; of a project's spider none."""
+        return ()
 
     def close(self, reason: str) -> "Deferred[None] | None":
         """Answer for all that was fetched, give back the rest, and let go of the crawl."""
@@ -404,6 +417,8 @@ class Scheduler(BaseScheduler):
                 del self._by_lease[visit.task.lease]
             outcome = type(answer).__name__.lower()
             self._count(f"inlink/{outcome}")
+            if isinstance(answer, Excluded) and answer.reason.startswith(NOT_ALLOWED):
+                self._count("inlink/address_not_allowed")
             self.crawler.signals.send_catch_log(
                 page_reported,
                 url=visit.request.url,

@@ -16,6 +16,7 @@ from scrapy.spidermiddlewares.httperror import HttpError
 from inlink.protocol import LARGEST_SCORE, Answer, AnyLink, Crawled, Excluded, Failed, Link, Released, Task
 from inlink.scoring.choose import ScoreLinks, ScorePage
 from inlink.scoring.reading import Reading, read_page
+from inlink.scrapy.addresses import AddressNotAllowed
 from inlink.scrapy.requests import LEASE
 from inlink.scrapy.robots import FORBIDDEN, RobotsUnreachable
 from inlink.urls.canonical import canonical
@@ -142,6 +143,8 @@ def _failed(visit: Visit, failure: BaseException, retries: bool) -> Answer | Non
     if isinstance(failure, RobotsUnreachable):
         one = failure.asked  # of those that have waited for it, or the host would seem to fail as often
         return Failed(lease, str(failure), retry_after=failure.retry_after) if one else Released(lease)
+    if isinstance(failure, AddressNotAllowed):
+        return Excluded(lease, str(failure))
     if isinstance(failure, IgnoreRequest | DownloadCancelledError) or not visit.sent:
         return Excluded(lease, str(failure) if str(failure).startswith(FORBIDDEN) else told)
     if visit.trouble:

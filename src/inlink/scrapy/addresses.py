@@ -1,0 +1,136 @@
+"""Keeps a spider from connecting to addresses that it must not.
+
+The check is made where a connection is: each address that a name resolves to is judged, and the socket connects to one
+of those that passed. So a name that resolves to another address the second time (DNS rebinding) gains nothing.
+Pages, redirects and robots.txt all take this way.
+
+A proxy resolves names itself. Then only an address that stands in the URL is judged, and the proxy's own address is
+not.
+"""
+
+import logging
+from collections.abc import Callable, Collection
+from typing import Any
+from urllib.parse import urlsplit
+
+from scrapy import Request
+from scrapy.exceptions import IgnoreRequest
+from twisted.internet.interfaces import IHostnameResolver, IResolutionReceiver
+from zope.interface import implementer
+
+from inlink.urls.addresses import AddressRules, parsed
+from inlink.urls.canonical import canonical
+
+__all__ = ["AddressNotAllowed", "Guard", "Resolver"]
+
+log = logging.getLogger("inlink.addresses")
+
+
+class AddressNotAllowed(IgnoreRequest):
+    """A request would connect to an address that is not allowed; the message is the reason."""
+
+
+class Guard:
+    """Judges the addresses of one spider.
+
+    Parameters
+    ----------
+    rules : AddressRules
+    typed : collection of str
+        Hosts of the URLs that the user typed. Such a host may keep the addresses that it has when the spider looks it
+        up for the first time. ``rules.deny`` holds all the same.
+    """
+
+    def __init__(self, rules: AddressRules, typed: Collection[str] = ()) -> None:
+        self._rules, self._typed = rules, frozenset(typed)
+        self._unless_denied = AddressRules(private=True)
+        self._unless_denied.deny = rules.deny
+        self._kept: dict[str, str] = {}
+        self._proxy_told = False
+
+    def refusal(self, host: str, address: str) -> str | None:
+        """Why a host's address is refused; None if it is allowed."""
+        reason = self._rules.refusal(address)
+        if host not in self._typed:
+            return reason
+        first = host not in self._kept
+        kept = self._kept.setdefault(host, address)
+        if reason is None or kept != address or self._unless_denied.refusal(address) is not None:
+            return reason
+        if first:
+            said = host if host == address else f"{host} ({address})"
+            log.info("%s is not a public address; it is fetched because you gave this URL", said)
+        return None
+
+    def process_request(self, request: Request) -> None:
+        """Judge a request that goes to a proxy; called as a downloader middleware.
+
+        Raises
+        ------
+        AddressNotAllowed
+            If the URL's host is an address that is not allowed.
+        """
+        if not request.meta.get("proxy"):
+            return
+        host = urlsplit(canonical(request.url) or "").hostname or ""
+        if parsed(host) is not None:
+            reason = self.refusal(host, host)
+            if reason is not None:
+                raise AddressNotAllowed(reason)
+        elif not self._proxy_told:
+            self._proxy_told = True
+            log.warning("a proxy resolves the names of hosts: only addresses that stand in URLs are checked")
+
+
+@implementer(IHostnameResolver)
+class Resolver:
+    """Looks up one host, and passes on only those of its addresses that are allowed.
+
+    Parameters
+    ----------
+    guard : Guard
+    host : str
+        In lower case and IDNA.
+    below : IHostnameResolver
+        What looks the host up.
+
+    Attributes
+    ----------
+    refused : str or None
+        Why an address was not passed on.
+    """
+
+    def __init__(self, guard: Guard, host: str, below: Any) -> None:
+        self._guard, self._host, self._below = guard, host, below
+        self.refused: str | None = None
+
+    def resolveHostName(  # noqa: N802
+        self, receiver: Any, hostName: str, *args: Any, **more: Any
+    ) -> Any:
+        """Look the host up; see Twisted's IHostnameResolver."""
+        if parsed(self._host) is not None and not self._allowed(self._host):
+            receiver.resolutionBegan(None)
+            receiver.resolutionComplete()
+            return None
+        return self._below.resolveHostName(_Receiver(receiver, self._allowed), hostName, *args, **more)
+
+    def _allowed(self, address: str) -> bool:
+        reason = self._guard.refusal(self._host, address)
+        self.refused = self.refused or reason
+        return reason is None
+
+
+@implementer(IResolutionReceiver)
+class _Receiver:
+    def __init__(self, above: Any, allowed: Callable[[str], bool]) -> None:
+        self._above, self._allowed = above, allowed
+
+    def resolutionBegan(self, resolution: Any) -> None:  # noqa: N802
+        self._above.resolutionBegan(resolution)
+
+    def addressResolved(self, address: Any) -> None:  # noqa: N802
+        if self._allowed(address.host):
+            self._above.addressResolved(address)
+
+    def resolutionComplete(self) -> None:  # noqa: N802
+        self._above.resolutionComplete()
