@@ -1,10 +1,13 @@
 # make demo: a crawl for a topic, beside one without, on a small web of its own      make test: everything that CI runs
 # make search SECONDS=600: random search for counterexamples to the tests' properties, until one is found
+# make torture MINUTES=5 SEED=1: kill -9, damaged files, crafted logs and mutated inputs, with a table of what came of them
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 SECONDS := 600
-.PHONY: demo test quick search tables wheel-test clean
+MINUTES := 5
+SEED := 1
+.PHONY: demo test quick search torture tables wheel-test clean
 
 $(VENV)/ready: pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "inlink needs Python 3.11 or newer")'
@@ -30,6 +33,10 @@ quick: $(VENV)/ready
 # the tables of settings in the docs, from the one table in the code
 tables: $(VENV)/ready
 	$(BIN)/python tests/settingsdocs.py
+
+# Attacks for MINUTES: kill -9, damaged files, crafted logs, mutated inputs; each must end in the right answer or one line.
+torture: $(VENV)/ready
+	cd tests && ../$(BIN)/python -m torture --minutes $(MINUTES) --seed $(SEED)
 
 # Rounds of the tests that use Hypothesis, each with new random examples, until a test fails or SECONDS have passed.
 # Hypothesis prints the input that failed: keep it as an @example of its test.
