@@ -137,7 +137,7 @@ def test_frequencies_without_their_scheduler_are_passed_over():
             "FREQ_SPEC, line 2: expected",
         ),
         ({"BACKEND_SCHEDULER": "FreqScheduler", "FREQ_SPEC": 3}, "FREQ_SPEC must be a file's path, or lines"),
-        ({"BACKEND_SCHEDULER": "FreqScheduler", "FREQ_SPEC": ["( x1"]}, "is no regular expression"),
+        ({"BACKEND_SCHEDULER": "FreqScheduler", "FREQ_SPEC": ["( x1"]}, "is not a valid regular expression"),
     ],
 )
 def test_what_is_wrong_is_said_in_one_line(settings, said, tmp_path, monkeypatch):

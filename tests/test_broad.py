@@ -321,7 +321,7 @@ def test_bad_input_is_an_error_of_ours(folder, given, said):
     ("given", "said"),
     [
         (["a.example", "--policy", "luck"], "luck"),
-        (["a.example", "--allow", "("], "'(' is no regular expression"),
+        (["a.example", "--allow", "("], "'(' is not a valid regular expression"),
         (["a.example", "--classifier", "none.skops"], "none.skops"),
         (["a.example", "--topic", "!"], "topic"),
         (["a.example", "-o", "file"], "file"),

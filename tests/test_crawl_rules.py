@@ -82,8 +82,8 @@ def test_depth():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"allow": ["ok", "a(b"]}, r"allow: 'a\(b' is no regular expression"),
-        ({"deny": ["*"]}, r"deny: '\*' is no regular expression"),
+        ({"allow": ["ok", "a(b"]}, r"allow: 'a\(b' is not a valid regular expression"),
+        ({"deny": ["*"]}, r"deny: '\*' is not a valid regular expression"),
         ({"deny": [""]}, "deny must be a list of texts that are not empty"),
         ({"deny": [7]}, "deny must be a list of texts that are not empty"),
         ({"deny": ["host:"]}, "deny: '' is no host's name"),

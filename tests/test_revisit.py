@@ -91,7 +91,7 @@ def test_a_specification_says_it_by_url():
         ({"shortest": 0}, "shortest must be"),
         ({"margin": -1}, "margin must be"),
         ({"max_crawls": 0}, "max_crawls must be"),
-        ({"spec": [("a(", 1)]}, r"'a\(' is no regular expression"),
+        ({"spec": [("a(", 1)]}, r"'a\(' is not a valid regular expression"),
         ({"spec": [("a", "y2")]}, "not 'y2'"),
         ({"spec": [("a", "x")]}, "not 'x'"),
         ({"spec": [("a", "x0")]}, "not 'x0'"),

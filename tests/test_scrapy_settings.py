@@ -157,7 +157,7 @@ MISTAKES = [
     ),
     ({"INLINK_POLITENESS": '{"delay": '}, "INLINK_POLITENESS cannot be read as JSON"),
     ({"INLINK_POLITENESS": 1.0}, "INLINK_POLITENESS must be a Politeness, or a dict of its fields; got 1.0"),
-    ({"INLINK_RULES": {"deny": "("}}, "is no regular expression"),
+    ({"INLINK_RULES": {"deny": "("}}, "is not a valid regular expression"),
     ({"INLINK_RULES": {"max_depth": -1}}, "max_depth must be a whole number"),
     (
         {"INLINK_URL_RULES": {"sort_query": "maybe"}},

@@ -227,7 +227,7 @@ def test_other_types_are_refused(name, tmp_path):
         ({"revisit": {"schedule": "Adaptive", "initials": 1}}, "cannot be made of"),
         ({"revisit": {"schedule": "inlink.errors:InlinkError"}}, "has no method next"),
         ({"politeness": {"dely": 1}}, "no setting is called 'dely'; did you mean delay?"),
-        ({"rules": {"deny": "("}}, "is no regular expression"),
+        ({"rules": {"deny": "("}}, "is not a valid regular expression"),
     ],
 )
 def test_a_refused_setting_leaves_no_folder(given_settings, said, tmp_path):

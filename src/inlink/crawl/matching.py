@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 
 from inlink.base.arrays import Int64Array
 from inlink.errors import ParameterError
+from inlink.urls.patterns import compiled, repeats_segments
 
 __all__ = ["Kind", "matcher"]
 
@@ -36,6 +37,8 @@ def matcher(expression: str, kind: Kind = "regex") -> Callable[[pa.Array], Int64
     if kind not in ("regex", "glob"):
         raise ParameterError(f"`kind` must be 'regex', 'glob' or 'text'; got {kind!r}")
     pattern = expression
+    if kind == "regex" and compiled(expression).by_hand:
+        return lambda urls: np.flatnonzero([repeats_segments(url.as_py().decode()) for url in urls])
     if kind == "glob":
         wild = {"*": ".*", "?": "."}
         pattern = "^" + "".join(wild.get(char) or re.escape(char) for char in expression) + "$"

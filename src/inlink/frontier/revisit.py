@@ -10,7 +10,6 @@ A schedule is asked once for each crawl. It remembers nothing: the caller keeps 
 with the next history.
 """
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, is_dataclass
 from functools import lru_cache
@@ -20,6 +19,7 @@ from typing import Any, Protocol, runtime_checkable
 from inlink.base.settings import LONGEST, check_fields, imported, setting
 from inlink.errors import ParameterError
 from inlink.frontier.backoff import classify
+from inlink.urls.patterns import compiled
 
 __all__ = [
     "Adaptive",
@@ -191,7 +191,7 @@ class ChangeRate:
                 raise ParameterError(
                     f"ChangeRate: a rule is a pair (regular expression, 'x2' or seconds), not {rule!r}"
                 )
-            _compiled(rule[0])
+            compiled(rule[0], "ChangeRate")
             _action(rule[1])
         object.__setattr__(self, "spec", spec)
 
@@ -210,7 +210,7 @@ class ChangeRate:
         known = history.crawls > 1 and span > 0
         rate = (history.changes + 1) / max(span, 1e-9) if known else self.default
         for pattern, action in self.spec:
-            if _compiled(pattern).match(history.url):
+            if compiled(pattern, "ChangeRate").begins(history.url):
                 factor, seconds = _action(action)
                 return rate * factor if seconds is None else 1.0 / seconds
         if self.spec:
@@ -296,14 +296,6 @@ class Adaptive:
 
     def _bounded(self, interval: float) -> float:
         return min(max(interval, self.shortest), self.longest)
-
-
-@lru_cache(maxsize=256)
-def _compiled(pattern: str) -> "re.Pattern[str]":
-    try:
-        return re.compile(pattern)
-    except (re.error, RecursionError, OverflowError) as error:
-        raise ParameterError(f"ChangeRate: {pattern!r} is no regular expression: {error}") from None
 
 
 @lru_cache(maxsize=256)

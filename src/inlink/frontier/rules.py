@@ -11,8 +11,8 @@ A URL is forbidden if one of these holds; the first one is the reason:
 3. a rule of ``deny`` matches;
 4. there are rules in ``allow``, and none matches.
 
-Python's engine can take exponential time on some patterns (``(a+)+$``). Canonical URLs have at most 2,048 bytes,
-and longer URLs are forbidden without a search, which bounds the time of all patterns that take polynomial time.
+Expressions are RE2's, which take linear time: see :mod:`inlink.urls.patterns`. In ``deny``, Nutch's rule against loops
+may have the ``-`` that it has in ``regex-urlfilter.txt``.
 """
 
 import re
@@ -23,6 +23,7 @@ from functools import cached_property
 from inlink.base.settings import check_fields, setting
 from inlink.errors import ParameterError
 from inlink.urls.canonical import MAX_LENGTH, canonical
+from inlink.urls.patterns import NUTCH_LOOPS, Pattern, compiled
 
 __all__ = ["Rules"]
 
@@ -135,7 +136,7 @@ class _Group:
 
     hosts: frozenset[str]
     domains: frozenset[str]
-    patterns: tuple["re.Pattern[str]", ...]
+    patterns: tuple[Pattern, ...]
 
     @classmethod
     def of(cls, what: str, rules: Sequence[str]) -> "_Group":
@@ -147,10 +148,8 @@ class _Group:
             elif kind == "domain":
                 domains.add(_host_named(what, name))
             else:
-                try:
-                    patterns.append(re.compile(text))
-                except (re.error, RecursionError, OverflowError) as error:
-                    raise ParameterError(f"{what}: {text!r} is no regular expression: {error}") from None
+                nutch = what == "deny" and text == "-" + NUTCH_LOOPS
+                patterns.append(compiled(NUTCH_LOOPS if nutch else text, what))
         return cls(frozenset(hosts), frozenset(domains), tuple(patterns))
 
     def fitting(self, url: str, host: str) -> str | None:
@@ -164,8 +163,8 @@ class _Group:
                     return f"domain:{name}"
                 name = name.partition(".")[2]
         for pattern in self.patterns:
-            if pattern.search(url):
-                return pattern.pattern
+            if pattern.found_in(url):
+                return pattern.text
         return None
 
 
