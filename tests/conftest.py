@@ -73,6 +73,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 _sources = [path for path in sorted((ROOT / "src").rglob("*.py")) if "kernels" in str(path)]
 _sources.append(ROOT / "src" / "inlink" / "store" / "format.py")
 _kernels = sha256(b"".join(path.read_bytes() for path in _sources))
+# The user's own cache has no part in tests.
+os.environ["XDG_CACHE_HOME"] = str(ROOT / ".cache")
 os.environ.setdefault("NUMBA_CACHE_DIR", str(ROOT / ".cache" / f"numba-{_kernels.hexdigest()[:16]}"))
 
 

@@ -143,7 +143,8 @@ def test_help_shows_the_options_of_one_algorithm():
             assert f"Options of {name}:" in shown
             own = {option.opts[0] for option in ALGORITHMS[name]}
             assert (
-                set(re.findall(r"^  (--?[a-z-]+)", shown, re.M)) - {"--algorithm", "--name", "--help"} == own
+                set(re.findall(r"^  (--?[a-z-]+)", shown, re.M)) - {"--algorithm", "--name", "--help", "-h"}
+                == own
             )
     for name, options in ALGORITHMS.items():
         parameters = signature(getattr(rank_room, name.replace("-", "_"))).parameters

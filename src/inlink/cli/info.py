@@ -11,7 +11,7 @@ from inlink.cli.show import printable, say, show_json
 
 @click.command()
 @graph_argument
-@click.option("--verify", is_flag=True, help="Read everything and compare the checksums first.")
+@click.option("--verify", is_flag=True, help="Check every file, even if the folder was checked before.")
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")
 def info(graph: Path, verify: bool, as_json: bool) -> None:
     """Show the figures of GRAPH: nodes, arcs, degrees, components, origin, rankings."""

@@ -100,7 +100,7 @@ def build_graph(
     if into is None:
         return temporary_graph(build)
     build(Path(into))
-    return Graph.open(into)
+    return Graph._built(Path(into))
 
 
 class _Builder:

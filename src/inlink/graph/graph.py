@@ -94,22 +94,34 @@ class Graph:
     def open(cls, path: str | os.PathLike[str], *, verify: bool = False) -> "Graph":
         """Open a graph's folder.
 
+        The first opening reads each file once, and checks its checksum and that kernels can trust it. The user's
+        cache remembers the folder, so later openings check only that no file has changed since.
+
         Parameters
         ----------
         path : path-like
             A folder that ``inlink build`` or :func:`inlink.read` with ``into=`` made.
         verify : bool
-            Read everything and compare the checksums, instead of only the lengths.
+            Read and check every file, even if the folder was checked before and has not changed.
 
         Raises
         ------
         inlink.errors.FolderError
             If the folder is missing, damaged, of another kind or of a newer format.
         """
-        folder = Folder(path, KIND, FORMAT)
-        if verify:
-            folder.verify()
+        from inlink.graph.checks import check_graph
 
+        folder = Folder(path, KIND, FORMAT)
+        check_graph(folder, always=verify)
+        return cls._of_folder(folder)
+
+    @classmethod
+    def _built(cls, path: Path) -> "Graph":
+        """Open a folder that this process has just built."""
+        return cls._of_folder(Folder(path, KIND, FORMAT))
+
+    @classmethod
+    def _of_folder(cls, folder: Folder) -> "Graph":
         def rows(side: str) -> Rows:
             weights = folder.array(f"{side}.weights") if f"{side}.weights" in folder else None
             return Rows(folder.array(f"{side}.offsets"), folder.array(f"{side}.nodes"), weights)
@@ -387,7 +399,7 @@ def temporary_graph(build: Callable[[Path], None]) -> Graph:
     place = Path(tempfile.mkdtemp(prefix="inlink-"))
     try:
         build(place / "graph")
-        graph = Graph.open(place / "graph")
+        graph = Graph._built(place / "graph")
     except BaseException:
         shutil.rmtree(place, ignore_errors=True)
         raise

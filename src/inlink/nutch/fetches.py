@@ -11,9 +11,11 @@ import numpy as np
 import pyarrow as pa
 
 from inlink.base.arrays import Int64Array, UInt32Array
+from inlink.base.checked import is_remembered, remember
 from inlink.base.damage import Tally
 from inlink.base.folder import Folder
 from inlink.errors import FolderError, InputError, ParameterError
+from inlink.graph.checks import RULES, check_offsets
 from inlink.graph.derive import row_blocks
 from inlink.graph.graph import Graph
 from inlink.graph.names import Names, NameTable
@@ -307,11 +309,16 @@ def fetches_of_webgraph(graph: Graph) -> Iterator[Fetches]:
     assert graph.path is not None
     folder = Folder(graph.path / "fetched", FETCHED_KIND, FETCHED_FORMAT)
     have = {name: folder.array(name) for name in ("text", "offsets", "times") if name in folder}
-    whole = len(have) == 3 and len(have["offsets"]) == len(have["times"]) + 1
+    types = [folder.header.files[name].dtype for name in have]
+    whole = types == ["|u1", "<u8", "<i8"] and len(have["offsets"]) == len(have["times"]) + 1
     if not whole or graph.names is None or folder.header.meta.get("graph_uuid") != graph.uuid:
         raise FolderError(
             f"{folder.path} does not belong to {graph.path}. Build the web graph again, without --update."
         )
+    if not is_remembered(folder, RULES):
+        check_offsets(folder, "offsets", len(have["text"]))
+        folder.verify(("text", "times"))
+        remember(folder, RULES)
     names, rows = Names(have["text"], have["offsets"]), graph.out_rows
     for start in range(0, len(names), _ROWS):
         stop = min(start + _ROWS, len(names))

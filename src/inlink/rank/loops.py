@@ -16,9 +16,11 @@ from itertools import pairwise
 import numpy as np
 
 from inlink.base.arrays import AnyArray, BoolArray, UInt32Array
+from inlink.base.checked import is_remembered, remember
 from inlink.base.folder import Folder, building
 from inlink.base.progress import track
 from inlink.errors import FolderError, OutputError, ParameterError
+from inlink.graph.checks import RULES, check_mask
 from inlink.graph.components import components
 from inlink.graph.graph import Graph
 from inlink.graph.interop import GraphLike, as_graph
@@ -99,6 +101,9 @@ class Loops:
             raise FolderError(
                 f"{folder.path} is of an earlier version of {graph.path}: find the loops again (inlink nutch loops)"
             )
+        if not is_remembered(folder, RULES):
+            check_mask(folder, "marks")
+            remember(folder, RULES)
         return cls(graph, depth, marks)
 
 

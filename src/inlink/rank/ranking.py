@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from inlink.base.arrays import Float64Array
+from inlink.base.checked import is_remembered, remember
 from inlink.base.folder import Folder, building
 from inlink.base.table import html_table
 from inlink.errors import (
@@ -31,6 +32,8 @@ __all__ = ["FORMAT", "KIND", "Ranking", "list_rankings"]
 KIND = "ranking"
 FORMAT = 1
 
+# the version of the checks of a folder's values
+_RULES = 1
 _BATCH = 1 << 16
 
 
@@ -324,10 +327,15 @@ class Ranking:
             )
         folder = Folder(path, KIND, FORMAT)
         meta = folder.header.meta
-        columns = [folder.array(c) for c in ("value", "authorities", "hubs") if c in folder]
-        if meta.get("graph_uuid") != graph.uuid or any(len(c) != graph.num_nodes for c in columns):
+        names = [name for name in ("value", "authorities", "hubs") if name in folder]
+        if meta.get("graph_uuid") != graph.uuid or any(
+            folder.header.files[name].length != graph.num_nodes for name in names
+        ):
             raise FolderError(f"{path} belongs to an earlier version of {graph.path}: rank the graph again")
-        return cls._of(meta, columns, graph.names, str(path))
+        if meta.get("columns") != names:
+            raise FolderError(f"{path}: the header is damaged (columns): rank the graph again")
+        _check_values(folder, names)
+        return cls._of(meta, [folder.array(name) for name in names], graph.names, str(path))
 
     # -- in memory ---------------------------------------------------------------------------------------------
 
@@ -424,6 +432,23 @@ def list_rankings(graph: "Graph | str | os.PathLike[str]") -> list[str]:
             if Folder(path, KIND, FORMAT).header.meta.get("graph_uuid") == graph.uuid:
                 found.append(path.name)
     return sorted(name for name in found if name[0] != ".")
+
+
+def _check_values(folder: Folder, names: list[str]) -> None:
+    """Check that all values are finite, in one read; do nothing if the folder is remembered as checked."""
+    for name in names:
+        if folder.header.files[name].dtype != "<f8":
+            raise folder.damaged(name, f"dtype {folder.header.files[name].dtype}")
+    if is_remembered(folder, _RULES):
+        return
+    for name in names:
+        for start, block in folder.blocks(name, _BATCH):
+            wrong = np.flatnonzero(~np.isfinite(block))
+            if len(wrong):
+                raise folder.damaged(
+                    name, f"the value of node {start + int(wrong[0]):,} is {block[wrong[0]]}"
+                )
+    remember(folder, _RULES)
 
 
 def _opened(graph: "Graph | str | os.PathLike[str]") -> "Graph":

@@ -1,0 +1,79 @@
+"""Remember which folders were checked, so that an unchanged folder is not read as a whole again.
+
+A checked folder is remembered as an empty file in the user's cache, ``$XDG_CACHE_HOME/inlink/checked`` or
+``~/.cache/inlink/checked``. The name of that file is a hash of the folder's header and of the device, inode, size,
+mtime and ctime of each data file. Nothing is read from the cache, so damage there can only cause another check.
+"""
+
+import contextlib
+import os
+from hashlib import blake2b
+from pathlib import Path
+
+from inlink.base.folder import Folder
+
+__all__ = ["MOST", "is_remembered", "remember"]
+
+MOST = 4096
+"""The number of folders that are remembered. Beyond it the older half is forgotten."""
+
+# A file that changes twice within one tick of the file system's clock keeps its ctime. Two seconds is the longest tick.
+_TICK = 2.0
+
+
+def is_remembered(folder: Folder, rules: int) -> bool:
+    """Whether a folder was checked by these rules, and has not changed since."""
+    place = _cache()
+    return place is not None and (place / _name(folder, rules)).is_file()
+
+
+def remember(folder: Folder, rules: int) -> None:
+    """Remember that a folder was checked. Do nothing if the cache cannot be written.
+
+    A folder is not remembered if it changed within the two seconds before it was opened.
+
+    Parameters
+    ----------
+    folder : Folder
+        The folder, opened before it was checked.
+    rules : int
+        The version of the checks.
+    """
+    newest = max((max(stamp.st_mtime, stamp.st_ctime) for stamp in folder.stamps.values()), default=0.0)
+    place = _cache()
+    if place is None or newest > folder.opened - _TICK:
+        return
+    with contextlib.suppress(OSError):
+        place.mkdir(parents=True, exist_ok=True)
+        _forget_some(place)
+        (place / _name(folder, rules)).touch()
+
+
+def _cache() -> Path | None:
+    base = Path(os.environ.get("XDG_CACHE_HOME", ""))
+    # The XDG specification says to ignore a relative path.
+    if base.is_absolute():
+        return base / "inlink" / "checked"
+    try:
+        return Path.home() / ".cache" / "inlink" / "checked"
+    except RuntimeError:
+        return None
+
+
+def _name(folder: Folder, rules: int) -> str:
+    header = folder.header
+    parts: list[object] = [rules, header.kind, header.version, header.uuid]
+    for name, entry in header.files.items():
+        stamp = folder.stamps[name]
+        parts += [name, entry.dtype, entry.length, entry.crc32]
+        parts += [stamp.st_dev, stamp.st_ino, stamp.st_size, stamp.st_mtime_ns, stamp.st_ctime_ns]
+    return blake2b(repr(parts).encode("utf-8", "surrogateescape"), digest_size=16).hexdigest()
+
+
+def _forget_some(place: Path) -> None:
+    entries = [entry for entry in os.scandir(place) if entry.is_file(follow_symlinks=False)]
+    if len(entries) >= MOST:
+        entries.sort(key=lambda entry: entry.stat(follow_symlinks=False).st_mtime)
+        for entry in entries[: len(entries) - MOST // 2]:
+            with contextlib.suppress(OSError):
+                Path(entry).unlink()

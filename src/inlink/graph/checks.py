@@ -1,0 +1,263 @@
+"""Check that a graph is sound before a kernel reads it. Kernels check no bounds.
+
+A sound graph has offsets that increase from 0 to the number of arcs, rows that increase and hold only nodes that exist,
+inlinks that hold the same arcs as the outlinks, weights above 0, and names that differ.
+"""
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from itertools import repeat
+from typing import Any, Literal
+
+import msgspec
+import numpy as np
+
+from inlink.base.arrays import AnyArray, UInt32Array, UInt64Array
+from inlink.base.checked import is_remembered, remember
+from inlink.base.folder import Folder
+from inlink.errors import FolderError
+from inlink.graph.names import MAX_NODES, NO_NODE
+
+__all__ = ["RULES", "check_graph", "check_mask", "check_offsets"]
+
+RULES = 1
+"""The version of these checks. A folder that was checked by an earlier version is checked again."""
+
+# Elements read at a time: 1 MB of nodes.
+_BLOCK = 1 << 18
+# Below this number of bytes a thread costs more than it saves.
+_SMALL = 1 << 23
+
+_LAYOUT = {
+    "out.offsets": ("<u8",),
+    "out.nodes": ("<u4",),
+    "out.weights": ("<u4", "<f8"),
+    "in.offsets": ("<u8",),
+    "in.nodes": ("<u4",),
+    "in.weights": ("<u4", "<f8"),
+    "names.text": ("|u1",),
+    "names.offsets": ("<u8",),
+    "names.order": ("<u4",),
+    "crawled": ("|b1",),
+    "from_parent": ("<u4",),
+}
+
+
+class _Origin(msgspec.Struct):
+    """What the header says of a graph's origin; other fields are not used."""
+
+    level: Literal["page", "host", "domain"] | None = None
+    sources: list[str] = []
+    skipped: dict[str, int] = {}
+    left_out: int = 0
+    parent: str | None = None
+
+
+def check_graph(folder: Folder, *, always: bool = False) -> None:
+    """Check a graph's folder. Its files are read once, unless the folder is remembered as checked.
+
+    Parameters
+    ----------
+    folder : Folder
+        The folder, just opened.
+    always : bool
+        Read the files even if the folder is remembered.
+
+    Raises
+    ------
+    inlink.errors.FolderError
+        If the folder does not hold a sound graph, or a checksum is wrong.
+    """
+    _check_layout(folder)
+    if always or not is_remembered(folder, RULES):
+        _check_contents(folder)
+        remember(folder, RULES)
+
+
+def _check_layout(folder: Folder) -> None:
+    files = folder.header.files
+    try:
+        msgspec.convert(folder.header.meta, _Origin)
+    except msgspec.ValidationError as error:
+        raise _wrong(folder, f"meta: {error}") from None
+    for name, dtypes in _LAYOUT.items():
+        if name in files and files[name].dtype not in dtypes:
+            raise _wrong(folder, f"{name} has dtype {files[name].dtype}")
+    for name in ("out.offsets", "out.nodes", "in.offsets", "in.nodes"):
+        if name not in files:
+            raise _wrong(folder, f"{name} is missing")
+    for name, partner in (
+        ("out.weights", "in.weights"),
+        ("in.weights", "out.weights"),
+        ("names.text", "names.offsets"),
+        ("names.offsets", "names.text"),
+        ("names.order", "names.text"),
+    ):
+        if name in files and partner not in files:
+            raise _wrong(folder, f"it has {name} but not {partner}")
+    nodes, arcs = files["out.offsets"].length - 1, files["out.nodes"].length
+    if not 0 <= nodes <= MAX_NODES:
+        raise _wrong(folder, f"{nodes:,} nodes")
+    lengths = {"in.offsets": nodes + 1, "names.offsets": nodes + 1, "names.order": nodes, "crawled": nodes}
+    lengths |= {"in.nodes": arcs, "out.weights": arcs, "in.weights": arcs}
+    for name, length in lengths.items():
+        if name in files and files[name].length != length:
+            raise _wrong(folder, f"{name} has {files[name].length:,} elements and should have {length:,}")
+    if "out.weights" in files and files["out.weights"].dtype != files["in.weights"].dtype:
+        raise _wrong(folder, "the weights of outlinks and inlinks have different dtypes")
+
+
+def _wrong(folder: Folder, what: str) -> FolderError:
+    return FolderError(f"{folder.path}: the header is damaged ({what}): build {folder.path} again")
+
+
+def _check_contents(folder: Folder) -> None:
+    from inlink.base.jit import num_threads
+
+    parts: list[Callable[[], int]] = [lambda: _rows(folder, "out"), lambda: _rows(folder, "in")]
+    if "names.text" in folder:
+        parts.append(lambda: _names(folder))
+    parts.append(lambda: _others(folder))
+    threads = num_threads()
+    if threads > 1 and folder.num_bytes > _SMALL:
+        with ThreadPoolExecutor(threads) as pool:
+            sums = list(pool.map(lambda part: part(), parts))
+    else:
+        sums = [part() for part in parts]
+    if sums[0] != sums[1]:
+        raise folder.damaged("in.nodes", "the inlinks are not those of the outlinks")
+
+
+def _rows(folder: Folder, side: str) -> int:
+    """Check the rows of one side, and return the sum of their arcs' hashes."""
+    named, weighted = f"{side}.nodes", f"{side}.weights"
+    check_offsets(folder, f"{side}.offsets", folder.header.files[named].length)
+    rows = _RowCheck(folder.array(f"{side}.offsets"), side == "in")
+    if weighted in folder:
+        weights: Iterator[tuple[int, AnyArray | None]] = folder.blocks(weighted, _BLOCK)
+    else:
+        weights = repeat((0, None))
+    # The first of the two ends last, so that both compare their checksums.
+    for (first, nodes), (_, values) in zip(folder.blocks(named, _BLOCK), weights, strict=weighted in folder):
+        wrong = rows.wrong(first, nodes, values)
+        if wrong is not None:
+            raise folder.damaged(*((weighted, wrong) if "weight" in wrong else (named, wrong)))
+    return rows.total
+
+
+class _RowCheck:
+    """Checks rows, block by block."""
+
+    def __init__(self, offsets: UInt64Array, turned: bool) -> None:
+        self.offsets, self.turned = offsets, turned
+        self.total = 0
+        self._row = self._least = np.uint64(0)
+
+    def wrong(self, first: int, nodes: UInt32Array, weights: AnyArray | None) -> str | None:
+        """What is wrong with the next arcs, in a few words; None if nothing is."""
+        from inlink.graph.kernels.checks import wrong_arc
+
+        bits, most = _bits(weights)
+        place, row, least, total = wrong_arc(
+            self.offsets, nodes, bits, np.uint64(most), self.turned, np.uint64(first), self._row, self._least
+        )
+        if int(place) < len(nodes):
+            node, n = int(nodes[int(place)]), len(self.offsets) - 1
+            if node >= n:
+                return f"arc {first + int(place):,} ends at node {node:,}, and there are {n:,} nodes"
+            if node < int(least):
+                return f"the nodes of row {int(row):,} do not increase at arc {first + int(place):,}"
+            assert weights is not None
+            return f"the weight {weights[int(place)]} of arc {first + int(place):,} is not a finite number above 0"
+        # Numba returns Python's integers, which would be signed in the next call.
+        self._row, self._least = np.uint64(row), np.uint64(least)
+        self.total = (self.total + int(total)) % 2**64
+        return None
+
+
+def _bits(weights: AnyArray | None) -> tuple[AnyArray, int]:
+    """Weights as unsigned integers of the same order, and the largest of them that is sound."""
+    if weights is None:
+        return np.empty(0, np.uint32), 0
+    if weights.dtype == np.float64:
+        return weights.view(np.uint64), int(np.array(np.finfo(np.float64).max).view(np.uint64))
+    return weights, 2**32 - 1
+
+
+def check_offsets(folder: Folder, name: str, end: int) -> None:
+    """Read a file of offsets, and check that they increase from 0 to ``end``.
+
+    Raises
+    ------
+    inlink.errors.FolderError
+        If they do not, or the checksum is wrong.
+    """
+    last = np.uint64(0)
+    for start, block in folder.blocks(name, _BLOCK):
+        if start == 0 and block[0] != 0:
+            raise folder.damaged(name, f"the first offset is {block[0]:,}")
+        falls = np.flatnonzero(block[1:] < block[:-1])
+        if block[0] < last or len(falls):
+            place = start if block[0] < last else start + 1 + int(falls[0])
+            raise folder.damaged(name, f"offset {place:,} is below the one before")
+        last = block[-1]
+    if int(last) != end:
+        raise folder.damaged(name, f"the last offset is {last:,} and should be {end:,}")
+
+
+def _names(folder: Folder) -> int:
+    from inlink.graph.kernels.checks import wrong_name
+
+    check_offsets(folder, "names.offsets", folder.header.files["names.text"].length)
+    text, offsets = folder.array("names.text"), folder.array("names.offsets")
+    ordered = "names.order" in folder
+    order = folder.array("names.order") if ordered else np.empty(0, np.uint32)
+    done = np.uint64(0)
+    for start, block in folder.blocks("names.text", 4 * _BLOCK):
+        if not ordered:
+            # The names that end in this block, while it is in memory.
+            stop = np.uint64(np.searchsorted(offsets, np.uint64(start + len(block)), "right") - 1)
+            done = _increase(folder, "names.text", wrong_name, (text, offsets, order), done, stop)
+    if ordered:
+        for start, block in folder.blocks("names.order", _BLOCK):
+            stop = np.uint64(start + len(block))
+            done = _increase(folder, "names.order", wrong_name, (text, offsets, order), done, stop)
+    _increase(folder, "names.text", wrong_name, (text, offsets, order), done, np.uint64(len(offsets) - 1))
+    return 0
+
+
+def _increase(
+    folder: Folder, name: str, wrong_name: Any, names: tuple[Any, ...], low: np.uint64, high: np.uint64
+) -> np.uint64:
+    wrong = wrong_name(*names, low, high)
+    if wrong < high:
+        raise folder.damaged(name, f"the names do not increase at place {wrong:,} of their order")
+    return high
+
+
+def _others(folder: Folder) -> int:
+    """Check which nodes were crawled, and the nodes of the parent; read all other files."""
+    nodes = folder.header.files["out.offsets"].length - 1
+    if "crawled" in folder:
+        check_mask(folder, "crawled")
+    if "from_parent" in folder:
+        for _, block in folder.blocks("from_parent", _BLOCK):
+            wrong = block[(block >= nodes) & (block != NO_NODE)]
+            if len(wrong):
+                raise folder.damaged("from_parent", f"node {wrong[0]:,}, and there are {nodes:,} nodes")
+    folder.verify(folder.header.files.keys() - _LAYOUT.keys())
+    return 0
+
+
+def check_mask(folder: Folder, name: str) -> None:
+    """Read a file of booleans, and check that each is 0 or 1.
+
+    Raises
+    ------
+    inlink.errors.FolderError
+        If one is not, or the checksum is wrong.
+    """
+    for start, block in folder.blocks(name, 4 * _BLOCK):
+        wrong = np.flatnonzero(block.view(np.uint8) > 1)
+        if len(wrong):
+            raise folder.damaged(name, f"byte {start + int(wrong[0]):,} is neither 0 nor 1")
