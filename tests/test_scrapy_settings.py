@@ -1,5 +1,6 @@
 """Settings: each reaches the crawl, as a value or as a command line's text, and each mistake is told in one line."""
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -105,7 +106,9 @@ def test_how_long_a_crawl_waits():
         return spider_settings(settings, choose(Path(where), arguments).settings).max_wait
 
     revisit = {"INLINK_REVISIT": FixedInterval(9.0)}
-    assert wait() == 300.0
+    assert wait() == 60.0
+    assert wait(INLINK_POLITENESS={"delay": 50.0}) == 100.0
+    assert wait(INLINK_POLITENESS={"delay": 50.0}, INLINK_MAX_WAIT=7) == 7.0
     assert wait(INLINK_MAX_WAIT="1.5") == wait(INLINK_MAX_WAIT=1.5, **revisit) == 1.5
     assert wait(INLINK_MAX_WAIT="None") is wait(INLINK_MAX_WAIT=None) is wait(**revisit) is None
     for bad in ("-1", "nan", "soon", [1]):
@@ -227,5 +230,11 @@ def test_max_wait_ends_a_crawl(tmp_path):
         ran = crawl(Walker, tmp_path / "c", site, INLINK_MAX_WAIT="30")
         assert ran.reason == "finished"
         assert ran.states == {"/": "crawled", "/later": "discovered"}
+        (said,) = [line for line in ran.told("INFO") if "nothing is due" in line]
+        assert re.fullmatch(
+            r"nothing is due within 30 s \(INLINK_MAX_WAIT\); "
+            r"1 page is left for later: 127\.0\.0\.1 1 \(in 3,\d{3} s\)",
+            said,
+        )
         ran = crawl(Walker, tmp_path / "d", site, INLINK_MAX_WAIT=0)
     assert ran.crawled == {"/", "/later"}

@@ -238,6 +238,12 @@ class Standing(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         is crawled.
     hosts : list of HostStanding
         The hosts with the most waiting pages.
+    planned : int
+        Number of pages that have a date: for a retry, a revisit, or because they were lost. They do not count as
+        waiting before.
+    later : list of HostStanding
+        Hosts of the planned pages that are due next. ``waiting`` counts those among the next 256 pages, and ``due_in``
+        is that of the first.
     """
 
     known: int
@@ -247,3 +253,5 @@ class Standing(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     states: dict[str, int]
     harvest: float | None
     hosts: list[HostStanding]
+    planned: int = 0
+    later: list[HostStanding] = []

@@ -36,6 +36,11 @@ _ENDINGS = {
 @click.option(
     "--seconds", type=click.FloatRange(0, min_open=True), help="Stop this run after this many seconds."
 )
+@click.option(
+    "--max-wait",
+    type=click.FloatRange(0, 1e9),
+    help="Stop if nothing is due within this many seconds. (60; never if pages are revisited)",
+)
 @click.option("--stay", is_flag=True, help="Only hosts in the domains of the seeds.")
 @click.option(
     "--concurrency",
@@ -100,10 +105,15 @@ def crawl(
         f"{done.folder}: {done.crawled:,} pages in {done.seconds:,.0f} s, {done.failed:,} errors; "
         f"{standing.crawled:,} pages of {standing.known:,} known, {standing.waiting:,} wait"
         f"{'' if standing.harvest is None else f'; harvest {standing.harvest:.1%}'}"
-        f"{_refused(done.not_allowed)}; {_ENDINGS[done.ending]}"
+        f"{_refused(done.not_allowed)}; {_ending(done.ending, done.left)}"
     )
     if done.ending == "interrupted":
         sys.exit(130)
+
+
+def _ending(ending: str, left: str) -> str:
+    """Why the run ended."""
+    return f"nothing is due soon (--max-wait), {left}" if ending == "finished" and left else _ENDINGS[ending]
 
 
 def _refused(not_allowed: dict[str, int]) -> str:

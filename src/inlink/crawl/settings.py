@@ -88,8 +88,8 @@ class SpiderSettings:
         (), "Addresses and networks that must not be fetched.", commas=True
     )
     max_wait: float | None = setting(
-        300.0,
-        "Seconds that a spider waits for the next page to become due before it ends.",
+        60.0,
+        "A spider ends if nothing is due within this time; pages that are due later are left for the next run.",
         unit="seconds",
         at_least=0,
         at_most=LONGEST,

@@ -20,7 +20,7 @@ from frontera.core.models import Request
 from inlink.base.settings import rows_of
 from inlink.crawl.aduana import DEFAULTS, NAMES, crawl_arguments
 from inlink.crawl.crawl import Crawl
-from inlink.crawl.settings import checked, is_there, lay_over
+from inlink.crawl.settings import SpiderSettings, checked, is_there, lay_over
 from inlink.frontier.settings import Settings
 from inlink.protocol import (
     LARGEST_SCORE,
@@ -45,7 +45,8 @@ REFUSED = frozenset({"IgnoreRequest", "NotSupported", "UnsupportedURLSchemeError
 
 # requests may wait for long in Scrapy, and those of a process that died are taken back at the next start
 LEASE_SECONDS = 86_400.0
-MAX_WAIT = 300.0  # seconds: a crawl in which nothing is due before that ends, and can be gone on with later
+MAX_WAIT = rows_of(SpiderSettings)["max_wait"].default
+"""Seconds. If nothing is due within this time, the crawl ends and can be continued later."""
 
 
 class Backend(frontera.Backend):  # type: ignore[misc]  # Frontera is untyped
@@ -59,8 +60,8 @@ class Backend(frontera.Backend):  # type: ignore[misc]  # Frontera is untyped
         is a temporary one. Any other keyword of ``Crawl`` is read from ``INLINK_`` and its name in capitals, as a
         Python value: ``INLINK_RETRY_SECONDS = 5.0``; objects may be dicts of what they take, and
         ``INLINK_POLITENESS = {"delay": 2.0}`` leaves Aduana's limits as they are. A setting that is not given stays as
-        the folder has it; Aduana's defaults are those of a new crawl. After ``INLINK_MAX_WAIT`` seconds
-        (300; without an end where pages are revisited) a crawl does not wait for what is due then, and ends.
+        the folder has it; Aduana's defaults are those of a new crawl. A crawl ends if nothing is due within
+        ``INLINK_MAX_WAIT`` seconds (60; if pages are revisited, it does not end).
 
     Notes
     -----

@@ -224,6 +224,10 @@ class Frontier:
         self.plans[page] = due
         heapq.heappush(self._later, (due, page))
 
+    def next_plans(self, count: int) -> list[tuple[float, int]]:
+        """Dates and pages of about ``count`` plans, the next among them."""
+        return [(due, page) for due, page in self._later[:count] if self.plans.get(page) == due]
+
     def back(self, page: int, now: float) -> None:
         """Let a page that counted as taken wait again."""
         self.queue.give_back(self.queue.slot(page), now)

@@ -38,6 +38,9 @@ class LostPages:
         self._reserved: tuple[int, int, int] | None = None  # session that drains, its page, the page's slot
         self._alone: dict[int, int] = {}  # by session, the page that it fetches alone
 
+    def __len__(self) -> int:
+        return len(self._due)
+
     def __bool__(self) -> bool:
         return bool(self._due or self._alone)
 

@@ -19,6 +19,8 @@ POINTS = 256
 _HOSTS = 1 << 19
 """Hosts among which the fullest are sought at a time: about 3 ms."""
 
+_NEXT = 256  # planned pages that are looked at
+
 _ROWS = 1 << 16
 
 
@@ -98,7 +100,22 @@ class Progress:
                 HostStanding(host.name, host.waiting, host.taken, host.due_in)
                 for host in (frontier.hosts.state(slot, now) for slot in fullest(frontier, hosts))
             ],
+            len(frontier.plans) + len(frontier.lost),
+            self._later(now, hosts),
         )
+
+    def _later(self, now: float, count: int) -> list[HostStanding]:
+        """The hosts of the planned pages that are due next, at most ``count``, the earliest first."""
+        frontier = self._frontier
+        found: dict[int, list[float]] = {}
+        for due, page in frontier.next_plans(_NEXT):
+            found.setdefault(frontier.queue.slot(page), []).append(due)
+        order = sorted(found, key=lambda slot: (min(found[slot]), slot))[:count]
+        return [
+            HostStanding(state.name, len(found[slot]), state.taken, max(min(found[slot]) - now, 0.0))
+            for slot in order
+            for state in (frontier.hosts.state(slot, now),)
+        ]
 
     def _share(self, seconds: float) -> float | None:
         if self._frontier.policy.algorithm is None or not self._frontier.pages.num_crawled:

@@ -6,6 +6,7 @@ meanwhile. What is used here is tested with Scrapy 2.19, and most of it has been
 in one line where a later Scrapy has it no more.
 """
 
+import time
 from collections.abc import Callable, Container
 from typing import Any
 
@@ -30,6 +31,7 @@ __all__ = [
     "guard_addresses",
     "keep_delay",
     "mend_concurrency",
+    "mend_delay",
     "mend_robots",
     "pause",
     "slot_of",
@@ -109,6 +111,30 @@ def mend_concurrency(crawler: Crawler) -> None:
     downloader._wait_for_download = counted
 
 
+def mend_delay(
+    crawler: Crawler, longest: float, ours: Callable[[Request], bool], why: Callable[[], Exception]
+) -> None:
+    """Let the downloader hold no request of ours for longer than ``longest`` seconds because of its slot's delay.
+
+    Such a request fails by ``why`` instead. The crawl hands it out again in time.
+    """
+    engine: Any = crawler.engine
+    downloader = engine.downloader
+    process = downloader._process_queue
+
+    def bounded(slot: Any) -> None:
+        process(slot)
+        if slot.queue and slot.lastseen + slot.delay * (1 - slot.jitter) - time.monotonic() > longest:
+            waiting = list(slot.queue)
+            slot.queue.clear()
+            slot.queue.extend(one for one in waiting if not ours(one[0]))
+            for request, deferred in waiting:
+                if ours(request):
+                    deferred.errback(Failure(why()))  # type: ignore[no-untyped-call]
+
+    downloader._process_queue = bounded
+
+
 def mend_robots(crawler: Crawler) -> None:
     """Let Scrapy's own robots.txt middleware wait as it should, where the project has it."""
     engine: Any = crawler.engine
@@ -166,8 +192,11 @@ def slot_of(crawler: Crawler, request: Request) -> str:
     return str(engine.downloader.get_slot_key(request))
 
 
-def keep_delay(crawler: Crawler, key: str, seconds: float) -> None:
-    """Let the downloader leave at least so many seconds between two requests of a slot."""
+def keep_delay(crawler: Crawler, key: str, seconds: float, *, after_next: bool = False) -> None:
+    """Let the downloader leave at least so many seconds between two requests of a slot.
+
+    With ``after_next`` the next request of the slot may still follow its former delay.
+    """
     engine: Any = crawler.engine
     downloader = engine.downloader
     known = downloader.per_slot_settings.get(key, {})
@@ -180,6 +209,8 @@ def keep_delay(crawler: Crawler, key: str, seconds: float) -> None:
             "jitter": 0.0,
         }  # for a slot made anew later
         if slot is not None:
+            if after_next:
+                slot.lastseen -= max(seconds - slot.delay, 0.0)
             slot.delay, slot.jitter = max(slot.delay, seconds), 0.0
 
 

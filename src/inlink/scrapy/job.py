@@ -88,6 +88,8 @@ class Job:
         Lets the spider come to its end.
     last : Standing or None
         How far the crawl had come at the end.
+    left : str
+        What is due later than the run waits, in words.
     """
 
     pages: int | None = None
@@ -101,6 +103,7 @@ class Job:
     ending: Ending = "finished"
     error: Exception | None = None
     last: Standing | None = None
+    left: str = ""
     close: Callable[[], None] = lambda: None
 
     def end(self, ending: Ending) -> None:

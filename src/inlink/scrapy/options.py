@@ -59,6 +59,8 @@ class CrawlOptions:
         A name or a file: :func:`inlink.scrapy.preset.load`.
     start : sequence of str
         Titles of the preset's articles to begin at.
+    max_wait : float or None
+        End if nothing is due within so many seconds. None: 60 seconds, or never if pages are revisited.
     allow_private : bool
         Fetch addresses that are not public too: loopback, private, link-local, reserved. Those of the hosts that a run
         is given as URLs, not in a file, are always fetched.
@@ -81,6 +83,7 @@ class CrawlOptions:
     sqlite: Path | None = None
     preset: str | None = None
     start: tuple[str, ...] = ()
+    max_wait: float | None = None
     allow_private: bool = False
     allow_addresses: tuple[str, ...] = ()
     deny_addresses: tuple[str, ...] = ()
@@ -168,6 +171,7 @@ def settings_of(
         "INLINK_CONTENT_SCORER": content,
         "INLINK_LINK_SCORER": {"topic": links} if links else None,
         "INLINK_SEEDS": None if options.seeds is None else str(options.seeds),
+        **({} if options.max_wait is None else {"INLINK_MAX_WAIT": options.max_wait}),
         "INLINK_ALLOW_PRIVATE": options.allow_private,
         "INLINK_ALLOW_ADDRESSES": options.allow_addresses,
         "INLINK_DENY_ADDRESSES": options.deny_addresses,

@@ -11,7 +11,7 @@ from inlink.scrapy.job import Tally
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-__all__ = ["Display", "Lines", "told"]
+__all__ = ["Display", "Lines", "left", "told"]
 
 _WINDOW = 15.0  # seconds over which pages a second are counted
 
@@ -111,6 +111,16 @@ def told(standing: Standing, tally: Tally, rate: float) -> str:
     if standing.harvest is not None:
         parts.append(f"harvest {standing.harvest:.1%}")
     return ", ".join(parts)
+
+
+def left(standing: Standing) -> str:
+    """What a crawl leaves for a later run, and when it is due."""
+    pages = standing.waiting + standing.planned
+    both = sorted([*standing.hosts, *standing.later], key=lambda host: host.due_in)
+    named = ", ".join(f"{host.name} {host.waiting:,} (in {host.due_in:,.0f} s)" for host in both[:3])
+    return f"{pages:,} page{'s are' if pages != 1 else ' is'} left for later: {named}" + (
+        f" and {len(both) - 3:,} more hosts" if len(both) > 3 else ""
+    )
 
 
 def _hosts(hosts: list[HostStanding]) -> str:

@@ -59,6 +59,8 @@ class Summary:
     not_allowed : dict of str to int
         Addresses that were not allowed, and how many pages were excluded for each. At most 1,000 addresses are told
         apart; the rest is counted as ``"others"``.
+    left : str
+        If the run ended because nothing was due soon: how many pages are left, on which hosts, and when they are due.
     """
 
     folder: Path
@@ -68,6 +70,7 @@ class Summary:
     ending: Ending
     standing: Standing
     not_allowed: dict[str, int] = field(default_factory=dict)
+    left: str = ""
 
 
 def crawl(
@@ -128,12 +131,16 @@ def crawl(
     tally = job.tally
     seconds = time.monotonic() - tally.began
     return Summary(
-        folder, tally.crawled, tally.failed, seconds, job.ending, job.last, dict(tally.not_allowed)
+        folder, tally.crawled, tally.failed, seconds, job.ending, job.last, dict(tally.not_allowed), job.left
     )
 
 
 class WatchedScheduler(Scheduler):
     """The scheduler whose client counts for the job."""
+
+    def say_left(self, line: str) -> None:
+        """Keep the line for the summary."""
+        self._spider().job.left = line  # type: ignore[attr-defined]
 
     def typed_hosts(self) -> set[str]:
         """The hosts of the URLs that the run was given, but not of those in a file."""

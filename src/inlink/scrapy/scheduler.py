@@ -42,6 +42,7 @@ from inlink.protocol import (
 from inlink.scoring.choose import content_scorer, link_scorer
 from inlink.scrapy import engine
 from inlink.scrapy.addresses import Guard
+from inlink.scrapy.progress import left
 from inlink.scrapy.pump import Pump, Told
 from inlink.scrapy.requests import LEASE, NotPackable, pack, unpack
 from inlink.scrapy.settings import crawl_settings, seeds_of, spider_settings
@@ -53,6 +54,7 @@ __all__ = ["Links", "Scheduler"]
 
 log = logging.getLogger("inlink.scrapy")
 
+HOSTS_NAMED = 1000  # at most, of those whose pages are left
 LONGEST_CRAWL_DELAY = 300.0  # seconds
 LATER = (429, 503)  # statuses by which a host asks to be left alone for a while
 
@@ -97,6 +99,7 @@ class Scheduler(BaseScheduler):
         self._delays: dict[str, float] = {}  # by slot of the downloader, what robots.txt asks for
         self._pump: Pump | None = None
         self._closing = self._broken = False
+        self._left = False  # whether the spider ends though pages are due later
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -145,6 +148,8 @@ class Scheduler(BaseScheduler):
         engine.add_downloader_middleware(self.crawler, Network(self._out))
         engine.mend_robots(self.crawler)
         engine.mend_concurrency(self.crawler)
+        if self._max_wait is not None:
+            engine.mend_delay(self.crawler, self._max_wait, self._comes_back, Withdrawn)
         self._pump = Pump(
             self.client, self._ahead, lambda: len(self._ready), self._take, self._taken_in, self._failed
         )
@@ -153,6 +158,10 @@ class Scheduler(BaseScheduler):
     def watched(self, client: Client) -> Client:
         """The client that the scheduler speaks with: the crawl's own; a subclass may put another before it."""
         return client
+
+    def say_left(self, line: str) -> None:
+        """Say what is left for a later run."""
+        log.info("nothing is due within %g s (INLINK_MAX_WAIT); %s", self._max_wait, line)
 
     def typed_hosts(self) -> Collection[str]:
         """Hosts whose addresses are allowed because the user typed their URLs; of a project's spider none."""
@@ -175,6 +184,8 @@ class Scheduler(BaseScheduler):
         await self._pump.close()
         self._own.close(reason)
         try:
+            if self._left and reason == "finished" and not self._broken:
+                self.say_left(left(await self.client.standing(HOSTS_NAMED)))
             await self.client.close()
         except InlinkError as error:
             if not self._broken:  # else that is known
@@ -201,7 +212,10 @@ class Scheduler(BaseScheduler):
         due_in = self._pump.due_in
         if self._pump.others_busy:
             return True
-        return due_in is not None and (self._max_wait is None or due_in <= self._max_wait)
+        if due_in is None or self._max_wait is None or due_in <= self._max_wait:
+            return due_in is not None
+        self._left = True
+        return False
 
     def next_request(self) -> Request | None:
         """The next request, if one is at hand."""
@@ -354,6 +368,10 @@ class Scheduler(BaseScheduler):
         if slot in self._delays:  # AutoThrottle has set another
             engine.keep_delay(self.crawler, slot, self._delays[slot])
 
+    def _comes_back(self, request: Request) -> bool:
+        """Whether the crawl keeps a request's host to its Crawl-delay and will hand the request out again."""
+        return request in self._out and engine.slot_of(self.crawler, request) in self._delays
+
     def _spider_error(self, failure: Failure, response: Any) -> None:
         visit = self._of(getattr(response, "request", None))
         if visit is not None and visit.error is None:
@@ -375,8 +393,9 @@ class Scheduler(BaseScheduler):
             return
         if pump is not None and delay is not None and delay > 0:
             delay, slot = min(delay, LONGEST_CRAWL_DELAY), engine.slot_of(self.crawler, request)
+            # The delay is kept between pages: the first page need not wait so long after robots.txt.
+            engine.keep_delay(self.crawler, slot, delay, after_next=slot not in self._delays)
             self._delays[slot] = max(delay, self._delays.get(slot, 0.0))
-            engine.keep_delay(self.crawler, slot, delay)
             visit = self._out.get(request)
             pump.tell(Told(HostDelay(request.url if visit is None else visit.task.url, delay)))
 

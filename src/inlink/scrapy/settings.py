@@ -34,15 +34,19 @@ def spider_settings(settings: BaseSettings, crawl: Settings) -> SpiderSettings:
     settings : BaseSettings
         Of Scrapy.
     crawl : Settings
-        Those that hold in the crawl. Where pages are revisited, a spider waits for ever unless it is told how long.
+        Those that hold in the crawl. Unless it is told how long, a spider waits for ever if pages are revisited, else
+        for a minute, or twice the crawl's own delay.
 
     Raises
     ------
     inlink.errors.ParameterError
         If a setting is outside its range.
     """
-    found: dict[str, Any] = {} if crawl.revisit is None else {"max_wait": None}
-    for name, row in rows_of(SpiderSettings).items():
+    rows = rows_of(SpiderSettings)
+    # A delay that the user has set must not end the crawl after one page.
+    wait = max(rows["max_wait"].default, 2 * crawl.politeness.delay)
+    found: dict[str, Any] = {"max_wait": wait if crawl.revisit is None else None}
+    for name, row in rows.items():
         place = PREFIX + name.upper()
         if place in settings:
             value = settings[place]
