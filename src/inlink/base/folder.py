@@ -11,6 +11,7 @@ is the commit: a reader sees the old generation or the new one, and never a part
 """
 
 import contextlib
+import errno
 import io
 import os
 import shutil
@@ -336,7 +337,7 @@ def building(
     Raises
     ------
     OutputError
-        If ``path`` is a file, a folder of another kind that is not empty, or cannot be written.
+        If ``path`` is a file, a folder of another kind that is not empty, or cannot be written, or the disk is full.
     """
     target = Path(path)
     _refuse_strangers(target, kind)
@@ -354,6 +355,8 @@ def building(
         yield writer
         writer._seal(sync)
         _commit(writer, work, target, sync)
+    except OSError as error:
+        raise _full_disk(target, error) from None
     finally:
         if writer is not None:
             writer._abandon()
@@ -436,7 +439,7 @@ def atomic_file(path: str | os.PathLike[str], *, sync: bool = True) -> Iterator[
     Raises
     ------
     OutputError
-        If ``path`` is a folder, or cannot be written.
+        If ``path`` is a folder, or cannot be written, or the disk is full.
     """
     target = Path(path)
     if target.is_dir():
@@ -458,8 +461,19 @@ def atomic_file(path: str | os.PathLike[str], *, sync: bool = True) -> Iterator[
         work.replace(target)
         if sync:
             _sync_folder(target.parent)
+    except OSError as error:
+        raise _full_disk(target, error) from None
     finally:
         work.unlink(missing_ok=True)
+
+
+def _full_disk(target: Path, error: OSError) -> Exception:
+    """An error that says what could not be written, if the disk was full; else the error itself."""
+    if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+        return error
+    return OutputError(
+        f"{target}: cannot be written ({error.strerror}): free some room, or name an output on another disk"
+    )
 
 
 def _umask() -> int:

@@ -85,7 +85,7 @@ def _ranking(folder: Path, end: int) -> dict[str, Any] | None:
     """The ranking that orders the crawl, if there is one; ``behind`` is the bytes of the log after it."""
     from inlink.base.folder import Folder
     from inlink.errors import FolderError
-    from inlink.frontier.frontier import RANKS
+    from inlink.store.log import RANKS
 
     try:
         ranks = Folder(folder / RANKS, RANKS, 1)

@@ -44,11 +44,11 @@ from inlink.store.format import (
     struct_of,
 )
 from inlink.store.kernels.fold import waiting as discovered_pages
+from inlink.store.log import RANKS
 from inlink.store.pages import Pages
 
-__all__ = ["RANKS", "Frontier"]
+__all__ = ["Frontier"]
 
-RANKS = "ranks"
 _PAGES = most_pages()
 _MOST_BUSY = 1000
 """Leases whose hosts :meth:`Frontier.order` looks at, beside the hosts that may be asked now or later."""

@@ -6,16 +6,19 @@ safe on disk once.
 """
 
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
 from inlink.base.arrays import UInt8Array
+from inlink.base.folder import Folder
 from inlink.errors import FolderError
 from inlink.store.format import Head, struct_of
 from inlink.store.kernels import checks as kernels
 from inlink.store.kernels.columns import Reached
+from inlink.store.log import EVENTS, INDEX, RANKS, URLS
 
 __all__ = ["FAULTS", "Stretch", "frames", "last_synced", "last_whole", "refuse_damage"]
 
@@ -31,6 +34,8 @@ FAULTS = (
 """What may be wrong with a frame, by the numbers of :mod:`inlink.store.kernels.checks`."""
 
 _HEAD = struct_of(Head)
+_TAIL = 1 << 20
+"""Bytes that may be a torn tail although no event at all is sound."""
 
 
 class Stretch(NamedTuple):
@@ -98,15 +103,32 @@ def refuse_damage(folder: Path, events: UInt8Array, reached: Reached, synced: in
     inlink.errors.FolderError
         If it is damaged; with file and byte. Nothing is changed.
     """
-    if reached.place == len(events) or reached.place >= max(synced, last_synced(events, reached)):
+    if reached.place == 0 and _was_longer(folder):
+        synced = max(synced, 1)
+    if reached.place == len(events) >= synced or reached.place >= max(synced, last_synced(events, reached)):
         return
     file, byte = "events.log", reached.place
     if reached.fault == kernels.BAD_URLS:
         file, byte = "urls.txt", reached.text_place
+    fault = FAULTS[reached.fault or kernels.CUT]
     raise FolderError(
-        f"{folder / file} is damaged at byte {byte:,} ({FAULTS[reached.fault]}), which was safe on disk; nothing was "
-        f"changed: {len(events) - reached.place:,} bytes of events are kept. Take the crawl's folder from a backup"
+        f"{folder / file} is damaged at byte {byte:,} ({fault}), which was safe on disk; nothing was changed: "
+        f"{len(events) - reached.place:,} bytes of events are kept. Take the crawl's folder from a backup"
     )
+
+
+def _was_longer(folder: Path) -> bool:
+    """Whether a log whose first event is not sound was more than a torn tail.
+
+    Its own heads cannot say so if all are damaged. The crawl's index and ranking cover a part of the log. And more
+    than :data:`_TAIL` bytes were not written before the first sync, a second after the crawl began.
+    """
+    for name, field in ((INDEX, "events_end"), (RANKS, "covers")):
+        with suppress(FolderError):
+            covered = Folder(folder / name, name, 1).header.meta.get(field)
+            if isinstance(covered, int) and covered > 0:
+                return True
+    return any((folder / name).stat().st_size > _TAIL for name in (EVENTS, URLS))
 
 
 def frames(urls: UInt8Array, events: UInt8Array, begin: int = 0) -> Iterator[Stretch]:

@@ -3,7 +3,7 @@
 Two files, both only ever appended to. ``urls.txt`` holds the canonical URLs, one a line: a page's id is the number of
 its line. ``events.log`` holds frames (:mod:`inlink.store.format`), each with checksums of itself and of the URLs that
 it made known. The URLs are written before their frame, so a frame whose checksums hold is whole, and what
-stands behind the last such frame never happened: opening cuts it off.
+stands behind the last such frame never happened: opening moves it to ``torn/``.
 
 What has returned from :meth:`Log.append` is with the operating system, and so survives the death of the process. A
 power cut takes at most what was not synced: everything is, once a second by a thread (``sync="second"``), or
@@ -18,15 +18,20 @@ import threading
 import time
 import zlib
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal
 
-from inlink.errors import FolderError, InUseError, StoreError
+from inlink.base.folder import atomic_file
+from inlink.errors import FolderError, InUseError, OutputError, StoreError
 from inlink.store.format import CHECKED, HEAD_SIZE, MARKER, NO_PAGE, SYNCED
 
-__all__ = ["EVENTS", "URLS", "Log", "lock"]
+__all__ = ["EVENTS", "INDEX", "RANKS", "TORN", "URLS", "Log", "lock"]
 
 URLS, EVENTS, LOCK = "urls.txt", "events.log", "lock"
+TORN, INDEX, RANKS = "torn", "index", "ranks"
+"""Folders in a crawl's folder: tails that were cut off, the table of URLs, the ranking that was published last."""
+_BLOCK = 1 << 22
 SYNC_EVERY = 1.0
 """Seconds between two syncs, with ``sync="second"``."""
 
@@ -51,11 +56,12 @@ class Log:
 
     def __init__(self, folder: Path, sync: Literal["second", "full"] = "second") -> None:
         self.folder, self._full = folder, sync == "full"
+        self._urls = _open(folder / URLS)
         try:
-            self._urls = _open(folder / URLS)
             self._events = _open(folder / EVENTS)
-        except OSError as error:
-            raise FolderError(f"{folder}: {error.strerror}: {error.filename}") from None
+        except FolderError:
+            os.close(self._urls)
+            raise
         self.urls_end = os.fstat(self._urls).st_size
         self.events_end = os.fstat(self._events).st_size
         self.synced = 0
@@ -65,12 +71,41 @@ class Log:
         self._dirty = False
         self._syncer: threading.Thread | None = None
 
-    def cut(self, urls_end: int, events_end: int) -> None:
-        """Cut both files to these sizes, and sync the rest."""
-        os.ftruncate(self._events, events_end)
-        os.ftruncate(self._urls, urls_end)
-        self.urls_end, self.events_end = urls_end, events_end
-        self.sync()
+    def cut(self, urls_end: int, events_end: int) -> list[Path]:
+        """Cut both files to these sizes, and sync the rest.
+
+        Returns
+        -------
+        list of Path
+            The files in ``torn/`` that keep what was cut off. They were synced before anything was cut. Each name is
+            the time, the name of the file that was cut, and the byte at which it was cut.
+
+        Raises
+        ------
+        StoreError
+            If the tails cannot be kept, such as on a full disk; nothing is cut then.
+        """
+        kept: list[Path] = []
+        now = datetime.now(UTC).strftime("%Y%m%dT%H%M%S.%fZ")
+        try:
+            for file, name, begin, end in (
+                (self._events, EVENTS, events_end, self.events_end),
+                (self._urls, URLS, urls_end, self.urls_end),
+            ):
+                if begin < end:
+                    kept.append(self.folder / TORN / f"{now}.{name}.{begin}")
+                    _copy_tail(file, begin, end, kept[-1])
+            os.ftruncate(self._events, events_end)
+            os.ftruncate(self._urls, urls_end)
+            self.urls_end, self.events_end = urls_end, events_end
+            self.sync()
+        except (OSError, OutputError) as error:
+            said = error.strerror if isinstance(error, OSError) else error
+            raise StoreError(
+                f"{self.folder}: what was never finished cannot be moved to {TORN} ({said}): nothing is lost; "
+                "make room and open the crawl again"
+            ) from None
+        return kept
 
     def append(
         self,
@@ -197,7 +232,20 @@ class Log:
 
 
 def _open(path: Path) -> int:
-    return os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
+    try:
+        return os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
+    except OSError as error:
+        raise FolderError(
+            f"{path} cannot be opened ({error.strerror}): make it a file that you may write, and open the crawl again"
+        ) from None
+
+
+def _copy_tail(file: int, begin: int, end: int, path: Path) -> None:
+    """Copy bytes of an open file to a file of their own, and sync that."""
+    with atomic_file(path) as work, work.open("wb") as out:
+        while begin < end and (block := os.pread(file, min(_BLOCK, end - begin), begin)):
+            out.write(block)
+            begin += len(block)
 
 
 def _write(file: int, data: bytes | memoryview) -> None:
@@ -216,9 +264,10 @@ def lock(folder: Path) -> Iterator[None]:
     ------
     InUseError
         If another process, or another Crawl of this one, holds it; the message names its pid.
+    FolderError
+        If the lock cannot be opened.
     """
-    path = folder / LOCK
-    file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    file = _open(folder / LOCK)
     try:
         try:
             _hold(file)
@@ -227,8 +276,10 @@ def lock(folder: Path) -> Iterator[None]:
             raise InUseError(
                 f"{folder} is being crawled by process {holder}: one at a time; stop it, or wait for it"
             ) from None
-        os.ftruncate(file, 0)
-        os.pwrite(file, f"{os.getpid()}\n".encode(), 0)
+        # On a full disk the pid cannot be written; the lock holds all the same.
+        with contextlib.suppress(OSError):
+            os.ftruncate(file, 0)
+            os.write(file, f"{os.getpid()}\n".encode())
         yield
     finally:
         os.close(file)

@@ -8,27 +8,28 @@ microsecond a URL.
 
 import math
 import os
+import zlib
 from pathlib import Path
 
 import numpy as np
 
 from inlink.base.arrays import UInt32Array, UInt64Array
-from inlink.base.folder import Folder
 from inlink.base.jit import addresses
 from inlink.errors import FolderError
 from inlink.store.checks import FAULTS, last_whole, refuse_damage
-from inlink.store.format import HEAD_SIZE, MERGE, NO_PAGE, STATES
+from inlink.store.format import HEAD_SIZE, MERGE, NO_PAGE, STATES, Head, struct_of
 from inlink.store.frames import Frames
 from inlink.store.kernels import checks, fold
 from inlink.store.kernels.columns import Columns, Tally
 from inlink.store.kernels.table import PADDING, hash_of
 from inlink.store.page import Page, describe
-from inlink.store.reader import crawl_folder
-from inlink.store.urls import INDEX, UrlTable
+from inlink.store.reader import hash_seed_of
+from inlink.store.urls import UrlTable, index_of
 
 __all__ = ["Lookup", "look_up"]
 
 
+_HEAD = struct_of(Head)
 _CHUNK = 16 << 20
 
 
@@ -70,14 +71,15 @@ class Lookup:
     """
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
-        meta = crawl_folder(folder).header.meta
+        seed = hash_seed_of(folder)
         self.folder = Path(folder)
         self._frames = Frames(self.folder)
         self._events = self._frames.all()
-        self._table = UrlTable(self.folder, int(meta["hash_seed"]), Tally())
+        self._table = UrlTable(self.folder, seed, Tally())
         self._urls = self._table.all()
         self._table.tally.url_bytes = len(self._urls)
         self._slots = self._counts = np.empty(0, np.uint64)
+        self._checks = np.empty(0, np.uint32)
         self._indexed, self._indexed_end, self._marked = 0, 0, False
         most = len(self._events) // HEAD_SIZE + 1
         self._makers, self._maker_places = np.empty(most, np.uint32), np.empty(most, np.uint64)
@@ -86,26 +88,47 @@ class Lookup:
         self._load_index()
 
     def _load_index(self) -> None:
-        """Read the slots of the table and the places of lines, if there is an index of this crawl."""
-        try:
-            index = Folder(self.folder / INDEX, INDEX, 1)
-            meta = index.header.meta
-            slots, counts, marks = index.array("slots"), index.array("counts"), index.array("marks")
-        except (FolderError, OSError):
+        """Read the index, if there is one of this crawl; of the slots only a shard is checked and read at a time."""
+        found = index_of(self.folder, int(self._table.hash_seed), len(self._urls))
+        if found is None:
             return
-        if meta["seed"] == str(int(self._table.hash_seed)) and meta["urls_end"] <= len(self._urls):
-            self._slots, self._counts = slots, counts
-            self._table.marks[: len(marks)] = marks
-            self._indexed, self._indexed_end = int(meta["pages"]), int(meta["urls_end"])
+        index, covered = found
+        try:
+            index.verify(["counts", "checks", "marks"])
+            marks = index.array("marks")
+            self._slots, self._counts, self._checks = (
+                index.array(name) for name in ("slots", "counts", "checks")
+            )
+        except FolderError:
+            return
+        self._table.marks[: len(marks)] = marks
+        self._indexed, self._indexed_end = covered.pages, covered.urls_end
+
+    def _drop_index(self) -> None:
+        """Go on without an index that is damaged."""
+        self._slots = self._counts = np.empty(0, np.uint64)
+        self._indexed, self._indexed_end, self._marked = 0, 0, False
 
     # -- URLs -------------------------------------------------------------------------------------------------------
 
     def number(self, given: str | int) -> int | None:
-        """The number of the page that has a canonical URL or a number; None if no page has that URL."""
+        """The number of the page that has a canonical URL or a number; None if no page has that URL.
+
+        Raises
+        ------
+        inlink.errors.FolderError
+            If no page has it and the log is damaged.
+        """
         if not isinstance(given, str):
             return given
         page = self._in_index(given)
-        return self._behind_index(given) if page is None else page
+        if page is None:
+            page = self._behind_index(given)
+        if page is None:
+            # It may only be missed because its line is damaged.
+            reached = last_whole(self._urls, self._events, text_from=self._indexed_end)
+            refuse_damage(self.folder, self._events, reached)
+        return page
 
     def _in_index(self, url: str) -> int | None:
         if not len(self._counts):
@@ -114,6 +137,9 @@ class Lookup:
         shard, tag = hash_of(line, self._table.hash_seed)
         ends = np.cumsum(self._counts.astype(np.int64))
         row = self._slots[int(ends[shard] - self._counts[shard]) : int(ends[shard])]
+        if zlib.crc32(row.data) != self._checks[shard]:
+            self._drop_index()
+            return None
         at = int(np.searchsorted(row, np.uint64(int(tag) << 32)))
         while at < len(row) and int(row[at]) >> 32 == int(tag):
             page = (int(row[at]) & 0xFFFFFFFF) - 1
@@ -194,7 +220,7 @@ class Lookup:
             visit,
             errors,
             self._frames.frame(failure - 1) if failure and errors else None,
-            None if target is None else self.url(self._survivor(target)),
+            None if target is None else self._whole_url(self._survivor(target)),
         )
 
     @property
@@ -224,7 +250,7 @@ class Lookup:
         self._tally = tally = Tally()
         one = _columns_of_one(tally, self._makers, self._maker_places)
         end = int(fold.trace(addresses(one), self._events, np.uint64(page)))
-        if end < len(self._events):
+        if end < len(self._events) or not end:
             reached = last_whole(self._urls, self._events, text_from=len(self._urls))
             refuse_damage(self.folder, self._events, reached)
         self._frames.end = end
@@ -232,12 +258,14 @@ class Lookup:
         return one
 
     def _whole_url(self, page: int) -> str:
-        """A page's URL, its checksum compared."""
+        """A page's URL, read from the text of the event that made it known, whose checksum is compared."""
         place = self._maker_place(page)
         fault = int(checks.fault_at(self._events, self._urls, np.uint64(place), np.uint64(0)))
         if fault != checks.SOUND:
             raise self._damaged(place, FAULTS[fault])
-        return self.url(page)
+        head = Head._make(_HEAD.unpack_from(self._events.data, place))
+        text = self._urls[head.text_place : head.text_place + head.text_size].tobytes()
+        return text.split(b"\n")[page - head.first].decode("ascii")
 
     def _damaged(self, place: int, fault: str) -> FolderError:
         return FolderError(

@@ -8,19 +8,33 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from inlink.errors import FolderError
+
 __all__ = ["Mapped"]
 
 
 class Mapped:
-    """A growing file, memory-mapped. What lies behind the mapping is read with ``pread``."""
+    """A growing file, memory-mapped. What lies behind the mapping is read with ``pread``.
+
+    Raises
+    ------
+    inlink.errors.FolderError
+        If the file is missing or cannot be read.
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-        # Readers are often dropped, not closed.
-        self._finalizer = weakref.finalize(self, os.close, self.file)
         self.bytes: npt.NDArray[np.uint8] = np.empty(0, np.uint8)
-        self.map(os.fstat(self.file).st_size)
+        try:
+            self.file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+            # Readers are often dropped, not closed.
+            self._finalizer = weakref.finalize(self, os.close, self.file)
+            self.map(os.fstat(self.file).st_size)
+        except OSError as error:
+            raise FolderError(
+                f"{path} cannot be read ({error.strerror}): it is a part of the crawl; take the crawl's folder from a "
+                "backup"
+            ) from None
 
     def map(self, size: int) -> npt.NDArray[np.uint8]:
         """Map the first ``size`` bytes, unless they are mapped; return all mapped bytes, uint8[size or more]."""

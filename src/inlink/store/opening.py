@@ -3,21 +3,23 @@
 With an index a crawl opens without sorting all its URLs anew, and one URL is looked up without opening the crawl.
 
 The index holds, for each of the 256 shards in turn, the slots that are not empty (``tag << 32 | page + 1``, by tag),
-and the place of every 32nd URL in urls.txt. It is written while the crawl goes on: a shard at a time between two calls,
-then a thread makes it safe and puts it in place. Some of the shards may hold pages that were discovered
-meanwhile. They are taken in again at the next opening, which does no harm.
+with a checksum, and the place of every 32nd URL in urls.txt. It is written while the crawl goes on: a shard at a time
+between two calls, then a thread makes it safe and puts it in place. Some of the shards may hold pages that were
+discovered meanwhile. They are taken in again at the next opening, which does no harm.
 """
 
 import logging
+import zlib
 from contextlib import ExitStack, suppress
 from threading import Thread
 
 import numpy as np
 
 from inlink.base.folder import building
-from inlink.store.log import Log
+from inlink.errors import OutputError
+from inlink.store.log import INDEX, Log
 from inlink.store.pages import Pages
-from inlink.store.urls import INDEX, SHARDS, SLACK
+from inlink.store.urls import INDEX_VERSION, SHARDS, SLACK
 
 __all__ = ["IndexWriter", "recover"]
 
@@ -37,9 +39,9 @@ class IndexWriter:
     def __init__(self, pages: Pages, log: Log) -> None:
         self._pages, self._log = pages, log
         self._stack = ExitStack()
-        self._writer = self._stack.enter_context(building(pages.folder / INDEX, INDEX, 1))
+        self._writer = self._stack.enter_context(building(pages.folder / INDEX, INDEX, INDEX_VERSION))
         self._slots = self._writer.create("slots", "<u8")
-        self._counts = np.zeros(SHARDS, np.uint64)
+        self._counts, self._checks = np.zeros(SHARDS, np.uint64), np.zeros(SHARDS, np.uint32)
         self._marks = (pages.num_pages + 31) // 32
         self._shard = 0
         self._thread: Thread | None = None
@@ -57,7 +59,7 @@ class IndexWriter:
         """
         try:
             return self._step()
-        except OSError as error:
+        except (OSError, OutputError) as error:
             self._give_up(error)
             return True
 
@@ -67,7 +69,7 @@ class IndexWriter:
             begin = k * (len(table.slots) // SHARDS)
             slots = table.slots[begin : begin + int(table.sizes[k]) + SLACK]
             slots = slots[slots > 0]
-            self._counts[k] = len(slots)
+            self._counts[k], self._checks[k] = len(slots), zlib.crc32(slots.data)
             self._slots.append(slots)
             self._shard += 1
             return False
@@ -81,19 +83,21 @@ class IndexWriter:
             self._log.sync()
             self._writer.write("marks", self._pages.marks[: self._marks])
             self._writer.write("counts", self._counts)
+            self._writer.write("checks", self._checks)
+            meta = self._writer.header.meta
+            meta["urls_check"] = zlib.crc32(self._pages.table.checks[: meta["pages"]].data)
             self._stack.close()
-        except OSError as error:
+        except (OSError, OutputError) as error:
             self._give_up(error)
         self._pages.table.indexed = self._writer.header.meta["pages"]
 
-    def _give_up(self, error: OSError) -> None:
-        with suppress(OSError):
+    def _give_up(self, error: OSError | OutputError) -> None:
+        with suppress(OSError, OutputError):
             self._stack.__exit__(type(error), error, None)
         # It is not tried again before there are more pages.
         self._pages.table.indexed = self._writer.header.meta["pages"]
-        _log.warning(
-            "%s: no index was written (%s); opening takes longer", self._pages.folder, error.strerror
-        )
+        said = error.strerror if isinstance(error, OSError) else error
+        _log.warning("%s: no index was written (%s); opening takes longer", self._pages.folder, said)
 
     def finish(self) -> None:
         """Write all that is left, and wait until it is in place."""
@@ -103,22 +107,24 @@ class IndexWriter:
 
 
 def recover(pages: Pages, log: Log) -> str:
-    """Take in all of a crawl that is whole, cut off a torn tail, and say in one line what was found.
+    """Take in all of a crawl that is whole, move a torn tail to ``torn/``, and say in one line what was found.
 
     Raises
     ------
     inlink.errors.FolderError
         If the log is damaged where it was safe on disk; nothing is changed then.
+    inlink.errors.StoreError
+        If a torn tail cannot be moved; nothing is changed then.
     """
     urls_end, events_end = pages.recover()
     log.synced = pages.synced
     lost = log.urls_end - urls_end + log.events_end - events_end
-    if lost:
-        log.cut(urls_end, events_end)
+    kept = log.cut(urls_end, events_end) if lost else []
     told = (
         f"{pages.folder}: {pages.num_pages:,} pages known, {pages.num_crawled:,} crawled, "
         f"{pages.num_events:,} events"
     )
     if lost:
-        told += f"; {lost:,} bytes of an event that was never finished were cut off"
+        names = " and ".join(str(path.relative_to(pages.folder)) for path in kept)
+        told += f"; {lost:,} bytes of an event that was never finished were cut off, and are kept in {names}"
     return told

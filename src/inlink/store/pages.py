@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from inlink.base.arrays import UInt8Array, UInt32Array, UInt64Array
+from inlink.errors import FolderError
 from inlink.store.carried import carried_in
 from inlink.store.checks import last_whole, refuse_damage
 from inlink.store.columns import PageColumns
@@ -15,6 +16,7 @@ from inlink.store.frames import Frames
 from inlink.store.kernels import frames as kernels
 from inlink.store.kernels.columns import Reached, Tally
 from inlink.store.kernels.fold import OpenLeases
+from inlink.store.log import INDEX, URLS
 from inlink.store.page import Frame, Page, Visit, describe
 from inlink.store.urls import CHUNK, UrlTable
 
@@ -115,6 +117,12 @@ class Pages:
         reached = last_whole(urls, events, text_from=urls_known)
         refuse_damage(self.folder, events, reached, events_known)
         self._take_in(reached, covered)
+        if not self.table.as_indexed(covered):
+            refuse_damage(self.folder, events, last_whole(urls, events), events_known)
+            raise FolderError(
+                f"{self.folder / INDEX} was made of other URLs than {URLS} holds: remove the folder {INDEX}, and it is "
+                "made anew"
+            )
         return reached.text_place, reached.place
 
     def refresh(self) -> None:

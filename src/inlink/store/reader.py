@@ -2,17 +2,27 @@
 
 import os
 from pathlib import Path
+from typing import Annotated, Any
 
 import msgspec
 import numpy as np
 import numpy.typing as npt
 
 from inlink.base.folder import Folder, Header
-from inlink.errors import FolderError
+from inlink.errors import FolderError, ParameterError
 from inlink.store.pages import Pages
 from inlink.urls.canonical import UrlRules
 
-__all__ = ["KIND", "VERSION", "Reader", "crawl_folder", "is_crawl", "open_pages", "url_rules_of"]
+__all__ = [
+    "KIND",
+    "VERSION",
+    "Reader",
+    "crawl_folder",
+    "hash_seed_of",
+    "is_crawl",
+    "open_pages",
+    "url_rules_of",
+]
 
 KIND, VERSION = "crawl", 2
 
@@ -22,7 +32,7 @@ def is_crawl(path: str | os.PathLike[str]) -> bool:
     try:
         raw = (Path(path) / "header.json").read_bytes()
         return msgspec.json.decode(raw, type=Header).kind == KIND
-    except (OSError, msgspec.MsgspecError):
+    except (OSError, ValueError, RecursionError):
         return False
 
 
@@ -49,10 +59,10 @@ def open_pages(folder: str | os.PathLike[str], *, with_urls: bool = True) -> Pag
     Raises
     ------
     inlink.errors.FolderError
-        If there is no crawl.
+        If there is no crawl, or its header or a file of it cannot be read.
     """
-    meta = crawl_folder(folder).header.meta
-    return Pages(Path(folder), int(meta["hash_seed"]), float(meta["started"]), with_urls=with_urls)
+    meta, _ = _meta_of(folder)
+    return Pages(Path(folder), int(meta.hash_seed), meta.started, with_urls=with_urls)
 
 
 def url_rules_of(folder: str | os.PathLike[str]) -> UrlRules | None:
@@ -61,10 +71,40 @@ def url_rules_of(folder: str | os.PathLike[str]) -> UrlRules | None:
     Raises
     ------
     inlink.errors.FolderError
-        If there is no crawl.
+        If there is no crawl, or its header cannot be read.
     """
-    ruled = crawl_folder(folder).header.meta.get("url_rules")
-    return UrlRules(**ruled) if ruled else None
+    return _meta_of(folder)[1]
+
+
+def hash_seed_of(folder: str | os.PathLike[str]) -> int:
+    """The seed of a crawl's table of URLs.
+
+    Raises
+    ------
+    inlink.errors.FolderError
+        If there is no crawl, or its header cannot be read.
+    """
+    return int(_meta_of(folder)[0].hash_seed)
+
+
+class _Meta(msgspec.Struct):
+    """What a crawl's header says of the crawl."""
+
+    hash_seed: Annotated[str, msgspec.Meta(pattern="^[0-9]{1,19}$")]
+    # The years 1 to 9999.
+    started: Annotated[float, msgspec.Meta(gt=-62135596800, lt=253402300800)]
+    url_rules: dict[str, Any] | None = None
+
+
+def _meta_of(path: str | os.PathLike[str]) -> tuple[_Meta, UrlRules | None]:
+    folder = crawl_folder(path)
+    try:
+        meta = msgspec.convert(folder.header.meta, _Meta)
+        return meta, UrlRules(**meta.url_rules) if meta.url_rules else None
+    except (msgspec.ValidationError, TypeError, ParameterError) as error:
+        raise FolderError(
+            f"{folder.path / 'header.json'} cannot be read ({error}): take the crawl's folder from a backup"
+        ) from None
 
 
 class Reader:

@@ -5,10 +5,11 @@ that a crawl opens quickly and other processes can look up one URL without readi
 """
 
 import os
+import zlib
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
+import msgspec
 import numpy as np
 
 from inlink.base.arrays import UInt8Array, UInt32Array, UInt64Array
@@ -19,13 +20,13 @@ from inlink.errors import FolderError, StoreError, UnknownNodeError
 from inlink.store.format import NO_PAGE
 from inlink.store.kernels import table
 from inlink.store.kernels.columns import Table, Tally
-from inlink.store.log import URLS
+from inlink.store.log import INDEX, URLS
 from inlink.store.mapped import Mapped
 
-__all__ = ["INDEX", "SHARDS", "SLACK", "UrlTable"]
+__all__ = ["INDEX_VERSION", "SHARDS", "SLACK", "UrlTable", "index_of"]
 
 
-INDEX = "index"
+INDEX_VERSION = 2
 SHARDS, SLACK = 256, 64
 """Parts of the table, and slots behind the last home of each."""
 
@@ -36,6 +37,56 @@ _PAGES = most_pages()
 _HOSTS = _PAGES // 8
 _FEW = 1 << 20
 """Pages below which an index costs more than it saves."""
+
+
+class Indexed(msgspec.Struct):
+    """What an index covers: pages, bytes of both files; and for the URLs a checksum of a part of their hashes."""
+
+    pages: int
+    urls_end: int
+    events_end: int
+    seed: str
+    urls_check: int
+
+
+def index_of(folder: Path, hash_seed: int, urls_size: int) -> tuple[Folder, Indexed] | None:
+    """The index of a crawl's URLs and what it covers; None if there is none that can be used.
+
+    Its files have the right lengths, and their checksums are not compared.
+
+    Parameters
+    ----------
+    folder : Path
+        The crawl's.
+    hash_seed : int
+        The crawl's.
+    urls_size : int
+        Bytes of urls.txt. An index of more belongs to a log that a power cut has shortened.
+    """
+    try:
+        index = Folder(folder / INDEX, INDEX, INDEX_VERSION)
+        covered = msgspec.convert(index.header.meta, Indexed)
+    except (FolderError, msgspec.ValidationError):
+        return None
+    lengths = {name: (entry.dtype, entry.length) for name, entry in index.header.files.items()}
+    if lengths.get("counts") != ("<u8", SHARDS):
+        return None
+    counts = index.array("counts")
+    pages = covered.pages
+    fits = (
+        index.header.version == INDEX_VERSION
+        and covered.seed == str(hash_seed)
+        and covered.urls_end <= urls_size
+        and 0 <= pages < most_pages()
+        and lengths
+        == {
+            "slots": ("<u8", int(counts.sum())),
+            "marks": ("<u8", (pages + 31) // 32),
+            "counts": lengths["counts"],
+            "checks": ("<u4", SHARDS),
+        }
+    )
+    return (index, covered) if fits else None
 
 
 class UrlTable:
@@ -70,7 +121,7 @@ class UrlTable:
         self.host_slots = np.zeros(1 << 10, np.uint32)
         self.host_text: UInt8Array = reserve(np.uint8, _HOSTS * 32)
         self.host_ends: UInt64Array = reserve(np.uint64, _HOSTS)
-        self.indexed = 0
+        self.indexed = self._urls_check = 0
         self._table = self._addresses()
         self._mapped = Mapped(folder / URLS)
 
@@ -89,7 +140,7 @@ class UrlTable:
         most = 1 << 16
         while self.tally.url_bytes < end:
             begin = self.tally.url_bytes
-            stop = min(begin + CHUNK, end)
+            stop = end if end - begin <= CHUNK + len(table.PADDING) else begin + CHUNK
             text = self._mapped.bytes[begin : stop + len(table.PADDING)]
             if len(text) < stop - begin + len(table.PADDING):
                 # Nothing is mapped behind the last lines.
@@ -203,15 +254,14 @@ class UrlTable:
 
     def load_index(self, events_size: int) -> tuple[int, int, int]:
         """Fill the slots from the index; return the pages, bytes of URLs and bytes of events that it covers."""
+        found = index_of(self.folder, int(self.hash_seed), os.fstat(self._mapped.file).st_size)
+        # A power cut may have shortened the log.
+        if found is None or found[1].events_end > events_size:
+            return 0, 0, 0
+        index, covered = found
         try:
-            index = Folder(self.folder / INDEX, INDEX, 1)
             index.verify()
         except FolderError:
-            return 0, 0, 0
-        meta: dict[str, Any] = index.header.meta
-        short = meta["urls_end"] > os.fstat(self._mapped.file).st_size or meta["events_end"] > events_size
-        if short or meta["seed"] != str(int(self.hash_seed)):
-            # It belongs to a log that a power cut has shortened, or to another crawl.
             return 0, 0, 0
         slots, counts = index.array("slots"), index.array("counts")
         room, at = len(self.slots) // SHARDS, 0
@@ -222,8 +272,15 @@ class UrlTable:
                 size += size // 8
             self.sizes[k], self.counts[k] = size, count
             at += count
-        self.indexed = meta["pages"]
-        return meta["pages"], meta["urls_end"], meta["events_end"]
+        self.indexed, self._urls_check = covered.pages, covered.urls_check
+        return covered.pages, covered.urls_end, covered.events_end
+
+    def as_indexed(self, pages: int) -> bool:
+        """Whether the URLs of the first ``pages``, now that they are taken in, are those that the index was made of.
+
+        A part of each URL's hash was kept for searching. The checksum of these parts stands in the index.
+        """
+        return not pages or zlib.crc32(self.checks[:pages].data) == self._urls_check
 
     def close(self) -> None:
         """Let go of the file."""
