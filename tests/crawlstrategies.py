@@ -171,7 +171,7 @@ def whole(crawl: Crawl) -> dict[str, Any]:
     crawl.next(0)
     front = crawl._frontier
     slots = range(front.queue.num_slots)
-    now = crawl._tick()
+    now = crawl._core.tick()
     return {
         **columns(crawl._pages),
         "waiting": waiting(front),

@@ -3,8 +3,9 @@
 import numpy as np
 
 from inlink.base.arrays import UInt32Array
-from inlink.crawl.intake import apart, check_answer
-from inlink.crawl.journal import Answered, Journal
+from inlink.crawl.arguments import argument, check_flags, check_text, checked_failure
+from inlink.crawl.intake import apart
+from inlink.crawl.journal import Answered, Journal, number_of
 from inlink.frontier import backoff
 from inlink.frontier.frontier import Frontier
 from inlink.frontier.leases import Lease, Out
@@ -53,11 +54,11 @@ class Answers:
         error: str,
         status: int | None,
         retry: bool | None,
-        retry_after: str | float | None,
+        retry_after: str | bytes | float | None,
     ) -> bool:
         """See :meth:`inlink.Crawl.failed`."""
         journal, front = self.journal, self.frontier
-        check_answer(0.0, status or 0, b"")
+        status, retry_after = checked_failure(error, status, retry, retry_after)
         number, out = journal.answered(page)
         if number == NO_PAGE:
             return False
@@ -71,7 +72,7 @@ class Answers:
             wait or 0.0, backoff.delay(failures, self.settings.retry_seconds, backoff.LONGEST_WAIT)
         )
         flags = kinds.RETRIED if again else kinds.IS_GONE if outcome.name == "gone" else 0
-        self._write(number, out, flags, status or 0, due, error)
+        self._write(number, out, flags, status, due, error)
         if again:
             front.plan(number, due)
         journal.landed(out, outcome, wait)
@@ -79,6 +80,7 @@ class Answers:
 
     def excluded(self, page: Answered, reason: str) -> bool:
         """See :meth:`inlink.Crawl.exclude`."""
+        check_text("reason", reason)
         number, out = self.journal.answered(page)
         if number == NO_PAGE:
             return False
@@ -108,6 +110,7 @@ class Answers:
     def release_all(self, session: int | None = None) -> int:
         """Give back all leases, or those of a session; return their number."""
         leases = self.frontier.leases
+        self.journal.gate.changing = True
         outs = list(leases.all_current()) if session is None else leases.held_by(session)
         if outs:
             released = np.array([(out.number, out.page) for out in outs], dtype_of(ReleasedRecord))
@@ -167,11 +170,13 @@ class Answers:
         return len(found)
 
     def redirected(
-        self, page: Lease | int, to: str, data: bytes | None, again: bool
+        self, page: Answered, to: str, data: bytes | None, again: bool
     ) -> tuple[bool, Lease | None]:
         """See :meth:`inlink.Crawl.redirected`; return whether the answer counted, and the lease of the target."""
         journal, front = self.journal, self.frontier
-        apart([Link(to, data=data or b"")])  # refuses what is too much
+        # A target that carries too much is refused.
+        apart([Link(to, data=b"" if data is None else data)])
+        check_flags(again=again)
         number, out = journal.answered(page)
         if number == NO_PAGE:
             return False, None
@@ -196,10 +201,11 @@ class Answers:
 
     def host_delay(self, page: Answered, seconds: float) -> bool:
         """See :meth:`inlink.Crawl.host_delay`."""
+        seconds = argument("seconds", seconds)
         if isinstance(page, str):
             number = self.journal.known(page)
         else:
-            out = self.frontier.leases.get(page if isinstance(page, int) else page.number)
+            out = self.frontier.leases.get(number_of(page))
             if out is None:
                 return False
             number = out.page
@@ -207,6 +213,7 @@ class Answers:
         slot = queue.slot(number)
         if not seconds > queue.rows[slot]["delay"]:
             return False
+        self.journal.gate.changing = True
         row = queue.rows[slot]
         row["due"] = float(row["due"]) + seconds - float(row["delay"])
         row["delay"] = seconds

@@ -7,23 +7,26 @@ time from its clock. Each change is first an event of the log. Columns, policy a
 import logging
 import os
 import time
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal, Self
 
 import msgspec
-import numpy as np
 
 from inlink.base.clock import VirtualClock
-from inlink.base.settings import check, rows_of
-from inlink.crawl.answers import Answers, lease_pages
+from inlink.base.settings import rows_of
+from inlink.crawl.answers import Answers
+from inlink.crawl.arguments import argument, check_flags, moment
+from inlink.crawl.core import Core
 from inlink.crawl.desk import Desk
-from inlink.crawl.folder import create, look
+from inlink.crawl.folder import create, look, unmake
+from inlink.crawl.gate import Gate
+from inlink.crawl.intake import listed
 from inlink.crawl.journal import Answered, Journal
-from inlink.crawl.seeding import hint, seed
-from inlink.crawl.settings import ARGUMENTS, NOT_GIVEN, NotGiven, as_data, choose, save
+from inlink.crawl.seeding import checked_entries, hint
+from inlink.crawl.settings import NOT_GIVEN, NotGiven, as_data, choose, save
 from inlink.crawl.snapshot import LiveCrawl
 from inlink.crawl.upkeep import Upkeep
 from inlink.crawl.view import CrawlView
@@ -39,7 +42,6 @@ from inlink.frontier.settings import Politeness, Settings
 from inlink.frontier.visits import plan_visits
 from inlink.protocol import AnyLink, Standing
 from inlink.store import format as kinds
-from inlink.store import inbox
 from inlink.store import log as logs
 from inlink.store.log import Log
 from inlink.store.opening import recover
@@ -55,6 +57,10 @@ SETTINGS = rows_of(Settings)
 
 class Crawl:
     """Which URL to fetch next, and what came of it: an embedded library over one folder.
+
+    Use it from one thread at a time, in the process that opened it. A call that comes while another has not returned is
+    refused with :class:`inlink.errors.InUseError`, as is any call in the child of a fork. A change that is broken off,
+    as by Ctrl-C, leaves a crawl that refuses all calls but :meth:`close`; open it again then.
 
     Parameters
     ----------
@@ -154,47 +160,53 @@ class Crawl:
     ) -> None:
         given = {name: one for name, one in locals().items() if name in SETTINGS and one is not NOT_GIVEN}
         self.folder = Path(folder)
-        self.refused: Counter[str] = Counter()
         self._clock = clock
         # All arguments are checked before anything is made.
         chosen = choose(self.folder, given)
+        started = moment(clock())
+        self._gate = gate = Gate(str(self.folder))
         with ExitStack() as stack:
-            made = create(self.folder, float(clock()), chosen.settings)
-            stack.enter_context(logs.lock(self.folder))
+            there = self.folder.exists()
+            made = create(self.folder, started, chosen.settings)
+            lock = logs.lock(self.folder)
+            stack.enter_context(lock)
+            gate.in_child(partial(lock.__exit__, None, None, None))
             if not made:
                 # Until now another process may have changed the settings.
                 chosen = choose(self.folder, given)
+            elif not there:
+                stack.push(partial(unmake, self.folder))
             self._settings = settings = chosen.settings
             log = Log(self.folder, settings.sync)
             stack.callback(log.close)
+            gate.in_child(log.abandon)
             self._pages = open_pages(self.folder)
             stack.callback(self._pages.close)
             self.recovered = recover(self._pages, log) + chosen.told
             _log.info("%s", self.recovered)
             self._frontier = Frontier(self._pages, settings, chosen.policy)
-            self._journal = Journal(log, self._frontier, settings.url_rules, settings.rules)
-            self._frontier.restore(self._tick())
+            journal = Journal(log, self._frontier, gate, settings.url_rules, settings.rules)
+            self._upkeep = Upkeep(self._frontier, log, journal.now, gate)
+            self._core = core = Core(journal, Answers(journal), self._upkeep, clock)
+            self.refused = core.refused
+            self._frontier.restore(core.tick())
             if settings != chosen.before:
-                self._journal.append(kinds.SETTINGS, payload=msgspec.json.encode(as_data(settings)))
+                journal.append(kinds.SETTINGS, payload=msgspec.json.encode(as_data(settings)))
                 save(self.folder, settings)
-            self._answers = Answers(self._journal)
-            self._upkeep = Upkeep(self._frontier, log, self._journal.now)
             stack.callback(self._upkeep.finish)
-            self._journal.admit_last()
-            self.desk = Desk(self, self._journal, self._answers)
+            gate.in_child(self._upkeep.abandon)
+            journal.admit_last()
+            self.desk = core.desk = Desk(core)
             if settings.revisit is not None:
                 plan_visits(self._frontier, settings.revisit)
-            self.view = CrawlView(LiveCrawl(self._frontier, self._tick, settings.url_rules))
+            self.view = CrawlView(LiveCrawl(self._frontier, core.tick, settings.url_rules, gate))
+            gate.changing = False
             self._stack = stack.pop_all()
 
     @property
     def settings(self) -> Settings:
         """The settings in force: those given, else those that the folder kept, else the defaults."""
         return self._settings
-
-    def _tick(self) -> float:
-        self._journal.now = max(self._journal.now, float(self._clock()))
-        return self._journal.now
 
     # -- what comes in ----------------------------------------------------------------------------------------------
 
@@ -206,8 +218,9 @@ class Crawl:
         urls : iterable of str, (str, float) or Link
             Absolute URLs, with scores or without; the default score is 1. Invalid URLs are counted in ``refused``.
         """
-        self._tick()
-        return seed(self._journal, urls, self.refused)
+        urls = listed(urls)
+        with self._gate:
+            return self._core.seed(urls)
 
     def sitemap(self, entries: Iterable[tuple[str, float | None, float | None]]) -> int:
         """Take in a sitemap: make its URLs known, and let changed pages wait again; return the number of new ones.
@@ -219,16 +232,15 @@ class Crawl:
             priority counts as the score of a link to the page. A page that was crawled before its lastmod waits
             again.
         """
-        rows = list(entries)
-        if not all(isinstance(row, tuple | list) and len(row) == 3 for row in rows):
-            raise ParameterError(
-                "sitemap takes triples of URL, lastmod and priority; lastmod and priority may be None"
-            )
-        new = self.seed([(url, 0.5 if priority is None else priority) for url, _, priority in rows])
-        for url, lastmod, _ in rows:
-            if lastmod is not None:
-                hint(self._journal, url, lastmod)
-        return new
+        rows = checked_entries(listed(entries, "entries"))
+        with self._gate:
+            new = self._core.seed([(url, priority) for url, _, priority in rows])
+            for url, lastmod, _ in rows:
+                if lastmod is not None:
+                    # Each change is whole by itself.
+                    self._gate.changing = False
+                    hint(self._core.journal, url, lastmod)
+            return new
 
     def crawled(
         self,
@@ -280,24 +292,28 @@ class Crawl:
         inlink.errors.StoreError
             If the log cannot be written.
         """
-        self._tick()
-        counted = take_visit(
-            self._journal,
-            self.refused,
-            page,
-            links,
-            score=score,
-            content_hash=content_hash,
-            status=status,
-            redirected_to=redirected_to,
-            canonical_link=canonical_link,
-            noindex=noindex,
-            nofollow=nofollow,
-            links_are_canonical=links_are_canonical,
-        )
-        if counted:
-            self._upkeep.after_visit(self._journal.now)
-        return counted
+        if type(links) is not list:
+            links = listed(links)
+        core = self._core
+        with self._gate:
+            core.tick()
+            counted = take_visit(
+                core.journal,
+                self.refused,
+                page,
+                links,
+                score=score,
+                content_hash=content_hash,
+                status=status,
+                redirected_to=redirected_to,
+                canonical_link=canonical_link,
+                noindex=noindex,
+                nofollow=nofollow,
+                links_are_canonical=links_are_canonical,
+            )
+            if counted:
+                core.upkeep.after_visit(core.journal.now)
+            return counted
 
     def failed(
         self,
@@ -322,13 +338,15 @@ class Crawl:
         retry_after : str, float or None
             The header ``Retry-After``, or seconds.
         """
-        self._tick()
-        return self._answers.failed(page, error, status, retry, retry_after)
+        with self._gate:
+            self._core.tick()
+            return self._core.answers.failed(page, error, status, retry, retry_after)
 
     def exclude(self, page: Answered, reason: str = "") -> bool:
         """Report that a page must not be fetched, as by robots.txt; return whether the answer counted."""
-        self._tick()
-        return self._answers.excluded(page, reason)
+        with self._gate:
+            self._core.tick()
+            return self._core.answers.excluded(page, reason)
 
     def redirected(
         self, lease: Lease, to: str, *, carried: bytes | None = None, again: bool = False
@@ -351,48 +369,48 @@ class Crawl:
         Lease or None
             The target's lease, whatever politeness says; None if the target need not or must not be fetched.
         """
-        self._tick()
-        return self._answers.redirected(lease, to, carried, again)[1]
+        with self._gate:
+            self._core.tick()
+            return self._core.answers.redirected(lease, to, carried, again)[1]
 
     def release(self, page: Answered) -> bool:
         """Give a lease back unused, so that the page waits again; return whether the page had a lease."""
-        self._tick()
-        return self._answers.release(page)
+        with self._gate:
+            self._core.tick()
+            return self._core.answers.release(page)
 
     def release_all(self) -> int:
         """Give back all leases, whoever holds them; return their number."""
-        self._tick()
-        return self._answers.release_all()
+        with self._gate:
+            self._core.tick()
+            return self._core.answers.release_all()
 
     def reload(self) -> int:
         """Let pages that failed, are gone or were excluded wait again; return their number."""
-        self._tick()
-        return self._answers.reload()
+        with self._gate:
+            self._core.tick()
+            return self._core.answers.reload()
 
     def host_delay(self, page: Answered, seconds: float) -> bool:
         """Keep ``seconds`` between two fetches from a page's host, as Crawl-delay asks; return whether that is new."""
-        seconds = check(ARGUMENTS["seconds"], seconds)
-        self._tick()
-        return self._answers.host_delay(page, seconds)
+        with self._gate:
+            self._core.tick()
+            return self._core.answers.host_delay(page, seconds)
 
     def pause(self) -> None:
         """Hand nothing out until :meth:`resume`, after reopening too. Answers are taken in."""
-        self._set_paused(True)
+        with self._gate:
+            self._core.pause(True)
 
     def resume(self) -> None:
         """End a pause."""
-        self._set_paused(False)
+        with self._gate:
+            self._core.pause(False)
 
     @property
     def paused(self) -> bool:
         """Whether the crawl is paused."""
         return self._frontier.paused
-
-    def _set_paused(self, paused: bool) -> None:
-        self._tick()
-        if self._frontier.paused != paused:
-            self._journal.append(kinds.PAUSE if paused else kinds.RESUME)
-            self._frontier.paused = paused
 
     # -- what goes out ------------------------------------------------------------------------------------------------
 
@@ -401,39 +419,17 @@ class Crawl:
 
         None while the crawl is paused, and while the caller fetches a lost page or has to answer before it gets one.
         """
-        return self._hand_out(check(ARGUMENTS["count"], count))
-
-    def _hand_out(self, count: int, session: int = 0, request: int = 0, lost: bool = True) -> list[Lease]:
-        now, front = self._tick(), self._frontier
-        self.desk.advance(now)
-        front.advance(now)
-        self._do_requests()
-        self._upkeep.before_next(now)
-        if front.paused or count < 1:
-            return []
-        if lost and front.lost:
-            turn = front.lost.turn(session, now)
-            if isinstance(turn, tuple):
-                pages, slots = np.array([turn[0]], np.uint32), np.array([turn[1]], np.uint32)
-                return lease_pages(self._journal, pages, slots, session=session, request=request)
-            if turn:
-                return []
-        pages, slots = front.queue.take(count, now)
-        if not len(pages):
-            return []
-        return lease_pages(self._journal, pages, slots, session=session, request=request)
+        count = argument("count", count)
+        with self._gate:
+            return self._core.hand_out(count)
 
     def due_in(self) -> float | None:
         """Seconds until :meth:`next` may return a lease; None at the end, when no page waits and no lease is out.
 
         While the crawl is paused, only the leases that are out count.
         """
-        now, front = self._tick(), self._frontier
-        self.desk.advance(now)
-        self._do_requests()
-        due = None if front.paused else front.due_in(now)
-        end = front.leases.next_end()
-        return due if end is None else max(end - now, 0.0) if due is None else min(due, max(end - now, 0.0))
+        with self._gate:
+            return self._core.due_in()
 
     def page(self, url: str) -> Page | None:
         """What is known of a URL; None if this crawl does not know it."""
@@ -447,25 +443,20 @@ class Crawl:
         """How far the crawl has come: pages by state, the ``hosts`` with most waiting pages, the harvest."""
         return self.view.standing(hosts)
 
-    def _do_requests(self) -> None:
-        """Do what other processes left in the inbox."""
-        for kind, seeds in self._upkeep.requests():
-            if kind == inbox.SEED:
-                self.seed(seeds)
-            elif kind == inbox.RELOAD:
-                self.reload()
-
     def rerank(self, *, wait: bool = False) -> None:
         """Ask for a new ranking, which :meth:`next` adopts once it is there.
 
         With ``wait``, rank at once, in this process and on one thread, and give all waiting pages their new
         priorities: the same events give the same bits.
         """
-        now = self._tick()
-        if wait:
-            self._upkeep.rerank_at_once(now)
-        else:
-            self._upkeep.rerank(now)
+        check_flags(wait=wait)
+        with self._gate:
+            now = self._core.tick()
+            if wait:
+                self._gate.changing = True
+                self._upkeep.rerank_at_once(now)
+            else:
+                self._upkeep.rerank(now)
 
     def wait(self) -> float | None:
         """Advance a :class:`~inlink.base.clock.VirtualClock` until something may be due, and return the seconds.
@@ -477,10 +468,11 @@ class Crawl:
             raise ParameterError(
                 "Crawl.wait needs Crawl(clock=VirtualClock()): no other clock can be advanced"
             )
-        before = self._tick()
-        while due := self.due_in():
-            clock.advance(due)
-        return None if due is None else self._journal.now - before
+        with self._gate:
+            before = self._core.tick()
+            while due := self._core.due_in():
+                clock.advance(due)
+            return None if due is None else self._core.journal.now - before
 
     @property
     def ranking(self) -> bool:
@@ -488,8 +480,15 @@ class Crawl:
         return self._upkeep.reranker.busy or self._frontier.queue.rekeying
 
     def close(self) -> None:
-        """Sync the log and release the folder."""
-        self._stack.close()
+        """Sync the log and release the folder. A second call does nothing, nor does a call in the child of a fork.
+
+        Raises
+        ------
+        inlink.errors.InUseError
+            If a call on this crawl has not returned.
+        """
+        if self._gate.close():
+            self._stack.close()
 
     def __enter__(self) -> Self:
         return self

@@ -14,15 +14,26 @@ long. :mod:`inlink.frontier.lost` says what becomes of the page. While the crawl
 """
 
 import math
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Sequence
+from typing import Any, get_args
 
 import msgspec
 import numpy as np
 
-from inlink.crawl.answers import Answers, lease_of
-from inlink.crawl.intake import apart, check_answer
-from inlink.crawl.journal import Journal
+from inlink.crawl.answers import lease_of
+from inlink.crawl.arguments import (
+    argument,
+    check_flags,
+    check_text,
+    check_texts,
+    checked_failure,
+    checked_hash,
+    checked_score,
+    checked_status,
+)
+from inlink.crawl.core import Core
+from inlink.crawl.intake import apart
+from inlink.crawl.visiting import take_visit
 from inlink.errors import ParameterError, SessionError, UnknownNodeError
 from inlink.frontier.leases import Lease
 from inlink.frontier.sessions import SpiderSession
@@ -51,9 +62,6 @@ from inlink.store.format import (
     struct_of,
 )
 
-if TYPE_CHECKING:
-    from inlink.crawl.crawl import Crawl
-
 __all__ = ["Desk"]
 
 LONGEST_RENEWAL = 3600.0
@@ -71,14 +79,13 @@ class Desk:
 
     Parameters
     ----------
-    crawl : Crawl
-    journal : Journal
-    answers : Answers
+    core : Core
     """
 
-    def __init__(self, crawl: "Crawl", journal: Journal, answers: Answers) -> None:
-        self._crawl, self._journal, self._answers = crawl, journal, answers
-        self._frontier, self._pages = journal.frontier, journal.pages
+    def __init__(self, core: Core) -> None:
+        self._core, self._gate = core, core.gate
+        self._journal, self._answers = core.journal, core.answers
+        self._frontier, self._pages = core.frontier, core.journal.pages
         self._sessions = self._frontier.sessions
         self._reopen()
 
@@ -107,22 +114,21 @@ class Desk:
             raise ParameterError(
                 f"`owner` must have at most {LONGEST_OWNER} bytes; got {len(owner):,} characters"
             )
-        if silent_after is not None and not 0 < silent_after < math.inf:
-            raise ParameterError(
-                f"`silent_after` must be a number of seconds above 0, or None; got {silent_after!r}"
-            )
-        now, lost = self._crawl._tick(), 0
-        previous = self._sessions.of_owner(owner)
-        if previous is not None:
-            if rejoin:
-                previous.heard = now
-                return self._described(previous, 0)
-            lost = self._end(previous, BY_SUCCESSOR)
-        seconds = math.inf if silent_after is None else float(silent_after)
-        session = SpiderSession(self._sessions.next_number, owner, seconds, now)
-        self._write_session(session, 0)
-        self._sessions.add(session)
-        return self._described(session, lost)
+        check_flags(rejoin=rejoin)
+        silent_after = argument("silent_after", silent_after)
+        seconds = math.inf if silent_after is None else silent_after
+        with self._gate:
+            now, lost = self._core.tick(), 0
+            previous = self._sessions.of_owner(owner)
+            if previous is not None:
+                if rejoin:
+                    previous.heard = now
+                    return self._described(previous, 0)
+                lost = self._end(previous, BY_SUCCESSOR)
+            session = SpiderSession(self._sessions.next_number, owner, seconds, now)
+            self._write_session(session, 0)
+            self._sessions.add(session)
+            return self._described(session, lost)
 
     def renew(self, session: int) -> int:
         """Let a session's tasks run for another ``lease_seconds``; return the number of tasks that were renewed.
@@ -134,20 +140,21 @@ class Desk:
         inlink.errors.SessionError
             If the session has ended.
         """
-        self._heard(session)
-        now = self._journal.now
-        expires = now + self._frontier.settings.lease_seconds
-        outs = [
-            out
-            for out in self._frontier.leases.held_by(session)
-            if out.expires < expires <= out.given + LONGEST_RENEWAL
-        ]
-        if outs:
-            numbers = np.array([out.number for out in outs], np.uint64)
-            payload = struct_of(RenewedRecord).pack(expires, session) + numbers.tobytes()
-            self._journal.append(kinds.RENEWED, listed=len(outs), payload=payload)
-            self._frontier.leases.renew(outs, expires)
-        return len(outs)
+        with self._gate:
+            self._heard(session)
+            now = self._journal.now
+            expires = now + self._frontier.settings.lease_seconds
+            outs = [
+                out
+                for out in self._frontier.leases.held_by(session)
+                if out.expires < expires <= out.given + LONGEST_RENEWAL
+            ]
+            if outs:
+                numbers = np.array([out.number for out in outs], np.uint64)
+                payload = struct_of(RenewedRecord).pack(expires, session) + numbers.tobytes()
+                self._journal.append(kinds.RENEWED, listed=len(outs), payload=payload)
+                self._frontier.leases.renew(outs, expires)
+            return len(outs)
 
     def bye(self, session: int) -> int:
         """End a session and give its tasks back; return their number.
@@ -157,10 +164,11 @@ class Desk:
         inlink.errors.SessionError
             If the session has ended.
         """
-        state = self._heard(session)
-        released = self._answers.release_all(session)
-        self._end(state, BY_SPIDER)
-        return released
+        with self._gate:
+            state = self._heard(session)
+            released = self._answers.release_all(session)
+            self._end(state, BY_SPIDER)
+            return released
 
     # -- tasks and answers --------------------------------------------------------------------------------------------
 
@@ -182,21 +190,24 @@ class Desk:
         inlink.errors.SessionError
             If the session has ended, or the id is smaller than the last.
         """
-        state = self._heard(session)
-        if request and self._is_repeat("next", request, state.asked):
-            tasks = [self._task_of(number, session) for number in state.given]
-        else:
-            leases = self._crawl._hand_out(count, session, request, lost)
-            tasks = [self._task(lease) for lease in leases]
-            if request and leases:
-                state.asked, state.given = request, [lease.number for lease in leases]
-        front, now = self._frontier, self._journal.now
-        return Tasks(
-            [task for task in tasks if task is not None],
-            None if self._crawl.paused else front.due_in(now, session),
-            len(front.leases) - front.leases.held(session),
-            self._crawl.paused,
-        )
+        count, request = argument("count", count), argument("request", request)
+        check_flags(lost=lost)
+        with self._gate:
+            state = self._heard(session)
+            if request and self._is_repeat("next", request, state.asked):
+                tasks = [self._task_of(number, session) for number in state.given]
+            else:
+                leases = self._core.hand_out(count, session, request, lost)
+                tasks = [self._task(lease) for lease in leases]
+                if request and leases:
+                    state.asked, state.given = request, [lease.number for lease in leases]
+            front, now = self._frontier, self._journal.now
+            return Tasks(
+                [task for task in tasks if task is not None],
+                None if self._frontier.paused else front.due_in(now, session),
+                len(front.leases) - front.leases.held(session),
+                self._frontier.paused,
+            )
 
     def report(self, session: int, answers: Sequence[Answer], request: int = 0) -> list[Receipt]:
         """Take in a session's answers; return what came of each, in their order.
@@ -216,32 +227,39 @@ class Desk:
         inlink.errors.ParameterError
             If an answer has a value out of range; then none was taken in.
         """
-        state = self._heard(session)
-        if request and self._is_repeat("report", request, state.reported):
-            return [Receipt(counted, self._task_of(lease, session)) for lease, counted in state.outcomes]
-        for answer in answers:
-            _check(answer)
-        known: dict[int, tuple[int, bool]] = {}
-        if state.since is not None:
-            if request and any(self._is_off_the_book(answer) for answer in answers):
-                known = self._answered_before(state)
-            state.since = None
-        receipts = [self._take_in(answer, session, known) for answer in answers]
-        if request:
-            outcomes = [
-                (0 if receipt.task is None else receipt.task.lease, receipt.counted) for receipt in receipts
-            ]
-            payload = struct_of(ReportedRecord).pack(session, request)
-            payload += np.array(outcomes, dtype_of(OutcomeRecord)).tobytes()
-            self._journal.append(kinds.REPORTED, listed=len(outcomes), payload=payload)
-            state.reported, state.outcomes = request, outcomes
-        return receipts
+        request = argument("request", request)
+        answers = _checked(answers)
+        with self._gate:
+            state = self._heard(session)
+            if request and self._is_repeat("report", request, state.reported):
+                return [Receipt(counted, self._task_of(lease, session)) for lease, counted in state.outcomes]
+            known: dict[int, tuple[int, bool]] = {}
+            if state.since is not None:
+                if request and any(self._is_off_the_book(answer) for answer in answers):
+                    known = self._answered_before(state)
+                state.since = None
+            receipts = []
+            for answer in answers:
+                receipts.append(self._take_in(answer, session, known))
+                # Each answer is whole by itself.
+                self._gate.changing = False
+            if request:
+                outcomes = [
+                    (0 if receipt.task is None else receipt.task.lease, receipt.counted)
+                    for receipt in receipts
+                ]
+                payload = struct_of(ReportedRecord).pack(session, request)
+                payload += np.array(outcomes, dtype_of(OutcomeRecord)).tobytes()
+                self._journal.append(kinds.REPORTED, listed=len(outcomes), payload=payload)
+                state.reported, state.outcomes = request, outcomes
+            return receipts
 
     def _take_in(self, answer: Answer, session: int, known: dict[int, tuple[int, bool]]) -> Receipt:
-        crawl = self._crawl
+        answers = self._answers
+        self._core.tick()
         if isinstance(answer, HostDelay):
             try:
-                return Receipt(crawl.host_delay(answer.url, answer.seconds))
+                return Receipt(answers.host_delay(answer.url, answer.seconds))
             except UnknownNodeError:
                 return Receipt(False)
         number = answer.lease
@@ -254,26 +272,22 @@ class Desk:
         if isinstance(answer, Crawled):
             return Receipt(self._crawled(answer))
         if isinstance(answer, Failed):
-            counted = crawl.failed(
-                number,
-                answer.error,
-                status=answer.status,
-                retry=answer.retry,
-                retry_after=answer.retry_after,
+            return Receipt(
+                answers.failed(number, answer.error, answer.status, answer.retry, answer.retry_after)
             )
-            return Receipt(counted)
         if isinstance(answer, Excluded):
-            return Receipt(crawl.exclude(number, answer.reason))
+            return Receipt(answers.excluded(number, answer.reason))
         if isinstance(answer, Released):
-            return Receipt(crawl.release(number))
-        crawl._tick()
-        counted, target = self._answers.redirected(number, answer.to, answer.carried, answer.again)
+            return Receipt(answers.release(number))
+        counted, target = answers.redirected(number, answer.to, answer.carried, answer.again)
         return Receipt(counted, None if target is None else self._task(target))
 
     def _crawled(self, answer: Crawled) -> bool:
-        out = self._frontier.leases.get(answer.lease)
+        core, out = self._core, self._frontier.leases.get(answer.lease)
         try:
-            counted = self._crawl.crawled(
+            counted = take_visit(
+                self._journal,
+                core.refused,
                 answer.lease,
                 answer.links,
                 score=answer.score,
@@ -283,21 +297,27 @@ class Desk:
                 canonical_link=answer.canonical_link,
                 noindex=answer.noindex,
                 nofollow=answer.nofollow,
+                links_are_canonical=False,
             )
         except ParameterError as error:
-            if not answer.links:
+            if not answer.links or self._gate.changing:
                 raise
             # Invalid link: keep the page, drop its links, record the error.
             return self._crawled(msgspec.structs.replace(answer, links=[], error=str(error)))
-        if counted and answer.error is not None and out is not None:
-            url = self._pages.url(out.page)
-            self._crawl.failed(url, answer.error, status=answer.status, retry=False)
+        if counted:
+            core.upkeep.after_visit(self._journal.now)
+            if answer.error is not None and out is not None:
+                url = self._pages.url(out.page)
+                self._answers.failed(url, answer.error, answer.status, False, None)
         return counted
 
     # -- inside -------------------------------------------------------------------------------------------------------
 
     def advance(self, now: float) -> None:
-        """Take back what has expired by ``now``, and end the sessions that were silent for too long."""
+        """Take back what has expired by ``now``, and end the sessions that were silent for too long.
+
+        The crawl calls this, inside its gate.
+        """
         expired = self._frontier.leases.expired(now)
         if expired:
             self._answers.lost(expired)
@@ -305,11 +325,12 @@ class Desk:
             self._end(session, BY_SILENCE)
 
     def _heard(self, number: int) -> SpiderSession:
-        now = self._crawl._tick()
+        number = argument("session", number)
+        now = self._core.tick()
         session = self._sessions.get(number)
         if session is not None and now - session.heard >= session.silent_after:
             self._end(session, BY_SILENCE)
-            session = None
+            session, self._gate.changing = None, False
         if session is None:
             raise SessionError(f"session {number!r} has ended, and its tasks are lost: begin a new session")
         session.heard = now
@@ -399,21 +420,44 @@ class Desk:
         return found
 
 
-def _check(answer: Answer) -> None:
-    """Refuse values that are out of range, before anything is changed.
+def _checked(answers: Any) -> list[Answer]:
+    """Answers, each of which has values in their ranges. Links are not checked: an invalid link does not cost its page.
 
     Raises
     ------
     inlink.errors.ParameterError
-        If the answer has one. Links are not checked here: an invalid link does not cost its page.
+        If there is something else among them, or a value is out of its range.
     """
-    if isinstance(answer, Crawled):
-        check_answer(answer.score, answer.status, answer.content_hash)
-    elif isinstance(answer, Failed):
-        check_answer(0.0, answer.status or 0, b"")
-    elif isinstance(answer, Redirected):
-        apart([Link(answer.to, data=answer.carried or b"")])
-    elif isinstance(answer, HostDelay) and not 0 <= answer.seconds < math.inf:
+    if isinstance(answers, str | bytes) or not isinstance(answers, Iterable):
+        raise ParameterError(f"`answers` must be a list of answers; got {answers!r:.200}")
+    found = list(answers)
+    for answer in found:
+        _check(answer)
+    return found
+
+
+def _check(answer: Any) -> None:
+    if not isinstance(answer, get_args(Answer)):
         raise ParameterError(
-            f"`seconds` of a host's delay must be at least 0 and finite; got {answer.seconds!r}"
+            f"an answer is a Crawled, Failed, Excluded, Redirected, Released or HostDelay; got {answer!r:.200}"
         )
+    if isinstance(answer, HostDelay):
+        check_text("url", answer.url)
+        argument("seconds", answer.seconds)
+        return
+    argument("lease", answer.lease)
+    if isinstance(answer, Crawled):
+        checked_score(answer.score)
+        checked_status(answer.status)
+        checked_hash(answer.content_hash)
+        check_texts(
+            redirected_to=answer.redirected_to, canonical_link=answer.canonical_link, error=answer.error
+        )
+        check_flags(noindex=answer.noindex, nofollow=answer.nofollow)
+    elif isinstance(answer, Failed):
+        checked_failure(answer.error, answer.status, answer.retry, answer.retry_after)
+    elif isinstance(answer, Excluded):
+        check_text("reason", answer.reason)
+    elif isinstance(answer, Redirected):
+        apart([Link(answer.to, data=b"" if answer.carried is None else answer.carried)])
+        check_flags(again=answer.again)

@@ -2,6 +2,7 @@
 
 import os
 import secrets
+import shutil
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -18,7 +19,7 @@ from inlink.frontier.visits import plan_visits
 from inlink.store.pages import Pages
 from inlink.store.reader import KIND, VERSION, crawl_folder, open_pages
 
-__all__ = ["create", "frontier_of", "look"]
+__all__ = ["create", "frontier_of", "look", "unmake"]
 
 
 def create(folder: Path, started: float, settings: Settings) -> bool:
@@ -44,6 +45,12 @@ def create(folder: Path, started: float, settings: Settings) -> bool:
         }
         (writer.data.parent / FILE).write_bytes(encoded(settings))
     return True
+
+
+def unmake(folder: Path, kind: type[BaseException] | None, *_: object) -> None:
+    """Remove the folder of a crawl that was just made, if an exception ended the block that opens it."""
+    if kind is not None:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def look(folder: str | os.PathLike[str], clock: Callable[[], float] = time.time) -> Frontier:

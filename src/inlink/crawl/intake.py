@@ -2,13 +2,14 @@
 
 import re
 from collections.abc import Callable, Iterable, MutableMapping
-from typing import SupportsFloat, SupportsIndex
+from typing import Any
 
 import numpy as np
 
 from inlink.base.arrays import Float32Array, UInt32Array
+from inlink.crawl.arguments import checked_score
 from inlink.errors import ParameterError
-from inlink.protocol import LARGEST_SCORE, AnyLink, Link
+from inlink.protocol import AnyLink, Link
 from inlink.store.kernels.frames import encode_links
 from inlink.urls.canonical import MAX_LENGTH, Base, UrlRules, canonical, refusal
 from inlink.urls.hosts import registered_domain
@@ -16,10 +17,11 @@ from inlink.urls.kernels import CLASSES, plain_lines
 
 __all__ = [
     "apart",
+    "canonical_lines",
     "carried_forms",
-    "check_answer",
     "coded",
     "hrefs_and_scores",
+    "listed",
     "same_domain",
     "to_lines",
     "with_carried",
@@ -29,7 +31,25 @@ __all__ = [
 MOST_CARRIED = 1 << 16
 """Bytes that a link may carry."""
 
+_CANONICAL = re.compile(rb"(?:https?://[!-~]{1,%d}\n)+" % (MAX_LENGTH + 81))
+"""Lines that may be canonical URLs: their parts are not looked at."""
+
 _VARIANT = re.compile(r"[A-Za-z0-9.:=_-]{0,80}")
+
+
+def listed(links: Any, what: str = "URLs") -> list[Any]:
+    """What an argument iterates over.
+
+    Raises
+    ------
+    inlink.errors.ParameterError
+        If it is a single text, or not iterable.
+    """
+    if isinstance(links, str | bytes):
+        raise ParameterError(f"several {what} are wanted, as [url]; got the one text {links!r}")
+    if not isinstance(links, Iterable):
+        raise ParameterError(f"several {what} are wanted, as [url]; got {links!r}")
+    return list(links)
 
 
 def apart(links: Iterable[AnyLink]) -> tuple[list[str | tuple[str, float]], list[Link]]:
@@ -40,11 +60,10 @@ def apart(links: Iterable[AnyLink]) -> tuple[list[str | tuple[str, float]], list
     inlink.errors.ParameterError
         If a link has too much data, an invalid variant, or a score that is not finite.
     """
-    if isinstance(links, str | bytes):
-        raise ParameterError(f"several URLs are wanted, as [url]; got the one text {links!r}")
-    links = list(links)
+    if type(links) is not list:
+        links = listed(links)
     if set(map(type, links)) <= {str}:
-        return links, []  # type: ignore[return-value]
+        return links, []
     plain: list[str | tuple[str, float]] = []
     carried: list[Link] = []
     for link in links:
@@ -67,11 +86,11 @@ def _check_link(link: Link) -> None:
         raise ParameterError(
             f"`data` must have at most {MOST_CARRIED:,} bytes; got {len(data):,} for {url!r}"
         )
-    finite = score is None or (isinstance(score, SupportsFloat) and abs(float(score)) < LARGEST_SCORE)
-    if not finite or not _VARIANT.fullmatch(variant):
+    if score is not None:
+        checked_score(score, f"the score of {url!r}")
+    if not _VARIANT.fullmatch(variant):
         raise ParameterError(
-            f"`variant` must be at most 80 characters of [A-Za-z0-9.:=_-] and `score` finite;"
-            f" got {variant!r} and {score!r} for {url!r}"
+            f"`variant` must be at most 80 characters of [A-Za-z0-9.:=_-]; got {variant!r} for {url!r}"
         )
 
 
@@ -105,25 +124,20 @@ def hrefs_and_scores(links: Iterable[str | tuple[str, float]]) -> tuple[list[str
     Raises
     ------
     inlink.errors.ParameterError
-        If one is neither a string nor a string with a finite number.
+        If a link is neither a string nor a string with a finite number.
     """
     given = list(links)
     if set(map(type, given)) <= {str} or all(isinstance(one, str) for one in given):  # quicker than all alone
         return given, np.empty(0, np.float32)  # type: ignore[return-value]
-    hrefs, scores = [], []
+    hrefs: list[str] = []
+    scores: list[float] = []
     for one in given:
         if isinstance(one, str):
             href, score = one, 0.0
+        elif isinstance(one, tuple | list) and len(one) == 2 and isinstance(one[0], str):
+            href, score = one[0], checked_score(one[1], f"the score of {one[0]!r}")
         else:
-            try:
-                href, score = one
-                score = float(score)
-            except (TypeError, ValueError):
-                raise ParameterError(
-                    f"a link must be a text, (text, number) or a Link; got {one!r}"
-                ) from None
-            if not isinstance(href, str) or not abs(score) < LARGEST_SCORE:
-                raise ParameterError(f"a link must be a text, (text, finite number) or a Link; got {one!r}")
+            raise ParameterError(f"a link must be a text, (text, number) or a Link; got {one!r:.200}")
         hrefs.append(href)
         scores.append(score)
     return hrefs, np.array(scores, np.float32)
@@ -135,7 +149,6 @@ def to_lines(
     page_url: Callable[[], str],
     rules: UrlRules | None,
     refused: MutableMapping[str, int],
-    canonical: bool = False,
 ) -> tuple[bytes, int, Float32Array]:
     """Links in canonical form, one a line.
 
@@ -148,8 +161,6 @@ def to_lines(
     rules : UrlRules or None
     refused : mutable mapping of str to int
         Counts what is refused, by reason.
-    canonical : bool
-        They are in canonical form already.
 
     Returns
     -------
@@ -164,11 +175,10 @@ def to_lines(
     if not count:
         return b"", 0, scores
     lines = "\n".join(hrefs).encode("utf-8", "surrogatepass") + b"\n"
-    if canonical and lines.count(b"\n") == count:
-        return lines, count, scores
     plain = np.empty(count, np.bool_)
+    # Nearly always so where a link extractor has made the links absolute.
     if rules is None and plain_lines(lines, MAX_LENGTH, CLASSES, plain):
-        return lines, count, scores  # nearly always, where a link extractor has made them absolute
+        return lines, count, scores
     base = Base(page_url(), rules=rules)
     if not len(scores):
         forms = base.canonical_links(hrefs, refused)
@@ -180,6 +190,30 @@ def to_lines(
             kept += [k] * len(found)
         scores = scores[kept]
     return ("\n".join(forms) + "\n").encode("ascii") if forms else b"", len(forms), scores
+
+
+def canonical_lines(hrefs: list[str]) -> bytes:
+    """Links that a caller calls canonical, one a line, a newline behind each.
+
+    Raises
+    ------
+    inlink.errors.ParameterError
+        If a link cannot be in canonical form. Not everything is looked at.
+    """
+    if not hrefs:
+        return b""
+    lines = "\n".join(hrefs).encode("utf-8", "surrogatepass") + b"\n"
+    if plain_lines(lines, MAX_LENGTH, CLASSES, np.empty(len(hrefs), np.bool_)):
+        return lines
+    if lines.count(b"\n") != len(hrefs) or not _CANONICAL.fullmatch(lines):
+        encoded = [(href, href.encode("utf-8", "replace") + b"\n") for href in hrefs]
+        wrong = next(
+            href for href, line in encoded if not _CANONICAL.fullmatch(line) or line.count(b"\n") > 1
+        )
+        raise ParameterError(
+            f"links_are_canonical is True, but {wrong!r:.200} is not in canonical form: leave links_are_canonical out"
+        )
+    return lines
 
 
 def with_carried(
@@ -206,22 +240,3 @@ def same_domain(one: str, other: str) -> bool:
     hosts = [url.split("/", 3)[2].partition(":")[0] for url in (one, other)]
     domains = [registered_domain(host) for host in hosts]
     return hosts[0] == hosts[1] or (domains[0] is not None and domains[0] == domains[1])
-
-
-def check_answer(score: float, status: int, content_hash: bytes) -> None:
-    """Refuse values that no answer can have, before anything is changed.
-
-    Raises
-    ------
-    inlink.errors.ParameterError
-        If the score is not a finite number, the status no HTTP status, or the hash not bytes.
-    """
-    usual = type(score) is float and type(status) is int and type(content_hash) is bytes
-    if usual and abs(score) < LARGEST_SCORE and 0 <= status <= 999:
-        return  # quicker than to ask for protocols
-    if not isinstance(score, SupportsFloat) or not abs(float(score)) < LARGEST_SCORE:
-        raise ParameterError(f"score must be a finite number; got {score!r}")
-    if not isinstance(status, SupportsIndex) or not 0 <= int(status) <= 999:
-        raise ParameterError(f"status must be an HTTP status from 0 to 999; got {status!r}")
-    if not isinstance(content_hash, bytes | bytearray | memoryview):
-        raise ParameterError(f"content_hash must be bytes; got {type(content_hash).__name__}")

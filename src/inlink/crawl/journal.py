@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from inlink.base.arrays import UInt32Array
+from inlink.crawl.gate import Gate
 from inlink.crawl.intake import coded, same_domain
 from inlink.crawl.known import known_page
 from inlink.errors import ParameterError
@@ -19,7 +20,7 @@ from inlink.store.log import Log
 from inlink.store.pages import NO_PAGE
 from inlink.urls.canonical import UrlRules, canonical
 
-__all__ = ["Answered", "Journal"]
+__all__ = ["Answered", "Journal", "number_of"]
 
 LONGEST_REASON = 500
 """Bytes of an exclusion's reason that are kept."""
@@ -29,6 +30,22 @@ Answered = Lease | int | str
 """What an answer is for: a lease, the number of a lease, or a page's URL."""
 
 
+def number_of(answered: Answered) -> int:
+    """The number of a lease.
+
+    Raises
+    ------
+    inlink.errors.ParameterError
+        If it is neither a lease nor the number of one.
+    """
+    number = answered.number if isinstance(answered, Lease) else answered
+    if isinstance(number, bool) or not isinstance(number, int):
+        raise ParameterError(
+            f"a page is named by its lease, its lease's number or its URL; got {answered!r:.200}"
+        )
+    return number
+
+
 class Journal:
     """Writes a crawl's events.
 
@@ -36,6 +53,8 @@ class Journal:
     ----------
     log : Log
     frontier : Frontier
+    gate : Gate
+        Is told when a change begins. What numbers pages or ends leases before it appends an event tells it as well.
     url_rules : UrlRules or None
     rules : Rules or None
 
@@ -45,8 +64,10 @@ class Journal:
         The time of the next event.
     """
 
-    def __init__(self, log: Log, frontier: Frontier, url_rules: UrlRules | None, rules: Rules | None) -> None:
-        self.log, self.frontier, self.pages = log, frontier, frontier.pages
+    def __init__(
+        self, log: Log, frontier: Frontier, gate: Gate, url_rules: UrlRules | None, rules: Rules | None
+    ) -> None:
+        self.log, self.frontier, self.pages, self.gate = log, frontier, frontier.pages, gate
         self.url_rules, self.rules = url_rules, rules
         self.now = self.pages.last_time()
 
@@ -60,6 +81,7 @@ class Journal:
         inlink.errors.StoreError
             If it cannot be written.
         """
+        self.gate.changing = True
         first = self.pages.num_pages - new
         place, frame = self.log.append(kind, self.now, page, first=first, new=new, urls=urls, **given)
         self.frontier.fold(place, frame)
@@ -89,20 +111,18 @@ class Journal:
             If ``answered`` is neither a lease nor the number of one nor a URL.
         """
         leases = self.frontier.leases
-        if isinstance(answered, Lease):
+        if isinstance(answered, Lease) and type(answered.number) is int:
             number = answered.number
         elif isinstance(answered, str):
             page = self.known(answered)
             oldest = leases.oldest(page)
             if oldest is None:
+                self.gate.changing = True
                 return self.pages.survivor(page), None
             number = oldest
-        elif isinstance(answered, int):
-            number = answered
         else:
-            raise ParameterError(
-                f"a page is named by its lease, its lease's number or its URL; got {answered!r}"
-            )
+            number = number_of(answered)
+        self.gate.changing = True
         out = leases.close(number)
         if out is None:
             return NO_PAGE, None

@@ -2,7 +2,7 @@
 
 import re
 
-from inlink.errors import UnknownNodeError
+from inlink.errors import ParameterError, UnknownNodeError
 from inlink.store.pages import NO_PAGE, Pages
 from inlink.urls.canonical import UrlRules, canonical
 
@@ -40,6 +40,8 @@ def numbered(pages: Pages, page: str | int, url_rules: UrlRules | None) -> int:
     inlink.errors.UnknownNodeError
         If the crawl does not know it.
     """
+    if isinstance(page, bool) or not isinstance(page, str | int):
+        raise ParameterError(f"a page is named by its URL or its number; got {page!r:.200}")
     number = int(page, 16) if isinstance(page, str) and _HASH.fullmatch(page) else page
     if isinstance(number, str):
         try:
@@ -53,6 +55,8 @@ def numbered(pages: Pages, page: str | int, url_rules: UrlRules | None) -> int:
 
 def canonical_or_number(page: str | int, url_rules: UrlRules | None) -> str | int | None:
     """A page's number as it is, or its URL in canonical form; None if it is neither."""
+    if isinstance(page, bool) or not isinstance(page, str | int):
+        raise ParameterError(f"a page is named by its URL or its number; got {page!r:.200}")
     if isinstance(page, int):
         return page
     return int(page, 16) if _HASH.fullmatch(page) else canonical(page, None, url_rules)

@@ -1,17 +1,20 @@
 """Seeds and sitemaps: URLs that become known without a link to them."""
 
 from collections.abc import Iterable, MutableMapping
+from typing import Any
 
 import numpy as np
 
+from inlink.crawl.arguments import argument, check_text
 from inlink.crawl.intake import apart, carried_forms, coded, hrefs_and_scores
 from inlink.crawl.journal import Journal
+from inlink.errors import ParameterError
 from inlink.protocol import AnyLink
 from inlink.store import format as kinds
 from inlink.store.format import DateRecord, struct_of
 from inlink.urls.canonical import MAX_LENGTH, canonical, refusal
 
-__all__ = ["hint", "seed"]
+__all__ = ["checked_entries", "hint", "seed"]
 
 
 def seed(journal: Journal, urls: Iterable[AnyLink], refused: MutableMapping[str, int]) -> int:
@@ -35,6 +38,7 @@ def seed(journal: Journal, urls: Iterable[AnyLink], refused: MutableMapping[str,
     scores += [score for score, _ in more.values()]
     if not forms:
         return 0
+    journal.gate.changing = True
     pages, new, text = pages_of.number(forms)
     first = pages_of.num_pages - new
     count, payload = coded(pages.copy(), np.array(scores, np.float32))
@@ -50,6 +54,28 @@ def seed(journal: Journal, urls: Iterable[AnyLink], refused: MutableMapping[str,
     journal.admit(first, new, text)
     journal.frontier.prioritise(np.unique(pages), journal.now)
     return new
+
+
+def checked_entries(entries: list[Any]) -> list[tuple[str, float | None, float]]:
+    """The entries of a sitemap: URL, lastmod, and priority, which is 0.5 by default.
+
+    Raises
+    ------
+    inlink.errors.ParameterError
+        If an entry is not a triple, or a value is outside its range.
+    """
+    rows = []
+    for entry in entries:
+        if not isinstance(entry, tuple | list) or len(entry) != 3:
+            raise ParameterError(
+                "sitemap takes triples of URL, lastmod and priority; lastmod and priority may be None; "
+                f"got {entry!r:.200}"
+            )
+        url, lastmod, priority = entry
+        check_text("the URL of a sitemap's entry", url)
+        lastmod, priority = argument("lastmod", lastmod), argument("priority", priority)
+        rows.append((url, lastmod, 0.5 if priority is None else priority))
+    return rows
 
 
 def hint(journal: Journal, url: str, lastmod: float) -> None:

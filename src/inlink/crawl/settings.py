@@ -17,7 +17,7 @@ from inlink.base.folder import atomic_file
 from inlink.base.settings import LONGEST, Setting, check, from_text, rows_of, setting
 from inlink.errors import FolderError, ParameterError
 from inlink.frontier.revisit import revisit_as_data, revisit_of
-from inlink.frontier.settings import GROUPS, NO_LIMIT, TABLE, Settings
+from inlink.frontier.settings import GROUPS, TABLE, Settings
 from inlink.protocol import OWNER
 from inlink.store.format import SETTINGS
 from inlink.store.reader import Reader, crawl_folder, url_rules_of
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from inlink.frontier.policies import Policy
 
 __all__ = [
-    "ARGUMENTS",
     "NOT_GIVEN",
     "Chosen",
     "NotGiven",
@@ -95,13 +94,6 @@ class SpiderSettings:
         at_most=LONGEST,
         none="for ever",
     )
-
-
-ARGUMENTS = {
-    "count": Setting("count", int, 1, "Leases at most.", at_least=0, at_most=NO_LIMIT),
-    "seconds": replace(TABLE["politeness.delay"], name="seconds"),
-}
-"""Numbers that methods of :class:`inlink.Crawl` take."""
 
 
 class Chosen(NamedTuple):

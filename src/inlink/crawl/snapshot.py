@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Protocol
 
 from inlink.crawl.folder import frontier_of
+from inlink.crawl.gate import Gate
 from inlink.crawl.known import canonical_or_number, numbered, unknown
 from inlink.frontier.frontier import Frontier
 from inlink.store.lookup import Lookup
@@ -38,6 +39,10 @@ class Shown(Protocol):
     """A crawl that can be looked at."""
 
     @property
+    def gate(self) -> Gate:
+        """Lets one call in at a time."""
+
+    @property
     def pages(self) -> Pages:
         """All its pages."""
 
@@ -58,8 +63,10 @@ class Shown(Protocol):
 class LiveCrawl:
     """A crawl of this process, for :class:`CrawlView`."""
 
-    def __init__(self, frontier: Frontier, now: Callable[[], float], url_rules: UrlRules | None) -> None:
-        self.frontier, self.pages = frontier, frontier.pages
+    def __init__(
+        self, frontier: Frontier, now: Callable[[], float], url_rules: UrlRules | None, gate: Gate
+    ) -> None:
+        self.frontier, self.pages, self.gate = frontier, frontier.pages, gate
         self.now, self._url_rules = now, url_rules
 
     def number(self, page: str | int) -> int:
@@ -88,6 +95,7 @@ class FolderCrawl:
 
     def __init__(self, folder: Path, clock: Callable[[], float]) -> None:
         self.folder, self._clock = folder, clock
+        self.gate = Gate(str(folder))
         self._url_rules = url_rules_of(folder)
 
     @cached_property

@@ -5,6 +5,7 @@ import threading
 import time
 from collections.abc import Iterator
 
+from inlink.crawl.gate import Gate
 from inlink.errors import InputError, OutputError
 from inlink.frontier.frontier import Frontier
 from inlink.reranking import process
@@ -30,10 +31,12 @@ class Upkeep:
     frontier : Frontier
     log : Log
     now : float
+    gate : Gate
+        Says at the end whether memory still agrees with the log.
     """
 
-    def __init__(self, frontier: Frontier, log: Log, now: float) -> None:
-        settings = frontier.settings
+    def __init__(self, frontier: Frontier, log: Log, now: float, gate: Gate) -> None:
+        settings, self._gate = frontier.settings, gate
         self.frontier, self.pages, self._log = frontier, frontier.pages, log
         options = ["--algorithm", frontier.policy.algorithm or "none", "--damping", str(settings.damping)]
         options += ["--use-scores"] * settings.use_scores
@@ -113,13 +116,21 @@ class Upkeep:
         self.frontier.rekey_some(now)
 
     def finish(self) -> None:
-        """Finish the index and end the ranking process."""
+        """Finish the index and end the ranking process. If memory may differ from the log, no index is written."""
         self.reranker.close()
         if self._ranker is not None:
             self._ranker.reader.close()
+        if self._gate.broken_off:
+            if self._index is not None:
+                self._index.give_up()
+            return
         written = self.pages.urls_end == self._log.urls_end  # else it would hold URLs that are lost
         if self._index is None and written and self.pages.index_due():
             self._index = self._new_index()
         if self._index is not None:
             self._index.finish()
             self._index = None
+
+    def abandon(self) -> None:
+        """Let go of the ranking process in the child of a fork, so that it ends with the parent."""
+        self.reranker.abandon()

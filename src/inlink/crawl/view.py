@@ -21,6 +21,8 @@ import numpy as np
 import pyarrow as pa
 
 from inlink.crawl import shown
+from inlink.crawl.arguments import MOST_PLACES, MOST_ROWS, argument, check_flags, check_text, position_of
+from inlink.crawl.gate import inside
 from inlink.crawl.matching import Kind, matcher
 from inlink.crawl.snapshot import FolderCrawl, Shown
 from inlink.errors import ParameterError, UnknownNodeError
@@ -28,19 +30,13 @@ from inlink.frontier.explain import Why, explain, host_parts, page_parts
 from inlink.frontier.frontier import Frontier
 from inlink.frontier.inlinks import InlinkSearch
 from inlink.frontier.standing import Harvest, Progress, state_counts
-from inlink.frontier.survey import BEST, LinkCount, Survey
+from inlink.frontier.survey import LinkCount, Survey
 from inlink.protocol import Standing
 from inlink.store.blocks import BLOCK, url_blocks
 from inlink.store.page import Page
 from inlink.store.pages import NO_PAGE, Pages
 
 __all__ = ["MOST_PLACES", "MOST_ROWS", "CrawlView"]
-
-MOST_ROWS = BEST
-"""Rows that a call returns at most."""
-
-MOST_PLACES = 100
-"""Places of the order that a call returns at most."""
 
 _SECONDS = 0.005
 """CPU time after which a search pauses."""
@@ -74,7 +70,7 @@ class CrawlView:
     """
 
     def __init__(self, crawl: Shown) -> None:
-        self._crawl = crawl
+        self._crawl, self._gate = crawl, crawl.gate
         self._surveys: dict[str, tuple[object, Survey]] = {}
         self._merged: dict[int, list[int]] = {}
         self._merges_seen = 0
@@ -93,6 +89,7 @@ class CrawlView:
         """
         return cls(FolderCrawl(Path(folder), clock))
 
+    @inside
     def number(self, page: str | int) -> int:
         """The number of a page in the order of discovery.
 
@@ -105,6 +102,7 @@ class CrawlView:
 
     # -- one page ---------------------------------------------------------------------------------------------------
 
+    @inside
     def page(self, page: str | int) -> Page | None:
         """All that is known of a page; None if the crawl does not know it."""
         try:
@@ -113,6 +111,7 @@ class CrawlView:
             return None
         return pages.page(number)
 
+    @inside
     def why(self, page: str | int) -> Why:
         """Where a page stands in the order, and every reason for it.
 
@@ -121,10 +120,11 @@ class CrawlView:
         inlink.errors.UnknownNodeError
             If the crawl does not know it.
         """
-        number = self.number(page)
+        number = self._crawl.number(page)
         inlinks, complete = self._inlinks.best(number, _SECONDS / 2)
         return explain(self._frontier, number, self._now(), inlinks, complete)
 
+    @inside
     def path(self, page: str | int, count: int = 100, cursor: str | None = None) -> shown.PageList:
         """How the crawl came to know a page: the page, the page whose links made it known, and so on to a seed.
 
@@ -135,10 +135,10 @@ class CrawlView:
         inlink.errors.ParameterError
             If ``count`` is not in 1 … 1,000, or the cursor is of another call.
         """
-        _check_count(count)
+        argument("rows", count)
         pages, number = self._crawl.single(page)
         if cursor is not None:
-            number = _position(cursor, pages.num_pages)
+            number = position_of(cursor, pages.num_pages)
         rows: list[shown.PageRow] = []
         while number != NO_PAGE and len(rows) < count:
             rows.append(shown.PageRow(number, pages.url(number)))
@@ -146,6 +146,7 @@ class CrawlView:
             number = pages.maker(number)
         return shown.PageList(rows, None if number == NO_PAGE else str(number))
 
+    @inside
     def links(
         self,
         page: str | int,
@@ -175,11 +176,11 @@ class CrawlView:
         inlink.errors.ParameterError
             If an argument is out of its range.
         """
-        _check_count(count)
-        number, pages = self.number(page), self._pages
+        argument("rows", count)
+        number, pages = self._crawl.number(page), self._pages
         if direction == "from":
             targets = [pages.survivor(number)] if number in pages.merged else pages.links(number).tolist()
-            begin = _position(cursor, len(targets))
+            begin = position_of(cursor, len(targets))
             end = min(begin + count, len(targets))
             rows = [shown.PageRow(target, pages.url(target)) for target in targets[begin:end]]
             return shown.PageList(rows, str(end) if end < len(targets) else None)
@@ -193,7 +194,7 @@ class CrawlView:
         pages = self._pages
         targets = [number, *self._merged_into(number)]
         last_row = pages.tally.rows
-        position = _position(cursor, len(targets) * (last_row + 1))
+        position = position_of(cursor, len(targets) * (last_row + 1))
         rows: list[shown.PageRow] = []
         stop = time.thread_time() + _SECONDS
         while position < len(targets) * last_row and len(rows) < count:
@@ -225,6 +226,7 @@ class CrawlView:
 
     # -- all pages --------------------------------------------------------------------------------------------------
 
+    @inside
     def find(
         self, expression: str, kind: Kind = "regex", count: int = 100, cursor: str | None = None
     ) -> shown.Found:
@@ -245,9 +247,10 @@ class CrawlView:
         inlink.errors.ParameterError
             If an argument is out of its range, or the expression is not valid.
         """
-        _check_count(count)
+        argument("rows", count)
+        check_text("expression", expression)
         matches, pages = matcher(expression, kind), self._pages
-        position = _position(cursor, pages.num_pages)
+        position = position_of(cursor, pages.num_pages)
         rows: list[shown.PageRow] = []
         stop = time.thread_time() + _SECONDS
         # some expressions take RE2 14 µs a byte, so the first slices are short
@@ -275,6 +278,7 @@ class CrawlView:
     def _cursor(self, position: int) -> str | None:
         return str(position) if position < self._pages.num_pages else None
 
+    @inside
     def top(self, ranking: str | None = None, count: int = 10, cursor: str | None = None) -> shown.Top:
         """The best pages of a ranking.
 
@@ -294,7 +298,7 @@ class CrawlView:
         inlink.errors.ParameterError
             If an argument is out of its range, or the crawl's policy does not rank pages.
         """
-        _check_count(count)
+        argument("rows", count)
         survey = self._live_survey() if ranking is None else self._stored_survey(ranking)
         whole = survey.proceed(_SECONDS)
         best = survey.best_so_far()[:count]
@@ -326,6 +330,7 @@ class CrawlView:
         self._surveys[name] = (version, survey)
         return survey
 
+    @inside
     def dump(
         self,
         what: Literal["pages", "links"] = "pages",
@@ -356,14 +361,16 @@ class CrawlView:
         """
         from inlink.sources.dumping import ROWS, link_lines, page_lines
 
+        check_flags(aduana=aduana, depth=depth)
+        seconds = argument("cpu_seconds", seconds)
         pages = self._pages
         size, rows = (_URL_BYTES, _VISITS // 16) if seconds <= _SECONDS else (BLOCK, ROWS)
         if what == "pages":
-            position = _position(cursor, pages.num_pages)
+            position = position_of(cursor, pages.num_pages)
             blocks = page_lines(pages, aduana=aduana, depth=depth, first=position, size=size)
             last = pages.num_pages
         elif what == "links":
-            position = _position(cursor, pages.tally.rows)
+            position = position_of(cursor, pages.tally.rows)
             blocks = link_lines(pages, aduana=aduana, first_row=position + 1, rows=rows)
             last = pages.tally.rows
         else:
@@ -382,6 +389,7 @@ class CrawlView:
 
     # -- the order --------------------------------------------------------------------------------------------------
 
+    @inside
     def order(self, count: int = 50) -> shown.Order:
         """The next pages, best first, as far as priorities and politeness tell now, and why; nothing is leased.
 
@@ -390,7 +398,7 @@ class CrawlView:
         inlink.errors.ParameterError
             If ``count`` is not in 1 … 100.
         """
-        _check_count(count, MOST_PLACES)
+        argument("places", count)
         frontier, now = self._frontier, self._now()
         rows, seen = [], Counter[int]()
         for place, (page, priority, due_in) in enumerate(frontier.order(count, now), 1):
@@ -402,6 +410,7 @@ class CrawlView:
             )
         return shown.Order(rows)
 
+    @inside
     def hosts(self, count: int = 100, cursor: str | None = None) -> shown.Hosts:
         """The hosts, or with ``by="domain"`` registered domains, in the order of discovery.
 
@@ -410,14 +419,15 @@ class CrawlView:
         inlink.errors.ParameterError
             If an argument is out of its range.
         """
-        _check_count(count)
+        argument("rows", count)
         frontier, now = self._frontier, self._now()
         known = frontier.queue.num_slots
-        begin = _position(cursor, known)
+        begin = position_of(cursor, known)
         end = min(begin + count, known)
         rows = [frontier.hosts.state(slot, now) for slot in range(begin, end)]
         return shown.Hosts(rows, known, str(end) if end < known else None)
 
+    @inside
     def standing(self, hosts: int = 5) -> Standing:
         """How far the crawl has come: pages by state, the ``hosts`` with most waiting pages, and the harvest.
 
@@ -429,10 +439,9 @@ class CrawlView:
         inlink.errors.ParameterError
             If ``hosts`` is not in 0 … 1,000.
         """
-        if not 0 <= hosts <= MOST_ROWS:
-            raise ParameterError(f"`hosts` must be in 0 … {MOST_ROWS:,}; got {hosts!r}")
-        return self._progress.standing(self._now(), hosts, _SECONDS)
+        return self._progress.standing(self._now(), argument("hosts", hosts), _SECONDS)
 
+    @inside
     def harvest(self) -> Harvest:
         """The share of all rank that the fetched pages hold, against pages fetched: a curve.
 
@@ -440,6 +449,7 @@ class CrawlView:
         """
         return self._progress.harvest(_SECONDS)
 
+    @inside
     def info(self) -> shown.Info:
         """What the crawl is: numbers of pages by state, hosts, links and events, and its beginning."""
         pages = self._pages
@@ -478,17 +488,3 @@ class CrawlView:
     @cached_property
     def _progress(self) -> Progress:
         return Progress(self._frontier)
-
-
-def _check_count(count: int, most: int = MOST_ROWS) -> None:
-    if not 1 <= count <= most:
-        raise ParameterError(f"`count` must be in 1 … {most:,}; got {count!r}")
-
-
-def _position(cursor: str | None, most: int) -> int:
-    """The number that a cursor holds, 0 without a cursor."""
-    if cursor is None:
-        return 0
-    if not (cursor.isascii() and cursor.isdigit() and len(cursor) < 20 and int(cursor) <= most):
-        raise ParameterError(f"`cursor` must come from the result of the same call; got {cursor!r}")
-    return int(cursor)

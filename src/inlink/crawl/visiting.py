@@ -3,10 +3,11 @@
 from collections.abc import Iterable, MutableMapping
 from functools import partial
 
+from inlink.crawl.arguments import check_flags, check_texts, checked_hash, checked_score, checked_status
 from inlink.crawl.intake import (
     apart,
+    canonical_lines,
     carried_forms,
-    check_answer,
     coded,
     hrefs_and_scores,
     to_lines,
@@ -41,9 +42,15 @@ def take_visit(
     links_are_canonical: bool,
 ) -> bool:
     """See :meth:`inlink.Crawl.crawled`; ``refused`` counts the links that are refused, by reason."""
+    # All arguments are checked before anything changes.
     plain, carried = apart(links)
     hrefs, scores = hrefs_and_scores(plain)
-    check_answer(score, status, content_hash)
+    score, status, content_hash = checked_score(score), checked_status(status), checked_hash(content_hash)
+    if redirected_to is not None or canonical_link is not None:
+        check_texts(redirected_to=redirected_to, canonical_link=canonical_link)
+    if not (noindex is nofollow is links_are_canonical is False):
+        check_flags(noindex=noindex, nofollow=nofollow, links_are_canonical=links_are_canonical)
+    ready = canonical_lines(hrefs) if links_are_canonical else None
     front = journal.frontier
     number, out = journal.answered(page)
     if number == NO_PAGE:
@@ -51,7 +58,10 @@ def take_visit(
     lease = out.number if out is not None else 0
     target = journal.merge(number, redirected_to, canonical_link)
     base = partial(journal.base, number, redirected_to)
-    lines, found, scores = to_lines(hrefs, scores, base, journal.url_rules, refused, links_are_canonical)
+    if ready is None:
+        lines, found, scores = to_lines(hrefs, scores, base, journal.url_rules, refused)
+    else:
+        lines, found = ready, len(hrefs)
     more: dict[str, tuple[float, bytes]] = {}
     if carried:
         more = carried_forms(carried, base, journal.url_rules, refused)
@@ -63,10 +73,10 @@ def take_visit(
     first_crawl, crawls, changes, previous = journal.now, 1, 0, 0
     if before is not None:
         first_crawl, crawls, previous = before.first_crawl, before.crawls + 1, before.place + 1
-        changes = before.changes + (before.content_hash != content_hash[:255])
+        changes = before.changes + (before.content_hash != content_hash)
     fingerprint, anchor_size = 0, 0
     payload = _VISITED.pack(
-        first_crawl, crawls, changes, previous, fingerprint, anchor_size, len(content_hash[:255])
+        first_crawl, crawls, changes, previous, fingerprint, anchor_size, len(content_hash)
     )
     journal.append(
         kinds.VISIT,
@@ -78,7 +88,7 @@ def take_visit(
         status=status,
         score=score,
         listed=count,
-        payload=payload + content_hash[:255] + listed + end,
+        payload=payload + content_hash + listed + end,
         lease=lease,
         new=new,
         urls=text,

@@ -93,3 +93,10 @@ class Reranker:
             if self._process.stdout is not None:
                 self._process.stdout.close()
             self._process = None
+
+    def abandon(self) -> None:
+        """Close the pipes of the process in the child of a fork; the process is the parent's."""
+        if self._process is not None:
+            for pipe in (self._process.stdin, self._process.stdout):
+                if pipe is not None:
+                    pipe.raw.close()  # type: ignore[attr-defined]

@@ -67,6 +67,8 @@ class Log:
         self.synced = 0
         self._last: tuple[float, int] | None = None
         self._broken: str | None = None
+        # False while a frame is being written, and after an exception that came then.
+        self._whole = True
         self._stop = threading.Event()
         self._dirty = False
         self._syncer: threading.Thread | None = None
@@ -148,6 +150,10 @@ class Log:
         """
         if self._broken is not None:
             raise StoreError(self._broken)
+        if not self._whole:
+            raise StoreError(
+                f"{self.folder}: an event was broken off while it was written: open the crawl again"
+            )
         length, place = HEAD_SIZE + len(payload), self.events_end
         checked = CHECKED.pack(
             MARKER,
@@ -170,6 +176,7 @@ class Log:
             zlib.crc32(urls),
         )
         frame = checked + zlib.crc32(checked).to_bytes(4, "little") + payload
+        self._whole = False
         try:
             if new:
                 _write(self._urls, urls)
@@ -181,6 +188,7 @@ class Log:
         self.urls_end += len(urls)
         self.events_end += length
         self._last = when, first + new
+        self._whole = True
         if not self._full:
             self._dirty = True
             if self._syncer is None and not self._stop.is_set():
@@ -221,12 +229,17 @@ class Log:
     def close(self) -> None:
         """Sync, say so in the log if something was written, and close."""
         self._stop.set()
-        if self._syncer is not None:
+        # An interruption may have come before it was started.
+        if self._syncer is not None and self._syncer.ident is not None:
             self._syncer.join()
         with contextlib.suppress(OSError, StoreError):
             self.sync()
             if self._last is not None:
                 self.append(SYNCED, self._last[0], first=self._last[1])
+        self.abandon()
+
+    def abandon(self) -> None:
+        """Close both files and do nothing else, as the child of a fork must."""
         os.close(self._urls)
         os.close(self._events)
 

@@ -99,6 +99,12 @@ class IndexWriter:
         said = error.strerror if isinstance(error, OSError) else error
         _log.warning("%s: no index was written (%s); opening takes longer", self._pages.folder, said)
 
+    def give_up(self) -> None:
+        """Leave nothing of the index."""
+        if self._thread is not None and self._thread.ident is not None:
+            self._thread.join()
+        self._stack.__exit__(GeneratorExit, GeneratorExit(), None)
+
     def finish(self) -> None:
         """Write all that is left, and wait until it is in place."""
         while not self.step():

@@ -1,0 +1,178 @@
+"""The arguments of a crawl's methods, checked before anything changes.
+
+Each function refuses a value outside its meaning with :class:`inlink.errors.ParameterError`, whose message names the
+argument, its range and the value.
+"""
+
+import numbers
+from dataclasses import replace
+from typing import Any, SupportsIndex
+
+from inlink.base.settings import Setting, check
+from inlink.errors import ParameterError
+from inlink.frontier.settings import NO_LIMIT, TABLE
+from inlink.frontier.survey import BEST
+from inlink.protocol import LARGEST_SCORE
+
+__all__ = [
+    "ARGUMENTS",
+    "MOST_PLACES",
+    "MOST_ROWS",
+    "argument",
+    "check_flags",
+    "check_text",
+    "check_texts",
+    "checked_failure",
+    "checked_hash",
+    "checked_score",
+    "checked_status",
+    "moment",
+    "position_of",
+]
+
+MOST_ROWS = BEST
+"""Rows that a call of a view returns at most."""
+
+MOST_PLACES = 100
+"""Places of the order that a call of a view returns at most."""
+
+LATEST = 1e11
+"""Unix times are smaller than this: it is the year 5138."""
+
+LARGEST_ID = (1 << 63) - 1
+"""The largest number of a lease, a session or a request."""
+
+ARGUMENTS = {
+    "count": Setting("count", int, 1, "Leases at most.", at_least=0, at_most=NO_LIMIT),
+    "seconds": replace(TABLE["politeness.delay"], name="seconds"),
+    "silent_after": Setting(
+        "silent_after",
+        float,
+        None,
+        "Silence that ends a session.",
+        unit="seconds",
+        above=0,
+        at_most=1e9,
+        none="never",
+    ),
+    "session": Setting("session", int, 0, "Number of a session.", at_least=0, at_most=LARGEST_ID),
+    "lease": Setting("lease", int, 0, "Number of a lease.", at_least=0, at_most=LARGEST_ID),
+    "request": Setting("request", int, 0, "Id of a request.", at_least=0, at_most=LARGEST_ID),
+    "lastmod": Setting(
+        "lastmod", float, None, "Unix time.", unit="seconds", at_least=-LATEST, at_most=LATEST, none="unknown"
+    ),
+    "retry_after": Setting(
+        "retry_after",
+        float,
+        None,
+        "As the header.",
+        unit="seconds",
+        at_least=0,
+        at_most=1e9,
+        none="none was sent",
+    ),
+    "rows": Setting("count", int, 100, "Rows at most.", at_least=1, at_most=MOST_ROWS),
+    "places": Setting("count", int, 50, "Places at most.", at_least=1, at_most=MOST_PLACES),
+    "hosts": Setting("hosts", int, 5, "Hosts at most.", at_least=0, at_most=MOST_ROWS),
+    "cpu_seconds": Setting("seconds", float, 0.005, "CPU time.", unit="seconds", at_least=0, at_most=1e9),
+    "priority": Setting("priority", float, None, "Of a sitemap.", at_least=0, at_most=1, none="0.5"),
+}
+"""Numbers that methods of :class:`inlink.Crawl` and its desk take."""
+
+
+def argument(name: str, value: Any) -> Any:
+    """A number, checked as :data:`ARGUMENTS` says, in its own type."""
+    return check(ARGUMENTS[name], value)
+
+
+def moment(value: Any) -> float:
+    """A time that a clock gave, in Unix seconds."""
+    if _is_number(value) and abs(_as_float(value)) <= LATEST:
+        return float(value)
+    raise ParameterError(
+        f"`clock` must return Unix time: a number of seconds in [-{LATEST:g}, {LATEST:g}]; got {value!r}"
+    )
+
+
+def checked_score(score: Any, what: str = "score") -> float:
+    """A score as a float."""
+    if type(score) is float and abs(score) < LARGEST_SCORE:
+        return score
+    if _is_number(score):
+        number = _as_float(score)
+        if abs(number) < LARGEST_SCORE:
+            return number
+    raise ParameterError(f"{what} must be a finite number; got {score!r}")
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, numbers.Real) and not isinstance(value, bool)
+
+
+def _as_float(number: Any) -> float:
+    try:
+        return float(number)
+    except OverflowError:
+        return float("inf")
+
+
+def checked_status(status: Any) -> int:
+    """An HTTP status as an int."""
+    if type(status) is int and 0 <= status <= 999:
+        return status
+    if isinstance(status, SupportsIndex) and not isinstance(status, bool) and 0 <= int(status) <= 999:
+        return int(status)
+    raise ParameterError(f"status must be an HTTP status from 0 to 999; got {status!r}")
+
+
+def checked_hash(content_hash: Any) -> bytes:
+    """The first 255 bytes of a content hash."""
+    if isinstance(content_hash, bytes):
+        return content_hash[:255]
+    if isinstance(content_hash, bytearray | memoryview):
+        return bytes(content_hash)[:255]
+    raise ParameterError(
+        f"content_hash must be bytes; got {type(content_hash).__name__} {content_hash!r:.80}"
+    )
+
+
+def checked_failure(
+    error: Any, status: Any, retry: Any, retry_after: Any
+) -> tuple[int, str | bytes | float | None]:
+    """The status of a failure, 0 for None, and its ``retry_after``; all four arguments are checked."""
+    check_text("error", error)
+    if retry is not None:
+        check_flags(retry=retry)
+    if not isinstance(retry_after, str | bytes):
+        retry_after = argument("retry_after", retry_after)
+    return 0 if status is None else checked_status(status), retry_after
+
+
+def check_flags(**flags: Any) -> None:
+    """Refuse what is neither True nor False."""
+    for name, value in flags.items():
+        if value is not True and value is not False:
+            raise ParameterError(f"{name} must be True or False; got {value!r}")
+
+
+def check_text(name: str, value: Any) -> None:
+    """Refuse what is not text."""
+    if not isinstance(value, str):
+        raise ParameterError(f"{name} must be text; got {value!r:.200}")
+
+
+def check_texts(**texts: Any) -> None:
+    """Refuse what is neither text nor None."""
+    for name, value in texts.items():
+        if value is not None and not isinstance(value, str):
+            raise ParameterError(f"{name} must be text or None; got {value!r:.200}")
+
+
+def position_of(cursor: Any, most: int) -> int:
+    """The number that a cursor holds, 0 without a cursor."""
+    if cursor is None:
+        return 0
+    sound = isinstance(cursor, str) and cursor.isascii() and cursor.isdigit() and len(cursor) < 20
+    if not sound or int(cursor) > most:
+        raise ParameterError(f"`cursor` must come from the result of the same call; got {cursor!r}")
+    return int(cursor)

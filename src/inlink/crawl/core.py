@@ -1,0 +1,110 @@
+"""What a crawl does, behind its gate: :class:`inlink.Crawl` and its desk check arguments and call this."""
+
+from collections import Counter
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from inlink.crawl.answers import Answers, lease_pages
+from inlink.crawl.arguments import moment
+from inlink.crawl.journal import Journal
+from inlink.crawl.seeding import seed
+from inlink.crawl.upkeep import Upkeep
+from inlink.frontier.leases import Lease
+from inlink.protocol import AnyLink
+from inlink.store import format as kinds
+from inlink.store import inbox
+
+if TYPE_CHECKING:
+    from inlink.crawl.desk import Desk
+
+__all__ = ["Core"]
+
+
+class Core:
+    """The parts of a crawl, and what needs several of them.
+
+    Parameters
+    ----------
+    journal : Journal
+    answers : Answers
+    upkeep : Upkeep
+    clock : callable
+        Unix time; a value below an earlier one is ignored.
+
+    Attributes
+    ----------
+    refused : Counter
+        URLs that were refused, by reason.
+    """
+
+    desk: "Desk"
+
+    def __init__(
+        self, journal: Journal, answers: Answers, upkeep: Upkeep, clock: Callable[[], float]
+    ) -> None:
+        self.journal, self.answers, self.upkeep = journal, answers, upkeep
+        self.frontier, self.gate = journal.frontier, journal.gate
+        self.clock = clock
+        self.refused: Counter[str] = Counter()
+
+    def tick(self) -> float:
+        """Unix time, which never goes back."""
+        journal, now = self.journal, self.clock()
+        if type(now) is not float or not now <= journal.now:
+            journal.now = max(journal.now, moment(now))
+        return journal.now
+
+    def seed(self, urls: Iterable[AnyLink]) -> int:
+        """See :meth:`inlink.Crawl.seed`."""
+        self.tick()
+        return seed(self.journal, urls, self.refused)
+
+    def pause(self, paused: bool) -> None:
+        """See :meth:`inlink.Crawl.pause`."""
+        self.tick()
+        if self.frontier.paused != paused:
+            self.journal.append(kinds.PAUSE if paused else kinds.RESUME)
+            self.frontier.paused = paused
+
+    def hand_out(self, count: int, session: int = 0, request: int = 0, lost: bool = True) -> list[Lease]:
+        """Lease the next pages to a session: see :meth:`inlink.Crawl.next` and :meth:`.desk.Desk.next`."""
+        now, front, journal = self.tick(), self.frontier, self.journal
+        self._let_pass(now)
+        self.gate.changing = True
+        self.upkeep.before_next(now)
+        if front.paused or count < 1:
+            return []
+        if lost and front.lost:
+            turn = front.lost.turn(session, now)
+            if isinstance(turn, tuple):
+                pages, slots = np.array([turn[0]], np.uint32), np.array([turn[1]], np.uint32)
+                return lease_pages(journal, pages, slots, session=session, request=request)
+            if turn:
+                return []
+        pages, slots = front.queue.take(count, now)
+        if not len(pages):
+            return []
+        return lease_pages(journal, pages, slots, session=session, request=request)
+
+    def due_in(self) -> float | None:
+        """See :meth:`inlink.Crawl.due_in`."""
+        now, front = self.tick(), self.frontier
+        self._let_pass(now)
+        due = None if front.paused else front.due_in(now)
+        end = front.leases.next_end()
+        return due if end is None else max(end - now, 0.0) if due is None else min(due, max(end - now, 0.0))
+
+    def _let_pass(self, now: float) -> None:
+        """Do what is to happen by now, and what other processes left in the inbox."""
+        self.gate.changing = True
+        self.desk.advance(now)
+        self.frontier.advance(now)
+        self.gate.changing = False
+        for kind, seeds in self.upkeep.requests():
+            if kind == inbox.SEED:
+                self.seed(seeds)
+            elif kind == inbox.RELOAD:
+                self.answers.reload()
+            self.gate.changing = False

@@ -1,0 +1,202 @@
+"""The gate of a crawl: one call at a time, in the process that opened it, and never after a change that was broken off.
+
+A :class:`inlink.Crawl` keeps arrays in memory that agree with its log, and nothing in them is safe from two threads. So
+each public method shuts the gate behind itself while it works. A call that finds the gate shut is refused at once.
+
+**Changes that are broken off.** New URLs get their numbers in memory before their event is written. If an exception
+came between the two and the crawl went on, later events would name the wrong pages. So a change says that it begins
+(:attr:`Gate.changing`), and a call that ends by an exception while it was changing something leaves the gate shut. All
+that was acknowledged is in the log: the crawl is opened again from there.
+
+**Forks.** The child of a fork shares the files of its parent. It closes them, so that the lock on the folder ends with
+the parent, and its gate stays shut.
+"""
+
+import contextlib
+import functools
+import os
+import sys
+import threading
+import weakref
+from collections.abc import Callable
+from types import FrameType
+from typing import Any, TypeVar, cast
+
+from inlink.errors import InlinkError, InUseError, StoreError
+
+__all__ = ["Gate", "inside"]
+
+Method = TypeVar("Method", bound=Callable[..., Any])
+
+_gates: "weakref.WeakSet[Gate]" = weakref.WeakSet()
+"""The gates of the crawls that this process has open."""
+
+
+class Gate:
+    """Lets one call in at a time; a context manager.
+
+    Parameters
+    ----------
+    what : str
+        The crawl's folder, as messages call it.
+
+    Attributes
+    ----------
+    changing : bool
+        Whether the call that is inside has begun to change something.
+
+    Raises
+    ------
+    inlink.errors.InUseError
+        On entering, if another call is inside, or in the child of a fork.
+    inlink.errors.StoreError
+        On entering, if the crawl is closed, or if a change was broken off.
+    """
+
+    __slots__ = (
+        "__weakref__",
+        "_acquire",
+        "_cause",
+        "_closed",
+        "_forked",
+        "_in_child",
+        "_pid",
+        "_release",
+        "_shut",
+        "_what",
+        "changing",
+    )
+
+    def __init__(self, what: str) -> None:
+        # An RLock knows its thread. An interruption may come between its acquisition and the call that it is for.
+        lock = threading.RLock()
+        self._acquire, self._release = lock.acquire, lock.release
+        self._what, self._pid = what, os.getpid()
+        # True while a call is inside, and for good after a change that was broken off, a fork, or the end.
+        self._shut = False
+        self._closed = self._forked = self.changing = False
+        self._cause: BaseException | None = None
+        self._in_child: list[Callable[[], object]] = []
+
+    def __enter__(self) -> None:
+        if not self._acquire(False):
+            raise self._refusal(True)
+        if self._shut:
+            self._ask(sys._getframe(1))
+        self._shut = True
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
+        if self.changing:
+            if kind is not None:
+                self._cause = error
+                self._release()
+                return
+            self.changing = False
+        self._shut = False
+        self._release()
+
+    def in_child(self, work: Callable[[], object]) -> None:
+        """Call something in the child of each later fork; it closes what the child must not keep open."""
+        self._in_child.append(work)
+        _gates.add(self)
+
+    def close(self) -> bool:
+        """Shut the gate for good; return whether there is something to close: not a second time, nor after a fork.
+
+        Raises
+        ------
+        inlink.errors.InUseError
+            If a call is inside.
+        """
+        if self._closed or self._forked:
+            return False
+        if not self._acquire(False):
+            raise self._refusal(True)
+        try:
+            if self._shut and self._is_inside(sys._getframe(1)):
+                raise self._refusal(True)
+            self._closed = self._shut = True
+        finally:
+            self._release()
+        _gates.discard(self)
+        return True
+
+    @property
+    def broken_off(self) -> bool:
+        """Whether memory may differ from the log, since a change was broken off."""
+        return self.changing
+
+    def _ask(self, caller: FrameType) -> None:
+        """Refuse a call that holds the lock and found the gate shut, unless only an interruption left it shut."""
+        inside = self._cause is None and self._is_inside(caller)
+        if inside or self._closed or self._forked or self.changing:
+            self._release()
+            raise self._refusal(inside)
+
+    def _refusal(self, inside: bool) -> InlinkError:
+        """Why the gate is shut; ``inside`` says whether a call is inside."""
+        if self._closed:
+            return StoreError(f"{self._what}: this crawl is closed: open it again with inlink.Crawl")
+        if self._forked:
+            return InUseError(
+                f"{self._what}: process {os.getpid()} is a fork of process {self._pid}, which opened this crawl: "
+                f"use the crawl in process {self._pid} only, or open it after the fork"
+            )
+        if inside:
+            return InUseError(
+                f"{self._what}: another call on this crawl has not returned: use a crawl from one thread at a time, "
+                "with a threading.Lock of your own around each call"
+            )
+        if isinstance(self._cause, StoreError):
+            return StoreError(str(self._cause))
+        cause = "an interruption" if self._cause is None else _named(self._cause)
+        return StoreError(
+            f"{self._what}: the last change was broken off by {cause}: close this crawl and open it again; "
+            "all that was acknowledged is kept"
+        )
+
+    def _is_inside(self, caller: FrameType) -> bool:
+        """Whether this thread is in an earlier call, which then called ``caller``, as a policy of the user's may."""
+        frame: FrameType | None = caller
+        while frame is not None and self._is_of(frame):
+            # The methods that lead to the call that asks.
+            frame = frame.f_back
+        while frame is not None and not self._is_of(frame):
+            frame = frame.f_back
+        return frame is not None
+
+    def _is_of(self, frame: FrameType) -> bool:
+        return getattr(frame.f_locals.get("self"), "_gate", None) is self
+
+    def _after_fork(self) -> None:
+        """Shut the gate for good in the child, and close what it shares with its parent."""
+        self._forked = self._shut = True
+        for work in self._in_child:
+            with contextlib.suppress(OSError, ValueError):
+                work()
+
+
+def inside(method: Method) -> Method:
+    """A method that works inside the gate of its object, ``_gate``."""
+
+    @functools.wraps(method)
+    def call(self: Any, *arguments: Any, **named: Any) -> Any:
+        with self._gate:
+            return method(self, *arguments, **named)
+
+    return cast(Method, call)
+
+
+def _named(error: BaseException) -> str:
+    said = " ".join(str(error).split())
+    name = "" if isinstance(error, InlinkError) else type(error).__name__
+    return f"{name} ({said})" if name and said else name or said
+
+
+def _leave_to_the_parent() -> None:
+    for gate in list(_gates):
+        gate._after_fork()
+    _gates.clear()
+
+
+os.register_at_fork(after_in_child=_leave_to_the_parent)
