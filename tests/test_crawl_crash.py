@@ -37,6 +37,7 @@ def links_of(url: str) -> list[str]:
 CHILD = """
     import json, random, signal, resource, sys
     from inlink.crawl.crawl import Crawl
+    from inlink.crawl.view import CrawlView
     from inlink.errors import StoreError
     from inlink.frontier.settings import Politeness
     from test_crawl_crash import links_of
@@ -77,7 +78,8 @@ CHILD = """
         except StoreError as again:
             say("error", str(again))
         known = lease.url if kind >= 0.5 and number else urls[0]
-        say("page", [crawl.page(url) is not None for url in links_of(known)])
+        view = CrawlView.open(sys.argv[1])  # the crawl itself refuses to be used any more
+        say("page", [view.page(url) is not None for url in links_of(known)])
         crawl.close()
         say("closed")
 """
