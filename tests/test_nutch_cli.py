@@ -6,7 +6,7 @@ from click.testing import CliRunner
 import inlink
 from inlink.cli.nutch import nutch
 from inlink.crawl.crawl import Crawl
-from inlink.errors import FolderError, InlinkError, InputError, ParameterError
+from inlink.errors import FolderError, FormatError, InlinkError, InputError, OutputError, ParameterError
 from inlink.nutch.properties import read_properties
 from nutchfiles import CRAWL_DATUM, crawl_datum, segment, sequence_file, text
 
@@ -76,7 +76,7 @@ def test_updates_gone_pages_and_rules(tmp_path, segments):
     assert "3 arcs" in run("webgraph", "--update", "--db", db, "--delete-gone", segments / "2")
     with pytest.raises(ParameterError, match="same rules"):
         run("webgraph", "--update", "--db", db, "-D", "link.ignore.internal.host=true", segments / "2")
-    assert "4 nodes" in run("webgraph", "--db", db, segments / "1", segments / "2")
+    assert "4 nodes" in run("webgraph", "--db", db, "--replace", segments / "1", segments / "2")
     assert "name a segment" in run("webgraph", "--db", db, code=2)
 
 
@@ -143,7 +143,64 @@ def test_properties_that_mean_nothing_are_refused(tmp_path):
         read_properties([tmp_path / "absent.xml"], [])
 
 
+COMMANDS = ("webgraph", "loops", "linkrank", "scoreupdate", "nodedump", "nodereader", "linkdump")
+
+
 def test_help_names_nutchs_flags():
     said = run("webgraph", "--help")
     assert "-webgraphdb" in said
     assert "-segmentDir" in said
+    assert "linkrank" in run("-help") == run("--help")
+    for command in COMMANDS:
+        assert run(command, "-help") == run(command, "--help")
+        assert run(command, code=2) == run(command, "--help")
+
+
+def test_a_misspelt_flag_is_refused_as_a_whole(tmp_path, segments, monkeypatch):
+    db = tmp_path / "db"
+    run("webgraph", "--segment-dir", segments, "--db", db)
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    monkeypatch.chdir(empty)
+    said = run("nodedump", "-webgraphdb", db, "-outlink", code=2)
+    assert "No such option '-outlink'" in said.replace(": -outlink", " '-outlink'")
+    assert "-outlinks" in said.split("-outlink", 1)[1]
+    assert "-segmentdir" in run("webgraph", "-segmentdir", segments, "-webgraphdb", db, code=2)
+    assert "-topnn" in run("nodedump", "--db", db, "-topnn", "3", code=2)
+    assert "-n5" in run("nodedump", "--db", db, "-n5", code=2)
+    # The value of an option may begin with a dash.
+    assert run("linkrank", "--db", db, "--start", "-1", "-Dlink.loops.depth=3", "-D", "link.loops.depth=3")
+    assert not list(empty.iterdir())
+
+
+def test_a_web_graph_is_not_replaced_unasked(tmp_path, segments):
+    db = tmp_path / "db"
+    assert "3 arcs" in run("webgraph", "-webgraphdb", db, "-segment", segments / "1")
+    # Nutch adds to a web graph that exists.
+    assert "5 arcs" in run("webgraph", "-webgraphdb", db, "-segment", segments / "2")
+    with pytest.raises(OutputError, match=r"--update.*--replace") as caught:
+        run("webgraph", "--db", db, "--segment", segments / "2")
+    assert "\n" not in str(caught.value)
+    assert inlink.Graph.open(db).num_arcs == 5
+    assert "2 arcs" in run("webgraph", "-webgraphdb", db, "--replace", "-segment", segments / "2")
+    assert "5 arcs" in run("webgraph", "--db", db, "--update", "-segment", segments / "1")
+    assert "exclude each other" in run(
+        "webgraph", "--db", db, "--update", "--replace", segments / "1", code=2
+    )
+    # A newer fetch replaces a page's links, an older one does not; other pages stay.
+    segment(segments / "3", {A: (9, [D]), B: (0, [D])})
+    assert "4 arcs" in run("webgraph", "-webgraphdb", db, "-segment", segments / "3")
+    graph = inlink.Graph.open(db)
+    assert [graph.names[n] for n in graph.outlinks(graph.node(A))] == [D]
+    assert [graph.names[n] for n in graph.outlinks(graph.node(B))] == [C]
+
+
+def test_a_segment_that_was_not_parsed_says_so(tmp_path):
+    raw = tmp_path / "segments" / "20261122"
+    for name in ("crawl_generate", "crawl_fetch", "content"):
+        (raw / name).mkdir(parents=True)
+    with pytest.raises(FormatError, match=r"not parsed: it has content, .* but no parse_data"):
+        run("webgraph", "--db", tmp_path / "db", "-segment", raw)
+    with pytest.raises(InputError, match="1 segment that was not parsed"):
+        run("webgraph", "--db", tmp_path / "db", "-segmentDir", raw.parent)
+    assert not (tmp_path / "db").exists()

@@ -8,6 +8,7 @@ from inlink.cli.nutch_options import (
     Command,
     Group,
     database,
+    given,
     properties,
     read_settings,
     switched_off,
@@ -45,7 +46,10 @@ def nutch() -> None:
     "--segment-dir", "-segmentDir", "segment_dirs", multiple=True, type=click.Path(path_type=Path),
     help="A folder of segments.",
 )  # fmt: skip
-@click.option("--update", is_flag=True, help="Update the existing web graph instead of replacing it.")
+@click.option(
+    "--update", is_flag=True, help="Add to the existing web graph. The default with -webgraphdb, as in Nutch."
+)
+@click.option("--replace", is_flag=True, help="Build the existing web graph anew.")
 @click.option(
     "--delete-gone",
     is_flag=True,
@@ -73,6 +77,7 @@ def webgraph(
     segments: tuple[Path, ...],
     segment_dirs: tuple[Path, ...],
     update: bool,
+    replace: bool,
     delete_gone: bool,
     keep_host: bool,
     keep_domain: bool,
@@ -82,7 +87,10 @@ def webgraph(
     confs: tuple[Path, ...],
     defined: tuple[str, ...],
 ) -> None:
-    """Build the web graph of segments, and of SOURCES: crawls' folders and graphs of any format."""
+    """Build the web graph of segments, and of SOURCES: crawls' folders and graphs of any format.
+
+    A web graph that exists is kept: give --update or --replace. With -webgraphdb it is updated, as in Nutch.
+    """
     from inlink.nutch.webgraph import LinkRules
     from inlink.nutch.webgraph import webgraph as build
 
@@ -105,6 +113,7 @@ def webgraph(
     chosen = {ours: bool(settings[theirs]) for ours, theirs in names.items() if theirs in settings}
     if not (sources or segments or segment_dirs):
         raise click.UsageError("no source: name a segment, a folder of segments, a crawl or a graph")
+    update = _updates(db, update, replace)
     graph = build(
         [*segments, *sources],
         rules=LinkRules(**chosen) if chosen or not update else None,
@@ -117,6 +126,19 @@ def webgraph(
     say(f"{summary(graph, str(db))}, of {graph.meta['nutch']['fetched']:,} fetched pages")
     for reason, number in graph.meta.get("skipped", {}).items():
         say(f"skipped {number:,}: {printable(reason)}")
+
+
+def _updates(db: Path, update: bool, replace: bool) -> bool:
+    """Return whether the web graph is to be updated. Refuse to replace it unasked."""
+    from inlink.errors import OutputError
+
+    if update and replace:
+        raise click.UsageError("--update and --replace exclude each other")
+    if update or replace or not (db.is_dir() and any(db.iterdir())):
+        return update
+    if given("-webgraphdb"):
+        return True
+    raise OutputError(f"{db} exists. Add to this web graph with --update, or build it anew with --replace.")
 
 
 @nutch.command(cls=Command)

@@ -1,36 +1,84 @@
 """Options that the commands of ``inlink nutch`` share: Nutch's flags and properties, and inlink's own."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
 import click
 
-__all__ = ["Command", "Group", "database", "properties", "read_settings", "switched_off", "url_option"]
+__all__ = [
+    "Command",
+    "Group",
+    "database",
+    "given",
+    "properties",
+    "read_settings",
+    "switched_off",
+    "url_option",
+]
 
 # Nutch's flags that take several values.
 _SEVERAL = ("--segment", "-segment", "-segmentDir", "--segment-dir")
+# Key of the names in the command line, as a list, in click's context.
+_GIVEN = "inlink.nutch.given"
 _ALIASES = {"scoreupdater": "scoreupdate", "nodedumper": "nodedump", "linkdumper": "linkdump"}
 
 
 class Command(click.Command):
-    """A command whose ``-segment A B C`` is ``-segment A -segment B -segment C``."""
+    """A command that reads its arguments as Nutch does.
+
+    ``-segment A B C`` is ``-segment A -segment B -segment C``. A long name behind a single dash is one name, never
+    several short options. Without arguments the command prints its help.
+    """
+
+    def __init__(self, name: str | None, **attributes: Any) -> None:
+        super().__init__(name, **attributes | {"no_args_is_help": True})
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Repeat the option before each of its values."""
+        """Repeat options of several values before each value, and refuse unknown names as a whole."""
+        known = {
+            name: param.nargs if isinstance(param, click.Option) and not param.is_flag else 0
+            for param in self.get_params(ctx)
+            for name in param.opts
+        }
         spread: list[str] = []
-        option = ""
-        for arg in args:
-            if arg.startswith("-"):
+        option, values = "", 0
+        for place, arg in enumerate(args):
+            if arg == "--":
+                spread += args[place:]
+                break
+            if values:
+                values -= 1
+            elif arg.startswith("-") and len(arg) > 1:
+                name, equals, _ = arg.partition("=")
+                if not arg.startswith(("--", "-D")) and name not in known:
+                    raise click.NoSuchOption(name, possibilities=_close(name, known), ctx=ctx)
                 option = arg if arg in _SEVERAL else ""
+                values = 0 if equals else known.get(name, 0)
             elif option and spread[-1] != option:
                 spread.append(option)
             spread.append(arg)
+        ctx.meta[_GIVEN] = [arg.partition("=")[0] for arg in spread]
         return super().parse_args(ctx, spread)
+
+
+def _close(name: str, known: Iterable[str]) -> list[str]:
+    """Return the options that a misspelt name may mean."""
+    return get_close_matches(name, known, n=3, cutoff=0.75)
+
+
+def given(name: str) -> bool:
+    """Return whether the running command was given an option by this name."""
+    return name in click.get_current_context().meta[_GIVEN]
 
 
 class Group(click.Group):
     """Commands that can also be called by Nutch's names."""
+
+    def __init__(self, name: str | None = None, **attributes: Any) -> None:
+        super().__init__(name, **attributes)
+        self.context_settings["help_option_names"] = ["-h", "-help", "--help"]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Return a command by its name, or by Nutch's name for it."""

@@ -14,7 +14,7 @@ from inlink.base.arrays import Int64Array, UInt32Array
 from inlink.base.checked import is_remembered, remember
 from inlink.base.damage import Tally
 from inlink.base.folder import Folder
-from inlink.errors import FolderError, InputError, ParameterError
+from inlink.errors import FolderError, FormatError, InputError, ParameterError
 from inlink.graph.checks import RULES, check_offsets
 from inlink.graph.derive import row_blocks
 from inlink.graph.graph import Graph
@@ -32,6 +32,7 @@ __all__ = [
     "fetches_of_webgraph",
     "is_segment",
     "map_files",
+    "refuse_unparsed",
     "segments_in",
 ]
 
@@ -74,6 +75,30 @@ def is_segment(path: Path) -> bool:
     return (path / "parse_data").is_dir()
 
 
+# Folders of a segment that exist before it is parsed.
+_UNPARSED = ("content", "crawl_fetch", "crawl_generate")
+
+
+def refuse_unparsed(path: Path) -> None:
+    """Refuse a segment that was fetched or generated and not parsed.
+
+    Raises
+    ------
+    inlink.errors.FormatError
+        If the folder is such a segment.
+    """
+    there = _parts_of_unparsed(path)
+    if there:
+        raise FormatError(
+            f"{path} is a segment that was not parsed: it has {', '.join(there)} but no parse_data. "
+            f"Run `nutch parse {path}` first."
+        )
+
+
+def _parts_of_unparsed(path: Path) -> list[str]:
+    return [] if is_segment(path) else [name for name in _UNPARSED if (path / name).is_dir()]
+
+
 def segments_in(folder: Path, tally: Tally) -> list[Path]:
     """Return the parsed segments in a folder, sorted by name. Segments that were not parsed are counted.
 
@@ -87,13 +112,18 @@ def segments_in(folder: Path, tally: Tally) -> list[Path]:
     except OSError as error:
         raise InputError(f"{folder}: cannot be read ({error.strerror}). Name a folder of segments.") from None
     found = [path for path in inside if is_segment(path)]
-    for path in inside:
-        if path not in found:
-            tally.skip(path, 0, "folder without parse_data (not a segment, or not parsed)")
+    unparsed = [path for path in inside if _parts_of_unparsed(path)]
     if not found:
-        raise InputError(
-            f"{folder} holds no segment, that is, no folder with parse_data. Parse the segment with Nutch first."
+        many = f"{len(unparsed):,} segment{'s that were' if len(unparsed) > 1 else ' that was'} not parsed"
+        what = (
+            f"only {many}. Run `nutch parse` on each" if unparsed else "no segment. Name a folder of segments"
         )
+        raise InputError(f"{folder} holds {what}.")
+    for path in inside:
+        if path in unparsed:
+            tally.skip(path, 0, "segment that was not parsed (no parse_data)")
+        elif path not in found:
+            tally.skip(path, 0, "folder that is not a segment")
     return found
 
 
@@ -133,8 +163,6 @@ def fetches_of_segment(path: Path, now: int, delete_gone: bool, tally: Tally) ->
     inlink.errors.InputError
         If it cannot be read.
     """
-    if not is_segment(path):
-        raise InputError(f"{path} is not a segment: it has no parse_data. Parse it with Nutch first.")
     times: _Times | None = None
     block = _Block()
     if delete_gone and (path / "crawl_fetch").is_dir():

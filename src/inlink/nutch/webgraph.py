@@ -38,6 +38,7 @@ from inlink.nutch.fetches import (
     fetches_of_segment,
     fetches_of_webgraph,
     is_segment,
+    refuse_unparsed,
     segments_in,
 )
 from inlink.rank.nutch_sites import numbers, site_names
@@ -182,6 +183,7 @@ def _open(source: Any) -> tuple[_Reader, Level | None]:
         from inlink.sources.read import read
         from inlink.store.reader import is_crawl
 
+        refuse_unparsed(path)
         if is_crawl(path):
             return lambda now, gone, tally: fetches_of_crawl(path, gone), "page"
         graph = read(path)
