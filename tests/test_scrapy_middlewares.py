@@ -106,7 +106,7 @@ def test_downloader_middlewares(tmp_path):
         "/drop-after": "IgnoreRequest: not this one either",
         "/bug-before": "ValueError: a bug",
         "/bug-after": "ValueError: a bug",
-        "/other-request": "what came of it was dropped: it led to what must not be fetched",
+        "/other-request": "dropped by a middleware: its target must not be fetched",
     }
     assert dict(ran.notes) == {
         "drop": "IgnoreRequest",

@@ -30,10 +30,30 @@ def cookie_first(asked: Asked) -> Answer:
     return moved(asked.path, 302, **{"Set-Cookie": "seen=1; Path=/"})
 
 
+REFUSED = {
+    "to-file": "file:///etc/passwd",
+    "to-data": "data:text/html,<a href=/secret>secret</a>",
+    "to-script": "javascript:alert(1)",
+    "to-ftp": "ftp://127.0.0.1/x",
+}
+
+
 def test_redirects(tmp_path):
     pages = {
         "/": html(
-            "simple", "permanent", "known", "again", "cookie", "refresh", "loop-a", "bad", "mail", "abroad"
+            *(
+                "simple",
+                "permanent",
+                "known",
+                "again",
+                "cookie",
+                "refresh",
+                "loop-a",
+                "bad",
+                "mail",
+                "abroad",
+            ),
+            *REFUSED,
         ),
         "/simple": moved("/target"),
         "/permanent": moved("/middle", 301),
@@ -49,6 +69,7 @@ def test_redirects(tmp_path):
         "/loop-b": moved("/loop-a"),
         "/bad": moved("http://[::bad/"),
         "/mail": moved("mailto:someone@example.org"),
+        **{f"/{name}": moved(to) for name, to in REFUSED.items()},
         **{path: html() for path in ("/after-end", "/after-target", "/behind")},
     }
     with Site(pages, hosts=2) as site:
@@ -76,7 +97,16 @@ def test_redirects(tmp_path):
         "/behind",
         "/cookie",
     }
-    assert ran.crawled - {"/mail"} == pages_once | abroad
+    assert ran.crawled == pages_once | abroad
+    for name, to in {**REFUSED, "mail": "mailto:someone@example.org"}.items():
+        page = ran.pages[f"/{name}"]
+        assert (page.state, page.status) == ("failed", 302), name
+        if name in ("to-script", "mail"):  # Scrapy does not even make a request of it
+            to = f"what must not be fetched (ValueError: Missing scheme in request url: {to})"
+            assert page.error == f"redirects to {to}"
+        else:
+            assert page.error == f"redirects to {to!r}, which must not be fetched"
+        assert site.counts()[f"/{name}"] == 1
     counts = Counter(one.path for one in site.asked if one.host == "127.0.0.1")
     assert [one.path for one in site.asked if one.host == "127.0.0.2"] == ["/target", "/after-target"]
     assert counts["/cookie"] == 2
@@ -91,6 +121,27 @@ def test_redirects(tmp_path):
     assert items["/cookie"]["mark"] == "cookie"
     assert items["/refreshed"]["mark"] == "refresh"
     assert ran.outcomes[("/simple", "redirected")] == 1
+
+
+class Again(Walker):
+    """Asks for each link with ``dont_filter``."""
+
+    def parse(self, response: Response, **_: Any) -> Iterator[Any]:
+        yield {"url": response.url}
+        for href in hrefs(response):
+            yield response.follow(href, callback=None, dont_filter=True)
+
+
+@pytest.mark.parametrize("spider", [Walker, Again])
+def test_a_redirect_off_the_crawls_rules_is_not_fetched(tmp_path, spider):
+    """As with ``--stay``: the page that redirects is not crawled, and its target is excluded."""
+    with Site({"/": html("/away", "/here"), "/here": html(), "/far": html()}, hosts=2) as site:
+        far = site.url("/far", 2)
+        site.pages["/away"] = moved(far)
+        ran = crawl(spider, tmp_path / "c", site, INLINK_RULES={"domains": ["127.0.0.1"]})
+        assert site.times(2) == []
+    states = {path.partition("#")[0]: state for path, state in ran.states.items()}
+    assert states == {"/": "crawled", "/here": "crawled", "/away": "merged", far: "excluded"}
 
 
 class AtHome(Walker):

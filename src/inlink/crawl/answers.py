@@ -190,7 +190,7 @@ class Answers:
         state = int(self.pages.states[target])
         if target == number and state != CRAWLED:  # it redirects to itself, to set a cookie perhaps
             again = True
-        if (state != DISCOVERED and not again) or target in front.lost:
+        if state == EXCLUDED or (state != DISCOVERED and not again) or target in front.lost:
             return True, None
         front.plans.pop(target, None)
         slot = front.queue.take_one(target, journal.now)

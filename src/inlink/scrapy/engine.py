@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Container
 from typing import Any
 
-from scrapy import Request, __version__
+from scrapy import Request, __version__, signals
 from scrapy.core.downloader.handlers.http11 import HTTP11DownloadHandler, _TunnelingTCP4ClientEndpoint
 from scrapy.crawler import Crawler
 from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware
@@ -141,6 +141,8 @@ def mend_robots(crawler: Crawler) -> None:
     for middleware in engine.downloader.middleware.middlewares:
         if type(middleware) is RobotsTxtMiddleware:
             middleware.__class__ = Robots
+            robots: Any = middleware
+            crawler.signals.connect(robots.received, signals.bytes_received)
 
 
 def guard_addresses(crawler: Crawler, guard: Guard) -> None:

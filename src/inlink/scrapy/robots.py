@@ -1,12 +1,15 @@
-"""robots.txt as it should be waited for.
+"""robots.txt by RFC 9309, and each request waits for it.
 
 Scrapy's own middleware (2.14 to 2.19) lets the first requests to a host through while that host's robots.txt is
-fetched: those that wait share one Deferred, whose result is gone once the first has taken it. Here each waits for
-itself.
+fetched: the requests that wait share one Deferred, whose result is gone once the first request has taken it. Here each
+request waits for itself.
 
-What a robots.txt that cannot be had means follows RFC 9309, section 2.3.1: where there is none (4xx), all is allowed;
-where the host does not answer, or with 5xx or 429, nothing is, until it does. Of the pages that wait for it one
-fails, so that the host is asked again later; the others wait on.
+If a host has no robots.txt (4xx), everything is allowed. If the host does not answer, or answers with 5xx or 429,
+nothing is allowed until it does (section 2.3.1). One of the pages that wait for robots.txt then fails, so that the host
+is asked again later. The other pages go on waiting.
+
+The first 500 KiB of a robots.txt count (section 2.5), up to the end of the last whole line. The rest is not even
+downloaded.
 """
 
 import asyncio
@@ -14,7 +17,7 @@ from typing import Any
 
 from scrapy import Request, signals
 from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware
-from scrapy.exceptions import IgnoreRequest
+from scrapy.exceptions import IgnoreRequest, StopDownload
 from scrapy.http import Response
 from scrapy.http.request import NO_CALLBACK
 from scrapy.robotstxt import RobotParser
@@ -27,7 +30,34 @@ __all__ = ["FORBIDDEN", "Robots", "RobotsUnreachable"]
 
 FORBIDDEN = "Forbidden by robots.txt"
 LONGEST = 500 * 1024
-"""Bytes of a robots.txt that are read: what RFC 9309 asks for at least."""
+"""Bytes of a robots.txt that are read. RFC 9309 asks for at least as many."""
+
+MOST_WORK = 1_000_000
+"""Rules of a robots.txt that are read. A rule counts once for each agent that it is for."""
+
+_RECEIVED = "inlink_robots"
+"""The key in the meta of a request for robots.txt that counts the bytes so far."""
+
+
+def readable(body: bytes) -> bytes:
+    """The part of a robots.txt that counts: whole lines, at most :data:`LONGEST` bytes and :data:`MOST_WORK` rules."""
+    if len(body) > LONGEST:
+        body = body[: max(body.rfind(b"\n", 0, LONGEST), body.rfind(b"\r", 0, LONGEST)) + 1]
+    # The lines are those of the parser, which also ends a line at U+2028 and the like.
+    lines = body.decode("utf-8", "ignore").splitlines()
+    agents = work = 0
+    rules_began = True
+    for number, line in enumerate(lines):
+        field = line.strip()[:20].lower()
+        if field.startswith(("user-agent", "useragent", "user agent")):
+            agents = 1 if rules_began else agents + 1
+            rules_began = False
+        elif field:
+            work += agents
+            rules_began = rules_began or field.startswith(("allow", "di"))  # "dissalow" is understood too
+        if work > MOST_WORK:
+            return "\n".join(lines[:number]).encode()
+    return body
 
 
 class RobotsUnreachable(IgnoreRequest):
@@ -71,12 +101,32 @@ class Robots(RobotsTxtMiddleware):
         parsers[netloc] = parser
         return parser
 
+    def received(self, data: bytes, request: Request) -> None:
+        """Stop a download of robots.txt that is long enough; called for all that comes from the network.
+
+        Raises
+        ------
+        scrapy.exceptions.StopDownload
+            To keep what has come.
+        """
+        count = request.meta.get(_RECEIVED)
+        if count is None:
+            return
+        if not count:
+            # From now on this limits what a packed answer may unpack to.
+            request.meta["download_maxsize"] = self.crawler.settings.getint("DOWNLOAD_MAXSIZE")
+        request.meta[_RECEIVED] = count + len(data)
+        if request.meta[_RECEIVED] >= LONGEST:
+            raise StopDownload(fail=False)
+
     async def _fetch(self, request: Request) -> RobotParser:
         url = urlparse_cached(request)
         wanted = Request(
             f"{url.scheme}://{url.netloc}/robots.txt",
             priority=self.DOWNLOAD_PRIORITY,
-            meta={"dont_obey_robotstxt": True},
+            # Unpacked, the first bytes on the wire are the first bytes of the file. Its length does not matter.
+            headers={"Accept-Encoding": "identity"},
+            meta={"dont_obey_robotstxt": True, "download_maxsize": 0, _RECEIVED: 0},
             callback=NO_CALLBACK,
         )
         self._stats.inc_value("robotstxt/request_count")
@@ -94,7 +144,7 @@ class Robots(RobotsTxtMiddleware):
             raise RobotsUnreachable(
                 f"robots.txt: {response.status}", wait.decode("latin-1") if wait else None
             )
-        body = response.body[:LONGEST] if response.status < 400 else b""
+        body = readable(response.body) if response.status < 400 else b""
         parser: RobotParser = build_from_crawler(self._parserimpl, self.crawler, body)
         await self.crawler.signals.send_catch_log_async(
             signal=signals.robots_parsed, robotparser=parser, request=request

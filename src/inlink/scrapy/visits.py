@@ -131,7 +131,7 @@ def answer_for(
     if failure is not None and not isinstance(failure, HttpError):
         return _failed(visit, failure, retries) or _fetched(visit, scorer, link_scorer, retries)
     if visit.response is None:
-        return Excluded(lease, "what came of it was dropped: it led to what must not be fetched")
+        return Excluded(lease, "dropped by a middleware: its target must not be fetched")
     return _fetched(visit, scorer, link_scorer, retries)
 
 
@@ -149,6 +149,10 @@ def _failed(visit: Visit, failure: BaseException, retries: bool) -> Answer | Non
         return Excluded(lease, str(failure) if str(failure).startswith(FORBIDDEN) else told)
     if visit.trouble:
         return Failed(lease, told, visit.status, False if retries else None, visit.retry_after)
+    if (
+        visit.response is None and 300 <= (visit.status or 0) < 400
+    ):  # the target is no URL that Scrapy accepts
+        return Failed(lease, f"redirects to what must not be fetched ({told})", visit.status, retry=False)
     visit.error = visit.error or told  # the fault is a middleware's: neither the page's, nor its host's
     return None
 
@@ -158,6 +162,11 @@ def _fetched(visit: Visit, scorer: ScorePage | None, link_scorer: ScoreLinks | N
     if response is None:
         return Crawled(lease, status=visit.status or 0, error=visit.error)
     status = usable_status(response.status)
+    location = response.headers.get(b"Location")
+    if location and isinstance(visit.failure, HttpError) and 300 <= status < 400:
+        # Scrapy follows redirects to http URLs only, and hands the others on.
+        target = location.decode("utf-8", "replace")[:200]
+        return Failed(lease, f"redirects to {target!r}, which must not be fetched", status, retry=False)
     if status >= 400 and not visit.links and visit.error is None:
         return Failed(lease, "", status, False if retries else None, visit.retry_after)
     page = reading(response)

@@ -87,6 +87,8 @@ class WarcFile(Appended):
             If they cannot be written; the file is as it was then.
         """
         headers = {"WARC-IP-Address": str(response.ip_address)} if response.ip_address else {}
+        if "download_stopped" in response.flags:  # an oversized robots.txt
+            headers["WARC-Truncated"] = "length"
         answer = self._record("response", request.url, _answer_head(response), response.body, headers)
         question = self._record("request", request.url, _request_head(request), request.body, {})
         for name in ("WARC-Date", "WARC-Record-ID"):
