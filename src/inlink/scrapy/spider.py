@@ -1,5 +1,6 @@
-"""The spider of ``inlink crawl``: it reads links, and nothing else is its business."""
+"""The spider of ``inlink crawl``. It only reads links."""
 
+import logging
 from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
@@ -14,7 +15,12 @@ from inlink.scrapy.requests import LEASE
 from inlink.scrapy.scheduler import Links
 from inlink.scrapy.visits import reading
 
-__all__ = ["BroadSpider", "WireMiddleware"]
+__all__ = ["MOST_LINKS", "BroadSpider", "WireMiddleware"]
+
+log = logging.getLogger("inlink.scrapy")
+
+MOST_LINKS = 100_000
+"""Links of a page that are followed."""
 
 
 class BroadSpider(Spider):
@@ -33,9 +39,10 @@ class BroadSpider(Spider):
     def __init__(self, urls: list[str], job: Job, progress: Lines | None = None) -> None:
         super().__init__()
         self.urls, self.job, self.progress = urls, job, progress
+        self._many_told = False
 
     async def start(self) -> AsyncIterator[Any]:
-        """The places to begin at; a page that an earlier run has crawled is not fetched again."""
+        """The URLs to begin at. A page that an earlier run has crawled is not fetched again."""
         for url in self.urls:
             yield Request(url)
 
@@ -54,11 +61,23 @@ class BroadSpider(Spider):
         lease = request.meta.get(LEASE) if request is not None else None
         if lease is not None:
             self.job.notes[lease] = note
-        yield Links(list(dict.fromkeys(urls)))
+        yield Links(self._first(list(dict.fromkeys(urls)), response.url))
+
+    def _first(self, urls: list[str], page: str) -> list[str]:
+        """At most :data:`MOST_LINKS` of a page's links."""
+        if len(urls) > MOST_LINKS and not self._many_told:
+            self._many_told = True
+            log.warning(
+                "%s has %s links: only the first %s are followed; further pages like this are not reported",
+                page,
+                f"{len(urls):,}",
+                f"{MOST_LINKS:,}",
+            )
+        return urls[:MOST_LINKS]
 
 
 class WireMiddleware:
-    """Stands next to the network: writes what comes from there into the job's WARC, still packed."""
+    """The innermost downloader middleware: it writes each response to the job's WARC, still compressed."""
 
     def __init__(self, crawler: Any) -> None:
         self._job: Job = crawler.spider.job
@@ -69,12 +88,12 @@ class WireMiddleware:
         return cls(crawler)
 
     def process_response(self, request: Request, response: Response) -> Response:
-        """Write an answer.
+        """Write a response.
 
         Raises
         ------
         scrapy.exceptions.IgnoreRequest
-            If it cannot be written: then the job is over, and the page waits again.
+            If it cannot be written. Then the run ends, and the page waits again.
         """
         job = self._job
         try:
