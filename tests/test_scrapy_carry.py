@@ -279,7 +279,7 @@ def test_a_callback_that_has_another_name_now(tmp_path):
         assert len(site.asked) == 21 - left
         errors = {page.error for page in ran.pages.values() if page.state == "excluded"}
         assert len(errors) == 1
-        assert "does not fit any more: Method 'old_name' not found" in errors.pop()
+        assert "cannot be restored: Method 'old_name' not found" in errors.pop()
         with Crawl(tmp_path / "c") as again:
             assert again.reload() == left
         back = crawl(QuietBefore, tmp_path / "c", site, [])

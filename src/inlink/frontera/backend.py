@@ -1,7 +1,7 @@
 """Frontera's backend over a crawl's folder.
 
-Frontera tells a page in two calls, ``page_crawled`` and ``links_extracted``; a crawl takes both in one event. So the
-first is kept until the second, or until anything else is asked.
+Frontera reports a page in two calls, ``page_crawled`` and ``links_extracted``. A crawl takes both in one event. So the
+backend keeps the first call until the second, or until any other call.
 """
 
 import logging
@@ -41,16 +41,16 @@ LEASE = b"inlink_lease"
 """Key in a request's meta of the number of its lease."""
 
 REFUSED = frozenset({"IgnoreRequest", "NotSupported", "UnsupportedURLSchemeError", "DownloadCancelledError"})
-"""Exceptions by which a spider says that it will not have a page: robots.txt, another site, too large."""
+"""Exceptions by which a spider refuses a page: forbidden by robots.txt, on another site, too large."""
 
-# requests may wait for long in Scrapy, and those of a process that died are taken back at the next start
+# Requests may wait for long in Scrapy. Those of a process that died are taken back at the next start.
 LEASE_SECONDS = 86_400.0
 MAX_WAIT = rows_of(SpiderSettings)["max_wait"].default
 """Seconds. If nothing is due within this time, the crawl ends and can be continued later."""
 
 
 class Backend(frontera.Backend):  # type: ignore[misc]  # Frontera is untyped
-    """Frontera's way to an :class:`inlink.Crawl`; one process holds it, and nothing is lost when that dies.
+    """A backend of Frontera over an :class:`inlink.Crawl`. One process holds the crawl; if it dies, nothing is lost.
 
     Parameters
     ----------

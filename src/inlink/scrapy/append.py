@@ -1,4 +1,4 @@
-"""Files that a crawl only appends to, run after run: whole records, whatever happens in between."""
+"""Files to which each run of a crawl appends whole records. A record that was cut is removed by the next run."""
 
 import fcntl
 import os
@@ -17,20 +17,20 @@ class Appended:
     Parameters
     ----------
     path : path-like
-        Made if it is not there.
+        Made if it does not exist.
     whole : callable
-        Given the file, open for reading at its beginning: the bytes up to the end of its last whole record. What
-        stands behind, a record that was cut, is cut off. It raises OutputError where the file is none of its kind.
+        Called with the file, open for reading at its beginning. Returns the position behind its last whole record;
+        the rest is removed. Raises OutputError if the file is of another kind.
 
     Attributes
     ----------
     size : int
-        Bytes in the file.
+        Size of the file in bytes.
 
     Raises
     ------
     inlink.errors.OutputError
-        If it cannot be written, or is no regular file.
+        If it cannot be written, or is not a regular file.
     inlink.errors.InUseError
         If another process appends to it.
     """

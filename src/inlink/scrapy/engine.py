@@ -1,9 +1,10 @@
-"""Where inlink reaches into Scrapy beyond what it documents: all such places, and no other.
+"""All uses of Scrapy's internals.
 
-Scrapy announces neither that a request has been dealt with to the end, nor which page a request was found on to a
-scheduler, nor failures that nobody handles; and what its downloader has taken it sends, whatever the host says
-meanwhile. What is used here is tested with Scrapy 2.19, and most of it has been there since 2.14; :func:`check` says so
-in one line where a later Scrapy has it no more.
+Scrapy does not tell a scheduler when a request has been processed completely, on which page a request was found, or of
+failures that nobody handles. Its downloader sends every request that it has taken, whatever the host says meanwhile.
+
+The internals used here are tested with Scrapy 2.19; most of them exist since 2.14. :func:`check` refuses a later Scrapy
+that lacks them.
 """
 
 import time
@@ -43,12 +44,12 @@ LONGEST_PAUSE = 5.0  # seconds
 
 
 def check(crawler: Crawler) -> None:
-    """Refuse a Scrapy that is built otherwise.
+    """Refuse a version of Scrapy that lacks the internals used here.
 
     Raises
     ------
     inlink.errors.ParameterError
-        If something that is needed is not there.
+        If an attribute is missing.
     """
     engine: Any = crawler.engine
     try:
@@ -64,7 +65,7 @@ def check(crawler: Crawler) -> None:
 
 
 def dealt_with(crawler: Crawler, requests: list[Request]) -> list[Request]:
-    """Those requests that Scrapy has nothing left to do with: downloaded, parsed, their items through the pipelines."""
+    """Those requests that Scrapy has finished: downloaded, parsed, and their items through the pipelines."""
     engine: Any = crawler.engine
     slot = engine._slot
     if slot is None:
@@ -73,14 +74,14 @@ def dealt_with(crawler: Crawler, requests: list[Request]) -> list[Request]:
 
 
 def wake(crawler: Crawler) -> None:
-    """Let the engine ask for requests again, if it is still there."""
+    """Let the engine ask for requests again, if it still runs."""
     engine: Any = crawler.engine
     if engine is not None and engine._slot is not None and engine._slot.closing is None:
         engine._slot.nextcall.schedule()
 
 
 def add_spider_middleware(crawler: Crawler, process_spider_output: Callable[..., Any]) -> None:
-    """See what callbacks give after all other spider middlewares have."""
+    """Add the outermost spider middleware: it gets the output of callbacks after all others."""
     engine: Any = crawler.engine
     manager = engine.scraper.spidermw
     manager.methods["process_spider_output"].append(process_spider_output)
@@ -88,9 +89,9 @@ def add_spider_middleware(crawler: Crawler, process_spider_output: Callable[...,
 
 
 def add_downloader_middleware(crawler: Crawler, middleware: Any) -> None:
-    """See what goes to the network, and comes from it, closer to it than all other downloader middlewares.
+    """Add the innermost downloader middleware, next to the network.
 
-    Its ``received`` gets what they have made of a response.
+    Its ``received`` gets each response after all other middlewares.
     """
     engine: Any = crawler.engine
     manager = engine.downloader.middleware
@@ -99,7 +100,7 @@ def add_downloader_middleware(crawler: Crawler, middleware: Any) -> None:
 
 
 def mend_concurrency(crawler: Crawler) -> None:
-    """Let the downloader keep to its limits a host: it begins each request in a task, and counts it only then."""
+    """Let the downloader keep its limits for each host. By itself it counts a request only after its task has begun."""
     engine: Any = crawler.engine
     downloader = engine.downloader
     begin = downloader._wait_for_download
@@ -136,7 +137,7 @@ def mend_delay(
 
 
 def mend_robots(crawler: Crawler) -> None:
-    """Let Scrapy's own robots.txt middleware wait as it should, where the project has it."""
+    """Replace Scrapy's own robots.txt middleware by :class:`~inlink.scrapy.robots.Robots`, if the project uses it."""
     engine: Any = crawler.engine
     for middleware in engine.downloader.middleware.middlewares:
         if type(middleware) is RobotsTxtMiddleware:
@@ -189,7 +190,7 @@ def _guard_pool(pool: Any, guard: Guard) -> None:
 
 
 def slot_of(crawler: Crawler, request: Request) -> str:
-    """What the downloader counts a request to: its host, mostly."""
+    """The key of the downloader's slot for a request; usually its host."""
     engine: Any = crawler.engine
     return str(engine.downloader.get_slot_key(request))
 
@@ -226,7 +227,7 @@ def pause(crawler: Crawler, key: str) -> None:
 
 
 def withdraw(crawler: Crawler, key: str, requests: Container[Request], why: Exception) -> None:
-    """Take back those requests that wait to be sent in a slot: to Scrapy they fail, by ``why``."""
+    """Take back those requests that wait in a slot to be sent. In Scrapy they fail by ``why``."""
     engine: Any = crawler.engine
     slot = engine.downloader.slots.get(key)
     if slot is None:

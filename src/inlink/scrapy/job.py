@@ -1,8 +1,8 @@
-"""One run of ``inlink crawl``: what is kept beside the crawl itself, and when the run is over.
+"""One run of ``inlink crawl``: its limits, and the files that it writes beside the crawl.
 
-:class:`Watched` stands between Scrapy's scheduler and the crawl. Each answer goes through it before the crawl takes it
-in: what a page leaves in a file is written first, so that no page that the crawl knows as crawled is missing
-there. Tasks go through it on their way out, which is where a run begins gently and ends in time.
+:class:`Watched` stands between Scrapy's scheduler and the crawl. It writes a page to the files before the crawl takes
+the answer in, so the files miss no page that the crawl knows as crawled. It also limits the tasks that are handed out:
+a run starts gently, and ends in time.
 """
 
 import asyncio
@@ -40,14 +40,17 @@ __all__ = ["Ending", "Job", "Note", "Tally", "Watched", "whole_lines"]
 
 Ending = Literal["finished", "pages", "seconds", "interrupted"]
 
-_FIRST = 2  # leases at the beginning; each answer that is no failure allows one more
-_MOST_ADDRESSES = 1000  # that are counted apart
-_BUSY = 20  # looking at how far the crawl has come takes at most one part of so many
+# Tasks at the beginning. Each successful answer allows one more.
+_FIRST = 2
+# Addresses that are counted separately.
+_MOST_ADDRESSES = 1000
+# Showing the progress takes at most this fraction of the time: 1/20.
+_BUSY = 20
 
 
 @dataclass
 class Note:
-    """What the spider read in a page that waits to be reported."""
+    """What the spider has read in a page that is not reported yet."""
 
     title: str = ""
     canonical: str | None = None
@@ -56,7 +59,7 @@ class Note:
 
 @dataclass
 class Tally:
-    """What this run did so far."""
+    """What this run has done so far."""
 
     began: float = field(default_factory=time.monotonic)
     crawled: int = 0
@@ -68,24 +71,24 @@ class Tally:
 
 @dataclass
 class Job:
-    """A run: its limits, its files, and what came of it.
+    """A run: its limits, its files, and its result.
 
     Attributes
     ----------
     pages : int or None
-        The run ends when the crawl has so many crawled pages.
+        The run ends when the crawl has this many crawled pages.
     seconds : float or None
-        The run ends when the crawl was open for so long.
+        The run ends after this time.
     preset, warc, items, tables
-        What pages are read by, and the files that they go to; None where there is none.
+        The preset and the output files; None if not used.
     notes : dict
-        What the spider read, by lease.
+        What the spider has read, by lease.
     ending : Ending
-        Why the run was ended.
+        Why the run ended.
     error : Exception or None
-        What broke it off.
+        The error that ended the run.
     close : callable
-        Lets the spider come to its end.
+        Stops the spider.
     last : Standing or None
         How far the crawl had come at the end.
     left : str
@@ -107,21 +110,21 @@ class Job:
     close: Callable[[], None] = lambda: None
 
     def end(self, ending: Ending) -> None:
-        """Hand nothing more out, and let the spider come to its end."""
+        """Hand out no more tasks, and stop the spider."""
         if self.ending == "finished":
             self.ending = ending
             self.close()
 
 
 class Watched:
-    """A client that a job looks over the shoulder of; see :class:`inlink.client.Client`.
+    """A client that records each outcome for a job; see :class:`inlink.client.Client`.
 
     Parameters
     ----------
     client : Client
     job : Job
     show : callable or None
-        Given how far the crawl has come, about every ``period`` seconds.
+        Called with the crawl's standing about every ``period`` seconds.
     """
 
     def __init__(
@@ -146,7 +149,7 @@ class Watched:
         return await self._client.standing(hosts)
 
     async def next(self, count: int) -> Tasks:
-        """Tasks, as far as the job allows; if it allows no more, the answer says that the crawl has ended."""
+        """Tasks, as far as the job allows. If it allows no more, the answer is that of a crawl that has ended."""
         job = self._job
         room = min(count, self._allowed - len(self._out))
         if job.pages is not None:
@@ -162,12 +165,12 @@ class Watched:
         return found
 
     async def report(self, answers: Sequence[Answer]) -> list[Receipt]:
-        """Keep what is to be kept, then let the crawl take it in.
+        """Write pages to the files, then let the crawl take the answers in.
 
         Raises
         ------
         inlink.errors.InlinkError
-            Where one of both cannot be, or could not be before: the crawl takes none of them in.
+            If either fails, or failed before. Then the crawl takes none of the answers in.
         """
         if self._job.error is not None:
             raise self._job.error
@@ -184,7 +187,7 @@ class Watched:
         return receipts
 
     async def close(self) -> None:
-        """Look a last time, and let go."""
+        """Keep the last standing, and close the client."""
         if self._timer is not None:
             self._timer.cancel()
         if self._watch is not None:
@@ -249,7 +252,7 @@ class Watched:
 
 
 def whole_lines(file: BinaryIO) -> int:
-    """Where the last whole line of a file ends."""
+    """The position in bytes behind the last whole line of a file."""
     end = file.seek(0, 2)
     while end:
         start = max(end - 65_536, 0)

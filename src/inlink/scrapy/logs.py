@@ -1,4 +1,4 @@
-"""The log of ``inlink crawl``: Scrapy's, made calm enough for somebody who looks on."""
+"""The log of ``inlink crawl``: Scrapy's log, reduced to what concerns the user."""
 
 import logging
 import sys
@@ -17,28 +17,28 @@ _TOLD = ("inlink.compiling", "inlink.addresses")  # loggers whose INFO is shown 
 
 
 class CalmLog(LogFormatter):
-    """Errors of the network are the crawl's daily bread: it counts and keeps them, so the log need not cry."""
+    """Logs download errors at level DEBUG: they are normal, and the crawl counts and keeps them."""
 
     def download_error(self, *args: Any, **kwargs: Any) -> LogFormatterResult:
-        """What could not be downloaded."""
+        """The record of a download that failed."""
         return {**super().download_error(*args, **kwargs), "level": logging.DEBUG}
 
 
 class _Log(logging.Handler):
-    """Writes a line to whatever standard error is at the time: a display keeps it above itself."""
+    """Writes a line to standard error as it is at that time. A display prints such a line above itself."""
 
     def __init__(self, job: Job, verbose: bool) -> None:
         super().__init__(logging.INFO)
         self._job, self._verbose = job, verbose
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Write a record; tracebacks only where all is asked for. Why a crawl cannot go on is not said twice."""
+        """Write a record; its traceback only if verbose. The reason why a crawl cannot go on is not written twice."""
         quiet = record.levelno < logging.WARNING and record.name not in _TOLD
         if quiet and not self._verbose:
             return
         if record.name == "inlink.scrapy" and isinstance(record.args, tuple):
             told = next((one for one in record.args if isinstance(one, InlinkError)), None)
-            if told is not None:  # the scheduler cannot go on for that
+            if told is not None:  # the reason why the scheduler cannot go on
                 self._job.error = self._job.error or told
                 return
         if record.name == "py.warnings" and not self._verbose:
@@ -51,7 +51,7 @@ class _Log(logging.Handler):
 
 @contextmanager
 def logging_to(job: Job, verbose: bool, quiet: bool) -> Iterator[None]:
-    """Show the log of what is done inside the block, and note in the job what it could not go on for."""
+    """Show the log while the block runs, and keep in the job the reason if the crawl cannot go on."""
     root, told = logging.getLogger(), [logging.getLogger(name) for name in _TOLD]
     handler = _Log(job, verbose)
     level = root.level

@@ -1,4 +1,4 @@
-"""How far a crawl has come, for the eye: a display on a terminal, a line every ten seconds in a log."""
+"""The progress of a crawl: a display on a terminal, or a line every ten seconds in a log."""
 
 import sys
 import time
@@ -17,12 +17,12 @@ _WINDOW = 15.0  # seconds over which pages a second are counted
 
 
 class Lines:
-    """Writes a line to standard error every ``period`` seconds: what a log file wants.
+    """Writes a line to standard error every ``period`` seconds, as suits a log file.
 
     Parameters
     ----------
     tally : Tally
-        What the run did, as it goes.
+        What the run has done so far.
     period : float
         Seconds.
     """
@@ -32,21 +32,21 @@ class Lines:
         self._past: deque[tuple[float, int]] = deque()
 
     def show(self, standing: Standing) -> None:
-        """Say how far the crawl has come."""
+        """Write the progress."""
         rate = self._rate()
         if rate is not None:
             self.say(f"{told(standing, self.tally, rate)}; waiting: {_hosts(standing.hosts) or 'none'}")
 
     def say(self, line: str) -> None:
-        """Say something else, on a line of its own."""
+        """Write a line."""
         sys.stderr.write(f"crawl: {line}\n")
         sys.stderr.flush()
 
     def close(self) -> None:
-        """Leave nothing behind."""
+        """Clean up; nothing to do here."""
 
     def _rate(self) -> float | None:
-        """Pages a second of late; None at the beginning."""
+        """Pages a second in the last seconds; None at the beginning."""
         now, past = time.monotonic(), self._past
         past.append((now, self.tally.crawled))
         while len(past) > 2 and now - past[0][0] > max(_WINDOW, self.period):
@@ -56,7 +56,7 @@ class Lines:
 
 
 class Display(Lines):
-    """Shows the same on a terminal, with the hosts that have the most waiting pages below."""
+    """Shows the progress on a terminal, and below it the hosts with the most waiting pages."""
 
     def __init__(self, tally: Tally, period: float = 1.0) -> None:
         from rich.console import Console
@@ -67,17 +67,17 @@ class Display(Lines):
         self._live.start()
 
     def show(self, standing: Standing) -> None:
-        """Say how far the crawl has come."""
+        """Update the display."""
         self._live.update(self._drawn(standing, self._rate() or 0.0), refresh=True)
 
     def say(self, line: str) -> None:
-        """Say something else, above the display."""
+        """Write a line above the display."""
         from rich.text import Text
 
         self._live.console.print(Text(line))
 
     def close(self) -> None:
-        """Clear the display away."""
+        """Remove the display."""
         self._live.stop()
 
     def _drawn(self, standing: Standing, rate: float) -> "RenderableType":
@@ -96,7 +96,7 @@ class Display(Lines):
 
 
 def told(standing: Standing, tally: Tally, rate: float) -> str:
-    """How far a crawl has come, on one line."""
+    """The progress of a crawl in one line."""
     parts = [
         f"{standing.crawled:,} pages",
         f"{rate:.1f}/s",

@@ -1,7 +1,7 @@
-"""The pump: the one coroutine that speaks with the crawl while a spider runs.
+"""The pump: the only coroutine that calls the crawl while a spider runs.
 
-Each round hands in seeds, then answers, and asks for as many tasks as there is room for. A round begins when there is
-something to hand in, when room for tasks has come, or when something has become due; never for nothing.
+Each round hands in seeds, then answers, and asks for as many tasks as there is room for. A round begins if there is
+something to hand in, if there is room for tasks, or if a page has become due.
 """
 
 import asyncio
@@ -20,11 +20,12 @@ __all__ = ["Pump", "Told"]
 
 log = logging.getLogger("inlink.scrapy")
 
-LONGEST_LOOK = 1.0  # seconds between two looks at a crawl that has nothing to give: others may have seeded it
+LONGEST_LOOK = 1.0
+"""Seconds between two requests to a crawl that has no tasks now. Another process may have seeded it."""
 
 
 class Told(NamedTuple):
-    """An answer on its way to the crawl, of what visit; ``follower`` is the request that a redirect leads to."""
+    """An answer on its way to the crawl, and its visit. ``follower`` is the request that a redirect leads to."""
 
     answer: Answer
     visit: Visit | None = None
@@ -32,21 +33,21 @@ class Told(NamedTuple):
 
 
 class Pump:
-    """Moves seeds, answers and tasks.
+    """Moves seeds and answers to the crawl, and tasks from it.
 
     Parameters
     ----------
     client : Client
     ahead : int
-        Tasks that are held ready at most.
+        Largest number of tasks that are held ready.
     ready : callable
-        How many are.
+        Returns the number of tasks that are ready.
     take : callable
-        Gets the tasks that have come, and makes them ready.
+        Called with new tasks; makes them ready.
     taken_in : callable
-        Gets each answer that the crawl has taken in, and what it said to it.
+        Called with each answer that the crawl has taken in, and its receipt.
     failed : callable
-        Called when the crawl cannot go on; the reason was logged.
+        Called if the crawl cannot go on. The reason has been logged.
 
     Attributes
     ----------
@@ -72,7 +73,7 @@ class Pump:
         self.others_busy = False
         self._seeds: list[AnyLink] = []
         self._answers: list[Told] = []
-        self._dry = False  # the crawl has nothing more to give before something happens
+        self._dry = False  # whether the crawl had fewer tasks than there was room for
         self._closing = self._under_way = False
         self._work = asyncio.Event()
         self._work.set()
@@ -96,11 +97,11 @@ class Pump:
 
     @property
     def busy(self) -> bool:
-        """Whether a round is to come, or under way."""
+        """Whether a round runs or is about to run."""
         return self._under_way or self._work.is_set()
 
     async def close(self) -> None:
-        """Hand in all that is left, and end; no task is asked for any more."""
+        """Hand in everything that is left, ask for no more tasks, and end."""
         self._closing = True
         self._work.set()
         await self._running

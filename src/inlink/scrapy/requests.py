@@ -1,8 +1,8 @@
-"""Requests as a crawl keeps them: nothing where a request has only the defaults, else bounded JSON.
+"""Requests as a crawl keeps them: nothing if a request has only default attributes, else JSON of bounded size.
 
-JSON knows fewer types than Python. Bytes, tuples, and mappings whose keys are no strings are written as objects
-with one key that begins with ``$``, so that what comes back is what went in. What JSON cannot hold at all (a
-function, an item, an open file) makes a request one that :func:`pack` refuses: it stays in Scrapy's own queue.
+JSON has fewer types than Python. Bytes, tuples, and mappings with keys other than strings are written as objects with
+one key that begins with ``$``, so that they come back unchanged. :func:`pack` refuses a request with a value that JSON
+cannot hold at all (a function, an item, an open file). Such a request stays in Scrapy's own queue.
 """
 
 import base64
@@ -39,7 +39,7 @@ _CLASSES = {f"{one.__module__}.{one.__qualname__}": one for one in (FormRequest,
 
 
 class NotPackable(ValueError):  # noqa: N818
-    """A request holds what cannot be kept."""
+    """A request holds a value that cannot be kept."""
 
 
 def pack(
@@ -51,28 +51,30 @@ def pack(
     depth: int | None = None,
     start: bool = False,
 ) -> bytes:
-    """What a request is beside its URL, as JSON; nothing if that is only the defaults.
+    """A request without its URL, as JSON; empty if all attributes have their defaults.
 
     Parameters
     ----------
     request : Request
     spider : Spider
-        Whose methods its callback and errback are.
+        The callback and the errback are methods of this spider.
     url : str or None
-        What the crawl knows it by; where that differs, its own URL is kept as well.
+        The URL in the crawl. If the request's own URL differs, it is kept as well.
     referer : str or None
-        The ``Referer`` that need not be kept, since it is the page that the request was found on.
+        A ``Referer`` that is not kept: the page on which the request was found.
     depth : int or None
-        The depth that need not be kept, since it is the one that the crawl counts.
+        A depth that is not kept, because the crawl counts it too.
     start : bool
-        It begins the crawl: that it must not be filtered is not kept, or it would be fetched anew at each start.
+        Whether it is a start request. Its ``dont_filter`` is not kept, or each start would fetch it again.
 
     Raises
     ------
     NotPackable
-        If it holds what JSON cannot, a callback that is no method of the spider, or too much.
+        If it holds a value that JSON cannot, a callback that is not a method of the spider, or too much data.
     """
-    headers: dict[bytes, list[bytes]] = dict.copy(request.headers)  # plain: Scrapy's own is slow to copy
+    headers: dict[bytes, list[bytes]] = dict.copy(
+        request.headers
+    )  # a plain dict; Scrapy's own class is slow to copy
     meta = request.meta
     if referer is not None and headers.get(b"Referer") == [referer.encode("ascii", "replace")]:
         del headers[b"Referer"]
@@ -109,11 +111,11 @@ def pack(
 def _method(request: Request, name: str, spider: Spider) -> str:
     function = getattr(request, name)
     known: str = getattr(function, "__name__", "")
-    if getattr(spider, known, None) == function:  # 60 times as quick as to ask all members
+    if getattr(spider, known, None) == function:  # 60 times as fast as a search through all members
         return known
     try:
         found: str = request.to_dict(spider=spider)[name]
-    except Exception as error:  # it looks at all that the spider has, properties that raise among it
+    except Exception as error:  # it reads all attributes of the spider, and a property may raise
         raise NotPackable(str(error)) from None
     return found
 
@@ -171,7 +173,7 @@ def unpack(raw: bytes | None, url: str, spider: Spider) -> Request:
     Raises
     ------
     NotPackable
-        If it is not whole, or its callback or class is not there any more; whatever it may be, nothing else is raised.
+        If the data are damaged, or the callback or the class no longer exists. Nothing else is raised.
     """
     if not raw:
         return Request(url)
@@ -180,7 +182,7 @@ def unpack(raw: bytes | None, url: str, spider: Spider) -> Request:
         if not isinstance(kept, dict):
             raise TypeError("no object")
         if not str(kept.setdefault("url", url)).startswith(("http://", "https://")):
-            raise ValueError("its URL is not of the web")
+            raise ValueError("its URL is not http or https")
         if kept.get("_class") is not None:
             kept["_class"] = _class(kept["_class"])
         for name in ("callback", "errback"):
@@ -191,8 +193,8 @@ def unpack(raw: bytes | None, url: str, spider: Spider) -> Request:
             del request.meta[key]
         if not isinstance(request.meta.get("retry_times", 0), int):
             raise TypeError("retry_times is no number")
-    except Exception as error:  # what a file holds is given to others' code here
-        raise NotPackable(f"what was kept of the request does not fit any more: {error}") from None
+    except Exception as error:  # Scrapy's code gets data of a file here, and may raise anything
+        raise NotPackable(f"the request that was kept cannot be restored: {error}") from None
     return request
 
 
@@ -214,7 +216,7 @@ def _value(plain: Any) -> Any:
 
 
 def _class(name: Any) -> type[Request]:
-    """A class of requests: Scrapy's, or one of a module that the project has imported already. Nothing is imported."""
+    """A class of requests: Scrapy's, or of a module that the project has already imported. Nothing is imported."""
     if name in _CLASSES:
         return _CLASSES[name]
     module, _, attribute = str(name).rpartition(".")

@@ -1,8 +1,8 @@
 """The scheduler: Scrapy asks it what to fetch, and it asks the crawl.
 
-Requests that a callback yields become links of its page, and are known to the crawl once that page has been dealt
-with. Requests that begin a crawl become seeds. What comes out is what the crawl hands out, a little ahead of need.
-The methods that Scrapy calls only move things; :mod:`inlink.scrapy.pump` speaks with the crawl.
+Requests that a callback yields become links of its page. The crawl learns of them when the page has been processed
+completely. Start requests become seeds. The crawl hands out tasks a little ahead of need, and these become requests.
+The methods that Scrapy calls only move requests; :mod:`inlink.scrapy.pump` calls the crawl.
 """
 
 import asyncio
@@ -56,16 +56,16 @@ log = logging.getLogger("inlink.scrapy")
 
 HOSTS_NAMED = 1000  # at most, of those whose pages are left
 LONGEST_CRAWL_DELAY = 300.0  # seconds
-LATER = (429, 503)  # statuses by which a host asks to be left alone for a while
+LATER = (429, 503)  # statuses by which a host asks for a pause
 
 
 class Links:
-    """Links of a page, for a callback to yield where making a Request of each would cost too much.
+    """Links of a page. A callback yields them where a Request for each would cost too much.
 
     Parameters
     ----------
     links : iterable of str or (str, float)
-        URLs, relative ones too, with scores or without. The pages come to the spider's ``parse``.
+        URLs, absolute or relative, with or without scores. The pages come to the spider's ``parse``.
     """
 
     def __init__(self, links: Iterable[str | tuple[str, float]]) -> None:
@@ -91,25 +91,25 @@ class Scheduler(BaseScheduler):
         self._depth_counts = settings.getint("DEPTH_LIMIT") > 0 or settings.getint("DEPTH_PRIORITY") != 0
         self._referer = settings.getbool("REFERER_ENABLED")
         self._ahead = max(settings.getint("CONCURRENT_REQUESTS"), 1)
-        self._own = OwnQueue.from_crawler(crawler)  # for what cannot be kept: in memory
+        self._own = OwnQueue.from_crawler(crawler)  # in memory, for requests that cannot be kept
         self._ready: deque[Visit] = deque()
         self._out: dict[Request, Visit] = {}
         self._by_lease: dict[int, Visit] = {}
         self._found_on: WeakKeyDictionary[Request, Visit] = WeakKeyDictionary()
-        self._delays: dict[str, float] = {}  # by slot of the downloader, what robots.txt asks for
+        self._delays: dict[str, float] = {}  # Crawl-delay by slot of the downloader
         self._pump: Pump | None = None
         self._closing = self._broken = False
         self._left = False  # whether the spider ends though pages are due later
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        """Made by Scrapy."""
+        """Called by Scrapy."""
         return cls(crawler)
 
     # -- open and close -----------------------------------------------------------------------------------------------
 
     def open(self, spider: Spider) -> "Deferred[None]":
-        """Open the crawl; where that cannot be, one line says why and the spider is closed."""
+        """Open the crawl. If that fails, log the reason in one line and close the spider."""
         return deferred_from_coro(self._open(spider))
 
     async def _open(self, spider: Spider) -> None:
@@ -156,7 +156,7 @@ class Scheduler(BaseScheduler):
         self._pump.seed(*seeds)
 
     def watched(self, client: Client) -> Client:
-        """The client that the scheduler speaks with: the crawl's own; a subclass may put another before it."""
+        """The client that the scheduler uses; a subclass may wrap it."""
         return client
 
     def say_left(self, line: str) -> None:
@@ -168,7 +168,7 @@ class Scheduler(BaseScheduler):
         return ()
 
     def close(self, reason: str) -> "Deferred[None] | None":
-        """Answer for all that was fetched, give back the rest, and let go of the crawl."""
+        """Answer for all requests that were fetched, give back the others, and close the crawl."""
         return deferred_from_coro(self._close(reason))
 
     async def _close(self, reason: str) -> None:
@@ -188,11 +188,12 @@ class Scheduler(BaseScheduler):
                 self.say_left(left(await self.client.standing(HOSTS_NAMED)))
             await self.client.close()
         except InlinkError as error:
-            if not self._broken:  # else that is known
+            if not self._broken:  # else it has been logged
                 log.error("%s", error)
 
     def _refuse(self) -> None:
-        raise CloseSpider("inlink_refused")  # from open(), Scrapy would log a stack trace
+        # If open() raised this, Scrapy would log a stack trace.
+        raise CloseSpider("inlink_refused")
 
     def _failed(self) -> None:
         """The crawl cannot go on: end the spider."""
@@ -203,7 +204,7 @@ class Scheduler(BaseScheduler):
     # -- what Scrapy asks ---------------------------------------------------------------------------------------------
 
     def has_pending_requests(self) -> bool:
-        """Whether there is something to fetch, now or within ``INLINK_MAX_WAIT`` seconds, or others may bring more."""
+        """Whether a page is due within ``INLINK_MAX_WAIT`` seconds, or other sessions may lead to more."""
         self._sweep()
         if self._pump is None or self._closing:
             return False
@@ -218,7 +219,7 @@ class Scheduler(BaseScheduler):
         return False
 
     def next_request(self) -> Request | None:
-        """The next request, if one is at hand."""
+        """The next request, if one is ready."""
         self._sweep()
         if self._pump is None:
             return None
@@ -235,7 +236,7 @@ class Scheduler(BaseScheduler):
         return visit.request
 
     def enqueue_request(self, request: Request) -> bool:
-        """Take in a request: a link of the page that it was found on, a follower of one that is out, or a seed."""
+        """Take in a request: a link of the page on which it was found, a retry or redirect, or a seed."""
         if self._pump is None or self._closing:
             return False
         parent = self._found_on.pop(request, None)
@@ -245,7 +246,7 @@ class Scheduler(BaseScheduler):
         if parent is None and before is not None and before.response is None and before.failure is None:
             self._follow(self._pump, before, request)
             return True
-        copied = request.meta.pop(LEASE, None) is not None  # the user has copied another request's meta
+        copied = request.meta.pop(LEASE, None) is not None  # copied with another request's meta
         try:
             link = self._link(request, parent, start=parent is None and not copied)
         except NotPackable as error:
@@ -265,10 +266,10 @@ class Scheduler(BaseScheduler):
     # -- requests in and out ------------------------------------------------------------------------------------------
 
     def _link(self, request: Request, parent: Visit | None, start: bool) -> AnyLink:
-        """A request as a link: its URL, what it carries, and what tells it from others to the same URL."""
+        """A request as a link: its URL, its data, and a variant if it differs from other requests to that URL."""
         spider, url, method = self._spider(), request.url, request.method
         if not url.startswith(("http://", "https://")):
-            raise NotPackable("a URL that is not of the web")
+            raise NotPackable("a URL that is not http or https")
         score = usable_score(request.meta.get("score"))
         if score is None and request.priority:
             score = usable_score(request.priority)
@@ -297,7 +298,7 @@ class Scheduler(BaseScheduler):
         engine.wake(self.crawler)
 
     def _visit(self, task: Task) -> Visit | None:
-        """A task as a request; None, and an answer, if what it carries cannot be made one."""
+        """A task as a request; None if its data cannot be decoded, and then the page is excluded."""
         url, _, variant = task.url.partition("#")
         try:
             request = unpack(task.carried, url, self._spider())
@@ -309,7 +310,7 @@ class Scheduler(BaseScheduler):
         if self._referer and task.linked_from and task.linked_from[:5] <= url[:5]:  # not from https to http
             request.headers.setdefault(b"Referer", task.linked_from.partition("#")[0])
         if task.linked_from is None:
-            request.dont_filter = True  # of a seed, as of Scrapy's own start requests: it may be off site
+            request.dont_filter = True  # like Scrapy's own start requests, a seed may be off site
         meta.setdefault("depth", task.depth)
         if task.failures:
             meta["retry_times"] = meta.get("retry_times", 0) + task.failures
@@ -327,7 +328,7 @@ class Scheduler(BaseScheduler):
         return visit
 
     def _follow(self, pump: Pump, before: Visit, request: Request) -> None:
-        """A downloader middleware made another request of one that is out: a retry, a redirect, or one of its own."""
+        """Take in a request that a downloader middleware made of another: a retry, a redirect, or its own."""
         meta, old, task = request.meta, before.request.meta, before.task
         before.over = True
         retry = meta.get("retry_times", 0) > old.get("retry_times", 0)
@@ -342,7 +343,7 @@ class Scheduler(BaseScheduler):
                 carried = b""
             again = request.dont_filter and task.linked_from is not None
             pump.tell(Told(Redirected(task.lease, request.url, carried, again), before, request))
-        else:  # the same page by another way: what a form leads to is the form's
+        else:  # the same page by another request; the target of a form belongs to the form
             self._ready.appendleft(self._hand_out(Visit(task, request, alias=before.alias, form=before.form)))
 
     def _spider(self) -> Spider:
@@ -361,11 +362,11 @@ class Scheduler(BaseScheduler):
         return self._by_lease.get(token) if isinstance(token, int) else None
 
     def _response_downloaded(self, response: Response, request: Request) -> None:
-        """Something came from the network: leave its host alone from now on, if that is what it says."""
+        """A response has come from the network. Pause its host if the response asks for that."""
         slot = engine.slot_of(self.crawler, request)
         if response.status in LATER and request in self._out:
             engine.pause(self.crawler, slot)  # until the crawl knows
-        if slot in self._delays:  # AutoThrottle has set another
+        if slot in self._delays:  # AutoThrottle may have changed the delay
             engine.keep_delay(self.crawler, slot, self._delays[slot])
 
     def _comes_back(self, request: Request) -> bool:
@@ -378,7 +379,7 @@ class Scheduler(BaseScheduler):
             visit.error = f"{type(failure.value).__name__}: {failure.value}"
 
     def _robots_parsed(self, robotparser: Any, request: Request) -> None:
-        """A host's robots.txt was read: keep to its Crawl-delay, if the parser knows one, and hand it in."""
+        """A robots.txt has been parsed. Keep its Crawl-delay, if it has one, and tell the crawl."""
         settings, pump = self.crawler.settings, self._pump
         agent = (
             settings["ROBOTSTXT_USER_AGENT"] or request.headers.get(b"User-Agent") or settings["USER_AGENT"]
@@ -388,7 +389,7 @@ class Scheduler(BaseScheduler):
         parser = getattr(robotparser, "rp", None)  # Protego, or Python's own
         try:
             delay = usable_score(parser.crawl_delay(agent)) if parser is not None else None
-        except Exception as error:  # whatever another parser may raise: a delay is only asked for
+        except Exception as error:  # another parser may raise anything, and the delay is only a wish
             log.debug("no Crawl-delay: %s", error)
             return
         if pump is not None and delay is not None and delay > 0:
@@ -402,7 +403,7 @@ class Scheduler(BaseScheduler):
     async def process_spider_output(
         self, response: Response, result: AsyncIterator[Any]
     ) -> AsyncIterator[Any]:
-        """Note which page requests and links were found on, as the outermost spider middleware."""
+        """Record on which page requests and links were found, as the outermost spider middleware."""
         visit = self._of(response.request)
         async for one in result:
             if isinstance(one, Links):
@@ -416,20 +417,20 @@ class Scheduler(BaseScheduler):
     # -- answers ------------------------------------------------------------------------------------------------------
 
     def _sweep(self) -> None:
-        """Answer for requests that Scrapy has dealt with."""
+        """Answer for requests that Scrapy has finished."""
         if not self._out or self._pump is None:
             return
         for request in engine.dealt_with(self.crawler, list(self._out)):
             visit = self._out.pop(request)
             if isinstance(request.errback, _Errback) and request.errback.visit is visit:
-                request.errback = request.errback.own  # a cycle keeps all of it alive
+                request.errback = request.errback.own  # break the cycle, or it stays in memory
             if not visit.over:
                 answer = answer_for(visit, self._scorer, self._link_scorer, self._retries)
                 self._pump.tell(Told(answer, visit))
             visit.forget()
 
     def _taken_in(self, told: Told, receipt: Receipt) -> None:
-        """The crawl has taken an answer in; a redirect leads on."""
+        """The crawl has taken an answer in. After a redirect, its receipt may have the next task."""
         answer, visit = told.answer, told.visit
         if visit is not None:
             if self._by_lease.get(visit.task.lease) is visit:
@@ -460,7 +461,7 @@ class Scheduler(BaseScheduler):
                 engine.wake(self.crawler)
 
     def _leave_alone(self, slot: str) -> None:
-        """A host has asked for it, and the crawl knows: take back what was handed out and has not been sent."""
+        """Give back the requests to a host that have not been sent, because the host asked for a pause."""
         assert self._pump is not None
         ready, self._ready = self._ready, deque()
         for visit in ready:
@@ -472,7 +473,7 @@ class Scheduler(BaseScheduler):
 
 
 class _Errback:
-    """A request's errback, which notes the failure first."""
+    """A request's errback that records the failure first."""
 
     def __init__(self, visit: Visit, own: Any) -> None:
         self.visit, self.own = visit, own

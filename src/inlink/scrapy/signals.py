@@ -3,7 +3,7 @@
 __all__ = ["page_reported"]
 
 page_reported = object()
-"""What came of a page was taken in by the crawl.
+"""The crawl has taken in the outcome of a page.
 
 Handlers get ``url`` (str), ``outcome`` ("crawled", "failed", "excluded", "redirected" or "released"), ``status``
 (int or None), ``score`` (float), ``links`` (int), ``error`` (str or None) and ``counted`` (bool).

@@ -1,4 +1,4 @@
-"""What came of the requests that were handed out, gathered while Scrapy deals with them."""
+"""The outcomes of requests, collected while Scrapy processes them, and the answers that the crawl gets."""
 
 import logging
 from collections.abc import Mapping, Sequence
@@ -29,53 +29,53 @@ _readings: WeakKeyDictionary[Response, Reading] = WeakKeyDictionary()
 
 
 class Withdrawn(IgnoreRequest):
-    """A request was taken back before it was sent: its host has asked to be left alone."""
+    """A request was taken back before it was sent, because its host must be left alone for a while."""
 
 
 @dataclass(eq=False)
 class Visit:
-    """A request that was handed out, and what is known of it so far."""
+    """A request that was handed out, and its outcome so far."""
 
     task: Task
     request: Request
-    sent: bool = False  # to the network: all middlewares have let it through
+    sent: bool = False  # whether all middlewares have let it through to the network
     response: Response | None = None  # as the spider gets it
-    status: int | None = None  # of the last answer from the network, also where a retry follows
+    status: int | None = None  # of the last response from the network, even if a retry follows
     retry_after: str | None = None
     failure: BaseException | None = None
-    trouble: str = ""  # what went wrong in the network
+    trouble: str = ""  # the last error of the network
     error: str | None = None  # of the callback
     links: list[AnyLink] = field(default_factory=list)
-    alias: str | None = None  # the URL of which this is one more request
-    form: bool = False  # more than its URL makes it what it is
-    over: bool = False  # answered for already: by a redirect, or by a retry
+    alias: str | None = None  # its URL, if the same URL is requested once more (`dont_filter`)
+    form: bool = False  # whether method or body distinguish it from other requests to its URL
+    over: bool = False  # whether the crawl has an answer already, because of a redirect or a retry
 
     def forget(self) -> None:
-        """Let go of the page, which may be large, as soon as nobody else holds it."""
+        """Drop the reference to the page, which may be large."""
         self.response = self.failure = None
         self.links = []
 
 
 class Network:
-    """The innermost downloader middleware, and at once the outermost: notes what requests meet in between.
+    """A downloader middleware that records the outcomes of requests, both next to the network and next to the engine.
 
     Parameters
     ----------
     visits : mapping of Request to Visit
-        Those that are out.
+        The requests that Scrapy is processing.
     """
 
     def __init__(self, visits: Mapping[Request, Visit]) -> None:
         self._visits = visits
 
     def process_request(self, request: Request) -> None:
-        """Note that a request goes to the network."""
+        """Record that a request goes to the network."""
         visit = self._visits.get(request)
         if visit is not None:
             visit.sent = True
 
     def process_response(self, request: Request, response: Response) -> Response:
-        """Note what came from the network."""
+        """Record a response of the network."""
         visit = self._visits.get(request)
         if visit is not None:
             wait = response.headers.get(b"Retry-After")
@@ -84,23 +84,23 @@ class Network:
         return response
 
     def process_exception(self, request: Request, exception: Exception) -> None:
-        """Note what went wrong in the network."""
+        """Record an error of the network."""
         visit = self._visits.get(request)
         if visit is not None and visit.sent:
             visit.status, visit.trouble = None, f"{type(exception).__name__}: {exception}"
 
     def received(self, request: Request, response: Response) -> Response:
-        """Note what the spider will get, behind all other downloader middlewares."""
+        """Record the response that the spider will get, after all other downloader middlewares."""
         visit = self._visits.get(request)
         if visit is not None:
             visit.response = response
             if response.request is not None:
-                response.request.meta[LEASE] = visit.task.lease  # a middleware got it in its own way
+                response.request.meta[LEASE] = visit.task.lease  # a middleware made a request of its own
         return response
 
 
 def reading(response: Response) -> Reading:
-    """What a page says, read once for each response: :class:`inlink.scoring.reading.Reading`."""
+    """The content of a page, as a :class:`inlink.scoring.reading.Reading`; each response is parsed once."""
     found = _readings.get(response)
     if found is None:
         headers, kind = response.headers, response.headers.get("Content-Type")
@@ -118,14 +118,14 @@ def reading(response: Response) -> Reading:
 def answer_for(
     visit: Visit, scorer: ScorePage | None, link_scorer: ScoreLinks | None, retries: bool
 ) -> Answer:
-    """What to tell the crawl of a request that has been dealt with.
+    """The crawl's answer for a request that Scrapy has finished.
 
     Parameters
     ----------
     visit : Visit
     scorer, link_scorer : callable or None
     retries : bool
-        Scrapy's own retry middleware decides what is tried again, and has decided.
+        Whether Scrapy's own retry middleware decides about retries. Then it has decided already.
     """
     lease, failure = visit.task.lease, visit.failure
     if failure is not None and not isinstance(failure, HttpError):
@@ -136,13 +136,15 @@ def answer_for(
 
 
 def _failed(visit: Visit, failure: BaseException, retries: bool) -> Answer | None:
-    """The answer where there was a failure; None if the page came home all the same."""
+    """The answer after a failure; None if the page was fetched all the same."""
     lease, told = visit.task.lease, f"{type(failure).__name__}: {failure}"
     if isinstance(failure, Withdrawn):
         return Released(lease)
     if isinstance(failure, RobotsUnreachable):
-        one = failure.asked  # of those that have waited for it, or the host would seem to fail as often
-        return Failed(lease, str(failure), retry_after=failure.retry_after) if one else Released(lease)
+        # One of the requests that waited fails. If all did, the host would seem to fail as often.
+        if failure.asked:
+            return Failed(lease, str(failure), retry_after=failure.retry_after)
+        return Released(lease)
     if isinstance(failure, AddressNotAllowed):
         return Excluded(lease, str(failure))
     if isinstance(failure, IgnoreRequest | DownloadCancelledError) or not visit.sent:
@@ -153,7 +155,7 @@ def _failed(visit: Visit, failure: BaseException, retries: bool) -> Answer | Non
         visit.response is None and 300 <= (visit.status or 0) < 400
     ):  # the target is no URL that Scrapy accepts
         return Failed(lease, f"redirects to what must not be fetched ({told})", visit.status, retry=False)
-    visit.error = visit.error or told  # the fault is a middleware's: neither the page's, nor its host's
+    visit.error = visit.error or told  # a middleware's fault, not the host's
     return None
 
 
@@ -174,7 +176,7 @@ def _fetched(visit: Visit, scorer: ScorePage | None, link_scorer: ScoreLinks | N
     if score is None:
         score = _page_score(page, scorer) if scorer is not None and status < 400 else None
     text = page.text.encode("utf-8", "replace") or response.body
-    # responses wait for the garbage collector; trees of 100 kB and more would wait with them
+    # Responses wait for the garbage collector. Their parsed trees, of 100 kB and more, must not.
     _readings.pop(response, None)
     return Crawled(
         lease,
@@ -191,7 +193,7 @@ def _fetched(visit: Visit, scorer: ScorePage | None, link_scorer: ScoreLinks | N
 
 
 def _scored(links: list[AnyLink], page: Reading, score: float, scorer: ScoreLinks | None) -> list[AnyLink]:
-    """Links; those that have no score of their own with the best that the scorer gives those to the same URL."""
+    """Links with scores. A link without a score gets the best score that the scorer gives to any link to its URL."""
     if scorer is None or not links:
         return links
     best: dict[str | None, float] = {}
@@ -212,7 +214,7 @@ def _scored(links: list[AnyLink], page: Reading, score: float, scorer: ScoreLink
 def _page_score(page: Reading, scorer: ScorePage) -> float | None:
     try:
         return usable_score(scorer(page))
-    except Exception:  # whatever a user's scorer may raise: the page is there
+    except Exception:  # a user's scorer may raise anything; the page counts all the same
         log.exception("the content scorer failed on %s", page.url)
         return None
 
@@ -226,12 +228,12 @@ def _link_scores(page: Reading, score: float, scorer: ScoreLinks) -> Sequence[fl
 
 
 def usable_status(status: int) -> int:
-    """An HTTP status as a crawl takes it, whatever a server may say."""
+    """An HTTP status, clipped to the range that a crawl accepts."""
     return min(max(status, 0), 999)
 
 
 def usable_score(value: Any) -> float | None:
-    """A score as a crawl takes it; None for what is none."""
+    """A score as a finite float; None if the value is not a score."""
     try:
         score = float(value)
     except (TypeError, ValueError, OverflowError):

@@ -1,13 +1,15 @@
-"""A WARC of what a crawl fetches: each answer and its request, as they went over the wire.
+"""A WARC of a crawl: each response and its request, as they went over the wire.
 
-WARC 1.1 (ISO 28500:2017), a gzip member a record. An answer's record comes first, its request's right behind. A pair
-is one write, done before the crawl's own log takes the page in: a page may stand here twice after a crash, and is never
-missing. A write that was cut by the death of the process is cut off when the file is opened again.
+The format is WARC 1.1 (ISO 28500:2017), with a gzip member for each record. The record of a response is followed by the
+record of its request. Both are written at once, before the crawl's own log takes the page in. So after a crash a page
+may be in the file twice, but no page is missing. A record that was cut is removed when the file is opened again.
 
-Bodies are as the server sent them, their content encoding on. Two things are not, since Twisted does not tell: the
-chunks of a chunked answer are put together (and ``Transfer-Encoding`` is gone), and header fields stand in Scrapy's
-order and spelling. ``Content-Length`` is the body's. Whatever the crawl downloads is here: redirects, errors and
-robots.txt too; what was broken off (too large, too slow) is not.
+Bodies are as the server sent them, with their content encoding. Two things differ, because Twisted does not tell them:
+chunks are joined (and ``Transfer-Encoding`` is dropped), and header fields have Scrapy's order and spelling.
+``Content-Length`` is that of the body.
+
+The file has everything that the crawl downloads: redirects, errors and robots.txt too. Downloads that were aborted (too
+large, too slow) are missing. An oversized robots.txt is marked with ``WARC-Truncated``.
 """
 
 import io
@@ -32,9 +34,9 @@ from inlink.scrapy.append import Appended
 
 __all__ = ["WarcFile"]
 
-_LEVEL = (
-    3  # of isal: files a tenth larger than by zlib's level 6, seven times as quick; the crawl waits meanwhile
-)
+# The crawl waits while a page is written. Level 3 of isal takes a seventh of the time of zlib's level 6, and the files
+# are a tenth larger.
+_LEVEL = 3
 _CHUNK = 1 << 16
 _GZIP = 31  # zlib's number for a gzip member
 _BadDeflateError = cast(type[Exception], isal_zlib.error)  # its stub calls the class an instance
@@ -48,12 +50,12 @@ class WarcFile(Appended):
     path : path-like
         Its name ends with ``.warc.gz``.
     agent : str
-        What the crawl calls itself.
+        The crawl's User-Agent.
 
     Raises
     ------
     inlink.errors.OutputError
-        If it cannot be written, or is something else than a WARC of gzip members.
+        If it cannot be written, or is not a WARC of gzip members.
     inlink.errors.InUseError
         If another process appends to it.
     """
@@ -79,12 +81,12 @@ class WarcFile(Appended):
             raise
 
     def write(self, request: Request, response: Response) -> None:
-        """Append an answer and its request.
+        """Append a response and its request.
 
         Raises
         ------
         inlink.errors.OutputError
-            If they cannot be written; the file is as it was then.
+            If they cannot be written. Then the file does not change.
         """
         headers = {"WARC-IP-Address": str(response.ip_address)} if response.ip_address else {}
         if "download_stopped" in response.flags:  # an oversized robots.txt
@@ -126,14 +128,14 @@ class WarcFile(Appended):
 
 
 class _Head(StatusAndHeaders):  # type: ignore[misc]
-    """A header of HTTP that is written byte by byte as it is; warcio would percent-encode what is no ASCII."""
+    """An HTTP header that is written unchanged; warcio would percent-encode bytes beyond ASCII."""
 
     def __init__(self, raw: bytes) -> None:
         super().__init__(raw.partition(b"\r\n")[0].decode("latin-1"), [])
         self.headers_buff = raw
 
     def compute_headers_buffer(self, header_filter: object = None) -> None:
-        """Nothing is to be made."""
+        """Do nothing: the bytes are there."""
 
 
 def _answer_head(response: Response) -> bytes:
@@ -166,9 +168,9 @@ def _head(line: str, headers: Headers) -> bytes:
 
 
 def _whole(path: Path, file: BinaryIO) -> int:
-    """Where the last whole gzip member of a WARC ends.
+    """The position behind the last whole gzip member of a WARC.
 
-    All members are unpacked, at some 500 MB a second of what they hold: only so it is certain which are whole.
+    All members are unpacked, at about 500 MB of content a second. Nothing less shows which of them are whole.
     """
     size = os.fstat(file.fileno()).st_size
     with track(f"checking {path.name}", size, "B") as task:

@@ -1,9 +1,11 @@
-"""A wiki's pages and links in SQLite: the two tables of the crawler that inlink's Wikipedia preset goes back to.
+"""A wiki's pages and links in SQLite, in two tables.
 
-``WikiLinks(link, title, crawled)`` has a row for each article that is known, ``WikiGraph(fromLink, toLink)`` one for
-each link between two; both hold canonical URLs. (C. Carter, "Random Walkers and Web Crawlers", 2019.) A page's rows are
-written in one transaction, before the crawl's own log takes the page in: what is written twice after a crash is the
-same twice, and what the log knows as crawled is here.
+``WikiLinks(link, title, crawled)`` has a row for each known article, and ``WikiGraph(fromLink, toLink)`` a row for each
+link between two articles. Both contain canonical URLs. The preset for Wikipedia is based on the crawler that introduced
+these tables (C. Carter, "Random Walkers and Web Crawlers", 2019).
+
+The rows of a page are written in one transaction, before the crawl's own log takes the page in. So every page that the
+log knows as crawled is in the tables, and writing it twice after a crash changes nothing.
 """
 
 import os
@@ -21,21 +23,21 @@ _TABLES = {
     "WikiGraph": "CREATE TABLE WikiGraph (fromLink TEXT, toLink TEXT)",
 }
 _COLUMNS = {"WikiLinks": ["link", "title", "crawled"], "WikiGraph": ["fromLink", "toLink"]}
-_BUSY = 5.0  # seconds to wait for somebody else who is writing
+_BUSY = 5.0  # seconds to wait for another process that is writing
 
 
 class WikiTables:
-    """The tables, made if they are not there; a context manager.
+    """The tables, made if they do not exist; a context manager.
 
     Parameters
     ----------
     path : path-like
-        An SQLite database; other tables in it stay as they are.
+        An SQLite database; other tables in it do not change.
 
     Raises
     ------
     inlink.errors.OutputError
-        If it is no database, cannot be written, or has tables of these names with other columns.
+        If it is not a database, cannot be written, or has tables of these names with other columns.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:

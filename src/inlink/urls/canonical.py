@@ -1,4 +1,6 @@
-r"""The canonical form of a URL: the only name under which a page is known. It is computed once, when a URL comes in.
+r"""The canonical form of a URL: the only name by which a crawl knows a page.
+
+It is computed once, when a URL comes in.
 
 The rules are those of the WHATWG URL Standard (https://url.spec.whatwg.org/), as browsers apply them:
 
@@ -12,8 +14,8 @@ The rules are those of the WHATWG URL Standard (https://url.spec.whatwg.org/), a
 
 And three rules of inlink:
 
-- the fragment is dropped: it names a place on a page, not another page;
-- user name and password are dropped: they say who asks, and do not belong in a graph;
+- the fragment is dropped, because it names a place on a page and not another page;
+- user name and password are dropped, because they identify the client and not the page;
 - a URL longer than :data:`MAX_LENGTH` in this form is refused.
 
 A query stays as it is, an empty one too. The form is ASCII and is its own canonical form.
