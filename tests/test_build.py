@@ -172,11 +172,23 @@ def test_crawled_nodes_are_remembered():
     ("call", "error", "says"),
     [
         (lambda: Graph.from_arcs([(0, 1), ("a", 1)]), ParameterError, "all numbers or all names"),
-        (lambda: Graph.from_arcs(np.array([[0, -1]])), ParameterError, "whole numbers from 0"),
-        (lambda: Graph.from_arcs(np.array([[0, 2**32 - 1]])), ParameterError, "whole numbers from 0"),
+        (
+            lambda: Graph.from_arcs(np.array([[0, -1]])),
+            ParameterError,
+            "a node must be in [0, 4,294,967,295)",
+        ),
+        (
+            lambda: Graph.from_arcs(np.array([[0, 2**32 - 1]])),
+            ParameterError,
+            "a node must be in [0, 4,294,967,295)",
+        ),
         (lambda: Graph.from_arcs([(0, 5)], num_nodes=3), InputError, "node 5 and there are 3 nodes"),
-        (lambda: Graph.from_arcs([(0, 1)], weights=[-1.0]), ParameterError, "weight -1.0 of arc 0"),
-        (lambda: Graph.from_arcs([(0, 1)], weights=[float("nan")]), ParameterError, "weight nan of arc 0"),
+        (lambda: Graph.from_arcs([(0, 1)], weights=[-1.0]), ParameterError, "above 0; got -1.0 at arc 0"),
+        (
+            lambda: Graph.from_arcs([(0, 1)], weights=[float("nan")]),
+            ParameterError,
+            "above 0; got nan at arc 0",
+        ),
         (lambda: Names.of(["x", "y", "x"]), InputError, "nodes 0 and 2 have the same name 'x'"),
         (lambda: Graph.from_arcs([("a", "b")]).outlinks("c"), UnknownNodeError, "no node is named 'c'"),
         (lambda: Graph.from_arcs([(0, 1)]).outlinks(2), UnknownNodeError, "no node 2: there are 2"),

@@ -135,7 +135,7 @@ def test_nothing_and_nonsense():
             0,
             0,
         ]
-        with pytest.raises(ParameterError, match="'in' or 'out', not 'both'"):
+        with pytest.raises(ParameterError, match="'in' or 'out'; got 'both'"):
             function(Graph.from_arcs([(0, 1)]), direction="both")
         with pytest.raises(ParameterError, match="threads"):
             function(Graph.from_arcs([(0, 1)]), threads=0)

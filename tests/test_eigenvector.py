@@ -162,9 +162,9 @@ def test_nothing_and_nonsense():
     assert eigenvector(Graph.from_arcs(np.empty((0, 2), np.uint32), num_nodes=2)).values.tolist() == [0, 0]
     assert eigenvector(Graph.from_arcs([(0, 0)])).values.tolist() == [1.0]
     graph = Graph.from_arcs([(0, 1), (1, 0)])
-    with pytest.raises(ParameterError, match=r"start: -1\.0 of node 1"):
+    with pytest.raises(ParameterError, match=r"-1\.0 for node 1"):
         eigenvector(graph, start=[1, -1])
-    with pytest.raises(ParameterError, match="start: every value is 0"):
+    with pytest.raises(ParameterError, match="`start` must have a value above 0"):
         eigenvector(graph, start=[0, 0])
     with pytest.raises(ParameterError, match="tol"):
         eigenvector(graph, tol=-1)

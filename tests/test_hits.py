@@ -110,5 +110,5 @@ def test_nothing_and_unfinished():
     short = inlink.hits(Graph.from_arcs([(0, 1), (0, 2), (3, 1)]), max_iter=1)
     assert not short.converged
     assert short.residual > 0
-    with pytest.raises(ParameterError, match=r"scores: -1\.0 of node 0"):
+    with pytest.raises(ParameterError, match=r"-1\.0 for node 0"):
         inlink.hits(Graph.from_arcs([(0, 1)]), scores=[-1, 0])

@@ -168,10 +168,10 @@ def test_nothing_and_nonsense():
     assert katz(Graph.from_arcs(np.empty((0, 2), np.uint32), num_nodes=1)).values.tolist() == [1.0]
     graph = Graph.from_arcs([(0, 1)])
     for alpha in (-0.1, float("nan"), float("inf"), "x", None):
-        with pytest.raises(ParameterError, match="alpha must be a finite number at least 0"):
+        with pytest.raises(ParameterError, match="`alpha` must be a number of at least 0"):
             katz(graph, alpha=alpha)
     for beta in (0, -1):
-        with pytest.raises(ParameterError, match="beta must be a finite number above 0"):
+        with pytest.raises(ParameterError, match="`beta` must be a number above 0"):
             katz(graph, beta=beta)
     with pytest.raises(ParameterError, match="tol"):
         katz(graph, tol=0)

@@ -80,5 +80,5 @@ def test_they_are_kept_with_their_graph(tmp_path):
 
 @pytest.mark.parametrize("depth", [-1, 1.5, "2", True, None])
 def test_depths_without_meaning_are_refused(depth):
-    with pytest.raises(ParameterError, match="depth must be a whole number of at least 0"):
+    with pytest.raises(ParameterError, match="`depth` must be a whole number of at least 0"):
         loops(inlink.Graph.from_arcs([(0, 1)]), depth=depth)

@@ -317,11 +317,11 @@ def test_nothing_and_nonsense():
     assert mcmc(Graph.from_arcs([(0, 0)])).values.tolist() == [1.0]
     graph = Graph.from_arcs([(0, 1)])
     for options, match in (
-        ({"walks": 1}, "walks must be a whole number of at least 2"),
+        ({"walks": 1}, "`walks` must be a whole number of at least 2"),
         ({"walks": 2.5}, "walks"),
         ({"damping": 1}, "damping"),
         ({"damping": -0.1}, "damping"),
-        ({"method": "middle"}, "method must be one of 'end-point', 'complete-path', 'stop-at-dangling'"),
+        ({"method": "middle"}, "`method` must be 'end-point', 'complete-path' or 'stop-at-dangling'"),
         ({"order": "here"}, "order"),
         ({"confidence": 1}, "confidence"),
         ({"seed": -1}, "seed"),

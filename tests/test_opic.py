@@ -168,10 +168,10 @@ def test_nothing_and_nonsense():
     assert len(nothing) == 0
     assert nothing.converged
     graph = Graph.from_arcs([(0, 1)])
-    with pytest.raises(ParameterError, match="order must be 'greedy', 'cyclic' or 'random', not 'best'"):
+    with pytest.raises(ParameterError, match="`order` must be 'greedy', 'cyclic' or 'random'; got 'best'"):
         opic(graph, order="best")
     for seed in (-1, 1.5, True, None):
-        with pytest.raises(ParameterError, match="seed must be"):
+        with pytest.raises(ParameterError, match="`seed` must be"):
             opic(graph, seed=seed)
     with pytest.raises(ParameterError, match="tol"):
         opic(graph, tol=-1)

@@ -183,18 +183,18 @@ def test_trustrank_reaches_what_trust_reaches():
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        ({"damping": 1.5}, "damping must be at least 0 and below 1"),
-        ({"damping": float("nan")}, "damping must be at least 0 and below 1"),
-        ({"damping": 1}, "with damping 1 nothing bounds the error"),
-        ({"tol": 0}, "tol must be a finite number above 0"),
-        ({"max_iter": -1}, "max_iter must be"),
+        ({"damping": 1.5}, r"`damping` must be a number in \[0, 1\); got"),
+        ({"damping": float("nan")}, r"`damping` must be a number in \[0, 1\); got"),
+        ({"damping": 1}, "nothing bounds the error then"),
+        ({"tol": 0}, "`tol` must be a number above 0"),
+        ({"max_iter": -1}, "`max_iter` must be"),
         ({"method": "magic"}, "'gauss-seidel' or 'power'"),
-        ({"personalization": [1.0]}, "expected 2 numbers, one a node"),
-        ({"personalization": [0.0, -1.0]}, "-1.0 of node 'b' is not a finite"),
-        ({"personalization": [float("nan"), 1]}, "nan of node 'a' is not a finite"),
-        ({"personalization": [0.0, 0.0]}, "every value is 0"),
+        ({"personalization": [1.0]}, "must have 2 numbers, one for each node"),
+        ({"personalization": [0.0, -1.0]}, "got -1.0 for node 'b'"),
+        ({"personalization": [float("nan"), 1]}, "got nan for node 'a'"),
+        ({"personalization": [0.0, 0.0]}, "all are 0"),
         ({"weighted": True}, "no weights"),
-        ({"threads": 0}, "number of threads"),
+        ({"threads": 0}, "`threads` must be a whole number of at least 1"),
     ],
 )
 def test_parameters_outside_their_meaning_are_refused(options, says):

@@ -122,11 +122,11 @@ def test_nothing_and_nonsense():
     assert percolation(Graph.from_arcs([(0, 0)])).values.tolist() == [0.0]
     assert percolation(Graph.from_arcs([(0, 1)])).values.tolist() == [0.0, 0.0]
     graph = Graph.from_arcs([("a", "b"), ("b", "c")])
-    with pytest.raises(ParameterError, match=r"states: -1\.0 of node 'b'"):
+    with pytest.raises(ParameterError, match=r"-1\.0 for node 'b'"):
         percolation(graph, {"b": -1})
-    with pytest.raises(UnknownNodeError, match=r"states: .*'x'"):
+    with pytest.raises(UnknownNodeError, match=r"`states`: .*'x'"):
         percolation(graph, {"x": 1})
-    with pytest.raises(ParameterError, match="k must be"):
+    with pytest.raises(ParameterError, match="`k` must be"):
         percolation(graph, k=0)
     with reporting(Interrupting()), pytest.raises(KeyboardInterrupt):
         percolation(graph)

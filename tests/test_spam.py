@@ -185,27 +185,27 @@ def test_what_pagerank_takes_and_what_a_ranking_keeps(tmp_path):
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        ({"trusted": []}, "trusted: at least one page is needed"),
-        ({"trusted": "a"}, "trusted: expected several nodes, not str"),
-        ({"trusted": {"a": 1.0}}, "trusted: expected several nodes, not dict"),
-        ({"trusted": 3}, "trusted: expected several nodes, not int"),
-        ({"trusted": [None]}, "trusted: None is not a node"),
-        ({"gamma": 0}, "gamma must be above 0 and at most 1, not 0"),
-        ({"gamma": 1.1}, "gamma must be"),
-        ({"gamma": "x"}, "gamma must be"),
-        ({"gamma": True}, "gamma must be"),
-        ({"rho": -1}, "rho must be a finite number of at least 0"),
-        ({"rho": float("nan")}, "rho must be"),
-        ({"rho": float("inf")}, "rho must be"),
+        ({"trusted": []}, "`trusted` must have at least one page"),
+        ({"trusted": "a"}, "`trusted` must be a list of nodes; got 'a'"),
+        ({"trusted": {"a": 1.0}}, "`trusted` must be a list of nodes; got {'a': 1.0}"),
+        ({"trusted": 3}, "`trusted` must be a list of nodes; got 3"),
+        ({"trusted": [None]}, "a whole number or a name; got None"),
+        ({"gamma": 0}, r"`gamma` must be a number in \(0, 1\]; got 0"),
+        ({"gamma": 1.1}, "`gamma` must be"),
+        ({"gamma": "x"}, "`gamma` must be"),
+        ({"gamma": True}, "`gamma` must be"),
+        ({"rho": -1}, "`rho` must be a number of at least 0"),
+        ({"rho": float("nan")}, "`rho` must be"),
+        ({"rho": float("inf")}, "`rho` must be"),
         (
             {"damping": 1.0, "tol": None, "max_iter": 3, "method": "power"},
-            "damping must be at least 0 and below 1",
+            r"`damping` must be a number in \[0, 1\)",
         ),
-        ({"tol": 0}, "tol must be"),
+        ({"tol": 0}, "`tol` must be"),
         ({"tol": None}, "without either"),
         ({"method": "magic"}, "'gauss-seidel' or 'power'"),
         ({"weighted": True}, "no weights"),
-        ({"threads": 0}, "number of threads"),
+        ({"threads": 0}, "`threads` must be"),
     ],
 )
 def test_parameters_outside_their_meaning_are_refused(options, says):
@@ -216,13 +216,13 @@ def test_parameters_outside_their_meaning_are_refused(options, says):
 
 def test_unknown_pages_are_told():
     graph = Graph.from_arcs([("a", "b")])
-    with pytest.raises(UnknownNodeError, match="trusted: "):
+    with pytest.raises(UnknownNodeError, match="`trusted`: "):
         spam_mass(graph, ["c"])
-    with pytest.raises(UnknownNodeError, match="spam: "):
+    with pytest.raises(UnknownNodeError, match="`spam`: "):
         anti_trustrank(graph, ["c"])
-    with pytest.raises(UnknownNodeError, match="spam: "):
+    with pytest.raises(UnknownNodeError, match="`spam`: "):
         anti_trustrank(graph, [2])
-    with pytest.raises(ParameterError, match="spam: at least one page is needed"):
+    with pytest.raises(ParameterError, match="`spam` must have at least one page"):
         anti_trustrank(graph, [])
     with pytest.raises(ParameterError, match="damping"):
         anti_trustrank(graph, ["a"], damping=2)

@@ -18,7 +18,17 @@ import msgspec
 
 from inlink.errors import ParameterError
 
-__all__ = ["LONGEST", "Setting", "check", "check_fields", "from_text", "imported", "rows_of", "setting"]
+__all__ = [
+    "LONGEST",
+    "Setting",
+    "check",
+    "check_fields",
+    "from_text",
+    "imported",
+    "plain",
+    "rows_of",
+    "setting",
+]
 
 LONGEST = 1e9
 """Seconds of the longest wait that can be set: 31 years."""
@@ -192,6 +202,12 @@ def from_text(row: Setting, text: str, place: str = "") -> Any:
     if value is MISSING:
         raise ParameterError(f"{place or row.name} must be {row.meaning}; got {text!r}")
     return value
+
+
+def plain(value: Any) -> Any:
+    """A number of NumPy's as Python's; any other value as it is."""
+    # NumPy is not imported for this.
+    return value.item() if type(value).__module__ == "numpy" and value.shape == () else value
 
 
 def imported(place: str, what: str) -> Any:

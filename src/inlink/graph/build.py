@@ -11,7 +11,7 @@ take :data:`BUCKET` at a time, whatever their number.
 
 import contextlib
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,8 +22,10 @@ import pyarrow as pa
 from inlink.base.arrays import AnyArray, Float64Array, UInt32Array, UInt64Array
 from inlink.base.folder import FolderWriter, building
 from inlink.base.progress import track
+from inlink.base.settings import Setting, check, plain
 from inlink.errors import InputError, ParameterError
 from inlink.graph.batches import ArcBatch
+from inlink.graph.checks import integers
 from inlink.graph.graph import FORMAT, KIND, Graph, Level, check_weights, temporary_graph
 from inlink.graph.names import MAX_NODES, Names, NameTable, buffers, encode
 
@@ -31,6 +33,7 @@ __all__ = ["BUCKET", "build_graph", "graph_of_pairs"]
 
 # arcs sorted at a time: 128 MB; of 2²², 2²⁴ and 2²⁶ the fastest on 70 M arcs
 BUCKET = 1 << 24
+_NUM_NODES = Setting("num_nodes", int, 0, "", at_least=0, at_most=MAX_NODES)
 # arcs moved at a time
 _BLOCK = 1 << 20
 
@@ -367,6 +370,19 @@ def _offsets(degrees: UInt32Array) -> UInt64Array:
     return offsets
 
 
+def _weights(weights: npt.ArrayLike | None) -> Float64Array | None:
+    if weights is None:
+        return None
+    try:
+        given = np.asarray(weights)
+    except ValueError:
+        given = np.empty(0, object)
+    if given.ndim != 1 or (given.dtype.kind not in "biuf" and given.size):
+        raise ParameterError(f"`weights` must be a list of numbers; got {given.dtype} of shape {given.shape}")
+    with np.errstate(over="ignore"):
+        return np.ascontiguousarray(given, np.float64)
+
+
 def graph_of_pairs(
     arcs: Iterable[tuple[Any, Any]] | AnyArray,
     *,
@@ -382,11 +398,18 @@ def graph_of_pairs(
     inlink.errors.ParameterError
         If an arc is not a pair, names and numbers are mixed, or weights and arcs do not fit together.
     """
-    values = None if weights is None else np.asarray(weights, np.float64)
+    values = _weights(weights)
+    if num_nodes is not None:
+        num_nodes = int(check(_NUM_NODES, plain(num_nodes), "`num_nodes`"))
     if not isinstance(arcs, np.ndarray):
+        if isinstance(arcs, str | bytes | Mapping) or not isinstance(arcs, Iterable):
+            raise ParameterError(f"`arcs` must be pairs (source, target); got a {type(arcs).__name__}")
         arcs = list(arcs)
-        if any(len(arc) != 2 for arc in arcs):
-            raise ParameterError("an arc is a pair (source, target); give weights by weights=")
+        for arc in arcs:
+            if isinstance(arc, str | bytes) or not isinstance(arc, Sequence | np.ndarray) or len(arc) != 2:
+                raise ParameterError(
+                    f"an arc must be a pair (source, target); got {arc!r:.60}. Give weights by weights="
+                )
         named = {isinstance(end, str | bytes) for arc in arcs for end in arc}
         if named == {True}:
             if num_nodes is not None:
@@ -400,9 +423,15 @@ def graph_of_pairs(
             )
             return build_graph([batch], count=count, into=into)
         if len(named) > 1:
-            raise ParameterError("nodes must be all numbers or all names")
-    pairs = np.asarray(arcs).reshape(-1, 2)
-    if pairs.size and (pairs.dtype.kind not in "iu" or int(pairs.min()) < 0 or int(pairs.max()) >= MAX_NODES):
-        raise ParameterError(f"nodes are whole numbers from 0 to {MAX_NODES - 1:,}, or names")
-    batch = ArcBatch(pairs[:, 0].astype(np.uint32), pairs[:, 1].astype(np.uint32), None, values)
+            raise ParameterError("nodes must be all numbers or all names; got both")
+    try:
+        pairs = np.asarray(arcs)
+    except ValueError:
+        raise ParameterError("nodes must be whole numbers or names; got lists") from None
+    if not pairs.size:
+        pairs = np.empty((0, 2), np.uint32)
+    if pairs.ndim != 2 or pairs.shape[1] != 2:
+        raise ParameterError(f"`arcs` must be pairs (source, target); got an array of shape {pairs.shape}")
+    sources, targets = (integers(pairs[:, side], "a node", np.uint32, MAX_NODES) for side in (0, 1))
+    batch = ArcBatch(sources, targets, None, values)
     return build_graph([batch], num_nodes=num_nodes, count=count, into=into)

@@ -15,10 +15,10 @@ import numpy as np
 from inlink.base.arrays import AnyArray, UInt32Array, UInt64Array
 from inlink.base.checked import is_remembered, remember
 from inlink.base.folder import Folder
-from inlink.errors import FolderError
-from inlink.graph.names import MAX_NODES, NO_NODE
+from inlink.errors import FolderError, ParameterError
+from inlink.graph.names import MAX_NODES, NO_NODE, Names
 
-__all__ = ["RULES", "check_graph", "check_mask", "check_offsets"]
+__all__ = ["RULES", "check_graph", "check_mask", "check_names", "check_offsets", "integers", "sound_rows"]
 
 RULES = 1
 """The version of these checks. A folder that was checked by an earlier version is checked again."""
@@ -182,6 +182,99 @@ def _bits(weights: AnyArray | None) -> tuple[AnyArray, int]:
     if weights.dtype == np.float64:
         return weights.view(np.uint64), int(np.array(np.finfo(np.float64).max).view(np.uint64))
     return weights, 2**32 - 1
+
+
+def sound_rows(
+    offsets: Any, nodes: Any, weights: Any, what: str, *, turned: bool
+) -> tuple[tuple[UInt64Array, UInt32Array, AnyArray | None], int]:
+    """Rows that a caller gave, checked, in one piece and in this machine's byte order.
+
+    Returns
+    -------
+    (uint64[n + 1], uint32[m], uint32[m] or float64[m] or None), int
+        Offsets, nodes and weights, copied only where needed; and the sum of the arcs' hashes.
+
+    Raises
+    ------
+    inlink.errors.ParameterError
+        If they are not sound; ``what`` is what the message calls them.
+    """
+    offsets, nodes = (
+        integers(offsets, f"{what}: offsets", np.uint64, 2**63),
+        integers(nodes, f"{what}: nodes", np.uint32, MAX_NODES),
+    )
+    if not 1 <= len(offsets) <= MAX_NODES + 1:
+        raise ParameterError(f"{what}: there must be one offset more than nodes; got {len(offsets):,}")
+    if offsets[0] != 0 or offsets[-1] != len(nodes) or (offsets[1:] < offsets[:-1]).any():
+        raise ParameterError(f"{what}: offsets must increase from 0 to the number of arcs, {len(nodes):,}")
+    if weights is not None:
+        weights = np.asarray(weights)
+        if weights.shape != nodes.shape or weights.dtype.kind not in "biuf":
+            raise ParameterError(
+                f"{what}: weights must be {len(nodes):,} numbers; got {weights.dtype} of shape {weights.shape}"
+            )
+        kind = np.uint32 if weights.dtype.kind == "u" and weights.dtype.itemsize == 4 else np.float64
+        with np.errstate(over="ignore"):
+            weights = np.ascontiguousarray(weights, kind)
+    rows = _RowCheck(offsets, turned)
+    wrong = rows.wrong(0, nodes, weights)
+    if wrong is not None:
+        raise ParameterError(f"{what}: {wrong}")
+    return (offsets, nodes, weights), rows.total
+
+
+def integers(values: Any, what: str, dtype: type[np.unsignedinteger[Any]], limit: int) -> AnyArray:
+    """An array of integers in ``range(limit)`` as contiguous unsigned ones, not copied if they are so already.
+
+    Raises
+    ------
+    inlink.errors.ParameterError
+        If it is no such array; ``what`` is what the message calls it.
+    """
+    values = np.asarray(values)
+    if values.ndim != 1 or (values.dtype.kind not in "iu" and values.size):
+        raise ParameterError(
+            f"{what} must be a list of whole numbers; got {values.dtype} of shape {values.shape}"
+        )
+    if values.size and (int(values.min()) < 0 or int(values.max()) >= limit):
+        wrong = values.min() if values.min() < 0 else values.max()
+        raise ParameterError(f"{what} must be in [0, {limit:,}); got {wrong}")
+    # A view has the same bytes where the size and the byte order are the same.
+    if (
+        values.dtype.isnative
+        and values.flags.c_contiguous
+        and values.dtype.itemsize == np.dtype(dtype).itemsize
+    ):
+        found: AnyArray = values.view(dtype)
+        return found
+    return np.ascontiguousarray(values, dtype)
+
+
+def check_names(names: Names, nodes: int) -> None:
+    """Check names that a caller gave.
+
+    Raises
+    ------
+    inlink.errors.ParameterError
+        If they are not one for each node, their offsets do not increase, or two are the same.
+    """
+    from inlink.graph.kernels.checks import wrong_name
+
+    if not isinstance(names, Names) or len(names) != nodes:
+        raise ParameterError(f"`names` must be the names of {nodes:,} nodes; got {names!r:.60}")
+    text, offsets = names.text, names.offsets
+    order = np.empty(0, np.uint32) if names.order is None else names.order
+    types = (text.dtype == np.uint8, offsets.dtype == np.uint64, order.dtype == np.uint32)
+    if (
+        not all(types)
+        or (names.order is not None and len(order) != nodes)
+        or offsets[-1] > len(text)
+        or (offsets[1:] < offsets[:-1]).any()
+        or wrong_name(text, offsets, order, np.uint64(0), np.uint64(nodes)) < nodes
+    ):
+        raise ParameterError(
+            "`names` must have increasing offsets and the order of the names; make them by Names.of"
+        )
 
 
 def check_offsets(folder: Folder, name: str, end: int) -> None:

@@ -22,7 +22,7 @@ from inlink.base.folder import Folder
 from inlink.base.table import html_table
 from inlink.errors import ParameterError, UnknownNodeError
 from inlink.graph.batches import Level
-from inlink.graph.names import Names
+from inlink.graph.names import Names, node_number
 
 if TYPE_CHECKING:
     import networkx
@@ -71,6 +71,13 @@ class Graph:
     level : {"page", "host", "domain"} or None
         What the names are: ``"page"``, URLs; ``"host"`` and ``"domain"``, reversed names such as
         ``com.example.www``; None, anything.
+    checked : bool
+        Whether rows and names are known to be sound. Otherwise they are checked, because loops check no bounds.
+
+    Raises
+    ------
+    inlink.errors.ParameterError
+        If rows or names are not what this says; the message names the first wrong arc.
     """
 
     def __init__(
@@ -80,8 +87,11 @@ class Graph:
         names: Names | None = None,
         *,
         level: Level | None = None,
+        checked: bool = False,
         folder: Folder | None = None,
     ) -> None:
+        if not checked:
+            out_rows, in_rows = _sound(out_rows, in_rows, names, level)
         self.out_rows = out_rows
         self._in_rows = in_rows
         self.names = names
@@ -130,7 +140,9 @@ class Graph:
         if "names.text" in folder:
             order = folder.array("names.order") if "names.order" in folder else None
             names = Names(folder.array("names.text"), folder.array("names.offsets"), order)
-        return cls(rows("out"), rows("in"), names, level=folder.header.meta.get("level"), folder=folder)
+        return cls(
+            rows("out"), rows("in"), names, level=folder.header.meta.get("level"), checked=True, folder=folder
+        )
 
     @classmethod
     def from_arcs(
@@ -250,6 +262,8 @@ class Graph:
 
         Raises
         ------
+        inlink.errors.ParameterError
+            If ``node`` is neither a whole number nor a name.
         inlink.errors.UnknownNodeError
             If there is no such node.
         """
@@ -257,10 +271,7 @@ class Graph:
             if self.names is None:
                 raise UnknownNodeError(f"this graph has no names: give a number instead of {node!r}")
             return self.names.find(node)
-        number = int(node)
-        if not 0 <= number < self.num_nodes:
-            raise UnknownNodeError(f"no node {number}: there are {self.num_nodes:,}, numbered from 0")
-        return number
+        return node_number(node, self.num_nodes)
 
     def outlinks(self, node: int | str | bytes) -> UInt32Array:
         """The nodes that a node links to, uint32[outdegree], increasing."""
@@ -308,7 +319,7 @@ class Graph:
 
     def transpose(self) -> "Graph":
         """The graph with every arc reversed. Nothing is copied."""
-        turned = Graph(self.in_rows, self.out_rows, self.names, level=self.level)
+        turned = Graph(self.in_rows, self.out_rows, self.names, level=self.level, checked=True)
         turned._keep = self
         return turned
 
@@ -394,6 +405,24 @@ def _row(rows: Rows, node: int) -> UInt32Array:
     return rows.nodes[int(rows.offsets[node]) : int(rows.offsets[node + 1])]
 
 
+def _sound(
+    out_rows: Rows, in_rows: Rows | None, names: Names | None, level: object
+) -> tuple[Rows, Rows | None]:
+    from inlink.graph.checks import check_names, sound_rows
+
+    if level not in (None, "page", "host", "domain"):
+        raise ParameterError(f"`level` must be 'page', 'host', 'domain' or None; got {level!r}")
+    arrays, total = sound_rows(*out_rows, "`out_rows`", turned=False)
+    if names is not None:
+        check_names(names, len(arrays[0]) - 1)
+    if in_rows is None:
+        return Rows(*arrays), None
+    turned, turned_total = sound_rows(*in_rows, "`in_rows`", turned=True)
+    if len(turned[0]) != len(arrays[0]) or turned_total != total:
+        raise ParameterError("`in_rows` must hold the same arcs as `out_rows`, reversed; got others")
+    return Rows(*arrays), Rows(*turned)
+
+
 def temporary_graph(build: Callable[[Path], None]) -> Graph:
     """A graph in a temporary folder, which is removed when the graph is no longer used."""
     place = Path(tempfile.mkdtemp(prefix="inlink-"))
@@ -419,5 +448,5 @@ def check_weights(weights: AnyArray, place: str) -> None:
     if wrong.any():
         where = int(np.argmax(wrong))
         raise ParameterError(
-            f"{place}: weight {weights[where]} of arc {where} is not a finite number above 0"
+            f"{place}: weights must be finite and above 0; got {weights[where]} at arc {where}"
         )

@@ -5,10 +5,11 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, cast
 import numpy as np
 import numpy.typing as npt
 
-from inlink.base.arrays import AnyArray
+from inlink.base.arrays import UInt32Array, UInt64Array
 from inlink.errors import ParameterError
+from inlink.graph.checks import check_names, integers
 from inlink.graph.graph import Graph, Rows, check_weights
-from inlink.graph.names import Names
+from inlink.graph.names import MAX_NODES, Names
 
 if TYPE_CHECKING:
     import networkx
@@ -66,7 +67,7 @@ def as_graph(graph: GraphLike) -> Graph:
     if hasattr(graph, "adjacency") and hasattr(graph, "is_directed"):
         return from_networkx(cast("networkx.Graph[Any]", graph))
     raise ParameterError(
-        f"expected a Graph, a SciPy sparse matrix or array, or a NetworkX graph, not {type(graph).__name__}"
+        f"`graph` must be a Graph, a SciPy sparse matrix or array, or a NetworkX graph; got a {type(graph).__name__}"
     )
 
 
@@ -78,27 +79,76 @@ def from_scipy(matrix: Any, names: Names | None = None) -> Graph:
     Raises
     ------
     inlink.errors.ParameterError
-        If the matrix is not square, or an entry is not a finite number of at least 0.
+        If the matrix is not square, its indices do not fit, or an entry is not a finite number of at least 0.
     """
-    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
-        raise ParameterError(f"an adjacency matrix must be square, not of shape {matrix.shape}")
+    shape = getattr(matrix, "shape", None)
+    if not isinstance(shape, tuple) or len(shape) != 2 or shape[0] != shape[1] or shape[0] > MAX_NODES:
+        raise ParameterError(
+            f"an adjacency matrix must be square, of at most {MAX_NODES:,} nodes; got shape {shape}"
+        )
+    if matrix.dtype.kind not in "biuf":
+        raise ParameterError(f"an adjacency matrix must have numbers as entries; got {matrix.dtype}")
+    # SciPy's own loops check no bounds either.
+    _check_indices(matrix)
     csr = matrix.tocsr()
-    if not csr.has_canonical_format or (csr.nnz and not csr.data.all()):
-        csr = csr.copy()
+    offsets, nodes = _check_indices(csr)
+    if not _increase(offsets, nodes) or not csr.data[: len(nodes)].all():
+        # Matrices say themselves whether they are in order, and may be wrong.
+        csr = type(csr)((csr.data.astype(np.float64), csr.indices, csr.indptr), shape=shape, copy=True)
+        csr.has_canonical_format = csr.has_sorted_indices = False
         csr.sum_duplicates()
         csr.eliminate_zeros()
+        offsets, nodes = _check_indices(csr)
+    data = csr.data[: len(nodes)]
     weights = None
-    if csr.nnz and not (csr.data == 1).all():
-        check_weights(csr.data, "adjacency matrix")
-        weights = csr.data.astype(np.float64, copy=False)
-    rows = Rows(_unsigned(csr.indptr, np.uint64), _unsigned(csr.indices, np.uint32), weights)
-    return Graph(rows, names=names)
+    if len(nodes) and not (data == 1).all():
+        check_weights(data, "adjacency matrix")
+        weights = np.ascontiguousarray(data, np.float64)
+    if names is not None:
+        check_names(names, shape[0])
+    return Graph(Rows(offsets, nodes, weights), names=names, checked=True)
 
 
-def _unsigned(values: AnyArray, dtype: type[np.unsignedinteger]) -> AnyArray:
-    if values.dtype.itemsize == np.dtype(dtype).itemsize:
-        return values.view(dtype)
-    return values.astype(dtype)
+def _check_indices(matrix: Any) -> tuple[UInt64Array, UInt32Array]:
+    """Check the indices of a matrix that a caller may have made or changed by hand.
+
+    Returns
+    -------
+    uint64[n + 1], uint32[m]
+        The offsets and nodes of a CSR matrix; meaningless for other formats.
+    """
+    what = f"a SciPy matrix in {getattr(matrix, 'format', 'unknown')} format"
+    none = np.empty(0, np.uint64), np.empty(0, np.uint32)
+    kind = getattr(matrix, "format", "")
+    if kind == "coo":
+        for side, ends in enumerate((matrix.row, matrix.col)):
+            integers(ends, f"{what}: indices", np.uint32, max(matrix.shape[side], 1))
+            if np.shape(ends) != np.shape(matrix.data):
+                raise ParameterError(f"{what}: rows, columns and values must be of one length")
+        return none
+    if kind not in ("csr", "csc", "bsr"):
+        return none
+    shape = matrix.shape if kind != "csc" else matrix.shape[::-1]
+    height, width = matrix.blocksize if kind == "bsr" else (1, 1)
+    indices = np.asarray(matrix.indices)
+    offsets = integers(matrix.indptr, f"{what}: indptr", np.uint64, len(indices) + 1)
+    if len(offsets) != shape[0] // height + 1 or offsets[0] != 0 or (offsets[1:] < offsets[:-1]).any():
+        raise ParameterError(f"{what}: indptr must increase from 0, with one more than there are rows")
+    nodes = integers(indices[: int(offsets[-1])], f"{what}: indices", np.uint32, max(shape[1] // width, 1))
+    if len(matrix.data) < len(nodes):
+        raise ParameterError(
+            f"{what}: data must be as long as indices; got {len(matrix.data):,} of {len(nodes):,}"
+        )
+    return offsets, nodes
+
+
+def _increase(offsets: UInt64Array, nodes: UInt32Array) -> bool:
+    """Whether each row is in increasing order, and has no node twice."""
+    rises = np.ones(len(nodes) + 1, np.bool_)
+    rises[1:-1] = nodes[1:] > nodes[:-1]
+    # Between two rows nothing has to rise.
+    rises[offsets] = True
+    return bool(rises.all())
 
 
 def to_scipy(graph: Graph, dtype: npt.DTypeLike = np.float64) -> "scipy.sparse.csr_array":
@@ -140,7 +190,11 @@ def from_networkx(graph: "networkx.Graph[Any]", weight: str | None = "weight") -
     )
     if not nodes:
         return Graph(Rows(np.zeros(1, np.uint64), np.empty(0, np.uint32)), names=names)
-    return from_scipy(nx.to_scipy_sparse_array(graph, nodelist=nodes, weight=weight, dtype=np.float64), names)
+    try:
+        matrix = nx.to_scipy_sparse_array(graph, nodelist=nodes, weight=weight, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ParameterError(f"the weights of a NetworkX graph must be numbers: {error}") from None
+    return from_scipy(matrix, names)
 
 
 def to_networkx(graph: Graph) -> "networkx.DiGraph[Any]":

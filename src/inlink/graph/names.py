@@ -5,18 +5,19 @@ name *i* is ``text[offsets[i]:offsets[i + 1]]``. If they are not in byte order, 
 nodes in the order of their names, so that names can be found by bisection.
 """
 
+import operator
 import secrets
 from collections.abc import Iterable, Iterator, Sequence
-from typing import overload
+from typing import SupportsIndex, cast, overload
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 from inlink.base.arrays import Int64Array, UInt8Array, UInt32Array, UInt64Array
-from inlink.errors import InputError, UnknownNodeError
+from inlink.errors import InputError, ParameterError, UnknownNodeError
 
-__all__ = ["MAX_NODES", "NO_NODE", "NameTable", "Names", "buffers", "decode", "encode"]
+__all__ = ["MAX_NODES", "NO_NODE", "NameTable", "Names", "buffers", "decode", "encode", "node_number"]
 
 NO_NODE = 2**32 - 1
 # Numbers are uint32, and the last one means "no node".
@@ -31,6 +32,34 @@ def encode(name: str | bytes) -> bytes:
 def decode(raw: bytes) -> str:
     """Bytes as a name; bytes that are not UTF-8 become lone surrogates (PEP 383)."""
     return raw.decode("utf-8", "surrogateescape")
+
+
+def node_number(node: object, nodes: int) -> int:
+    """A node's number, checked.
+
+    Parameters
+    ----------
+    node : int
+        An integer of any type, but no bool.
+    nodes : int
+        The number of nodes.
+
+    Raises
+    ------
+    inlink.errors.ParameterError
+        If ``node`` is not an integer.
+    inlink.errors.UnknownNodeError
+        If there is no such node.
+    """
+    try:
+        if isinstance(node, bool | np.bool_):
+            raise TypeError
+        number = operator.index(cast("SupportsIndex", node))
+    except TypeError:
+        raise ParameterError(f"a node must be a whole number or a name; got {node!r}") from None
+    if not 0 <= number < nodes:
+        raise UnknownNodeError(f"no node {number}: there are {nodes:,}, numbered from 0")
+    return number
 
 
 class Names(Sequence[str]):

@@ -25,16 +25,18 @@ node makes its value 0 without a sample.
 
 import math
 import time
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from inlink.base.arrays import Float64Array, UInt32Array
 from inlink.base.progress import track
-from inlink.errors import ParameterError
+from inlink.base.settings import check, plain
 from inlink.graph.components import components
 from inlink.graph.graph import Graph
 from inlink.graph.interop import GraphLike, as_graph
+from inlink.rank.parameters import PARAMETERS, check_parameters
 from inlink.rank.ranking import Ranking
 
 if TYPE_CHECKING:
@@ -100,6 +102,7 @@ def betweenness(
     graph = as_graph(graph)
     n = graph.num_nodes
     check_sample(n, k, confidence, seed)
+    check_parameters(normalized=normalized, endpoints=endpoints, threads=threads)
     linking = np.flatnonzero(graph.outdegrees).astype(np.uint32)
     sampled = k is not None and k < len(linking)
     sources = linking
@@ -143,15 +146,8 @@ def check_sample(n: int, k: int | None, confidence: float, seed: int) -> None:
     inlink.errors.ParameterError
         If ``k`` is not from 1 to n, ``confidence`` is not between 0 and 1, or ``seed`` is not an integer of at least 0.
     """
-    whole = isinstance(k, int | np.integer) and not isinstance(k, bool)
-    if k is not None and not (whole and 1 <= k <= max(n, 1)):
-        raise ParameterError(
-            f"k must be a whole number from 1 to the number of nodes, {n:,}, or None, not {k!r}"
-        )
-    if not (isinstance(confidence, int | float | np.floating) and 0 < confidence < 1):
-        raise ParameterError(f"confidence must be above 0 and below 1, not {confidence!r}")
-    if not isinstance(seed, int | np.integer) or isinstance(seed, bool) or seed < 0:
-        raise ParameterError(f"seed must be a whole number of at least 0, not {seed!r}")
+    check(replace(PARAMETERS["k"], at_most=max(n, 1)), plain(k), "`k`")
+    check_parameters(confidence=confidence, seed=seed)
 
 
 def sample_note(what: str, confidence: float, error: float) -> str:

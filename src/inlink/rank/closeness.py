@@ -24,9 +24,9 @@ import numpy as np
 
 from inlink.base.arrays import Float64Array, UInt64Array
 from inlink.base.progress import track
-from inlink.errors import ParameterError
 from inlink.graph.graph import Graph
 from inlink.graph.interop import GraphLike, as_graph
+from inlink.rank.parameters import check_choice, check_parameters
 from inlink.rank.ranking import Ranking
 
 if TYPE_CHECKING:
@@ -73,6 +73,7 @@ def closeness(
     """
     began = time.perf_counter()
     graph = as_graph(graph)
+    check_parameters(wf_improved=wf_improved)
     sums, _ = _sums(graph, direction, threads, "closeness")
     values = sums.reached.astype(np.float64) / np.maximum(sums.far, 1)
     if wf_improved:
@@ -138,8 +139,8 @@ def _sums(graph: Graph, direction: str, threads: int | None, label: str) -> tupl
     from inlink.rank.kernels.blocks import each_block
     from inlink.rank.kernels.paths import SOURCES, WORDS, DistanceSums, Search, distances_from
 
-    if direction not in ("in", "out"):
-        raise ParameterError(f"direction must be 'in' or 'out', not {direction!r}")
+    check_choice("direction", direction, ("in", "out"))
+    check_parameters(threads=threads)
     n = graph.num_nodes
     rows = graph.out_rows if direction == "in" else graph.in_rows
     # n − 1 units fit in 64 bits

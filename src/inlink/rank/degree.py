@@ -10,9 +10,9 @@ from typing import Literal
 
 import numpy as np
 
-from inlink.errors import ParameterError
 from inlink.graph.interop import GraphLike, as_graph
 from inlink.rank.inputs import strengths, use_weights
+from inlink.rank.parameters import check_choice, check_parameters
 from inlink.rank.ranking import Ranking
 
 __all__ = ["degree"]
@@ -51,8 +51,8 @@ def degree(
     """
     began = time.perf_counter()
     graph = as_graph(graph)
-    if direction not in ("in", "out", "both"):
-        raise ParameterError(f"direction must be 'in', 'out' or 'both', not {direction!r}")
+    check_choice("direction", direction, ("in", "out", "both"))
+    check_parameters(normalized=normalized)
     use = use_weights(graph, weighted)
     values = np.zeros(graph.num_nodes)
     if direction in ("out", "both"):

@@ -33,7 +33,8 @@ from inlink.errors import ParameterError
 from inlink.graph.components import components, reachable
 from inlink.graph.graph import Graph
 from inlink.graph.interop import GraphLike, as_graph
-from inlink.rank.inputs import NodeValues, check_rounds, node_values, use_weights
+from inlink.rank.inputs import NodeValues, node_values, use_weights
+from inlink.rank.parameters import check_parameters, check_rounds
 from inlink.rank.ranking import Ranking
 from inlink.rank.rowsums import RowSums
 
@@ -50,7 +51,7 @@ def eigenvector(
     graph: GraphLike,
     *,
     tol: float | None = 1e-6,
-    max_iter: int = 1000,
+    max_iter: int | None = 1000,
     start: NodeValues | None = None,
     weighted: bool | None = None,
     threads: int | None = None,
@@ -63,8 +64,8 @@ def eigenvector(
         In a matrix A[i, j] is the arc i → j.
     tol : float or None
         The residual to reach. None makes exactly ``max_iter`` rounds.
-    max_iter : int
-        The largest number of rounds. If they do not suffice, ``converged`` is False.
+    max_iter : int or None
+        The largest number of rounds; None is 1000. If they do not suffice, ``converged`` is False.
     start : float[n], mapping, Ranking, or None
         A first guess; None is the same for each node. If the answer is not unique, the start decides it.
     weighted : bool or None
@@ -96,12 +97,14 @@ def eigenvector(
     """
     began = time.perf_counter()
     graph = as_graph(graph)
-    check_rounds(tol, max_iter)
+    check_rounds(tol, 1000 if max_iter is None else max_iter)
+    max_iter = 1000 if max_iter is None else int(max_iter)
+    check_parameters(threads=threads)
     n = graph.num_nodes
     use = use_weights(graph, weighted)
     first = np.ones(n) if start is None else node_values(graph, start, "start")
     if n and not first.any():
-        raise ParameterError("start: every value is 0, and at least one must be above")
+        raise ParameterError("`start` must have a value above 0; all are 0")
     label = components(graph, strong=True)
     found, unique, note = _Found(np.zeros(n), 0.0, 0.0, 0), None, ""
     on_cycle = _on_cycle(graph, label)

@@ -24,7 +24,8 @@ import numpy as np
 from inlink.base.arrays import Float64Array
 from inlink.base.progress import track
 from inlink.graph.interop import GraphLike, as_graph
-from inlink.rank.inputs import NodeValues, check_rounds, distribution, node_values, use_weights
+from inlink.rank.inputs import NodeValues, distribution, node_values, use_weights
+from inlink.rank.parameters import check_parameters, check_rounds
 from inlink.rank.ranking import Ranking
 from inlink.rank.rowsums import RowSums
 
@@ -41,7 +42,7 @@ def hits(
     *,
     scores: NodeValues | None = None,
     tol: float | None = 1e-6,
-    max_iter: int = 1000,
+    max_iter: int | None = 1000,
     start: NodeValues | None = None,
     weighted: bool | None = None,
     threads: int | None = None,
@@ -86,7 +87,9 @@ def hits(
     """
     began = time.perf_counter()
     graph = as_graph(graph)
-    check_rounds(tol, max_iter)
+    check_rounds(tol, 1000 if max_iter is None else max_iter)
+    max_iter = 1000 if max_iter is None else int(max_iter)
+    check_parameters(threads=threads)
     n = graph.num_nodes
     weights = use_weights(graph, weighted)
     r = np.ones(n) if scores is None else node_values(graph, scores, "scores")

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterable, Mapping
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -10,12 +10,12 @@ import numpy.typing as npt
 from inlink.base.arrays import AnyArray, Float64Array
 from inlink.errors import ParameterError, UnknownNodeError
 from inlink.graph.graph import Graph, Rows
+from inlink.rank.parameters import check_parameters
 
 __all__ = [
     "NodeValues",
     "Nodes",
     "arc_weights",
-    "check_rounds",
     "distribution",
     "marked",
     "node_values",
@@ -61,34 +61,56 @@ def node_values(graph: Graph, values: NodeValues, what: str, default: float = 0.
     if isinstance(values, Mapping):
         result = np.full(graph.num_nodes, default, np.float64)
         for node, value in values.items():
+            number = _node(graph, node, what)
             try:
-                number = graph.node(node)
-            except UnknownNodeError as error:
-                raise UnknownNodeError(f"{what}: {error}") from None
-            try:
-                result[number] = value
-            except (TypeError, ValueError):
-                raise ParameterError(f"{what}: {value!r} of node {node!r} is no number") from None
+                # Text would be read as a number.
+                found = math.nan if isinstance(cast("object", value), str | bytes) else float(value)
+            except (TypeError, ValueError, OverflowError):
+                found = math.nan
+            result[number] = found
+            if math.isnan(found):
+                raise ParameterError(
+                    f"`{what}` must have finite numbers of at least 0; got {value!r} for node {node!r}"
+                )
     else:
         try:
             given = np.asarray(getattr(values, "values", values))
             if given.dtype.kind not in "biuf":
                 raise TypeError
-            result = given.astype(np.float64)
+            # A copy in one piece and in this machine's byte order, whatever was given.
+            with np.errstate(over="ignore"):
+                result = np.array(given, np.float64, order="C")
         except (TypeError, ValueError):
             raise ParameterError(
-                f"{what}: expected an array of numbers or a mapping of nodes to numbers"
+                f"`{what}` must be an array of numbers, a mapping of nodes to numbers, or a ranking; "
+                f"got {_short(values)}"
             ) from None
         if result.shape != (graph.num_nodes,):
             raise ParameterError(
-                f"{what}: expected {graph.num_nodes:,} numbers, one a node, not shape {given.shape}"
+                f"`{what}` must have {graph.num_nodes:,} numbers, one for each node; got shape {given.shape}"
             )
     wrong = ~(np.isfinite(result) & (result >= 0))
     if wrong.any():
         node = int(np.argmax(wrong))
         name = repr(graph.names[node]) if graph.names is not None else str(node)
-        raise ParameterError(f"{what}: {result[node]} of node {name} is not a finite number of at least 0")
+        raise ParameterError(
+            f"`{what}` must have finite numbers of at least 0; got {result[node]} for node {name}"
+        )
     return result
+
+
+def _short(value: object) -> str:
+    text = " ".join(repr(value).split())
+    return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+def _node(graph: Graph, node: Any, what: str) -> int:
+    try:
+        return graph.node(node)
+    except UnknownNodeError as error:
+        raise UnknownNodeError(f"`{what}`: {error}") from None
+    except ParameterError as error:
+        raise ParameterError(f"`{what}`: {error}") from None
 
 
 def distribution(graph: Graph, values: NodeValues, what: str) -> Float64Array:
@@ -106,7 +128,7 @@ def distribution(graph: Graph, values: NodeValues, what: str) -> Float64Array:
         return result
     largest = float(result.max())
     if largest == 0:
-        raise ParameterError(f"{what}: every value is 0, and at least one must be above")
+        raise ParameterError(f"`{what}` must have a value above 0; all are 0")
     # The sum of values up to 1 is finite.
     result /= largest
     result /= math.fsum(result)
@@ -124,17 +146,12 @@ def marked(graph: Graph, nodes: Nodes, what: str) -> Float64Array:
         If a node is not in the graph.
     """
     if isinstance(nodes, str | bytes | Mapping) or not isinstance(nodes, Iterable):
-        raise ParameterError(f"{what}: expected several nodes, not {type(nodes).__name__}")
+        raise ParameterError(f"`{what}` must be a list of nodes; got {_short(nodes)}")
     marks = np.zeros(graph.num_nodes)
     for node in nodes:
-        try:
-            marks[graph.node(node)] = 1.0
-        except UnknownNodeError as error:
-            raise UnknownNodeError(f"{what}: {error}") from None
-        except (TypeError, ValueError):
-            raise ParameterError(f"{what}: {node!r} is not a node") from None
+        marks[_node(graph, node, what)] = 1.0
     if not marks.any():
-        raise ParameterError(f"{what}: at least one page is needed")
+        raise ParameterError(f"`{what}` must have at least one page; got none")
     return marks
 
 
@@ -149,11 +166,12 @@ def use_weights(graph: Graph, weighted: bool | None) -> bool:
     Raises
     ------
     inlink.errors.ParameterError
-        If ``weighted`` is set and the graph has no weights.
+        If ``weighted`` is neither a bool nor None, or is set and the graph has no weights.
     """
+    check_parameters(weighted=weighted)
     if weighted and not graph.is_weighted:
         raise ParameterError("weighted=True, but the graph's arcs have no weights: build it with counts")
-    return graph.is_weighted if weighted is None else weighted
+    return graph.is_weighted if weighted is None else bool(weighted)
 
 
 def strengths(graph: Graph, weighted: bool) -> AnyArray:
@@ -178,23 +196,3 @@ def strengths(graph: Graph, weighted: bool) -> AnyArray:
             f"the weights of the outlinks of node {node} add up to {result[node]}: rescale them"
         )
     return result
-
-
-def check_rounds(tol: float | None, max_iter: int | None) -> None:
-    """Check a tolerance and a number of rounds.
-
-    Raises
-    ------
-    inlink.errors.ParameterError
-        If ``tol`` is not a finite number above 0 or None, ``max_iter`` is not an integer of at least 0 or None, or both
-        are None.
-    """
-    if tol is not None and not (
-        isinstance(tol, int | float | np.floating) and math.isfinite(tol) and tol > 0
-    ):
-        raise ParameterError(f"tol must be a finite number above 0, or None, not {tol!r}")
-    whole = isinstance(max_iter, int | np.integer) and not isinstance(max_iter, bool)
-    if max_iter is not None and not (whole and max_iter >= 0):
-        raise ParameterError(f"max_iter must be a whole number of at least 0, or None, not {max_iter!r}")
-    if tol is None and max_iter is None:
-        raise ParameterError("give tol, max_iter or both: without either the rounds would never end")

@@ -35,7 +35,8 @@ from inlink.graph.components import components
 from inlink.graph.graph import Graph, Rows
 from inlink.graph.interop import GraphLike, as_graph
 from inlink.rank.eigenvector import SHIFT
-from inlink.rank.inputs import check_rounds, use_weights
+from inlink.rank.inputs import use_weights
+from inlink.rank.parameters import check_parameters, check_rounds
 from inlink.rank.ranking import Ranking
 from inlink.rank.rowsums import RowSums
 
@@ -104,10 +105,7 @@ def katz(
     began = time.perf_counter()
     graph = as_graph(graph)
     check_rounds(tol, max_iter)
-    for name, value, least in (("alpha", alpha, "at least 0"), ("beta", beta, "above 0")):
-        number = isinstance(value, int | float | np.floating) and math.isfinite(value)
-        if not number or value < 0 or (value == 0 and least == "above 0"):
-            raise ParameterError(f"{name} must be a finite number {least}, not {value!r}")
+    check_parameters(alpha=alpha, beta=beta, normalized=normalized, threads=threads)
     use = use_weights(graph, weighted)
     limit = 10_000 if max_iter is None else int(max_iter)
     _check_alpha(graph, float(alpha), use, threads)

@@ -22,19 +22,21 @@ in no given order; this is in 64, so that its own figures agree to about 7 digit
 import math
 import time
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from inlink.base.progress import track
+from inlink.base.settings import Setting, check, plain
 from inlink.errors import ParameterError
 from inlink.graph.graph import Graph
 from inlink.graph.interop import GraphLike, as_graph
-from inlink.rank.inputs import check_rounds
 from inlink.rank.loops import Loops
 from inlink.rank.loops import loops as find_loops
 from inlink.rank.nutch_sites import numbers_of
+from inlink.rank.parameters import PARAMETERS, check_parameters, check_rounds
 from inlink.rank.ranking import Ranking
 
 if TYPE_CHECKING:
@@ -110,10 +112,15 @@ def linkrank(
 
     began = time.perf_counter()
     check_rounds(tol, max_iter if max_iter is not None else ITERATIONS)
-    damping, start = _number("damping", damping, 0, 1), _number("start", start, -math.inf, math.inf)
+    # Here damping may be 1.
+    check(replace(PARAMETERS["damping"], below=None, at_most=1), plain(damping), "`damping`")
+    check(Setting("start", float, 1.0, ""), plain(start), "`start`")
+    check_parameters(limit_page=limit_page, limit_domain=limit_domain, threads=threads)
+    damping, start = float(damping), float(start)
     if damping == 1 and tol is not None:
         raise ParameterError(
-            "with damping 1 nothing bounds the error: give max_iter without tol, or a damping below 1"
+            "`damping` must be in [0, 1) if `tol` is given; got 1. Give `max_iter` without `tol`, because nothing "
+            "bounds the error then"
         )
     graph = as_graph(graph)
     n = graph.num_nodes
@@ -172,14 +179,6 @@ def _bound(distance: float, damping: float, n: int) -> float:
     return math.inf if damping == 1 else distance / (1 - damping) * (1 + (n + 100) * 4 * UNIT)
 
 
-def _number(name: str, value: Any, low: float, high: float) -> float:
-    good = isinstance(value, int | float | np.number) and not isinstance(value, bool) and math.isfinite(value)
-    if not good or not low <= value <= high:
-        where = "a finite number" if math.isinf(high) else f"a number from {low} to {high}"
-        raise ParameterError(f"{name} must be {where}, not {value!r}")
-    return float(value)
-
-
 def _counting(
     graph: Graph, limit_page: bool, limit_domain: bool, loops: Loops | int | None
 ) -> "WeightedRows":
@@ -189,7 +188,9 @@ def _counting(
 
     if isinstance(loops, Loops):
         if loops.marks.shape != (graph.num_arcs,) or loops.graph.uuid != graph.uuid:
-            raise ParameterError("loops: these are another graph's: find them in this one")
+            raise ParameterError(
+                "`loops` must be those of this graph; got another graph's. Find them in this one"
+            )
         marks = loops.marks
     else:
         marks = np.zeros(0, np.bool_) if loops is None else find_loops(graph, depth=loops).marks

@@ -19,11 +19,12 @@ from inlink.base.arrays import AnyArray, BoolArray, UInt32Array
 from inlink.base.checked import is_remembered, remember
 from inlink.base.folder import Folder, building
 from inlink.base.progress import track
-from inlink.errors import FolderError, OutputError, ParameterError
+from inlink.errors import FolderError, OutputError
 from inlink.graph.checks import RULES, check_mask
 from inlink.graph.components import components
 from inlink.graph.graph import Graph
 from inlink.graph.interop import GraphLike, as_graph
+from inlink.rank.parameters import check_parameters
 
 __all__ = ["FORMAT", "KIND", "Loops", "loops"]
 
@@ -143,8 +144,7 @@ def loops(graph: GraphLike, *, depth: int = 2, threads: int | None = None) -> Lo
 
     began = time.perf_counter()
     graph = as_graph(graph)
-    if isinstance(depth, bool) or not isinstance(depth, int | np.integer) or depth < 0:
-        raise ParameterError(f"depth must be a whole number of at least 0, not {depth!r}")
+    check_parameters(depth=depth, threads=threads)
     n, unweighted = graph.num_nodes, np.empty(0)
     outlinks = WeightedRows(graph.out_rows.offsets, graph.out_rows.nodes, unweighted)
     inlinks = WeightedRows(graph.in_rows.offsets, graph.in_rows.nodes, unweighted)

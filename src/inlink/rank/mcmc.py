@@ -42,8 +42,8 @@ from inlink.base.progress import track
 from inlink.errors import ParameterError
 from inlink.graph.graph import Graph, Rows
 from inlink.graph.interop import GraphLike, as_graph
-from inlink.rank.betweenness import check_sample
 from inlink.rank.inputs import use_weights
+from inlink.rank.parameters import check_choice, check_parameters
 from inlink.rank.ranking import Ranking
 from inlink.rank.sweeps import jacobi_sweep, linear_problem
 
@@ -119,11 +119,9 @@ def mcmc(
 
     began = time.perf_counter()
     graph = as_graph(graph)
-    _check(graph, walks, damping, confidence, seed)
-    if method not in _KINDS:
-        raise ParameterError(f"method must be one of {', '.join(map(repr, _KINDS))}, not {method!r}")
-    if order not in ("cyclic", "random"):
-        raise ParameterError(f"order must be 'cyclic' or 'random', not {order!r}")
+    check_parameters(walks=walks, damping=damping, confidence=confidence, seed=seed, threads=threads)
+    check_choice("method", method, tuple(_KINDS))
+    check_choice("order", order, ("cyclic", "random"))
     arcs = _arcs(graph, use_weights(graph, weighted))
 
     def work(_: None, number: int) -> UInt32Array:
@@ -181,8 +179,8 @@ class Walks:
     ) -> None:
         from inlink.rank.kernels.walks import Recorded
 
+        check_parameters(walks=walks, damping=damping, weighted=weighted, seed=seed, threads=threads)
         self._graph = Graph(Rows(np.zeros(1, np.uint64), np.empty(0, np.uint32)))
-        _check(self._graph, walks, damping, 0.5, seed)
         self._walks, self._damping, self._weighted = walks, damping, weighted
         self._seed, self._threads, self._generation = seed, threads, 0
         self._arcs = _arcs(self._graph, False)
@@ -245,7 +243,7 @@ class Walks:
             If the confidence is not between 0 and 1.
         """
         began = time.perf_counter()
-        _check(self._graph, self._walks, self._damping, confidence, self._seed)
+        check_parameters(confidence=confidence)
         spread = _Spread(self._graph.num_nodes)
         for _, path in self._recorded:
             spread.add(np.bincount(path, minlength=self._graph.num_nodes))
@@ -291,14 +289,6 @@ def _arcs(graph: Graph, weighted: bool) -> "Arcs":
 def _key(seed: int, generation: int, number: int) -> np.uint64:
     """A key for a round of walks."""
     return np.uint64(np.random.SeedSequence([int(seed), generation, number]).generate_state(1, np.uint64)[0])
-
-
-def _check(graph: Graph, walks: int, damping: float, confidence: float, seed: int) -> None:
-    if not isinstance(walks, int | np.integer) or isinstance(walks, bool) or walks < 2:
-        raise ParameterError(f"walks must be a whole number of at least 2, not {walks!r}")
-    if not isinstance(damping, int | float | np.floating) or not 0 <= damping < 1:
-        raise ParameterError(f"damping must be at least 0 and below 1, not {damping!r}")
-    check_sample(graph.num_nodes, None, confidence, seed)
 
 
 class _Spread:

@@ -35,10 +35,10 @@ import numpy as np
 
 from inlink.base.arrays import Float64Array
 from inlink.base.progress import track
-from inlink.errors import ParameterError
 from inlink.graph.graph import Graph
 from inlink.graph.interop import GraphLike, as_graph
-from inlink.rank.inputs import arc_weights, check_rounds, strengths, use_weights
+from inlink.rank.inputs import arc_weights, strengths, use_weights
+from inlink.rank.parameters import check_choice, check_parameters, check_rounds
 from inlink.rank.ranking import Ranking
 from inlink.rank.sweeps import UNIT, History, Problem, Sweeper, finish
 
@@ -105,10 +105,8 @@ def opic(
     began = time.perf_counter()
     graph = as_graph(graph)
     check_rounds(tol, max_iter)
-    if order not in ("greedy", "cyclic", "random"):
-        raise ParameterError(f"order must be 'greedy', 'cyclic' or 'random', not {order!r}")
-    if not isinstance(seed, int | np.integer) or isinstance(seed, bool) or seed < 0:
-        raise ParameterError(f"seed must be a whole number of at least 0, not {seed!r}")
+    check_parameters(seed=seed)
+    check_choice("order", order, ("greedy", "cyclic", "random"))
     use = use_weights(graph, weighted)
     limit = ROUNDS if max_iter is None else int(max_iter)
     n, rounds, bound = graph.num_nodes, 0, 0.0

@@ -37,7 +37,8 @@ from inlink.base.arrays import Float64Array
 from inlink.base.progress import Task, track
 from inlink.errors import ParameterError
 from inlink.graph.interop import GraphLike, as_graph
-from inlink.rank.inputs import NodeValues, check_rounds, distribution, use_weights
+from inlink.rank.inputs import NodeValues, distribution, use_weights
+from inlink.rank.parameters import check_choice, check_parameters, check_rounds
 from inlink.rank.ranking import Ranking
 from inlink.rank.sweeps import UNIT, History, Problem, Sweeper, finish, jacobi_sweep, linear_problem
 
@@ -107,6 +108,7 @@ def pagerank(
     """
     began = time.perf_counter()
     _check(damping, tol, max_iter, method)
+    check_parameters(threads=threads)
     graph = as_graph(graph)
     parameters = {"damping": float(damping), "tol": tol, "max_iter": max_iter, "method": method}
     parameters |= {"personalized": personalization is not None, "weighted": use_weights(graph, weighted)}
@@ -143,14 +145,14 @@ def pagerank(
 
 def _check(damping: float, tol: float | None, max_iter: int | None, method: str) -> None:
     check_rounds(tol, max_iter)
-    if method not in ("gauss-seidel", "power"):
-        raise ParameterError(f"method must be 'gauss-seidel' or 'power', not {method!r}")
-    if not isinstance(damping, int | float | np.floating) or not 0 <= damping <= 1:
-        raise ParameterError(f"damping must be at least 0 and below 1, not {damping!r}")
-    if damping == 1 and (method != "power" or tol is not None):
+    check_choice("method", method, ("gauss-seidel", "power"))
+    number = isinstance(damping, int | float | np.number) and not isinstance(damping, bool)
+    if not (number and damping == 1):
+        check_parameters(damping=damping)
+    elif method != "power" or tol is not None:
         raise ParameterError(
-            "with damping 1 nothing bounds the error: use method='power', tol=None and a fixed max_iter, or a "
-            "damping below 1"
+            "`damping` must be in [0, 1); got 1. It may be 1 only with method='power', tol=None and a fixed max_iter, "
+            "because nothing bounds the error then"
         )
 
 

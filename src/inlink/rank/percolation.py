@@ -26,6 +26,7 @@ from inlink.base.arrays import Float64Array
 from inlink.graph.interop import GraphLike, as_graph
 from inlink.rank.betweenness import check_sample, dependency_sums, rounding, sample_note
 from inlink.rank.inputs import NodeValues, node_values
+from inlink.rank.parameters import check_parameters
 from inlink.rank.ranking import Ranking
 
 __all__ = ["percolation"]
@@ -86,6 +87,7 @@ def percolation(
     graph = as_graph(graph)
     n = graph.num_nodes
     check_sample(n, k, confidence, seed)
+    check_parameters(threads=threads)
     x = np.ones(n) if states is None else node_values(graph, states, "states")
     if n and x.max() > 0:
         x = x / x.max()  # the answer is the same, and nothing can overflow

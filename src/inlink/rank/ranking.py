@@ -11,6 +11,7 @@ import numpy as np
 from inlink.base.arrays import Float64Array
 from inlink.base.checked import is_remembered, remember
 from inlink.base.folder import Folder, building
+from inlink.base.settings import Setting, check, plain
 from inlink.base.table import html_table
 from inlink.errors import (
     DamageError,
@@ -19,7 +20,7 @@ from inlink.errors import (
     ParameterError,
     UnknownNodeError,
 )
-from inlink.graph.names import Names, encode
+from inlink.graph.names import Names, encode, node_number
 
 if TYPE_CHECKING:
     import pandas
@@ -35,6 +36,7 @@ FORMAT = 1
 # the version of the checks of a folder's values
 _RULES = 1
 _BATCH = 1 << 16
+_TOP = Setting("k", int, 10, "", at_least=0)
 
 
 class Ranking:
@@ -97,7 +99,8 @@ class Ranking:
         self.residual = residual
         self.iterations = iterations
         self.converged = converged
-        self.parameters = parameters or {}
+        # Numbers of NumPy's have no place in JSON.
+        self.parameters = {name: plain(value) for name, value in (parameters or {}).items()}
         self.dangling = dangling
         self.unique = unique
         self.note = note
@@ -118,7 +121,7 @@ class Ranking:
     def _column(self, name: str) -> Float64Array:
         if name not in self.columns:
             raise ParameterError(
-                f"a ranking by {self.algorithm} has no {name}: it has {', '.join(self.columns)}"
+                f"a ranking by {self.algorithm} has no {name}; it has {', '.join(self.columns)}"
             )
         return self.columns[name]
 
@@ -185,9 +188,8 @@ class Ranking:
         inlink.errors.ParameterError
             If ``k`` is below 0, or there is no such column.
         """
-        if k < 0:
-            raise ParameterError(f"top: k must be at least 0, not {k}")
-        values = self.values if by is None else self._column(by)
+        check(_TOP, plain(k), "`k`")
+        values = self.values if by is None else self._column(str(by))
         k = min(k, len(values))
         if k == 0:
             return []
@@ -215,10 +217,7 @@ class Ranking:
             if self.names is None:
                 raise UnknownNodeError(f"this ranking has no names: give a number instead of {node!r}")
             return self.names.find(node)
-        number = int(node)
-        if not 0 <= number < len(self):
-            raise UnknownNodeError(f"no node {number}: there are {len(self):,}, numbered from 0")
-        return number
+        return node_number(node, len(self))
 
     # -- its description, as JSON ---------------------------------------------------------------------------
 

@@ -34,18 +34,17 @@ Krishnan & Raj, "Web spam detection with Anti-Trust Rank", AIRWeb 2006.
 
 import math
 import time
-from collections.abc import Callable
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
 from inlink.base.arrays import Float64Array
-from inlink.errors import ParameterError
 from inlink.graph.graph import Graph
 from inlink.graph.interop import GraphLike, as_graph
 from inlink.rank.cheirank import cheirank
-from inlink.rank.inputs import Nodes, NodeValues, check_rounds, marked, use_weights
+from inlink.rank.inputs import Nodes, NodeValues, marked, use_weights
 from inlink.rank.pagerank import pagerank
+from inlink.rank.parameters import check_parameters, check_rounds
 from inlink.rank.ranking import Ranking
 from inlink.rank.sweeps import UNIT, linear_problem
 
@@ -122,9 +121,8 @@ def spam_mass(
     """
     began = time.perf_counter()
     check_rounds(tol, max_iter)
-    gamma = _number("gamma", gamma, lambda x: 0 < x <= 1, "above 0 and at most 1")
-    rho = _number("rho", rho, lambda x: 0 <= x < math.inf, "a finite number of at least 0")
-    damping = _number("damping", damping, lambda x: 0 <= x < 1, "at least 0 and below 1")
+    check_parameters(gamma=gamma, rho=rho, damping=damping, threads=threads)
+    gamma, rho, damping = float(gamma), float(rho), float(damping)
     graph = as_graph(graph)
     core = marked(graph, trusted, "trusted")
     options: dict[str, Any] = {"damping": damping, "method": method, "threads": threads}
@@ -234,13 +232,6 @@ def anti_trustrank(
     ranking.algorithm = "anti_trustrank"
     ranking.parameters["spam"] = int(marks.sum())
     return ranking
-
-
-def _number(name: str, value: Any, good: Callable[[float], bool], meaning: str) -> float:
-    real = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
-    if not real or not good(float(value)):
-        raise ParameterError(f"{name} must be {meaning}, not {value!r}")
-    return float(value)
 
 
 class _Scaled(NamedTuple):

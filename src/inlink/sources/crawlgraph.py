@@ -80,7 +80,9 @@ class CrawlGraph(Graph):
     """
 
     def __init__(self, path: Path, graph: Graph) -> None:
-        super().__init__(graph.out_rows, graph._in_rows, graph.names, level="page", folder=graph._folder)
+        super().__init__(
+            graph.out_rows, graph._in_rows, graph.names, level="page", checked=True, folder=graph._folder
+        )
         self._keep = graph
         self._crawl = crawl_folder(path)
 

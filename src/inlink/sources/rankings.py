@@ -64,7 +64,7 @@ def _without_names(path: Path, name: str) -> Ranking:
         header = Folder(path / "rankings" / name, KIND, FORMAT).header
         length = max((file.length for file in header.files.values()), default=0)
     offsets = cast("UInt64Array", np.broadcast_to(np.uint64(0), length + 1))
-    return Ranking.load(CrawlGraph(path, Graph(Rows(offsets, np.empty(0, np.uint32)))), name)
+    return Ranking.load(CrawlGraph(path, Graph(Rows(offsets, np.empty(0, np.uint32)), checked=True)), name)
 
 
 def top_of(path: str | os.PathLike[str], name: str, count: int) -> list[tuple[str | int, float]]:
