@@ -16,11 +16,10 @@ import io
 import os
 import shutil
 import stat
-import tempfile
 import time
 import uuid as uuids
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, Self
 
@@ -29,6 +28,7 @@ import numpy as np
 import numpy.typing as npt
 
 from inlink.base.arrays import AnyArray
+from inlink.base.unfinished import unfinished_file, unfinished_folder
 from inlink.errors import FolderError, OutputError
 
 __all__ = ["FileEntry", "Folder", "Header", "atomic_file", "building"]
@@ -332,7 +332,7 @@ def building(
     """Build a folder beside its place, and move it there when the block ends without an error.
 
     An existing folder of the same kind is kept until the new data are complete. If the block raises, nothing of
-    the new data remains. After a kill, hidden folders remain beside ``path``; the next build removes them.
+    the new data remains. After a kill, a hidden folder remains beside ``path``; the next build there removes it.
 
     Raises
     ------
@@ -341,26 +341,28 @@ def building(
     """
     target = Path(path)
     _refuse_strangers(target, kind)
+    with contextlib.ExitStack() as stack:
+        work = _begun(stack, target, unfinished_folder)
+        try:
+            writer = FolderWriter(work / "data", kind, version)
+            stack.callback(writer._abandon)
+            yield writer
+            writer._seal(sync)
+            _commit(writer, work, target, sync)
+        except OSError as error:
+            raise _full_disk(target, error) from None
+
+
+def _begun(
+    stack: contextlib.ExitStack,
+    target: Path,
+    unfinished: Callable[[Path], contextlib.AbstractContextManager[Path]],
+) -> Path:
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        _sweep_leftovers(target)
-        work = Path(
-            tempfile.mkdtemp(prefix=f".{target.name}.{os.getpid()}.", suffix=".building", dir=target.parent)
-        )
+        return stack.enter_context(unfinished(target))
     except OSError as error:
         raise OutputError(f"{target}: cannot be written ({error.strerror})") from None
-    writer: FolderWriter | None = None
-    try:
-        writer = FolderWriter(work / "data", kind, version)
-        yield writer
-        writer._seal(sync)
-        _commit(writer, work, target, sync)
-    except OSError as error:
-        raise _full_disk(target, error) from None
-    finally:
-        if writer is not None:
-            writer._abandon()
-        shutil.rmtree(work, ignore_errors=True)
 
 
 def _refuse_strangers(target: Path, kind: str) -> None:
@@ -378,24 +380,6 @@ def _refuse_strangers(target: Path, kind: str) -> None:
         raise OutputError(
             f"{target} exists and holds {found}, not a {kind}: name another output, or remove it"
         )
-
-
-def _sweep_leftovers(target: Path) -> None:
-    """Remove the folders of killed builds of this target; those of running processes stay."""
-    for leftover in target.parent.glob(f".{target.name}.*.building"):
-        pid = leftover.name[len(target.name) + 2 :].split(".")[0]
-        if pid.isdigit() and not _alive(int(pid)):
-            shutil.rmtree(leftover, ignore_errors=True)
-
-
-def _alive(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except OSError:
-        return True
-    return True
 
 
 def _commit(writer: FolderWriter, work: Path, target: Path, sync: bool) -> None:
@@ -436,6 +420,8 @@ def _commit(writer: FolderWriter, work: Path, target: Path, sync: bool) -> None:
 def atomic_file(path: str | os.PathLike[str], *, sync: bool = True) -> Iterator[Path]:
     """Yield a hidden path beside ``path`` to write to, and rename it to ``path`` when the block ends without an error.
 
+    After a kill the hidden file remains; the next call for a path in the same folder removes it.
+
     Raises
     ------
     OutputError
@@ -444,27 +430,20 @@ def atomic_file(path: str | os.PathLike[str], *, sync: bool = True) -> Iterator[
     target = Path(path)
     if target.is_dir():
         raise OutputError(f"{target} is a folder: name a file")
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".writing", dir=target.parent)
-    except OSError as error:
-        raise OutputError(f"{target}: cannot be written ({error.strerror})") from None
-    os.close(handle)
-    work = Path(name)
-    try:
-        yield work
-        # mkstemp makes private files
-        work.chmod(0o666 & ~_umask())
-        if sync:
-            with work.open("rb") as file:
-                os.fsync(file.fileno())
-        work.replace(target)
-        if sync:
-            _sync_folder(target.parent)
-    except OSError as error:
-        raise _full_disk(target, error) from None
-    finally:
-        work.unlink(missing_ok=True)
+    with contextlib.ExitStack() as stack:
+        work = _begun(stack, target, unfinished_file)
+        try:
+            yield work
+            # It was made for this user alone.
+            work.chmod(0o666 & ~_umask())
+            if sync:
+                with work.open("rb") as file:
+                    os.fsync(file.fileno())
+            work.replace(target)
+            if sync:
+                _sync_folder(target.parent)
+        except OSError as error:
+            raise _full_disk(target, error) from None
 
 
 def _full_disk(target: Path, error: OSError) -> Exception:

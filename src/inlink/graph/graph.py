@@ -5,8 +5,8 @@ each once; ``in_rows`` holds the inlinks in the same way. Numbers of nodes are u
 graph may have 2³² − 1 nodes and more than 2³² arcs.
 """
 
+import contextlib
 import os
-import shutil
 import tempfile
 import weakref
 from collections.abc import Callable, Iterable
@@ -20,6 +20,7 @@ import numpy.typing as npt
 from inlink.base.arrays import AnyArray, BoolArray, UInt32Array, UInt64Array
 from inlink.base.folder import Folder
 from inlink.base.table import html_table
+from inlink.base.unfinished import unfinished_folder
 from inlink.errors import ParameterError, UnknownNodeError
 from inlink.graph.batches import Level
 from inlink.graph.names import Names, node_number
@@ -425,14 +426,12 @@ def _sound(
 
 def temporary_graph(build: Callable[[Path], None]) -> Graph:
     """A graph in a temporary folder, which is removed when the graph is no longer used."""
-    place = Path(tempfile.mkdtemp(prefix="inlink-"))
-    try:
+    with contextlib.ExitStack() as stack:
+        place = stack.enter_context(unfinished_folder(Path(tempfile.gettempdir(), "inlink")))
         build(place / "graph")
         graph = Graph._built(place / "graph")
-    except BaseException:
-        shutil.rmtree(place, ignore_errors=True)
-        raise
-    weakref.finalize(graph, shutil.rmtree, place, ignore_errors=True)
+        # From here on the folder goes when the graph does.
+        weakref.finalize(graph, stack.pop_all().close)
     return graph
 
 

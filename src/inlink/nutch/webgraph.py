@@ -23,6 +23,7 @@ import pyarrow.compute as pc
 from inlink.base.arrays import Int64Array
 from inlink.base.damage import Tally
 from inlink.base.folder import building
+from inlink.base.unfinished import unfinished_folder
 from inlink.errors import FolderError, ParameterError
 from inlink.graph.batches import ArcBatch
 from inlink.graph.build import build_graph
@@ -154,8 +155,8 @@ def webgraph(
         for read, _ in opened:
             yield from read(moment, delete_gone, tally)
 
-    with tempfile.TemporaryDirectory(prefix="inlink-") as place:
-        spill = _Spill(Path(place) / "fetches", fetches())
+    with unfinished_folder(Path(tempfile.gettempdir(), "inlink")) as place:
+        spill = _Spill(place / "fetches", fetches())
         meta = {
             "nutch": {"rules": asdict(rules), "fetched": spill.known},
             "sources": [_place(source) for source in given[:100]],
