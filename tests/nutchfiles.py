@@ -71,6 +71,13 @@ def sequence_file(
     return path
 
 
+def checksums(path: Path) -> None:
+    """Write Hadoop's checksum file of a file."""
+    raw = path.read_bytes()
+    sums = [zlib.crc32(raw[k : k + 512]) for k in range(0, len(raw), 512)]
+    (path.parent / f".{path.name}.crc").write_bytes(b"crc\0" + struct.pack(f">{len(sums) + 1}I", 512, *sums))
+
+
 def metadata(entries: dict[str, str]) -> bytes:
     out = struct.pack(">i", len(entries))
     for key, value in entries.items():

@@ -6,7 +6,15 @@ from click.testing import CliRunner
 import inlink
 from inlink.cli.nutch import nutch
 from inlink.crawl.crawl import Crawl
-from inlink.errors import FolderError, FormatError, InlinkError, InputError, OutputError, ParameterError
+from inlink.errors import (
+    DamageError,
+    FolderError,
+    FormatError,
+    InlinkError,
+    InputError,
+    OutputError,
+    ParameterError,
+)
 from inlink.nutch.properties import read_properties
 from nutchfiles import CRAWL_DATUM, crawl_datum, segment, sequence_file, text
 
@@ -101,6 +109,25 @@ def test_scores_go_to_crawls_and_databases(tmp_path, segments):
     assert (tmp_path / "out.csv").read_text().count(A) == 1
     assert "--output is missing" in run("scoreupdate", "--db", db, "--crawldb", tmp_path / "cdb", code=2)
     assert "either --crawl or --crawldb" in run("scoreupdate", "--db", db, code=2)
+
+
+def test_a_damaged_database_is_refused_unless_its_damage_is_to_be_skipped(tmp_path, segments):
+    db, cdb, out = tmp_path / "db", tmp_path / "cdb", tmp_path / "out.csv"
+    run("webgraph", "--segment-dir", segments, "--db", db)
+    run("linkrank", "--db", db)
+    pages = [(text(url), crawl_datum(2, 0)) for url in (A, B, C)]
+    data = sequence_file(cdb / "current" / "part-00000" / "data", pages, CRAWL_DATUM, mode="none")
+    raw = data.read_bytes()
+    # The version of B's CrawlDatum.
+    data.write_bytes(raw.replace(text(B) + b"\7", text(B) + b"\x63"))
+    with pytest.raises(DamageError, match="CrawlDatum"):
+        run("scoreupdate", "--db", db, "--crawldb", cdb, "-o", out)
+    assert not out.exists()
+    said = run("scoreupdate", "--db", db, "--crawldb", cdb, "-o", out, "--skip-damaged")
+    assert "left out: 1 ×" in said
+    # Two lengths, the key and the CrawlDatum.
+    assert f"{8 + len(text(B)) + len(crawl_datum(2, 0))} bytes passed over" in said
+    assert "2 URLs got a score" in said
 
 
 def test_a_site_file_and_what_wins(tmp_path, segments):

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from inlink.base.damage import Tally
 from inlink.errors import DamageError, FormatError, InputError
 from inlink.nutch.sequencefile import MAX_RECORD, TEXT, Fields, Writable, records
-from nutchfiles import DEFAULT, GZIP, SYNC, sequence_file, text, vint
+from nutchfiles import DEFAULT, GZIP, SYNC, checksums, sequence_file, text, vint
 from nutchfiles import TEXT as TEXT_CLASS
 
 MODES = [("none", DEFAULT), ("record", DEFAULT), ("record", GZIP), ("block", DEFAULT), ("block", GZIP)]
@@ -148,7 +148,7 @@ def test_a_record_that_takes_in_the_next_is_damage(tmp_path, mode, codec):
     struct.pack_into(">i", raw, first, length + 8 + more)
     path.write_bytes(raw)
     tally = Tally()
-    assert read(path, tally) == some(3)[2:]
+    assert read(path, tally) == some(3)[1:]
     assert tally.damaged == 1
 
 
@@ -206,7 +206,7 @@ def test_a_block_has_as_many_records_as_it_says(tmp_path, count):
 
 
 @pytest.mark.parametrize("mode", ["none", "record", "block"])
-def test_reading_goes_on_behind_the_next_sync_mark(tmp_path, mode):
+def test_reading_goes_on_at_the_next_record_or_block(tmp_path, mode):
     path = sequence_file(tmp_path / "data", some(12), mode=mode, every=3)
     raw = bytearray(path.read_bytes())
     where = raw.index(SYNC) + 16
@@ -215,10 +215,78 @@ def test_reading_goes_on_behind_the_next_sync_mark(tmp_path, mode):
     raw[where : where + 4] = b"\x7f\xff\xff\xff"  # a length of two gigabytes
     path.write_bytes(raw)
     tally = Tally()
-    assert read(path, tally) == some(12)[3:]
+    assert read(path, tally) == some(12)[3 if mode == "block" else 1 :]
     assert tally.damaged == 1
+    assert next(iter(tally.skipped.values())).size == (
+        87 if mode == "block" else 8 + 7 + (mode == "record") * 8
+    )
     with pytest.raises(DamageError, match=r"cut or damaged, at byte [\d,]+"):
         read(path)
+
+
+@pytest.mark.parametrize(("mode", "codec"), MODES[:3])
+@given(at=st.integers(0, 4000), flip=st.integers(1, 255))
+def test_a_damaged_byte_costs_one_record_without_any_sync_mark(tmp_path_factory, mode, codec, at, flip):
+    path = sequence_file(tmp_path_factory.mktemp("hurt") / "data", some(40), mode=mode, codec=codec, every=99)
+    raw = bytearray(path.read_bytes())
+    body = raw.index(SYNC) + 16
+    at = body + at % (len(raw) - body)
+    raw[at] ^= flip
+    path.write_bytes(raw)
+    tally = Tally()
+    found = read(path, tally)
+    if tally.damaged:
+        assert found == [record for record in some(40) if record in found]
+        assert len(found) == 39
+        (entry,) = tally.skipped.values()
+        assert entry.offset <= at < entry.offset + entry.size
+        assert f"{entry.size:,} bytes passed over" in tally.lines()[0]
+    # The byte is passed over, or is a character of uncompressed text.
+    assert len(found) + tally.damaged == 40
+
+
+@pytest.mark.parametrize(("mode", "codec"), MODES)
+@given(at=st.integers(0, 4000), flip=st.integers(1, 255))
+def test_with_hadoops_checksums_no_damaged_byte_is_read(tmp_path_factory, mode, codec, at, flip):
+    path = sequence_file(tmp_path_factory.mktemp("hurt") / "data", some(60), mode=mode, codec=codec, every=20)
+    checksums(path)
+    assert read(path) == some(60)
+    raw = bytearray(path.read_bytes())
+    body = raw.index(SYNC) + 16
+    at = body + at % (len(raw) - body)
+    raw[at] ^= flip
+    path.write_bytes(raw)
+    tally = Tally()
+    found = read(path, tally)
+    assert found == [record for record in some(60) if record in found]
+    entry = tally.skipped["chunk that differs from its checksum (.crc)"]
+    assert (entry.count, entry.offset) == (1, at // 512 * 512)
+    assert found
+    with pytest.raises(DamageError, match=f"differs from its checksum .*at byte {at // 512 * 512:,}"):
+        read(path)
+
+
+def test_a_checksum_file_of_another_file_is_damage(tmp_path):
+    path = sequence_file(tmp_path / "data", some(60), mode="none")
+    checksums(path)
+    sums = tmp_path / ".data.crc"
+    whole = sums.read_bytes()
+    for raw in (
+        whole[:-1],
+        whole + bytes(4),
+        b"crc\1" + whole[4:],
+        b"crc\0" + bytes(4),
+        b"crc\0\xff\0\0\0",
+        b"",
+    ):
+        sums.write_bytes(raw)
+        tally = Tally()
+        assert read(path, tally) == some(60)
+        assert list(tally.skipped) == ["checksum file (.crc) that is damaged or belongs to another file"]
+        with pytest.raises(DamageError, match="belongs to another file"):
+            read(path)
+    sums.write_bytes(whole)
+    assert read(path) == some(60)
 
 
 def test_what_unpacks_to_too_much_is_left_out(tmp_path):
@@ -236,10 +304,10 @@ def test_what_unpacks_to_too_much_is_left_out(tmp_path):
 def test_what_is_no_such_file_is_refused_by_name(tmp_path):
     path = tmp_path / "data"
     path.write_bytes(b"PAR1 and so on")
-    with pytest.raises(FormatError, match="no SequenceFile"):
+    with pytest.raises(FormatError, match="not a SequenceFile"):
         read(path)
     path.write_bytes(b"")
-    with pytest.raises(FormatError, match="no SequenceFile"):
+    with pytest.raises(FormatError, match="not a SequenceFile"):
         read(path)
     path.write_bytes(b"SEQ\x03")
     with pytest.raises(FormatError, match="version 3"):

@@ -30,12 +30,20 @@ class Skipped:
         Byte of that file at which the record, or its gzip member, begins.
     damage : bool
         Whether the input is damaged; False for what is intact and not a link to a page.
+    size : int
+        Number of bytes that were passed over, in all; 0 if unknown.
     """
 
     count: int
     path: str
     offset: int
     damage: bool
+    size: int = 0
+
+    @property
+    def passed_over(self) -> str:
+        """How many bytes were passed over, in words that follow a place; empty if unknown."""
+        return f"; {self.size:,} bytes passed over" if self.size else ""
 
 
 @dataclass
@@ -65,7 +73,7 @@ class Tally:
     links: int = 0
     skipped: dict[str, Skipped] = field(default_factory=dict)
 
-    def damage(self, path: str | os.PathLike[str], offset: int, what: str) -> None:
+    def damage(self, path: str | os.PathLike[str], offset: int, what: str, *, size: int = 0) -> None:
         """Count a damaged record, or raise an error.
 
         Parameters
@@ -76,6 +84,8 @@ class Tally:
             The byte at which the record, or the gzip member that holds it, begins.
         what : str
             What is wrong, in a few words.
+        size : int
+            Number of bytes that are passed over; 0 if unknown.
 
         Raises
         ------
@@ -88,6 +98,8 @@ class Tally:
                 "to leave out what is damaged"
             )
         self._count(path, offset, what, 1, damage=True)
+        if what in self.skipped:
+            self.skipped[what].size += size
 
     def skip(self, path: str | os.PathLike[str], offset: int, why: str, count: int = 1) -> None:
         """Count an intact record or link that is skipped."""
@@ -116,6 +128,6 @@ class Tally:
         """A line for each reason, damage first and then by count, for a log or a terminal."""
         order = sorted(self.skipped.items(), key=lambda item: (not item[1].damage, -item[1].count))
         return [
-            f"left out: {entry.count:,} × {reason} (first: {entry.path}, byte {entry.offset:,})"
+            f"left out: {entry.count:,} × {reason} (first: {entry.path}, byte {entry.offset:,}{entry.passed_over})"
             for reason, entry in order
         ]

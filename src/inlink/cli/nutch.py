@@ -253,6 +253,11 @@ def linkrank(
     type=float,
     help="Score of URLs that are not in the web graph. Default: 0. [link.score.updater.clear.score]",
 )
+@click.option(
+    "--strict/--skip-damaged",
+    default=True,
+    help="Refuse a damaged crawl database, or leave damaged records out and count them. Default: refuse.",
+)
 @properties
 def scoreupdate(
     db: Path,
@@ -261,6 +266,7 @@ def scoreupdate(
     output: Path | None,
     format_: str | None,
     clear: float | None,
+    strict: bool,
     confs: tuple[Path, ...],
     defined: tuple[str, ...],
 ) -> None:
@@ -287,7 +293,7 @@ def scoreupdate(
         assert crawldb is not None
         if output is None:
             raise click.UsageError("--output is missing: Nutch's crawl database itself is never changed")
-        tally = Tally()
+        tally = Tally(strict)
         found = update_crawldb(graph, crawldb, output, clear=value, format=format_, tally=tally)  # type: ignore[arg-type]
         place = output
         for line in tally.lines():

@@ -132,12 +132,12 @@ def update_crawldb(
     format : {"csv", "text"} or None
         Format of the copy of a database; None means CSV. A dump keeps its format.
     tally : Tally or None
-        Counts damage in the database.
+        Counts damage in the database. None: any damage is an error.
 
     Raises
     ------
     inlink.errors.InputError
-        If the path is neither, or is damaged.
+        If the path is neither, or is damaged. A damaged record is an error only with a strict tally.
     inlink.errors.FolderError
         If LinkRank has not been run.
     inlink.errors.ParameterError
@@ -149,7 +149,7 @@ def update_crawldb(
     path = Path(path)
     scores = _Scores(graph, Ranking.load(graph, SCORES), clear)
     if path.is_dir():
-        entries = _entries(path, tally or Tally())
+        entries = _entries(path, tally or Tally(strict=True))
         written = _database(entries, scores, format or "csv")
     else:
         start = head(path, 1 << 12)

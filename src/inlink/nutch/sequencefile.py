@@ -1,14 +1,18 @@
 """Read Hadoop's SequenceFiles with no, record or block compression.
 
 A file begins with ``SEQ``, a version (4 to 6 are read), the classes of keys and values, the compression, metadata and
-16 random bytes, the sync mark. The sync mark is repeated before each block. Between other records it is repeated after
-at least 100 KiB (Hadoop 3.4) or 2,000 bytes (Hadoop 2.8).
+the sync mark, which is 16 random bytes. The sync mark is repeated before each block. Between other records it is
+repeated after at least 100 KiB (Hadoop 3.4) or 2,000 bytes (Hadoop 2.8).
 
-Damaged records are left out and counted. Lengths have no checksum, and a wrong length can hide the records that follow.
-So each part must fit its length exactly. These are damage: a key or value that ends before or behind its length, bytes
-behind a compressed stream, a wrong number of records in a block, and a record that contains the sync mark. If the next
-record cannot be found, reading continues behind the next sync mark. A changed character in uncompressed text is not
-noticed, because text has no checksum.
+If Hadoop's checksum file lies beside a file, every byte is compared with it. A record that touches a chunk with a wrong
+checksum is left out. The parts of a block have checksums of their own, so a block is left out only if these are wrong.
+
+Damaged records are left out and counted, with the number of bytes that were passed over. Lengths have no checksum of
+their own, and a wrong length can hide the records that follow. So each part must fit its length exactly. Damage is: a
+key or value that ends before or after its length, bytes after a compressed stream, a wrong number of records in a
+block, and a record that contains the sync mark. Reading continues at the next bytes that are a whole record, or after
+the next sync mark if there are none before it. Without a checksum file, a changed character in uncompressed text is
+not noticed.
 
 Source: org.apache.hadoop.io.SequenceFile and WritableUtils, Hadoop 3.4.
 """
@@ -20,16 +24,20 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
+import numpy as np
+
 from inlink.base.damage import Tally
 from inlink.base.opening import Stream
 from inlink.errors import DamageError, FormatError
+from inlink.nutch.checksums import CheckedStream
 
-__all__ = ["MAX_BLOCK", "MAX_RECORD", "TEXT", "Fields", "Writable", "records"]
+__all__ = ["MAX_BLOCK", "MAX_RECORD", "TEXT", "Fields", "Writable", "records", "value_class"]
 
 MAX_RECORD = 1 << 26  # bytes of a record, packed and unpacked
-MAX_BLOCK = 1 << 28  # of each of a block's four parts
+MAX_BLOCK = 1 << 28  # bytes of each of a block's four parts
 _CHUNK = 1 << 20
-_ESCAPE = b"\xff\xff\xff\xff"  # -1 where a record's length stands: a sync mark follows
+# A length of -1 instead of a record's length: a sync mark follows.
+_ESCAPE = b"\xff\xff\xff\xff"
 _CODECS = {
     "org.apache.hadoop.io.compress.DefaultCodec": 15,
     "org.apache.hadoop.io.compress.DeflateCodec": 15,
@@ -45,12 +53,12 @@ V = TypeVar("V")
 
 
 class Fields:
-    """What Hadoop's DataInput reads, one field after the other; ValueError where the bytes end before.
+    """Read fields as Hadoop's DataInput does, one after the other. Raise ValueError if the bytes end too early.
 
     Parameters
     ----------
     data : bytes
-        What was serialised.
+        A serialised object.
     """
 
     def __init__(self, data: bytes) -> None:
@@ -58,36 +66,36 @@ class Fields:
         self.at = 0
 
     def take(self, size: int) -> bytes:
-        """The next bytes."""
+        """Read the next ``size`` bytes."""
         end = self.at + size
         if size < 0 or end > len(self.data):
             raise ValueError("cut short")
-        found = self.data[self.at : end]
+        data = self.data[self.at : end]
         self.at = end
-        return found
+        return data
 
     def byte(self) -> int:
-        """A signed byte."""
+        """Read a signed byte."""
         value = self.take(1)[0]
         return value - 256 if value > 127 else value
 
     def int32(self) -> int:
-        """Four bytes, signed."""
+        """Read a signed 32-bit integer."""
         value: int = _INT.unpack(self.take(4))[0]
         return value
 
     def int64(self) -> int:
-        """Eight bytes, signed."""
+        """Read a signed 64-bit integer."""
         value: int = _LONG.unpack(self.take(8))[0]
         return value
 
     def float32(self) -> float:
-        """Four bytes."""
+        """Read a 32-bit float."""
         value: float = _FLOAT.unpack(self.take(4))[0]
         return value
 
     def vint(self) -> int:
-        """A number of 1 to 9 bytes: itself from -112 to 127, else length and sign first."""
+        """Read a number of 1 to 9 bytes. The first byte is the number from -112 to 127, else length and sign."""
         first = self.byte()
         if first >= -112:
             return first
@@ -96,20 +104,20 @@ class Fields:
         return value if first >= -120 else ~value
 
     def text(self) -> bytes:
-        """A Text: its length as a vint, then UTF-8."""
+        """Read a Text: its length as a vint, then UTF-8."""
         return self.take(self.vint())
 
     def utf(self) -> bytes:
-        """Java's writeUTF: its length in two bytes, then nearly UTF-8."""
+        """Read what Java's writeUTF wrote: the length in two bytes, then modified UTF-8."""
         return self.take(int(_SHORT.unpack(self.take(2))[0]))
 
     def string(self) -> bytes | None:
-        """WritableUtils.writeString: its length in four bytes, -1 for null."""
+        """Read what WritableUtils.writeString wrote: the length in four bytes, -1 for null, then UTF-8."""
         size = self.int32()
         return None if size == -1 else self.take(size)
 
     def strings(self) -> list[bytes | None] | None:
-        """WritableUtils.writeStringArray: how many in four bytes, -1 for null."""
+        """Read what WritableUtils.writeStringArray wrote: the number in four bytes, -1 for null, then strings."""
         count = self.int32()
         return None if count == -1 else [self.string() for _ in range(count)]
 
@@ -151,16 +159,16 @@ TEXT = Writable("org.apache.hadoop.io.Text", Fields.text)
 
 
 class _Buffer:
-    """A stream that can be looked into without going on; ``at`` is the byte of the file where it stands."""
+    """A stream with look-ahead. ``at`` is its place in the file, in bytes."""
 
     def __init__(self, stream: Stream) -> None:
         self.stream = stream
         self.data = bytearray()
-        self.start = 0  # of what is left of data
+        self.start = 0  # of the unread part of data
         self.at = 0
 
     def peek(self, size: int, skip: int = 0) -> bytes:
-        """``size`` bytes from ``skip`` bytes ahead, fewer at the end of the file."""
+        """Return ``size`` bytes from ``skip`` bytes ahead; fewer at the end of the file."""
         while len(self.data) - self.start < skip + size:
             fresh = self.stream.read(max(_CHUNK, skip + size - len(self.data) + self.start))
             if not fresh:
@@ -172,20 +180,21 @@ class _Buffer:
         return bytes(self.data[begin : begin + size])
 
     def go(self, size: int) -> None:
-        """Go on by bytes that were looked at."""
+        """Move forward by bytes that were peeked at."""
         self.start += size
         self.at += size
 
     def find(self, mark: bytes) -> bool:
-        """Go on to the next mark; False if there is none."""
+        """Move to the next mark. Return False if there is none, and move to the end of the file."""
         while True:
             self.peek(len(mark))
-            found = self.data.find(mark, self.start)
-            if found >= 0:
-                self.go(found - self.start)
+            place = self.data.find(mark, self.start)
+            if place >= 0:
+                self.go(place - self.start)
                 return True
             left = len(self.data) - self.start
             if left < len(mark):
+                self.go(left)
                 return False
             self.go(left - len(mark) + 1)
 
@@ -206,39 +215,44 @@ def records(
     Raises
     ------
     inlink.errors.FormatError
-        If the file is no SequenceFile, holds other classes, or has a codec other than Default, Deflate and Gzip.
+        If the file is not a SequenceFile, holds other classes, or has a codec other than Default, Deflate and Gzip.
     inlink.errors.DamageError
         If the header is cut or damaged. With a strict tally, if anything is damaged.
     """
-    with Stream(path, f"reading {os.fspath(path)}") as stream:
+
+    def decode(key_data: bytes, value_data: bytes) -> tuple[K, V]:
+        return key.read(key_data), value.read(value_data)
+
+    with CheckedStream(path, tally, f"reading {os.fspath(path)}") as stream:
         buffer = _Buffer(stream)
         wbits, blocks, sync = _header(buffer, path, key.name, value.name)
-        read = _blocks if blocks else _plain
-        for place, key_data, value_data in read(buffer, path, wbits, sync, tally):
-            try:
-                record = key.read(key_data), value.read(value_data)
-            except ValueError as error:
-                tally.damage(path, place, str(error))
-                continue
-            yield record
+        if blocks:
+            yield from _Blocks(buffer, path, wbits, sync, tally).read(decode)
+        else:
+            yield from _Records(buffer, path, wbits, sync, tally, stream.differs).read(decode)
+
+
+def value_class(path: str | os.PathLike[str]) -> str:
+    """Return the class of a SequenceFile's values.
+
+    Raises
+    ------
+    inlink.errors.FormatError
+        If the file is not a SequenceFile.
+    inlink.errors.DamageError
+        If the header is cut or damaged.
+    """
+    with Stream(path) as stream:
+        return _classes(_Buffer(stream), path)[1][1]
 
 
 def _header(
     buffer: _Buffer, path: str | os.PathLike[str], key_class: str, value_class: str
 ) -> tuple[int, bool, bytes]:
-    """Zlib's number for the codec (0: not packed), whether in blocks, and the sync mark."""
-    head = buffer.peek(_CHUNK)
-    if head[:3] != b"SEQ":
-        raise FormatError(f"{path} is no SequenceFile: it does not begin with SEQ")
-    version = head[3] if len(head) > 3 else 0
-    if not 4 <= version <= 6:
-        raise FormatError(
-            f"{path}: SequenceFile version {version}, and 4 to 6 are read: write it again with Hadoop"
-        )
-    fields = Fields(head)
-    fields.at = 4
+    """Return zlib's number for the codec (0: not packed), whether the file has blocks, and the sync mark."""
+    fields, classes = _classes(buffer, path)
+    version = fields.data[3]
     try:
-        classes = [fields.text().decode("utf-8", "replace") for _ in range(2)]
         packed, blocks = fields.byte() != 0, fields.byte() != 0
         codec = "org.apache.hadoop.io.compress.DefaultCodec"
         if packed and version >= 5:
@@ -255,66 +269,185 @@ def _header(
         )
     if packed and codec not in _CODECS:
         raise FormatError(
-            f"{path} is packed with {codec[:200]!r}, and only DefaultCodec and GzipCodec are read: write it anew"
+            f"{path} is packed with {codec[:200]!r}, but only DefaultCodec and GzipCodec can be read: write it again"
         )
     buffer.go(fields.at)
     return (_CODECS[codec] if packed else 0), blocks and packed, sync
 
 
-def _plain(
-    buffer: _Buffer, path: str | os.PathLike[str], wbits: int, sync: bytes, tally: Tally
-) -> Iterator[tuple[int, bytes, bytes]]:
-    """Yield the place of each record, its key and its unpacked value."""
-    while head := buffer.peek(8):
-        place = buffer.at
-        if head[:4] == _ESCAPE and buffer.peek(16, 4) == sync:
-            buffer.go(20)
-            continue
-        length, key_length = struct.unpack(">ii", head) if len(head) == 8 else (-1, -1)
-        possible = 0 <= key_length <= length <= MAX_RECORD
-        # The next sync mark begins at least 4 bytes behind the record, after its escape. So this record hides a mark if
-        # one ends within the next 19 bytes.
-        ahead = buffer.peek(length + 19, 8) if possible else b""
-        if not possible or len(ahead) < length or sync in ahead:
-            tally.damage(path, place, "a SequenceFile's record that is cut or damaged")
-            if not buffer.find(sync):
-                return
-            buffer.go(16)
-            continue
-        buffer.go(8 + length)
-        value = ahead[key_length:length]
-        if wbits:
-            try:
-                value = _unpack(value, wbits, MAX_RECORD)
-            except ValueError:
-                tally.damage(path, place, "a SequenceFile's value that cannot be unpacked")
+def _classes(buffer: _Buffer, path: str | os.PathLike[str]) -> tuple[Fields, list[str]]:
+    """Read a header up to the classes of keys and values. Return the fields that follow, and the two classes."""
+    head = buffer.peek(_CHUNK)
+    if head[:3] != b"SEQ":
+        raise FormatError(f"{path} is not a SequenceFile: it does not begin with SEQ")
+    version = head[3] if len(head) > 3 else 0
+    if not 4 <= version <= 6:
+        raise FormatError(
+            f"{path}: SequenceFile version {version}, but only 4 to 6 can be read: write it again with Hadoop"
+        )
+    fields = Fields(head)
+    fields.at = 4
+    try:
+        return fields, [fields.text().decode("utf-8", "replace") for _ in range(2)]
+    except ValueError:
+        raise DamageError(f"{path}: the header is cut or damaged: fetch the file again") from None
+
+
+_Decode = Callable[[bytes, bytes], tuple[K, V]]
+
+
+@dataclass
+class _Records:
+    """Reads records that are not in blocks.
+
+    Parameters
+    ----------
+    wbits : int
+        Zlib's number for the codec of the values; 0 if they are not packed.
+    differs : callable
+        Returns whether the bytes from one place of the file to another differ from their checksums.
+    """
+
+    buffer: _Buffer
+    path: str | os.PathLike[str]
+    wbits: int
+    sync: bytes
+    tally: Tally
+    differs: Callable[[int, int], bool]
+
+    # Where the next whole record begins, as far as was searched; or if there is none, the next sync mark.
+    target: int = 0
+    whole: bool = False
+
+    def read(self, decode: _Decode[K, V]) -> Iterator[tuple[K, V]]:
+        """Yield what ``decode`` makes of the records."""
+        buffer = self.buffer
+        while head := buffer.peek(8):
+            if head[:4] == _ESCAPE and buffer.peek(16, 4) == self.sync:
+                buffer.go(20)
                 continue
-        yield place, ahead[:key_length], value
+            length, key_length = struct.unpack(">ii", head) if len(head) == 8 else (-1, -1)
+            possible = 0 <= key_length <= length <= MAX_RECORD
+            # The next sync mark begins at least 4 bytes after the record, after its escape. So this record hides a
+            # mark if one ends within the next 19 bytes.
+            ahead = buffer.peek(length + 27) if possible else b""
+            if not possible or len(ahead) < length + 8 or self.sync in ahead:
+                self._pass_over("a SequenceFile's record that is cut or damaged", None, decode)
+                continue
+            try:
+                record = self._record(ahead, 0, decode)
+            except ValueError as error:
+                self._pass_over(str(error), length + 8, decode)
+                continue
+            buffer.go(8 + length)
+            yield record
+
+    def _record(self, data: bytes, at: int, decode: _Decode[K, V]) -> tuple[K, V]:
+        """Read the record that begins ``at`` bytes ahead."""
+        length, key_length = struct.unpack_from(">ii", data, at)
+        middle, end = at + 8 + key_length, at + 8 + length
+        if self.differs(self.buffer.at + at, self.buffer.at + end):
+            raise ValueError("a SequenceFile's record that differs from its checksum (.crc)")
+        value = data[middle:end]
+        if self.wbits:
+            try:
+                value = _unpack(value, self.wbits, MAX_RECORD)
+            except ValueError:
+                raise ValueError("a SequenceFile's value that cannot be unpacked") from None
+        return decode(data[at + 8 : middle], value)
+
+    def _pass_over(self, what: str, size: int | None, decode: _Decode[K, V]) -> None:
+        """Move to the next record, over ``size`` bytes if that is right. None: the size is unknown."""
+        buffer, place = self.buffer, self.buffer.at
+        if place >= self.target:
+            region = self._before_sync()
+            start = self._first_whole(region, decode)
+            self.whole = start is not None
+            self.target = place + (len(region) if start is None else start)
+        if size is not None and self._leads_to_target(size):
+            buffer.go(size)
+        else:
+            buffer.go(self.target - place)
+            if not self.whole and buffer.find(self.sync):
+                buffer.go(16)
+        self.tally.damage(self.path, place, what, size=buffer.at - place)
+
+    def _leads_to_target(self, at: int) -> bool:
+        """Return whether the lengths of the records from ``at`` bytes ahead lead to the target."""
+        end = self.target - self.buffer.at
+        while at < end:
+            head = self.buffer.peek(8, at)
+            length, key_length = struct.unpack(">ii", head) if len(head) == 8 else (-1, -1)
+            if not 0 <= key_length <= length <= MAX_RECORD:
+                return False
+            at += 8 + length
+        return at == end
+
+    def _before_sync(self) -> bytes:
+        """Return the bytes before the next sync mark, or before the end of the file; at most ``MAX_RECORD``."""
+        size = _CHUNK
+        while True:
+            ahead = self.buffer.peek(size)
+            end = ahead.find(self.sync)
+            if end >= 0:
+                return ahead[: max(end - 4, 0)]
+            if len(ahead) < size or size >= MAX_RECORD:
+                return ahead
+            size *= 2
+
+    def _first_whole(self, data: bytes, decode: _Decode[K, V]) -> int | None:
+        """Return the first place after the first byte at which a whole record begins."""
+        for begin in range(1, len(data) - 8, _CHUNK):
+            numbers = np.frombuffer(data[begin : begin + _CHUNK + 7], np.uint8).astype(np.int64)
+            words = numbers[:-3] << 24 | numbers[1:-2] << 16 | numbers[2:-1] << 8 | numbers[3:]
+            lengths, key_lengths = words[:-4], words[4:]
+            rest = len(data) - 8 - begin - np.arange(len(lengths))
+            possible = (key_lengths > 0) & (key_lengths <= lengths) & (lengths <= rest)
+            for place in np.flatnonzero(possible).tolist():
+                try:
+                    self._record(data, begin + place, decode)
+                except ValueError:
+                    continue
+                return int(begin + place)
+        return None
 
 
-def _blocks(
-    buffer: _Buffer, path: str | os.PathLike[str], wbits: int, sync: bytes, tally: Tally
-) -> Iterator[tuple[int, bytes, bytes]]:
-    """Yield for each record the place of its block, its key and its value, both unpacked."""
-    mark = _ESCAPE + sync
-    while buffer.peek(1):
-        place = buffer.at
-        try:
-            keys, values, size = _block(buffer, mark, wbits)
-        except ValueError:
-            tally.damage(path, place, "a SequenceFile's block that is cut or damaged")
-            # Search for the mark of the next block, not for that of this block.
-            buffer.go(1)
-            if not buffer.find(mark):
-                return
-            continue
-        buffer.go(size)
-        for key, value in zip(keys, values, strict=True):
-            yield place, key, value
+@dataclass
+class _Blocks:
+    """Reads the records of a file with block compression."""
+
+    buffer: _Buffer
+    path: str | os.PathLike[str]
+    wbits: int
+    sync: bytes
+    tally: Tally
+
+    def read(self, decode: _Decode[K, V]) -> Iterator[tuple[K, V]]:
+        """Yield what ``decode`` makes of the records."""
+        buffer, mark = self.buffer, _ESCAPE + self.sync
+        while buffer.peek(1):
+            place = buffer.at
+            try:
+                keys, values, size = _block(buffer, mark, self.wbits)
+            except ValueError:
+                # Search for the mark of the next block, not for that of this block.
+                buffer.go(1)
+                buffer.find(mark)
+                what = "a SequenceFile's block that is cut or damaged"
+                self.tally.damage(self.path, place, what, size=buffer.at - place)
+                continue
+            buffer.go(size)
+            for key, value in zip(keys, values, strict=True):
+                try:
+                    record = decode(key, value)
+                except ValueError as error:
+                    self.tally.damage(self.path, place, str(error))
+                    continue
+                yield record
 
 
 def _block(buffer: _Buffer, mark: bytes, wbits: int) -> tuple[list[bytes], list[bytes], int]:
-    """The keys and values of the next block, and the block's bytes in the file."""
+    """Return the keys and values of the next block, and its size in the file in bytes."""
     if buffer.peek(len(mark)) != mark:
         raise ValueError("no sync mark")
     count, at = _vint(buffer, len(mark))
@@ -330,29 +463,29 @@ def _block(buffer: _Buffer, mark: bytes, wbits: int) -> tuple[list[bytes], list[
 
 
 def _vint(buffer: _Buffer, at: int) -> tuple[int, int]:
-    """The number that stands ``at`` bytes ahead, and where it ends."""
+    """Return the number that begins ``at`` bytes ahead, and the place where it ends."""
     fields = Fields(buffer.peek(9, at))
     return fields.vint(), at + fields.at
 
 
 def _cut(count: int, lengths: bytes, data: bytes) -> list[bytes]:
-    """Cut ``data`` into ``count`` pieces of ``lengths``, which are vints; nothing may be left of either."""
+    """Cut ``data`` into ``count`` pieces of ``lengths``, which are vints. Both must be used up."""
     if not 0 <= count <= len(lengths):
         raise ValueError("a count that does not fit")
     sizes, pieces = Fields(lengths), Fields(data)
-    found = [pieces.take(sizes.vint()) for _ in range(count)]
+    cut = [pieces.take(sizes.vint()) for _ in range(count)]
     if sizes.at < len(lengths) or pieces.at < len(data):
         raise ValueError("a count that does not fit")
-    return found
+    return cut
 
 
 def _unpack(data: bytes, wbits: int, limit: int) -> bytes:
     """Unpack one compressed stream that fills ``data`` exactly."""
     work = zlib.decompressobj(wbits)
     try:
-        found = work.decompress(data, limit)
+        unpacked = work.decompress(data, limit)
     except zlib.error as error:
         raise ValueError(str(error)) from None
     if not work.eof or work.unused_data:
         raise ValueError("cut short, followed by other bytes, or larger than is read")
-    return found
+    return unpacked

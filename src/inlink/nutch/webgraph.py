@@ -231,7 +231,7 @@ def _same_rules(rules: LinkRules | None, old: Graph) -> LinkRules:
 
 def _skipped(tally: Tally) -> dict[str, Any]:
     found = {
-        f"{reason}, first in {entry.path} at byte {entry.offset:,}": entry.count
+        f"{reason}, first in {entry.path} at byte {entry.offset:,}{entry.passed_over}": entry.count
         for reason, entry in tally.skipped.items()
     }
     return {"skipped": found} if found else {}
