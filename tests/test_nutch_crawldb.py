@@ -1,6 +1,9 @@
 """LinkRank's scores into crawls and crawl databases."""
 
 import csv
+import gzip
+import struct
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -8,12 +11,14 @@ import pytest
 from inlink import Graph
 from inlink.base.damage import Tally
 from inlink.crawl.crawl import Crawl
-from inlink.errors import DamageError, FolderError, InputError, ParameterError
+from inlink.errors import DamageError, FolderError, InputError, OutputError, ParameterError
 from inlink.nutch.crawldb import update_crawl, update_crawldb
+from inlink.nutch.sequencefile import TEXT, records
+from inlink.nutch.writables import CRAWL_DATUM as CRAWL_DATUM_CLASS
 from inlink.rank.linkrank import linkrank
 from inlink.sources.crawlgraph import graph_in
 from inlink.sources.rankings import load_ranking, top_of
-from nutchfiles import CRAWL_DATUM, GZIP, crawl_datum, protocol_status, sequence_file, text
+from nutchfiles import CRAWL_DATUM, GZIP, checksums, crawl_datum, protocol_status, sequence_file, text
 
 A, B, C, Q = "http://a.com/", "http://b.com/", "http://c.com/", 'http://q.com/?a="b",c'
 
@@ -101,6 +106,128 @@ def test_a_database_as_text(tmp_path, web, crawldb):
     )
 
 
+def entries(path: Path) -> list[tuple[bytes, bytes]]:
+    """Keys and values of an uncompressed SequenceFile, by Hadoop's layout and not by inlink's reader."""
+    raw = path.read_bytes()
+    assert raw[:4] == b"SEQ\x06"
+    at = 4
+    for _ in range(2):
+        at += 1 + raw[at]
+    assert raw[at : at + 6] == bytes(6)
+    mark, at = raw[at + 6 : at + 22], at + 22
+    found = []
+    while at < len(raw):
+        if raw[at : at + 4] == b"\xff" * 4:
+            assert raw[at + 4 : at + 20] == mark
+            at += 20
+            continue
+        length, key_length = struct.unpack_from(">ii", raw, at)
+        found.append((raw[at + 8 : at + 8 + key_length], raw[at + 8 + key_length : at + 8 + length]))
+        at += 8 + length
+    return found
+
+
+def test_a_database_as_a_database(tmp_path, web, crawldb):
+    out = tmp_path / "new"
+    assert update_crawldb(web, crawldb, out, clear=0.5) == (2, 1)
+    for part in ("part-r-00000", "part-r-00001"):
+        old = list(records(crawldb / "current" / part / "data", TEXT, CRAWL_DATUM_CLASS, Tally(strict=True)))
+        new = entries(out / "current" / part / "data")
+        assert [key for key, _ in new] == [text(url) for url, _ in old]
+        for (_, value), (url, datum) in zip(new, old, strict=True):
+            expected = 0.5 if url == C.encode() else linkrank(web)[url.decode()]
+            assert struct.unpack(">f", value[15:19])[0] == pytest.approx(expected, rel=1e-7)
+            assert value[:15] + value[19:] == datum.raw[:15] + datum.raw[19:]
+    names = {str(path.relative_to(out)) for path in out.rglob("*") if path.is_file()}
+    assert names == {
+        f"current/part-r-0000{k}/{name}"
+        for k in (0, 1)
+        for name in ("data", "index", ".data.crc", ".index.crc")
+    }
+    # The copy is read as a database, and its checksums with it.
+    assert update_crawldb(web, out, tmp_path / "out.txt") == (2, 1)
+    with pytest.raises(OutputError, match="exists"):
+        update_crawldb(web, crawldb, out)
+    with pytest.raises(OutputError, match="exists"):
+        update_crawldb(web, crawldb, crawldb)
+
+
+def test_a_mapfile_of_many_records_has_an_index_and_sync_marks(tmp_path, web):
+    pages = [(text(f"http://{'h' * (k % 200)}{k:05}.org/"), crawl_datum(1, k)) for k in range(1000)]
+    pages.sort(key=lambda page: page[0][page[0].index(b"http") :])
+    sequence_file(tmp_path / "db" / "current" / "part-r-00000" / "data", pages, CRAWL_DATUM)
+    update_crawldb(web, tmp_path / "db", tmp_path / "new")
+    part = tmp_path / "new" / "current" / "part-r-00000"
+    assert [key for key, _ in entries(part / "data")] == [key for key, _ in pages]
+    raw = (part / "data").read_bytes()
+    mark = raw[raw.index(b"CrawlDatum") + 16 :][:16]
+    assert raw.count(b"\xff\xff\xff\xff" + mark) > 20
+    index = entries(part / "index")
+    assert [key for key, _ in index] == [key for key, _ in pages[::128]]
+    for key, value in index:
+        (at,) = struct.unpack(">q", value)
+        at += 20 if raw[at : at + 4] == b"\xff" * 4 else 0
+        assert raw[at + 8 :].startswith(key)
+    for name in ("data", "index"):
+        whole = (part / name).read_bytes()
+        sums = (part / f".{name}.crc").read_bytes()
+        checksums(part / name)
+        assert (part / f".{name}.crc").read_bytes() == sums
+        assert len(sums) == 8 + 4 * -(-len(whole) // 512)
+    pages.reverse()
+    sequence_file(tmp_path / "db" / "current" / "part-r-00000" / "data", pages, CRAWL_DATUM)
+    with pytest.raises(InputError, match="not in byte order"):
+        update_crawldb(web, tmp_path / "db", tmp_path / "unsorted")
+    assert not (tmp_path / "unsorted").exists()
+    assert not list(tmp_path.glob(".unsorted*"))
+
+
+def test_a_database_as_seeds(tmp_path, web, crawldb):
+    odd = [(text("http://x.org/a\tb"), crawl_datum(1, 0))]
+    sequence_file(crawldb / "current" / "part-r-00002" / "data", odd, CRAWL_DATUM)
+    tally = Tally(strict=True)
+    assert update_crawldb(web, crawldb, tmp_path / "seeds", format="seeds", clear=0.5, tally=tally) == (2, 2)
+    assert (tmp_path / "seeds").read_text().splitlines() == [
+        f"{A}\tnutch.score={score(web, A)}", f"{C}\tnutch.score=0.5", f"{Q}\tnutch.score={score(web, Q)}",
+    ]  # fmt: skip
+    assert list(tally.skipped) == ["URL that cannot stand in a list of seeds"]
+
+
+@pytest.mark.parametrize("format_", ["csv", "text"])
+def test_the_folder_of_a_dump_is_read_as_it_is(tmp_path, web, crawldb, format_):
+    update_crawldb(web, crawldb, tmp_path / "whole", format=format_, clear=0.25)
+    if format_ == "csv":
+        head, *rows = (tmp_path / "whole").read_text().splitlines(keepends=True)
+        one, two = head + "".join(rows[:2]), head + "".join(rows[2:])
+    else:
+        whole = (tmp_path / "whole").read_text()
+        one, two = whole[: whole.index(Q)], whole[whole.index(Q) :]
+    folder = tmp_path / "dump"
+    folder.mkdir()
+    (folder / "part-r-00000").write_text(one)
+    (folder / "part-r-00001.gz").write_bytes(gzip.compress(two.encode()))
+    (folder / "_SUCCESS").touch()
+    checksums(folder / "part-r-00000")
+    checksums(folder / "part-r-00001.gz")
+    assert update_crawldb(web, folder, tmp_path / "out", clear=0.25) == (2, 1)
+    assert (tmp_path / "out").read_text() == (tmp_path / "whole").read_text()
+    (folder / "part-r-00000").write_text(one.replace("db_", "dx_"))
+    with pytest.raises(DamageError, match="differs from its checksum"):
+        update_crawldb(web, folder, tmp_path / "out2")
+    assert not (tmp_path / "out2").exists()
+
+
+@pytest.mark.parametrize(("format_", "hint"), [("csv", "dump as text"), ("text", "another crawl")])
+def test_a_dump_that_hardly_meets_the_graph_is_refused(tmp_path, crawldb, web, format_, hint):
+    update_crawldb(web, crawldb, tmp_path / "dump", format=format_)
+    other = Graph.from_arcs([(B, A)], into=tmp_path / "other")
+    linkrank(other).save(other, "linkrank")
+    with pytest.raises(InputError, match=rf"only 1 of 3 URLs are in the web graph\. .*{hint}"):
+        update_crawldb(other, tmp_path / "dump", tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+    assert update_crawldb(other, tmp_path / "dump", tmp_path / "out", allow_unmatched=True) == (1, 2)
+
+
 @pytest.mark.parametrize("format_", ["csv", "text"])
 def test_dumps_differ_in_nothing_but_the_scores(tmp_path, web, crawldb, format_):
     other = Graph.from_arcs([(C, A), (B, A), (B, Q)], into=tmp_path / "other")
@@ -118,7 +245,7 @@ def test_what_is_damaged_is_counted_and_what_is_no_database_refused(tmp_path, we
     part = crawldb / "current" / "part-r-00002"
     sequence_file(part / "data", [(text(B), b"\x09junk"), (text(B), crawl_datum(2, 0)[:-4])], CRAWL_DATUM)
     tally = Tally()
-    assert update_crawldb(web, crawldb, tmp_path / "out", tally=tally) == (2, 1)
+    assert update_crawldb(web, crawldb, tmp_path / "out.csv", tally=tally) == (2, 1)
     assert tally.damaged == 2
     with pytest.raises(DamageError, match="CrawlDatum"):
         update_crawldb(web, crawldb, tmp_path / "out", tally=Tally(strict=True))

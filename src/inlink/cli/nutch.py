@@ -245,13 +245,17 @@ def linkrank(
     "--output", "-o", type=click.Path(path_type=Path), help="The copy of the crawl database to write."
 )
 @click.option(
-    "--format", "-format", "format_", type=click.Choice(["csv", "text"]),
-    help="Format of the copy. Default: csv. A dump keeps its format.",
+    "--format", "-format", "format_", type=click.Choice(["crawldb", "csv", "text", "seeds"]),
+    help="Format of the copy of a database. Default: by the output's name, .csv or .txt, else a crawl database. "
+    "`seeds` are for Nutch's Injector. A dump keeps its format.",
 )  # fmt: skip
 @click.option(
     "--clear",
     type=float,
     help="Score of URLs that are not in the web graph. Default: 0. [link.score.updater.clear.score]",
+)
+@click.option(
+    "--allow-unmatched", is_flag=True, help="Accept a dump of which most URLs are not in the web graph."
 )
 @click.option(
     "--strict/--skip-damaged",
@@ -266,6 +270,7 @@ def scoreupdate(
     output: Path | None,
     format_: str | None,
     clear: float | None,
+    allow_unmatched: bool,
     strict: bool,
     confs: tuple[Path, ...],
     defined: tuple[str, ...],
@@ -294,7 +299,15 @@ def scoreupdate(
         if output is None:
             raise click.UsageError("--output is missing: Nutch's crawl database itself is never changed")
         tally = Tally(strict)
-        found = update_crawldb(graph, crawldb, output, clear=value, format=format_, tally=tally)  # type: ignore[arg-type]
+        found = update_crawldb(
+            graph,
+            crawldb,
+            output,
+            clear=value,
+            format=format_,  # type: ignore[arg-type]
+            allow_unmatched=allow_unmatched,
+            tally=tally,
+        )
         place = output
         for line in tally.lines():
             say(printable(line))

@@ -1,7 +1,8 @@
 """Copy LinkRank's scores into a crawl, as its ranking ``linkrank``, or into a copy of Nutch's crawl database.
 
-Nutch's crawl database is read from its SequenceFiles, or from a dump by ``readdb -dump`` as text or CSV. The copy is
-text or CSV and differs from the dump only in the scores. Dates are in UTC.
+Nutch's crawl database is read from its SequenceFiles, or from a dump by ``readdb -dump`` as text or CSV. The copy of a
+database is a database again, and differs only in the scores; or text, CSV, or a list of seeds with ``nutch.score``. The
+copy of a dump differs from it only in the scores. Dates are in UTC.
 
 Source: org.apache.nutch.scoring.webgraph.ScoreUpdater and org.apache.nutch.crawl.CrawlDbReader, Nutch 1.23.
 """
@@ -10,10 +11,13 @@ import csv
 import math
 import os
 import re
+import shutil
+import tempfile
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
-from typing import BinaryIO, Literal, NamedTuple, TypeVar
+from typing import Literal, NamedTuple, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -22,17 +26,21 @@ from inlink.base.arrays import Int64Array
 from inlink.base.damage import Tally
 from inlink.base.folder import atomic_file
 from inlink.base.opening import Stream, head, lines
-from inlink.errors import InputError, ParameterError
+from inlink.errors import InputError, OutputError, ParameterError
 from inlink.graph.graph import Graph
 from inlink.graph.names import Names
+from inlink.nutch.checksums import check_file
 from inlink.nutch.dumps import SCORES
 from inlink.nutch.fetches import map_files
 from inlink.nutch.java import java_date, java_float
+from inlink.nutch.mapfile import write_mapfile
 from inlink.nutch.sequencefile import TEXT, records
-from inlink.nutch.writables import CRAWL_DATUM, STATUS, CrawlDatum
+from inlink.nutch.writables import CRAWL_DATUM, STATUS, CrawlDatum, with_score
 from inlink.rank.ranking import Ranking
 
 __all__ = ["Updated", "update_crawl", "update_crawldb"]
+
+Format = Literal["crawldb", "csv", "text", "seeds"]
 
 HEADER = (
     "Url,Status code,Status name,Fetch Time,Modified Time,Retries since fetch,Retry interval seconds,"
@@ -114,7 +122,8 @@ def update_crawldb(
     output: str | os.PathLike[str],
     *,
     clear: float = 0.0,
-    format: Literal["csv", "text"] | None = None,
+    format: Format | None = None,
+    allow_unmatched: bool = False,
     tally: Tally | None = None,
 ) -> Updated:
     """Write a copy of Nutch's crawl database with LinkRank's scores.
@@ -124,53 +133,103 @@ def update_crawldb(
     graph : Graph
         A web graph that LinkRank was run on.
     path : path-like
-        The crawl database, or a dump of it as text or CSV, plain, gzip or Zstandard.
+        The crawl database, or a dump of it as text or CSV, plain, gzip or Zstandard; or the folder of a dump.
     output : path-like
-        The file to write.
+        The file to write, or the folder of the new crawl database.
     clear : float
         Score of URLs that are not in the graph; ``link.score.updater.clear.score``.
-    format : {"csv", "text"} or None
-        Format of the copy of a database; None means CSV. A dump keeps its format.
+    format : {"crawldb", "csv", "text", "seeds"} or None
+        Format of the copy of a database. None: CSV or text if `output` ends with ``.csv`` or ``.txt``, else a crawl
+        database. ``seeds`` are lines ``URL<TAB>nutch.score=SCORE`` for Nutch's Injector. A dump keeps its format.
+    allow_unmatched : bool
+        Accept a dump of which more than half the URLs are not in the graph.
     tally : Tally or None
         Counts damage in the database. None: any damage is an error.
 
     Raises
     ------
     inlink.errors.InputError
-        If the path is neither, or is damaged. A damaged record is an error only with a strict tally.
+        If the path is neither, or is damaged, or most URLs of a dump are not in the graph.
+        A damaged record is an error only with a strict tally.
     inlink.errors.FolderError
         If LinkRank has not been run.
     inlink.errors.ParameterError
         If `format` differs from the format of a dump, or `clear` is not finite.
     inlink.errors.OutputError
-        If the file cannot be written.
+        If the output cannot be written, or the folder of the new crawl database exists.
     """
     _check(clear)
-    path = Path(path)
+    path, output = Path(path), Path(output)
+    tally = tally or Tally(strict=True)
     scores = _Scores(graph, Ranking.load(graph, SCORES), clear)
-    if path.is_dir():
-        entries = _entries(path, tally or Tally(strict=True))
-        written = _database(entries, scores, format or "csv")
-    else:
-        start = head(path, 1 << 12)
-        kind = "csv" if start.startswith(HEADER[:15].encode()) else "text" if _ENTRY.match(start) else None
-        if kind is None:
+    parts = _dump_parts(path)
+    if parts is None:
+        chosen = format or _by_name(output)
+        if chosen == "crawldb":
+            _write_database(path, output, scores, tally)
+        else:
+            _write_file(output, _database(_entries(path, tally), scores, chosen, tally))
+        return Updated(scores.scored, scores.cleared)
+    kind = _kind_of_dump(parts[0])
+    if format not in (None, kind):
+        raise ParameterError(
+            f"{path}: the format of a dump cannot be changed from {kind} to {format}. Leave --format out."
+        )
+    for part in parts:
+        check_file(part, tally)
+    read = _csv_dump if kind == "csv" else _text_dump
+    with atomic_file(output) as work:
+        _write(work, read(parts, scores))
+        if scores.cleared > scores.scored and not allow_unmatched:
             raise InputError(
-                f"{path} is neither a crawl database nor a dump of it as text or CSV (nutch readdb DB -dump OUT)"
+                f"{path}: only {scores.scored:,} of {scores.scored + scores.cleared:,} URLs are in the web graph. "
+                f"{_HINTS[kind]} If this is right, allow it with --allow-unmatched."
             )
-        if format not in (None, kind):
-            raise ParameterError(
-                f"{path}: the format of a dump cannot be changed from {kind} to {format}. Leave --format out."
-            )
-        written = (_csv_dump if kind == "csv" else _text_dump)(path, scores)
-    with atomic_file(output) as work, work.open("wb") as file:
-        _write_all(file, written)
     return Updated(scores.scored, scores.cleared)
 
 
-def _write_all(file: BinaryIO, parts: Iterator[bytes]) -> None:
-    for part in parts:
-        file.write(part)
+# Nutch writes the unused rest of its buffer behind URLs in CSV (Text.getBytes), until at least 1.23.
+_HINTS = {
+    "csv": "Nutch's CSV has leftovers of other URLs behind URLs: dump as text, or name the crawl database itself.",
+    "text": "Perhaps it is the dump of another crawl.",
+}
+
+
+def _by_name(output: Path) -> Format:
+    by_suffix: dict[str, Format] = {".csv": "csv", ".txt": "text"}
+    return by_suffix.get(output.suffix.lower(), "crawldb")
+
+
+def _dump_parts(path: Path) -> list[Path] | None:
+    """Return the files of a dump, or None if the path is a crawl database."""
+    if not path.is_dir():
+        return [path]
+    if (path / "current").is_dir():
+        return None
+    parts = sorted(part for part in path.iterdir() if part.name[0] not in "._" and part.is_file())
+    return parts if parts and head(parts[0], 3) != b"SEQ" else None
+
+
+def _kind_of_dump(path: Path) -> Literal["csv", "text"]:
+    start = head(path, 1 << 12)
+    if start.startswith(HEADER[:15].encode()):
+        return "csv"
+    if _ENTRY.match(start):
+        return "text"
+    raise InputError(
+        f"{path} is neither a crawl database nor a dump of it as text or CSV (nutch readdb DB -dump OUT)"
+    )
+
+
+def _write_file(output: Path, parts: Iterator[bytes]) -> None:
+    with atomic_file(output) as work:
+        _write(work, parts)
+
+
+def _write(path: Path, parts: Iterator[bytes]) -> None:
+    with path.open("wb") as file:
+        for part in parts:
+            file.write(part)
 
 
 def _found(names: Names, urls: pa.Array) -> Int64Array:
@@ -197,33 +256,85 @@ class _Scores:
         self.scored = self.cleared = 0
 
     def of(self, urls: list[bytes]) -> list[str]:
+        """Return the scores of URLs as Nutch prints them."""
+        return [java_float(value) for value in self.values(urls)]
+
+    def values(self, urls: list[bytes]) -> list[float]:
+        """Return the scores of URLs, and count them."""
         nodes = _found(self.names, pa.array(urls, pa.large_binary()))
         there = nodes >= 0
         self.scored += int(there.sum())
         self.cleared += int((~there).sum())
-        values = np.where(
-            there, self.ranking.values[np.maximum(nodes, 0)] if len(self.names) else 0.0, self.clear
-        )
-        return [java_float(value) for value in values.tolist()]
+        known = self.ranking.values[np.maximum(nodes, 0)] if len(self.names) else 0.0
+        scores: list[float] = np.where(there, known, self.clear).tolist()
+        return scores
 
 
 # -- the database ------------------------------------------------------------------------------------------------
 
 
-def _entries(path: Path, tally: Tally) -> Iterator[tuple[bytes, CrawlDatum]]:
+def _files(path: Path) -> list[Path]:
     current = path / "current"
-    for file in map_files(current if current.is_dir() else path):
+    return map_files(current if current.is_dir() else path)
+
+
+def _entries(path: Path, tally: Tally) -> Iterator[tuple[bytes, CrawlDatum]]:
+    for file in _files(path):
         yield from records(file, TEXT, CRAWL_DATUM, tally)
 
 
-def _database(entries: Iterator[tuple[bytes, CrawlDatum]], scores: _Scores, format: str) -> Iterator[bytes]:
+def _write_database(path: Path, output: Path, scores: _Scores, tally: Tally) -> None:
+    """Write a crawl database with the same parts, so that Nutch finds a URL in the part of its hash."""
+    files = _files(path)
+    with _new_folder(output) as work:
+        for file in files:
+            name = file.parent.name if file.name == "data" else file.name
+            entries = records(file, TEXT, CRAWL_DATUM, tally)
+            write_mapfile(work / "current" / name, CRAWL_DATUM.name, _scored(entries, scores))
+
+
+@contextmanager
+def _new_folder(target: Path) -> Iterator[Path]:
+    """Yield a hidden folder, and move it to ``target`` when the block ends without an error."""
+    if target.exists() and not (target.is_dir() and not any(target.iterdir())):
+        raise OutputError(f"{target} exists: name another output, or remove it")
+    work: Path | None = None
+    try:
+        try:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            work = Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=".building", dir=target.parent))
+            yield work
+            work.chmod(0o755)
+            work.rename(target)
+        except OSError as error:
+            raise OutputError(f"{target}: cannot be written ({error.strerror})") from None
+    finally:
+        if work is not None:
+            shutil.rmtree(work, ignore_errors=True)
+
+
+def _scored(entries: Iterator[tuple[bytes, CrawlDatum]], scores: _Scores) -> Iterator[tuple[bytes, bytes]]:
+    for block in _blocks(entries):
+        values = scores.values([url for url, _ in block])
+        for (url, datum), value in zip(block, values, strict=True):
+            yield url, with_score(datum, value)
+
+
+def _database(
+    entries: Iterator[tuple[bytes, CrawlDatum]], scores: _Scores, format: Format, tally: Tally
+) -> Iterator[bytes]:
+    """Yield the lines of a database as text, as CSV, or as a list of seeds."""
     line: Callable[[bytes, CrawlDatum, str], bytes] = _csv_entry if format == "csv" else _text_entry
     if format == "csv":
         yield HEADER.encode() + b"\n"
     for block in _blocks(entries):
-        found = scores.of([url for url, _ in block])
-        for (url, datum), score in zip(block, found, strict=True):
-            yield line(url, datum, score)
+        for (url, datum), score in zip(block, scores.of([url for url, _ in block]), strict=True):
+            if format != "seeds":
+                yield line(url, datum, score)
+            elif re.search(rb"[\t\r\n]|^#|^\s|\s$", url):
+                tally.skip("seeds", 0, "URL that cannot stand in a list of seeds")
+            else:
+                yield url + b"\tnutch.score=" + score.encode() + b"\n"
 
 
 def _csv_entry(url: bytes, datum: CrawlDatum, score: str) -> bytes:
@@ -271,13 +382,19 @@ def _text_entry(url: bytes, datum: CrawlDatum, score: str) -> bytes:
 # -- dumps of it ---------------------------------------------------------------------------------------------------
 
 
-def _csv_dump(path: Path, scores: _Scores) -> Iterator[bytes]:
+def _csv_dump(paths: list[Path], scores: _Scores) -> Iterator[bytes]:
+    yield HEADER.encode() + b"\n"
+    for path in paths:
+        yield from _csv_part(path, scores)
+
+
+def _csv_part(path: Path, scores: _Scores) -> Iterator[bytes]:
     with Stream(path, f"reading {path}") as stream:
         text = (line.decode("utf-8", "surrogateescape") + "\n" for _, line in lines(stream))
         reader = csv.reader(text)
         try:
-            next(reader)
-            yield HEADER.encode() + b"\n"
+            # The header. A part may be empty.
+            next(reader, None)
             for rows in _blocks(row for row in reader if row):
                 for row in rows:
                     if len(row) != len(HEADER.split(",")):
@@ -285,8 +402,8 @@ def _csv_dump(path: Path, scores: _Scores) -> Iterator[bytes]:
                             f"{path}, before line {reader.line_num + 1:,}: expected 11 fields; got {len(row)} "
                             "(perhaps a quote within a URL). Dump the database as text instead."
                         )
-                found = scores.of([row[0].encode("utf-8", "surrogateescape") for row in rows])
-                for row, score in zip(rows, found, strict=True):
+                values = scores.of([row[0].encode("utf-8", "surrogateescape") for row in rows])
+                for row, score in zip(rows, values, strict=True):
                     row[_SCORE] = score
                     yield _csv_line(row)
         except csv.Error as error:
@@ -295,13 +412,14 @@ def _csv_dump(path: Path, scores: _Scores) -> Iterator[bytes]:
             ) from None
 
 
-def _text_dump(path: Path, scores: _Scores) -> Iterator[bytes]:
-    url: bytes | None = None
-    with Stream(path, f"reading {path}") as stream:
-        for _, line in lines(stream):
-            if (entry := _ENTRY.fullmatch(line)) is not None:
-                url = entry[1]
-            elif line.startswith(b"Score: ") and url is not None:
-                line = b"Score: " + scores.of([url])[0].encode()
-                url = None
-            yield line + b"\n"
+def _text_dump(paths: list[Path], scores: _Scores) -> Iterator[bytes]:
+    for path in paths:
+        url: bytes | None = None
+        with Stream(path, f"reading {path}") as stream:
+            for _, line in lines(stream):
+                if (entry := _ENTRY.fullmatch(line)) is not None:
+                    url = entry[1]
+                elif line.startswith(b"Score: ") and url is not None:
+                    line = b"Score: " + scores.of([url])[0].encode()
+                    url = None
+                yield line + b"\n"

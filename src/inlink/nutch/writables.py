@@ -1,15 +1,18 @@
-"""What Nutch's segments and crawl databases hold: ParseData and CrawlDatum.
+"""Decode the objects in Nutch's segments and crawl databases: ParseData and CrawlDatum.
 
 Source: org.apache.nutch.parse.ParseData, .Outlink, .ParseStatus, org.apache.nutch.metadata.Metadata,
 org.apache.nutch.crawl.CrawlDatum, org.apache.nutch.protocol.ProtocolStatus (Nutch 1.23), and
 org.apache.hadoop.io.MapWritable.
 """
 
+import struct
 from dataclasses import dataclass
+
+import numpy as np
 
 from inlink.nutch.sequencefile import Fields, Writable
 
-__all__ = ["CRAWL_DATUM", "GONE", "PARSE_DATA", "STATUS", "CrawlDatum"]
+__all__ = ["CRAWL_DATUM", "GONE", "PARSE_DATA", "STATUS", "CrawlDatum", "with_score"]
 
 STATUS = {
     1: "db_unfetched", 2: "db_fetched", 3: "db_gone", 4: "db_redir_temp", 5: "db_redir_perm", 6: "db_notmodified",
@@ -18,9 +21,11 @@ STATUS = {
     0x25: "fetch_gone", 0x26: "fetch_notmodified",
     0x41: "signature", 0x42: "injected", 0x43: "linked", 0x44: "parse_metadata", 0x45: "parse_failed",
 }  # fmt: skip
-GONE = (0x23, 0x24, 0x25)  # what link.delete.gone calls gone: redirected pages too
+# The statuses that link.delete.gone calls gone. Redirects are among them.
+GONE = (0x23, 0x24, 0x25)
 
 _FETCH_TIME = b"_ftk_"
+# Statuses of CrawlDatum before version 5.
 _OLD_STATUS = {
     0: 0x41,
     1: 1,
@@ -30,7 +35,7 @@ _OLD_STATUS = {
     5: 0x21,
     6: 0x22,
     7: 0x25,
-}  # of CrawlDatum before version 5
+}
 _PROTOCOL = {
     1: "success", 2: "failed", 10: "proto_not_found", 11: "gone", 12: "moved", 13: "temp_moved", 14: "notfound",
     15: "retry", 16: "exception", 17: "access_denied", 18: "robots_denied", 19: "redir_exceeded", 20: "notfetching",
@@ -47,40 +52,47 @@ _CLASSES = dict(
         -127,
     )
 )  # fmt: skip
-_DEEPEST = 8  # maps within maps
+# Maps within maps.
+_DEEPEST = 8
+# The score's place in a CrawlDatum of version 3 to 7: after version, status, time, retries and interval.
+_SCORE_AT = 15
 
 
 def _parse_data(fields: Fields) -> tuple[list[bytes], int | None]:
-    """A page's outlinks in the order of the document, and when it was fetched if that is said.
+    """Read a page's outlinks in the order of the document, and the time of its fetch if it is known.
 
     Parameters
     ----------
     fields : Fields
-        Stands at a ParseData, and behind it afterwards.
+        Its next field is a ParseData.
 
     Returns
     -------
     links : list of bytes
-        URLs, as often as they stand there.
+        URLs. Repeated links are repeated.
     time : int or None
         Milliseconds since 1970, UTC.
 
     Raises
     ------
     ValueError
-        If the bytes are no ParseData of version 5.
+        If the bytes are not a ParseData of version 5.
     """
     if fields.byte() != 5:
         raise ValueError("not version 5")
     if fields.byte() not in (1, 2):
         raise ValueError("an unknown version of ParseStatus")
-    fields.take(3)  # its major and minor code
-    fields.strings()  # packed strings of version 1 are laid out alike
-    fields.text()  # the title
+    # Major and minor code of the status.
+    fields.take(3)
+    # The packed strings of version 1 have the same layout.
+    fields.strings()
+    # The title.
+    fields.text()
     links = []
     for _ in range(fields.int32()):
         links.append(fields.text())
-        fields.text()  # the anchor
+        # The anchor.
+        fields.text()
         if fields.byte():
             _map(fields)
     time = None
@@ -90,32 +102,34 @@ def _parse_data(fields: Fields) -> tuple[list[bytes], int | None]:
                 time = int(values[0][:20])
             except ValueError:
                 time = None
-    # What the parser noted is read only because nothing may follow it.
+    # Metadata of the parser is read to find the end of the object.
     _metadata(fields)
     return links, time if time is not None and 0 <= time < 1 << 62 else None
 
 
 def _metadata(fields: Fields) -> list[tuple[bytes, list[bytes]]]:
-    """A Metadata of Nutch: names, each with its values."""
+    """Read a Metadata of Nutch: names, each with its values."""
     return [(fields.text(), [fields.text() for _ in range(fields.int32())]) for _ in range(fields.int32())]
 
 
 @dataclass
 class CrawlDatum:
-    """What a crawl database, or crawl_fetch, says of a URL.
+    """An entry of a crawl database or of crawl_fetch.
 
     Attributes
     ----------
     status : int
         A number in :data:`STATUS`.
     fetch_time, modified_time : int
-        Milliseconds since 1970, UTC: when it was fetched, or in a crawl database when it is to be fetched.
+        Milliseconds since 1970, UTC. `fetch_time` is the time of the fetch; in a crawl database, of the next fetch.
     retries, interval : int
         Retries since the last fetch; seconds between two fetches.
     score : float
     signature : bytes or None
     metadata : list of (str, str)
         As Nutch prints it.
+    raw : bytes
+        The serialised CrawlDatum.
     """
 
     status: int
@@ -126,10 +140,12 @@ class CrawlDatum:
     score: float
     signature: bytes | None
     metadata: list[tuple[str, str]]
+    raw: bytes = b""
 
 
 def _crawl_datum(fields: Fields) -> CrawlDatum:
-    """Read a CrawlDatum of version 3 to 7; ValueError if the bytes are none."""
+    """Read a CrawlDatum of version 3 to 7; ValueError if the bytes are not one."""
+    begin = fields.at
     version = fields.byte()
     if not 3 <= version <= 7:
         raise ValueError("an unknown version of CrawlDatum")
@@ -141,7 +157,15 @@ def _crawl_datum(fields: Fields) -> CrawlDatum:
     metadata = _map(fields) if version > 3 and fields.byte() else []
     if version < 5:
         status = _OLD_STATUS.get(status, 1)
-    return CrawlDatum(status, fetch_time, modified, retries, interval, score, signature, metadata)
+    raw = fields.data[begin : fields.at]
+    return CrawlDatum(status, fetch_time, modified, retries, interval, score, signature, metadata, raw)
+
+
+def with_score(datum: CrawlDatum, score: float) -> bytes:
+    """Return the serialised CrawlDatum with another score, in 32 bits; all other bytes stay."""
+    with np.errstate(over="ignore"):
+        packed = struct.pack(">f", np.float32(score))
+    return datum.raw[:_SCORE_AT] + packed + datum.raw[_SCORE_AT + 4 :]
 
 
 def _rounded(value: float) -> int:
@@ -149,7 +173,7 @@ def _rounded(value: float) -> int:
 
 
 def _map(fields: Fields, depth: int = 0) -> list[tuple[str, str]]:
-    """A MapWritable, its keys and values as text."""
+    """Read a MapWritable, with keys and values as text."""
     if depth > _DEEPEST:
         raise ValueError("maps within maps")
     classes = dict(_CLASSES)
@@ -191,7 +215,7 @@ def _writable(fields: Fields, classes: dict[int, str], depth: int) -> str:
         return "{" + ", ".join(f"{key}={value}" for key, value in _map(fields, depth + 1)) + "}"
     if name == "org.apache.nutch.protocol.ProtocolStatus":
         return _protocol_status(fields)
-    raise ValueError("metadata of a class that is not read")
+    raise ValueError("metadata of an unknown class")
 
 
 def _protocol_status(fields: Fields) -> str:
