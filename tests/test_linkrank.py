@@ -209,6 +209,12 @@ SITES = [
         b"\xff.example.com",
         b"\xff.example.com",
     ),
+    (
+        "http://ÄÖ.Example.com/".encode(),
+        "http://äö.example.com/".encode(),
+        "äö.example.com".encode(),
+        b"example.com",
+    ),
     (b"mailto:a@b.com", None, None, None),
     (b"http:///x", None, None, None),
     (b"", None, None, None),

@@ -1,5 +1,7 @@
 """Nutch's web graph: segments, crawls and graphs, against a twin of Nutch's OutlinkDb."""
 
+import struct
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -11,7 +13,7 @@ from inlink.crawl.crawl import Crawl
 from inlink.errors import DamageError, FolderError, InputError, ParameterError
 from inlink.frontier.revisit import FixedInterval
 from inlink.nutch.webgraph import LinkRules, webgraph
-from nutchfiles import DEFAULT, GZIP, PARSE_DATA, segment, sequence_file, text
+from nutchfiles import DEFAULT, GZIP, PARSE_DATA, crawl_datum, map_writable, segment, sequence_file, text
 from test_linkrank import PAGES, domain, page
 
 OFF = LinkRules(ignore_host=False, ignore_domain=False, limit_page=False, limit_domain=False)
@@ -281,3 +283,34 @@ def test_sources_that_are_none_are_refused(tmp_path):
     (tmp_path / "none").mkdir()
     with pytest.raises(InputError, match="holds no segment"):
         webgraph([], segment_dirs=[tmp_path / "none"])
+
+
+def test_nutchs_own_web_graph_and_linkdb_are_read(tmp_path):
+    a, b, c = (f"http://{name}.com/" for name in "abc")
+
+    def datum(url, time):
+        return text(url) + text("anchor") + struct.pack(">fqb", 0.0, time, 2)
+
+    outlinks = [(text(a), datum(b, 2000)), (text(a), datum(c, 2000)), (text(b), datum(c, 1000))]
+    kind = "org.apache.nutch.scoring.webgraph.LinkDatum"
+    sequence_file(tmp_path / "nutch" / "outlinks" / "current" / "part-r-00000" / "data", outlinks, kind)
+    graph = webgraph(tmp_path / "nutch", strict=True, into=tmp_path / "w")
+    assert arcs_in(graph) == {(a, b), (a, c), (b, c)}
+    # The times of the fetches come with them: an older fetch of a changes nothing, a newer one of b does.
+    newer = segment(tmp_path / "s", {a: (1999, [b]), b: (1001, [a])})
+    assert arcs_in(webgraph(newer, update=True, into=tmp_path / "w")) == {(a, b), (a, c), (b, a)}
+
+    def inlink(url, notes=b"\0"):
+        return text(url) + text("anchor") + notes
+
+    linkdb = [
+        (text(b), struct.pack(">i", 1) + inlink(a, b"\1" + map_writable({"k": "v"}))),
+        (text(c), struct.pack(">i", 2) + inlink(a) + inlink(b)),
+    ]
+    place = tmp_path / "linkdb" / "current" / "part-r-00000" / "data"
+    sequence_file(place, linkdb, "org.apache.nutch.crawl.Inlinks")
+    assert arcs_in(webgraph(tmp_path / "linkdb", strict=True)) == {(a, b), (a, c), (b, c)}
+    place = tmp_path / "crawldb" / "current" / "part-r-00000" / "data"
+    sequence_file(place, [(text(a), crawl_datum(2, 0))], "org.apache.nutch.crawl.CrawlDatum")
+    with pytest.raises(InputError, match="crawl database, which has no links"):
+        webgraph(tmp_path / "crawldb")

@@ -145,7 +145,11 @@ def nutch(
         delta = fetch_time - modified_time
         if delta > interval:
             interval = delta
-        reference = fetch_time - delta * rate
+        offset = delta * rate
+        if delta > 0 and offset > YEAR:
+            # In Java this is a division of whole numbers.
+            offset = offset // delta * YEAR
+        reference = fetch_time - offset
     if interval < 60:
         interval = 60
     elif interval > YEAR:
@@ -180,7 +184,7 @@ def test_adaptive_is_nutchs(interval, since, state, sync, rate):
     answer = Adaptive(sync_delta=sync, sync_delta_rate=rate).next(page)
     due, new = nutch(interval, fetched - since, fetched, state, sync=sync, rate=rate)
     assert answer.interval == pytest.approx(new)
-    assert answer.due_in == pytest.approx(due, abs=1e-3)
+    assert answer.due_in == pytest.approx(min(due, 90 * DAY), abs=1e-3)
 
 
 def test_adaptive_beside_nutchs_edges():
@@ -191,10 +195,16 @@ def test_adaptive_beside_nutchs_edges():
     assert schedule.next(replace(page, changed_at=None)) == Next(pytest.approx(140), pytest.approx(140))
     assert schedule.next(replace(page, changed_at=1.8e9)).due_in == pytest.approx(140)  # a time to come
     assert schedule.next(replace(page, modified=True)).due_in == pytest.approx(80)
-    # a page ten years old is due once in 0.7 years, where Nutch's rule gives a time long past
-    old = schedule.next(replace(page, changed_at=1.7e9 - 10 * YEAR))
-    assert old == Next(pytest.approx(0.7 * YEAR), YEAR)
-    assert nutch(100.0, 1.7e9 - 10 * YEAR, 1.7e9, "notmodified")[0] < 0
+    # Shifts longer than a year: Nutch drops them, here the interval bounds them.
+    yearly = replace(schedule, at_latest=10 * YEAR)
+    ten_years = replace(page, changed_at=1.7e9 - 10 * YEAR)
+    assert yearly.next(ten_years) == Next(pytest.approx(0.7 * YEAR), YEAR)
+    assert nutch(100.0, 1.7e9 - 10 * YEAR, 1.7e9, "notmodified") == (YEAR, YEAR)
+    two_years = replace(page, changed_at=1.7e9 - 2 * YEAR)
+    assert yearly.next(two_years).due_in == pytest.approx(0.7 * YEAR)
+    assert nutch(100.0, 1.7e9 - 2 * YEAR, 1.7e9, "notmodified")[0] == pytest.approx(0.4 * YEAR)
+    # Every page is crawled again after 90 days; the interval in force may be longer.
+    assert schedule.next(ten_years) == Next(90 * DAY, YEAR)
 
 
 def test_the_first_crawl_changes_nothing():
@@ -210,8 +220,11 @@ def test_bounds_and_the_gone():
     assert schedule.next(history(interval=60.0, modified=True)).interval == 60
     assert schedule.next(history(interval=YEAR, modified=False)).interval == YEAR
     for status in (404, 410):
-        assert schedule.next(history(interval=100.0, status=status, modified=True)) == Next(150, 150)
-        assert schedule.next(history(interval=YEAR, status=status)).interval == YEAR
+        for interval in (10.0, 100.0, 59 * DAY, 60 * DAY, 81 * DAY, 90 * DAY, YEAR):
+            # setPageGoneSchedule of AbstractFetchSchedule.java, which has no other bounds.
+            after = interval * 1.5 if interval * 1.5 < 90 * DAY else 90 * DAY * 0.9
+            page = history(interval=interval, status=status, modified=True)
+            assert schedule.next(page) == Next(pytest.approx(after), pytest.approx(after))
     assert schedule.next(history(interval=100.0, status=500)).interval == 100
 
 

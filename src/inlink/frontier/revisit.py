@@ -239,13 +239,20 @@ class Adaptive:
     sync_delta_rate : float
         From 0 to 1.
     gone : float
-        The interval becomes so many times itself where the page is gone (404, 410): none is gone for ever.
+        Factor of the interval if the page is gone (404, 410). No page is gone for ever.
+    at_latest : float
+        Seconds after which every page is crawled again (``db.fetch.interval.max``). If a longer interval would follow
+        for a page that is gone, its interval becomes 0.9 of this instead.
 
     Notes
     -----
-    One thing differs from Nutch. It takes the shift from the whole time since the change, however long: a page
-    that says it is ten years old, with an interval of at most one year, would be due two years before its last crawl,
-    and so always. Here the shift is taken from that time or the interval, whichever is less.
+    Differences from Nutch 1.23:
+
+    - Nutch takes the shift from the whole time since the change. A page with an interval of one year that changed two
+      years ago is due after 0.4 years. If the shift exceeds `longest`, Nutch drops it. Here the shift is taken from
+      that time or the interval, whichever is less.
+    - Nutch crawls a page at once if it is due later than `at_latest`. Here the page is crawled after `at_latest`.
+    - Nutch rounds intervals to seconds. It can have a fixed interval for a URL and bounds for a host.
 
     Raises
     ------
@@ -271,6 +278,9 @@ class Adaptive:
         0.3, "By which share of the time since the change.", at_least=0, at_most=1
     )
     gone: float = setting(1.5, "Factor of the interval where the page is gone.", above=0, at_most=1e6)
+    at_latest: float = setting(
+        90 * DAY, "Every page is crawled again after this time.", unit="seconds", above=0, at_most=LONGEST
+    )
 
     def __post_init__(self) -> None:
         check_fields(self, "Adaptive.")
@@ -283,7 +293,9 @@ class Adaptive:
         """When the page is due, and the interval in force."""
         interval = history.interval if history.interval > 0 else self.initial
         if classify(history.status) == "gone":
-            interval = self._bounded(interval * self.gone)
+            interval *= self.gone
+            if interval >= self.at_latest:
+                interval = 0.9 * self.at_latest
             return Next(interval, interval)
         since = 0.0
         if history.crawls > 1 and history.modified is not None:
@@ -292,7 +304,8 @@ class Adaptive:
             since = max(history.last_crawl - history.changed_at, 0.0)
             interval = max(interval, since)
         interval = self._bounded(interval)
-        return Next(interval - self.sync_delta_rate * min(since, interval), interval)
+        due_in = interval - self.sync_delta_rate * min(since, interval)
+        return Next(min(due_in, self.at_latest), interval)
 
     def _bounded(self, interval: float) -> float:
         return min(max(interval, self.shortest), self.longest)

@@ -3,7 +3,7 @@
 Sources are Nutch's segments, folders of inlink crawls, graphs in any format, and an earlier web graph.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -30,6 +30,7 @@ __all__ = [
     "fetches_of_graph",
     "fetches_of_segment",
     "fetches_of_webgraph",
+    "in_blocks",
     "is_segment",
     "map_files",
     "refuse_unparsed",
@@ -237,6 +238,15 @@ class _Block:
         )  # fmt: skip
         self.clear()
         return found
+
+
+def in_blocks(pages: Iterable[tuple[bytes, int, list[bytes]]]) -> Iterator[Fetches]:
+    """Yield pages, each with its URL, time and links, in blocks."""
+    block = _Block()
+    for url, moment, links in pages:
+        if block.add(url, moment, links):
+            yield block.done()
+    yield block.done()
 
 
 def _offsets(counts: Int64Array) -> Int64Array:

@@ -42,6 +42,7 @@ from inlink.nutch.fetches import (
     refuse_unparsed,
     segments_in,
 )
+from inlink.nutch.linkdbs import fetches_of_linkdb, fetches_of_outlinks, is_linkdb, is_nutch_webgraph
 from inlink.rank.nutch_sites import numbers, site_names
 
 __all__ = ["LinkRules", "webgraph"]
@@ -90,8 +91,8 @@ def webgraph(
     Parameters
     ----------
     sources : path-like, Graph, SciPy sparse matrix or NetworkX graph, or several
-        Nutch's segments, folders of crawls, or graphs in any format that :func:`inlink.read` reads. If
-        several contain a page, its newest fetch counts; of equally old fetches, the last.
+        Nutch's segments, web graphs and LinkDbs, folders of crawls, or graphs in any format that
+        :func:`inlink.read` reads. If several contain a page, its newest fetch counts; of equally old fetches, the last.
     rules : LinkRules or None
         The links to leave out. None: all rules, or with `update` the rules that the web graph was built with.
     delete_gone : bool
@@ -185,6 +186,10 @@ def _open(source: Any) -> tuple[_Reader, Level | None]:
         from inlink.store.reader import is_crawl
 
         refuse_unparsed(path)
+        if is_nutch_webgraph(path):
+            return lambda now, gone, tally: fetches_of_outlinks(path, tally), "page"
+        if is_linkdb(path):
+            return lambda now, gone, tally: fetches_of_linkdb(path, now, tally), "page"
         if is_crawl(path):
             return lambda now, gone, tally: fetches_of_crawl(path, gone), "page"
         graph = read(path)

@@ -12,7 +12,7 @@ import numpy as np
 
 from inlink.nutch.sequencefile import Fields, Writable
 
-__all__ = ["CRAWL_DATUM", "GONE", "PARSE_DATA", "STATUS", "CrawlDatum", "with_score"]
+__all__ = ["CRAWL_DATUM", "GONE", "PARSE_DATA", "STATUS", "CrawlDatum", "skip_map", "with_score"]
 
 STATUS = {
     1: "db_unfetched", 2: "db_fetched", 3: "db_gone", 4: "db_redir_temp", 5: "db_redir_perm", 6: "db_notmodified",
@@ -185,6 +185,11 @@ def _map(fields: Fields, depth: int = 0) -> list[tuple[str, str]]:
         key = _writable(fields, classes, depth)
         entries.append((key, _writable(fields, classes, depth)))
     return entries
+
+
+def skip_map(fields: Fields) -> None:
+    """Read a MapWritable that is not needed."""
+    _map(fields)
 
 
 def _writable(fields: Fields, classes: dict[int, str], depth: int) -> str:

@@ -95,7 +95,10 @@ def _suffixes() -> "PublicSuffixList":
 def _host(authority: bytes) -> bytes | None:
     host = authority.rpartition(b"@")[2]
     host = host[: host.find(b"]") + 1] if host.startswith(b"[") else host.partition(b":")[0]
-    return host.lower() or None
+    try:
+        return host.decode().lower().encode() or None
+    except UnicodeError:
+        return host.lower() or None
 
 
 def _domain(authority: bytes) -> bytes | None:
