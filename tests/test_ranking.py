@@ -179,3 +179,17 @@ def test_rankings_of_an_earlier_build_are_not_listed(tmp_path):
     assert list_rankings(folder) == ["pagerank"]
     Graph.from_arcs([(1, 0)], into=folder)
     assert list_rankings(folder) == []
+
+
+@pytest.mark.parametrize("value", ["nan", "inf", "-inf", "1e999"])
+def test_values_that_are_not_finite_are_damage(tmp_path: Path, value: str):
+    ranking = inlink.pagerank(Graph.from_arcs([(0, 1)]))
+    ranking.to_csv(tmp_path / "r.csv")
+    text = (tmp_path / "r.csv").read_text()
+    (tmp_path / "r.csv").write_text(text.replace(f"1,{ranking[1]!r}", f"1,{value}"))
+    with pytest.raises(DamageError, match=f"the value of node 1 is {float(value)}"):
+        Ranking.read(tmp_path / "r.csv")
+    ranking.values[0] = float(value)
+    ranking.to_parquet(tmp_path / "r.parquet")
+    with pytest.raises(DamageError, match=f"the value of node 0 is {float(value)}"):
+        Ranking.read(tmp_path / "r.parquet")

@@ -416,6 +416,12 @@ class Ranking:
         from inlink.rank.tables import read_table
 
         meta, columns, names = read_table(path)
+        for column in columns:
+            wrong = np.flatnonzero(~np.isfinite(column))
+            if len(wrong):
+                raise DamageError(
+                    f"{path}: the value of node {wrong[0]:,} is {column[wrong[0]]}: export the ranking again"
+                )
         return cls._of(meta, columns, names, str(path))
 
 
