@@ -9,7 +9,7 @@ from inlink.reranking import live as module
 from inlink.reranking.kernels import push as kernels
 from inlink.reranking.live import GrowingHits, GrowingPageRank
 from inlink.store.format import HEAD, HEAD_SIZE, LEASE
-from inlink.store.kernels import frames
+from inlink.store.kernels.sound import row_sound
 
 
 def teleport(model: Model, scores) -> np.ndarray:
@@ -322,5 +322,5 @@ def test_links_are_decoded_as_they_were_written(numbers, content_hash):
     log, place = np.frombuffer(model.log, np.uint8), np.uint64(model.places[page])
     count = kernels.links(log, place, np.uint64(page), np.empty(0, np.uint32), row)
     assert row[: int(count)].tolist() == sorted(numbers)
-    assert frames.sound(log, place, np.uint64(max(numbers, default=0) + 1))
-    assert not numbers or not frames.sound(log, place, np.uint64(max(numbers)))
+    assert row_sound(log, place, np.uint64(max([page, *numbers]) + 1))
+    assert not numbers or not row_sound(log, place, np.uint64(max(numbers)))

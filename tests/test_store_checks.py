@@ -36,9 +36,12 @@ def small_log(folder: Path) -> tuple[bytes, bytes]:
     for number, urls in enumerate(
         ([b"http://a.com/"], [], [b"http://b.com/", b"http://c.com/"], [], [b"http://d.com/"])
     ):
-        told = visit(list(range(known)), content_hash=b"\x1f" * number)
         text = b"".join(url + b"\n" for url in urls)
-        log.append(layout.VISIT, float(number), 0, first=known, new=len(urls), urls=text, **told)
+        if known:
+            told = visit(list(range(known)), content_hash=b"\x1f" * number)
+            log.append(layout.VISIT, float(number), 0, first=known, new=len(urls), urls=text, **told)
+        else:
+            log.append(layout.SEED, float(number), new=len(urls), urls=text, listed=1, payload=b"\0")
         known += len(urls)
     log.append(layout.GIVEN, 5.0, 0, payload=layout.MARKER.to_bytes(4, "little") * 9, first=known)
     log.close()

@@ -31,7 +31,7 @@ from inlink.base.arrays import AnyArray
 from inlink.base.unfinished import unfinished_file, unfinished_folder
 from inlink.errors import FolderError, OutputError
 
-__all__ = ["FileEntry", "Folder", "Header", "atomic_file", "building"]
+__all__ = ["FileEntry", "Folder", "Header", "atomic_file", "building", "new_folder"]
 
 HEADER = "header.json"
 # Bytes read or written at a time: they stay in the processor's cache while they are checked.
@@ -353,6 +353,31 @@ def building(
             raise _full_disk(target, error) from None
 
 
+@contextlib.contextmanager
+def new_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
+    """Yield an empty folder beside ``path``, and move it there when the block ends without an error.
+
+    Raises
+    ------
+    OutputError
+        If ``path`` exists or cannot be written, or the disk is full.
+    """
+    target = Path(path)
+    if target.exists() or target.is_symlink():
+        raise OutputError(f"{target} exists: name a folder that does not exist, or remove it")
+    with contextlib.ExitStack() as stack:
+        work = _begun(stack, target, unfinished_folder)
+        try:
+            yield work
+            work.chmod(0o777 & ~_umask())
+            for file in (*work.rglob("*"), work):
+                _sync(file)
+            work.rename(target)
+            _sync(target.parent)
+        except OSError as error:
+            raise _full_disk(target, error) from None
+
+
 def _begun(
     stack: contextlib.ExitStack,
     target: Path,
@@ -413,7 +438,7 @@ def _commit(writer: FolderWriter, work: Path, target: Path, sync: bool) -> None:
                 # Readers that have the old files mapped keep them.
                 shutil.rmtree(other, ignore_errors=True)
     if sync:
-        _sync_folder(target.parent)
+        _sync(target.parent)
 
 
 @contextlib.contextmanager
@@ -441,7 +466,7 @@ def atomic_file(path: str | os.PathLike[str], *, sync: bool = True) -> Iterator[
                     os.fsync(file.fileno())
             work.replace(target)
             if sync:
-                _sync_folder(target.parent)
+                _sync(target.parent)
         except OSError as error:
             raise _full_disk(target, error) from None
 
@@ -461,7 +486,7 @@ def _umask() -> int:
     return mask
 
 
-def _sync_folder(path: Path) -> None:
+def _sync(path: Path) -> None:
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)

@@ -13,6 +13,7 @@ from typing import Any, NoReturn
 import click
 
 from inlink import __version__
+from inlink.cli.backup import backup
 from inlink.cli.build import build
 from inlink.cli.crawl import crawl
 from inlink.cli.crawl_info import crawl_info
@@ -29,6 +30,7 @@ from inlink.cli.path import path
 from inlink.cli.plot import plot
 from inlink.cli.rank import rank
 from inlink.cli.reload import reload
+from inlink.cli.repair import repair
 from inlink.cli.seed import seed
 from inlink.cli.subgraph import subgraph
 from inlink.cli.top import top
@@ -61,7 +63,7 @@ def commands(context: click.Context, quiet: bool) -> None:
 for command in (
     *(build, fold, subgraph, rank, top, info, export, plot),  # graphs
     nutch,
-    *(crawl, seed, next_, reload, crawl_info, find, why, links, page, path, dump),  # crawls
+    *(crawl, seed, next_, reload, crawl_info, find, why, links, page, path, dump, backup, repair),  # crawls
 ):
     commands.add_command(command)
 

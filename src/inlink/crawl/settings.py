@@ -264,7 +264,7 @@ def stored(folder: Path) -> Settings:
         return _decoded(path.read_bytes(), url_rules_of(folder))
     except FileNotFoundError:
         return _last_in_log(folder)
-    except (OSError, TypeError, ParameterError, msgspec.MsgspecError) as error:
+    except (OSError, TypeError, ValueError, RecursionError, msgspec.MsgspecError) as error:
         said = error.strerror if isinstance(error, OSError) else error
         raise FolderError(
             f"{path} cannot be read ({said}): restore it from a copy, or remove it, for the log has the settings too"
@@ -281,7 +281,7 @@ def _last_in_log(folder: Path) -> Settings:
                 "write {} into that file to go on with the defaults"
             )
         return _decoded(reader.pages.frame(places[-1]).payload, url_rules_of(folder))
-    except (TypeError, ParameterError, msgspec.MsgspecError) as error:
+    except (TypeError, ValueError, RecursionError, msgspec.MsgspecError) as error:
         raise FolderError(
             f"{folder}: the settings in the log cannot be read ({error}): "
             f"restore {FILE} from a copy, or write {{}} into it to go on with the defaults"

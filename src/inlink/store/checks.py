@@ -18,9 +18,9 @@ from inlink.errors import FolderError
 from inlink.store.format import Head, struct_of
 from inlink.store.kernels import checks as kernels
 from inlink.store.kernels.columns import Reached
-from inlink.store.log import EVENTS, INDEX, RANKS, URLS
+from inlink.store.log import EVENTS, INDEX, INDEX_VERSION, RANKS, URLS
 
-__all__ = ["FAULTS", "Stretch", "frames", "last_synced", "last_whole", "refuse_damage"]
+__all__ = ["FAULTS", "Stretch", "frames", "last_synced", "last_whole", "refuse_damage", "safe_from_the_start"]
 
 
 FAULTS = (
@@ -30,10 +30,12 @@ FAULTS = (
     "the checksum of an event's payload differs",
     "the checksum of an event's URLs differs",
     "an event does not follow the one before it",
+    "the checksums of an event hold, and it says what cannot be",
 )
 """What may be wrong with a frame, by the numbers of :mod:`inlink.store.kernels.checks`."""
 
 _HEAD = struct_of(Head)
+_ALL = np.uint64(0xFFFFFFFFFFFFFFFF)
 _TAIL = 1 << 20
 """Bytes that may be a torn tail although no event at all is sound."""
 
@@ -86,7 +88,7 @@ def last_synced(events: UInt8Array, reached: Reached) -> int:
 
 
 def refuse_damage(folder: Path, events: UInt8Array, reached: Reached, synced: int = 0) -> None:
-    """Refuse a log that is damaged before the last byte that is recorded as synced.
+    """Refuse a log that is damaged before the last byte that is recorded as synced, or that says what cannot be.
 
     Parameters
     ----------
@@ -105,16 +107,49 @@ def refuse_damage(folder: Path, events: UInt8Array, reached: Reached, synced: in
     """
     if reached.place == 0 and _was_longer(folder):
         synced = max(synced, 1)
-    if reached.place == len(events) >= synced or reached.place >= max(synced, last_synced(events, reached)):
+    if reached.place == len(events) >= synced:
+        return
+    # No power cut leaves right checksums of wrong numbers.
+    wild = reached.fault == kernels.WILD
+    if not wild and reached.place >= max(synced, last_synced(events, reached)):
         return
     file, byte = "events.log", reached.place
     if reached.fault == kernels.BAD_URLS:
         file, byte = "urls.txt", reached.text_place
-    fault = FAULTS[reached.fault or kernels.CUT]
+    fault, safe = FAULTS[reached.fault or kernels.CUT], "" if wild else ", which was safe on disk"
+    kept = len(events) - reached.place
     raise FolderError(
-        f"{folder / file} is damaged at byte {byte:,} ({fault}), which was safe on disk; nothing was changed: "
-        f"{len(events) - reached.place:,} bytes of events are kept. Take the crawl's folder from a backup"
+        f"{folder / file} is damaged at byte {byte:,} ({fault}){safe}; nothing was changed: {kept:,} bytes of events "
+        f"are kept. Run `inlink repair {folder}`, or take the folder from a backup"
     )
+
+
+def safe_from_the_start(folder: Path, events: UInt8Array) -> int:
+    """The byte of events.log up to which all was safe on disk, by all that a crawl's folder says.
+
+    Parameters
+    ----------
+    folder : Path
+    events : uint8[…]
+        All of events.log.
+    """
+    safe = max(last_synced(events, Reached()), _index_end(folder, len(events)))
+    if (
+        not safe
+        and _was_longer(folder)
+        and kernels.fault_at(events, events[:0], np.uint64(0), _ALL) != kernels.SOUND
+    ):
+        safe = 1
+    return safe
+
+
+def _index_end(folder: Path, size: int) -> int:
+    """The byte of events.log up to which an index was made; 0 if there is none of this log."""
+    with suppress(FolderError):
+        end = Folder(folder / INDEX, INDEX, INDEX_VERSION).header.meta.get("events_end")
+        if isinstance(end, int) and 0 < end <= size:
+            return end
+    return 0
 
 
 def _was_longer(folder: Path) -> bool:
@@ -125,7 +160,7 @@ def _was_longer(folder: Path) -> bool:
     """
     for name, field in ((INDEX, "events_end"), (RANKS, "covers")):
         with suppress(FolderError):
-            covered = Folder(folder / name, name, 1).header.meta.get(field)
+            covered = Folder(folder / name, name, INDEX_VERSION).header.meta.get(field)
             if isinstance(covered, int) and covered > 0:
                 return True
     return any((folder / name).stat().st_size > _TAIL for name in (EVENTS, URLS))
@@ -152,6 +187,8 @@ def frames(urls: UInt8Array, events: UInt8Array, begin: int = 0) -> Iterator[Str
         if fault in (kernels.SOUND, kernels.BAD_PAYLOAD, kernels.BAD_URLS):
             head = Head._make(_HEAD.unpack_from(events.data, place))
             end = place + head.length
+        elif fault == kernels.WILD:
+            head, end = None, place + Head._make(_HEAD.unpack_from(events.data, place)).length
         else:
             head, end = None, int(kernels.next_head(events, np.uint64(place + 1)))
         yield Stretch(place, end, head, FAULTS[fault])

@@ -31,6 +31,7 @@ kind                  payload, behind the head
 ``SETTINGS``          the settings that hold from now on, as JSON; the rules for URLs are among them
 ``RANKING``           :class:`RankingRecord`, then the algorithm's name and parameters as JSON
 ``SYNCED``            nothing: the log is whole up to here, as the head says
+``REPAIRED``          zeros, in place of damaged events; the head makes known the pages that those made known
 ====================  ==================================================================================
 
 Integers and floats are little-endian. Times are Unix times in seconds.
@@ -297,6 +298,7 @@ KINDS = (
     "settings",
     "ranking",
     "synced",
+    "repaired",
 )
 (
     SEED,
@@ -322,6 +324,7 @@ KINDS = (
     SETTINGS,
     RANKING,
     SYNCED,
+    REPAIRED,
 ) = range(1, len(KINDS))
 
 HAS_SCORES, RETRIED, IS_GONE, EXCLUDED_ONE, HAS_CARRIED, NOINDEX, NOFOLLOW, HAS_ANCHORS = (

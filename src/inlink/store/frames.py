@@ -59,8 +59,11 @@ class Frames:
         inlink.errors.FolderError
             If it is damaged.
         """
-        head = Head._make(_HEAD.unpack(self._mapped.read(place, HEAD_SIZE)))
-        if head.place != place:
+        raw = self._mapped.read(place, HEAD_SIZE)
+        if len(raw) < HEAD_SIZE:
+            raise self._damaged(place)
+        head = Head._make(_HEAD.unpack(raw))
+        if head.place != place or head.length < HEAD_SIZE:
             raise self._damaged(place)
         payload = self._mapped.read(place + HEAD_SIZE, head.length - HEAD_SIZE)
         if zlib.crc32(payload) != head.payload_check:

@@ -14,7 +14,7 @@ from pathlib import Path
 from inlink.base.folder import atomic_file
 from inlink.errors import InputError
 
-__all__ = ["RELOAD", "SEED", "pending", "post", "seeds_in"]
+__all__ = ["INBOX", "RELOAD", "SEED", "pending", "post", "seeds_in"]
 
 INBOX = "inbox"
 SEED, RELOAD = "seed", "reload"

@@ -26,11 +26,12 @@ from inlink.base.folder import atomic_file
 from inlink.errors import FolderError, InUseError, OutputError, StoreError
 from inlink.store.format import CHECKED, HEAD_SIZE, MARKER, NO_PAGE, SYNCED
 
-__all__ = ["EVENTS", "INDEX", "RANKS", "TORN", "URLS", "Log", "lock"]
+__all__ = ["EVENTS", "INDEX", "INDEX_VERSION", "RANKS", "TORN", "URLS", "Log", "lock"]
 
 URLS, EVENTS, LOCK = "urls.txt", "events.log", "lock"
 TORN, INDEX, RANKS = "torn", "index", "ranks"
 """Folders in a crawl's folder: tails that were cut off, the table of URLs, the ranking that was published last."""
+INDEX_VERSION = 2
 _BLOCK = 1 << 22
 SYNC_EVERY = 1.0
 """Seconds between two syncs, with ``sync="second"``."""

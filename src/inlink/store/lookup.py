@@ -237,7 +237,11 @@ class Lookup:
 
     def maker(self, page: int) -> int:
         """The page whose links made a page known; NO_PAGE for a seed."""
-        return self._frames.frame(self._maker_place(page)).page
+        place = self._maker_place(page)
+        maker = self._frames.frame(place).page
+        if maker != NO_PAGE and maker >= page:
+            raise self._damaged(place, FAULTS[checks.WILD])
+        return maker
 
     def _maker_place(self, page: int) -> int:
         row = int(np.searchsorted(self._makers[: self._tally.makers], np.uint32(page), "right")) - 1

@@ -17,9 +17,9 @@ import numpy as np
 
 from inlink.base.folder import building
 from inlink.errors import OutputError
-from inlink.store.log import INDEX, Log
+from inlink.store.log import INDEX, INDEX_VERSION, Log
 from inlink.store.pages import Pages
-from inlink.store.urls import INDEX_VERSION, SHARDS, SLACK
+from inlink.store.urls import SHARDS, SLACK
 
 __all__ = ["IndexWriter", "recover"]
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from inlink.base.arrays import UInt8Array, UInt32Array, UInt64Array
-from inlink.errors import FolderError
+from inlink.errors import FolderError, StoreError
 from inlink.store.carried import carried_in
 from inlink.store.checks import last_whole, refuse_damage
 from inlink.store.columns import PageColumns
@@ -140,6 +140,8 @@ class Pages:
 
     def _take_in(self, reached: Reached, covered: int) -> None:
         """Fold in both files up to their ends; the URLs on another thread than the events, where there are many."""
+        if reached.pages >= len(self.table.checks):
+            raise StoreError(f"{self.folder}: no address space for {reached.pages:,} pages")
         begin, urls_end = self.events_end, reached.text_place
         self.synced, self.tally.by_host = max(self.synced, reached.synced), 0
         frames = self.frames.all()[begin : reached.place]

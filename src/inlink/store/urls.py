@@ -20,13 +20,12 @@ from inlink.errors import FolderError, StoreError, UnknownNodeError
 from inlink.store.format import NO_PAGE
 from inlink.store.kernels import table
 from inlink.store.kernels.columns import Table, Tally
-from inlink.store.log import INDEX, URLS
+from inlink.store.log import INDEX, INDEX_VERSION, URLS
 from inlink.store.mapped import Mapped
 
-__all__ = ["INDEX_VERSION", "SHARDS", "SLACK", "UrlTable", "index_of"]
+__all__ = ["SHARDS", "SLACK", "UrlTable", "index_of"]
 
 
-INDEX_VERSION = 2
 SHARDS, SLACK = 256, 64
 """Parts of the table, and slots behind the last home of each."""
 
@@ -145,7 +144,7 @@ class UrlTable:
             if len(text) < stop - begin + len(table.PADDING):
                 # Nothing is mapped behind the last lines.
                 text = np.frombuffer(self._mapped.bytes[begin:stop].tobytes() + table.PADDING, np.uint8)
-            self._room_for_hosts(most)
+            self._room_for_hosts(most, len(text))
             table.insert_known(self._table, text, begin, self.hash_seed, most, covered)
 
     def number(self, urls: Sequence[str]) -> tuple[UInt32Array, int, bytes]:
@@ -173,7 +172,7 @@ class UrlTable:
             return pages, 0, b""
         new_text = np.empty(len(lines), np.uint8)
         before = self.tally.pages
-        self._room_for_hosts(n)
+        self._room_for_hosts(n, len(lines))
         written, done = table.number_urls(self._table, lines + table.PADDING, self.hash_seed, pages, new_text)
         if done < n:
             raise StoreError(f"{self.folder}: no address space for more than {self.tally.pages:,} pages")
@@ -236,7 +235,12 @@ class UrlTable:
         begin = int(self.host_ends[host - 1]) if host else 0
         return self.host_text[begin : int(self.host_ends[host])].tobytes().decode("ascii")
 
-    def _room_for_hosts(self, more: int) -> None:
+    def _room_for_hosts(self, more: int, size: int) -> None:
+        """Make room for more hosts, whose names take ``size`` bytes at most."""
+        hosts = self.tally.hosts
+        used = int(self.host_ends[hosts - 1]) if hosts else 0
+        if hosts + more > len(self.host_ends) or used + size > len(self.host_text):
+            raise StoreError(f"{self.folder}: no address space for more than {hosts:,} hosts")
         wanted = (self.tally.hosts + more) * 2
         if wanted > len(self.host_slots):
             slots = np.zeros(1 << (wanted - 1).bit_length(), np.uint32)

@@ -9,7 +9,8 @@ import numpy as np
 
 from inlink.base.arrays import Float32Array, Float64Array, UInt8Array, UInt32Array, UInt64Array
 from inlink.base.jit import U0, U1, kernel
-from inlink.store.kernels.frames import link_count, links_at, sound
+from inlink.store.kernels.frames import link_count, links_at
+from inlink.store.kernels.sound import row_sound
 
 __all__ = [
     "PILES",
@@ -64,7 +65,7 @@ def check(
         if pages[k] >= count:
             return longest, k
         if len(known) == 0 or known[pages[k]] != places[k] + U1:
-            if not sound(log, places[k], count):
+            if not row_sound(log, places[k], count):
                 return longest, k
             longest = max(longest, link_count(log, places[k]))
     return longest, np.uint64(len(pages))

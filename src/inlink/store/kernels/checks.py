@@ -7,6 +7,7 @@ from inlink.base.jit import U0, U1, kernel
 from inlink.store import format as layout
 from inlink.store.format import MARKER
 from inlink.store.kernels.frames import HEAD_SIZE, head_at, u64_at
+from inlink.store.kernels.sound import sound, text_sound
 
 __all__ = [
     "BAD_HEAD",
@@ -15,6 +16,7 @@ __all__ = [
     "CUT",
     "OUT_OF_ORDER",
     "SOUND",
+    "WILD",
     "crc32",
     "fault_at",
     "next_head",
@@ -24,9 +26,9 @@ __all__ = [
 ]
 
 
-SOUND, CUT, BAD_HEAD, BAD_PAYLOAD, BAD_URLS, OUT_OF_ORDER = range(6)
+SOUND, CUT, BAD_HEAD, BAD_PAYLOAD, BAD_URLS, OUT_OF_ORDER, WILD = range(7)
 """What may be wrong with a frame: nothing; the file ends within it; a checksum differs, of its head, its payload or its
-URLs; it does not follow the frame before it."""
+URLs; it does not follow the frame before it; its checksums hold, and it says what cannot be."""
 
 _CHECKED = np.uint64(layout.CHECKED.size)
 _U8, _U16 = np.uint64(8), np.uint64(16)
@@ -116,8 +118,16 @@ def fault_at(log: UInt8Array, urls: UInt8Array, place: np.uint64, text_from: np.
         return BAD_PAYLOAD
     if head.text_size > 0 and head.text_place >= text_from:
         stop = head.text_place + np.uint64(head.text_size)
-        if stop > np.uint64(len(urls)) or crc32(urls, head.text_place, stop) != np.uint64(head.text_check):
+        if (
+            stop < head.text_place
+            or stop > np.uint64(len(urls))
+            or crc32(urls, head.text_place, stop) != np.uint64(head.text_check)
+        ):
             return BAD_URLS
+        if not text_sound(urls, head.text_place, stop, np.uint64(head.new)):
+            return WILD
+    if not sound(log, place, np.uint64(head.first) + np.uint64(head.new)):
+        return WILD
     return SOUND
 
 

@@ -54,6 +54,7 @@ from inlink.store.kernels.frames import (
     u32_at,
     u64_at,
 )
+from inlink.store.kernels.sound import sound
 
 __all__ = [
     "OpenLeases",
@@ -305,22 +306,25 @@ def trace(at: UInt64Array, log: UInt8Array, page: np.uint64) -> np.uint64:
     """Fold what the log says of one page, as page 0 of small columns; return where the last sound frame ends.
 
     ``at`` is a table of addresses, see :func:`.columns.columns_at`. All events that made pages known are kept too.
-    Depths, link scores and what pages carry are left out. All heads are checked, and the lists that are read.
+    Depths, link scores and what pages carry are left out. All heads are checked, and the events that are used.
     """
     c, end = columns_at(at), np.uint64(len(log))
     place = U0
     while place < end and whole_head(log, place):
         head = head_at(log, place)
         length, kind, flags = np.uint64(head.length), head.kind, head.flags
-        if place + length > end:
+        first, known = np.uint64(head.first), np.uint64(head.first) + np.uint64(head.new)
+        if place + length > end or first != c.tally[U0].event_pages:
             break
         if head.new > 0:
-            _make_known(c, np.uint64(head.first), np.uint64(head.new), place)
+            _make_known(c, first, known - first, place)
         if kind == VISIT or kind == FAILED or kind == MERGE:
             if head.page == page:
+                if not (payload_sound(log, place) and sound(log, place, known)):
+                    break
                 step(c, U0, place, kind, flags, head.score, False)
         elif _does_to_listed(kind):
-            if not payload_sound(log, place):
+            if not (payload_sound(log, place) and sound(log, place, known)):
                 break
             begin = list_start(log, place)
             for i in range(U0, np.uint64(head.listed)):
@@ -370,6 +374,8 @@ def open_leases(log: UInt8Array, end: np.uint64) -> OpenLeases:
         last_time = head.time
         if head.lease > U0:
             ended = _mark(ended, head.lease)
+            # In a repaired log the event that gave it may be missing.
+            following = max(following, head.lease + U1)
         if head.kind == LEASE:
             first = item_at(log, place + HEAD_SIZE, _LEASED).first_lease
             following = max(following, first + np.uint64(head.listed))
@@ -444,7 +450,8 @@ def best_link_score(log: UInt8Array, end: np.uint64, page: np.uint64) -> np.floa
     while place < end:
         head = head_at(log, place)
         if (head.kind == VISIT or head.kind == SEED) and (head.flags & HAS_SCORES) != 0:
-            if not payload_sound(log, place):
+            known = np.uint64(head.first) + np.uint64(head.new)
+            if not (payload_sound(log, place) and sound(log, place, known)):
                 return np.float32(np.nan)
             pages = np.empty(np.uint64(head.listed), np.uint32)
             at = list_end(log, place)

@@ -16,7 +16,6 @@ from inlink.store.format import (
     HAS_SCORES,
     HEAD,
     LEASE,
-    MERGE,
     RENEWED,
     VISIT,
     ExcludedRecord,
@@ -43,7 +42,6 @@ __all__ = [
     "list_start",
     "lists",
     "rows_with",
-    "sound",
     "u32_at",
     "u64_at",
 ]
@@ -60,7 +58,6 @@ _MORE = np.uint64(0x80)
 _REST = np.uint64(0x7F)
 _LOW = np.uint64(0xFFFFFFFF)
 _U4 = np.uint64(4)
-_U5 = np.uint64(5)
 _U8 = np.uint64(8)
 _U32 = np.uint64(32)
 
@@ -164,33 +161,6 @@ def link_scores_at(log: UInt8Array, place: np.uint64, out: Float32Array) -> bool
     at = list_end(log, place)
     for i in range(U0, link_count(log, place)):
         out[i] = f32_at(log, at + i * _U4)
-    return True
-
-
-@kernel
-def sound(log: UInt8Array, place: np.uint64, count: np.uint64) -> bool:
-    """Whether a whole visit or merge stands at ``place`` that links to pages below ``count`` only."""
-    size = np.uint64(len(log))
-    if place >= size or size - place < HEAD_SIZE:
-        return False
-    head = head_at(log, place)
-    length, kind = np.uint64(head.length), head.kind
-    if length > size - place or not (
-        (kind == MERGE and length >= HEAD_SIZE) or (kind == VISIT and length >= HEAD_SIZE + _VISITED_SIZE)
-    ):
-        return False
-    at, end = list_start(log, place), place + length
-    page = U0
-    for _ in range(U0, np.uint64(head.listed)):
-        last = at
-        while last < end and last - at < _U5 and np.uint64(log[last]) >= _MORE:
-            last += U1
-        if last >= end or last - at >= _U5:
-            return False
-        delta, at = number_at(log, at)
-        page += delta
-        if page >= count:
-            return False
     return True
 
 

@@ -1,0 +1,28 @@
+"""``inlink backup``: a consistent copy of a crawl, also while it runs."""
+
+from pathlib import Path
+
+import click
+
+from inlink.cli.crawls import crawl_argument
+from inlink.cli.show import say
+
+
+@click.command()
+@crawl_argument
+@click.option(
+    "--output",
+    "-o",
+    required=True,
+    type=click.Path(path_type=Path),
+    help="The copy: a folder that does not exist yet.",
+)
+def backup(folder: Path, output: Path) -> None:
+    """Copy the crawl in DIR, also while it runs, and check the copy.
+
+    The copy holds all whole events, the settings, the inbox and the ranking. It is a crawl's folder as any other.
+    """
+    from inlink.store import backup as backups
+
+    done = backups.backup(folder, output)
+    say(f"{output}: {done.pages:,} pages, {done.events:,} events, {done.size:,} bytes")

@@ -1,0 +1,54 @@
+"""``inlink repair``: what of a damaged crawl is sound, and a copy of that."""
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from inlink.cli.crawls import crawl_argument
+from inlink.cli.show import say
+
+if TYPE_CHECKING:
+    from inlink.store.repair import Damage
+
+
+@click.command()
+@crawl_argument
+@click.option(
+    "--output",
+    "-o",
+    type=click.Path(path_type=Path),
+    help="Write a copy without damaged events to this new folder.",
+)
+def repair(folder: Path, output: Path | None) -> None:
+    """Report damage of the log of the crawl in DIR, or write a copy in which every page keeps its number.
+
+    DIR is not changed. The exit code is 0 if the log is sound or a copy was written, and 1 if it is damaged.
+    """
+    from inlink.store import repair as repairs
+
+    report = repairs.examine(folder) if output is None else repairs.repair(folder, output)
+    for damage in report.damages:
+        say(f"{folder / damage.file}: {told(damage)}")
+    if report.tail:
+        say(f"{folder}: {report.tail:,} bytes at the end were never finished; opening moves them to torn/")
+    lost = f", {report.lost_urls:,} of them without their URLs" if report.lost_urls else ""
+    counts = f"{report.pages:,} pages{lost}; {report.events:,} sound events; {len(report.damages):,} damaged places"
+    say(f"{folder}: {counts}")
+    if output is not None:
+        say(f"{output}: the sound events, with the same page numbers")
+    elif report.damages:
+        sys.exit(1)
+
+
+def told(damage: "Damage") -> str:
+    """One line on a damaged place."""
+    pages = (
+        f"; pages {damage.first:,} to {damage.first + damage.new - 1:,} became known there"
+        if damage.new
+        else ""
+    )
+    kind = f" of a {damage.kind} event" if damage.kind else ""
+    size = damage.end - damage.begin
+    return f"bytes {damage.begin:,} to {damage.end - 1:,} ({size:,} bytes{kind}): {damage.fault}{pages}"

@@ -1,0 +1,134 @@
+"""Copies of a crawl's folder: of a crawl that another process may be writing, up to its last whole event."""
+
+import os
+import shutil
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from inlink.base.arrays import UInt8Array
+from inlink.base.folder import HEADER, Folder, new_folder
+from inlink.errors import FolderError
+from inlink.store.checks import last_whole, refuse_damage
+from inlink.store.inbox import INBOX
+from inlink.store.log import EVENTS, RANKS, URLS
+from inlink.store.reader import hash_seed_of
+
+__all__ = ["Copied", "backup", "copy_beside_log", "mapped"]
+
+_BLOCK = 1 << 22
+_TRIES = 5
+"""How often a ranking is copied that is replaced meanwhile."""
+
+
+class Copied(NamedTuple):
+    """What a backup holds: pages, events, and bytes of both files of the log."""
+
+    pages: int
+    events: int
+    size: int
+
+
+def backup(folder: str | os.PathLike[str], target: str | os.PathLike[str]) -> Copied:
+    """Copy a crawl's folder, also while another process crawls.
+
+    The copy has all events that were whole when it began, and some that came later. Every checksum in the copy is
+    compared before it gets its name. The lock, the index and torn tails are not copied.
+
+    Parameters
+    ----------
+    folder : path-like
+        The crawl's.
+    target : path-like
+        The copy. It must not exist.
+
+    Raises
+    ------
+    inlink.errors.FolderError
+        If there is no crawl, or it is damaged.
+    inlink.errors.OutputError
+        If ``target`` exists or cannot be written. Nothing is left then.
+    """
+    source = Path(folder)
+    hash_seed_of(source)
+    with new_folder(target) as work:
+        # What the inbox asks for is in the copy's inbox, or done before its log was copied.
+        copy_beside_log(source, work)
+        # The URLs of an event are written before it, so they are copied after it.
+        for name in (EVENTS, URLS):
+            _copy_now(source / name, work / name)
+        events, urls = (mapped(work / name) for name in (EVENTS, URLS))
+        reached = last_whole(urls, events)
+        refuse_damage(source, events, reached)
+        pages, count, ends = reached.pages, reached.frames, (reached.place, reached.text_place)
+        del events, urls
+        for name, end in zip((EVENTS, URLS), ends, strict=True):
+            os.truncate(work / name, end)
+        hash_seed_of(work)
+    return Copied(pages, count, sum(ends))
+
+
+def copy_beside_log(source: Path, work: Path) -> None:
+    """Copy what a crawl's folder holds beside its log: header, settings, inbox and the ranking.
+
+    Raises
+    ------
+    inlink.errors.FolderError
+        If a file cannot be read.
+    """
+    try:
+        (work / HEADER).write_bytes((source / HEADER).read_bytes())
+        if (source / "settings.json").exists():
+            (work / "settings.json").write_bytes((source / "settings.json").read_bytes())
+        if (source / INBOX).is_dir():
+            shutil.copytree(source / INBOX, work / INBOX, ignore=shutil.ignore_patterns(".*"))
+    except (shutil.Error, FileNotFoundError):
+        # A request was done while it was copied; it is in the log then.
+        pass
+    for _ in range(_TRIES):
+        if _copy_ranking(source, work):
+            break
+
+
+def _copy_ranking(source: Path, work: Path) -> bool:
+    """Copy the ranking; return whether there is none, or it was copied whole."""
+    shutil.rmtree(work / RANKS, ignore_errors=True)
+    try:
+        Folder(source / RANKS, RANKS, 1)
+        shutil.copytree(source / RANKS, work / RANKS)
+        Folder(work / RANKS, RANKS, 1).verify()
+    except (FolderError, shutil.Error, FileNotFoundError):
+        shutil.rmtree(work / RANKS, ignore_errors=True)
+        return not (source / RANKS).exists()
+    return True
+
+
+def _copy_now(source: Path, target: Path) -> None:
+    """Copy a file that grows, as long as it is now."""
+    try:
+        file = source.open("rb", buffering=0)
+    except OSError as error:
+        raise FolderError(f"{source} cannot be read ({error.strerror}): it is a part of the crawl") from None
+    with file, target.open("wb") as out:
+        left = os.fstat(file.fileno()).st_size
+        while left and (block := file.read(min(left, _BLOCK))):
+            out.write(block)
+            left -= len(block)
+
+
+def mapped(path: Path) -> UInt8Array:
+    """A file that nobody writes, mapped: uint8[bytes].
+
+    Raises
+    ------
+    inlink.errors.FolderError
+        If it cannot be read.
+    """
+    try:
+        # An empty file cannot be mapped.
+        if not path.stat().st_size:
+            return np.empty(0, np.uint8)
+        return np.memmap(path, np.uint8, "r").view(np.ndarray)
+    except OSError as error:
+        raise FolderError(f"{path} cannot be read ({error.strerror}): it is a part of the crawl") from None

@@ -1,0 +1,96 @@
+"""Frames with right checksums and wild numbers: every field of every kind of event, one at a time."""
+
+import zlib
+from collections.abc import Iterator
+from typing import Any, get_type_hints
+
+import numpy as np
+
+from inlink.store import format as layout
+from inlink.store.format import CHECKED, HEAD_SIZE, Head, size_of, struct_of
+
+__all__ = ["RECORDS", "resealed", "stretches", "wild_heads", "wild_payloads"]
+
+RECORDS = {
+    layout.VISIT: (layout.VisitRecord,),
+    layout.FAILED: (layout.FailedRecord,),
+    layout.LEASE: (layout.LeaseRecord,),
+    layout.RENEWED: (layout.RenewedRecord,),
+    layout.RELEASE: (layout.ReleasedRecord,),
+    layout.LOST: (layout.LostRecord,),
+    layout.SESSION: (layout.SessionRecord,),
+    layout.REPORTED: (layout.ReportedRecord, layout.OutcomeRecord),
+    layout.EXCLUDE: (layout.ExcludedRecord,),
+    layout.HOST: (layout.HostRecord,),
+    layout.HOST_SET: (layout.HostSetRecord,),
+    layout.HINT: (layout.DateRecord,),
+    layout.DUE: (layout.DateRecord,),
+    layout.RANKING: (layout.RankingRecord,),
+}
+"""The records that a kind's payload begins with."""
+
+FLOATS = (float("nan"), float("inf"), -float("inf"), -1.0, 3e38)
+
+
+def stretches(events: bytes) -> list[tuple[int, int]]:
+    """Where the frames of a log begin and end."""
+    found, place = [], 0
+    while place < len(events):
+        length = int.from_bytes(events[place + 4 : place + 8], "little")
+        found.append((place, place + length))
+        place += length
+    return found
+
+
+def resealed(frame: bytes, urls: bytes) -> bytes:
+    """A frame with the checksums that its bytes, and its URLs in urls.txt, have."""
+    head = Head._make(struct_of(Head).unpack_from(frame))
+    text = urls[head.text_place : head.text_place + head.text_size]
+    head = head._replace(payload_check=zlib.crc32(frame[HEAD_SIZE:]), text_check=zlib.crc32(text))
+    checked = CHECKED.pack(*head[:-1])
+    return checked + zlib.crc32(checked).to_bytes(4, "little") + frame[HEAD_SIZE:]
+
+
+def values_of(dtype: str) -> tuple[Any, ...]:
+    """Extreme values of a field."""
+    if dtype[1] == "f":
+        return FLOATS
+    top = 2 ** (8 * int(dtype[2]))
+    return tuple(sorted({0, 1, 7, 10**9 % top, top // 2, top - 2, top - 1}))
+
+
+def changed(frame: bytes, record: Any, begin: int) -> Iterator[tuple[str, bytes]]:
+    """A frame with each field of the record at byte ``begin`` changed in turn."""
+    packed, hints = struct_of(record), get_type_hints(record, include_extras=True)
+    told = record._make(packed.unpack_from(frame, begin))
+    for name, hint in hints.items():
+        for value in values_of(hint.__metadata__[0]):
+            new = told._replace(**{name: value})
+            if not np.array_equal(np.asarray(new, float), np.asarray(told, float), equal_nan=True):
+                yield f"{name} {value}", frame[:begin] + packed.pack(*new) + frame[begin + packed.size :]
+
+
+def wild_heads(frame: bytes, urls: bytes) -> Iterator[tuple[str, bytes]]:
+    """A frame with each field of its head changed in turn, and what was changed."""
+    for told, new in changed(frame, Head, 0):
+        if not told.startswith(("marker", "place", "length", "head_check", "payload_check", "text_check")):
+            yield told, resealed(new, urls)
+
+
+def wild_payloads(frame: bytes, urls: bytes) -> Iterator[tuple[str, bytes]]:
+    """A frame with each field of its records, and then each byte of its payload, changed in turn."""
+    begin, kind = HEAD_SIZE, int.from_bytes(frame[78:80], "little")
+    for record in RECORDS.get(kind, ()):
+        if begin + size_of(record) <= len(frame):
+            for told, new in changed(frame, record, begin):
+                yield f"{record.__name__}.{told}", resealed(new, urls)
+        begin += size_of(record)
+    for at in range(HEAD_SIZE, len(frame)):
+        for value in (0, 0x80, 0xFF):
+            if frame[at] != value:
+                yield f"byte {at} {value}", resealed(frame[:at] + bytes([value]) + frame[at + 1 :], urls)
+    for less in (1, 4, HEAD_SIZE):
+        if len(frame) - less >= HEAD_SIZE:
+            cut = bytearray(frame[: len(frame) - less])
+            cut[4:8] = len(cut).to_bytes(4, "little")
+            yield f"cut by {less}", resealed(bytes(cut), urls)
