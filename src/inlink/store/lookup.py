@@ -15,7 +15,7 @@ import numpy as np
 
 from inlink.base.arrays import UInt32Array, UInt64Array
 from inlink.base.jit import addresses
-from inlink.errors import FolderError
+from inlink.errors import FolderError, UnknownNodeError
 from inlink.store.checks import FAULTS, last_whole, refuse_damage
 from inlink.store.format import HEAD_SIZE, MERGE, NO_PAGE, STATES, Head, struct_of
 from inlink.store.frames import Frames
@@ -80,7 +80,7 @@ class Lookup:
         self._table.tally.url_bytes = len(self._urls)
         self._slots = self._counts = np.empty(0, np.uint64)
         self._checks = np.empty(0, np.uint32)
-        self._indexed, self._indexed_end, self._marked = 0, 0, False
+        self._indexed, self._indexed_end = 0, 0
         most = len(self._events) // HEAD_SIZE + 1
         self._makers, self._maker_places = np.empty(most, np.uint32), np.empty(most, np.uint64)
         self._tally = Tally()
@@ -107,7 +107,7 @@ class Lookup:
     def _drop_index(self) -> None:
         """Go on without an index that is damaged."""
         self._slots = self._counts = np.empty(0, np.uint64)
-        self._indexed, self._indexed_end, self._marked = 0, 0, False
+        self._indexed, self._indexed_end = 0, 0
 
     # -- URLs -------------------------------------------------------------------------------------------------------
 
@@ -143,7 +143,7 @@ class Lookup:
         at = int(np.searchsorted(row, np.uint64(int(tag) << 32)))
         while at < len(row) and int(row[at]) >> 32 == int(tag):
             page = (int(row[at]) & 0xFFFFFFFF) - 1
-            if self.url(page) == url:
+            if self._is_url_of(page, url):
                 return page
             at += 1
         return None
@@ -164,23 +164,32 @@ class Lookup:
         return None
 
     def url(self, page: int) -> str:
-        """The canonical URL of a page that is known."""
-        if page >= self._indexed and not self._marked:
-            self._mark_lines()
-        return self._table.url(page)
+        """The canonical URL of a page that is known, read from the text of the event that made it known.
 
-    def _mark_lines(self) -> None:
-        """Note where every 32nd line behind the index begins."""
-        lines, begin, marks = self._indexed, self._indexed_end, self._table.marks
-        for at in range(begin, len(self._urls), _CHUNK):
-            starts = np.flatnonzero(self._urls[at : at + _CHUNK] == 10) + (at + 1)
-            numbers = np.arange(lines + 1, lines + 1 + len(starts))
-            marked = numbers % 32 == 0
-            marks[numbers[marked] >> 5] = starts[marked]
-            lines += len(starts)
-        if self._indexed % 32 == 0:
-            marks[self._indexed >> 5] = begin
-        self._marked = True
+        Raises
+        ------
+        inlink.errors.FolderError
+            If that text is damaged.
+        """
+        if self._traced is None:
+            self._trace(NO_PAGE)
+        place = self._maker_place(page)
+        fault = int(checks.fault_at(self._events, self._urls, np.uint64(place), np.uint64(0)))
+        if fault != checks.SOUND:
+            raise self._damaged(place, FAULTS[fault])
+        head = Head._make(_HEAD.unpack_from(self._events.data, place))
+        text = self._urls[head.text_place : head.text_place + head.text_size].tobytes()
+        return text.split(b"\n")[page - head.first].decode("ascii")
+
+    def _is_url_of(self, page: int, url: str) -> bool:
+        """Whether a page that is in the index has a URL."""
+        try:
+            if self._table.url(page) == url:
+                return True
+        except (UnicodeDecodeError, UnknownNodeError):
+            pass
+        # It may only seem another because it is damaged.
+        return page < self.num_pages and self.url(page) == url
 
     # -- events -----------------------------------------------------------------------------------------------------
 
@@ -212,15 +221,15 @@ class Lookup:
             depth, maker = depth + 1, self.maker(maker)
         return describe(
             page,
-            self._whole_url(page),
+            self.url(page),
             int(one.states[0]),
             score,
             min(depth, 0xFFFF),
-            None if first_maker == NO_PAGE else self._whole_url(first_maker),
+            None if first_maker == NO_PAGE else self.url(first_maker),
             visit,
             errors,
             self._frames.frame(failure - 1) if failure and errors else None,
-            None if target is None else self._whole_url(self._survivor(target)),
+            None if target is None else self.url(self._survivor(target)),
         )
 
     @property
@@ -260,16 +269,6 @@ class Lookup:
         self._frames.end = end
         self._traced = page, one
         return one
-
-    def _whole_url(self, page: int) -> str:
-        """A page's URL, read from the text of the event that made it known, whose checksum is compared."""
-        place = self._maker_place(page)
-        fault = int(checks.fault_at(self._events, self._urls, np.uint64(place), np.uint64(0)))
-        if fault != checks.SOUND:
-            raise self._damaged(place, FAULTS[fault])
-        head = Head._make(_HEAD.unpack_from(self._events.data, place))
-        text = self._urls[head.text_place : head.text_place + head.text_size].tobytes()
-        return text.split(b"\n")[page - head.first].decode("ascii")
 
     def _damaged(self, place: int, fault: str) -> FolderError:
         return FolderError(
