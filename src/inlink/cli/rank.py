@@ -57,10 +57,17 @@ _SEED = _number("--seed", "Seed of the random numbers, at least 0; 0 if not give
 _THREADS = _number("--threads", "Number of threads; all processors if not given.", int)
 _TRUSTED = _nodes("--trusted", "File of pages that are known to be good")
 
+_CERTAIN = click.Option(
+    ["--until-certain", "certain"],
+    type=int,
+    metavar="K",
+    help="Go on until the first K places are certain: further apart than the error bound.",
+)
+
 _SOLVED = (_TOL, _MAX_ITER, _METHOD, _START, _UNWEIGHTED, _THREADS)
 
 ALGORITHMS: dict[str, tuple[click.Option, ...]] = {
-    "pagerank": (_values("personalization", "the teleport vector"), _DAMPING, *_SOLVED),
+    "pagerank": (_values("personalization", "the teleport vector"), _DAMPING, *_SOLVED, _CERTAIN),
     "mcmc": (
         _number("--walks", "Number of walks from each node; 10 if not given.", int),
         _DAMPING,

@@ -16,13 +16,31 @@ from inlink.cli.show import show_json, show_table
 )
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")
 def top(graph: Path, name: str, count: int, as_json: bool) -> None:
-    """Show the best nodes of GRAPH or a crawl: place, value, name. Tab-separated unless shown on a terminal."""
+    """Show the best nodes of GRAPH or a crawl: place, value, name. Tab-separated unless shown on a terminal.
+
+    If the ranking has an error bound, a fourth column says which places are certain: the values of the neighbours there
+    are further apart than the bound, so no exact computation would change them.
+    """
     best = _best(graph, name, count)
+    certain = _certain(graph, name, count)
     if as_json:
-        show_json([{"place": k + 1, "node": node, "value": value} for k, (node, value) in enumerate(best)])
+        rows = [{"place": k + 1, "node": node, "value": value} for k, (node, value) in enumerate(best)]
+        show_json(rows if certain is None else [{**row, "certain": certain[k]} for k, row in enumerate(rows)])
         return
-    rows = [(k + 1, f"{value:.6g}", node) for k, (node, value) in enumerate(best)]
-    show_table(["place", name, "node"], rows, right=(0, 1))
+    table: list[tuple[object, ...]] = [(k + 1, f"{value:.6g}", node) for k, (node, value) in enumerate(best)]
+    columns = ["place", name, "node"]
+    if certain is not None:
+        columns.append("place is")
+        table = [(*row, "certain" if certain[k] else "open") for k, row in enumerate(table)]
+    show_table(columns, table, right=(0, 1))
+
+
+def _certain(graph: Path, name: str, count: int) -> list[bool] | None:
+    """Whether each of the first places is certain; None without an error bound."""
+    from inlink.sources.rankings import stored_ranking
+
+    places = stored_ranking(graph, name).places(count)
+    return None if places is None else places.certain.tolist()
 
 
 def _best(graph: Path, name: str, count: int) -> list[tuple[str | int, float]]:

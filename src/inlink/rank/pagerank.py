@@ -29,6 +29,7 @@ Personalized by content scores, it is Aduana's mix of content and links.
 
 import math
 import time
+from collections.abc import Callable
 from typing import Literal
 
 import numpy as np
@@ -37,6 +38,7 @@ from inlink.base.arrays import Float64Array
 from inlink.base.progress import Task, track
 from inlink.errors import ParameterError
 from inlink.graph.interop import GraphLike, as_graph
+from inlink.rank.certain import certain_places
 from inlink.rank.inputs import NodeValues, distribution, use_weights
 from inlink.rank.parameters import check_choice, check_parameters, check_rounds
 from inlink.rank.ranking import Ranking
@@ -60,6 +62,7 @@ def pagerank(
     start: NodeValues | None = None,
     weighted: bool | None = None,
     threads: int | None = None,
+    certain: int | None = None,
 ) -> Ranking:
     """PageRank with a bound on its error. Dangling nodes teleport.
 
@@ -85,12 +88,16 @@ def pagerank(
     threads : int or None
         None uses all processors. With 1 the result is the same to the last bit each time; with more it
         varies within the bound (``method="power"`` does not).
+    certain : int or None
+        Go on below ``tol`` until the first ``certain`` places are proven: until neighbours there are further apart
+        than the error bound. Nodes with the same exact value cannot be parted; ``note`` names their places.
 
     Returns
     -------
     Ranking
         ``values`` float64[n], which sum to 1. ``error_bound`` ≥ ‖values − exact‖₁ always; ``converged`` says
-        whether it is ≤ ``tol``. Without ``tol``, ``converged`` is False.
+        whether it is ≤ ``tol``. Without ``tol``, ``converged`` is False. :meth:`Ranking.places` says which places
+        are certain.
 
     Raises
     ------
@@ -108,10 +115,14 @@ def pagerank(
     """
     began = time.perf_counter()
     _check(damping, tol, max_iter, method)
-    check_parameters(threads=threads)
+    check_parameters(threads=threads, certain=certain)
+    if certain is not None and tol is None:
+        raise ParameterError("`certain` needs a `tol`: without one the number of sweeps is fixed")
     graph = as_graph(graph)
     parameters = {"damping": float(damping), "tol": tol, "max_iter": max_iter, "method": method}
     parameters |= {"personalized": personalization is not None, "weighted": use_weights(graph, weighted)}
+    if certain is not None:
+        parameters["certain"] = int(certain)
     n = graph.num_nodes
     limit = 10_000 if max_iter is None else int(max_iter)
     x, rounds, bound = np.empty(0), 0, 0.0
@@ -125,10 +136,11 @@ def pagerank(
         with linear_problem(
             graph, teleport, float(damping), bool(parameters["weighted"]), threads
         ) as problem:
-            if method == "power":
-                x, rounds, bound = _power(problem, first, tol, limit)
-            else:
-                x, rounds, bound = _gauss_seidel(problem, first, tol, limit)
+            solve = _power if method == "power" else _gauss_seidel
+            x, rounds, bound = solve(problem, first, tol, limit)
+            if certain is not None:
+                x, rounds, bound = _until_certain(solve, problem, (x, rounds, bound), int(certain), limit)
+    note = "" if certain is None else certain_places(x, bound, int(certain)).told()
     return Ranking(
         x,
         algorithm="pagerank",
@@ -138,6 +150,7 @@ def pagerank(
         converged=tol is not None and bound <= tol,
         parameters=parameters,
         dangling="teleport",
+        note=note,
         graph_uuid=graph.uuid,
         elapsed=time.perf_counter() - began,
     )
@@ -154,6 +167,34 @@ def _check(damping: float, tol: float | None, max_iter: int | None, method: str)
             "`damping` must be in [0, 1); got 1. It may be 1 only with method='power', tol=None and a fixed max_iter, "
             "because nothing bounds the error then"
         )
+
+
+_Solution = tuple[Float64Array, int, float]
+
+
+def _until_certain(
+    solve: Callable[[Problem, Float64Array, float | None, int], _Solution],
+    problem: Problem,
+    solution: _Solution,
+    count: int,
+    limit: int,
+) -> _Solution:
+    """Lower the bound until the first ``count`` places are certain, or it cannot be lowered."""
+    x, rounds, bound = solution
+    while True:
+        places = certain_places(x, bound, count)
+        # A gap of inf: all that is left are equal values, and no bound parts those.
+        if places.certain.all() or places.gap == math.inf or rounds >= limit:
+            return x, rounds, bound
+        # The gaps are themselves known to the bound only, so a tiny one may grow.
+        better, more, lower = solve(problem, x.copy(), max(places.gap / 2, bound / 100), limit - rounds)
+        rounds += more
+        if lower >= bound:
+            return x, rounds, bound
+        stuck = lower > bound / 2
+        x, bound = better, lower
+        if stuck:
+            return x, rounds, bound
 
 
 def _power(

@@ -28,6 +28,7 @@ PARAMETERS: dict[str, Setting] = {
         Setting("walks", int, 10, "", at_least=2),
         Setting("seed", int, 0, "", at_least=0),
         Setting("k", int, None, "", at_least=1, none="all nodes"),
+        Setting("certain", int, None, "", at_least=1, none="no place in particular"),
         Setting("threads", int, None, "", at_least=1, none="all processors"),
         Setting("weighted", bool, None, "", none="if the graph has weights"),
         *map(_flag, ("normalized", "endpoints", "wf_improved", "limit_page", "limit_domain")),

@@ -21,6 +21,7 @@ from inlink.errors import (
     UnknownNodeError,
 )
 from inlink.graph.names import Names, encode, node_number
+from inlink.rank.certain import Places, best_nodes, certain_places
 
 if TYPE_CHECKING:
     import pandas
@@ -127,7 +128,7 @@ class Ranking:
 
     def verdict(self) -> str:
         """How exact the values are, in one line."""
-        if self.iterations == 0 and self.converged and self.residual is None:
+        if self._is_exact():
             return "exact"
         # A sample has no certain bound.
         if "confidence" in self.parameters:
@@ -142,6 +143,10 @@ class Ranking:
         return f"{state} after {self.iterations:,} sweeps, {exactness}" + (
             f"; {self.note}" if self.note else ""
         )
+
+    def _is_exact(self) -> bool:
+        done = self.iterations == 0 and self.converged and self.residual is None
+        return done and "confidence" not in self.parameters
 
     def __len__(self) -> int:
         return len(self.values)
@@ -190,14 +195,31 @@ class Ranking:
         """
         check(_TOP, plain(k), "`k`")
         values = self.values if by is None else self._column(str(by))
-        k = min(k, len(values))
-        if k == 0:
-            return []
-        least = np.partition(values, len(values) - k)[len(values) - k]
-        above = np.flatnonzero(values > least)
-        level = np.flatnonzero(values == least)[: k - len(above)]
-        nodes = np.concatenate([above[np.argsort(-values[above], kind="stable")], level]).tolist()
-        return [(self._label(node), float(values[node])) for node in nodes]
+        return [(self._label(node), float(values[node])) for node in best_nodes(values, k).tolist()]
+
+    def places(self, k: int = 10) -> Places | None:
+        """The first k places, and which of them are certain: more than the error bound away from their neighbours.
+
+        Parameters
+        ----------
+        k : int
+            How many; at least 0.
+
+        Returns
+        -------
+        Places or None
+            Nodes, int64[k], and whether each place is certain, bool[k]. None if there is no error bound, as with
+            HITS and with samples.
+
+        Raises
+        ------
+        inlink.errors.ParameterError
+            If ``k`` is below 0.
+        """
+        check(_TOP, plain(k), "`k`")
+        if self.error_bound is not None:
+            return certain_places(self.values, self.error_bound, k)
+        return certain_places(self.values, 0.0, k) if self._is_exact() else None
 
     def _label(self, node: int) -> str | int:
         return node if self.names is None else self.names[node]

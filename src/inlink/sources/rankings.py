@@ -19,7 +19,7 @@ from inlink.sources.crawlgraph import CrawlGraph
 from inlink.store.blocks import known_pages
 from inlink.store.reader import is_crawl
 
-__all__ = ["load_ranking", "ranking_of", "top_of", "values_of"]
+__all__ = ["load_ranking", "ranking_of", "stored_ranking", "top_of", "values_of"]
 
 
 def load_ranking(graph: Graph, name: str) -> Ranking:
@@ -67,6 +67,17 @@ def _without_names(path: Path, name: str) -> Ranking:
     return Ranking.load(CrawlGraph(path, Graph(Rows(offsets, np.empty(0, np.uint32)), checked=True)), name)
 
 
+def stored_ranking(path: str | os.PathLike[str], name: str) -> Ranking:
+    """Load a ranking kept in a graph's or a crawl's folder; that of a crawl has no names.
+
+    Raises
+    ------
+    inlink.errors.FolderError
+        If there is no graph or crawl, or no such ranking.
+    """
+    return _without_names(Path(path), name) if is_crawl(path) else Ranking.load(path, name)
+
+
 def top_of(path: str | os.PathLike[str], name: str, count: int) -> list[tuple[str | int, float]]:
     """Return the best nodes of a ranking kept in a graph's or a crawl's folder, as (name, value), best first.
 
@@ -75,8 +86,8 @@ def top_of(path: str | os.PathLike[str], name: str, count: int) -> list[tuple[st
     inlink.errors.FolderError
         If there is no graph or crawl, or no such ranking.
     """
+    best = stored_ranking(path, name).top(count)
     if not is_crawl(path):
-        return Ranking.load(path, name).top(count)
-    best = _without_names(Path(path), name).top(count)
+        return best
     pages = known_pages(path, with_urls=True)
     return [(pages.url(int(page)), value) for page, value in best]

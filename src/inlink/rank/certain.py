@@ -1,0 +1,83 @@
+"""Which places of a ranking are proven.
+
+Let ε bound the L1 distance between the values and the exact ones. The errors of two nodes add up to at most ε, so two
+nodes whose values are more than ε apart stand in the exact ranking in the same order. A place is *certain* if the
+node there is more than ε below the node before it and more than ε above the node behind it: then the exact ranking has
+this node at this place.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from inlink.base.arrays import BoolArray, Float64Array, Int64Array
+
+__all__ = ["Places", "best_nodes", "certain_places"]
+
+_SHOWN = 5
+"""Stretches of places that one line names."""
+
+
+class Places(NamedTuple):
+    """The first places of a ranking.
+
+    Attributes
+    ----------
+    nodes : int64[k]
+        The nodes at these places, best first; nodes with the same value in the order of their numbers.
+    certain : bool[k]
+        Whether each place is certain.
+    gap : float
+        The smallest difference above 0 that keeps a place from being certain; ``inf`` if there is none.
+    """
+
+    nodes: Int64Array
+    certain: BoolArray
+    gap: float
+
+    def ties(self) -> list[tuple[int, int]]:
+        """The stretches of places that are not certain, each as its first and last place, from 1."""
+        open_places = np.flatnonzero(~self.certain) + 1
+        stretches = np.split(open_places, np.flatnonzero(np.diff(open_places) > 1) + 1)
+        return [(int(one[0]), int(one[-1])) for one in stretches if len(one)]
+
+    def told(self) -> str:
+        """How many of the places are certain, and which are not, in one line."""
+        places, sure = len(self.certain), int(self.certain.sum())
+        if sure == places:
+            return "the first place is certain" if places == 1 else f"the first {places:,} places are certain"
+        ties = [f"{first}" if first == last else f"{first} to {last}" for first, last in self.ties()]
+        shown = ", ".join(ties[:_SHOWN]) + (f" and {len(ties) - _SHOWN} more" if len(ties) > _SHOWN else "")
+        return f"{sure:,} of the first {places:,} places are certain; no proven order at places {shown}"
+
+
+def best_nodes(values: Float64Array, count: int) -> Int64Array:
+    """The nodes with the largest values, int64[min(count, n)]; equal values in the order of the numbers."""
+    count = min(count, len(values))
+    if count == 0:
+        return np.empty(0, np.int64)
+    least = np.partition(values, len(values) - count)[len(values) - count]
+    above = np.flatnonzero(values > least)
+    level = np.flatnonzero(values == least)[: count - len(above)]
+    return np.concatenate([above[np.argsort(-values[above], kind="stable")], level])
+
+
+def certain_places(values: Float64Array, bound: float, count: int) -> Places:
+    """The first ``count`` places, and which of them are certain.
+
+    Parameters
+    ----------
+    values : float64[n]
+    bound : float
+        ε, a bound on the L1 distance to the exact values.
+    count : int
+        At least 0; places beyond n are left out.
+    """
+    nodes = best_nodes(values, count + 1)
+    gaps = -np.diff(values[nodes])
+    places = min(count, len(values))
+    apart = np.ones(places + 1, bool)
+    apart[1 : len(gaps) + 1] = gaps > bound
+    certain = apart[:-1] & apart[1:]
+    missing = gaps[(gaps > 0) & (gaps <= bound)]
+    return Places(nodes[:places], certain, float(missing.min(initial=np.inf)))
