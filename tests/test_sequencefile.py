@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from inlink.base.damage import Tally
 from inlink.errors import DamageError, FormatError, InputError
+from inlink.nutch import sequencefile
 from inlink.nutch.sequencefile import MAX_RECORD, TEXT, Fields, Writable, records
 from nutchfiles import DEFAULT, GZIP, SYNC, checksums, sequence_file, text, vint
 from nutchfiles import TEXT as TEXT_CLASS
@@ -264,6 +265,18 @@ def test_with_hadoops_checksums_no_damaged_byte_is_read(tmp_path_factory, mode, 
     assert found
     with pytest.raises(DamageError, match=f"differs from its checksum .*at byte {at // 512 * 512:,}"):
         read(path)
+
+
+def test_records_that_are_all_damaged_cost_one_search(tmp_path, monkeypatch):
+    bad = [(text(f"key {k}"), text("value") + b"x") for k in range(500)]
+    path = sequence_file(tmp_path / "data", bad, mode="none", every=1000)
+    peeked = []
+    peek = sequencefile._Buffer.peek
+    monkeypatch.setattr(sequencefile._Buffer, "peek", lambda *args: peeked.append(args) or peek(*args))
+    tally = Tally()
+    assert read(path, tally) == []
+    assert tally.damaged == 500
+    assert len(peeked) < 10 * 500
 
 
 def test_a_checksum_file_of_another_file_is_damage(tmp_path):

@@ -318,6 +318,8 @@ class _Records:
     # Where the next whole record begins, as far as was searched; or if there is none, the next sync mark.
     target: int = 0
     whole: bool = False
+    # A place from which the lengths of the records are known to lead to the target.
+    leading: int = -1
 
     def read(self, decode: _Decode[K, V]) -> Iterator[tuple[K, V]]:
         """Yield what ``decode`` makes of the records."""
@@ -363,9 +365,10 @@ class _Records:
             region = self._before_sync()
             start = self._first_whole(region, decode)
             self.whole = start is not None
-            self.target = place + (len(region) if start is None else start)
-        if size is not None and self._leads_to_target(size):
+            self.target, self.leading = place + (len(region) if start is None else start), -1
+        if size is not None and (place == self.leading or self._leads_to_target(size)):
             buffer.go(size)
+            self.leading = buffer.at
         else:
             buffer.go(self.target - place)
             if not self.whole and buffer.find(self.sync):
