@@ -1,16 +1,21 @@
 """A crawl that is ranked while it runs: its own process, taken over between two calls."""
 
+import os
+import subprocess
+import sys
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import inlink
 from inlink import Crawl, Politeness
-from inlink.base.folder import Folder
+from inlink.base.folder import Folder, building
 from inlink.crawl import upkeep
 from inlink.crawl.crawl import look
 from inlink.frontier import policies
+from inlink.reranking import handle
 from patience import wait_until
 
 pytestmark = pytest.mark.slow
@@ -169,17 +174,118 @@ def test_it_starts_by_itself_when_the_crawl_has_grown(tmp_path, monkeypatch):
         wait_for(crawl)
 
 
-def test_a_ranking_process_that_dies_does_not_stop_the_crawl(tmp_path, caplog):
+def test_a_ranking_process_that_dies_is_started_again(tmp_path, caplog, monkeypatch):
+    monkeypatch.setattr(handle, "FIRST_WAIT", 0.05)
     with Crawl(tmp_path / "c", policy="pagerank", politeness=EASY, rerank_share=None) as crawl:
         crawl.seed(NAMES[:1])
         crawl_some(crawl, 20)
+        reranker = crawl._upkeep.reranker
         crawl.rerank()
-        crawl._upkeep.reranker._process.kill()
-        wait_for(crawl)
+        for _ in range(3):
+            # It dies each time that it is started, before it answers.
+            wait_until(lambda: reranker.busy or crawl.next(0), "a start")
+            reranker._process.kill()
+            reranker._process.wait()
+            reranker._heard = b""
+            wait_until(lambda: not reranker.busy or crawl.next(0), "a failure")
         crawl_some(crawl, 20)
-        assert "pages keep their present priorities" in caplog.text
+        wait_until(lambda: crawl.next(0) == [] and reranker.failed is None, "a ranking")
+        wait_for(crawl)
+        assert np.abs(ranks(crawl) - exact(crawl)).sum() <= 2e-4 * exact(crawl).sum()
+        keys_are_in_force(crawl)
+    told = [one.message for one in caplog.records if one.levelname == "WARNING"]
+    assert len(told) == 1
+    assert "it is started again later, and pages keep their present priorities" in told[0]
+
+
+def test_waits_between_starts_grow():
+    reranker = handle.Reranker(Path("nowhere"), [])
+    waits = []
+    for _ in range(12):
+        reranker.give_up("died")
+        waits.append(reranker._wait)
+    assert waits[:4] == [1, 2, 4, 8]
+    assert waits[-1] == handle.LONGEST_WAIT
+    reranker.succeeded()
+    assert (reranker.failed, reranker._wait) == (None, 0.0)
+
+
+def test_an_answer_that_is_none_ends_the_process(tmp_path, caplog):
+    program = "import sys; sys.stdin.readline(); print('{', flush=True); sys.stdin.read()"
+    reranker = handle.Reranker(tmp_path, [])
+    reranker._process = subprocess.Popen(
+        [sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+    os.set_blocking(reranker._process.stdout.fileno(), False)
+    reranker.ask()
+    wait_until(lambda: reranker.answer() is None and not reranker.busy, "the answer")
+    assert reranker.failed == "answered nonsense"
+    assert not reranker.again_due
+
+
+@pytest.mark.parametrize("policy", ["pagerank", "hits"])
+@pytest.mark.parametrize("use_scores", [False, True])
+def test_a_garbled_ranking_is_not_used(tmp_path, caplog, policy, use_scores):
+    """Each wrong ranking leaves the priorities as they are, whether the crawl is open or is opened."""
+    folder = tmp_path / "c"
+    chosen = {"policy": policy, "politeness": EASY, "use_scores": use_scores, "rerank_share": None}
+    with Crawl(folder, **chosen) as crawl:
+        crawl.seed(NAMES[:1])
+        crawl_some(crawl, 30)
         crawl.rerank()
-        assert not crawl.ranking
+        wait_for(crawl)
+        good, before = ranks(crawl), crawl._frontier.ranked_up_to
+        stored = Folder(folder / "ranks", "ranks", 1)
+        sound, meta = np.array(stored.array("rank")), dict(stored.header.meta)
+        crawl_some(crawl, 5)
+        good = ranks(crawl)
+        garbled = {
+            "huge": np.where(np.arange(len(sound)) == 3, np.float32(2.6e37), sound),
+            "nan": np.where(np.arange(len(sound)) == 3, np.float32(np.nan), sound),
+            "negative": sound - np.float32(1),
+            "long": np.concatenate([sound, sound]),
+            "none": sound[:0],
+            "double": sound.astype(np.float64),
+            "square": np.stack([sound, sound]).reshape(-1)[: 2 * len(sound)],
+            "ten times": sound * np.float32(10),
+        }
+        for name, values in garbled.items():
+            publish(folder, values, meta | {"covers": crawl._pages.events_end})
+            assert not crawl._frontier.adopt(0.0), name
+            assert crawl._frontier.ranking_fault is not None
+            assert ranks(crawl) == pytest.approx(good)
+        for wrong in ({"covers": "x"}, {"covers": 1 << 60}, {"algorithm": 7}):
+            publish(folder, sound, meta | {"covers": crawl._pages.events_end} | wrong)
+            assert not crawl._frontier.adopt(0.0), wrong
+        for key in ("damping",) if policy == "pagerank" else ("lambda",):
+            for value in (0, -1, None, "x", float("nan")):
+                publish(folder, sound, meta | {"covers": crawl._pages.events_end, key: value})
+                assert not crawl._frontier.adopt(0.0), (key, value)
+        assert crawl._frontier.ranked_up_to == before
+        publish(folder, garbled["huge"], meta)
+    assert len({one.message for one in caplog.records if "is not used" in one.message}) >= 3
+    caplog.clear()
+    with Crawl(folder, **chosen | {"rerank_share": 0.5}) as crawl:
+        assert crawl._frontier.ranked_up_to == 0
+        assert ranks(crawl).max() < 100
+        crawl.next(0)
+        assert crawl.ranking  # a new one is made at once
+        wait_for(crawl)
+        assert crawl._frontier.ranked_up_to > 0
+        assert ranks(crawl).max() < 100
+    path = folder / "ranks" / "1" / "rank.bin"
+    path = next(iter((folder / "ranks").rglob("rank.bin"))) if not path.exists() else path
+    raw = bytearray(path.read_bytes())
+    raw[5] ^= 1  # its checksum alone tells
+    path.write_bytes(bytes(raw))
+    with Crawl(folder, **chosen) as crawl:
+        assert crawl._frontier.ranked_up_to == 0
+
+
+def publish(folder: Path, values: np.ndarray, meta: dict) -> None:
+    with building(folder / "ranks", "ranks", 1) as writer:
+        writer.write("rank", values)
+        writer.header.meta = meta
 
 
 def test_policies_without_links_start_no_process(tmp_path):

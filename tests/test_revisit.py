@@ -97,9 +97,9 @@ def test_a_specification_says_it_by_url():
         ({"spec": [("a", "x0")]}, "not 'x0'"),
         ({"spec": [("a", float("inf"))]}, "not inf"),
         ({"spec": [("a", -5)]}, "not -5"),
-        ({"spec": [("a", None)]}, "a rule is a pair"),
-        ({"spec": [("a",)]}, "a rule is a pair"),
-        ({"spec": [(b"a", 1)]}, "a rule is a pair"),
+        ({"spec": [("a", None)]}, "a rule must be a pair"),
+        ({"spec": [("a",)]}, "a rule must be a pair"),
+        ({"spec": [(b"a", 1)]}, "a rule must be a pair"),
     ],
 )
 def test_what_change_rate_refuses(arguments, message):

@@ -3,7 +3,9 @@
 import inspect
 import json
 import math
+import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -375,19 +377,84 @@ def test_policies_and_schedules_of_the_users_own_are_kept_by_their_place(tmp_pat
     folder = tmp_path / "c"
     with Crawl(folder, policy=Own, revisit=EveryMinute(5.0)) as crawl:
         assert crawl.settings.policy == f"{__name__}:Own"
-    with Crawl(folder) as crawl:
-        assert type(crawl._frontier.policy) is Own
-        assert crawl.settings.revisit == EveryMinute(5.0)
-    with Crawl(folder, policy=Hits) as crawl:  # one of ours, as a class
+    # The folder may come from anybody: what it names is imported only if the caller names it too.
+    for call in (Crawl, look, lambda place: inlink.CrawlView.open(place).order()):
+        with pytest.raises(ParameterError, match=r"if you trust it, allow its import by "):
+            call(folder)
+    with pytest.raises(ParameterError, match=r"allow its import by policy='.*:Own', or --set policy=.*:Own"):
+        look(folder)
+    with pytest.raises(ParameterError, match=r"allow its import by revisit=.*EveryMinute"):
+        Crawl(folder, policy=Own)
+    name = f"{__name__}:Own"
+    for own in (Own, name):
+        with Crawl(folder, policy=own, revisit=EveryMinute(5.0)) as crawl:
+            assert type(crawl._frontier.policy) is Own
+            assert crawl.settings.revisit == EveryMinute(5.0)
+            assert "changed" not in crawl.recovered
+        assert type(look(folder, policy=own).policy) is Own
+        inlink.CrawlView.open(folder, policy=own).order()
+    with pytest.raises(ParameterError, match=r"this crawl's policy is .*:Own'; got 'opic'"):
+        look(folder, policy="opic")
+    given = {"schedule": f"{__name__}:EveryMinute", "minutes": 7.0}
+    with Crawl(folder, policy=Hits, revisit=given) as crawl:  # one of ours, as a class
         assert crawl.settings.policy == "hits"
-    text = (folder / "settings.json").read_text()
-    (folder / "settings.json").write_text(text.replace('"hits"', '"gone.module:Own"'))
-    for opened in (Crawl, look):
-        with pytest.raises(ParameterError, match=r"'gone.module:Own' cannot be imported here .*PYTHONPATH"):
-            opened(folder)
-    (folder / "settings.json").write_text(text.replace(f"{__name__}:EveryMinute", "gone.module:EveryMinute"))
-    with pytest.raises(FolderError, match="cannot be imported here"):
-        Crawl(folder)
+        assert crawl.settings.revisit == EveryMinute(7.0)
+        assert "revisit from" in crawl.recovered
+
+
+def test_a_strangers_folder_runs_no_code(tmp_path, monkeypatch):
+    """A crawl's settings name a module that would leave a trace; nothing that opens or shows the folder imports it."""
+    trace, folder = tmp_path / "trace", tmp_path / "c"
+    (tmp_path / "evil.py").write_text(
+        f"open({str(trace)!r}, 'w').close()\nfrom inlink.frontier.policies import Policy as Own\n"
+        "class Never:\n    def next(self, history): ...\n"
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+    with Crawl(folder, policy="fifo") as crawl:
+        crawl.seed([A])
+    usual = (folder / "settings.json").read_text()
+    own = json.loads(usual)
+    for changes in (
+        {"policy": "evil:Own"},
+        {"revisit": {"schedule": "evil:Never"}},
+        {"policy": "evil:Own", "revisit": {"schedule": "evil:Never"}},
+    ):
+        (folder / "settings.json").write_text(json.dumps(own | changes))
+        view = inlink.CrawlView.open(folder)
+        assert view.page(A) is not None
+        assert view.info().pages == 1
+        calls = [
+            lambda: Crawl(folder),
+            lambda: look(folder),
+            lambda view=view: view.order(),
+            lambda view=view: view.why(A),
+        ]
+        for call in calls:
+            with suppress(ParameterError):
+                call()
+        for words in (
+            ["next"],
+            ["next", "--peek"],
+            ["why", A],
+            ["page", A],
+            ["crawl-info"],
+            ["reload"],
+            ["find", "a"],
+            ["dump", "pages"],
+        ):
+            result = CliRunner().invoke(commands, ["-q", words[0], str(folder), *words[1:]])
+            assert result.exception is None or isinstance(result.exception, SystemExit | ParameterError), (
+                words
+            )
+        assert not trace.exists()
+        assert "evil" not in sys.modules
+    (folder / "settings.json").write_text(json.dumps(own | {"policy": "evil:Own"}))
+    result = CliRunner().invoke(commands, ["-q", "why", str(folder), A, "--set", "policy=evil:Own"])
+    assert result.exception is None
+    assert A in result.output
+    assert trace.exists()
+    result = CliRunner().invoke(commands, ["-q", "next", str(folder), "--peek", "--set", "damping=0.5"])
+    assert "changes nothing" in str(result.exception)
 
 
 BAD = (

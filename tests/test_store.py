@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from crawlstrategies import (
     EAGER,
+    SEEDED,
     STATIC,
     URLS,
     Clock,
@@ -461,6 +462,7 @@ def test_a_log_shorter_than_its_index_is_read_without_it(tmp_path, monkeypatch):
         assert crawl._pages.find(["http://c.com/", "http://b.com/"]).tolist() == [1, 2]
 
 
+@example(SEEDED + [("next", 1), ("wait", 700.0), ("next", 0), ("failed", 0, None, None)])
 @settings(max_examples=20)
 @given(histories(20))
 def test_revisits_are_a_fold_too(history):

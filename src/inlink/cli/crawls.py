@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "crawl_argument",
+    "policy_given",
     "reopened",
     "unknown_page",
     "write_all",
@@ -50,6 +51,24 @@ def reopened(folder: Path, given: Mapping[str, Any] | None = None) -> "Crawl":
     from inlink.crawl.crawl import Crawl
 
     return Crawl(folder, **(given or {}))
+
+
+def policy_given(given: Mapping[str, Any]) -> str | None:
+    """The policy among the settings that a command which only looks was given.
+
+    Raises
+    ------
+    inlink.errors.ParameterError
+        If there is another setting: nothing is changed.
+    """
+    others = [name for name in given if name != "policy"]
+    if others:
+        from inlink.errors import ParameterError
+
+        raise ParameterError(
+            f"this command changes nothing, so --set takes the crawl's own policy only; got {', '.join(others)}"
+        )
+    return given.get("policy")
 
 
 def writer_of(folder: Path) -> str | None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from inlink.cli.crawls import crawl_argument, reopened
+from inlink.cli.crawls import crawl_argument, policy_given, reopened
 from inlink.cli.options import set_option, settings_given
 from inlink.cli.show import say, say_json, show_json, show_table
 
@@ -41,15 +41,11 @@ def next_(folder: Path, count: int, peek: bool, as_json: bool, **options: Any) -
     if not peek:
         _lease(folder, count, as_json, given)
         return
-    if given:
-        from inlink.errors import ParameterError
-
-        raise ParameterError("--peek changes nothing: leave out --set")
     from inlink.crawl.view import MOST_PLACES, CrawlView
 
     if count > MOST_PLACES:
         raise click.UsageError(f"--peek shows at most {MOST_PLACES} pages; got -n {count}")
-    rows = CrawlView.open(folder).order(count).rows
+    rows = CrawlView.open(folder, policy=policy_given(given)).order(count).rows
     if as_json:
         say_json(rows)
         return

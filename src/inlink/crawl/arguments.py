@@ -16,6 +16,7 @@ from inlink.protocol import LARGEST_SCORE
 
 __all__ = [
     "ARGUMENTS",
+    "LATEST",
     "MOST_PLACES",
     "MOST_ROWS",
     "argument",

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from inlink.crawl.answers import Answers, lease_pages
-from inlink.crawl.arguments import moment
+from inlink.crawl.arguments import LATEST, moment
 from inlink.crawl.journal import Journal
 from inlink.crawl.seeding import seed
 from inlink.crawl.upkeep import Upkeep
@@ -52,8 +52,10 @@ class Core:
     def tick(self) -> float:
         """Unix time, which never goes back."""
         journal, now = self.journal, self.clock()
-        if type(now) is not float or not now <= journal.now:
-            journal.now = max(journal.now, moment(now))
+        if type(now) is not float or not -LATEST <= now <= LATEST:
+            now = moment(now)
+        if now > journal.now:
+            journal.now = now
         return journal.now
 
     def seed(self, urls: Iterable[AnyLink]) -> int:

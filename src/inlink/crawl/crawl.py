@@ -190,6 +190,7 @@ class Crawl:
             self._core = core = Core(journal, Answers(journal), self._upkeep, clock)
             self.refused = core.refused
             self._frontier.restore(core.tick())
+            self._upkeep.opened()
             if settings != chosen.before:
                 journal.append(kinds.SETTINGS, payload=msgspec.json.encode(as_data(settings)))
                 save(self.folder, settings)

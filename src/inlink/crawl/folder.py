@@ -13,7 +13,7 @@ from inlink.base.folder import building
 from inlink.crawl.settings import FILE, encoded, stored
 from inlink.errors import FolderError
 from inlink.frontier.frontier import Frontier
-from inlink.frontier.policies import policy_found
+from inlink.frontier.policies import Policy, policy_of
 from inlink.frontier.settings import Settings
 from inlink.frontier.visits import plan_visits
 from inlink.store.pages import Pages
@@ -53,25 +53,32 @@ def unmake(folder: Path, kind: type[BaseException] | None, *_: object) -> None:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def look(folder: str | os.PathLike[str], clock: Callable[[], float] = time.time) -> Frontier:
+def look(
+    folder: str | os.PathLike[str],
+    clock: Callable[[], float] = time.time,
+    policy: "str | type[Policy] | Policy | None" = None,
+) -> Frontier:
     """The frontier of a crawl, restored from its folder to be looked at, also while another process crawls.
+
+    A folder may come from anybody, so no code that it names is imported. ``policy`` names the crawl's policy once more
+    if it is one of your own. A schedule of your own plans nothing here.
 
     Raises
     ------
     inlink.errors.FolderError
         If there is no crawl, or its settings cannot be read.
     inlink.errors.ParameterError
-        If it goes by a policy that cannot be imported here.
+        If its policy is not one of inlink's and ``policy`` does not name it, or if it cannot be imported here.
     """
     settings = stored(Path(folder))
     # before anything is read that takes long
-    policy_found(settings.policy)
+    policy_of(folder, settings.policy, policy)
     pages = open_pages(folder)
     pages.recover()
-    return frontier_of(pages, clock())
+    return frontier_of(pages, clock(), policy)
 
 
-def frontier_of(pages: Pages, now: float) -> Frontier:
+def frontier_of(pages: Pages, now: float, policy: "str | type[Policy] | Policy | None" = None) -> Frontier:
     """The frontier of a crawl's pages, restored from all their events, by the settings that its folder keeps.
 
     Raises
@@ -79,10 +86,10 @@ def frontier_of(pages: Pages, now: float) -> Frontier:
     inlink.errors.FolderError
         If its settings cannot be read.
     inlink.errors.ParameterError
-        If it goes by a policy that cannot be imported here.
+        If its policy is not one of inlink's and ``policy`` does not name it, or if it cannot be imported here.
     """
     settings = stored(pages.folder)
-    frontier = Frontier(pages, settings)
+    frontier = Frontier(pages, settings, policy_of(pages.folder, settings.policy, policy))
     frontier.restore(now)
     if settings.revisit is not None:
         plan_visits(frontier, settings.revisit)

@@ -16,7 +16,7 @@ import msgspec
 from inlink.base.folder import atomic_file
 from inlink.base.settings import LONGEST, Setting, check, from_text, rows_of, setting
 from inlink.errors import FolderError, ParameterError
-from inlink.frontier.revisit import revisit_as_data, revisit_of
+from inlink.frontier.revisit import StoredSchedule, revisit_as_data, revisit_of
 from inlink.frontier.settings import GROUPS, TABLE, Settings
 from inlink.protocol import OWNER
 from inlink.store.format import SETTINGS
@@ -141,7 +141,7 @@ def choose(folder: Path, given: Mapping[str, Any]) -> Chosen:
     inlink.errors.FolderError
         If the folder's settings cannot be read.
     """
-    from inlink.frontier.policies import policy_found, policy_name
+    from inlink.frontier.policies import policy_found, policy_name, policy_of
 
     before = stored(folder) if is_there(folder) else None
     values: dict[str, Any] = {}
@@ -153,13 +153,31 @@ def choose(folder: Path, given: Mapping[str, Any]) -> Chosen:
             value = replace(getattr(base, name) or GROUPS[name](), **value)
         values[name] = value
     settings = replace(base, **values)
+    if before is not None:
+        before = _with_code(folder, before, settings)
     for name, row in rows_of(Settings).items():
         if row.fixed and before is not None and getattr(settings, name) != getattr(before, name):
             raise ParameterError(
                 f"{name} cannot change after a crawl was made: {folder} has {getattr(before, name)!r}; "
                 f"got {getattr(settings, name)!r}. Leave it out, or begin another crawl"
             )
-    return Chosen(settings, before, policy_found(policy))
+    found = policy_found(policy) if "policy" in given else policy_of(folder, base.policy, None)
+    return Chosen(settings, before, found)
+
+
+def _with_code(folder: Path, before: Settings, settings: Settings) -> Settings:
+    """The folder's settings with the schedule that was given, if that is the one which the folder names."""
+    if isinstance(settings.revisit, StoredSchedule):
+        place = settings.revisit.place
+        raise ParameterError(
+            f"{folder}: this crawl's schedule {place!r} is code that is not inlink's: if you trust it, allow its "
+            f"import by revisit={revisit_as_data(settings.revisit)!r}"
+        )
+    if isinstance(before.revisit, StoredSchedule) and revisit_as_data(before.revisit) == revisit_as_data(
+        settings.revisit
+    ):
+        return replace(before, revisit=settings.revisit)
+    return before
 
 
 def checked(name: str, value: Any, place: str = "", *, texts: bool = False) -> Any:
@@ -296,7 +314,7 @@ def _decoded(raw: bytes, url_rules: UrlRules | None) -> Settings:
     for name, group in GROUPS.items():
         if data.get(name) is not None:
             data[name] = group(**data[name])
-    data["revisit"] = revisit_of(data.get("revisit"), "revisit")
+    data["revisit"] = revisit_of(data.get("revisit"), "revisit", from_folder=True)
     return Settings(**data | {"url_rules": url_rules})
 
 

@@ -9,6 +9,7 @@ from inlink.crawl.folder import frontier_of
 from inlink.crawl.gate import Gate
 from inlink.crawl.known import canonical_or_number, numbered, unknown
 from inlink.frontier.frontier import Frontier
+from inlink.frontier.policies import Policy
 from inlink.store.lookup import Lookup
 from inlink.store.page import Page
 from inlink.store.pages import Pages
@@ -86,6 +87,8 @@ class FolderCrawl:
     folder : Path
     clock : callable
         Unix time.
+    policy : str, Policy class or instance, or None
+        The crawl's policy, if it is not one of inlink's.
 
     Raises
     ------
@@ -93,8 +96,13 @@ class FolderCrawl:
         If there is no crawl.
     """
 
-    def __init__(self, folder: Path, clock: Callable[[], float]) -> None:
-        self.folder, self._clock = folder, clock
+    def __init__(
+        self,
+        folder: Path,
+        clock: Callable[[], float],
+        policy: "str | type[Policy] | Policy | None" = None,
+    ) -> None:
+        self.folder, self._clock, self._policy = folder, clock, policy
         self.gate = Gate(str(folder))
         self._url_rules = url_rules_of(folder)
 
@@ -108,7 +116,7 @@ class FolderCrawl:
     @cached_property
     def frontier(self) -> Frontier:
         """The order of the pages, by the settings that the folder holds."""
-        return frontier_of(self.pages, self._clock())
+        return frontier_of(self.pages, self._clock(), self._policy)
 
     def now(self) -> float:
         """Unix time; what has become due by now has happened."""

@@ -45,9 +45,16 @@ class Upkeep:
         share = ["--share", HITS_SHARE] if frontier.policy.algorithm == "hits" else []
         self.reranker = Reranker(self.pages.folder, options + share)
         self._ranker: Ranker | None = None
+        self._refused_at_opening = False
         self._index: IndexWriter | None = None
         self._inbox_at = 0.0
         self._ranked_pages, self._ranked_time = self.pages.num_crawled, now
+
+    def opened(self) -> None:
+        """Note what opening found: a ranking that cannot be used is replaced, unless new rankings never start."""
+        settings = self.frontier.settings
+        automatic = settings.rerank_share is not None or settings.rerank_seconds is not None
+        self._refused_at_opening = automatic and self.frontier.ranking_fault is not None
 
     def requests(self) -> Iterator[tuple[str, list[tuple[str, float]]]]:
         """The requests in the inbox: kind and seeds. It is read once a second; requests that are done are removed."""
@@ -109,10 +116,22 @@ class Upkeep:
         while self.frontier.queue.rekeying:
             self.frontier.rekey_some(now)
 
+    def _take_over(self, now: float) -> None:
+        """Adopt the ranking that was just published; if it is not sound, another process tries later."""
+        self.frontier.adopt(now)
+        if self.frontier.ranking_fault is None:
+            self.reranker.succeeded()
+        else:
+            self.reranker.give_up("made a ranking that cannot be used")
+
     def before_next(self, now: float) -> None:
         """Adopt a ranking that is ready, and continue to update priorities."""
-        if self.reranker.busy and self.reranker.answer() is not None:
-            self.frontier.adopt(now)
+        if self.reranker.busy:
+            if self.reranker.answer() is not None:
+                self._take_over(now)
+        elif self.reranker.again_due or self._refused_at_opening:
+            self._refused_at_opening = False
+            self.reranker.ask()
         self.frontier.rekey_some(now)
 
     def finish(self) -> None:

@@ -29,6 +29,7 @@ from inlink.errors import ParameterError, UnknownNodeError
 from inlink.frontier.explain import Why, explain, host_parts, page_parts
 from inlink.frontier.frontier import Frontier
 from inlink.frontier.inlinks import InlinkSearch
+from inlink.frontier.policies import Policy
 from inlink.frontier.standing import Harvest, Progress, state_counts
 from inlink.frontier.survey import LinkCount, Survey
 from inlink.protocol import Standing
@@ -76,8 +77,16 @@ class CrawlView:
         self._merges_seen = 0
 
     @classmethod
-    def open(cls, folder: str | os.PathLike[str], clock: Callable[[], float] = time.time) -> "CrawlView":
+    def open(
+        cls,
+        folder: str | os.PathLike[str],
+        clock: Callable[[], float] = time.time,
+        policy: str | type[Policy] | Policy | None = None,
+    ) -> "CrawlView":
         """A view of a crawl's folder, which another process may be writing.
+
+        No code that the folder names is imported. If the crawl's policy is one of your own, the order is shown only if
+        ``policy`` names it once more.
 
         What a call needs is read by the first call that needs it. Looking up one page reads that page only; the order
         needs all events. What is written later is not seen.
@@ -87,7 +96,7 @@ class CrawlView:
         inlink.errors.FolderError
             If there is no crawl.
         """
-        return cls(FolderCrawl(Path(folder), clock))
+        return cls(FolderCrawl(Path(folder), clock, policy))
 
     @inside
     def number(self, page: str | int) -> int:

@@ -66,6 +66,9 @@ class Why(msgspec.Struct, frozen=True):
         Seconds until that lease expires.
     due_in : float or None
         Seconds until the page is tried or crawled again, if that is planned.
+    losses : int
+        How often the page's lease was lost since its last answer. Then it waits apart from the queue, until
+        ``due_in`` has passed, and is handed out alone.
     failures : int
         Failures since the last success.
     merged_into : str or None
@@ -97,11 +100,14 @@ class Why(msgspec.Struct, frozen=True):
     merged_into: str | None
     inlinks: list[Inlink]
     inlinks_complete: bool
+    losses: int = 0
 
     def __str__(self) -> str:
         return "\n".join([self._headline(), *(f"  {line}" for line in self._lines())])
 
     def _headline(self) -> str:
+        if self.losses and self.lease is None and self.due_in is not None:
+            return f"{self.url}: {self.state}, waiting to be handed out alone"
         if not self.waits:
             return f"{self.url}: {self.state}, not waiting"
         if self.place is None:
@@ -136,8 +142,10 @@ class Why(msgspec.Struct, frozen=True):
                 lines.append(f"{name} budget: {left:,} pages left")
         if self.lease is not None:
             lines.append(f"lease {self.lease} expires in {self.lease_expires_in or 0.0:.1f} s")
+        if self.losses:
+            lines.append(f"lost {self.losses} times: its spider ended, or did not answer in time")
         if self.due_in is not None:
-            again = "tried" if self.failures else "crawled"
+            again = "handed out" if self.losses else "tried" if self.failures else "crawled"
             lines.append(f"{again} again in {self.due_in:.1f} s")
         if self.failures:
             lines.append(f"failures since the last success: {self.failures}")
@@ -198,7 +206,7 @@ def explain(
         order = [row[0] for row in frontier.order(FARTHEST_PLACE, now)]
         place = order.index(page) + 1 if page in order else None
     lease = frontier.leases.current(page)
-    due = frontier.plans.get(page)
+    due = frontier.plans.get(page, frontier.lost.due(page))
     return Why(
         url=url,
         page=page,
@@ -221,4 +229,5 @@ def explain(
         merged_into=pages.url(pages.survivor(page)) if page in pages.merged else None,
         inlinks=inlinks or [],
         inlinks_complete=complete,
+        losses=int(pages.losses[page]),
     )

@@ -5,6 +5,7 @@ and ``inlink why`` restore one from a folder that another process is writing, an
 """
 
 import heapq
+import logging
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import fields
 from datetime import UTC, datetime
@@ -26,6 +27,8 @@ from inlink.frontier.queue import Queue
 from inlink.frontier.sessions import SpiderSessions
 from inlink.frontier.settings import Settings
 from inlink.frontier.traps import FACTORS, line_codes
+from inlink.reranking.kernels.push import LEAST_SCORE
+from inlink.reranking.soundness import ranking_fault
 from inlink.store.events import Events
 from inlink.store.format import (
     CRAWLED,
@@ -49,6 +52,7 @@ from inlink.store.pages import Pages
 
 __all__ = ["Frontier"]
 
+_log = logging.getLogger("inlink.crawl")
 _PAGES = most_pages()
 _MOST_BUSY = 1000
 """Leases whose hosts :meth:`Frontier.order` looks at, beside the hosts that may be asked now or later."""
@@ -86,6 +90,8 @@ class Frontier:
         self.plans: dict[int, float] = {}
         # a heap of the plans; entries of pages that were planned again since are skipped
         self._later: list[tuple[float, int]] = []
+        # what was wrong with the ranking that was looked at last
+        self.ranking_fault: str | None = None
         # the byte of the log up to which the adopted ranking goes
         self.ranked_up_to = 0
         self.year = datetime.now(UTC).year
@@ -101,7 +107,7 @@ class Frontier:
             half = pages.num_pages >> 6 << 5
             trapping = [threads.submit(self.find_traps, 0, half)]
             trapping.append(threads.submit(self.find_traps, half, pages.num_pages))
-            if not self.adopt(now):
+            if not self.adopt(now, verify=True):
                 self.policy.fold(self.events(0))
             for task in trapping:
                 task.result()
@@ -251,8 +257,13 @@ class Frontier:
 
     # -- rankings ---------------------------------------------------------------------------------------------------
 
-    def adopt(self, now: float) -> bool:
-        """Adopt the published ranking if it is newer than the one in use; returns whether it is."""
+    def adopt(self, now: float, *, verify: bool = False) -> bool:
+        """Adopt the published ranking if it is newer than the one in use and sound; return whether it was adopted.
+
+        ``ranking_fault`` says what is wrong with one that is not sound; priorities stay as they are then. With
+        ``verify``, its checksum is looked at too.
+        """
+        self.ranking_fault = None
         if self.policy.algorithm is None:
             return False
         try:
@@ -260,17 +271,42 @@ class Frontier:
         except FolderError:
             return False
         meta = ranks.header.meta
-        fits = (
-            meta.get("algorithm") == self.policy.algorithm
-            and self.ranked_up_to < meta.get("covers", 0) <= self.pages.events_end
-            and bool(meta.get("use_scores", False)) == self.settings.use_scores
-        )
-        if not fits:
+        covers = meta.get("covers")
+        if (
+            meta.get("algorithm") != self.policy.algorithm
+            or bool(meta.get("use_scores", False)) != self.settings.use_scores
+            or not isinstance(covers, int)
+            or not self.ranked_up_to < covers <= self.pages.events_end
+        ):
             return False
-        self.ranked_up_to = meta["covers"]
-        self.policy.adopt(ranks.array("rank"), meta, self.events(self.ranked_up_to))
+        try:
+            values = ranks.array("rank")
+            if verify:
+                ranks.verify()
+            self.ranking_fault = ranking_fault(
+                values, meta, self.pages.num_pages, self._teleport(len(values))
+            )
+        except (FolderError, KeyError) as error:
+            self.ranking_fault = str(error)
+        if self.ranking_fault is not None:
+            _log.warning(
+                "%s: the ranking in %s/ is not used (%s); pages keep their present priorities until the next one",
+                self.pages.folder,
+                RANKS,
+                self.ranking_fault,
+            )
+            return False
+        self.ranked_up_to = covers
+        self.policy.adopt(values, meta, self.events(self.ranked_up_to))
         self.queue.begin_rekeying()
         return True
+
+    def _teleport(self, count: int) -> float | None:
+        """The sum of the scores that the first pages teleport by; None if all pages count alike."""
+        if not self.settings.use_scores:
+            return None
+        scores = self.pages.scores[:count]
+        return float(scores[scores > 0].sum(dtype=np.float64)) + LEAST_SCORE * count
 
     def rekey_some(self, now: float) -> None:
         """Give the next waiting pages their new keys, for a millisecond or two."""

@@ -48,6 +48,10 @@ class LostPages:
         """Whether a page waits here."""
         return page in self._due
 
+    def due(self, page: int) -> float | None:
+        """When a page that waits here may be handed out, Unix time; None if it does not wait here."""
+        return self._due.get(page)
+
     def wait(self, page: int, due: float) -> None:
         """Let a page wait."""
         self._due[page] = due

@@ -36,7 +36,7 @@ from inlink.reranking.kernels.push import LEAST_SCORE
 from inlink.store.events import Events
 from inlink.store.pages import Pages
 
-__all__ = ["POLICIES", "Policy", "policy_found", "policy_name"]
+__all__ = ["POLICIES", "Policy", "policy_found", "policy_name", "policy_of"]
 
 _PAGES = most_pages()
 _BLOCK = 1 << 16
@@ -397,6 +397,29 @@ def policy_name(policy: "str | type[Policy] | Policy") -> str:
     if POLICIES.get(kind.name) is kind:
         return kind.name
     return f"{kind.__module__}:{kind.__qualname__}"
+
+
+def policy_of(
+    folder: object, stored: str, given: "str | type[Policy] | Policy | None"
+) -> "type[Policy] | Policy":
+    """The policy of a crawl's folder. One of the user's own is imported only if the caller names it as well.
+
+    Raises
+    ------
+    inlink.errors.ParameterError
+        If the caller must name it, names another one, or names one that cannot be imported here.
+    """
+    if given is not None and policy_name(given) != stored:
+        raise ParameterError(
+            f"{folder}: this crawl's policy is {stored!r}; got {policy_name(given)!r}: leave it out, or change the "
+            "policy by opening the crawl with inlink.Crawl"
+        )
+    if given is None and stored not in POLICIES:
+        raise ParameterError(
+            f"{folder}: this crawl's policy {stored!r} is code that is not inlink's: if you trust it, allow its import "
+            f"by policy={stored!r}, or --set policy={stored} on a command line"
+        )
+    return policy_found(stored if given is None else given)
 
 
 def policy_found(policy: "str | type[Policy] | Policy") -> "type[Policy] | Policy":

@@ -10,7 +10,7 @@ A schedule is asked once for each crawl. It remembers nothing: the caller keeps 
 with the next history.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, is_dataclass
 from functools import lru_cache
 from math import isfinite
@@ -28,6 +28,7 @@ __all__ = [
     "History",
     "Next",
     "Schedule",
+    "StoredSchedule",
     "revisit_as_data",
     "revisit_of",
 ]
@@ -185,15 +186,22 @@ class ChangeRate:
 
     def __post_init__(self) -> None:
         check_fields(self, "ChangeRate.")
-        spec = tuple(tuple(rule) for rule in self.spec)
-        for rule in spec:
-            if len(rule) != 2 or not isinstance(rule[0], str) or not isinstance(rule[1], str | int | float):
+        given: Any = self.spec
+        if isinstance(given, str | bytes) or not isinstance(given, Iterable):
+            raise ParameterError(f"ChangeRate.spec must be a list of rules; got {given!r}")
+        spec = []
+        for rule in given:
+            pair = tuple(rule) if isinstance(rule, list | tuple) else ()
+            sound = len(pair) == 2 and isinstance(pair[0], str) and isinstance(pair[1], str | int | float)
+            if not sound or isinstance(pair[1], bool):
                 raise ParameterError(
-                    f"ChangeRate: a rule is a pair (regular expression, 'x2' or seconds), not {rule!r}"
+                    "ChangeRate: a rule must be a pair (regular expression, 'x2' or seconds); got "
+                    + repr(rule)
                 )
-            compiled(rule[0], "ChangeRate")
-            _action(rule[1])
-        object.__setattr__(self, "spec", spec)
+            compiled(pair[0], "ChangeRate")
+            _action(pair[1])
+            spec.append(pair)
+        object.__setattr__(self, "spec", tuple(spec))
 
     def next(self, history: History) -> Next:
         """When the page is due, and the interval in force."""
@@ -336,13 +344,40 @@ def revisit_as_data(schedule: Schedule | None) -> dict[str, Any] | None:
     """
     if schedule is None:
         return None
+    if isinstance(schedule, StoredSchedule):
+        return {"schedule": schedule.place, **schedule.fields}
     kind = type(schedule)
     name = kind.__name__ if KINDS.get(kind.__name__) is kind else f"{kind.__module__}:{kind.__qualname__}"
     return {"schedule": name, **(asdict(schedule) if is_dataclass(schedule) else {})}
 
 
-def revisit_of(data: Mapping[str, Any] | None, place: str = "revisit") -> Schedule | None:
+@dataclass(frozen=True)
+class StoredSchedule:
+    """A schedule of the user's own as a crawl's folder names it. Its code was not imported, so it plans nothing.
+
+    Parameters
+    ----------
+    place : str
+        Of its class, ``module:Class``.
+    fields : dict
+        What the class is called with.
+    """
+
+    place: str
+    fields: dict[str, Any]
+
+    def next(self, history: History) -> Next:
+        """No time: only the class itself can tell."""
+        return Next(None, history.interval)
+
+
+def revisit_of(
+    data: Mapping[str, Any] | None, place: str = "revisit", *, from_folder: bool = False
+) -> Schedule | None:
     """The schedule that :func:`revisit_as_data` was given.
+
+    A folder may come from anybody. With ``from_folder``, a schedule of the user's own becomes a
+    :class:`StoredSchedule`, and nothing is imported.
 
     Raises
     ------
@@ -358,6 +393,8 @@ def revisit_of(data: Mapping[str, Any] | None, place: str = "revisit") -> Schedu
             f"{place}: give a schedule, or a dict as {{'schedule': 'Adaptive'}}; the schedules are "
             f"{', '.join(KINDS)}, or module:Class of your own; got {name!r}"
         )
+    if from_folder and name not in KINDS:
+        return StoredSchedule(name, fields)
     kind = KINDS[name] if name in KINDS else imported(name, place)
     try:
         schedule = kind(**fields)

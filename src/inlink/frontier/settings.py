@@ -134,7 +134,8 @@ class Settings:
     )
     lease_seconds: float = setting(
         600.0,
-        "Seconds after which a page that was handed out and not answered for waits again.",
+        "Seconds after which a page that was handed out and not answered for is lost. It waits as before a retry, is "
+        "then handed out alone, and is `failed` after `max_losses` losses.",
         unit="seconds",
         above=0,
         at_most=LONGEST,

@@ -1,6 +1,7 @@
 """The crawl's handle on its ranking process: starts it, asks it, and reads its answers between two calls.
 
-The process is a new Python (:mod:`inlink.reranking.process`), never a fork. It ends when its input closes.
+The process is a new Python (:mod:`inlink.reranking.process`), never a fork. It ends when its input closes. If it dies,
+or if its ranking cannot be used, it is started again after a wait that doubles each time. That is told once.
 """
 
 import contextlib
@@ -9,12 +10,16 @@ import logging
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
 __all__ = ["Reranker"]
 
 _log = logging.getLogger("inlink.crawl")
+
+FIRST_WAIT, LONGEST_WAIT = 1.0, 600.0
+"""Seconds before a process that failed is started again, for the first time and at most."""
 
 
 class Reranker:
@@ -26,6 +31,13 @@ class Reranker:
         The crawl's folder.
     options : list of str
         Arguments of the process's command line.
+
+    Attributes
+    ----------
+    busy : bool
+        Whether an answer is awaited.
+    failed : str or None
+        Why the last try failed; None once a ranking came.
     """
 
     def __init__(self, folder: Path, options: list[str]) -> None:
@@ -34,50 +46,85 @@ class Reranker:
         self.failed: str | None = None
         self._process: subprocess.Popen[bytes] | None = None
         self._heard = b""
+        self._wait, self._again_at = 0.0, 0.0
+
+    @property
+    def again_due(self) -> bool:
+        """Whether it is time to ask again after a failure."""
+        return self.failed is not None and not self.busy and time.monotonic() >= self._again_at
 
     def ask(self) -> None:
         """Ask for a new ranking; :meth:`answer` returns the answer."""
-        if self.failed is not None or self.busy:
+        if self.busy or (self.failed is not None and not self.again_due):
             return
-        if self._process is None:
-            self._process = subprocess.Popen(
-                [sys.executable, "-m", "inlink.reranking.process", str(self.folder), *self.options],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                # Ctrl-C is for the crawl, which then closes the process's input.
-                start_new_session=True,
-            )
-            assert self._process.stdout is not None
-            os.set_blocking(self._process.stdout.fileno(), False)
-        assert self._process.stdin is not None
         try:
+            if self._process is None:
+                self._start()
+            assert self._process is not None
+            assert self._process.stdin is not None
             self._process.stdin.write(b"rank\n")
             self._process.stdin.flush()
             self.busy = True
         except OSError as error:
-            self._give_up(f"cannot be asked ({error.strerror})")
+            self.give_up(f"cannot be asked ({error.strerror})")
+
+    def _start(self) -> None:
+        self._heard = b""
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "inlink.reranking.process", str(self.folder), *self.options],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            # Ctrl-C is for the crawl, which then closes the process's input.
+            start_new_session=True,
+        )
+        assert self._process.stdout is not None
+        os.set_blocking(self._process.stdout.fileno(), False)
 
     def answer(self) -> dict[str, Any] | None:
         """The answer of the process, None if there is none yet; never waits."""
         if not self.busy or self._process is None or self._process.stdout is None:
             return None
+        # The state is looked at first: a process that has ended says nothing after that.
+        ended = self._process.poll() is not None
         with contextlib.suppress(BlockingIOError):
             self._heard += self._process.stdout.read() or b""
         line, newline, rest = self._heard.partition(b"\n")
         if not newline:
-            if self._process.poll() is not None:
-                self._give_up(f"ended with code {self._process.returncode}")
+            if ended:
+                self.give_up(f"ended with code {self._process.returncode}")
             return None
         self._heard, self.busy = rest, False
-        told: dict[str, Any] = json.loads(line)
-        if "error" in told and "ready" not in told:
-            self._give_up(told["error"])
+        try:
+            told = json.loads(line)
+        except ValueError:
+            told = None
+        if not isinstance(told, dict) or "ready" not in told:
+            self.give_up(
+                str(told["error"]) if isinstance(told, dict) and "error" in told else "answered nonsense"
+            )
             return None
         return told
 
-    def _give_up(self, why: str) -> None:
+    def succeeded(self) -> None:
+        """Note that a ranking came and is used."""
+        if self.failed is not None:
+            _log.info("%s: the ranking process works again", self.folder)
+        self.failed, self._wait = None, 0.0
+
+    def give_up(self, why: str) -> None:
+        """End the process, and start another one when its time has come."""
+        if self.failed is None:
+            _log.warning(
+                "%s: the ranking process %s; it is started again later, and pages keep their present priorities",
+                self.folder,
+                why,
+            )
         self.failed, self.busy = why, False
-        _log.warning("the ranking process %s; pages keep their present priorities", why)
+        self._wait = min(max(2 * self._wait, FIRST_WAIT), LONGEST_WAIT)
+        self._again_at = time.monotonic() + self._wait
+        if self._process is not None:
+            self._process.kill()
+        self.close()
 
     def close(self) -> None:
         """End the process."""
