@@ -274,3 +274,11 @@ def test_a_closed_pipe_is_no_error(links: Path):
     )
     assert run.stderr == ""
     assert run.stdout.startswith("1\t")
+
+
+def test_info_names_a_damaged_ranking(links: Path):
+    inlink("rank", "g", "--name", "broken", cwd=links)
+    header = links / "g" / "rankings" / "broken" / "header.json"
+    header.write_bytes(header.read_bytes().replace(b"pagerank", b"pagerunk"))
+    shown = inlink("info", "g", cwd=links, code=2)
+    assert "broken/header.json is damaged" in shown

@@ -2,11 +2,16 @@
 
 from dataclasses import asdict
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from inlink.cli.options import graph_argument
 from inlink.cli.show import printable, say, show_json
+
+if TYPE_CHECKING:
+    from inlink.graph.graph import Graph
+    from inlink.graph.info import GraphInfo
 
 
 @click.command()
@@ -14,17 +19,27 @@ from inlink.cli.show import printable, say, show_json
 @click.option("--verify", is_flag=True, help="Check every file, even if the folder was checked before.")
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")
 def info(graph: Path, verify: bool, as_json: bool) -> None:
-    """Show the figures of GRAPH: nodes, arcs, degrees, components, origin, rankings."""
+    """Show the figures of GRAPH: nodes, arcs, degrees, components, origin, rankings.
+
+    If a ranking is damaged, the command says so at the end, with exit code 2.
+    """
+    from inlink.base.folder import Folder
     from inlink.graph.graph import Graph
-    from inlink.rank.ranking import list_rankings
+    from inlink.rank.ranking import FORMAT, KIND, list_rankings
 
     opened = Graph.open(graph, verify=verify)
     found = opened.info()
     rankings = list_rankings(opened)
     if as_json:
         show_json({**asdict(found), "rankings": rankings, "origin": opened.meta})
-        return
+    else:
+        _show(opened, found, rankings)
+    # Damaged rankings are not in the list: opening one raises the error that names it.
+    for header in sorted(graph.glob("rankings/[!.]*/header.json")):
+        Folder(header.parent, KIND, FORMAT)
 
+
+def _show(opened: "Graph", found: "GraphInfo", rankings: list[str]) -> None:
     def share(part: int, whole: int) -> str:
         return f"{part:,} ({part / whole:.1%})" if whole else f"{part:,}"
 
