@@ -199,7 +199,9 @@ def test_a_users_policy_lives_and_comes_back(world):
     assert crawl._frontier.policy.told == told
     assert crawl._frontier.policy.made_known == crawl._pages.num_pages == 4
     assert crawl.why(B + "1").parts == [Part("characters", "+", len(B + "1"))]
-    seen = look(world.folder, world.clock)  # its class can be imported
+    with pytest.raises(ParameterError, match="code that is not inlink's"):
+        look(world.folder, world.clock)
+    seen = look(world.folder, world.clock, Longest)
     assert type(seen.policy) is Longest
     seen.pages.close()
     assert world.urls() == [B + "12345678", B + "1", A]

@@ -59,6 +59,7 @@ WRONG: dict[str, list[object]] = {
     "seed": [*NUMBERS, 0.5, None],
     "k": [*NUMBERS, 0, 5, 1.5],
     "threads": [*NUMBERS, 0, 1.5],
+    "certain": [*NUMBERS, 0, 1.5],
     "weighted": [0, 1, "yes", 1.0, [True]],
     **{
         name: [0, 1, "yes", None, [True]]

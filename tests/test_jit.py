@@ -102,3 +102,13 @@ def test_items_are_read_at_any_byte():
     numbers, fields = sums_from(raw, np.uint64(len(places)))
     assert numbers == sum(int.from_bytes(raw[k : k + 4].tobytes(), "little") for k in places)
     assert fields == sum(int.from_bytes(raw[k + 1 : k + 9].tobytes(), "little") for k in places) % 2**64
+
+
+def test_a_full_disk_does_not_stop_a_kernel(source: Path, monkeypatch: pytest.MonkeyPatch):
+    from numba.core.caching import IndexDataCacheFile
+
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(IndexDataCacheFile, "save", full)
+    assert load(source).inside(np.ones(3)) == load(source).written_out(np.ones(3))

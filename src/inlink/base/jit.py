@@ -123,6 +123,11 @@ class _Cache(FunctionCache):
         index = self._cache_file
         index._source_stamp = _all_kernels()
 
+    def save_overload(self, sig: Any, data: Any) -> None:
+        """Keep machine code for later processes. A full disk only means that they compile it again."""
+        with suppress(OSError):
+            super().save_overload(sig, data)  # type: ignore[no-untyped-call]
+
 
 @overload
 def kernel(function: F) -> F: ...

@@ -403,7 +403,7 @@ def graph_of_pairs(
         num_nodes = int(check(_NUM_NODES, plain(num_nodes), "`num_nodes`"))
     if not isinstance(arcs, np.ndarray):
         if isinstance(arcs, str | bytes | Mapping) or not isinstance(arcs, Iterable):
-            raise ParameterError(f"`arcs` must be pairs (source, target); got a {type(arcs).__name__}")
+            raise ParameterError(f"`arcs` must be pairs (source, target); got {type(arcs).__name__}")
         arcs = list(arcs)
         for arc in arcs:
             if isinstance(arc, str | bytes) or not isinstance(arc, Sequence | np.ndarray) or len(arc) != 2:

@@ -67,7 +67,7 @@ def as_graph(graph: GraphLike) -> Graph:
     if hasattr(graph, "adjacency") and hasattr(graph, "is_directed"):
         return from_networkx(cast("networkx.Graph[Any]", graph))
     raise ParameterError(
-        f"`graph` must be a Graph, a SciPy sparse matrix or array, or a NetworkX graph; got a {type(graph).__name__}"
+        f"`graph` must be a Graph, a SciPy sparse matrix or array, or a NetworkX graph; got {type(graph).__name__}"
     )
 
 

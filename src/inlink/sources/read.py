@@ -160,7 +160,7 @@ def read(
     if not isinstance(source, str | os.PathLike | list | tuple):
         given = options | {"format": format, "count": count or None}
         for name in (name for name, value in given.items() if value is not None):
-            raise ParameterError(f"`{name}` applies only to files; got a {type(source).__name__}")
+            raise ParameterError(f"`{name}` applies only to files; got {type(source).__name__}")
         return _adapt(as_graph(cast("GraphLike", source)), level, crawled_only, into, sites)
     paths = [Path(path) for path in ([source] if isinstance(source, str | os.PathLike) else source)]
     if not paths:
