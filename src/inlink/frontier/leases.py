@@ -60,7 +60,8 @@ class LeaseBook:
     def __init__(self) -> None:
         self.next_number = 1
         self._out: dict[int, Out] = {}
-        self._of_page: dict[int, list[int]] = {}
+        # Tuples of numbers and not lists: the garbage collector does not go through them.
+        self._of_page: dict[int, tuple[int, ...]] = {}
         self._held: dict[int, dict[int, Out]] = {}  # by session, the current leases
         self._ends: list[
             tuple[float, int]
@@ -76,8 +77,11 @@ class LeaseBook:
         """Put a lease on the book."""
         number = out.number
         self._out[number] = out
-        self._of_page.setdefault(out.page, []).append(number)
-        self._held.setdefault(out.session, {})[number] = out
+        self._of_page[out.page] = (*self._of_page.get(out.page, ()), number)
+        held = self._held.get(out.session)
+        if held is None:
+            held = self._held[out.session] = {}
+        held[number] = out
         self._current += 1
         heapq.heappush(self._ends, (out.expires, number))
         self.next_number = max(self.next_number, number + 1)
@@ -116,10 +120,9 @@ class LeaseBook:
         if out is not None:
             if out.current:
                 self._release(out)
-            numbers = self._of_page[out.page]
-            numbers.remove(number)
-            if not numbers:
-                del self._of_page[out.page]
+            numbers = self._of_page.pop(out.page)
+            if len(numbers) > 1:
+                self._of_page[out.page] = tuple(other for other in numbers if other != number)
         return out
 
     def late(self, number: int) -> None:
