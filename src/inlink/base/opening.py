@@ -15,7 +15,7 @@ from inlink.errors import DamageError, FormatError, InputError
 
 __all__ = ["MAX_LINE", "Stream", "head", "lines", "open_binary", "text_blocks"]
 
-# Of 1, 4 and 16 MB this is the fastest to scan: the text and its arcs stay in the cache.
+# Scanning is fastest with 4 MB (of 1, 4 and 16 MB): the text and its arcs stay in the cache.
 BLOCK = 1 << 22
 MAX_LINE = 1 << 24
 
@@ -28,7 +28,7 @@ def open_binary(path: str | os.PathLike[str]) -> io.BufferedReader:
     Raises
     ------
     inlink.errors.InputError
-        If it cannot be opened.
+        If the file cannot be opened.
     """
     try:
         return Path(path).open("rb")
@@ -44,7 +44,7 @@ class Stream:
     path : path-like
         The file.
     label : str or None
-        Label of the progress that is shown, counted in bytes of the file; None shows no progress.
+        Label of the progress display, which counts bytes of the file. None shows no progress.
 
     Raises
     ------
@@ -54,7 +54,7 @@ class Stream:
 
     def __init__(self, path: str | os.PathLike[str], label: str | None = None) -> None:
         self.path = Path(path)
-        # Formats are recognised by a first look at the file, which a pipe would lose.
+        # The format is recognised from the first bytes of the file. A pipe would lose these bytes.
         if self.path.exists() and not self.path.is_file():
             raise InputError(f"{self.path} is not a regular file: name a file")
         self._raw = open_binary(self.path)
@@ -80,7 +80,7 @@ class Stream:
         return self._raw
 
     def read(self, size: int) -> bytes:
-        """The next ``size`` bytes, or fewer at the end of the file.
+        """Return the next ``size`` bytes, or fewer at the end of the file.
 
         Raises
         ------
@@ -121,7 +121,7 @@ class Stream:
 
 
 def head(path: str | os.PathLike[str], size: int = 1 << 16) -> bytes:
-    """The first ``size`` bytes of a file, decompressed.
+    """Return the first ``size`` bytes of a file, decompressed.
 
     Raises
     ------
@@ -140,10 +140,11 @@ def check_text(start: bytes, path: str | os.PathLike[str]) -> None:
     Raises
     ------
     inlink.errors.FormatError
-        If the text begins with the mark of one of these; the message names it.
+        If the text begins with the signature of such an encoding or compression. The message names it.
     """
     for magic, name in _PACKED.items():
-        if start.startswith(magic) and name != "zip":  # SciPy's .npz are zip files
+        # SciPy's .npz files are zip files.
+        if start.startswith(magic) and name != "zip":
             raise FormatError(
                 f"{path} is packed with {name}: unpack it first (gzip and zstd are read as they are)"
             )
@@ -152,15 +153,15 @@ def check_text(start: bytes, path: str | os.PathLike[str]) -> None:
 
 
 def text_blocks(stream: Stream) -> Iterator[tuple[UInt8Array, bool, "Carry"]]:
-    """The blocks of whole lines of a file, each ending with a newline. The longest line bounds the memory.
+    """Yield blocks of whole lines of a file, each ending with a newline. The longest line bounds the memory.
 
-    The consumer sets ``carry.at`` to the place from which the next block repeats this one; ``len(block)`` if it used
-    the whole block. (A quoted field may hold newlines, so that the last newline need not end a record.)
+    The consumer sets ``carry.at`` to the number of bytes that it used. The next block begins with the unused bytes.
+    (A quoted field may contain newlines, so the last newline of a block may not end a record.)
 
     Yields
     ------
     uint8[…], bool, Carry
-        The block, whether it is the last, and where the consumer sets its progress.
+        The block, whether it is the last block, and the object in which the consumer records its progress.
 
     Raises
     ------
@@ -193,14 +194,14 @@ def text_blocks(stream: Stream) -> Iterator[tuple[UInt8Array, bool, "Carry"]]:
 
 
 class Carry:
-    """The progress of the consumer of :func:`text_blocks`: byte of the block, and line of the file (from 1)."""
+    """The progress of a consumer of :func:`text_blocks`: the byte in the block and the line in the file (from 1)."""
 
     def __init__(self) -> None:
         self.at, self.line, self.fresh = 0, 1, True
 
 
 def lines(stream: Stream) -> Iterator[tuple[int, bytes]]:
-    """The lines of a file with their numbers from 1, without line ends.
+    """Yield the lines of a file without line ends, each with its number (from 1).
 
     Raises
     ------

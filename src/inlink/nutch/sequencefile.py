@@ -33,8 +33,10 @@ from inlink.nutch.checksums import CheckedStream
 
 __all__ = ["MAX_BLOCK", "MAX_RECORD", "TEXT", "Fields", "Writable", "records", "value_class"]
 
-MAX_RECORD = 1 << 26  # bytes of a record, packed and unpacked
-MAX_BLOCK = 1 << 28  # bytes of each of a block's four parts
+# The largest size of a record in bytes, packed and unpacked.
+MAX_RECORD = 1 << 26
+# The largest size in bytes of each of a block's four parts.
+MAX_BLOCK = 1 << 28
 _CHUNK = 1 << 20
 # A length of -1 instead of a record's length: a sync mark follows.
 _ESCAPE = b"\xff\xff\xff\xff"
@@ -95,7 +97,7 @@ class Fields:
         return value
 
     def vint(self) -> int:
-        """Read a number of 1 to 9 bytes. The first byte is the number from -112 to 127, else length and sign."""
+        """Read an integer of 1 to 9 bytes. The first byte is the number (-112 to 127), or gives length and sign."""
         first = self.byte()
         if first >= -112:
             return first
@@ -108,16 +110,16 @@ class Fields:
         return self.take(self.vint())
 
     def utf(self) -> bytes:
-        """Read what Java's writeUTF wrote: the length in two bytes, then modified UTF-8."""
+        """Read a string written by Java's writeUTF: the length in two bytes, then modified UTF-8."""
         return self.take(int(_SHORT.unpack(self.take(2))[0]))
 
     def string(self) -> bytes | None:
-        """Read what WritableUtils.writeString wrote: the length in four bytes, -1 for null, then UTF-8."""
+        """Read a string written by WritableUtils.writeString: the length in four bytes, -1 for null, then UTF-8."""
         size = self.int32()
         return None if size == -1 else self.take(size)
 
     def strings(self) -> list[bytes | None] | None:
-        """Read what WritableUtils.writeStringArray wrote: the number in four bytes, -1 for null, then strings."""
+        """Read strings written by WritableUtils.writeStringArray: the number in 4 bytes, -1 for null, then strings."""
         count = self.int32()
         return None if count == -1 else [self.string() for _ in range(count)]
 
@@ -164,7 +166,8 @@ class _Buffer:
     def __init__(self, stream: Stream) -> None:
         self.stream = stream
         self.data = bytearray()
-        self.start = 0  # of the unread part of data
+        # The start of the unread part of data.
+        self.start = 0
         self.at = 0
 
     def peek(self, size: int, skip: int = 0) -> bytes:
@@ -305,7 +308,7 @@ class _Records:
     wbits : int
         Zlib's number for the codec of the values; 0 if they are not packed.
     differs : callable
-        Returns whether the bytes from one place of the file to another differ from their checksums.
+        Takes two places of the file. Returns whether the bytes between them differ from their checksums.
     """
 
     buffer: _Buffer
@@ -315,7 +318,7 @@ class _Records:
     tally: Tally
     differs: Callable[[int, int], bool]
 
-    # Where the next whole record begins, as far as was searched; or if there is none, the next sync mark.
+    # The start of the next whole record in the searched bytes. If there is none, the place of the next sync mark.
     target: int = 0
     whole: bool = False
     # A place from which the lengths of the records are known to lead to the target.
@@ -359,7 +362,7 @@ class _Records:
         return decode(data[at + 8 : middle], value)
 
     def _pass_over(self, what: str, size: int | None, decode: _Decode[K, V]) -> None:
-        """Move to the next record, over ``size`` bytes if that is right. None: the size is unknown."""
+        """Move to the next record: over ``size`` bytes if this size is right. None: the size is unknown."""
         buffer, place = self.buffer, self.buffer.at
         if place >= self.target:
             region = self._before_sync()

@@ -21,7 +21,7 @@ STATUS = {
     0x25: "fetch_gone", 0x26: "fetch_notmodified",
     0x41: "signature", 0x42: "injected", 0x43: "linked", 0x44: "parse_metadata", 0x45: "parse_failed",
 }  # fmt: skip
-# The statuses that link.delete.gone calls gone. Redirects are among them.
+# The statuses that link.delete.gone treats as gone. They include redirects.
 GONE = (0x23, 0x24, 0x25)
 
 _FETCH_TIME = b"_ftk_"
@@ -52,7 +52,7 @@ _CLASSES = dict(
         -127,
     )
 )  # fmt: skip
-# Maps within maps.
+# The deepest nesting of maps.
 _DEEPEST = 8
 # The score's place in a CrawlDatum of version 3 to 7: after version, status, time, retries and interval.
 _SCORE_AT = 15
@@ -127,7 +127,7 @@ class CrawlDatum:
     score : float
     signature : bytes or None
     metadata : list of (str, str)
-        As Nutch prints it.
+        Names and values as Nutch prints them.
     raw : bytes
         The serialised CrawlDatum.
     """
@@ -144,7 +144,7 @@ class CrawlDatum:
 
 
 def _crawl_datum(fields: Fields) -> CrawlDatum:
-    """Read a CrawlDatum of version 3 to 7; ValueError if the bytes are not one."""
+    """Read a CrawlDatum of version 3 to 7. Raise ValueError if the bytes are not a CrawlDatum."""
     begin = fields.at
     version = fields.byte()
     if not 3 <= version <= 7:
@@ -162,7 +162,7 @@ def _crawl_datum(fields: Fields) -> CrawlDatum:
 
 
 def with_score(datum: CrawlDatum, score: float) -> bytes:
-    """Return the serialised CrawlDatum with another score, in 32 bits; all other bytes stay."""
+    """Return the serialised CrawlDatum with another score, a 32-bit float. All other bytes stay the same."""
     with np.errstate(over="ignore"):
         packed = struct.pack(">f", np.float32(score))
     return datum.raw[:_SCORE_AT] + packed + datum.raw[_SCORE_AT + 4 :]

@@ -1,13 +1,14 @@
 """The log of a crawl: what happened, in order, appended and never changed.
 
-Two files, both only ever appended to. ``urls.txt`` holds the canonical URLs, one a line: a page's id is the number of
-its line. ``events.log`` holds frames (:mod:`inlink.store.format`), each with checksums of itself and of the URLs that
-it made known. The URLs are written before their frame, so a frame whose checksums hold is whole, and what
-stands behind the last such frame never happened: opening moves it to ``torn/``.
+The log consists of two files. Both are only appended to. ``urls.txt`` holds the canonical URLs, one per line. A page's
+id is the number of its line. ``events.log`` holds frames (:mod:`inlink.store.format`). Each frame has checksums of
+itself and of the URLs that it made known. The URLs are written before their frame, so a frame with correct checksums
+is complete. Bytes after the last such frame belong to an event that was never finished. They are moved to ``torn/``
+when the crawl is opened.
 
-What has returned from :meth:`Log.append` is with the operating system, and so survives the death of the process. A
-power cut takes at most what was not synced: everything is, once a second by a thread (``sync="second"``), or
-before :meth:`append` returns (``sync="full"``).
+When :meth:`Log.append` returns, the operating system has the event, so the event survives a crash of the process. A
+power cut loses at most the events that were not synced. With ``sync="second"``, a thread syncs all events once a
+second. With ``sync="full"``, events are synced before :meth:`append` returns.
 """
 
 import contextlib
@@ -30,7 +31,7 @@ __all__ = ["EVENTS", "INDEX", "INDEX_VERSION", "RANKS", "TORN", "URLS", "Log", "
 
 URLS, EVENTS, LOCK = "urls.txt", "events.log", "lock"
 TORN, INDEX, RANKS = "torn", "index", "ranks"
-"""Folders in a crawl's folder: tails that were cut off, the table of URLs, the ranking that was published last."""
+"""Folders in a crawl's folder: tails that were cut off, the table of URLs, and the last published ranking."""
 INDEX_VERSION = 2
 _BLOCK = 1 << 22
 SYNC_EVERY = 1.0
@@ -43,14 +44,14 @@ class Log:
     Parameters
     ----------
     folder : Path
-        The crawl's.
+        The crawl's folder.
     sync : {"second", "full"}
         When appended events are made safe from a power cut: within a second, or before :meth:`append` returns.
 
     Attributes
     ----------
     urls_end, events_end : int
-        Bytes of both files.
+        Sizes of the two files in bytes.
     synced : int
         The byte of events.log up to which both files are known to be safe from a power cut.
     """
@@ -68,7 +69,7 @@ class Log:
         self.synced = 0
         self._last: tuple[float, int] | None = None
         self._broken: str | None = None
-        # False while a frame is being written, and after an exception that came then.
+        # False while a frame is being written, and after an exception during the write.
         self._whole = True
         self._stop = threading.Event()
         self._dirty = False
@@ -86,7 +87,7 @@ class Log:
         Raises
         ------
         StoreError
-            If the tails cannot be kept, such as on a full disk; nothing is cut then.
+            If the tails cannot be kept, for example because the disk is full. Then nothing is cut.
         """
         kept: list[Path] = []
         now = datetime.now(UTC).strftime("%Y%m%dT%H%M%S.%fZ")
@@ -133,21 +134,21 @@ class Log:
         kind, when, page, flags, status, score, listed, lease, first, new
             Fields of the :class:`~inlink.store.format.Head`.
         payload : bytes
-            What its kind says.
+            The data of the event; the format depends on its kind.
         urls : bytes or memoryview
-            The URLs of the ``new`` pages, a newline behind each.
+            The URLs of the ``new`` pages, with a newline after each URL.
 
         Returns
         -------
         place : int
-            Where the frame stands in events.log.
+            Where the frame begins in events.log, in bytes.
         frame : bytes
 
         Raises
         ------
         StoreError
-            If it cannot be written, such as on a full disk, and whenever that has happened before: the crawl stops
-            with everything up to then intact.
+            If the frame cannot be written, for example because the disk is full, or if an earlier frame could not be
+            written. The crawl stops; all earlier events are intact.
         """
         if self._broken is not None:
             raise StoreError(self._broken)
@@ -223,14 +224,14 @@ class Log:
                 try:
                     self.sync()
                 except OSError as error:
-                    # The kernel may have dropped what was written: nothing can be promised after this.
+                    # The kernel may have dropped written data, so no later event could be guaranteed.
                     self._broken = f"{self.folder}: cannot be synced ({error.strerror}): open the crawl again"
                     return
 
     def close(self) -> None:
-        """Sync, say so in the log if something was written, and close."""
+        """Sync the files, record this in the log if an event was appended, and close the files."""
         self._stop.set()
-        # An interruption may have come before it was started.
+        # An interruption may have come before the thread was started.
         if self._syncer is not None and self._syncer.ident is not None:
             self._syncer.join()
         with contextlib.suppress(OSError, StoreError):
@@ -240,7 +241,7 @@ class Log:
         self.abandon()
 
     def abandon(self) -> None:
-        """Close both files and do nothing else, as the child of a fork must."""
+        """Close both files without a sync. The child process of a fork must call this."""
         os.close(self._urls)
         os.close(self._events)
 
@@ -255,7 +256,7 @@ def _open(path: Path) -> int:
 
 
 def _copy_tail(file: int, begin: int, end: int, path: Path) -> None:
-    """Copy bytes of an open file to a file of their own, and sync that."""
+    """Copy bytes of an open file to a new file, and sync the new file."""
     with atomic_file(path) as work, work.open("wb") as out:
         while begin < end and (block := os.pread(file, min(_BLOCK, end - begin), begin)):
             out.write(block)
@@ -264,7 +265,7 @@ def _copy_tail(file: int, begin: int, end: int, path: Path) -> None:
 
 def _write(file: int, data: bytes | memoryview) -> None:
     written = os.write(file, data)
-    # A disk that fills takes a part first.
+    # When a disk becomes full, the first write may write only a part of the data.
     while written < len(data):
         data = data[written:]
         written = os.write(file, data)
@@ -277,7 +278,7 @@ def lock(folder: Path) -> Iterator[None]:
     Raises
     ------
     InUseError
-        If another process, or another Crawl of this one, holds it; the message names its pid.
+        If another process, or another Crawl in this process, holds the lock. The message names the process id.
     FolderError
         If the lock cannot be opened.
     """
@@ -290,7 +291,7 @@ def lock(folder: Path) -> Iterator[None]:
             raise InUseError(
                 f"{folder} is being crawled by process {holder}: one at a time; stop it, or wait for it"
             ) from None
-        # On a full disk the pid cannot be written; the lock holds all the same.
+        # On a full disk the process id cannot be written, but the lock is still held.
         with contextlib.suppress(OSError):
             os.ftruncate(file, 0)
             os.write(file, f"{os.getpid()}\n".encode())
@@ -300,7 +301,7 @@ def lock(folder: Path) -> Iterator[None]:
 
 
 def _hold(file: int) -> None:
-    """Lock a file. A process that only looks whether it is locked holds it for microseconds, so try a few times."""
+    """Lock a file. Retry a few times, because a process that only tests the lock holds it for microseconds."""
     for wait in (0.01, 0.05, 0.2):
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

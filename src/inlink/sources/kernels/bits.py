@@ -1,4 +1,4 @@
-"""Reading instantaneous codes, and the successor lists that BVGraph makes of them."""
+"""Read instantaneous codes, and the successor lists of BVGraph that are written in these codes."""
 
 from typing import NamedTuple
 
@@ -16,17 +16,17 @@ UNARY, GAMMA, DELTA, ZETA, NIBBLE, GOLOMB = range(6)
 # fields of a record; intervals are always in γ code
 OUTDEGREE, REFERENCE, COUNT, BLOCK, RESIDUAL, INTERVAL = (np.uint64(field) for field in range(6))
 
-# how a decoding ended; from NO_BITS on, the record of the node is damaged
+# The status of a decoding. From NO_BITS on, the record of the node is damaged.
 DONE, FULL, NO_BITS, BAD_DEGREE, BAD_REFERENCE, BAD_BLOCKS, BAD_INTERVAL, BAD_RESIDUAL = range(8)
 
-# no value: the code runs past the end, or has more than 63 bits
+# Returned in place of a value if the code runs past the end or has more than 63 bits.
 TOO_LONG = np.uint64(0xFFFFFFFFFFFFFFFF)
 _FAR = np.uint64(1) << np.uint64(62)
 
 
 @kernel(allocates=False)
 def _peek(data: UInt8Array, at: np.uint64) -> np.uint64:
-    """57 bits or more from bit ``at`` on, at the top of the word."""
+    """Return at least 57 bits from bit ``at`` on, in the highest bits of the word."""
     k = at >> _U3
     word = (
         (np.uint64(data[k]) << np.uint64(56))
@@ -43,7 +43,7 @@ def _peek(data: UInt8Array, at: np.uint64) -> np.uint64:
 
 @kernel(allocates=False)
 def _bits(data: UInt8Array, at: np.uint64, count: np.uint64) -> np.uint64:
-    """The next ``count`` bits, 0 to 63, as a number."""
+    """Return the next ``count`` bits (0 to 63) as a number."""
     if count == U0:
         return U0
     if count <= _U32:
@@ -55,7 +55,7 @@ def _bits(data: UInt8Array, at: np.uint64, count: np.uint64) -> np.uint64:
 
 @kernel(allocates=False)
 def _unary(data: UInt8Array, at: np.uint64, end: np.uint64) -> np.uint64:
-    """How many zeros come before the next one."""
+    """Return the number of 0 bits before the next 1 bit."""
     here = at
     while here < end:
         word = _peek(data, here) >> _U32
@@ -64,7 +64,8 @@ def _unary(data: UInt8Array, at: np.uint64, end: np.uint64) -> np.uint64:
             continue
         width = _U16
         zeros = U0
-        while width:  # halves: where is the highest one of 32 bits?
+        # Find the highest 1 bit of 32 bits by bisection.
+        while width:
             if (word >> (_U32 - width)) == U0:
                 zeros += width
                 word = (word << width) & np.uint64(0xFFFFFFFF)
@@ -79,9 +80,9 @@ def _unary(data: UInt8Array, at: np.uint64, end: np.uint64) -> np.uint64:
 def read_slowly(
     data: UInt8Array, at: np.uint64, end: np.uint64, code: int, k: np.uint64
 ) -> tuple[np.uint64, np.uint64]:
-    """A natural number in any code, and the bit after it; :data:`TOO_LONG` for the number if there is none.
+    """Return a natural number in any code, :data:`TOO_LONG` if it cannot be read, and the bit after it.
 
-    ``data`` must have 40 bytes of zeros behind bit ``end``.
+    ``data`` must have 40 bytes of zeros after bit ``end``.
     """
     if code == NIBBLE:
         value = U0
@@ -141,7 +142,7 @@ def read_slowly(
 
 @kernel
 def code_table(code: int, k: np.uint64, table: UInt32Array) -> None:
-    """For each 16 bits the number that they begin with and its length, ``number << 8 | length``; 0 if it is longer.
+    """Write, for each 16 bits, the number at their beginning: ``number << 8 | length``; 0 if the code is longer.
 
     ``table`` is uint32[65536].
     """
@@ -161,9 +162,9 @@ class Stream(NamedTuple):
     Attributes
     ----------
     data : uint8[…]
-        The bits, with 40 bytes of zeros behind bit ``end``.
+        The bits, with 40 bytes of zeros after bit ``end``.
     end : uint64
-        The bit after the last.
+        The bit after the last bit of the stream.
     codes : int64[6]
         The codes of :data:`OUTDEGREE`, :data:`REFERENCE`, …, :data:`INTERVAL`.
     k : uint64
@@ -180,7 +181,7 @@ class Stream(NamedTuple):
 
 
 class Shape(NamedTuple):
-    """What the properties say of the graph: how many nodes, how far references reach, how long intervals are."""
+    """Values from the graph's properties: number of nodes, reach of references, lengths of intervals."""
 
     num_nodes: np.uint64
     window: np.uint64
@@ -188,16 +189,16 @@ class Shape(NamedTuple):
 
 
 class Room(NamedTuple):
-    """Where successor lists go.
+    """Arrays to which successor lists are written.
 
     Attributes
     ----------
     lists : uint64[window + 1, 2]
-        For node x, at place x mod (window + 1), where its list begins in ``successors`` and how long it is.
+        Row x mod (window + 1) has the start of node x's list in ``successors``, and the length of the list.
     successors, sources : uint32[…], uint32[…]
         The targets and the source of each arc.
     scratch : uint64[…]
-        Where the intervals of a list begin and end.
+        The starts and ends of a list's intervals.
     """
 
     lists: UInt64Array
@@ -219,13 +220,13 @@ def _read(
 
 @inlined
 def _field(stream: Stream, at: np.uint64, field: np.uint64) -> tuple[np.uint64, np.uint64]:
-    """The value of a field that begins at bit ``at``, and the bit after it."""
+    """Return the value of the field that begins at bit ``at``, and the bit after the field."""
     return _read(stream.data, at, stream.end, stream.codes[field], stream.k, stream.tables[field])
 
 
 @kernel(allocates=False)
 def _signed(base: np.uint64, natural: np.uint64) -> np.uint64:
-    """``base`` plus the integer that a natural number stands for: 0, −1, 1, −2, 2, …; wraps below 0."""
+    """Return ``base`` plus the integer that a natural number encodes: 0, −1, 1, −2, 2, …. Sums below 0 wrap."""
     if natural & U1:
         return base - ((natural + U1) >> U1)
     return base + (natural >> U1)
@@ -236,7 +237,7 @@ def _copy_blocks(
     stream: Stream, at: np.uint64, successors: UInt32Array, begin: np.uint64, length: np.uint64, put: np.uint64,
     degree: np.uint64,
 ) -> tuple[int, np.uint64, np.uint64]:  # fmt: skip
-    """Copy what blocks take from the list successors[begin:begin + length] to ``put``, at most ``degree`` nodes.
+    """Copy the nodes that blocks select from successors[begin:begin + length] to ``put``; at most ``degree`` nodes.
 
     Returns
     -------
@@ -273,11 +274,11 @@ def _copy_blocks(
 def _read_intervals(
     stream: Stream, at: np.uint64, shape: Shape, node: np.uint64, left: np.uint64, scratch: UInt64Array
 ) -> tuple[int, np.uint64, np.uint64, np.uint64]:
-    """Write where intervals begin and end to ``scratch``; they have at most ``left`` nodes in all.
+    """Write the starts and ends of intervals to ``scratch``. In total, intervals have at most ``left`` nodes.
 
     Returns
     -------
-    status, at, number of intervals, nodes that are left
+    status, at, number of intervals, number of remaining nodes
     """
     most, before = left // shape.min_interval, U0
     count, at = _field(stream, at, INTERVAL)
@@ -307,7 +308,7 @@ def _read_residuals(
     stream: Stream, at: np.uint64, num_nodes: np.uint64, node: np.uint64, successors: UInt32Array, put: np.uint64,
     count: np.uint64,
 ) -> tuple[int, np.uint64]:  # fmt: skip
-    """Write ``count`` residuals to ``put``: a list without copied nodes and intervals. Returns status and bit."""
+    """Write ``count`` residuals (nodes neither copied nor in intervals) to ``put``. Return the status and the bit."""
     last = U0
     for j in range(U0, count):
         gap, at = _field(stream, at, RESIDUAL)
@@ -327,10 +328,10 @@ def _merge(
 ) -> tuple[int, np.uint64]:  # fmt: skip
     """Merge the ``copied`` nodes at ``put``, the intervals in ``room.scratch`` and ``waiting`` residuals, in place.
 
-    Returns status and bit.
+    Return the status and the bit.
     """
     successors, scratch = room.successors, room.scratch
-    # The copied nodes move to the end. What is written before them never overtakes what is still to be read.
+    # The copied nodes move to the end. The writes before them never overtake the nodes still to be read.
     shift, stop = degree - copied, put + degree
     for j in range(U0, copied):
         m = copied - U1 - j
@@ -382,19 +383,19 @@ def _merge(
 def decode(
     stream: Stream, shape: Shape, room: Room, at: np.uint64, node: np.uint64, filled: np.uint64
 ) -> tuple[int, np.uint64, np.uint64, np.uint64, np.uint64]:
-    """Decode the successor lists of nodes from ``node`` on, until all are done or something runs out.
+    """Decode successor lists from ``node`` on, until all nodes are done, an array is full, or a record is damaged.
 
     Parameters
     ----------
     stream, shape, room
-        See there. ``room.successors`` is filled up to ``filled``, and has the lists of the last ``window`` nodes.
+        See these classes. ``room.successors`` is filled up to ``filled``; it has the last ``window`` nodes' lists.
     at : uint64
         The bit where the node's record begins.
 
     Returns
     -------
     status, node, at, filled, degree
-        Of the record that is to be decoded next; the degree only with :data:`FULL`.
+        These values belong to the next record to decode. The degree is set only with :data:`FULL`.
     """
     lists, successors, sources, scratch = room
     num_nodes, window, min_interval = shape

@@ -1,4 +1,4 @@
-"""Cutting lines of text into arcs."""
+"""Split lines of text into arcs."""
 
 from typing import NamedTuple
 
@@ -13,13 +13,13 @@ _ZERO, _NINE, _DOT, _PLUS, _MINUS = np.uint8(48), np.uint8(57), np.uint8(46), np
 _LARGE_E, _SMALL_E = np.uint8(69), np.uint8(101)
 _U10 = np.uint64(10)
 
-# how a scan ended
+# the status of a scan
 ALL, OPEN_QUOTE, FEW_FIELDS, NOT_A_NUMBER, OUT_OF_RANGE, BAD_QUOTE, BAD_WEIGHT = range(7)
 
 
 @kernel
 def number_in(text: UInt8Array, start: np.uint64, stop: np.uint64, limit: np.uint64) -> np.uint64:
-    """A decimal number below ``limit`` (itself below 2⁶³); ``limit`` if it is not below; 2⁶⁴ − 1 if it is none."""
+    """Return a decimal number; ``limit`` (below 2⁶³) if it is not below; 2⁶⁴ − 1 if it is not a number."""
     if start == stop:
         return np.uint64(0xFFFFFFFFFFFFFFFF)
     value = U0
@@ -34,9 +34,9 @@ def number_in(text: UInt8Array, start: np.uint64, stop: np.uint64, limit: np.uin
 
 @kernel
 def weight_in(text: UInt8Array, start: np.uint64, stop: np.uint64, powers: Float64Array) -> float:
-    """A decimal fraction where it can be read exactly by one rounding; NaN for all else, numbers or not.
+    """Return a decimal fraction if one rounding reads it exactly. Return NaN for all other text, even for numbers.
 
-    Exact where the digits make a number below 2⁵³ and the power of ten is at most 22 (Clinger 1990).
+    The value is exact if the digits form a number below 2⁵³ and the power of ten is at most 22 (Clinger 1990).
     """
     digits, exponent = U0, 0
     seen, point = False, False
@@ -90,7 +90,10 @@ def _end_of_field(text: UInt8Array, at: np.uint64, separator: np.uint8, other: n
 
 @kernel
 def _is_comment(text: UInt8Array, at: np.uint64, first: bool) -> bool:
-    """``#`` anywhere; ``%`` only before the first arc and followed by a blank, a ``%`` or the line's end."""
+    """Return whether a comment begins here.
+
+    ``#`` always begins a comment. ``%`` does only before the first arc, followed by a blank, a ``%`` or the line's end.
+    """
     if text[at] == HASH:
         return True
     if text[at] != PERCENT or not first:
@@ -101,7 +104,7 @@ def _is_comment(text: UInt8Array, at: np.uint64, first: bool) -> bool:
 
 @inlined
 def _after_line(text: UInt8Array, at: np.uint64) -> np.uint64:
-    """The place after the next newline."""
+    """Return the place after the next newline."""
     while text[at] != NEWLINE:
         at += U1
     return at + U1
@@ -109,7 +112,7 @@ def _after_line(text: UInt8Array, at: np.uint64) -> np.uint64:
 
 @inlined
 def _after_blanks(text: UInt8Array, at: np.uint64) -> np.uint64:
-    """The next place that is neither a space nor a tab."""
+    """Return the next place that is neither a space nor a tab."""
     while text[at] == SPACE or text[at] == TAB:
         at += U1
     return at
@@ -123,7 +126,7 @@ def _unquoted(
 
     Returns
     -------
-    status, place after the closing quote, where the name ends, newlines within the field
+    status, place after the closing quote, end of the name, number of newlines in the field
     """
     end, newlines = np.uint64(len(text)), U0
     at += U1
@@ -145,7 +148,7 @@ def _unquoted(
 
 @inlined
 def _equal(text: UInt8Array, start: np.uint64, stop: np.uint64, other: np.uint64) -> bool:
-    """Whether text[start:stop] stands at ``other`` too."""
+    """Return whether the same bytes as text[start:stop] also begin at ``other``."""
     for k in range(U0, stop - start):
         if text[start + k] != text[other + k]:
             return False
@@ -156,7 +159,7 @@ def _equal(text: UInt8Array, start: np.uint64, stop: np.uint64, other: np.uint64
 def _appended(
     text: UInt8Array, start: np.uint64, stop: np.uint64, names: UInt8Array, put: np.uint64
 ) -> np.uint64:
-    """Copy text[start:stop] to ``put`` in ``names``; returns where the copy ends."""
+    """Copy text[start:stop] to ``put`` in ``names``. Return the end of the copy."""
     for k in range(U0, stop - start):
         names[put + k] = text[start + k]
     return put + (stop - start)
@@ -166,7 +169,7 @@ def _appended(
 def _trimmed(
     text: UInt8Array, start: np.uint64, stop: np.uint64, quoted: bool
 ) -> tuple[np.uint64, np.uint64]:
-    """The place of a field without its quotes, and without spaces around it."""
+    """Return the start and end of a field without its quotes and without spaces around it."""
     if quoted:
         start += U1
         stop -= U1
@@ -178,7 +181,7 @@ def _trimmed(
 
 
 class Layout(NamedTuple):
-    """How a line is read.
+    """The layout of a line.
 
     Attributes
     ----------
@@ -189,7 +192,7 @@ class Layout(NamedTuple):
     columns : uint64[3]
         Places of source, target and weight in a line.
     limit : uint64
-        Node numbers must be below; 0 if nodes are names.
+        Node numbers must be below this number. 0 if nodes are names.
     powers : float64[23]
         10⁰ … 10²².
     """
@@ -202,18 +205,18 @@ class Layout(NamedTuple):
 
 
 class Room(NamedTuple):
-    """Where arcs go.
+    """Arrays to which arcs are written.
 
     Attributes
     ----------
     names, offsets : uint8[≥ length of the text], uint64[≥ 2 × lines + 1]
-        The names, one after the other; a source that is the last line's is not repeated.
+        The names, one after the other. A source equal to the source of the line before is not repeated.
     sources, targets : uint32[≥ lines]
         Numbers of nodes, or places among the names.
     weights : float64[≥ lines] or float64[0]
-        The weights, if they are wanted. Those that cannot be read exactly here become NaN.
+        The weights, if they are wanted. Weights that cannot be read exactly here become NaN.
     hard : uint64[≥ 3 × lines]
-        For each such weight its arc, and its start and stop in the text.
+        For each weight that became NaN: its arc, and its start and stop in the text.
     """
 
     names: UInt8Array
@@ -228,23 +231,23 @@ class Room(NamedTuple):
 def scan(
     text: UInt8Array, layout: Layout, first: bool, out: Room
 ) -> tuple[int, np.uint64, np.uint64, np.uint64, np.uint64, np.uint64, np.uint64, np.uint64]:
-    """Cut whole lines into arcs.
+    """Split whole lines into arcs.
 
     Parameters
     ----------
     text : uint8[k]
-        Ends with a newline.
+        The lines. The text ends with a newline.
     layout : Layout
-        How a line is read.
+        The layout of a line.
     first : bool
-        Whether no arc came before.
+        Whether no arc was read before this text.
     out : Room
-        Where arcs go.
+        The arrays to which arcs are written.
 
     Returns
     -------
     status, consumed, lines, arcs, names, hard weights, field's start, field's stop
-        At an error, ``lines`` counts the lines before it.
+        After an error, ``lines`` is the number of lines before the error.
     """
     separator, quotes, columns, limit, powers = layout
     names, offsets, sources, targets, weights, hard = out
@@ -354,10 +357,10 @@ def scan(
 def scan_vertices(
     text: UInt8Array, first: np.uint64, limit: np.uint64, names: UInt8Array, offsets: UInt64Array
 ) -> tuple[int, np.uint64, bool, np.uint64, np.uint64]:
-    """Take the names out of lines ``id TAB name [TAB anything]`` whose ids count on from ``first``.
+    """Read the names from lines ``id TAB name [TAB anything]``. The ids are ``first``, ``first + 1`` and so on.
 
-    ``names`` is uint8[≥ len(text)], ``offsets`` uint64[≥ lines + 1]. Returns the status, how many names there are,
-    whether each is above the one before in byte order, and at an error the line's start and stop.
+    ``names`` is uint8[≥ len(text)], ``offsets`` uint64[≥ lines + 1]. Return the status, the number of names,
+    whether the names are in ascending byte order, and, after an error, the line's start and stop.
     """
     end = np.uint64(len(text))
     at, count, room = U0, U0, U0

@@ -1,13 +1,13 @@
-"""The table of known URLs: which page has this URL? And the same for hosts.
+"""The tables of known URLs and hosts: they find the page of a URL and the number of a host.
 
 A URL is known by 72 bits of a seeded hash: 8 choose one of 256 shards, 32 are its *tag*, 32 its *check*. A shard is a
 run of slots, each ``tag << 32 | page + 1`` or 0, in the order of the tags (linear probing, ordered as in Amble &
-Knuth, "Ordered hash tables", 1974: a search ends at the first larger tag, found or not). The tag alone gives a
-slot its home, so a shard grows in place, in milliseconds, without looking at anything else. ``checks[page]`` is
-looked at only where tags agree. Two of 10⁸ URLs are taken for one with a chance of 10⁻⁶ (n²/2⁷³), and who does not
-know the seed cannot look for such.
+Knuth, "Ordered hash tables", 1974: a search ends at the first larger tag at the latest). The tag alone gives a
+slot its home, so a shard grows in place, in milliseconds, without reading other data. ``checks[page]`` is read only
+if the tags are equal. With 10⁸ URLs, the probability that two of them are confused is 10⁻⁶ (n²/2⁷³). Nobody can
+construct such URLs without the seed.
 
-URLs come as text with a newline behind each.
+URLs are passed as text, with a newline after each URL.
 """
 
 import numpy as np
@@ -30,13 +30,16 @@ __all__ = [
 Text = UInt8Array | bytes
 
 SHARDS = 256
-URL_MARK = 32  # every how many URLs their place in the text is kept
+# The place in the text is kept for every URL_MARK-th URL.
+URL_MARK = 32
 NEWLINE = np.uint8(10)
-PADDING = b"\0" * 8  # behind every text that is hashed
+# Every text that is hashed must end with this padding.
+PADDING = b"\0" * 8
 LINE_END = b"\n" + PADDING
 NONE = np.uint32(0xFFFFFFFF)
 FIRST_SIZE = np.uint64(64)
-SLACK = np.uint64(64)  # slots behind a shard's last home
+# The number of slots after a shard's last home.
+SLACK = np.uint64(64)
 
 _K1 = np.uint64(0x9E3779B97F4A7C15)
 _K2 = np.uint64(0xD6E8FEB86659FD93)
@@ -51,7 +54,7 @@ _MARK = np.uint64(URL_MARK)
 
 @kernel
 def _word(text: Text, at: np.uint64) -> np.uint64:
-    """Eight bytes, little-endian: written out, so that it becomes one load."""
+    """Read eight bytes, little-endian. The expression is written out so that the compiler makes one load of it."""
     return (
         np.uint64(text[at])
         | (np.uint64(text[at + U1]) << _U8)
@@ -66,17 +69,17 @@ def _word(text: Text, at: np.uint64) -> np.uint64:
 
 @kernel
 def _newline_in(word: np.uint64) -> np.uint64:
-    """0 if no byte is a newline; else the lowest bit that is set lies in the first that is one."""
+    """Return 0 if no byte is a newline; otherwise the lowest set bit lies in the first newline."""
     x = word ^ _NEWLINES
     return (x - _ONES) & ~x & _HIGHS
 
 
 @kernel
 def _hash_line(text: Text, start: np.uint64, seed: np.uint64) -> tuple[np.uint64, np.uint64, np.uint64]:
-    """128 bits of hash of the line at ``start``, and where its newline is: two lanes of multiply and fold.
+    """Return a 128-bit hash of the line at ``start`` and the place of its newline. Two lanes multiply and fold.
 
-    Looks for the newline eight bytes at a time (Mycroft's test for a zero byte), and so may read seven bytes
-    behind it: texts have :data:`PADDING` behind their last line. 12 ns for 70 bytes, byte by byte 34.
+    The newline is searched eight bytes at a time (Mycroft's test for a zero byte), so up to seven bytes after it are
+    read. For this reason texts end with :data:`PADDING`. A line of 70 bytes takes 12 ns; byte by byte it takes 34 ns.
     """
     a, b, at = seed ^ _K1, seed * _K2, start
     word = _word(text, at)
@@ -89,7 +92,8 @@ def _hash_line(text: Text, start: np.uint64, seed: np.uint64) -> tuple[np.uint64
         at += _U8
         word = _word(text, at)
         found = _newline_in(word)
-    below = ((found & (U0 - found)) >> _U7) - U1  # the bits below the newline
+    # the bits below the newline
+    below = ((found & (U0 - found)) >> _U7) - U1
     word &= below
     while below != U0:
         below >>= _U8
@@ -108,7 +112,7 @@ def _hash_line(text: Text, start: np.uint64, seed: np.uint64) -> tuple[np.uint64
 
 @kernel
 def _hash(text: Text, start: np.uint64, stop: np.uint64, seed: np.uint64) -> np.uint64:
-    """64 bits of hash of a host's name. Reads up to seven bytes behind it, which are there, and leaves them out."""
+    """Return a 64-bit hash of a host's name. Up to seven bytes after the name are read and ignored; they must exist."""
     a, at = seed ^ ((stop - start) * _K1), start
     while at + _U8 <= stop:
         a = (a ^ _word(text, at)) * _K2
@@ -127,7 +131,7 @@ def _shard(second: np.uint64) -> np.uint64:
 
 @kernel
 def _grow(slots: UInt64Array, base: np.uint64, size: np.uint64, shard: np.uint64, sizes: UInt64Array) -> bool:
-    """Enlarge a shard in place by an eighth; False where its address space ends."""
+    """Enlarge a shard in place by an eighth. Return False if its address space is full."""
     room = np.uint64(len(slots)) // np.uint64(SHARDS)
     larger = size
     used = size + SLACK if size > U0 else U0
@@ -139,12 +143,14 @@ def _grow(slots: UInt64Array, base: np.uint64, size: np.uint64, shard: np.uint64
             return False
         slots[base : base + larger + SLACK] = U0
         place, fits = base, True
-        for k in range(U0, used):  # in order: each goes to its home, or behind the one before
+        # In order: each entry goes to its home, or after the previous entry.
+        for k in range(U0, used):
             slot = old[k]
             if slot != U0:
                 place = max(place, base + (((slot >> _U32) * larger) >> _U32))
                 if place + U1 >= base + larger + SLACK:
-                    fits = False  # a run longer than the slack, which an even hash hardly ever makes
+                    # The run is longer than the slack. With an even hash this is very rare.
+                    fits = False
                     break
                 slots[place] = slot
                 place += U1
@@ -155,7 +161,7 @@ def _grow(slots: UInt64Array, base: np.uint64, size: np.uint64, shard: np.uint64
 
 @kernel
 def _search(t: Table, first: np.uint64, second: np.uint64) -> tuple[np.uint32, np.uint64]:
-    """The page of a hash and the slot where its search ended; NONE if it is not there."""
+    """Return the page of a hash, NONE if it is unknown, and the slot where the search ended."""
     shard = _shard(second)
     size = t.sizes[shard]
     room = np.uint64(len(t.slots)) // np.uint64(SHARDS)
@@ -178,7 +184,7 @@ def _search(t: Table, first: np.uint64, second: np.uint64) -> tuple[np.uint32, n
 
 @kernel
 def _insert(t: Table, first: np.uint64, second: np.uint64, page: np.uint64) -> bool:
-    """Put a page in that is not there; False where the address space is full."""
+    """Insert a page that is not in the table. Return False if the address space is full."""
     shard = _shard(second)
     room = np.uint64(len(t.slots)) // np.uint64(SHARDS)
     base = shard * room
@@ -192,7 +198,8 @@ def _insert(t: Table, first: np.uint64, second: np.uint64, page: np.uint64) -> b
             end = place
             while t.slots[end] != U0:
                 end += U1
-            if end + U1 < base + size + SLACK:  # the last slot stays 0: it ends every search
+            # The last slot stays 0: it ends every search.
+            if end + U1 < base + size + SLACK:
                 while end > place:
                     t.slots[end] = t.slots[end - U1]
                     end -= U1
@@ -205,10 +212,11 @@ def _insert(t: Table, first: np.uint64, second: np.uint64, page: np.uint64) -> b
 
 @kernel
 def _host_span(text: Text, start: np.uint64, stop: np.uint64) -> tuple[np.uint64, np.uint64]:
-    """Where the host of a canonical URL stands: behind ``://``, to the port or the path."""
+    """Return where the host of a canonical URL begins and ends: after ``://``, before the port or the path."""
     at = min(start + (np.uint64(7) if text[start + _U4] == 58 else _U8), stop)
     begin = at
-    bracket = at < stop and text[at] == 91  # an IPv6 address holds colons
+    # An IPv6 address in brackets contains colons.
+    bracket = at < stop and text[at] == 91
     while at < stop and text[at] != 47 and text[at] != 63 and (bracket or text[at] != 58):
         if text[at] == 93:
             bracket = False
@@ -218,7 +226,10 @@ def _host_span(text: Text, start: np.uint64, stop: np.uint64) -> tuple[np.uint64
 
 @kernel
 def _begin_alike(text: Text, one: np.uint64, other: np.uint64, length: np.uint64) -> bool:
-    """Whether two lines begin with the same ``length`` bytes; never for fewer than 8. May read seven bytes behind."""
+    """Return whether two lines begin with the same ``length`` bytes; False if ``length`` is below 8.
+
+    Up to seven bytes after the lines may be read.
+    """
     k = U0
     while k + _U8 <= length:
         if _word(text, one + k) != _word(text, other + k):
@@ -229,7 +240,7 @@ def _begin_alike(text: Text, one: np.uint64, other: np.uint64, length: np.uint64
 
 @kernel
 def _host(t: Table, text: Text, begin: np.uint64, end: np.uint64, seed: np.uint64) -> np.uint32:
-    """The number of the host ``text[begin:end]``, given on the spot to a new one. Names are compared byte by byte."""
+    """Return the number of the host ``text[begin:end]``; add an unknown host. Names are compared byte by byte."""
     first = _hash(text, begin, end, seed)
     mask = np.uint64(len(t.host_slots)) - U1
     slot = first & mask
@@ -257,13 +268,13 @@ def _host(t: Table, text: Text, begin: np.uint64, end: np.uint64, seed: np.uint6
 def number_urls(
     at: UInt64Array, text: Text, seed: np.uint64, pages: UInt32Array, new_text: UInt8Array
 ) -> tuple[np.uint64, np.uint64]:
-    """Give lines of URLs their pages, as many as there is room for in ``pages``: the one that is known, or the next.
+    """Write the page of each line's URL to ``pages``, for ``len(pages)`` lines. An unknown URL becomes the next page.
 
-    ``at`` is a table of addresses, see :func:`.columns.table_at`. New URLs are copied to ``new_text``, newline
-    behind each. Returns how many bytes that took, and how many lines are done: fewer than wanted only where address
-    space is full.
+    ``at`` is a table of addresses, see :func:`.columns.table_at`. New URLs are copied to ``new_text``, with a newline
+    after each URL. Returns the number of bytes copied and the number of lines done. Not all lines are done if the
+    address space is full.
 
-    Hashing all lines first, and touching their slots, lets the processor wait for memory once and not line by line.
+    All lines are hashed first, and their slots are read. So the processor waits for memory once, not once per line.
     """
     t, count = table_at(at), np.uint64(len(pages))
     firsts = np.empty(count, np.uint64)
@@ -282,11 +293,8 @@ def number_urls(
         slot = t.slots[shard * room + (((firsts[i] >> _U32) * t.sizes[shard]) >> _U32)]
         touched += np.uint64(t.checks[slot & _LOW])
     written, start = U0, U0
-    before, length, host = (
-        U0,
-        U0,
-        np.uint32(0),
-    )  # the new URL before, and its host: the next one's is often the same
+    # The previous new URL and its host: the next URL often has the same host.
+    before, length, host = U0, U0, np.uint32(0)
     for i in range(U0, count):
         first, second = firsts[i], seconds[i]
         page, _ = _search(t, first, second)
@@ -309,7 +317,8 @@ def number_urls(
             t.tally[U0].pages = number + U1
         pages[i] = page
         start = ends[i] + U1
-    firsts[U0] = touched  # or the touching would be optimised away
+    # Without this use the compiler would remove the reads above.
+    firsts[U0] = touched
     return written, count
 
 
@@ -317,10 +326,10 @@ def number_urls(
 def insert_known(
     at: UInt64Array, text: UInt8Array, begin: int, seed: np.uint64, most: int, covered: int
 ) -> None:
-    """Take in lines, all different, as the next pages, at most ``most`` of them; the text's padding is no line.
+    """Insert at most ``most`` lines as the next pages. All lines must differ; the text's padding is not a line.
 
-    ``at`` is a table of addresses, see :func:`.columns.table_at`; text[0] stands at byte ``begin`` of urls.txt. Pages
-    below ``covered`` are in the slots already.
+    ``at`` is a table of addresses, see :func:`.columns.table_at`. text[0] is byte ``begin`` of urls.txt. Pages below
+    ``covered`` are in the slots already.
     """
     t, base, place = table_at(at), np.uint64(begin), U0
     stop = np.uint64(len(text) - len(PADDING))
@@ -328,11 +337,8 @@ def insert_known(
     firsts, seconds = np.empty(group, np.uint64), np.empty(group, np.uint64)
     room = np.uint64(len(t.slots)) // np.uint64(SHARDS)
     left, touched = np.uint64(most), U0
-    before, length, host = (
-        U0,
-        U0,
-        np.uint32(0),
-    )  # the line before, and its host: the next one's is often the same
+    # The previous line and its host: the next line often has the same host.
+    before, length, host = U0, U0, np.uint32(0)
     while place < stop and left > U0:
         first_page = t.tally[U0].pages
         inside = U0
@@ -364,7 +370,7 @@ def insert_known(
 
 @kernel
 def find_urls(at: UInt64Array, text: Text, seed: np.uint64, pages: UInt32Array) -> None:
-    """The page of each line, NONE where it is not known; nothing is changed. ``at`` as for :func:`number_urls`."""
+    """Write the page of each line to ``pages``, NONE if the URL is unknown. ``at`` is as for :func:`number_urls`."""
     t, start = table_at(at), U0
     for i in range(U0, np.uint64(len(pages))):
         first, second, end = _hash_line(text, start, seed)
@@ -374,7 +380,7 @@ def find_urls(at: UInt64Array, text: Text, seed: np.uint64, pages: UInt32Array) 
 
 @kernel
 def find_url(at: UInt64Array, line: Text, seed: np.uint64) -> int:
-    """:func:`find_urls` for one line."""
+    """Return the page of one line, as :func:`find_urls` does."""
     first, second, _ = _hash_line(line, U0, seed)
     page, _ = _search(table_at(at), first, second)
     return int(page)
@@ -384,7 +390,7 @@ def find_url(at: UInt64Array, line: Text, seed: np.uint64) -> int:
 def refill_hosts(
     host_text: UInt8Array, host_ends: UInt64Array, hosts: np.uint64, seed: np.uint64, slots: UInt32Array
 ) -> None:
-    """Put all hosts into a new, empty table of theirs."""
+    """Insert all hosts into a new, empty table of hosts."""
     mask = np.uint64(len(slots)) - U1
     begin = U0
     for host in range(U0, hosts):
@@ -398,7 +404,7 @@ def refill_hosts(
 
 @kernel
 def spread(entries: UInt64Array, slots: UInt64Array, size: np.uint64) -> bool:
-    """Put a shard's entries, in order, where they belong among its empty slots; False if the last run is too long."""
+    """Insert a shard's entries, in order, into its empty slots. Return False if the last run is too long."""
     place = U0
     for k in range(U0, np.uint64(len(entries))):
         place = max(place, ((entries[k] >> _U32) * size) >> _U32)
@@ -412,6 +418,6 @@ def spread(entries: UInt64Array, slots: UInt64Array, size: np.uint64) -> bool:
 
 @kernel
 def hash_of(line: UInt8Array, seed: np.uint64) -> tuple[np.uint64, np.uint64]:
-    """The shard and the tag of one line."""
+    """Return the shard and the tag of one line."""
     first, second, _ = _hash_line(line, U0, seed)
     return _shard(second), first >> _U32
