@@ -1,8 +1,8 @@
 """Aduana's settings as arguments of :class:`inlink.Crawl`.
 
 Aduana (2015) was a frontier for Scrapy and Frontera, with PageRank or HITS over LMDB. Names, meanings and defaults here
-are those of its ``aduana/__init__.py`` and ``aduana/frontera.py``. Where inlink means something else, it is written
-at the function, and in ``docs/migration.md``.
+are those of its ``aduana/__init__.py`` and ``aduana/frontera.py``. The docstring of :func:`crawl_arguments` and
+``docs/migration.md`` list the differences.
 """
 
 import math
@@ -38,7 +38,7 @@ NAMES = (
 """The settings that :func:`crawl_arguments` reads."""
 
 DEFAULTS: dict[str, object] = {"SCORER": None, "SOFT_CRAWL_LIMIT": 0.25, "HARD_CRAWL_LIMIT": 100.0}
-"""Aduana's defaults, where they differ from inlink's."""
+"""Aduana's defaults that differ from inlink's."""
 
 SCORERS: dict[str, dict[str, Any]] = {
     "None": {"policy": "best-first"},
@@ -46,23 +46,24 @@ SCORERS: dict[str, dict[str, Any]] = {
     "PageRankScorer": {"policy": "pagerank", "cross_domain_only": True},
 }
 SCHEDULERS = ("BFScheduler", "FreqScheduler")
-TRUE, FALSE = (True, 1, "1", "True", "true"), (False, 0, "0", "False", "false")  # as Scrapy's -s gives them
+# The strings are those that Scrapy's option -s gives.
+TRUE, FALSE = (True, 1, "1", "True", "true"), (False, 0, "0", "False", "false")
 
 
 def crawl_arguments(settings: Mapping[str, object]) -> dict[str, Any]:
-    """The arguments with which ``inlink.Crawl(**arguments)`` crawls as Aduana would with these settings.
+    """Return arguments with which ``inlink.Crawl(**arguments)`` crawls as Aduana did with these settings.
 
     Parameters
     ----------
     settings : mapping
-        Aduana's settings (:data:`NAMES`); others are ignored. A setting that is None or missing gives no argument.
-        Only a ``SCORER`` of None means something: Aduana's order without a scorer. ``{**DEFAULTS, **settings}`` has
-        Aduana's defaults. Numbers and truth values may be strings, as from a command line.
+        Aduana's settings (:data:`NAMES`); others are ignored. A setting that is None or missing gives no argument. The
+        exception is a ``SCORER`` of None, which selects Aduana's order without a scorer. Pass
+        ``{**DEFAULTS, **settings}`` for Aduana's defaults. Numbers and booleans may be strings, as from a command line.
 
     Returns
     -------
     dict
-        Keyword arguments; ``folder`` among them if there is a ``PAGE_DB_PATH``.
+        Keyword arguments. They include ``folder`` if ``PAGE_DB_PATH`` is set.
 
     Raises
     ------
@@ -71,16 +72,16 @@ def crawl_arguments(settings: Mapping[str, object]) -> dict[str, Any]:
 
     Notes
     -----
-    What differs from Aduana:
+    Differences from Aduana:
 
-    - ``PAGE_RANK_DAMPING`` always holds; there it did only with ``USE_SCORES``.
-    - Both scorers let only links between hosts count, as there; a page that has none hands on nothing, where Aduana
-      then took its links within the host.
-    - The limits are crawls a second of a host, as there, over its window of 10/HARD_CRAWL_LIMIT seconds; a host that
-      reached them is asked again once it has cooled down, where Aduana fell silent for ever. Aduana knew neither
-      delays nor a limit on requests out at once, which are the spider's.
-    - ``MAX_CRAWL_DEPTH`` counts seeds as 1, inlink's ``max_depth`` counts them as 0.
-    - With ``FreqScheduler`` a page waits until it is due: a ``FREQ_MARGIN`` below 0 is taken for 0. Links found
+    - ``PAGE_RANK_DAMPING`` always applies. In Aduana it applied only with ``USE_SCORES``.
+    - As in Aduana, both scorers count only links between hosts. A page without such links passes on no score here;
+      Aduana used its links within the host instead.
+    - As in Aduana, the limits are crawls a second of a host, over a window of 10/HARD_CRAWL_LIMIT seconds. A host that
+      reached a limit is crawled again once it has cooled down; Aduana stopped for ever. Aduana had no delays and
+      no limit on simultaneous requests; both were left to the spider.
+    - ``MAX_CRAWL_DEPTH`` counts seeds as 1; inlink's ``max_depth`` counts them as 0.
+    - With ``FreqScheduler`` a page waits until it is due, so a ``FREQ_MARGIN`` below 0 is treated as 0. Links found
       meanwhile are crawled too.
 
     Examples
@@ -99,7 +100,8 @@ def crawl_arguments(settings: Mapping[str, object]) -> dict[str, Any]:
         arguments |= {
             "policy": "revisit",
             "revisit": _change_rate(given),
-            "politeness": Politeness(delay=0.0, in_flight=NO_LIMIT),  # the limits are BFScheduler's
+            # Only BFScheduler has limits.
+            "politeness": Politeness(delay=0.0, in_flight=NO_LIMIT),
         }
     else:
         if "SCORER" in settings:
@@ -122,7 +124,7 @@ def crawl_arguments(settings: Mapping[str, object]) -> dict[str, Any]:
 
 
 def _politeness(given: Mapping[str, object]) -> Politeness:
-    """Aduana's two limits; a limit of 0 or less is off."""
+    """Return Aduana's two limits as politeness. A limit of 0 or less is off."""
     soft = max(_number("SOFT_CRAWL_LIMIT", given["SOFT_CRAWL_LIMIT"]), 0.0)
     hard = max(_number("HARD_CRAWL_LIMIT", given["HARD_CRAWL_LIMIT"]), 0.0)
     soft = check(TABLE["politeness.soft_rate"], soft, "SOFT_CRAWL_LIMIT")
@@ -132,7 +134,7 @@ def _politeness(given: Mapping[str, object]) -> Politeness:
 
 
 def _change_rate(given: Mapping[str, object]) -> ChangeRate:
-    """The frequency scheduler's schedule."""
+    """Return the schedule of the frequency scheduler."""
     scale = _number("FREQ_SCALE", given.get("FREQ_SCALE", -1.0))
     crawls = _number("MAX_N_CRAWLS", given.get("MAX_N_CRAWLS", 0))
     return ChangeRate(
@@ -145,7 +147,10 @@ def _change_rate(given: Mapping[str, object]) -> ChangeRate:
 
 
 def _spec(given: object) -> list[tuple[str, str]]:
-    """The rules of a ``FREQ_SPEC``: a file's path, or lines; a regular expression and ``x2`` or seconds in each."""
+    """Return the rules of a ``FREQ_SPEC``, which is a file's path or a sequence of lines.
+
+    Each line has a regular expression, and ``x2`` or seconds.
+    """
     where, lines = "FREQ_SPEC", given
     if isinstance(given, str | Path):
         where = str(given)
@@ -169,7 +174,7 @@ def _spec(given: object) -> list[tuple[str, str]]:
 
 
 def _named(setting: str, value: object, known: Iterable[str]) -> str:
-    """One of the known names, of a class or of its name, with its modules or without."""
+    """Return the known name of a class. The class may be given itself, or by name with or without its modules."""
     name = value.__name__ if isinstance(value, type) else str(value).rpartition(".")[2]
     if name not in known:
         raise ParameterError(f"{setting} must be {' or '.join(known)}; got {value!r}")

@@ -1,4 +1,4 @@
-"""A page's links as they come from a spider, made into lines of canonical URLs."""
+"""Turn a page's links, as they come from a spider, into lines of canonical URLs."""
 
 import re
 from collections.abc import Callable, Iterable, MutableMapping
@@ -29,21 +29,21 @@ __all__ = [
 
 
 MOST_CARRIED = 1 << 16
-"""Bytes that a link may carry."""
+"""Maximum number of bytes of data of a link."""
 
 _CANONICAL = re.compile(rb"(?:https?://[!-~]{1,%d}\n)+" % (MAX_LENGTH + 81))
-"""Lines that may be canonical URLs: their parts are not looked at."""
+"""Matches lines that may be canonical URLs. The parts of the URLs are not checked."""
 
 _VARIANT = re.compile(r"[A-Za-z0-9.:=_-]{0,80}")
 
 
 def listed(links: Any, what: str = "URLs") -> list[Any]:
-    """What an argument iterates over.
+    """Return the items of an argument as a list.
 
     Raises
     ------
     inlink.errors.ParameterError
-        If it is a single text, or not iterable.
+        If ``links`` is a single text, or not iterable.
     """
     if isinstance(links, str | bytes):
         raise ParameterError(f"several {what} are wanted, as [url]; got the one text {links!r}")
@@ -53,7 +53,7 @@ def listed(links: Any, what: str = "URLs") -> list[Any]:
 
 
 def apart(links: Iterable[AnyLink]) -> tuple[list[str | tuple[str, float]], list[Link]]:
-    """Split links into those without data or variant, and those with either.
+    """Split links into two lists: links without data or variant, and links with either.
 
     Raises
     ------
@@ -107,7 +107,8 @@ def carried_forms(
     for link in links:
         url, variant = link.url, link.variant
         score = usual if link.score is None else link.score
-        if base is None and canonical(url) is None:  # seeds are absolute
+        # Without a page, the links are seeds, and seeds must be absolute.
+        if base is None and canonical(url) is None:
             reason = refusal(url) or "link is no valid URL"
             refused[reason] = refused.get(reason, 0) + 1
             continue
@@ -119,7 +120,9 @@ def carried_forms(
 
 
 def hrefs_and_scores(links: Iterable[str | tuple[str, float]]) -> tuple[list[str], Float32Array]:
-    """Links apart: what they point to, and scores where any has one (0 for those that have none).
+    """Split links into their targets and their scores.
+
+    A link without a score gets 0. If no link has a score, the array of scores is empty.
 
     Raises
     ------
@@ -127,7 +130,8 @@ def hrefs_and_scores(links: Iterable[str | tuple[str, float]]) -> tuple[list[str
         If a link is neither a string nor a string with a finite number.
     """
     given = list(links)
-    if set(map(type, given)) <= {str} or all(isinstance(one, str) for one in given):  # quicker than all alone
+    # The check of the types is faster than `all` and is enough for most calls.
+    if set(map(type, given)) <= {str} or all(isinstance(one, str) for one in given):
         return given, np.empty(0, np.float32)  # type: ignore[return-value]
     hrefs: list[str] = []
     scores: list[float] = []
@@ -150,33 +154,33 @@ def to_lines(
     rules: UrlRules | None,
     refused: MutableMapping[str, int],
 ) -> tuple[bytes, int, Float32Array]:
-    """Links in canonical form, one a line.
+    """Return links in canonical form, one a line.
 
     Parameters
     ----------
     hrefs : list of str
     scores : float32[n] or float32[0]
     page_url : callable
-        Tells what relative links are resolved against, if one has to be.
+        Returns the URL against which relative links are resolved. It is called only if a link has to be resolved.
     rules : UrlRules or None
     refused : mutable mapping of str to int
-        Counts what is refused, by reason.
+        Counts the refused links, by reason.
 
     Returns
     -------
     lines : bytes
-        A newline behind each.
+        The canonical URLs, each followed by a newline.
     count : int
-        How many.
+        Number of lines.
     scores : float32[count] or float32[0]
-        Of those that are left.
+        Scores of the links that were not refused.
     """
     count = len(hrefs)
     if not count:
         return b"", 0, scores
     lines = "\n".join(hrefs).encode("utf-8", "surrogatepass") + b"\n"
     plain = np.empty(count, np.bool_)
-    # Nearly always so where a link extractor has made the links absolute.
+    # This is nearly always true if a link extractor has made the links absolute.
     if rules is None and plain_lines(lines, MAX_LENGTH, CLASSES, plain):
         return lines, count, scores
     base = Base(page_url(), rules=rules)
@@ -193,12 +197,12 @@ def to_lines(
 
 
 def canonical_lines(hrefs: list[str]) -> bytes:
-    """Links that a caller calls canonical, one a line, a newline behind each.
+    """Return links that the caller declares canonical, one a line, each followed by a newline.
 
     Raises
     ------
     inlink.errors.ParameterError
-        If a link cannot be in canonical form. Not everything is looked at.
+        If a link cannot be in canonical form. The check is not complete.
     """
     if not hrefs:
         return b""
@@ -219,7 +223,7 @@ def canonical_lines(hrefs: list[str]) -> bytes:
 def with_carried(
     lines: bytes, count: int, scores: Float32Array, more: dict[str, tuple[float, bytes]]
 ) -> tuple[bytes, int, Float32Array]:
-    """The lines, count and scores of :func:`to_lines`, links that carry something behind them."""
+    """Append links with data or a variant to the lines, count and scores of :func:`to_lines`."""
     if not more:
         return lines, count, scores
     if not len(scores):
@@ -229,7 +233,7 @@ def with_carried(
 
 
 def coded(pages: UInt32Array, scores: Float32Array) -> tuple[int, bytes]:
-    """Pages and their scores as a frame holds them, and how many; sorts both in place, each page once."""
+    """Return the number of distinct pages, and the pages and scores in a frame's encoding; sort both in place."""
     out = np.empty(5 * len(pages) + 4 * len(scores), np.uint8)
     count, size = encode_links(pages, scores, out)
     return int(count), out[: int(size)].tobytes()

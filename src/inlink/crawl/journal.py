@@ -1,4 +1,4 @@
-"""The journal of a crawl: each change is an event, appended to the log, then folded into pages, policy and queue."""
+"""The journal of a crawl. Each change is an event, appended to the log and then applied to pages, policy and queue."""
 
 from typing import Any
 
@@ -23,20 +23,20 @@ from inlink.urls.canonical import UrlRules, canonical
 __all__ = ["Answered", "Journal", "number_of"]
 
 LONGEST_REASON = 500
-"""Bytes of an exclusion's reason that are kept."""
+"""Maximum number of bytes of an exclusion's reason. The rest is cut off."""
 
 
 Answered = Lease | int | str
-"""What an answer is for: a lease, the number of a lease, or a page's URL."""
+"""The target of an answer: a lease, the number of a lease, or a page's URL."""
 
 
 def number_of(answered: Answered) -> int:
-    """The number of a lease.
+    """Return the number of a lease.
 
     Raises
     ------
     inlink.errors.ParameterError
-        If it is neither a lease nor the number of one.
+        If ``answered`` is neither a lease nor the number of a lease.
     """
     number = answered.number if isinstance(answered, Lease) else answered
     if isinstance(number, bool) or not isinstance(number, int):
@@ -54,7 +54,8 @@ class Journal:
     log : Log
     frontier : Frontier
     gate : Gate
-        Is told when a change begins. What numbers pages or ends leases before it appends an event tells it as well.
+        Is notified when a change begins. A method that numbers pages or ends leases before it appends an event notifies
+        the gate too.
     url_rules : UrlRules or None
     rules : Rules or None
 
@@ -72,14 +73,14 @@ class Journal:
         self.now = self.pages.last_time()
 
     def append(self, kind: int, page: int = NO_PAGE, *, new: int = 0, urls: bytes = b"", **given: Any) -> int:
-        """Append one event and fold it; ``new`` pages, whose lines are ``urls``, have their numbers already.
+        """Append an event to the log, apply it, and return its place in the log.
 
-        Returns its place in the log.
+        The event discovers ``new`` pages, whose lines are ``urls``. These pages must have their numbers already.
 
         Raises
         ------
         inlink.errors.StoreError
-            If it cannot be written.
+            If the event cannot be written.
         """
         self.gate.changing = True
         first = self.pages.num_pages - new
@@ -90,25 +91,25 @@ class Journal:
         return place
 
     def known(self, url: str) -> int:
-        """The page of a URL.
+        """Return the page of a URL.
 
         Raises
         ------
         inlink.errors.UnknownNodeError
-            If this crawl does not know it.
+            If the URL is unknown to this crawl.
         """
         return known_page(self.pages, url, self.url_rules)
 
     def answered(self, answered: Answered) -> tuple[int, Out | None]:
-        """The page that an answer is for, and the lease that it ends; NO_PAGE if the answer does not count.
+        """Return the page of an answer, and the lease that the answer ends; NO_PAGE if the answer does not count.
 
-        A lease counts by its number alone; the book says which page it is for. A URL stands for its oldest open lease.
+        Only the number of a lease is used; the book of leases gives its page. A URL stands for its oldest open lease.
         An answer does not count if its lease was answered before, or if the page was crawled since the lease was given.
 
         Raises
         ------
         inlink.errors.ParameterError
-            If ``answered`` is neither a lease nor the number of one nor a URL.
+            If ``answered`` is not a lease, the number of a lease, or a URL.
         """
         leases = self.frontier.leases
         if isinstance(answered, Lease) and type(answered.number) is int:
@@ -134,12 +135,12 @@ class Journal:
         return page, out
 
     def landed(self, out: Out | None, outcome: Outcome | None, wait: float | None = None) -> None:
-        """Take in that a lease has ended; if its host's state changed, append an event of it."""
+        """Record that a lease has ended. If its host's state changed, append an event with the new state."""
         if out is not None and self.frontier.landed(out, outcome, wait, self.now):
             self.append(kinds.HOST, out.page, payload=self.frontier.hosts.frame(out.slot))
 
     def base(self, page: int, redirected_to: str | None) -> str:
-        """The URL against which a page's relative links are resolved: the one that answered."""
+        """Return the URL that answered, against which the page's relative links are resolved."""
         url = self.pages.url(page)
         return (canonical(redirected_to, url) or url) if redirected_to else url
 
@@ -153,9 +154,9 @@ class Journal:
     ) -> int:
         """Follow a redirect and a canonical link; return the page that the visit belongs to.
 
-        A canonical link is the page's own word: it is believed within its registered domain only. ``data`` is what
-        the page that it is merged into is to carry, unless that carries something already. ``lease`` is the lease that
-        the merge ends, 0 if none.
+        A canonical link is the page's own claim, so it is followed only within its registered domain. ``data`` is
+        stored with the target page, unless the target carries data already. ``lease`` is the lease that the merge ends;
+        0 if there is none.
         """
         for url, trusted in ((redirected_to, True), (canonical_link, False)):
             if url is None:
@@ -184,7 +185,7 @@ class Journal:
         return page
 
     def carrying(self, pages: UInt32Array, more: dict[str, tuple[float, bytes]]) -> tuple[int, bytes]:
-        """The flag and the end of a frame whose last pages carry data. Pages that carry data already are left out."""
+        """Return the flag and the end of a frame whose last pages carry data. Omit pages that carry data already."""
         data = {
             page: given
             for page, (_, given) in zip(pages[len(pages) - len(more) :].tolist(), more.values(), strict=True)
@@ -207,7 +208,7 @@ class Journal:
             self.append(kinds.EXCLUDE, listed=len(reasons), payload=payload)
 
     def admit_last(self) -> None:
-        """Call :meth:`admit` for the pages of the log's last event, in case a crash came between the two."""
+        """Call :meth:`admit` for the pages of the log's last event, in case a crash prevented that call."""
         rows = self.pages.tally.makers
         if rows and self.rules:
             first = int(self.pages.makers[rows - 1])

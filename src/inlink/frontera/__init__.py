@@ -1,4 +1,4 @@
-"""inlink under Frontera 0.7.2, for those who used Aduana there: its backend, and two middlewares for today's Scrapy.
+"""inlink as a backend of Frontera 0.7.2, for projects that used Aduana, and two middlewares for current Scrapy.
 
 In Scrapy's settings::
 
@@ -7,7 +7,7 @@ In Scrapy's settings::
     DOWNLOADER_MIDDLEWARES = {"inlink.frontera.SchedulerDownloaderMiddleware": 999}
     BACKEND = "inlink.frontera.Backend"
 
-Aduana's own settings stay as they were; ``docs/migration.md`` has them all.
+Aduana's own settings need no change. ``docs/migration.md`` lists them all.
 """
 
 from inlink.errors import MissingExtraError

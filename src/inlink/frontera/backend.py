@@ -1,7 +1,7 @@
-"""Frontera's backend over a crawl's folder.
+"""A backend for Frontera that stores the crawl in a folder.
 
-Frontera reports a page in two calls, ``page_crawled`` and ``links_extracted``. A crawl takes both in one event. So the
-backend keeps the first call until the second, or until any other call.
+Frontera reports a page in two calls, ``page_crawled`` and ``links_extracted``. A crawl takes both in one event. The
+backend therefore keeps the first call until the second, or until any other call.
 """
 
 import logging
@@ -38,63 +38,65 @@ __all__ = ["Backend"]
 logger = logging.getLogger("inlink.frontera")
 
 LEASE = b"inlink_lease"
-"""Key in a request's meta of the number of its lease."""
+"""Key of the lease's number in a request's meta."""
 
 REFUSED = frozenset({"IgnoreRequest", "NotSupported", "UnsupportedURLSchemeError", "DownloadCancelledError"})
-"""Exceptions by which a spider refuses a page: forbidden by robots.txt, on another site, too large."""
+"""Exceptions with which a spider refuses a page: forbidden by robots.txt, on another site, or too large."""
 
-# Requests may wait for long in Scrapy. Those of a process that died are taken back at the next start.
+# Requests may wait for a long time in Scrapy. Leases of a process that died are taken back at the next start.
 LEASE_SECONDS = 86_400.0
 MAX_WAIT = rows_of(SpiderSettings)["max_wait"].default
-"""Seconds. If nothing is due within this time, the crawl ends and can be continued later."""
+"""If nothing is due within this many seconds, the crawl ends and can be continued later."""
 
 
 class Backend(frontera.Backend):  # type: ignore[misc]  # Frontera is untyped
-    """A backend of Frontera over an :class:`inlink.Crawl`. One process holds the crawl; if it dies, nothing is lost.
+    """A Frontera backend on an :class:`inlink.Crawl`. One process holds the crawl; if it dies, nothing is lost.
 
     Parameters
     ----------
     settings : object
-        With ``get(name)``, as Frontera's and Scrapy's have it. Aduana's settings (:mod:`inlink.crawl.aduana`)
-        hold, with Aduana's defaults. ``INLINK_CRAWL`` is the folder, instead of ``PAGE_DB_PATH``; without either it
-        is a temporary one. Any other keyword of ``Crawl`` is read from ``INLINK_`` and its name in capitals, as a
-        Python value: ``INLINK_RETRY_SECONDS = 5.0``; objects may be dicts of what they take, and
-        ``INLINK_POLITENESS = {"delay": 2.0}`` leaves Aduana's limits as they are. A setting that is not given stays as
-        the folder has it; Aduana's defaults are those of a new crawl. A crawl ends if nothing is due within
-        ``INLINK_MAX_WAIT`` seconds (60; if pages are revisited, it does not end).
+        An object with a method ``get(name)``, such as Frontera's or Scrapy's settings. Aduana's settings
+        (:mod:`inlink.crawl.aduana`) apply, with Aduana's defaults. ``INLINK_CRAWL`` names the folder and replaces
+        ``PAGE_DB_PATH``. If neither is set, the folder is temporary. Any other keyword argument of ``Crawl`` is read
+        from ``INLINK_`` and its name in capitals, as a Python value: ``INLINK_RETRY_SECONDS = 5.0``. An object may be
+        given as a dict of its arguments. ``INLINK_POLITENESS = {"delay": 2.0}`` keeps Aduana's limits. A setting that
+        is not given keeps its value from the folder; Aduana's defaults apply to a new crawl only. A crawl ends if
+        nothing is due within ``INLINK_MAX_WAIT`` seconds (default: 60; if pages are revisited, it does not end).
 
     Notes
     -----
-    As with Aduana, what a spider yields are links, and a page is fetched by its URL alone: methods other than GET,
-    bodies, headers and callbacks of links are not kept. ``score`` in a request's meta is the link's score (0, and 1
-    for a seed, where there is none), ``score`` and ``content_hash`` in a response's meta are the page's.
+    As with Aduana, requests that a spider yields are links, and a page is fetched by its URL alone. Methods other than
+    GET, bodies, headers and callbacks of links are not kept. ``score`` in a request's meta is the link's score. Its
+    default is 0 for a link and 1 for a seed. ``score`` and ``content_hash`` in a response's meta belong to the page.
 
-    Statuses from 400 on and failed downloads are failures, kept with their reason, and tried again as the crawl's
-    settings say; Aduana dropped them. What a downloader middleware sends back while it holds its lease, a
-    redirect or a retry, is handed out again at once.
+    Statuses from 400 on and failed downloads are failures. They are kept with their reason and retried as the crawl's
+    settings say; Aduana dropped them. A redirect or a retry that a downloader middleware sends back while its lease is
+    open is handed out again at once.
 
     Attributes
     ----------
     forgotten : deque of Request
-        Requests that the spider has no more, answered for or not; anybody may append to it at any time. Those that
-        were not answered for are excluded: a middleware dropped them without a word.
+        Requests that the spider no longer has, answered or not. Other code may append to it at any time. The pages of
+        unanswered requests are excluded, because a middleware dropped them without a report.
     wait : callable or None
-        Told the seconds until something may be due, when there was nothing to hand out.
+        If there was nothing to hand out, it is called with the seconds until something may be due.
 
     Raises
     ------
     inlink.errors.ParameterError
-        If one of Aduana's settings lies outside its meaning.
+        If one of Aduana's settings is outside its range.
     """
 
     component_name = "inlink"
-    queue = metadata = states = None  # all three are the crawl's
+    # Frontera expects these three components; the crawl itself does their work.
+    queue = metadata = states = None
 
     def __init__(self, settings: Any) -> None:
         values = _values(settings, {name: name for name in NAMES})
         folder = settings.get("INLINK_CRAWL") or values.get("PAGE_DB_PATH")
         self.arguments: dict[str, Any] = {}
-        if folder is None or not is_there(Path(folder)):  # a crawl that is there keeps its own
+        # An existing crawl keeps its own settings.
+        if folder is None or not is_there(Path(folder)):
             self.arguments, values = {"lease_seconds": LEASE_SECONDS}, {**DEFAULTS, **values}
         self.arguments |= crawl_arguments(values)
         for name, value in _values(
@@ -106,14 +108,17 @@ class Backend(frontera.Backend):  # type: ignore[misc]  # Frontera is untyped
         self.forgotten: deque[Request] = deque()
         self.wait: Callable[[float], None] | None = None
         self._stack = ExitStack()
-        self._out: dict[int, Request] = {}  # by the number of its lease, what is not answered for
-        self._again: deque[Request] = deque()  # sent back, to be handed out again
-        self._page: Crawled | None = None  # its links are yet to come
+        # Unanswered requests, by the number of their lease.
+        self._out: dict[int, Request] = {}
+        # Requests that were sent back and are to be handed out again.
+        self._again: deque[Request] = deque()
+        # The page whose links Frontera has not reported yet.
+        self._page: Crawled | None = None
         self._owner = str(settings.get("INLINK_OWNER") or OWNER)
 
     @classmethod
     def from_manager(cls, manager: Any) -> "Backend":
-        """What Frontera calls."""
+        """Make the backend; Frontera calls this."""
         return cls(manager.settings)
 
     def frontier_start(self) -> None:
@@ -122,7 +127,7 @@ class Backend(frontera.Backend):  # type: ignore[misc]  # Frontera is untyped
         Raises
         ------
         inlink.errors.FolderError, inlink.errors.ParameterError
-            If the folder is in use or holds something else, or a setting lies outside its meaning.
+            If the folder is in use or is not a crawl's folder, or a setting is outside its range.
         """
         arguments = dict(self.arguments)
         if "folder" not in arguments:
@@ -136,7 +141,7 @@ class Backend(frontera.Backend):  # type: ignore[misc]  # Frontera is untyped
         self._session = self._crawl.desk.hello(self._owner).number
 
     def frontier_stop(self) -> None:
-        """Give back what is out, and close the crawl."""
+        """Give back the open leases, and close the crawl."""
         with self._stack:
             self._finish()
             self._crawl.desk.bye(self._session)
@@ -144,7 +149,7 @@ class Backend(frontera.Backend):  # type: ignore[misc]  # Frontera is untyped
             logger.info("refused %d: %s", count, reason)
 
     def add_seeds(self, seeds: list[Request]) -> None:
-        """Make seeds known, or take back what a middleware sends back."""
+        """Add seeds, or take back requests that a middleware sends back."""
         self._finish()
         new = []
         for seed in seeds:
@@ -157,7 +162,7 @@ class Backend(frontera.Backend):  # type: ignore[misc]  # Frontera is untyped
             self._crawl.seed(new)
 
     def page_crawled(self, response: Any) -> None:
-        """A page was fetched, or answered with an error."""
+        """Report a page that was fetched or that returned an error status."""
         lease = self._lease(response)
         if lease is None:
             return
@@ -174,13 +179,13 @@ class Backend(frontera.Backend):  # type: ignore[misc]  # Frontera is untyped
         self._page = Crawled(lease, score=_score(response, 0.0), content_hash=_hash(content), status=status)
 
     def links_extracted(self, request: Request, links: list[Request]) -> None:
-        """The links of the page that :meth:`page_crawled` told of."""
+        """Report the links of the page that was passed to :meth:`page_crawled`."""
         if self._page is not None and self._page.lease == request.meta.get(LEASE):
             self._page.links = [(link.url, _score(link, 0.0)) for link in links if link.method == b"GET"]
             self._finish()
 
     def request_error(self, request: Request, error: str) -> None:
-        """A page could not be fetched, or the spider will not have it; ``error`` is the exception's name."""
+        """Report a page that could not be fetched or that the spider refused; ``error`` is the exception's name."""
         self._finish()
         lease = self._lease(request)
         if lease is None:
@@ -188,7 +193,7 @@ class Backend(frontera.Backend):  # type: ignore[misc]  # Frontera is untyped
         self._answer(Excluded(lease, error) if error in REFUSED else Failed(lease, error))
 
     def get_next_requests(self, max_n_requests: int, **_: Any) -> list[Request]:
-        """The next requests; hosts that Frontera calls overused are the business of the crawl's politeness."""
+        """Return the next requests. Frontera's overused hosts are ignored: the crawl's own politeness limits hosts."""
         self._finish()
         requests = [self._again.popleft() for _ in range(min(len(self._again), max_n_requests))]
         found = self._crawl.desk.next(self._session, max_n_requests - len(requests))
@@ -201,7 +206,7 @@ class Backend(frontera.Backend):  # type: ignore[misc]  # Frontera is untyped
         return requests
 
     def finished(self) -> bool:
-        """Whether no request is out, none is due soon, and no other session may bring one."""
+        """Whether no request is open, no page is due soon, and no other session may bring new pages."""
         self._drop()
         if self._again or self._out:
             return False
@@ -213,25 +218,25 @@ class Backend(frontera.Backend):  # type: ignore[misc]  # Frontera is untyped
     # -- inside -----------------------------------------------------------------------------------------------------
 
     def _lease(self, answer: Any) -> int | None:
-        """The lease of a request or response that is not answered for."""
+        """Return the lease of a request or response; None if it has no lease or was answered already."""
         lease: int | None = answer.meta.get(LEASE)
         return lease if lease in self._out else None
 
     def _answer(self, answer: Crawled | Failed | Excluded | Redirected) -> Receipt:
-        """Answer for a page; its request is not out any more."""
+        """Answer for a page. Its request is no longer open."""
         del self._out[answer.lease]
         answers: list[Answer] = [answer]
         return self._crawl.desk.report(self._session, answers)[0]
 
     def _finish(self) -> None:
-        """Answer for the page that :meth:`page_crawled` told of, with the links that are known by now."""
+        """Answer for the page that was passed to :meth:`page_crawled`, with the links known by now."""
         if self._page is not None:
             page, self._page = self._page, None
             self._answer(page)
         self._drop()
 
     def _drop(self) -> None:
-        """Exclude pages whose requests are forgotten, but for one that was told of."""
+        """Exclude the pages of forgotten requests, except the page that waits for its links."""
         while self.forgotten:
             request = self.forgotten.popleft()
             lease = request.meta[LEASE]
@@ -240,32 +245,35 @@ class Backend(frontera.Backend):  # type: ignore[misc]  # Frontera is untyped
                 self._answer(Excluded(lease, "dropped by a middleware"))
 
     def _take_back(self, request: Request, lease: int) -> None:
-        """Hand out again what a middleware of the spider made of a request: a redirect, or a retry."""
+        """Hand out again a request that a middleware of the spider sent back: a redirect or a retry."""
         if lease not in self._out:
-            return  # The page has failed, and the crawl tries it again when it is due.
+            # The page has failed. The crawl retries it when it is due.
+            return
         meta, url = dict(request.meta), request.url
         chain = meta.pop(b"redirect_urls", None)
         if chain:
-            if url == chain[0]:  # Frontera's solver has put the first URL, and the target at the end
+            # Frontera's solver sets the first URL of the chain and appends the target.
+            if url == chain[0]:
                 url = chain[-1]
             task = self._answer(Redirected(lease, url)).task
             if task is None:
                 return
             lease = meta[LEASE] = task.lease
-            meta[b"scrapy_meta"].pop("redirect_urls", None)  # the next redirect begins here
+            # The next chain of redirects begins at this URL.
+            meta[b"scrapy_meta"].pop("redirect_urls", None)
         again = Request(url, request.method, request.headers, request.cookies, meta, request.body)
         self._out[lease] = again
         self._again.append(again)
 
 
 def _values(settings: Any, names: Mapping[str, str]) -> dict[str, Any]:
-    """The settings that are given, by the name that each has here."""
+    """Return the settings that are set, by their names in this module."""
     found = {here: settings.get(name) for name, here in names.items()}
     return {here: value for here, value in found.items() if value is not None}
 
 
 def _score(tells: Any, default: float) -> float:
-    """The score that a spider put into the meta of a request or response."""
+    """Return the score that a spider put into the meta of a request or response."""
     value = tells.meta.get(b"scrapy_meta", {}).get("score", default)
     try:
         score = float(value)
@@ -278,7 +286,7 @@ def _score(tells: Any, default: float) -> float:
 
 
 def _hash(value: object) -> bytes:
-    """A content hash as bytes; Aduana's were whole numbers of 64 bits."""
+    """Return a content hash as bytes. Aduana's hashes were 64-bit integers."""
     if value is None:
         return b""
     if isinstance(value, bytes):

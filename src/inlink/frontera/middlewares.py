@@ -1,7 +1,7 @@
-"""Scrapy's way to Frontera's scheduler, in place of Frontera's two middlewares of the same names.
+"""Middlewares between Scrapy and Frontera's scheduler, in place of Frontera's two middlewares of the same names.
 
-Frontera 0.7.2's refuse to work from Scrapy 2.16 on, since they are no async generators. And through them Frontera never
-hears of pages that Scrapy keeps from the spider for their status, nor of those at which a callback failed.
+The middlewares of Frontera 0.7.2 do not work from Scrapy 2.16 on, because they are not async generators. They also do
+not report pages that Scrapy keeps from the spider for their status, or pages whose callback failed.
 """
 
 from collections.abc import AsyncIterator
@@ -16,8 +16,10 @@ from inlink.frontera.backend import Backend
 
 __all__ = ["SchedulerDownloaderMiddleware", "SchedulerSpiderMiddleware"]
 
-SHORTEST_WAIT, HEARTBEAT = 0.01, 5.0  # seconds; Scrapy's engine asks every five by itself
-OURS: Any = b"frontier_request"  # where Frontera puts its request into Scrapy's meta
+# Both are in seconds. Scrapy's engine asks every five seconds by itself.
+SHORTEST_WAIT, HEARTBEAT = 0.01, 5.0
+# Key under which Frontera puts its request into Scrapy's meta.
+OURS: Any = b"frontier_request"
 
 
 class _Middleware:
@@ -26,7 +28,7 @@ class _Middleware:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> "_Middleware":
-        """What Scrapy calls."""
+        """Make the middleware; Scrapy calls this."""
         return cls(crawler)
 
     @property
@@ -35,21 +37,26 @@ class _Middleware:
         engine: Any = self.crawler.engine
         try:
             return engine.scheduler
-        except AttributeError:  # before Scrapy 2.19
+        except AttributeError:
+            # Before Scrapy 2.19, the scheduler is an attribute of the slot.
             return engine._slot.scheduler
 
 
 class SchedulerSpiderMiddleware(_Middleware):
-    """Takes the links out of what a spider yields, and tells Frontera of the page; at 999, nearest to the spider."""
+    """Takes the links out of the spider's output, and reports the page to Frontera.
+
+    Its order must be 999, nearest to the spider.
+    """
 
     def __init__(self, crawler: Crawler) -> None:
         super().__init__(crawler)
-        self._read: set[int] = set()  # responses of which the spider's output is being read
+        # Responses for which the spider's output is being read, by their id().
+        self._read: set[int] = set()
 
     async def process_spider_output(
         self, response: Response, result: AsyncIterator[Any], spider: Spider | None = None
     ) -> AsyncIterator[Any]:
-        """Pass items on; when the spider is done, or has failed, the links that it found are the page's."""
+        """Pass items on. Report the links found so far when the callback ends or fails."""
         links: list[Request] = []
         self._read.add(id(response))
         try:
@@ -68,32 +75,37 @@ class SchedulerSpiderMiddleware(_Middleware):
     def process_spider_exception(
         self, response: Response, exception: Exception, spider: Spider | None = None
     ) -> None:
-        """A page whose status kept it from the spider, or whose callback failed before it yielded anything."""
+        """Report a page that the spider did not get for its status, or whose callback failed before any output."""
         if id(response) not in self._read:
             self._tell(response, [])
 
     def _tell(self, response: Response, links: list[Request]) -> None:
         if OURS in response.meta:
             for _ in self.scheduler.process_spider_output(response, links, self.crawler.spider):
-                pass  # it yields items, and here are none
+                # The generator yields items, and there are none here.
+                pass
 
 
 class SchedulerDownloaderMiddleware(_Middleware):
-    """Tells Frontera of failed downloads; at 999, nearest to the downloader.
+    """Reports failed downloads to Frontera. Its order must be 999, nearest to the downloader.
 
-    It does two more things for inlink's backend. It tells it of every request that Scrapy has let go of: a middleware
-    that raises while it looks at a response, as at a redirect too many, is heard of by nobody. And it wakes
-    Scrapy's engine when pages become due, which by itself looks every five seconds.
+    It does two more things for inlink's backend:
+
+    - It reports every request that Scrapy has dropped. If a middleware raises while it processes a response, as after
+      too many redirects, nothing else reports the request.
+    - It wakes Scrapy's engine when pages become due. By itself, the engine looks only every five seconds.
     """
 
     def __init__(self, crawler: Crawler) -> None:
         super().__init__(crawler)
         self._timer: CallLaterResult | None = None
-        self._most = 64  # that may be under way before it is looked which of them are not
-        self._under_way: dict[Request, Any] = {}  # and what Frontera calls each
+        # Number of followed requests above which the dropped ones are looked for.
+        self._most = 64
+        # Maps each request that is followed to Frontera's request.
+        self._under_way: dict[Request, Any] = {}
 
     def process_request(self, request: Request, spider: Spider | None = None) -> None:
-        """Follow a request until Scrapy lets go of it."""
+        """Follow a request until Scrapy drops it or is done with it."""
         ours, backend = request.meta.get(OURS), self.scheduler.frontier.manager.backend
         if ours is not None and isinstance(backend, Backend):
             backend.wait = self._wait
@@ -113,7 +125,8 @@ class SchedulerDownloaderMiddleware(_Middleware):
         if backend.forgotten:
             seconds = 0.0
         if self._timer is not None:
-            self._timer.cancel()  # what is known now counts
+            # The new time replaces the old one.
+            self._timer.cancel()
         if seconds < HEARTBEAT:
             self._timer = call_later(max(seconds, SHORTEST_WAIT), self._wake)
 
@@ -123,8 +136,9 @@ class SchedulerDownloaderMiddleware(_Middleware):
             engine._slot.nextcall.schedule()
 
     def process_exception(self, request: Request, exception: Exception, spider: Spider | None = None) -> None:
-        """Tell of it, unless the request is Scrapy's own, as for robots.txt."""
+        """Report a failed download, unless the request is Scrapy's own, such as for robots.txt."""
         ours = request.meta.get(OURS)
         if ours is not None:
             self.scheduler.process_exception(request, exception, self.crawler.spider)
-            request.meta[OURS] = ours  # Frontera took it out; a retry is known by it
+            # Frontera removed this key, but a retry is recognised by it.
+            request.meta[OURS] = ours

@@ -1,13 +1,13 @@
-"""Schedules: when a crawled page is fetched again. Each is a pure function of the page's history, without a clock.
+"""Schedules decide when a crawled page is fetched again. Each is a pure function of the page's history.
 
 - :class:`FixedInterval`: at a fixed interval in seconds.
 - :class:`ChangeRate`: Aduana's frequency scheduler. The frequency of fetches is proportional to the rate of
   changes, f = scale·(changes + 1)/(last crawl − first crawl).
-- :class:`Adaptive`: Nutch's adaptive fetch schedule (``AdaptiveFetchSchedule.java``). The interval shrinks with each
-  crawl that finds a change and grows with each that does not, so that it settles where the page changes.
+- :class:`Adaptive`: Nutch's adaptive fetch schedule (``AdaptiveFetchSchedule.java``). The interval shrinks after each
+  crawl that finds a change and grows after each crawl that finds none. It thus approaches the time between changes.
 
-A schedule is asked once for each crawl. It remembers nothing: the caller keeps the interval in force and passes it
-with the next history.
+A schedule is called once for each crawl. It has no clock and no state. The caller keeps the current interval
+and passes it with the next history.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -47,15 +47,15 @@ class History:
     crawls : int
         Number of crawls, at least 1.
     changes : int
-        Number of crawls that found other content than the crawl before.
+        Number of crawls that found different content from the crawl before.
     modified : bool or None
         Whether the last crawl found a change; None if unknown, as after the first crawl.
     interval : float
-        The interval in force until now, in seconds, as the schedule returned it; 0 if there was none.
+        The interval until now, in seconds, as the schedule returned it; 0 if there was no interval.
     status : int or None
         HTTP status of the last crawl.
     changed_at : float or None
-        Unix time of the last change, as the page says or as a crawl found; None if unknown.
+        Unix time of the last change, from the page itself or from a crawl that found it; None if unknown.
     url : str
         The page's canonical URL.
     """
@@ -78,9 +78,9 @@ class Next:
     Parameters
     ----------
     due_in : float or None
-        Seconds from the last crawl; None is never.
+        Seconds from the last crawl until the page is due; None means never.
     interval : float
-        The interval that is now in force, in seconds, for the next history.
+        The new interval in seconds, to be passed in the next history.
     """
 
     due_in: float | None
@@ -92,13 +92,13 @@ class Schedule(Protocol):
     """Decides when a page is fetched again. Any object with this method is a schedule."""
 
     def next(self, history: History) -> Next:
-        """When the page is due, and the interval in force."""
+        """Return when the page is due, and the new interval."""
         ...
 
 
 @dataclass(frozen=True)
 class FixedInterval:
-    """Every page again after a fixed interval.
+    """Fetch every page again after a fixed interval.
 
     Parameters
     ----------
@@ -119,7 +119,7 @@ class FixedInterval:
         check_fields(self, "FixedInterval.")
 
     def next(self, history: History) -> Next:
-        """When the page is due, and the interval in force."""
+        """Return when the page is due, and the new interval."""
         return Next(self.seconds, self.seconds)
 
 
@@ -130,29 +130,29 @@ class ChangeRate:
     Parameters
     ----------
     scale : float or None
-        The frequency is so many times the rate of changes; None gives every page the default frequency (Aduana's
-        ``FREQ_SCALE=-1``, its default).
+        The frequency of fetches is the rate of changes times this factor. None gives every page the default frequency
+        (Aduana's ``FREQ_SCALE=-1``, its default).
     default : float
-        Crawls a second of pages of which no rate is known, since they were crawled once or at one moment. Aduana's
-        0.1 is every ten seconds.
+        Crawls a second of pages whose rate of changes is unknown, because they were crawled only once or at one
+        moment. Aduana's default of 0.1 is a crawl every ten seconds.
     spec : sequence of (str, str or float)
-        Rules by URL instead of ``scale``: a regular expression that the URL begins with, and ``"x2.5"``, times the
-        rate of changes (the default frequency where none is known), or seconds between crawls. The first that fits
-        counts; a page that none fits is never fetched again, as with Aduana's ``FREQ_SPEC`` (end with
-        ``(".*", "x1")`` to fetch it).
+        Rules by URL instead of ``scale``. Each rule has a regular expression that matches at the beginning of the URL,
+        and a frequency. ``"x2.5"`` is a factor of the rate of changes, or of the default frequency if the rate is
+        unknown. A number is the seconds between crawls. The first matching rule applies. A page that no rule matches
+        is never fetched again, as with Aduana's ``FREQ_SPEC``. End with ``(".*", "x1")`` to fetch such pages too.
     margin : float
-        A page is due after 1/(f·(1 + margin)) seconds: 0.1 lets it be up to a tenth too early. Aduana's −1, which
-        never waits, is not offered: it is the order of a queue and not a time.
+        A page is due after 1/(f·(1 + margin)) seconds, so with 0.1 it may be up to a tenth too early. Aduana's −1, with
+        which a page never waits, is not allowed. It defines the order of a queue, not a time.
     max_crawls : int or None
-        A page that was crawled so often is not fetched again.
+        A page with this many crawls is not fetched again.
     shortest : float
-        Seconds between two crawls at the least, whatever the rate: two changes within a moment make a rate without
-        bound.
+        Minimum number of seconds between two crawls, whatever the rate. Without it, two changes within a moment would
+        give an unbounded rate.
 
     Raises
     ------
     inlink.errors.ParameterError
-        If a parameter lies outside its meaning; a bad regular expression is named.
+        If a parameter is outside its range, or a regular expression is invalid; the message names it.
 
     Examples
     --------
@@ -204,7 +204,7 @@ class ChangeRate:
         object.__setattr__(self, "spec", tuple(spec))
 
     def next(self, history: History) -> Next:
-        """When the page is due, and the interval in force."""
+        """Return when the page is due, and the new interval."""
         frequency = self._frequency(history)
         if frequency is None:
             return Next(None, history.interval)
@@ -237,35 +237,35 @@ class Adaptive:
     initial : float
         The interval in seconds until the second crawl (``db.fetch.interval.default``).
     inc, dec : float
-        The interval becomes (1 + inc) times itself after a crawl that found no change, (1 − dec) times after one that
-        did; it stays where that is not known.
+        The interval is multiplied by (1 + inc) after a crawl that found no change, and by (1 − dec) after a crawl that
+        found a change. If that is unknown, the interval stays the same.
     shortest, longest : float
         Bounds of the interval in seconds.
     sync_delta : bool
-        Draw the crawls towards the changes: where the last change is longer ago than the interval, the interval
-        becomes that long; and the next crawl comes earlier by ``sync_delta_rate`` of the time since the change.
+        Move the crawls towards the times of changes. If the last change is longer ago than the interval, the interval
+        becomes that time. The next crawl comes earlier by ``sync_delta_rate`` of the time since the change.
     sync_delta_rate : float
-        From 0 to 1.
+        Share of the time since the change, from 0 to 1.
     gone : float
-        Factor of the interval if the page is gone (404, 410). No page is gone for ever.
+        Factor of the interval if the page is gone (404, 410). Such a page is still crawled again.
     at_latest : float
-        Seconds after which every page is crawled again (``db.fetch.interval.max``). If a longer interval would follow
-        for a page that is gone, its interval becomes 0.9 of this instead.
+        Seconds after which every page is crawled again (``db.fetch.interval.max``). If the interval of a page that is
+        gone would reach this value, the interval becomes 0.9 of this value.
 
     Notes
     -----
     Differences from Nutch 1.23:
 
-    - Nutch takes the shift from the whole time since the change. A page with an interval of one year that changed two
-      years ago is due after 0.4 years. If the shift exceeds `longest`, Nutch drops it. Here the shift is taken from
-      that time or the interval, whichever is less.
+    - Nutch computes the shift from the whole time since the change. A page with an interval of one year that changed
+      two years ago is due after 0.4 years. If the shift exceeds `longest`, Nutch drops it. Here the shift is computed
+      from that time or the interval, whichever is less.
     - Nutch crawls a page at once if it is due later than `at_latest`. Here the page is crawled after `at_latest`.
-    - Nutch rounds intervals to seconds. It can have a fixed interval for a URL and bounds for a host.
+    - Nutch rounds intervals to seconds. It also supports a fixed interval for a URL and bounds for a host.
 
     Raises
     ------
     inlink.errors.ParameterError
-        If a parameter lies outside its meaning.
+        If a parameter is outside its range.
 
     Examples
     --------
@@ -298,7 +298,7 @@ class Adaptive:
             )
 
     def next(self, history: History) -> Next:
-        """When the page is due, and the interval in force."""
+        """Return when the page is due, and the new interval."""
         interval = history.interval if history.interval > 0 else self.initial
         if classify(history.status) == "gone":
             interval *= self.gone
@@ -321,7 +321,7 @@ class Adaptive:
 
 @lru_cache(maxsize=256)
 def _action(action: str | float) -> tuple[float, float | None]:
-    """What a rule says: a multiplier, or seconds."""
+    """Parse the action of a rule: return its number, and that number again if it is in seconds, else None."""
     try:
         if isinstance(action, str) and action.startswith("x"):
             number, seconds = float(action[1:]), None
@@ -337,9 +337,9 @@ def _action(action: str | float) -> tuple[float, float | None]:
 
 
 def revisit_as_data(schedule: Schedule | None) -> dict[str, Any] | None:
-    """A schedule as JSON can hold it, for :func:`revisit_of`.
+    """Return a schedule as data for JSON, from which :func:`revisit_of` makes it again.
 
-    A schedule of the user's own is kept by the place of its class, ``module:Class``, with its fields if it is a
+    A user-defined schedule is stored as the import path of its class, ``module:Class``, with its fields if it is a
     dataclass.
     """
     if schedule is None:
@@ -353,36 +353,36 @@ def revisit_as_data(schedule: Schedule | None) -> dict[str, Any] | None:
 
 @dataclass(frozen=True)
 class StoredSchedule:
-    """A schedule of the user's own as a crawl's folder names it. Its code was not imported, so it plans nothing.
+    """A user-defined schedule that is named in a crawl's folder. Its code was not imported, so it plans nothing.
 
     Parameters
     ----------
     place : str
-        Of its class, ``module:Class``.
+        Import path of its class, ``module:Class``.
     fields : dict
-        What the class is called with.
+        Keyword arguments of the class.
     """
 
     place: str
     fields: dict[str, Any]
 
     def next(self, history: History) -> Next:
-        """No time: only the class itself can tell."""
+        """Return no time, because only the class itself can compute it."""
         return Next(None, history.interval)
 
 
 def revisit_of(
     data: Mapping[str, Any] | None, place: str = "revisit", *, from_folder: bool = False
 ) -> Schedule | None:
-    """The schedule that :func:`revisit_as_data` was given.
+    """Make the schedule from the data that :func:`revisit_as_data` returned.
 
-    A folder may come from anybody. With ``from_folder``, a schedule of the user's own becomes a
+    A folder may come from an untrusted person. With ``from_folder``, a user-defined schedule therefore becomes a
     :class:`StoredSchedule`, and nothing is imported.
 
     Raises
     ------
     inlink.errors.ParameterError
-        If it is none, or its class cannot be imported here; ``place`` is what the message calls the setting.
+        If ``data`` is not a schedule, or its class cannot be imported here. The message calls the setting ``place``.
     """
     if data is None:
         return None

@@ -1,18 +1,23 @@
 """Which URLs may be fetched: allow, deny, hosts, domains, depth. Pure functions of the canonical URL.
 
-A rule is a regular expression that matches anywhere in the URL, or ``host:example.org`` for that host alone, or
-``domain:example.org`` for that name and every host under it. Any name works after ``domain:``, also
-``docs.example.org``; the public suffix list is not used. Port and scheme do not matter to the last two.
+A rule has one of three forms:
 
-A URL is forbidden if one of these holds; the first one is the reason:
+- a regular expression that matches anywhere in the URL;
+- ``host:example.org`` for that host alone;
+- ``domain:example.org`` for that name and every host under it. Any name works after ``domain:``, also
+  ``docs.example.org``; the public suffix list is not used.
 
-1. it is deeper than ``max_depth`` links from a seed;
-2. its host is none of ``hosts`` and in none of ``domains``, where either is given;
+``host:`` and ``domain:`` ignore port and scheme.
+
+A URL is forbidden if one of these conditions holds. The first condition that holds is the reason:
+
+1. the URL is deeper than ``max_depth`` links from a seed;
+2. ``hosts`` or ``domains`` is given, and the host is in neither;
 3. a rule of ``deny`` matches;
-4. there are rules in ``allow``, and none matches.
+4. ``allow`` has rules, and none of them matches.
 
-Expressions are RE2's, which take linear time: see :mod:`inlink.urls.patterns`. In ``deny``, Nutch's rule against loops
-may have the ``-`` that it has in ``regex-urlfilter.txt``.
+Regular expressions use RE2's syntax and take linear time: see :mod:`inlink.urls.patterns`. In ``deny``, Nutch's rule
+against loops may keep the ``-`` that it has in ``regex-urlfilter.txt``.
 """
 
 import re
@@ -30,23 +35,23 @@ __all__ = ["Rules"]
 
 @dataclass(frozen=True)
 class Rules:
-    """Which URLs may be fetched; without arguments, all.
+    """Rules for which URLs may be fetched. Without arguments, all URLs may be.
 
     Parameters
     ----------
     allow, deny : sequence of str
-        Rules, as the module says; one string is one rule.
+        Rules, in the forms that the module's docstring lists. A single string is one rule.
     max_depth : int or None
-        The most links from a seed; seeds have depth 0.
+        Maximum number of links from a seed; seeds have depth 0.
     hosts : sequence of str or None
-        Only these hosts.
+        Only these hosts are allowed.
     domains : sequence of str or None
-        Only these names and the hosts under them. With both, what is in either.
+        Only these names and the hosts under them are allowed. If ``hosts`` is given too, a host in either is allowed.
 
     Raises
     ------
     inlink.errors.ParameterError
-        If a regular expression or a host's name is none; it is named.
+        If a regular expression or a host name is invalid; the message names it.
 
     Examples
     --------
@@ -79,16 +84,17 @@ class Rules:
             if getattr(self, what) is not None:
                 names = tuple(_host_named(what, name) for name in getattr(self, what))
                 object.__setattr__(self, what, names)
-        _ = self._allow, self._deny  # so that what is wrong with them is said now
+        # Compile the rules now, so that an invalid rule raises its error here.
+        _ = self._allow, self._deny
 
     def __bool__(self) -> bool:
-        """Whether any URL is forbidden; a caller with many URLs need not ask otherwise."""
+        """Whether any URL is forbidden. If not, a caller with many URLs can skip the check."""
         return bool(self.allow or self.deny) or not (
             self.max_depth is None and self.hosts is None and self.domains is None
         )
 
     def verdict(self, url: str, depth: int = 0) -> str | None:
-        """Why a URL may not be fetched.
+        """Return why a URL may not be fetched.
 
         Parameters
         ----------
@@ -100,7 +106,7 @@ class Rules:
         Returns
         -------
         str or None
-            A phrase that can be counted by; None if the URL may be fetched.
+            The reason, as a phrase that is the same for all URLs with this reason. None if the URL may be fetched.
         """
         if self.max_depth is not None and depth > self.max_depth:
             return f"deeper than {self.max_depth} links from a seed"
@@ -132,7 +138,7 @@ class Rules:
 
 @dataclass(frozen=True)
 class _Group:
-    """Rules, any of which may fit; thousands of hosts and domains cost no more than one."""
+    """Rules of which any may match. Thousands of hosts and domains cost no more than a single host."""
 
     hosts: frozenset[str]
     domains: frozenset[str]
@@ -153,7 +159,7 @@ class _Group:
         return cls(frozenset(hosts), frozenset(domains), tuple(patterns))
 
     def fitting(self, url: str, host: str) -> str | None:
-        """The rule that fits, None if none does."""
+        """Return the rule that matches, or None if no rule matches."""
         if host in self.hosts:
             return f"host:{host}"
         if self.domains:
@@ -169,18 +175,20 @@ class _Group:
 
 
 def _host_named(what: str, name: str) -> str:
-    """A host's name in canonical form."""
+    """Return a host name in canonical form."""
     form = None if re.search(r"[/?#@*\\\s]", name) else canonical(f"http://{name}/")
     host = "" if form is None else _host_of(form)
-    if not host or form not in (f"http://{host}/", f"http://{host}./"):  # the second is "example.org."
+    # The second form is that of a name with a trailing dot, such as "example.org.".
+    if not host or form not in (f"http://{host}/", f"http://{host}./"):
         raise ParameterError(f"{what}: {name!r} is no host's name; give it without scheme, port and path")
     return host
 
 
 def _host_of(url: str) -> str:
-    """The host of a canonical URL, without port and trailing dot."""
+    """Return the host of a canonical URL, without port and trailing dot."""
     host = url.split("/", 3)[2] if url.count("/") >= 3 else ""
     name, colon, port = host.rpartition(":")
-    if colon and port.isdigit():  # behind the last colon of an IPv6 address stands a bracket too
+    # In an IPv6 address, the text after the last colon ends with a bracket, so it is not all digits.
+    if colon and port.isdigit():
         host = name
     return host.removesuffix(".")

@@ -1,4 +1,4 @@
-"""The options of ``inlink crawl``, and the settings of Scrapy and of the crawl that they become."""
+"""The options of ``inlink crawl``, and their translation into settings of Scrapy and of the crawl."""
 
 import re
 from collections.abc import Mapping
@@ -22,7 +22,7 @@ __all__ = ["AGENT", "CrawlOptions", "beginnings", "domains_of", "folder_for", "s
 AGENT = f"inlink/{__version__} (+https://pypi.org/project/inlink/)"
 
 LARGEST = 10 << 20
-"""Bytes of the largest response, compressed or not; larger ones are dropped."""
+"""Maximum size of a response in bytes, compressed or not. Larger responses are dropped."""
 
 TIMEOUT = 30.0
 """Seconds to wait for a response."""
@@ -35,14 +35,14 @@ class CrawlOptions:
     Attributes
     ----------
     seeds : Path or None
-        A file of URLs to begin at, one a line.
+        A file of URLs to start from, one a line.
     topic, keywords, classifier : str, sequence of str, Path or None
-        What scores pages: the classifier if given, else the keywords, else the topic. Links are scored by the topic,
-        else by the keywords joined.
+        Pages are scored by the classifier if it is given, else by the keywords, else by the topic. Links are scored by
+        the topic if it is given, else by the joined keywords.
     settings : mapping
-        Settings of the crawl to be changed, as :class:`inlink.Crawl` takes them. One that is not given stays as the
-        folder has it. In a new crawl the policy is ``best-first`` where links are scored, else ``host-diverse``, and
-        the delay is the preset's, or 1 second.
+        Settings of the crawl to be changed, as keyword arguments of :class:`inlink.Crawl`. Other settings keep their
+        values from the folder. In a new crawl the policy is ``best-first`` if links are scored, else ``host-diverse``.
+        The delay is that of the preset, or 1 second.
     pages : int or None
         Stop when the crawl has this many pages, including those of earlier runs.
     seconds : float or None
@@ -50,22 +50,23 @@ class CrawlOptions:
     stay : bool
         Stay in the registered domains of the seeds.
     concurrency : int
-        Requests at a time over all hosts; each host gets one.
+        Maximum number of simultaneous requests over all hosts. Each host gets one request at a time.
     agent : str
-        The User-Agent, with a way to reach the operator.
+        The User-Agent. It should tell how to reach the operator.
     warc, items, sqlite : Path or None
         Files to write. SQLite needs a preset.
     preset : str or None
-        A name or a file: :func:`inlink.scrapy.preset.load`.
+        A preset's name or file, as for :func:`inlink.scrapy.preset.load`.
     start : sequence of str
-        Titles of the preset's articles to begin at.
+        Titles of the preset's articles to start from.
     max_wait : float or None
-        End if nothing is due within so many seconds. None: 60 seconds, or never if pages are revisited.
+        End the run if nothing is due within this many seconds. None: 60 seconds, or never if pages are revisited.
     allow_private : bool
-        Fetch addresses that are not public too: loopback, private, link-local, reserved. Those of the hosts that a run
-        is given as URLs, not in a file, are always fetched.
+        Also fetch addresses that are not public: loopback, private, link-local, reserved. Hosts of URLs that are given
+        to the run directly, not in a file, are always fetched.
     allow_addresses, deny_addresses : sequence of str
-        Addresses and networks (CIDR) that are fetched though they are not public, and that are never fetched.
+        Addresses and networks (CIDR). Those in ``allow_addresses`` are fetched even if they are not public. Those in
+        ``deny_addresses`` are never fetched.
     """
 
     seeds: Path | None = None
@@ -90,7 +91,7 @@ class CrawlOptions:
 
 
 def beginnings(urls: tuple[str, ...], options: CrawlOptions, preset: Preset | None) -> list[str]:
-    """The URLs to begin at, in canonical form."""
+    """Return the URLs to start from, in canonical form."""
     if preset is None and (options.start or options.sqlite):
         what = "--start names an article" if options.start else "--sqlite keeps the tables of a wiki"
         raise ParameterError(f"{what}: give --preset too")
@@ -106,7 +107,7 @@ def beginnings(urls: tuple[str, ...], options: CrawlOptions, preset: Preset | No
 
 
 def seeds_in_file(path: Path | None) -> list[str]:
-    """The URLs of a file, unchanged.
+    """Return the URLs of a file, unchanged.
 
     Raises
     ------
@@ -126,7 +127,7 @@ def seeds_in_file(path: Path | None) -> list[str]:
 
 
 def folder_for(urls: list[str]) -> Path:
-    """The default folder of a crawl, named after the host of the first URL.
+    """Return the default folder of a crawl, named after the host of the first URL.
 
     Raises
     ------
@@ -139,7 +140,7 @@ def folder_for(urls: list[str]) -> Path:
 
 
 def domains_of(urls: list[str]) -> tuple[str, ...]:
-    """The registered domains of URLs; a host without one counts itself."""
+    """Return the registered domains of URLs. A host without a registered domain stands for itself."""
     hosts = {urlsplit(form).hostname or "" for url in urls if (form := canonical(url)) is not None}
     return tuple(sorted({registered_domain(host) or host if valid_host(host) else host for host in hosts}))
 
@@ -147,7 +148,7 @@ def domains_of(urls: list[str]) -> tuple[str, ...]:
 def settings_of(
     folder: Path, options: CrawlOptions, preset: Preset | None, stay: tuple[str, ...]
 ) -> dict[str, Any]:
-    """The settings for Scrapy. The crawl itself sees to order, politeness and retries."""
+    """Return the settings for Scrapy. The crawl itself handles order, politeness and retries."""
     if not options.agent.strip() or not options.agent.isprintable():
         raise ParameterError(f"--agent {options.agent!r}: give one line")
     content: Mapping[str, Any] | None = None
@@ -157,9 +158,8 @@ def settings_of(
         content = {"keywords": list(options.keywords)}
     elif options.topic:
         content = {"topic": options.topic}
-    AddressRules(
-        allow=options.allow_addresses, deny=options.deny_addresses
-    )  # says now what is wrong with them
+    # This raises an error now if an address is invalid.
+    AddressRules(allow=options.allow_addresses, deny=options.deny_addresses)
     links = options.topic or " ".join(options.keywords)
     given = _given(folder, options, preset, stay, "best-first" if links else "host-diverse")
     polite = choose(folder, given).settings.politeness
@@ -178,9 +178,10 @@ def settings_of(
         "USER_AGENT": options.agent,
         "ROBOTSTXT_OBEY": True,
         "CONCURRENT_REQUESTS": options.concurrency,
-        "REACTOR_THREADPOOL_MAXSIZE": max(options.concurrency, 10),  # names are looked up there
-        # The crawl sees to the delay when it hands out. Here it is kept on the wire too, between robots.txt, a
-        # redirect and what follows.
+        # These threads look up names.
+        "REACTOR_THREADPOOL_MAXSIZE": max(options.concurrency, 10),
+        # The crawl applies the delay when it hands out pages. Scrapy applies it here too, to requests for robots.txt
+        # and after redirects.
         "CONCURRENT_REQUESTS_PER_DOMAIN": 1,
         "DOWNLOAD_DELAY": polite.delay,
         "DOWNLOAD_DELAY_JITTER": 0.0,
@@ -205,7 +206,7 @@ def settings_of(
 def _given(
     folder: Path, options: CrawlOptions, preset: Preset | None, stay: tuple[str, ...], policy: str
 ) -> dict[str, Any]:
-    """The settings of the crawl that are given; in a new crawl those of ``inlink crawl`` beside them."""
+    """Return the settings of the crawl that are given. For a new crawl, add the defaults of ``inlink crawl``."""
     found: dict[str, Any] = {}
     if not is_there(folder):
         delay = 1.0 if preset is None or preset.delay is None else preset.delay

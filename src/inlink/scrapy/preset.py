@@ -1,7 +1,7 @@
-"""Presets: which pages of a site are articles, and which of their links count, as data in a TOML file.
+"""Presets: TOML files that say which pages of a site are articles, and which of their links count.
 
-A preset is for a site whose articles lie below one URL, and where only a part of each page is to be read, such as a
-wiki. The selectors are CSS selectors as selectolax's lexbor reads them. ``presets/wikipedia.toml`` is an example.
+A preset is for a site such as a wiki: its articles lie below one URL, and only a part of each page is to be read. The
+selectors are CSS selectors in the syntax of selectolax's lexbor. ``presets/wikipedia.toml`` is an example.
 """
 
 import re
@@ -24,7 +24,8 @@ from inlink.urls.canonical import Base, canonical
 __all__ = ["Article", "Preset", "load", "names"]
 
 _MAX_FILE = 1 << 16
-_MAX_TITLE = 1000  # characters; MediaWiki's own limit is 255 bytes
+# Characters. MediaWiki's own limit is 255 bytes.
+_MAX_TITLE = 1000
 _HTML = ("text/html", "application/xhtml+xml")
 _CHARSET = re.compile(r"""charset\s*=\s*["']?\s*([a-zA-Z0-9_:.-]{1,40})""", re.I)
 _PRESETS = files("inlink.scrapy") / "presets"
@@ -45,14 +46,15 @@ class Preset(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     base : str
         An http URL that ends with a slash. Pages below it are articles; nothing else is fetched.
     content : str
-        CSS selector of the parts of a page that are read.
+        CSS selector for the parts of a page that are read.
     links : str
-        CSS selector, within those parts, of the links that count. They need an ``href``.
+        CSS selector, within those parts, for the links that count. They need an ``href``.
     title : str
-        The attribute of a link with the title of its target. Without it the title is taken from the URL.
+        The attribute of a link that holds the title of its target. If a link does not have the attribute, the title is
+        taken from the URL.
     namespaces : tuple of str
-        Prefixes before a colon that mark titles of other pages than articles. Case does not matter; a blank equals
-        ``_``.
+        Prefixes before a colon that mark the titles of pages that are not articles. Case does not matter; a blank
+        equals ``_``.
     delay : float or None
         Seconds between two fetches.
     """
@@ -65,7 +67,7 @@ class Preset(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     delay: float | None = None
 
     def start(self, title: str) -> str:
-        """The URL of an article that is named by its title or its URL.
+        """Return the URL of an article, given its title or its URL.
 
         Examples
         --------
@@ -75,7 +77,7 @@ class Preset(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         Raises
         ------
         inlink.errors.ParameterError
-            If it is not an article.
+            If ``title`` does not name an article.
         """
         text = title.strip()
         if not text.startswith(("http://", "https://")):
@@ -88,25 +90,25 @@ class Preset(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return url
 
     def is_article(self, url: str) -> bool:
-        """Whether a canonical URL lies below the base, and in none of the namespaces."""
+        """Whether a canonical URL lies below the base and is not in one of the namespaces."""
         if not url.startswith(self.base) or len(url) == len(self.base):
             return False
         space, colon, _ = _plain(url[len(self.base) :]).partition(":")
         return not colon or _folded(space) not in _spaces(self.namespaces)
 
     def title_of(self, url: str) -> str:
-        """The title of an article by its URL."""
+        """Return the title of an article, derived from its URL."""
         return _plain(url[len(self.base) :].partition("?")[0])[:_MAX_TITLE]
 
     def articles(self, body: bytes, url: str, *, content_type: str | None = None) -> list[Article]:
-        """The articles that a page links to, each once, in the order of the links; nofollow links are left out.
+        """Return the articles that a page links to, each once, in the order of the links; omit nofollow links.
 
         Parameters
         ----------
         body : bytes
-            The page; at most :data:`~inlink.scoring.reading.MAX_PAGE` bytes are read.
+            The page's content; at most :data:`~inlink.scoring.reading.MAX_PAGE` bytes are read.
         url : str
-            The page's URL, canonical.
+            The page's canonical URL.
         content_type : str or None
             The header ``Content-Type``. A page that is not HTML has no links.
         """
@@ -124,7 +126,8 @@ class Preset(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         found: dict[str, str] = {}
         for part in tree.css(self.content):
             for node in part.css(self.links):
-                if node.mem_id in seen:  # one part may lie in another
+                # A node is found twice if the content selector matches nested parts.
+                if node.mem_id in seen:
                     continue
                 seen.add(node.mem_id)
                 attributes = node.attributes
@@ -151,14 +154,14 @@ def _spaces(namespaces: tuple[str, ...]) -> frozenset[str]:
 
 
 def names() -> list[str]:
-    """The presets that come with inlink."""
+    """Return the names of the presets that come with inlink."""
     return sorted(
         file.name.removesuffix(".toml") for file in _PRESETS.iterdir() if file.name.endswith(".toml")
     )
 
 
 def load(given: str) -> Preset:
-    """The preset of a name, or in a file.
+    """Load a preset by its name or from a file.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""``inlink crawl``, the library's side: a polite broad spider over one folder, without a Scrapy project."""
+"""The library side of ``inlink crawl``: a polite broad spider on one folder, without a Scrapy project."""
 
 import asyncio
 import os
@@ -49,7 +49,7 @@ class Summary:
     folder : Path
         The crawl's folder.
     crawled, failed : int
-        Pages and errors of this run.
+        Number of pages and of errors in this run.
     seconds : float
         Duration.
     ending : {"finished", "pages", "seconds", "interrupted"}
@@ -57,10 +57,11 @@ class Summary:
     standing : Standing
         How far the crawl has come.
     not_allowed : dict of str to int
-        Addresses that were not allowed, and how many pages were excluded for each. At most 1,000 addresses are told
-        apart; the rest is counted as ``"others"``.
+        Number of excluded pages for each address that was not allowed. At most 1,000 addresses are counted
+        separately; the rest is counted as ``"others"``.
     left : str
-        If the run ended because nothing was due soon: how many pages are left, on which hosts, and when they are due.
+        Set if the run ended because nothing was due soon. It says how many pages are left, on which hosts, and when
+        they are due.
     """
 
     folder: Path
@@ -83,15 +84,16 @@ def crawl(
 ) -> Summary:
     """Crawl until nothing is left, a limit is reached, or a signal interrupts.
 
-    This runs Twisted's reactor, so it works once in a process. In the main thread, SIGINT and SIGTERM end the crawl
-    cleanly. A second signal ends the process at once with exit code 130; nothing is lost then either.
+    This function runs Twisted's reactor, so it works only once in a process. In the main thread, SIGINT and SIGTERM
+    end the crawl cleanly. A second signal ends the process at once with exit code 130, also without loss of data.
 
     Parameters
     ----------
     urls : tuple of str
-        URLs to begin at; the default scheme is ``http://``.
+        URLs to start from; the default scheme is ``http://``.
     folder : Path or None
-        The crawl's folder, made if there is none. None: named after the first host, in the working directory.
+        The crawl's folder; it is created if it does not exist. None: a folder in the working directory, named after the
+        first host.
     options : CrawlOptions
     quiet : bool
         Show no progress.
@@ -136,19 +138,19 @@ def crawl(
 
 
 class WatchedScheduler(Scheduler):
-    """The scheduler whose client counts for the job."""
+    """A scheduler whose client also records its answers in the job."""
 
     def say_left(self, line: str) -> None:
         """Keep the line for the summary."""
         self._spider().job.left = line  # type: ignore[attr-defined]
 
     def typed_hosts(self) -> set[str]:
-        """The hosts of the URLs that the run was given, but not of those in a file."""
+        """Return the hosts of the URLs that were given to the run directly, not in a file."""
         urls: list[str] = self._spider().urls  # type: ignore[attr-defined]
         return {host for url in urls if (host := urlsplit(url).hostname)}
 
     def watched(self, client: Client) -> Client:
-        """The client, wrapped so that the job sees each answer."""
+        """Return the client, wrapped so that the job sees each answer."""
         job, progress = self._spider().job, self._spider().progress  # type: ignore[attr-defined]
         if progress is None:
             return Watched(client, job)
@@ -158,7 +160,8 @@ class WatchedScheduler(Scheduler):
 def _run(settings: dict[str, Any], urls: list[str], job: Job, progress: Lines | None) -> None:
     process = AsyncCrawlerProcess(settings)
     crawler = process.create_crawler(BroadSpider)
-    closings: list[asyncio.Future[None]] = []  # kept, so that none is collected before it is done
+    # The list keeps the futures from being garbage-collected before they are done.
+    closings: list[asyncio.Future[None]] = []
     job.close = partial(_close, crawler, closings)
     task = process.crawl(crawler, urls=urls, job=job, progress=progress)
     with _interrupts(asyncio.get_event_loop(), job, progress):
@@ -168,7 +171,7 @@ def _run(settings: dict[str, Any], urls: list[str], job: Job, progress: Lines | 
 
 
 def _close(crawler: Crawler, closings: list[asyncio.Future[None]]) -> None:
-    """Stop the spider once its open requests have ended; a spider that is not open yet gets nothing to do."""
+    """Stop the spider once its open requests have ended. A spider that is not open yet gets no requests."""
     try:
         running = crawler.engine.running
     except RuntimeError:
@@ -179,7 +182,7 @@ def _close(crawler: Crawler, closings: list[asyncio.Future[None]]) -> None:
 
 @contextmanager
 def _interrupts(loop: asyncio.AbstractEventLoop, job: Job, progress: Lines | None) -> Iterator[None]:
-    """End the crawl cleanly on the first signal, and the process on the second, whatever it waits for."""
+    """End the crawl cleanly on the first signal. End the process at once on the second signal."""
     asked = False
 
     def interrupted() -> None:
@@ -189,7 +192,7 @@ def _interrupts(loop: asyncio.AbstractEventLoop, job: Job, progress: Lines | Non
                 progress.close()
             sys.stderr.write("inlink: interrupted twice; the same command continues the crawl\n")
             sys.stderr.flush()
-            # Threads that look up names would delay any other exit.
+            # Any other exit would wait for the threads that look up names.
             os._exit(130)
         asked = True
         if progress is not None:
@@ -201,7 +204,8 @@ def _interrupts(loop: asyncio.AbstractEventLoop, job: Job, progress: Lines | Non
     try:
         for one in signals:
             loop.add_signal_handler(one, interrupted)
-    except (ValueError, RuntimeError, NotImplementedError):  # not in the main thread
+    except (ValueError, RuntimeError, NotImplementedError):
+        # Outside the main thread, signals cannot be handled.
         yield
         return
     try:

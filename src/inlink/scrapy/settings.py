@@ -1,8 +1,7 @@
-"""What a Scrapy project's settings ask of a crawl.
+"""Read a crawl's settings from a Scrapy project's settings.
 
-Each setting of a crawl is ``INLINK_`` and its name in capitals; Aduana's names are understood too. Scrapy's own
-settings for politeness and retries hold in a new crawl. In a crawl that is there they count only where the project sets
-them.
+The name of each setting is ``INLINK_`` and the crawl's name for it in capitals. Aduana's names work too. Scrapy's own
+settings for politeness and retries apply to a new crawl. To an existing crawl they apply only if the project sets them.
 """
 
 from pathlib import Path
@@ -23,19 +22,19 @@ __all__ = ["crawl_settings", "seeds_of", "spider_settings"]
 PREFIX = "INLINK_"
 
 RETRY_SECONDS = 2.0
-"""Seconds before the first retry in a new crawl: Scrapy's own retries do not wait at all."""
+"""Seconds before the first retry in a new crawl. Scrapy's own retries do not wait at all."""
 
 
 def spider_settings(settings: BaseSettings, crawl: Settings) -> SpiderSettings:
-    """What the spider is told beside the settings of its crawl.
+    """Return the settings of the spider, which are not part of the settings of its crawl.
 
     Parameters
     ----------
     settings : BaseSettings
-        Of Scrapy.
+        Scrapy's settings.
     crawl : Settings
-        Those that hold in the crawl. Unless it is told how long, a spider waits for ever if pages are revisited, else
-        for a minute, or twice the crawl's own delay.
+        The settings of the crawl. They determine the default of ``max_wait``. If pages are revisited, the spider waits
+        for ever. Otherwise it waits for a minute or twice the crawl's own delay, whichever is more.
 
     Raises
     ------
@@ -55,7 +54,7 @@ def spider_settings(settings: BaseSettings, crawl: Settings) -> SpiderSettings:
 
 
 def crawl_settings(settings: BaseSettings) -> tuple[str, dict[str, Any]]:
-    """Where the crawl is, and which of its settings the project gives.
+    """Return the crawl's folder, and those of its settings that the project sets.
 
     Raises
     ------
@@ -78,15 +77,16 @@ def crawl_settings(settings: BaseSettings) -> tuple[str, dict[str, Any]]:
     for name, value in given.items():
         row = rows.get(name.lower())
         if row is None or (value is None and row.none is None):
-            continue  # None is as if nothing were set, where it has no meaning of its own
+            # None counts as not set, unless the setting gives None a meaning.
+            continue
         lay_over(found, row.name, checked(row.name, value, PREFIX + name, texts=True))
     return where, found
 
 
 def _of_scrapy(settings: BaseSettings, new: bool) -> dict[str, Any]:
-    """What Scrapy's own settings say: all of them in a new crawl, else those that the project sets.
+    """Translate Scrapy's own settings: all of them in a new crawl, else those that the project sets.
 
-    Scrapy's downloader keeps to them itself. Twice as many leases keep it busy while answers are taken in.
+    Scrapy's downloader applies them itself. Twice as many leases as requests keep it busy while answers are recorded.
     """
     polite, rows = {}, rows_of(Politeness)
     found: dict[str, Any] = {"retry_seconds": RETRY_SECONDS} if new else {}
@@ -105,12 +105,12 @@ def _is_set(settings: BaseSettings, name: str, new: bool) -> bool:
 
 
 def seeds_of(path: str | None) -> list[AnyLink]:
-    """The URLs in the file that ``INLINK_SEEDS`` names: one a line, with a tab and a score behind it or without.
+    """Return the URLs in the file that ``INLINK_SEEDS`` names: one a line, optionally followed by a tab and a score.
 
     Raises
     ------
     inlink.errors.InputError
-        If the file cannot be read, or a score is no number.
+        If the file cannot be read, or a score is not a number.
     """
     if path is None:
         return []
