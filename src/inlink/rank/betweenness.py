@@ -1,26 +1,26 @@
 """Betweenness: the number of shortest paths through a page, exact or estimated from a sample of sources.
 
-With σ_st the number of shortest paths from s to t, and σ_st(v) those of them that go through v ::
+Let σ_st be the number of shortest paths from s to t, and σ_st(v) the number of these that go through v ::
 
     betweenness(v) = Σ_s δ_s(v),      δ_s(v) = Σ_t σ_st(v) / σ_st,      s ≠ v ≠ t                          (1)
 
-divided by (n − 1)(n − 2), the number of pairs (s, t), where ``normalized``. With ``endpoints`` a path counts
-for its two ends as well, and there are n(n − 1) pairs. That is NetworkX's ``betweenness_centrality`` of a
-directed graph; of an undirected one it halves the values that are not normalised. Arc weights are no lengths:
-each arc is one step.
+With ``normalized``, the value is divided by (n − 1)(n − 2), the number of pairs (s, t). With ``endpoints``, a path
+also counts for its two ends, and there are n(n − 1) pairs. This equals NetworkX's ``betweenness_centrality`` of a
+directed graph. (For an undirected graph, NetworkX halves the values that are not normalised.) Arc weights are not
+lengths: each arc is one step.
 
 **Exact.** Brandes, "A faster algorithm for betweenness centrality", J. Math. Sociology 2001: a breadth-first
-search from each node with outlinks, and its δ_s on the way back. All terms are at least 0, so rounding does
-little: a σ is a sum along at most m arcs and enters twice, a δ is one more, and n of them are added. So no
-value is off by more than (3m + 4n + 30)·2⁻⁵³ in proportion.
+search runs from each node with outlinks, and δ_s is computed on the way back. All terms are at least 0, so the
+rounding error is small. A σ is a sum along at most m arcs and is used twice. A δ is one more such sum, and n of them
+are added. So the relative error of a value is at most (3m + 4n + 30)·2⁻⁵³.
 
 **A sample.** k of the N nodes with outlinks, drawn without replacement (Brandes & Pich, "Centrality
 estimation in large networks", 2007), each δ_s counted N/k times. As 0 ≤ δ_s(v) ≤ size of v's weak component −
 2, two inequalities of Bardenet & Maillard ("Concentration inequalities for sampling without replacement",
 Bernoulli 2015) bound the error of each node's mean: Hoeffding–Serfling (Corollary 2.5), and the empirical
-Bernstein–Serfling (Theorem 4.3), which knows the sample's variance. Half of what may go wrong is given to
-each, an equal part of it to each node, and of the two bounds the lower holds. That no arc enters or leaves a
-node makes its value 0 without a sample.
+Bernstein–Serfling (Theorem 4.3), which uses the sample's variance. Each inequality gets half of the error
+probability, divided equally among the nodes. The lower of the two bounds is used. Without ``endpoints``, a node
+without inlinks or outlinks has the value 0, for which no sample is needed.
 """
 
 import math
@@ -46,7 +46,8 @@ __all__ = ["betweenness", "check_sample", "dependency_sums", "rounding", "sample
 
 
 UNIT = 2.0**-53
-STRETCH = 1 << 25  # arcs and nodes of a block's searches: a quarter of a second, so that Ctrl-C is heard soon
+# Arcs and nodes searched in one block. A block takes a quarter of a second, so that Ctrl-C works quickly.
+STRETCH = 1 << 25
 
 
 def betweenness(
@@ -151,12 +152,12 @@ def check_sample(n: int, k: int | None, confidence: float, seed: int) -> None:
 
 
 def sample_note(what: str, confidence: float, error: float) -> str:
-    """What a ranking by a sample says of itself."""
+    """Return the note of a ranking that was estimated from a sample."""
     return f"from {what}: with confidence {confidence:g} no value is off by more than {error:.2g}"
 
 
 def rounding(graph: Graph) -> float:
-    """By what share of itself a sum of dependencies can be rounded: see the module."""
+    """Return a bound on the relative rounding error of a sum of dependencies; see the module."""
     return (3 * graph.num_arcs + 4 * graph.num_nodes + 30) * UNIT
 
 
@@ -169,7 +170,7 @@ def dependency_sums(
     threads: int | None,
     label: str,
 ) -> "DependencySums":
-    """The sums of the dependencies on each node, of sources that count ``shares`` each, or 1."""
+    """Return the sum of the dependencies on each node. Sources are weighted by ``shares``, or by 1."""
     from inlink.base.jit import num_threads
     from inlink.rank.kernels.betweenness import (
         UNSEEN,
@@ -212,7 +213,7 @@ def dependency_sums(
 def _sampling_error(
     graph: Graph, sums: "DependencySums", k: int, size: int, endpoints: bool, confidence: float
 ) -> float:
-    """What no sum of k dependencies, out of ``size``, is off by more than in proportion, with a confidence."""
+    """Return a bound, with a confidence, on the error of a sum of dependencies on k of ``size`` sources."""
     ends = 1 if endpoints else 2
     open_ = np.full(graph.num_nodes, True) if endpoints else (graph.indegrees > 0) & (graph.outdegrees > 0)
     nodes = np.count_nonzero(open_)
@@ -220,7 +221,8 @@ def _sampling_error(
         return 0.0
     label = components(graph)
     most = np.maximum(np.bincount(label)[label][open_] - float(ends), 0)
-    wrong = (1 - confidence) / 2  # for each of the two inequalities
+    # the error probability of each of the two inequalities
+    wrong = (1 - confidence) / 2
     left, right = 1 - (k - 1) / size, (1 - k / size) * (1 + 1 / k)
     hoeffding = most * math.sqrt(min(left, right) * math.log(2 * nodes / wrong) / (2 * k))
     log = math.log(10 * nodes / wrong)

@@ -1,8 +1,8 @@
-"""Which places of a ranking are proven.
+"""Find the places of a ranking that are proven by its error bound.
 
 Let ε bound the L1 distance between the values and the exact ones. The errors of two nodes add up to at most ε, so two
 nodes whose values are more than ε apart stand in the exact ranking in the same order. A place is *certain* if the
-node there is more than ε below the node before it and more than ε above the node behind it: then the exact ranking has
+node there is more than ε below the node before it and more than ε above the node after it. Then the exact ranking has
 this node at this place.
 """
 
@@ -42,7 +42,7 @@ class Places(NamedTuple):
         return [(int(one[0]), int(one[-1])) for one in stretches if len(one)]
 
     def told(self) -> str:
-        """How many of the places are certain, and which are not, in one line."""
+        """Return in one line how many places are certain, and which places are not."""
         places, sure = len(self.certain), int(self.certain.sum())
         if sure == places:
             return "the first place is certain" if places == 1 else f"the first {places:,} places are certain"
@@ -52,7 +52,7 @@ class Places(NamedTuple):
 
 
 def best_nodes(values: Float64Array, count: int) -> Int64Array:
-    """The nodes with the largest values, int64[min(count, n)]; equal values in the order of the numbers."""
+    """Return the nodes with the largest values, int64[min(count, n)]; equal values in the order of node numbers."""
     count = min(count, len(values))
     if count == 0:
         return np.empty(0, np.int64)
@@ -63,7 +63,7 @@ def best_nodes(values: Float64Array, count: int) -> Int64Array:
 
 
 def certain_places(values: Float64Array, bound: float, count: int) -> Places:
-    """The first ``count`` places, and which of them are certain.
+    """Return the first ``count`` places, and which of them are certain.
 
     Parameters
     ----------

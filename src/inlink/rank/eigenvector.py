@@ -7,18 +7,18 @@ Frobenius). Sources: Landau, "Zur relativen Wertbemessung der Turnierresultate",
 for analyzing overlapping memberships", Sociological Methodology 1972. Orientation and norm are NetworkX's;
 ``graph.transpose()`` ranks by outlinks.
 
-**Power iteration with a shift**: x ← Aᵀx + s·x, divided by its length. Without the shift it would swing for
-ever where all cycles have a common factor, as in a star whose links go both ways. NetworkX takes s = 1, which
-is little where λ₁ is large; here it is an eighth of λ₁'s estimate: the slowest such swing dies by 7/9 a
-round, for a tenth more rounds on cnr-2000.
+**Power iteration with a shift**: x ← Aᵀx + s·x, divided by its length. Without the shift, x would oscillate for ever if
+the lengths of all cycles have a common factor, as in a star with links in both directions. NetworkX uses s = 1, which
+has little effect if λ₁ is large. Here s is an eighth of the estimate of λ₁. The slowest such oscillation shrinks by 7/9
+a round. On cnr-2000 this costs a tenth more rounds.
 
-**What the answer is.** On a graph that is strongly connected it is unique, and every value is above 0.
-Elsewhere it lives on the strong components of radius λ₁ and what they reach, and where two of these do not
-reach one another (1) has many answers: a second start, with a random number for each component, shows it, and
-the ranking says so. A graph without a cycle has λ₁ = 0: all values are 0.
+**Uniqueness.** On a strongly connected graph the solution is unique, and every value is above 0. On other graphs only
+strong components of radius λ₁, and the nodes that they reach, have values above 0. If two of these components do not
+reach one another, (1) has many solutions. A second start, with a random number for each component, detects this, and
+the ranking reports it. A graph without a cycle has λ₁ = 0, and all values are 0.
 
-**Why there is a residual and no bound.** ‖Aᵀx − λx‖₂ / λ says how well (1) holds. The distance to x is larger
-by a factor that depends on all other eigenvectors, and nobody knows them.
+**Why there is a residual and no bound.** ‖Aᵀx − λx‖₂ / λ says how well (1) holds. The distance to the solution is
+larger by a factor that depends on all other eigenvectors, which are not known.
 """
 
 import math
@@ -42,9 +42,12 @@ __all__ = ["eigenvector"]
 
 
 SHIFT = 1 / 8
-FIRST = 20  # rounds before the first run of Arnoldi; twice as many after each that does not help
-BASIS = 10  # its vectors; 20 need as many products on cnr-2000, and more work besides
-APART = 1e-2  # two vectors that satisfy (1) and are further apart are two answers
+# Rounds before the first run of Arnoldi. The number doubles after each run that does not help.
+FIRST = 20
+# Vectors of Arnoldi's basis. On cnr-2000, 20 vectors need as many products and more other work.
+BASIS = 10
+# Two vectors that satisfy (1) are different solutions if their distance is above this number.
+APART = 1e-2
 
 
 def eigenvector(
@@ -145,7 +148,7 @@ class _Found(NamedTuple):
 
 
 def _power(sums: RowSums, x: Float64Array, tol: float | None, limit: int, task: Any) -> _Found:
-    """Rounds from x until the residual is at most tol."""
+    """Iterate from x until the residual is at most tol."""
     x = x / x.max()
     x /= _length(x)
     y = sums(x)
@@ -172,7 +175,7 @@ def _power(sums: RowSums, x: Float64Array, tol: float | None, limit: int, task: 
 
 
 def _quotient(x: Float64Array, y: Float64Array) -> tuple[float, float]:
-    """λ = xᵀy for y = Aᵀx, and how well y = λx holds."""
+    """Return λ = xᵀy for y = Aᵀx, and the residual of y = λx."""
     eigenvalue = float((x * y).sum())
     return eigenvalue, _length(y - eigenvalue * x) / eigenvalue if eigenvalue > 0 else np.inf
 
@@ -183,7 +186,7 @@ def _length(x: Float64Array) -> float:
 
 
 def _arnoldi(sums: RowSums, x: Float64Array, tol: float, restarts: int) -> tuple[Float64Array, int]:
-    """A better x, of length 1 and at least 0, or x itself; and how many products with Aᵀ it took."""
+    """Return a better x (of length 1, at least 0) or x itself, and the number of products with Aᵀ."""
     from scipy.sparse.linalg import ArpackError, ArpackNoConvergence, LinearOperator, eigs
 
     from inlink.base.jit import one_blas_thread
@@ -211,7 +214,7 @@ def _arnoldi(sums: RowSums, x: Float64Array, tol: float, restarts: int) -> tuple
 
 
 def _on_cycle(graph: Graph, label: UInt32Array) -> BoolArray:
-    """Which nodes reach themselves."""
+    """Return which nodes lie on a cycle."""
     from inlink.graph.kernels.walks import self_loops
 
     cycle = np.zeros(len(label), np.bool_)

@@ -6,20 +6,20 @@ Its solution (I − αAᵀ)⁻¹·β·1 adds β·α^k for each walk of k arcs th
 no arcs adds 1, as in NetworkX; Katz ("A new status index derived from sociometric analysis", Psychometrika
 1953) leaves it out: ((I − αAᵀ)⁻¹ − I)·1 is ``katz(graph, alpha=…, normalized=False).values − 1``.
 
-**Where there is an answer.** The sum over all walks ends only if α < 1/λ₁, with λ₁ the spectral radius of A:
-the largest of its strong components'. For each of these, and any x > 0 on it, λ₁ lies between the least and
-the largest (Aᵀx)_i / x_i (Collatz 1942, Wielandt 1950), sums taken within the component. Rounds of the power
-method draw these together until α is below 1/λ₁, or is known not to be.
+**Convergence.** The sum over all walks converges only if α < 1/λ₁. λ₁ is the spectral radius of A: the largest radius
+of a strong component. For any x > 0 on a component, its radius lies between the smallest and the largest (Aᵀx)_i / x_i
+(Collatz 1942, Wielandt 1950), with sums taken within the component. Rounds of the power method narrow this interval
+until α is known to be below 1/λ₁, or not to be.
 
 **The bound.** With r = β·1 + αAᵀx − x for *any* x, and θ the largest |r_i| / β: x* − x = (I − αAᵀ)⁻¹r and (I
-− αAᵀ)⁻¹ ≥ 0, so |x_i − x*_i| ≤ θ·x*_i for each i, and so ≤ θ/(1 − θ)·x_i if θ < 1. What rounding can have
-done to r is added to it. So it does not matter how x was found. With α > 1 and long chains values may be so
-large that their rounding alone is above β: then nothing is known, and said.
+− αAᵀ)⁻¹ ≥ 0, so |x_i − x*_i| ≤ θ·x*_i for each i, and so ≤ θ/(1 − θ)·x_i if θ < 1. A bound on the rounding error of r
+is added to r. So the bound does not depend on how x was found. With α > 1 and long chains, values may be so large that
+their rounding alone is above β. Then no bound is known, and the ranking says so.
 
-**How it is found.** By x ← x + r, which sums the walks by their length. Near 1/λ₁ that is slow; so from time
-to time GMRES (Saad & Schultz, SIAM J. Sci. Stat. Comput. 1986) proposes a correction, taken if it halves the
-least θ so far. Walks along long chains may first grow with α > 1 and then end; GMRES cannot see their end,
-and the rounds go on as if nothing had been proposed.
+**Method.** x ← x + r sums the walks by their length. This is slow if α is near 1/λ₁. So from time to time GMRES (Saad &
+Schultz, SIAM J. Sci. Stat. Comput. 1986) proposes a correction. The correction is used if it halves the smallest θ so
+far. With α > 1, the sum over walks along long chains may first grow and then end. GMRES cannot detect this end. Then
+its correction is not used, and the rounds continue.
 """
 
 import math
@@ -44,10 +44,14 @@ __all__ = ["katz"]
 
 
 UNIT = 2.0**-53
-DEPTH = 20  # products of one run of GMRES, and rounds before the first; twice as many after each that does not help
-RADIUS_ROUNDS = 2000  # spent on λ₁ at most
-CLOSE = 1e-6  # of λ₁: nearer to it than this, nobody can tell on which side α is
-KNOWN = 1e-3  # of λ₁: near enough for the message of a refusal
+# Products in one run of GMRES, and rounds before the first run. The rounds double after each run that does not help.
+DEPTH = 20
+# The largest number of rounds to find λ₁.
+RADIUS_ROUNDS = 2000
+# Relative to λ₁: within this distance it cannot be decided whether α is below 1/λ₁.
+CLOSE = 1e-6
+# Relative to λ₁: this accuracy is enough for the error message.
+KNOWN = 1e-3
 TINY = 1e-290
 
 
@@ -92,7 +96,7 @@ def katz(
     Raises
     ------
     inlink.errors.ParameterError
-        If α is not below 1/λ₁: the message tells λ₁; or if a parameter is outside its meaning.
+        If α is not below 1/λ₁ (the message gives λ₁), or another parameter is out of range.
 
     Examples
     --------
@@ -137,11 +141,12 @@ def katz(
 def _solve(
     graph: Graph, alpha: float, tol: float | None, limit: int, weighted: bool, threads: int | None
 ) -> tuple[Float64Array, int, float]:
-    """X of (1) with β = 1, the rounds it took, and what no value is off by more than, in proportion."""
+    """Return x of (1) with β = 1, the number of rounds, and a bound on the relative error of every value."""
     n = graph.num_nodes
     if n == 0:
         return np.ones(0), 0, 0.0
-    quiet = np.errstate(over="ignore", invalid="ignore")  # told by a θ that is not finite
+    # Overflow makes θ infinite or NaN, and this is checked.
+    quiet = np.errstate(over="ignore", invalid="ignore")
     with quiet, RowSums(graph.in_rows, weighted, threads) as sums, track("Katz", None, "rounds") as task:
         roundings = (graph.indegrees.astype(np.float64) + 6) * UNIT
         residual = _Residual(sums, alpha, roundings)
@@ -176,15 +181,13 @@ def _solve(
 
 
 class _Residual:
-    """r of (1) with β = 1, and what it tells of x."""
+    """The residual r of (1) with β = 1, and the bound that follows from it."""
 
     def __init__(self, sums: RowSums, alpha: float, roundings: Float64Array) -> None:
         self.sums, self.alpha, self.roundings = sums, alpha, roundings
 
     def __call__(self, x: Float64Array) -> tuple[Float64Array, float, bool]:
-        """The residual; a bound on the largest of its exact values; whether all there is of it may be
-        rounding.
-        """
+        """Return the residual, a bound on its largest exact value, and whether the residual may be rounding only."""
         y = self.alpha * self.sums(x)
         change = y + 1
         change -= x
@@ -194,7 +197,7 @@ class _Residual:
         return change, theta, bool((size <= rounding).all())
 
     def gmres(self, change: Float64Array) -> Float64Array:
-        """What to add to x, by :data:`DEPTH` steps of GMRES."""
+        """Return a correction of x, from :data:`DEPTH` steps of GMRES."""
         from scipy.sparse.linalg import LinearOperator, gmres
 
         from inlink.base.jit import one_blas_thread
@@ -244,14 +247,15 @@ def _between(low: float, high: float) -> str:
 
 
 def _below(value: float) -> str:
-    """At most six digits, rounded down."""
+    """Format a value with at most six digits, rounded down."""
     digits = 5 - math.floor(math.log10(value))
     return f"{math.floor(value * 10.0**digits) / 10.0**digits:.6g}"
 
 
 def _within_components(graph: Graph, weighted: bool) -> tuple[Rows, npt.NDArray[np.intp]]:
-    """The inlinks that do not leave a strong component, nodes renumbered so that each component's stand
-    together and nodes on no cycle are left out; and where each component begins.
+    """Return the inlinks within strong components, and where each component begins.
+
+    Nodes are renumbered so that the nodes of a component are consecutive. Nodes that are on no cycle are left out.
     """
     label = components(graph, strong=True)
     rows = graph.in_rows

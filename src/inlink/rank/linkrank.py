@@ -4,19 +4,19 @@ With N nodes, damping d, all nodes at once, from an initial score for each:
 
     s'(v) = (1 − d) + d · (1/N + Σ s(u)/outdegree(u) over the inlinks u→v that count)                        (1)
 
-Nothing is normalised, and what dangling nodes have goes nowhere. Which inlinks count: of those from one page (a URL
-without its query, in lower case) the first, of those from one registered domain the first, and no loops
-(:mod:`inlink.rank.loops`). Which inlink is the first Nutch leaves open, and may change from round to round; here it is
-the one with the smallest node number, in a web graph that inlink built the first URL in byte order. outdegree(u) counts
-all of u's outlinks, those too that do not count.
+Nothing is normalised, and the scores of dangling nodes are lost. Not all inlinks count. Of the inlinks from one page (a
+URL without its query, in lower case) only the first counts. Of the inlinks from one registered domain only the first
+counts. Loops (:mod:`inlink.rank.loops`) do not count. Nutch does not define which inlink is the first, and this may
+change from round to round. Here the first inlink has the smallest node number. In a web graph that inlink built, this
+is the first URL in byte order. outdegree(u) counts all outlinks of u, including links that do not count.
 
 **What it converges to.** s = (1 − d + d/N)·1 + d·Mᵀs, with M[u, v] = 1/outdegree(u) where u→v counts. M's rows sum to
-at most 1, so a round brings two vectors nearer to each other by d at least, in L1: there is one fixed point, and
-‖s' − s*‖₁ ≤ (d·‖s' − s‖₁ + r)/(1 − d), with r what rounding may have done to the round. Since the scores grow with the
-graph and do not sum to 1, ``tol`` is the mean error of a node's score.
+at most 1, so a round multiplies the L1 distance of two vectors by at most d. So there is one fixed point, and
+‖s' − s*‖₁ ≤ (d·‖s' − s‖₁ + r)/(1 − d), with r a bound on the round's rounding error. Scores grow with the graph and do
+not sum to 1, so ``tol`` is the mean error of a node's score.
 
 Source: org.apache.nutch.scoring.webgraph.LinkRank, Nutch 1.23, and 1.11 for loops. Nutch computes in 32 bits and adds
-in no given order; this is in 64, so that its own figures agree to about 7 digits.
+in no defined order. This module computes in 64 bits, so Nutch's own figures agree to about 7 digits.
 """
 
 import math
@@ -175,14 +175,14 @@ def linkrank(
 
 
 def _bound(distance: float, damping: float, n: int) -> float:
-    """The factor covers what adding n numbers rounds."""
+    """Return a bound on the L1 error. The factor covers the rounding of a sum of n numbers."""
     return math.inf if damping == 1 else distance / (1 - damping) * (1 + (n + 100) * 4 * UNIT)
 
 
 def _counting(
     graph: Graph, limit_page: bool, limit_domain: bool, loops: Loops | int | None
 ) -> "WeightedRows":
-    """The inlinks that count, as rows without weights."""
+    """Return the inlinks that count, as rows without weights."""
     from inlink.rank.kernels.gather import WeightedRows
     from inlink.rank.kernels.linkrank import NONE, Seen, Sites, counting_inlinks
 

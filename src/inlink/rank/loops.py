@@ -1,11 +1,11 @@
 """Loops: the links on short cycles, which LinkRank can leave out.
 
-For depth k the link u→o is one of u's loops where a walk of 1 … k arcs leads from o back to u. Depth 1 finds reciprocal
-links and links of a page to itself, depth 2 triangles too.
+For depth k, the link u→o is a loop of u if a walk of 1 … k arcs leads from o back to u. Depth 1 finds reciprocal links
+and links of a page to itself. Depth 2 also finds triangles.
 
 Source: Nutch's program of that name (org.apache.nutch.scoring.webgraph.Loops, until Nutch 1.11), which sends a copy of
-each link along every route and so takes exponential time and room. One bounded breadth-first search a node, along its
-inlinks and within its strong component, finds the same links.
+each link along every route and so takes exponential time and space. Here one bounded breadth-first search per node,
+along inlinks and within the node's strong component, finds the same links.
 """
 
 import os
@@ -57,14 +57,14 @@ class Loops:
         return f"<inlink loops of depth {self.depth}: {len(self):,} of {len(self.marks):,} arcs>"
 
     def of(self, node: int | str | bytes) -> UInt32Array:
-        """The loop set of a node, as Nutch has it: the targets of its arcs that are loops, uint32[k], increasing."""
+        """Return a node's loop set as in Nutch: the targets of its arcs that are loops, uint32[k], increasing."""
         rows, number = self.graph.out_rows, self.graph.node(node)
         row = slice(int(rows.offsets[number]), int(rows.offsets[number + 1]))
         found: UInt32Array = rows.nodes[row][self.marks[row]]
         return found
 
     def save(self) -> None:
-        """Keep the loops in the graph's folder, as ``loops``; earlier ones are replaced.
+        """Save the loops in the graph's folder, as ``loops``. Earlier loops are replaced.
 
         Raises
         ------
@@ -81,12 +81,12 @@ class Loops:
 
     @classmethod
     def load(cls, graph: Graph | str | os.PathLike[str]) -> "Loops":
-        """Read the loops that :meth:`save` kept.
+        """Read the loops that :meth:`save` wrote.
 
         Raises
         ------
         inlink.errors.FolderError
-            If there are none, or the graph has been built again since.
+            If no loops were saved, or the graph has been rebuilt since.
         """
         graph = graph if isinstance(graph, Graph) else Graph.open(graph)
         if graph.path is None or not (graph.path / "loops").exists():
@@ -148,7 +148,8 @@ def loops(graph: GraphLike, *, depth: int = 2, threads: int | None = None) -> Lo
     n, unweighted = graph.num_nodes, np.empty(0)
     outlinks = WeightedRows(graph.out_rows.offsets, graph.out_rows.nodes, unweighted)
     inlinks = WeightedRows(graph.in_rows.offsets, graph.in_rows.nodes, unweighted)
-    deepest = np.uint64(min(depth, n))  # no shortest way back is longer
+    # A shortest way back has at most n arcs.
+    deepest = np.uint64(min(depth, n))
     marks = np.zeros(graph.num_arcs, np.bool_)
     component = components(graph, strong=True)
     count = num_threads(threads) if graph.num_arcs >= 10_000 else 1
@@ -159,11 +160,12 @@ def loops(graph: GraphLike, *, depth: int = 2, threads: int | None = None) -> Lo
             stamps, queue = np.zeros(n, np.uint32), np.empty(n, np.uint32)
             offsets = outlinks.offsets[int(low) : int(high) + 1]
             parts = chunks_by_arcs(offsets - offsets[0], 64) + low
-            for begin, end in pairwise(parts):  # so that Ctrl-C is heard soon
+            # The work is divided into parts so that Ctrl-C works quickly.
+            for begin, end in pairwise(parts):
                 find_loops(outlinks, inlinks, component, deepest, marks, stamps, queue, begin, end)
                 task.advance(int(end - begin))
 
-        # a thread's rows are not neighbours' in work: several chunks each, so that none waits long for the others
+        # Rows differ much in work. Each thread gets several chunks, so that no thread waits long for the others.
         bounds: AnyArray = chunks_by_arcs(outlinks.offsets, 4 * count if count > 1 else 1)
         with ThreadPoolExecutor(count) as pool:
             on_threads(work, bounds, pool if count > 1 else None)

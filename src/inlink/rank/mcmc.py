@@ -1,34 +1,32 @@
 """PageRank by random walks (Monte Carlo): a quick estimate with its confidence, which can be updated when links are
 added.
 
-A walk begins at a node, goes on with probability c, the damping, along an outlink, and ends otherwise.
-Started everywhere alike, it ends at j with probability x_j, the PageRank, and visits it x_j/(1 − c) times on
+A walk begins at a node. With probability c, the damping, it follows an outlink; otherwise it ends. If all nodes are
+equally likely starts, the walk ends at j with probability x_j, the PageRank, and visits j x_j/(1 − c) times on
 average. Avrachenkov, Litvak, Nemirovsky & Osipova, "Monte Carlo methods in PageRank computation: when one
-iteration is sufficient", SIAM J. Numer. Anal. 2007, make five algorithms of it:
+iteration is sufficient", SIAM J. Numer. Anal. 2007, derive five algorithms from this:
 
-1. ``end-point``, ``order="random"``: the share of walks that end at j. From dangling nodes they go anywhere.
+1. ``end-point``, ``order="random"``: the share of walks that end at j. From dangling nodes, walks go to a random node.
 2. ``end-point``, ``order="cyclic"``: the same number of walks from each node, which varies less.
-3. ``complete-path``: the share of all visits that are to j. From dangling nodes walks go anywhere. (The paper
-   divides by the number of visits that is to be expected instead, so that the values sum to 1 only on
-   average.)
-4. ``stop-at-dangling``: the same of walks that end at dangling nodes, as PageRank is the same up to a factor
-   if they do.
-5. The same with ``order="random"``.
+3. ``complete-path``: the share of visits to j among all visits. From dangling nodes, walks go to a random node. (The
+   paper divides by the expected number of visits instead, so that the values sum to 1 only on average.)
+4. ``stop-at-dangling``: the same share, but walks end at dangling nodes. This changes PageRank only by a factor.
+5. The same as 4 with ``order="random"``.
 
-The fourth is the best of the paper's, and the default here: with one walk from each node the first pages are
-right.
+The fourth is the best algorithm of the paper, and the default here. With one walk from each node, the first places are
+already right.
 
-**Confidence.** n walks are a round, and rounds are independent of one another: their spread tells the error,
-as it does for any ratio of means (Cochran, *Sampling techniques*, 1977, 6.4), by Student's t. It is right
-when there are many visits, and so for the pages at the top.
+**Confidence.** n walks form a round, and rounds are independent. So the error is estimated from the spread between
+rounds, with Student's t, as for any ratio of means (Cochran, *Sampling techniques*, 1977, 6.4). The estimate is
+accurate for nodes with many visits, so for the pages at the top.
 
-**A bound** for certain is ``error_bound``, that of :mod:`inlink.rank.pagerank`, which holds for any vector:
-one sweep over the arcs. It exceeds the error up to (1 + c)/(1 − c) times.
+**A certain bound** is ``error_bound``, as in :mod:`inlink.rank.pagerank`. It holds for any vector and takes one sweep
+over the arcs. It is at most (1 + c)/(1 − c) times the error.
 
-**Kept up.** :class:`Walks` records the walks. When the graph has changed, a walk stands up to its first step
-that is no longer drawn as it ought to be, and only from there it is walked anew (Bahmani, Chowdhury & Goel,
-"Fast incremental and personalized PageRank", VLDB 2010; here for arcs that come, go or change their weights:
-see :func:`inlink.rank.kernels.walks.record_walks`). So the walks are as good as new ones.
+**Updates.** :class:`Walks` records the walks. When the graph has changed, a walk is kept up to the first step whose
+probabilities have changed, and only the rest is drawn again (Bahmani, Chowdhury & Goel, "Fast incremental and
+personalized PageRank", VLDB 2010). Here arcs may be added or removed, or change their weights; see
+:func:`inlink.rank.kernels.walks.record_walks`. So updated walks are as good as new ones.
 """
 
 import math
@@ -257,7 +255,7 @@ class Walks:
 def _record(
     old: "Recorded", old_arcs: "Arcs", changed: BoolArray, arcs: "Arcs", damping: float, key: np.uint64
 ) -> tuple["Recorded", int]:
-    """Walks from each node of ``arcs``, the old ones kept where they can be; and how many old ones are others now."""
+    """Record walks from each node of ``arcs``, reusing old walks. Return them and how many old walks changed."""
     from inlink.rank.kernels.walks import Recorded, record_walks
 
     n = len(arcs.offsets) - 1
@@ -292,14 +290,14 @@ def _key(seed: int, generation: int, number: int) -> np.uint64:
 
 
 class _Spread:
-    """What rounds of walks have visited, or where they ended, and how much they differ."""
+    """Sums and spread of the visits, or of the ends, of rounds of walks."""
 
     def __init__(self, n: int) -> None:
         self.sums, self.squares, self.products = np.zeros(n), np.zeros(n), np.zeros(n)
         self.all: list[float] = []
 
     def add(self, visits: AnyArray) -> None:
-        """Take in a round."""
+        """Add a round."""
         count = visits.astype(np.float64)
         size = float(count.sum())
         self.sums += count
@@ -308,9 +306,7 @@ class _Spread:
         self.all.append(size)
 
     def result(self, confidence: float) -> tuple[Float64Array, Float64Array, float]:
-        """The share of each node; half the width of each one's confidence interval; about how large the L1
-        error is.
-        """
+        """Return the share of each node, half the width of its confidence interval, and an estimate of the L1 error."""
         from scipy.special import stdtrit
 
         rounds, total = len(self.all), math.fsum(self.all)
@@ -318,7 +314,8 @@ class _Spread:
         apart = self.squares - 2 * x * self.products + x * x * math.fsum(size * size for size in self.all)
         deviation = np.sqrt(np.maximum(apart, 0) * (rounds / (rounds - 1))) / total
         half_width = deviation * float(stdtrit(rounds - 1, (1 + confidence) / 2))
-        # a normal variable is √(2/π) of its deviation off on average, and few rounds show less than all of it
+        # The mean absolute value of a normal variable is √(2/π) times its deviation. A few rounds underestimate the
+        # deviation.
         shown = math.sqrt(2 / (rounds - 1)) * math.exp(
             math.lgamma(rounds / 2) - math.lgamma((rounds - 1) / 2)
         )

@@ -1,12 +1,12 @@
-"""What Nutch takes for a URL's page, host and domain, which is not what a host graph takes for them.
+"""A URL's page, host and domain by Nutch's rules, which differ from the rules of a host graph.
 
 - page: the URL in lower case without its query (a fragment stays);
-- host: what stands between ``//`` and the path, in lower case, without user and port; IP addresses and single labels
-  too;
-- domain: public suffix (the list's ICANN section) and one label more; the host, where it has no such.
+- host: the text between ``//`` and the path, in lower case, without user and port; also IP addresses and single
+  labels;
+- domain: the public suffix (the list's ICANN section) and one more label; the host if it has no such domain.
 
-Names without ``//`` or with nothing behind it have none of them, and no rule of Nutch's applies to them. In graphs of
-hosts or domains the name itself is all that there is.
+Names without ``//``, or without text after it, have no page, host or domain, and no rule of Nutch applies to them. In
+graphs of hosts or domains only the name itself is known.
 
 Source: org.apache.nutch.util.URLUtil (getPage, getHost, getDomainName), Nutch 1.23.
 """
@@ -32,20 +32,21 @@ __all__ = ["Site", "numbers", "numbers_of", "site_names"]
 Site = Literal["page", "host", "domain"]
 
 _AUTHORITY = rb"^[A-Za-z][A-Za-z0-9+.\-]*://(?P<authority>[^/?#]+)"
-_BLOCK = 1 << 18  # names at a time
+# Names processed at a time.
+_BLOCK = 1 << 18
 
 
 def site_names(names: pa.Array, site: Site, level: str | None = None) -> pa.LargeBinaryArray:
-    """The page, host or domain of each name, large_binary[n]; null if it has none.
+    """Return the page, host or domain of each name, large_binary[n]; null if the name has none.
 
     Parameters
     ----------
     names : pyarrow.Array of string or binary (normal or large)[n]
         URLs; or reversed hosts or domains, as graphs of these have them.
     site : {"page", "host", "domain"}
-        Which of them; hosts and domains are not reversed.
+        The part to return. Hosts and domains are not reversed.
     level : {"page", "host", "domain"} or None
-        What the names are.
+        The level of the graph that has these names.
     """
     raw = names if pa.types.is_large_binary(names.type) else names.cast(pa.large_binary())
     if level in ("host", "domain"):
@@ -57,14 +58,15 @@ def site_names(names: pa.Array, site: Site, level: str | None = None) -> pa.Larg
         return by_value(authority, _host if site == "host" else _domain)
     try:
         text = pc.utf8_lower(raw.cast(pa.large_string())).cast(pa.large_binary())
-    except pa.ArrowInvalid:  # no UTF-8: letters beyond ASCII stay
+    # Names that are not UTF-8 keep their letters beyond ASCII unchanged.
+    except pa.ArrowInvalid:
         text = pc.ascii_lower(raw.view(pa.large_string())).view(pa.large_binary())
     pages = pc.replace_substring_regex(text, rb"^([^?#]*)\?[^#]*", rb"\1", max_replacements=1)
     return pc.if_else(by_value(authority, _host).is_valid(), pages, pa.scalar(None, pa.large_binary()))
 
 
 def numbers(values: pa.Array) -> UInt32Array:
-    """A number for each value, the same for the same, and 2³² − 1 for null: uint32[len(values)]."""
+    """Return a number for each value, uint32[len(values)]. Equal values have equal numbers; null has 2³² − 1."""
     indices = values.dictionary_encode().indices
     found: UInt32Array = (
         indices.cast(pa.int64()).fill_null(NO_NODE).to_numpy(zero_copy_only=False).astype(np.uint32)

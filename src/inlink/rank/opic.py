@@ -2,26 +2,25 @@
 that has passed through it.
 
 Every page begins with the same cash, 1 in all. A visit to page i puts its cash C_i into its history H_i and hands it to
-its outlinks. There is one more, virtual page: each page links to it, and it links to each, so that every page is
-reached from every other. With S = H + C the estimate is ::
+its outlinks. There is one more, virtual page. All pages link to it, and it links to all pages, so every page can be
+reached from every other page. With S = H + C the estimate is ::
 
     X = S / Σ S,     Σ S = Σ H + 1                                                                          (1)
 
-**What it converges to.** All that a page ever had is what it began with and what was handed to it: S = C₀ + LᵀH, where
+**What it converges to.** The total cash of a page is its first cash plus the cash handed to it: S = C₀ + LᵀH, where
 
     L[i, j] = d_i/(d_i + 1) · w(i→j) / Σ_k w(i→k),    L[i, virtual] = 1/(d_i + 1),    L[virtual, j] = 1/n   (2)
 
 and d_i is the outdegree. (The paper has no weights; equal ones drop out of (2).) So LᵀX − X = (LᵀC − C₀) / Σ S, and
-‖LᵀX − X‖₁ ≤ 2 / (Σ H + 1): in whatever order pages are visited, X comes near the stationary distribution π of
-L as long as the history grows. That is a PageRank whose damping is d_i/(d_i + 1), each page's own; a dangling
-page teleports.
+‖LᵀX − X‖₁ ≤ 2 / (Σ H + 1). So for any order of visits, X approaches the stationary distribution π of L while the
+history grows. π is a PageRank in which each page has its own damping, d_i/(d_i + 1). A dangling page teleports.
 
-**The error** falls as 1/ΣH, and the residual does not tell it. So π itself is found besides. With y =
-n·π/π_virtual and Q for L without the virtual page the equation is y = Qᵀy + 1. It is solved by the sweeps of
-:mod:`inlink.rank.sweeps`, and the bound on each value, in proportion to itself, is that of
-:mod:`inlink.rank.spam`: |y − y*| ≤ θ·y*, θ being the largest residual. ``error_bound`` is the distance from X to π, and
-what π's own error can add. π takes less time than the last digits of X; so on a graph that is there already OPIC
-is for studying an order of visits. A crawl's policy ``opic`` uses the same cash on the way.
+**The error** falls as 1/ΣH, and the residual does not bound it. So π itself is computed too. With y =
+n·π/π_virtual and Q for L without the virtual page, the equation is y = Qᵀy + 1. It is solved by the sweeps of
+:mod:`inlink.rank.sweeps`. The bound on the relative error of each value is the bound of
+:mod:`inlink.rank.spam`: |y − y*| ≤ θ·y*, with θ the largest residual. ``error_bound`` is the distance from X to π plus
+the bound on π's own error. Computing π takes less time than the last digits of X. So on a complete graph, OPIC is only
+useful to study an order of visits. A crawl's policy ``opic`` uses the same cash during the crawl.
 
 Source: Abiteboul, Preda & Cobena, "Adaptive on-line page importance computation", WWW 2003, with their three orders:
 greedy (the most cash next), cyclic, random.
@@ -46,11 +45,16 @@ __all__ = ["opic"]
 
 Order = Literal["greedy", "cyclic", "random"]
 
-ROUNDS = 1000  # where max_iter is None
-GOAL = 1e-6  # of each value of π, in proportion
-SWEEPS = 2000  # for π, at most; 80 on cnr-2000
-CHECK = 10  # sweeps between two certificates
-STRETCH = 1 << 18  # visits between two moments at which Ctrl-C is heard
+# The largest number of rounds if max_iter is None.
+ROUNDS = 1000
+# The target for the relative error of each value of π.
+GOAL = 1e-6
+# The largest number of sweeps for π; 80 on cnr-2000.
+SWEEPS = 2000
+# Sweeps between two computations of the bound.
+CHECK = 10
+# Visits between two moments at which Ctrl-C can interrupt.
+STRETCH = 1 << 18
 
 
 def opic(
@@ -77,10 +81,10 @@ def opic(
         The largest number of rounds, each of n + 1 visits; None is 1,000. The error falls as 1 / rounds. If they do not
         suffice, ``converged`` is False.
     weighted : bool or None
-        Whether cash is handed over in proportion to the arcs' weights; None: if the graph has weights.
+        Whether cash is divided in proportion to the arcs' weights; None: if the graph has weights.
     seed : int
-        Of the random order, at least 0. The same seed gives the same bits. (There is one thread, as visits come one
-        after the other.)
+        Seed of the random order, at least 0. The same seed gives the same bits. (OPIC uses one thread, because each
+        visit depends on the visits before.)
 
     Returns
     -------
@@ -152,7 +156,7 @@ class _Economy:
         self.random = np.random.default_rng(seed)
         virtual = np.array([1 / (n + 1), 0.0, 0.0])
         self.state = Economy(np.full(n, 1 / (n + 1)), np.zeros(n), virtual)
-        # All have the same cash at first, so 0, 1, 2, … is a heap.
+        # At first all pages have the same cash, so 0, 1, 2, … is a heap.
         size = n if order == "greedy" else 0
         self.heap = Heap(np.arange(size, dtype=np.uint32), np.arange(size, dtype=np.uint32))
 
@@ -175,7 +179,7 @@ class _Economy:
             visit_in_order(self.links, pages, self.state)
 
     def importance(self) -> tuple[Float64Array, float]:
-        """X of the pages, and of the virtual one."""
+        """Return X of the pages and of the virtual page."""
         from inlink.rank.kernels.gather import sum_where_zero
         from inlink.rank.kernels.opic import CASH, EACH, HISTORY
 
@@ -188,7 +192,7 @@ class _Economy:
 
 
 def _stationary(graph: Graph, weighted: bool, goal: float) -> tuple[Float64Array, float]:
-    """π of the pages, and a bound on its L1 error, infinite if nothing is known."""
+    """Return π of the pages and a bound on its L1 error; infinite if no bound is known."""
     from inlink.rank.kernels.gather import sum_where_zero
     from inlink.rank.kernels.pagerank import Equation
 
@@ -210,20 +214,21 @@ def _stationary(graph: Graph, weighted: bool, goal: float) -> tuple[Float64Array
             stuck = change <= 32 * UNIT * mass or done >= SWEEPS
             if stuck or done % CHECK == 0:
                 y = finish(problem, z, np.empty(n))
-                y *= n / sum_where_zero(y / (degrees + 1), np.empty(0))  # what the virtual page gets it gives
+                # The virtual page receives as much as it gives.
+                y *= n / sum_where_zero(y / (degrees + 1), np.empty(0))
                 theta = _largest_residual(problem, y)
                 task.advance(CHECK, f"error of each value {theta:.1e}")
                 if stuck or theta <= goal:
                     break
             history.accelerate(z)
-    # each y is right within a share s of itself, so that π is within 2s / (1 − s)
+    # The relative error of each y is at most s, so the error of π is at most 2s / (1 − s).
     share = theta / (1 - theta) if theta < 1 else math.inf
     y /= n + sum_where_zero(y, np.empty(0))
     return y, 2 * share / (1 - share) + 16 * UNIT if share < 1 else math.inf
 
 
 def _largest_residual(problem: Problem, y: Float64Array) -> float:
-    """θ of y = Qᵀy + 1."""
+    """Return θ, the largest residual of y = Qᵀy + 1."""
     from inlink.rank.kernels.pagerank import contributions
     from inlink.rank.kernels.residual import largest_residual
 

@@ -1,19 +1,19 @@
-"""Percolation centrality: betweenness for something that spreads from pages it has reached already.
+"""Percolation centrality: betweenness for a process that spreads from the pages that it has already reached.
 
-With x_s ≥ 0 how far node s is percolated, and δ_s(v) the share of shortest paths from s that go through v, as
-in :mod:`inlink.rank.betweenness` ::
+Let x_s ≥ 0 be the state of node s (how far it is percolated), and δ_s(v) the share of shortest paths from s that go
+through v, as in :mod:`inlink.rank.betweenness` ::
 
     percolation(v) = 1/(n − 2) · Σ_{s ≠ v} δ_s(v) · x_s / (Σ_i x_i − x_v)
 
 Source: Piraveenan, Prokopenko & Hossain, "Percolation centrality: quantifying graph-theoretic impact of nodes
-during percolation in networks", PLoS ONE 2013, as NetworkX has it. Equal states give betweenness. Where no
-other node is percolated the formula is 0/0; the value is 0 here, as nothing can come through v. NetworkX
-divides by zero there, and with two nodes.
+during percolation in networks", PLoS ONE 2013, in NetworkX's form. Equal states give betweenness. If no other node is
+percolated, the formula is 0/0. Here the value is 0 then, because nothing can pass through v. NetworkX divides by zero
+in this case, and for graphs of two nodes.
 
-**A sample** draws k sources in proportion to x, with replacement: with X = Σ_i x_i the value is X/(X − x_v)
-times the mean of δ_s(v)/(n − 2), which lies between 0 and 1, and Hoeffding's inequality ("Probability
-inequalities for sums of bounded random variables", J. Amer. Statist. Assoc. 1963, Theorem 1) bounds its
-error, for all nodes together by an equal part of the risk for each.
+**A sample** draws k sources in proportion to x, with replacement. With X = Σ_i x_i, the value is X/(X − x_v) times the
+mean of δ_s(v)/(n − 2). The terms of this mean lie between 0 and 1, so Hoeffding's inequality ("Probability
+inequalities for sums of bounded random variables", J. Amer. Statist. Assoc. 1963, Theorem 1) bounds its error. The
+error probability is divided equally among the nodes, so the bound holds for all nodes together.
 """
 
 import math
@@ -48,8 +48,8 @@ def percolation(
     graph : Graph, SciPy sparse matrix or array, or NetworkX graph
         In a matrix A[i, j] is the arc i → j. Arc weights are no lengths: each arc is one step.
     states : float[n], mapping of nodes to values, Ranking, or None
-        How far each node is percolated, finite and at least 0, usually at most 1; nodes that a mapping lacks
-        have 0. None is 1 each.
+        How far each node is percolated: finite, at least 0, and usually at most 1. Nodes that a mapping lacks have 0.
+        None is 1 for each node.
     k : int or None
         The number of sources to draw. None takes all percolated nodes, which is exact.
     confidence : float
@@ -62,10 +62,9 @@ def percolation(
     Returns
     -------
     Ranking
-        float64[n], each at least 0. Where it is exact, ``error_bound`` bounds the rounding error, in L1.
-        A sample has no certain bound: what no value is off by more than, with that confidence, is
-        ``parameters["max_error"]``, and stands in ``note``; ``iterations`` is the number of sources, and
-        ``converged`` is False, as nothing says when it is enough.
+        float64[n], each at least 0. If exact, ``error_bound`` bounds the rounding error, in L1. A sample has no certain
+        bound: ``parameters["max_error"]`` bounds the error of every value with the given confidence, and ``note``
+        reports it. ``iterations`` is the number of sources, and ``converged`` is False.
 
     Raises
     ------
@@ -90,7 +89,8 @@ def percolation(
     check_parameters(threads=threads)
     x = np.ones(n) if states is None else node_values(graph, states, "states")
     if n and x.max() > 0:
-        x = x / x.max()  # the answer is the same, and nothing can overflow
+        # This does not change the result, and prevents overflow.
+        x = x / x.max()
     others = math.fsum(x) - x
     for node in np.flatnonzero(others < x):  # it has more than half of all, and the difference is rounding
         others[node] = math.fsum(np.delete(x, node))

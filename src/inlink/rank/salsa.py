@@ -1,25 +1,26 @@
-"""SALSA: authorities and hubs by random walks that follow a link backwards and another one forwards.
+"""SALSA: authorities and hubs by random walks that follow one link backwards and another link forwards.
 
 The authority walk goes from page j back to a page k that links to it, drawn by the weight of k's link to j, and from
 there along one of k's links ::
 
     Ã[j, l] = Σ_k w(k→j) / w_in(j) · w(k→l) / w_out(k)                                                      (1)
 
-The hub walk goes forwards first and then back. Authorities and hubs are the walks' limits if they start at
-each page with an inlink, and at each one with an outlink, with the same probability.
+The hub walk goes forwards first and then back. Authorities and hubs are the limit distributions of the walks. The
+authority walk starts at each page with an inlink with the same probability; the hub walk at each page with an outlink.
 
 **In closed form.** (1) is in balance with respect to w_in: w_in(j)·Ã[j, l] is the same in both directions. So within a
-component of the bipartite graph of links from hubs to authorities, which no walk leaves, the limit is in
-proportion to w_in, and a component has as much as started there ::
+component of the bipartite graph of links from hubs to authorities, the limit is in proportion to w_in. No walk leaves
+its component, so a component keeps the share of walks that started there ::
 
     authority(j) = |A_c| / |A| · w_in(j) / W_c,      hub(k) = |H_c| / |H| · w_out(k) / W_c                   (2)
 
-A being the pages with an inlink, H those with an outlink, A_c and H_c those of the component c, and W_c the weight of
-all its links. A page without inlinks has authority 0, one without outlinks is no hub; where there is no link at
-all, all is 0. Nothing is iterated. As each walk may stay where it is, there is always a limit; LAW's Salsa has the same
-authorities.
+A are the pages with an inlink, H the pages with an outlink, A_c and H_c those of component c, and W_c is the weight of
+all links of c. A page without inlinks has authority 0, and a page without outlinks has hub value 0. If there are no
+links, all values are 0. Nothing is iterated. A step may end where it began, so a limit always exists. LAW's
+Salsa has the same authorities.
 
-Unlike HITS it is not drawn to the one most tightly knit community. Where the graph is one component, it is the degree.
+Unlike HITS, SALSA does not concentrate on the most tightly knit community. If the graph is one component, the values
+are in proportion to the degrees.
 
 Source: Lempel & Moran, "SALSA: the stochastic approach for link-structure analysis", ACM Trans. Inf. Syst. 2001.
 """
@@ -81,7 +82,8 @@ def salsa(graph: GraphLike, *, weighted: bool | None = None) -> Ranking:
     authorities = _shares(label, strengths(graph.transpose(), use))
     linking = np.flatnonzero(graph.outdegrees)
     count = len(np.unique(label[rows.nodes[rows.offsets[linking]]]))
-    label[linking] = label[rows.nodes[rows.offsets[linking]]]  # a hub's component is that of its links
+    # A hub belongs to the component of the pages that it links to.
+    label[linking] = label[rows.nodes[rows.offsets[linking]]]
     hubs = _shares(label, strengths(graph, use))
     return Ranking(
         authorities,
@@ -96,7 +98,7 @@ def salsa(graph: GraphLike, *, weighted: bool | None = None) -> Ranking:
 
 
 def _shares(label: UInt32Array, strength: AnyArray) -> Float64Array:
-    """(2), from each node's component and weight; nodes of weight 0 do not count."""
+    """Return (2), from each node's component and weight. Nodes of weight 0 do not count."""
     from inlink.rank.kernels.salsa import component_sums
 
     n = len(label)

@@ -1,19 +1,19 @@
 """Spam mass and Anti-TrustRank: find pages that owe their rank to spam, from lists of good pages or of spam.
 
 **Spam mass** is the part of a page's PageRank that does not come from good pages. The PageRank of the paper is linear
-in where teleports go ::
+in the teleport distribution ::
 
     p = c·Pᵀp + (1 − c)·v,      p' = c·Pᵀp' + (1 − c)·w                                                     (1)
 
-with P as in :mod:`inlink.rank.pagerank`, v = 1/n for each page, and w = γ/|core| for each page of a core of good ones
-and 0 elsewhere. The core stands for all good pages, so it is given what these would have: γ is about what share of
-all pages is good. The estimates are ::
+with P as in :mod:`inlink.rank.pagerank`, v = 1/n for each page, and w = γ/|core| for each page of a core of good pages
+and 0 elsewhere. The core represents all good pages, so it gets the teleports of all good pages: γ is an estimate of the
+share of good pages. The estimates are ::
 
     absolute mass M = p − p',     relative mass m = 1 − p'/p                                                (2)
 
-m is at most 1, and below 0 for pages that have more of the core than γ/|core| foresees: pages of the core, as a rule.
+m is at most 1. It is below 0 for pages that get more from the core than γ/|core| accounts for; usually core pages.
 
-**Dangling pages** lose their mass in (1), and so they must here: it is linearity that makes p' a part of p. If a
+**Dangling pages** lose their mass in (1). This is necessary, because p' is a part of p only if (1) is linear. If a
 dangling page teleported, as in :func:`inlink.pagerank`, spam that ends there would come back as good mass from the
 core. A walk that teleports from dangling pages has the same ranks up to a factor (Del Corso, Gullì & Romani,
 "Fast PageRank computation via a sparse linear system", 2005): if x is the ranking that sums to 1, and d what its
@@ -25,8 +25,8 @@ c·Pᵀ)⁻¹ ≥ 0 and turns 1 into the exact p*, it holds for each page that |
 with θ' the largest |r'_i|, |p' − p'*| ≤ θ'·p*. Hence the ratio R = p'/p is within θ' + θ·R of the exact one, *for
 every page*, however small its rank. The ranks are refined until θ and θ' are small enough.
 
-**Anti-TrustRank** goes the other way: what links to spam is bad, so it is TrustRank from known spam on the reversed
-graph.
+**Anti-TrustRank** works in the opposite direction: pages that link to spam are bad. So it is TrustRank from known spam
+on the reversed graph.
 
 Sources: Gyöngyi, Berkhin, Garcia-Molina & Pedersen, "Link spam detection based on mass estimation", VLDB 2006;
 Krishnan & Raj, "Web spam detection with Anti-Trust Rank", AIRWeb 2006.
@@ -51,7 +51,8 @@ from inlink.rank.sweeps import UNIT, linear_problem
 __all__ = ["anti_trustrank", "spam_mass"]
 
 
-ROUNDING = 32 * UNIT  # what making R of the two vectors can do to it
+# A bound on the rounding error of R when it is computed from the two vectors.
+ROUNDING = 32 * UNIT
 
 
 def spam_mass(
@@ -70,10 +71,10 @@ def spam_mass(
     """The share of each page's PageRank that does not come from good pages: its relative spam mass.
 
     A page is a candidate for spam if its relative mass is high *and* its PageRank is. The paper looks at pages whose
-    scaled PageRank is at least ρ = 10, since of others too little is known, and spam does not pay there. Nearly
-    all of these with a mass of 0.98 or more were spam, but for good pages that the core does not reach, such as
-    those of another country: look what they have in common, and add some of it to the core. So begin with
-    ``rho=10`` and the top of the ranking.
+    scaled PageRank is at least ρ = 10, because too little is known about other pages, and spam does not pay there.
+    Nearly all of these pages with a mass of 0.98 or more were spam. The exceptions were good pages that the core does
+    not reach, such as pages of another country. Find out what such pages have in common, and add some of them to the
+    core. So begin with ``rho=10`` and the top of the ranking.
 
     Parameters
     ----------
@@ -98,10 +99,11 @@ def spam_mass(
     Returns
     -------
     Ranking
-        ``values`` float64[n], the relative mass, at most 1. ``error_bound`` is on their L1 distance to the exact ones;
-        ``parameters["max_error"]`` on each, in proportion to max(1, 1 − m), None where nothing is known;
-        ``converged`` says whether that is at most ``tol``. ``parameters["scale"]`` is f: ``pagerank(graph).values``
-        times f is the scaled PageRank, and this times the relative mass the scaled absolute mass.
+        ``values`` float64[n], the relative mass, at most 1. ``error_bound`` bounds their L1 distance to the exact
+        values. ``parameters["max_error"]`` bounds the error of each value, in proportion to max(1, 1 − m); None if no
+        bound is known. ``converged`` says whether ``max_error`` is at most ``tol``. ``parameters["scale"]`` is f:
+        ``pagerank(graph).values`` times f is the scaled PageRank. The scaled PageRank times the relative mass is the
+        scaled absolute mass.
 
     Raises
     ------
@@ -235,7 +237,7 @@ def anti_trustrank(
 
 
 class _Scaled(NamedTuple):
-    """n/(1 − c) times a vector of (1); θ of its error; f; how many sweeps it took."""
+    """n/(1 − c) times a vector of (1), with θ for its error, f, and the number of sweeps."""
 
     values: Float64Array
     theta: float
@@ -251,7 +253,7 @@ def _scaled(
     tol: float | None,
     limit: int,
 ) -> _Scaled:
-    """``share`` times the scaled linear PageRank of a core, or of all pages, with θ ≤ tol if that can be."""
+    """Return ``share`` times the scaled linear PageRank of a core, or of all pages, with θ ≤ tol if possible."""
     goal, rounds, start = tol, 0, None
     while True:
         ranking = pagerank(
@@ -262,14 +264,14 @@ def _scaled(
         factor, theta = _certify(graph, core, share, options, x)
         if tol is None or theta <= tol or rounds >= limit or not ranking.converged:
             return _Scaled(x * factor, theta, factor, rounds)
-        # θ is n times the L1 error at worst, and a few times as a rule
+        # θ is at most n times the L1 error, and usually a few times the L1 error.
         goal, start = float(ranking.error_bound or 0.0) * min(0.5, 0.5 * tol / theta), x
 
 
 def _certify(
     graph: Graph, core: Float64Array | None, share: float, options: dict[str, Any], x: Float64Array
 ) -> tuple[float, float]:
-    """What makes ``share`` times the scaled linear PageRank of x, and θ of that."""
+    """Return the factor from x to ``share`` times the scaled linear PageRank, and the θ of the result."""
     from inlink.rank.kernels.gather import sum_where_zero
     from inlink.rank.kernels.pagerank import contributions
     from inlink.rank.kernels.residual import largest_residual
@@ -281,5 +283,6 @@ def _certify(
         jump = c * sum_where_zero(x, equation.strengths) + (1 - c)
         problem.each(lambda low, high: contributions(x, equation.strengths, 1.0, z, low, high))
         theta = problem.each(lambda low, high: largest_residual(equation, jump, z, x, low, high))
-    factor = share * n / jump  # r of the scaled vector is f·(F(x) − x)
+    # r of the scaled vector is f·(F(x) − x).
+    factor = share * n / jump
     return factor, float(max(theta)) * factor * (1 + 16 * UNIT) + 16 * UNIT
