@@ -1,20 +1,19 @@
 """Closeness and harmonic centrality, exact.
 
-With d(u, v) the number of arcs on a shortest path from u to v, R the nodes u ≠ v that reach v, and r = |R| ::
+Let d(u, v) be the number of arcs on a shortest path from u to v, R the set of nodes u ≠ v that reach v, and r = |R| ::
 
     closeness(v) = r / Σ_{u in R} d(u, v) · r / (n − 1)                                                    (1)
     harmonic(v)  = Σ_{u in R} 1 / d(u, v)                                                                  (2)
 
 (1) is Freeman's closeness ("Centrality in social networks: conceptual clarification", Social Networks 1978)
-within R, times the share of the graph that R is: the factor of Wasserman & Faust (*Social Network Analysis*,
-1994, p. 201). Without it a page with a single inlink would come first. ``wf_improved=False`` leaves it
-out. (2) needs no such factor, because nodes that cannot reach v add 0 (Boldi & Vigna, "Axioms for centrality", Internet
+within R, times R's share of the graph, which is the factor of Wasserman & Faust (*Social Network Analysis*,
+1994, p. 201). Without this factor a page with a single inlink would come first; ``wf_improved=False`` omits
+it. (2) needs no such factor, because nodes that cannot reach v add 0 (Boldi & Vigna, "Axioms for centrality", Internet
 Mathematics 2014). As in NetworkX, both use inlinks; ``direction="out"`` uses the distances d(v,
 u) instead. A node that no node reaches has 0.
 
-Every page is the source of a breadth-first search, 512 at once (:mod:`inlink.rank.kernels.paths`). Distances
-and their counts are whole numbers; 1/d is a fixed-point number of 64 bits, so that the sums do not depend on
-their order.
+A breadth-first search runs from every page, 512 searches at once (:mod:`inlink.rank.kernels.paths`). Distances and
+their counts are integers, and 1/d is a fixed-point number of 64 bits. So the sums do not depend on their order.
 """
 
 import time
@@ -50,7 +49,7 @@ def closeness(
     direction : {"in", "out"}
         Whether distances are taken to the node, as NetworkX does, or from it.
     wf_improved : bool
-        Whether to multiply by the share of the other nodes that reach it.
+        Whether to multiply by the share of the other nodes that reach the node.
     threads : int or None
         None uses all processors. The result has the same bits with any number of threads.
 
@@ -134,7 +133,7 @@ def harmonic(graph: GraphLike, *, direction: Direction = "in", threads: int | No
 
 
 def _sums(graph: Graph, direction: str, threads: int | None, label: str) -> tuple["DistanceSums", float]:
-    """The sums of distances to each node, or from it, and what one unit of the inverse distances is."""
+    """Return the sums of distances to or from each node, and the unit of the inverse distances."""
     from inlink.base.jit import num_threads
     from inlink.rank.kernels.blocks import each_block
     from inlink.rank.kernels.paths import SOURCES, WORDS, DistanceSums, Search, distances_from
@@ -143,7 +142,7 @@ def _sums(graph: Graph, direction: str, threads: int | None, label: str) -> tupl
     check_parameters(threads=threads)
     n = graph.num_nodes
     rows = graph.out_rows if direction == "in" else graph.in_rows
-    # n − 1 units fit in 64 bits
+    # The sum of n − 1 units fits in 64 bits.
     unit = np.uint64(1 << (64 - max(n, 1).bit_length()))
     all_sums: list[UInt64Array] = []
 

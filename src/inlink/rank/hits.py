@@ -31,7 +31,7 @@ from inlink.rank.rowsums import RowSums
 
 __all__ = ["hits"]
 
-# rounds for the second eigenvalue: enough to distinguish λ₂/λ₁ = 1 from 0.99, except from an unlucky start
+# Rounds for the second eigenvalue. They distinguish λ₂/λ₁ = 1 from 0.99, except with an unlucky start.
 PROBES = 40
 # A ratio this near to 1 cannot be distinguished from 1 in that number of rounds.
 TIE = 1e-3
@@ -94,7 +94,8 @@ def hits(
     weights = use_weights(graph, weighted)
     r = np.ones(n) if scores is None else node_values(graph, scores, "scores")
     if r.max(initial=0.0) > 0:
-        r = r / r.max()  # the answer is the same, and nothing can overflow
+        # This does not change the result, and prevents overflow.
+        r = r / r.max()
     a = np.full(n, 1.0 / max(n, 1)) if start is None else distribution(graph, start, "start")
     h = np.zeros(n)
     rounds, moved = 0, 0.0

@@ -1,4 +1,4 @@
-"""Checks of what rankings take besides a graph: values and sets of nodes, weights, tolerance, rounds."""
+"""Checks of the inputs of rankings besides the graph: values and sets of nodes, weights, tolerance, rounds."""
 
 import math
 from collections.abc import Iterable, Mapping
@@ -40,7 +40,7 @@ Nodes: TypeAlias = Iterable[int | str | bytes]
 
 
 def node_values(graph: Graph, values: NodeValues, what: str, default: float = 0.0) -> Float64Array:
-    """A finite value of at least 0 for each node, float64[n].
+    """Return a finite value of at least 0 for each node, float64[n].
 
     Parameters
     ----------
@@ -77,7 +77,7 @@ def node_values(graph: Graph, values: NodeValues, what: str, default: float = 0.
             given = np.asarray(getattr(values, "values", values))
             if given.dtype.kind not in "biuf":
                 raise TypeError
-            # A copy in one piece and in this machine's byte order, whatever was given.
+            # Make a contiguous copy in this machine's byte order.
             with np.errstate(over="ignore"):
                 result = np.array(given, np.float64, order="C")
         except (TypeError, ValueError):
@@ -114,12 +114,12 @@ def _node(graph: Graph, node: Any, what: str) -> int:
 
 
 def distribution(graph: Graph, values: NodeValues, what: str) -> Float64Array:
-    """Node values divided by their sum, float64[n].
+    """Return node values divided by their sum, float64[n].
 
     Raises
     ------
     inlink.errors.ParameterError
-        As :func:`node_values`, and if all values are 0.
+        For the reasons of :func:`node_values`, or if all values are 0.
     inlink.errors.UnknownNodeError
         If a mapping names a node that the graph does not have.
     """
@@ -129,19 +129,19 @@ def distribution(graph: Graph, values: NodeValues, what: str) -> Float64Array:
     largest = float(result.max())
     if largest == 0:
         raise ParameterError(f"`{what}` must have a value above 0; all are 0")
-    # The sum of values up to 1 is finite.
+    # With values of at most 1 the sum is finite.
     result /= largest
     result /= math.fsum(result)
     return result
 
 
 def marked(graph: Graph, nodes: Nodes, what: str) -> Float64Array:
-    """1 for the nodes that are named, 0 for all others: float64[n].
+    """Return 1 for each node in ``nodes`` and 0 for all other nodes: float64[n].
 
     Raises
     ------
     inlink.errors.ParameterError
-        If none is named, or an element of ``nodes`` cannot be a node.
+        If ``nodes`` is empty, or an element of ``nodes`` cannot be a node.
     inlink.errors.UnknownNodeError
         If a node is not in the graph.
     """
@@ -156,12 +156,12 @@ def marked(graph: Graph, nodes: Nodes, what: str) -> Float64Array:
 
 
 def arc_weights(rows: Rows, use: bool) -> AnyArray:
-    """The weights of rows: number[m], or float64[0], which stands for 1 each in kernels."""
+    """Return the weights of rows: number[m], or float64[0], which kernels read as weight 1 for each arc."""
     return rows.weights if use and rows.weights is not None else np.empty(0)
 
 
 def use_weights(graph: Graph, weighted: bool | None) -> bool:
-    """Whether to use arc weights: ``weighted``, or if that is None whether the graph has weights.
+    """Return whether to use arc weights: ``weighted``, or if it is None, whether the graph has weights.
 
     Raises
     ------

@@ -139,7 +139,8 @@ def linkrank(
                 work = partial(linkrank_round, rows, x * shares, base, damping, x, y)
                 sums = on_threads(work, bounds, pool)
                 change, rounding = sum(part[0] for part in sums), sum(part[1] for part in sums) * UNIT
-                if rounds >= limit:  # this round was for the bound only: ‖s − s*‖ ≤ ‖s' − s‖/(1 − d)
+                # At the limit, this round is for the bound only: ‖s − s*‖ ≤ ‖s' − s‖/(1 − d).
+                if rounds >= limit:
                     bound = _bound(change + rounding, damping, n)
                     break
                 x, y = y, x

@@ -58,8 +58,8 @@ def site_names(names: pa.Array, site: Site, level: str | None = None) -> pa.Larg
         return by_value(authority, _host if site == "host" else _domain)
     try:
         text = pc.utf8_lower(raw.cast(pa.large_string())).cast(pa.large_binary())
-    # Names that are not UTF-8 keep their letters beyond ASCII unchanged.
     except pa.ArrowInvalid:
+        # The names are not UTF-8. Letters beyond ASCII stay unchanged.
         text = pc.ascii_lower(raw.view(pa.large_string())).view(pa.large_binary())
     pages = pc.replace_substring_regex(text, rb"^([^?#]*)\?[^#]*", rb"\1", max_replacements=1)
     return pc.if_else(by_value(authority, _host).is_valid(), pages, pa.scalar(None, pa.large_binary()))

@@ -5,26 +5,26 @@ The ranking x of n nodes solves ::
     x = F(x),   F(x) = c·Pᵀx + (c·Σ_{j dangling} x_j + 1 − c)·v,   Σ x = 1
 
 with P[i, j] = w(i→j) / Σ_k w(i→k) for nodes with outlinks, damping c, and teleport distribution v. A dangling
-node (no outlinks) teleports: its mass goes where v sends it. That is the rule of the paper's authors' later
-work and of NetworkX and igraph; webgraph-rs calls it *strongly preferential*. Other rules are "weakly preferential"
+node (no outlinks) teleports: its mass is distributed by v. The paper's authors use this rule in later work, and so do
+NetworkX and igraph. webgraph-rs calls it *strongly preferential*. Other rules are "weakly preferential"
 (dangling mass always spread evenly) and "pseudo-rank" (dangling mass lost).
 
 **The bound.** F shrinks L1 distances by c, so ‖x − x*‖₁ ≤ ‖F(x) − x‖₁ / (1 − c) for *any* x. It is computed in
 float64 by a separate round on the vector that is returned, and a bound on the rounding error is added.
-So it does not matter how x was found: threads may overtake one another, and x may be extrapolated.
+So the bound does not depend on how x was found. Threads may overtake one another, and x may be extrapolated.
 
 **Gauss–Seidel** (the default). Up to a factor, x solves y = c·Pᵀy + (1 − c)·v, without the dangling mass
 (Del Corso, Gullì & Romani, "Fast PageRank computation via a sparse linear system", 2005). Nothing depends on
 the rows of dangling nodes, so they are computed once, at the end. A sweep goes over the rows of inlinks and
-uses new values at once; a self-loop is solved on the diagonal. It goes in the direction in which more of the inputs of
-a row are new already. If neither direction has 60%, it goes in blocks, each in the postorder of a depth-first walk
-along inlinks. Anderson acceleration of depth 3 (type II; Walker & Ni, "Anderson acceleration for
+uses new values at once; a self-loop is solved on the diagonal. The sweep takes the direction in which more inputs of a
+row are already new. If this share is below 60% in both directions, the sweep goes in blocks, each in the postorder of a
+depth-first walk along inlinks. Anderson acceleration of depth 3 (type II; Walker & Ni, "Anderson acceleration for
 fixed-point iterations", SIAM J. Numer. Anal. 2011) combines the last sweeps.
 
-**Power.** x ← F(x) from the uniform vector, as in many tutorials on MapReduce, to the last digit.
+**Power.** x ← F(x) from the uniform vector. The values equal those of many tutorials on MapReduce to the last digit.
 
 Source: Page, Brin, Motwani & Winograd, "The PageRank citation ranking: bringing order to the web", 1999.
-Personalized by content scores, it is Aduana's mix of content and links.
+With content scores as personalization, it is Aduana's mix of content and links.
 """
 
 import math
@@ -71,8 +71,8 @@ def pagerank(
     graph : Graph, SciPy sparse matrix or array, or NetworkX graph
         In a matrix A[i, j] is the arc i → j.
     damping : float
-        c, the probability of following a link: 0 ≤ c < 1. With 1 (the simplified PageRank) there is no bound, so
-        that ``method="power"``, ``max_iter`` and ``tol=None`` are required.
+        c, the probability of following a link: 0 ≤ c < 1. With 1 (the simplified PageRank) there is no bound. Then
+        ``method="power"``, ``max_iter`` and ``tol=None`` are required.
     personalization : float[n], mapping of node to float, Ranking, or None
         Where teleports go: values of at least 0, divided by their sum, which is above 0. None is 1/n each.
     tol : float or None
@@ -86,11 +86,11 @@ def pagerank(
     weighted : bool or None
         Whether an arc is followed in proportion to its weight; None: if the graph has weights.
     threads : int or None
-        None uses all processors. With 1 the result is the same to the last bit each time; with more it
-        varies within the bound (``method="power"`` does not).
+        None uses all processors. With 1 thread the result has the same bits each time. With more threads it varies
+        within the bound, except with ``method="power"``.
     certain : int or None
-        Go on below ``tol`` until the first ``certain`` places are proven: until neighbours there are further apart
-        than the error bound. Nodes with the same exact value cannot be parted; ``note`` names their places.
+        Continue below ``tol`` until the first ``certain`` places are proven: the values of neighbours there differ by
+        more than the error bound. Nodes with the same exact value cannot be separated; ``note`` names their places.
 
     Returns
     -------
@@ -179,14 +179,14 @@ def _until_certain(
     count: int,
     limit: int,
 ) -> _Solution:
-    """Lower the bound until the first ``count`` places are certain, or it cannot be lowered."""
+    """Lower the bound until the first ``count`` places are certain, or the bound cannot be lowered."""
     x, rounds, bound = solution
     while True:
         places = certain_places(x, bound, count)
-        # A gap of inf: all that is left are equal values, and no bound parts those.
+        # If the gap is inf, only equal values are left, and no bound can separate them.
         if places.certain.all() or places.gap == math.inf or rounds >= limit:
             return x, rounds, bound
-        # The gaps are themselves known to the bound only, so a tiny one may grow.
+        # The gaps are known only within the bound, so a tiny gap may grow.
         better, more, lower = solve(problem, x.copy(), max(places.gap / 2, bound / 100), limit - rounds)
         rounds += more
         if lower >= bound:
@@ -242,7 +242,7 @@ def _gauss_seidel(
     # After a sweep only the arcs from nodes that came later still carry a change, so the residual is at most c
     # times their share of the change. If that is within tol, it is worth computing the bound.
     ratio = c * (1 - sweeper.new)
-    # relative changes of this size are rounding
+    # Relative changes of this size are rounding errors.
     floor = 32 * UNIT
     best, best_at, done = math.inf, 0, 0
     with track("PageRank", None if tol is not None else limit, "sweeps") as task:
@@ -250,7 +250,7 @@ def _gauss_seidel(
             sweeper.sweep(z)
             done += 1
             change, mass = history.observe(z)
-            # Σ y with the dangling rows
+            # The sum of y, with the dangling rows.
             total = 1 - c + c * mass
             estimate = ratio * change / (total * (1 - c))
             _tell(task, estimate)

@@ -1,4 +1,4 @@
-"""The parameters of rankings, declared once: their types and ranges, and the check that every ranking begins with."""
+"""The types and ranges of the parameters of rankings, and the checks with which every ranking begins."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -43,25 +43,25 @@ def check_parameters(**values: Any) -> None:
     Raises
     ------
     inlink.errors.ParameterError
-        If a value is outside its range or of another type. A bool is no number.
+        If a value is outside its range or has a wrong type. A bool does not count as a number.
     """
     for name, value in values.items():
         check(PARAMETERS[name], plain(value), f"`{name}`")
 
 
 def check_choice(name: str, value: Any, choices: Sequence[str]) -> None:
-    """Check that a value is one of a few words.
+    """Check that a value is one of the given words.
 
     Raises
     ------
     inlink.errors.ParameterError
-        If it is none of them.
+        If the value is not one of ``choices``.
     """
     check(Setting(name, str, choices[0], "", choices=tuple(choices)), value, f"`{name}`")
 
 
 def check_rounds(tol: float | None, max_iter: int | None) -> None:
-    """Check a tolerance and a number of rounds, of which one may be None.
+    """Check a tolerance and a number of rounds. One of the two may be None.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""`Ranking`: a value for each node, with its exactness and its parameters; kept in the graph's folder or in a table."""
+"""`Ranking`: a value for each node, its accuracy and its parameters; saved in the graph's folder or in a table."""
 
 import contextlib
 import os
@@ -48,11 +48,11 @@ class Ranking:
     values : float64[n]
         The ranks, by node number.
     algorithm : str
-        Its name: ``"pagerank"``, ``"trustrank"``, ``"hits"``, ``"degree"``.
+        The name of the algorithm: ``"pagerank"``, ``"trustrank"``, ``"hits"``, ``"degree"``.
     names : Names or None
         The nodes' names.
     error_bound : float or None
-        A bound on the L1 distance to the exact values; ``inf`` if there cannot be one, None if none is known.
+        A bound on the L1 distance to the exact values; ``inf`` if no bound can exist, None if no bound is known.
     residual : float or None
         How far the values are from satisfying their equation, if that does not bound the error (HITS).
     iterations : int
@@ -64,7 +64,7 @@ class Ranking:
     dangling : str or None
         Where the mass of dangling nodes goes: ``"teleport"`` or ``"lost"``.
     unique : bool or None
-        Whether the equation has one solution only; None if that is not known.
+        Whether the equation has only one solution; None if this is not known.
     note : str
         A remark for the reader; often empty.
     columns : dict of str to float64[n]
@@ -100,7 +100,7 @@ class Ranking:
         self.residual = residual
         self.iterations = iterations
         self.converged = converged
-        # Numbers of NumPy's have no place in JSON.
+        # JSON cannot represent NumPy's numbers.
         self.parameters = {name: plain(value) for name, value in (parameters or {}).items()}
         self.dangling = dangling
         self.unique = unique
@@ -127,7 +127,7 @@ class Ranking:
         return self.columns[name]
 
     def verdict(self) -> str:
-        """How exact the values are, in one line."""
+        """Return in one line how exact the values are."""
         if self._is_exact():
             return "exact"
         # A sample has no certain bound.
@@ -174,7 +174,7 @@ class Ranking:
         return html_table(repr(self)[1:-1], ["place", next(iter(self.columns)), "node"], rows)
 
     def top(self, k: int = 10, *, by: str | None = None) -> list[tuple[str | int, float]]:
-        """The k nodes with the largest values, largest first; nodes with the same value in the order of numbers.
+        """Return the k nodes with the largest values, largest first; equal values in the order of node numbers.
 
         Parameters
         ----------
@@ -198,7 +198,7 @@ class Ranking:
         return [(self._label(node), float(values[node])) for node in best_nodes(values, k).tolist()]
 
     def places(self, k: int = 10) -> Places | None:
-        """The first k places, and which of them are certain: more than the error bound away from their neighbours.
+        """Return the first k places, and which are certain: further from their neighbours than the error bound.
 
         Parameters
         ----------
@@ -225,7 +225,7 @@ class Ranking:
         return node if self.names is None else self.names[node]
 
     def rank_of(self, node: int | str | bytes) -> int:
-        """The place of a node, from 1; nodes with the same value share the best place.
+        """Return the place of a node, from 1. Nodes with the same value share the best place.
 
         Raises
         ------
@@ -250,7 +250,8 @@ class Ranking:
             "columns": list(self.columns),
             "error_bound": None
             if self.error_bound is None
-            else str(float(self.error_bound)),  # JSON has no inf
+            # JSON has no inf.
+            else str(float(self.error_bound)),
             "residual": None if self.residual is None else str(float(self.residual)),
             "iterations": int(self.iterations),
             "converged": bool(self.converged),
@@ -297,7 +298,7 @@ class Ranking:
     # -- beside its graph ------------------------------------------------------------------------------------
 
     def save(self, graph: "Graph | str | os.PathLike[str]", name: str | None = None) -> Path:
-        """Keep the ranking with its graph, as ``<graph's folder>/rankings/<name>``; an earlier one is replaced.
+        """Save the ranking as ``<graph's folder>/rankings/<name>``. An earlier ranking of this name is replaced.
 
         Parameters
         ----------
@@ -309,7 +310,7 @@ class Ranking:
         Raises
         ------
         inlink.errors.OutputError
-            If the graph is not the one that was ranked, lives in memory only, or nothing can be written there.
+            If another graph was ranked, the graph is in memory only, or its folder cannot be written.
         inlink.errors.ParameterError
             If the name cannot be the name of a folder.
         """
@@ -330,12 +331,12 @@ class Ranking:
 
     @classmethod
     def load(cls, graph: "Graph | str | os.PathLike[str]", name: str) -> "Ranking":
-        """Read a ranking that was kept with its graph. Its values, float64[n], are mapped, not loaded.
+        """Read a ranking that was saved with its graph. The values, float64[n], are memory-mapped, not loaded.
 
         Raises
         ------
         inlink.errors.FolderError
-            If there is no ranking of that name, it is damaged, or the graph has been built again since.
+            If there is no ranking of this name, it is damaged, or the graph has been rebuilt since.
         """
         graph = _opened(graph)
         if graph.path is None:
@@ -396,7 +397,7 @@ class Ranking:
     def to_csv(self, path: str | os.PathLike[str], *, plain: bool = False) -> None:
         """Write ``node,name,value`` lines in UTF-8, after a line of ``#`` and the description as JSON.
 
-        :meth:`read` gives back the same bits. Names that are not UTF-8 are written as their bytes.
+        :meth:`read` returns the same bits. Names that are not UTF-8 are written as their bytes.
 
         Parameters
         ----------
@@ -448,13 +449,13 @@ class Ranking:
 
 
 def list_rankings(graph: "Graph | str | os.PathLike[str]") -> list[str]:
-    """The names of the rankings that are kept with a graph, in order; those of its earlier versions are left out."""
+    """Return the sorted names of the rankings saved with a graph, without rankings of its earlier versions."""
     graph = _opened(graph)
     if graph.path is None or not (graph.path / "rankings").is_dir():
         return []
     found = []
     for path in (graph.path / "rankings").iterdir():
-        # A folder may be half removed, or no ranking at all.
+        # A folder may be partly removed, or may not be a ranking.
         with contextlib.suppress(FolderError):
             if Folder(path, KIND, FORMAT).header.meta.get("graph_uuid") == graph.uuid:
                 found.append(path.name)

@@ -11,21 +11,21 @@ from inlink.rank.inputs import arc_weights
 
 __all__ = ["RowSums"]
 
-# arcs below which threads cost more than they bring
+# With fewer arcs than this, threads cost more time than they save.
 SMALL = 100_000
 
 
 class RowSums:
     """The function y_i = Σ_k w_ik · x_k, summed along rows; a context manager.
 
-    One thread sums a row, in the row's own order, so that the result has the same bits with any number of threads.
+    Each row is summed by one thread, in the row's order. So the result has the same bits with any number of threads.
 
     Parameters
     ----------
     rows : Rows
         Rows of n nodes.
     weighted : bool
-        Whether to use their weights.
+        Whether to use the weights of the rows.
     threads : int or None
         None uses all processors.
 
@@ -45,7 +45,7 @@ class RowSums:
         self.pool = ThreadPoolExecutor(count) if count > 1 else None
 
     def __call__(self, x: Float64Array) -> Float64Array:
-        """The sums of the values x, float64[n]; returns float64[n]."""
+        """Return the sum of each row for the values x, float64[n]; the result is float64[n]."""
         from inlink.base.jit import on_threads
         from inlink.rank.kernels.gather import pull
 

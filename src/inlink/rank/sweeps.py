@@ -1,4 +1,4 @@
-"""How PageRank and related equations are solved: the problem, sweeps over it, and the bound on the result.
+"""Solve PageRank and related equations: the problem, the sweeps over it, and the bound on the result.
 
 :mod:`inlink.rank.pagerank` has the equations, the reasons and the sources.
 """
@@ -20,17 +20,17 @@ if TYPE_CHECKING:
 __all__ = ["UNIT", "History", "Problem", "Sweeper", "finish", "jacobi_sweep", "linear_problem"]
 
 
-# depth of the Anderson acceleration: 5 would save one sweep in 25 at most, and cost 16 bytes a node
+# Depth of the Anderson acceleration. Depth 5 would save at most one sweep in 25, and cost 16 bytes a node.
 DEPTH = 3
-# share of new inputs below which a depth-first order pays for its dearer sweeps
+# If the share of new inputs is below this number, a depth-first order is faster, although its sweeps cost more.
 ORDER_BELOW = 0.6
-# arcs below which threads cost more than they bring
+# With fewer arcs than this, threads cost more time than they save.
 SMALL = 1 << 16
 UNIT = 2.0**-53
 
 
 class Problem:
-    """PageRank's equation on the inlinks of a graph, made ready for the kernels; a context manager.
+    """PageRank's equation on the inlinks of a graph, prepared for the kernels; a context manager.
 
     Parameters
     ----------
@@ -39,16 +39,16 @@ class Problem:
     equation : Equation
         Its inlinks, strengths, teleport and damping.
     threads : int
-        How many threads sweep.
+        The number of threads that sweep.
     """
 
     def __init__(self, graph: Graph, equation: "Equation", threads: int = 1) -> None:
         from inlink.base.jit import chunks_by_arcs
 
         self.graph, self.equation = graph, equation
-        # A chunk has at most four million arcs, so that Ctrl-C is heard soon. Otherwise there are as few as keep the
-        # threads busy: on cnr-2000 two threads take 19 to 22 sweeps with four chunks, 21 to 31 with sixteen, whose
-        # starts interleave.
+        # A chunk has at most four million arcs, so that Ctrl-C works quickly. Otherwise there are only as many chunks
+        # as keep the threads busy. On cnr-2000 two threads take 19 to 22 sweeps with four chunks. With sixteen chunks,
+        # whose starts interleave, they take 21 to 31 sweeps.
         chunks = max(graph.num_arcs >> 22, 1 if threads == 1 else 2 * threads)
         self.bounds = chunks_by_arcs(graph.in_rows.offsets, chunks)
         self.pool = ThreadPoolExecutor(threads) if threads > 1 else None
@@ -70,7 +70,7 @@ class Problem:
 def linear_problem(
     graph: Graph, teleport: Float64Array, damping: float, weighted: bool, threads: int | None
 ) -> Problem:
-    """The problem of ranking a graph; small graphs get one thread."""
+    """Return the problem of ranking a graph. Small graphs get one thread."""
     from inlink.base.jit import num_threads
     from inlink.rank.kernels.pagerank import Equation
 
@@ -103,19 +103,19 @@ def jacobi_sweep(problem: Problem, x: Float64Array, z: Float64Array, y: Float64A
 
 
 def finish(problem: Problem, z: Float64Array, x: Float64Array) -> Float64Array:
-    """The ranking that belongs to contributions z, written to x, float64[n]: dangling rows worked out, sum 1."""
+    """Write the ranking of contributions z to x, float64[n]: dangling rows are computed, and the sum is 1."""
     from inlink.rank.kernels.gather import sum_where_zero
     from inlink.rank.kernels.pagerank import finish_dangling
 
     problem.each(lambda low, high: finish_dangling(problem.equation, z, x, low, high))
-    # Extrapolation may leave a value a rounding below 0.
+    # Extrapolation may leave a value slightly below 0.
     np.maximum(x, 0, out=x)
     x /= sum_where_zero(x, np.empty(0))
     return x
 
 
 class Sweeper:
-    """Sweeps over the rows, in an order in which many inputs of a row are new when it is solved: the share ``new``."""
+    """Sweeps over the rows, in an order in which a large share (``new``) of a row's inputs is already new."""
 
     def __init__(self, problem: Problem) -> None:
         from inlink.rank.kernels.pagerank import depth_first_order, scan_arcs
@@ -189,14 +189,14 @@ class History:
         if self.count > 0:
             self.gram[slot] = self.gram[:, slot] = self._dots(row)
         self.count += 1
-        # The extrapolation went astray: begin anew from here.
+        # The extrapolation made the change larger, so restart from here.
         if change > 2 * self.change:
             self.count = 1
         self.change = change
         return change, sum(part[1] for part in parts)
 
     def accelerate(self, z: Float64Array) -> None:
-        """Turn z, just swept, into the next iterate."""
+        """Replace z, the result of a sweep, by the next iterate."""
         from inlink.rank.kernels.pagerank import accelerate
 
         known = min(self.count - 1, DEPTH)
@@ -222,7 +222,7 @@ class History:
 
 
 def _least_squares(gram: Float64Array, right: Float64Array) -> Float64Array:
-    """The least-squares solution of normal equations; nearly dependent directions are dropped."""
+    """Return the least-squares solution of normal equations. Nearly dependent directions are dropped."""
     size = np.sqrt(np.diag(gram))
     size[size == 0] = 1.0
     solved: Float64Array = np.linalg.lstsq(gram / np.outer(size, size), right / size, rcond=1e-10)[0] / size

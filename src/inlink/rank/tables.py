@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
 __all__ = ["arrow_table", "data_frame", "read_table", "write_csv", "write_parquet"]
 
-# the beginning of the first line of a CSV file, which goes on in JSON
+# The first line of a CSV file begins with this text. The rest of the line is JSON.
 _MARK = "# inlink ranking "
-# the key of the description in the metadata of the Parquet schema
+# The key of the description in the metadata of the Parquet schema.
 _KEY = b"inlink.ranking"
 _BATCH = 1 << 16
 
@@ -33,7 +33,7 @@ Table = tuple[dict[str, Any], list[Float64Array], Names | None]
 def write_csv(
     path: str | os.PathLike[str], names: Names | None, columns: Columns, meta: dict[str, Any] | None
 ) -> None:
-    """Write CSV. Without a description, write only names and values, names quoted.
+    """Write CSV. Without a description, write only quoted names and values.
 
     Raises
     ------
@@ -85,7 +85,7 @@ def write_parquet(
 
 
 def arrow_table(names: Names | None, columns: Columns, meta: dict[str, Any]) -> "pyarrow.Table":
-    """The table that :func:`write_parquet` writes, in memory."""
+    """Return the table that :func:`write_parquet` writes, as an Arrow table in memory."""
     import pyarrow as pa
 
     schema = _schema(names, columns, meta)
@@ -93,7 +93,7 @@ def arrow_table(names: Names | None, columns: Columns, meta: dict[str, Any]) -> 
 
 
 def data_frame(names: Names | None, columns: Columns) -> "pandas.DataFrame":
-    """The columns as a pandas data frame, indexed by name, or by number if there are no names.
+    """Return the columns as a pandas data frame, indexed by name, or by number if there are no names.
 
     Raises
     ------
@@ -139,7 +139,7 @@ def _batches(
 
 
 def read_table(path: str | os.PathLike[str]) -> Table:
-    """The description, columns and names in a file that one of these functions wrote.
+    """Read the description, columns and names from a file that was written by a function of this module.
 
     Raises
     ------
