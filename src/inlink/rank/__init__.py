@@ -1,4 +1,4 @@
-"""Link analysis: one module an algorithm."""
+"""Link analysis, with one module per algorithm."""
 
 from inlink.rank.betweenness import betweenness
 from inlink.rank.cheirank import cheirank

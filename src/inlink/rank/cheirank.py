@@ -1,12 +1,12 @@
-"""CheiRank: PageRank of the graph with every arc reversed. It ranks by outlinks what PageRank ranks by inlinks.
+"""CheiRank: PageRank of the graph with every arc reversed. It ranks nodes by outlinks; PageRank ranks by inlinks.
 
-x = F(x) as in :mod:`inlink.rank.pagerank`, on the transposed graph, with its bound. A walk goes from a page to one that
-links to it; a page without inlinks teleports. From the best pages many good pages can be reached in few steps. They are
-directories, indexes and good places to start a crawl.
+x = F(x) as in :mod:`inlink.rank.pagerank`, on the transposed graph, with its bound. A walk goes from a page to a page
+that links to it; a page without inlinks teleports. From the best pages many good pages can be reached in few steps.
+They are directories, indexes and good places to start a crawl.
 
 Sources: Chepelianskii, "Towards physical laws for software architecture", arXiv:1003.5455, 2010; Ermann, Frahm &
 Shepelyansky, "Google matrix analysis of directed networks", Rev. Mod. Phys. 2015. Fogaras, "Where to
-start browsing the web?", 2003, had the idea before.
+start browsing the web?", 2003, described the idea earlier.
 """
 
 from typing import Literal

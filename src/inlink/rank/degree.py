@@ -1,8 +1,8 @@
 """Degree: the number of links of a page, a quick approximation of its rank.
 
-A node's value is its number of inlinks, of outlinks, or of both together (a self-loop counts in both), and
-with ``normalized`` that divided by n − 1, as NetworkX's ``degree_centrality`` has it, where a multigraph's
-parallel arcs all count (here: ``weighted=True`` on a graph that was built with counts).
+A node's value is its number of inlinks, of outlinks, or of both together. A self-loop counts as inlink and as outlink.
+With ``normalized``, the value is divided by n − 1, as in NetworkX's ``degree_centrality``. NetworkX counts all parallel
+arcs of a multigraph. Here this is ``weighted=True`` on a graph that was built with counts.
 """
 
 import time
@@ -47,7 +47,7 @@ def degree(
     Raises
     ------
     inlink.errors.ParameterError
-        If the direction is another, or ``weighted`` is set and the graph has no weights.
+        If the direction is not one of these, or ``weighted`` is set and the graph has no weights.
     """
     began = time.perf_counter()
     graph = as_graph(graph)
@@ -61,7 +61,8 @@ def degree(
         values += strengths(graph.transpose(), use)
     if normalized:
         values /= max(graph.num_nodes - 1, 1)
-    roundings = 4 * use + 2 * normalized  # of each value at most
+    # the largest number of roundings of each value
+    roundings = 4 * use + 2 * normalized
     return Ranking(
         values,
         algorithm="degree",
