@@ -74,7 +74,8 @@ def main() -> None:
     run("-q", "top", "topic", "-n", "5")
 
     say("A page about beekeeping that the crawl would fetch soon, with each reason for its place:\n")
-    rows = run("-q", "next", "topic", "-n", str(PAGES), "--peek", show=False).splitlines()
+    # `--peek` shows at most 100 pages.
+    rows = run("-q", "next", "topic", "-n", "100", "--peek", show=False).splitlines()
     waiting = [row.split("\t")[3] for row in rows]
     run("why", "topic", next((url for url in waiting if url in relevant), waiting[0]))
     say(f"All results are in {shown(OUT)}. The demo took {time.monotonic() - began:.0f} s.")
