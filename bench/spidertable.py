@@ -73,7 +73,7 @@ def spider_table(told: dict[str, Any]) -> str:
 
 
 def _stock(rows: dict[str, dict[str, Any]], row: dict[str, Any]) -> dict[str, Any] | None:
-    """The row of Scrapy in memory that another is compared with: the same spider, or the plain one if there is none."""
+    """Return the in-memory Scrapy row to compare with: of the same spider, else of the plain spider."""
     robots = " robots" if row["robots"] else ""
     return rows.get(f"scrapy_memory {row['spider']}{robots}") or rows.get(f"scrapy_memory plain{robots}")
 

@@ -1,4 +1,4 @@
-"""``python -m bench view``: what it costs to look at a large crawl, call by call.
+"""``python -m bench view``: CPU time of each `CrawlView` call on a large crawl.
 
 A generated crawl (:mod:`bench.crawlweb`) is taken in and ranked. Then each call of :class:`inlink.CrawlView` is
 made many times, mostly for another page each time, and its CPU time is measured. If a whole result comes in parts,
@@ -42,7 +42,7 @@ def take(crawl: Any, web: Web, known: int) -> None:
 
 
 def calls(view: Any, web: Web, known: int) -> Iterator[tuple[str, Callable[[int], Any]]]:
-    """What is measured: a name, and the call for its n-th time."""
+    """Calls to measure, by name; each takes the number of its repetition."""
     hosts, crawled = view.hosts(1).known, view.info().crawled
     random = np.random.default_rng(1).integers(0, known, 10_000).tolist()
     waiting = [row.page for row in view.order(100).rows]
@@ -69,7 +69,7 @@ def calls(view: Any, web: Web, known: int) -> Iterator[tuple[str, Callable[[int]
 
 
 def whole(view: Any, web: Web, known: int) -> Iterator[tuple[str, Callable[[str | None], Any]]]:
-    """What comes in parts, by the same names."""
+    """Calls whose results come in parts, by the same names."""
     page = np.random.default_rng(2).integers(0, known // 20, 1).tolist()[0]
     yield "links to any page", lambda cursor: view.links(page, "to", 1000, cursor)
     yield "find a regular expression", lambda cursor: view.find("camera.*123456[.]html$", cursor=cursor)

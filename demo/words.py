@@ -120,7 +120,7 @@ NATIVE = {
     "ja": "いろはにほへと散りぬるを",
     "fr": "Où l'hôtel a été bâti, le garçon rêve près de la forêt",
 }
-"""A sentence in other languages, with which tests check that a page was decoded."""
+"""A sentence in several languages. Tests look for it to check that a page was decoded correctly."""
 
 
 def sentence(rng: Random, words: Words, mixed: float = 0.3) -> str:

@@ -1,4 +1,4 @@
-"""What a spider and a crawl say to each other: tasks, answers, links, and how far the crawl has come.
+"""Messages between a spider and a crawl: tasks, answers, links, and the crawl's progress.
 
 Each type can be encoded as JSON and decoded again by :mod:`msgspec` as it stands; bytes become base64. Answers carry
 their type's name in ``type``, so that a list of them can be decoded as ``list[Answer]``. Unknown fields are refused.
@@ -92,7 +92,7 @@ class Task(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Tasks(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What a session gets when it asks for tasks.
+    """The reply to a session that asks for tasks.
 
     A session has reached the end of the crawl if it holds no task, ``due_in`` is None, ``out_elsewhere`` is 0 and the
     crawl is not paused.
@@ -176,7 +176,7 @@ Answer = Crawled | Failed | Excluded | Redirected | Released | HostDelay
 
 
 class Receipt(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """What came of an answer.
+    """The result of an answer.
 
     Parameters
     ----------

@@ -255,7 +255,7 @@ def linkrank(
     help="Score of URLs that are not in the web graph. Default: 0. [link.score.updater.clear.score]",
 )
 @click.option(
-    "--allow-unmatched", is_flag=True, help="Accept a dump of which most URLs are not in the web graph."
+    "--allow-unmatched", is_flag=True, help="Accept a dump even if most of its URLs are not in the web graph."
 )
 @click.option(
     "--strict/--skip-damaged",

@@ -433,7 +433,7 @@ class Crawl:
             return self._core.due_in()
 
     def page(self, url: str) -> Page | None:
-        """What is known of a URL; None if this crawl does not know it."""
+        """The page of a URL; None if this crawl does not know the URL."""
         return self.view.page(url)
 
     def why(self, url: str) -> Why:

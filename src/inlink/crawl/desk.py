@@ -68,7 +68,7 @@ LONGEST_RENEWAL = 3600.0
 """Seconds after a lease was given beyond which it is not renewed."""
 
 BY_SPIDER, BY_SUCCESSOR, BY_SILENCE = 1, 2, 3
-"""What ended a session."""
+"""The reason why a session ended."""
 
 LONGEST_OWNER = 200
 """Bytes of an owner's name."""
@@ -402,7 +402,7 @@ class Desk:
         return not isinstance(answer, HostDelay) and self._frontier.leases.get(answer.lease) is None
 
     def _answered_before(self, session: SpiderSession) -> dict[int, tuple[int, bool]]:
-        """What came of the answers of a report that the crawl's process died in: by lease, as in ``outcomes``."""
+        """Outcomes, by lease, of the answers of a report during which the crawl's process died; as in ``outcomes``."""
         pages = self._pages
         own, found = self._sessions.leases_of(session, pages), {}
         answers = (kinds.VISIT, kinds.FAILED, kinds.MERGE, kinds.RELEASE)

@@ -1,4 +1,4 @@
-"""What :class:`inlink.crawl.view.CrawlView` returns: small frozen structs that can be encoded as JSON.
+"""Results of :class:`inlink.crawl.view.CrawlView`: small frozen structs that can be encoded as JSON.
 
 A ``cursor`` goes to the next call, to go on where this one stopped; None if the result is whole.
 """
@@ -103,7 +103,7 @@ class Hosts(msgspec.Struct, frozen=True):
 
 
 class Info(msgspec.Struct, frozen=True):
-    """What a crawl is.
+    """The figures of a crawl.
 
     Parameters
     ----------

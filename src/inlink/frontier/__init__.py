@@ -1,1 +1,1 @@
-"""What next: policies, politeness, revisit, live re-ranking, explanation."""
+"""The order of a crawl: policies, politeness, revisits, explanations."""

@@ -1,4 +1,4 @@
-"""What the answers of a host mean for the next request to it: outcomes, waiting times, crawl rates. No clock here.
+"""How a host's answers affect the next request to it: outcomes, waiting times, crawl rates. Nothing here reads a clock.
 
 **Outcomes.** Each visit ends as one of :data:`OUTCOMES`, by its status as :data:`STATUSES` says. The table says which
 outcomes are retried and which count against the host.
@@ -49,7 +49,7 @@ LONGEST_WAIT = 86_400.0
 
 @dataclass(frozen=True)
 class Outcome:
-    """What an outcome entails.
+    """The consequences of an outcome.
 
     Parameters
     ----------

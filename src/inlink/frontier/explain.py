@@ -162,7 +162,7 @@ def page_parts(frontier: Frontier, page: int) -> list[Part]:
 
 
 def host_parts(frontier: Frontier, page: int, before: int = 0) -> list[Part]:
-    """What a page's priority becomes among the pages of other hosts.
+    """Adjust a page's priority for its comparison with pages of other hosts.
 
     Parameters
     ----------

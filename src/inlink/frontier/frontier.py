@@ -59,7 +59,7 @@ _MOST_BUSY = 1000
 
 
 class Frontier:
-    """What comes next.
+    """The order in which pages are fetched.
 
     Parameters
     ----------

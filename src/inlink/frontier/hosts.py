@@ -1,4 +1,4 @@
-"""What a crawl knows of hosts: their domains, waits, failures and budgets.
+"""The hosts of a crawl: their domains, waits, failures and budgets.
 
 Longer waits (a Retry-After, a parked host, a delay from robots.txt) are events of the log, so that they hold after a
 restart too.
@@ -97,7 +97,7 @@ class Hosts:
         return self._domain_names[slot] if self.queue.by_domain else self.pages.host(slot)
 
     def state(self, slot: int, now: float) -> HostState:
-        """What is known of a slot at ``now``."""
+        """Describe a slot at ``now``."""
         row = self.queue.rows[slot]
         budget, domain_budget = (
             int(row["budget"]),

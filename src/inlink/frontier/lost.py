@@ -87,7 +87,7 @@ class LostPages:
             self._free(now)
 
     def turn(self, session: int, now: float) -> tuple[int, int] | bool:
-        """What a session that asks for tasks gets of the lost pages.
+        """Choose the lost page for a session that asks for tasks.
 
         Returns
         -------

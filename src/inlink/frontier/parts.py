@@ -1,4 +1,4 @@
-"""What a priority is made of: named parts that are combined in their order."""
+"""The named parts of a priority. They are combined in order."""
 
 from collections.abc import Iterable
 from typing import Literal

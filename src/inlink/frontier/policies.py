@@ -84,7 +84,7 @@ class Policy:
         return []
 
     def gives(self, page: int, places: UInt64Array) -> Float32Array | None:
-        """What the visits at some places of the log, which link to a page, give to its priority before penalties.
+        """The shares of visits that link to a page in its priority before penalties.
 
         Returns
         -------

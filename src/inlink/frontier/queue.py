@@ -290,7 +290,7 @@ class Queue:
         return key
 
     def _head(self, slot: int, now: float) -> _Head:
-        """What orders a slot by its first page: seconds to wait, seconds to cool down, -key, age; and the slot."""
+        """Sort key of a slot by its first page: seconds to wait, seconds to cool down, -key, age, slot."""
         row = self.rows[slot]
         page = int(self.waiting.arena[row["begin"]])
         key = self._shared(self.key(page) * float(row["factor"]), row, 0)

@@ -138,7 +138,7 @@ class Rules:
 
 @dataclass(frozen=True)
 class _Group:
-    """Rules of which any may match. Thousands of hosts and domains cost no more than a single host."""
+    """Rules that match if any of them does. Thousands of hosts and domains cost no more than a single host."""
 
     hosts: frozenset[str]
     domains: frozenset[str]

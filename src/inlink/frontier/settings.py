@@ -112,7 +112,7 @@ class Politeness:
 
 @dataclass(frozen=True)
 class Settings:
-    """What decides how a crawl goes; kept in its folder.
+    """The settings of a crawl. Its folder stores them.
 
     The parameters are those of :class:`inlink.Crawl` of the same names. ``policy`` is a name here: one of the known
     ones, or the place of a class, ``module:Class``.

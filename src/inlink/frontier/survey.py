@@ -28,7 +28,7 @@ Values = Callable[[int, int], AnyArray]
 
 @dataclass(frozen=True)
 class Surveyed:
-    """What a pass found: pages, sum of all values, sum of the crawled pages' values, and the best pages with values."""
+    """The result of a pass: pages, sum of all values, sum of the crawled pages' values, the best pages with values."""
 
     pages: int
     total: float

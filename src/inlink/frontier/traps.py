@@ -1,4 +1,4 @@
-"""Spider traps: URLs of which a site can make any number get a growing penalty, instead of a hard limit.
+"""Spider traps: URLs that a site can generate without end get a growing penalty instead of a hard limit.
 
     factor = 0.8^c,      c = min(31, Σ points of the rules)                                                  (1)
 

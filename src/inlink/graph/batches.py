@@ -1,4 +1,4 @@
-"""What flows from a source into a graph: batches of arcs.
+"""Batches of arcs, which sources hand to the builder of graphs.
 
 A source is anything that iterates over :class:`ArcBatch`; :class:`inlink.graph.build.GraphBuilder` makes a
 graph of them. The order of batches never shows in the result.
@@ -16,7 +16,7 @@ from inlink.base.arrays import Float64Array
 __all__ = ["ArcBatch", "Level"]
 
 Level = Literal["page", "host", "domain"]
-"""What the nodes of a graph are."""
+"""The kinds of nodes that a graph can have."""
 
 
 @dataclass(slots=True)

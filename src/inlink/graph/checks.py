@@ -44,7 +44,7 @@ _LAYOUT = {
 
 
 class _Origin(msgspec.Struct):
-    """What the header says of a graph's origin; other fields are not used."""
+    """The fields of a header that describe the graph's origin. Other fields are ignored."""
 
     level: Literal["page", "host", "domain"] | None = None
     sources: list[str] = []
@@ -154,7 +154,7 @@ class _RowCheck:
         self._row = self._least = np.uint64(0)
 
     def wrong(self, first: int, nodes: UInt32Array, weights: AnyArray | None) -> str | None:
-        """What is wrong with the next arcs, in a few words; None if nothing is."""
+        """Describe the first fault of the next arcs in a few words; None if they are sound."""
         from inlink.graph.kernels.checks import wrong_arc
 
         bits, most = _bits(weights)

@@ -49,7 +49,7 @@ class NetworkXGraph(Protocol):
 
 
 GraphLike: TypeAlias = Graph | SparseMatrix | NetworkXGraph
-"""What every function that ranks a graph takes. Neither SciPy nor NetworkX is imported for it."""
+"""Graphs that ranking functions accept. The definition imports neither SciPy nor NetworkX."""
 
 
 def as_graph(graph: GraphLike) -> Graph:

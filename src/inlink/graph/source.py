@@ -1,4 +1,4 @@
-"""What every reader gives to the builder."""
+"""The interface between readers and the builder of graphs."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

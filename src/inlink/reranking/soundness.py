@@ -1,4 +1,4 @@
-"""What must hold of a ranking before a crawl goes by it: it was read from a file that another process wrote.
+"""Checks of a ranking before a crawl uses it. Another process wrote the file that it was read from.
 
 PageRank as :mod:`inlink.reranking.live` keeps it is x = d·Pᵀx + (1 − d)·v. No column of Pᵀ sums to more than 1, hence
 (1 − d)·Σv ≤ Σx ≤ Σv. HITS authorities have mean 1.
@@ -22,7 +22,7 @@ _BLOCK = 1 << 18
 def ranking_fault(
     ranks: AnyArray, meta: dict[str, Any], num_pages: int, teleport: float | None
 ) -> str | None:
-    """What is wrong with a ranking.
+    """Describe the first fault of a ranking.
 
     Parameters
     ----------

@@ -7,9 +7,9 @@ NumPy dtypes. :func:`dtype_of` makes the packed record dtype that kernels read, 
 ====================  ==================================================================================
 kind                  payload, behind the head
 ====================  ==================================================================================
-``SEED``              a list of ``listed`` pages, their scores, what they carry
+``SEED``              a list of ``listed`` pages, their scores, carried data
 ``VISIT``             :class:`VisitRecord`, content hash, a list of ``listed`` links, their scores, their
-                      anchor texts, what they carry
+                      anchor texts, carried data
 ``FAILED``            :class:`FailedRecord`, then the error as UTF-8; exclusion of one page too
 ``LEASE``             :class:`LeaseRecord`, then ``listed`` pages as uint32; their leases are numbered from
                       ``first_lease`` on
@@ -19,7 +19,7 @@ kind                  payload, behind the head
 ``SESSION``           :class:`SessionRecord`, then the owner's name as UTF-8
 ``REPORTED``          :class:`ReportedRecord`, then ``listed`` times :class:`OutcomeRecord`
 ``RELOAD``            ``listed`` pages as uint32 that wait again
-``MERGE``             a list of one page, the target; what it carries
+``MERGE``             a list of one page, the target; carried data
 ``EXCLUDE``           :class:`ExcludedRecord`, the reason as UTF-8, then ``listed`` pages as uint32
 ``HOST``              :class:`HostRecord`: what the crawl learned of the page's host
 ``HOST_SET``          :class:`HostSetRecord`: what an operator wants of the page's host

@@ -1,4 +1,4 @@
-"""What a visit gives to the pages that it links to, read from the log's frames."""
+"""The rank that a visit passes on to the pages that it links to, read from the log's frames."""
 
 import numpy as np
 
@@ -44,7 +44,7 @@ def _share(
     by_score: bool,
     cross_only: bool,
 ) -> np.float32:
-    """What each link of a page gives, damping · rank / number of links that count; 0 if none counts."""
+    """The rank that each link of a page passes on: damping · rank / number of links that count; 0 if none counts."""
     counted = count
     if cross_only and not merged:
         counted = U0
@@ -100,7 +100,7 @@ def shares_given(
     by_score: bool,
     cross_only: bool,
 ) -> Float32Array:
-    """What the visit at each place gives to ``target``, one of its links, by :func:`give_shares`.
+    """The rank that the visit at each place passes on to ``target``, one of its links, by :func:`give_shares`.
 
     It is 0 for a link that does not count.
     """
@@ -131,7 +131,7 @@ def _hub_weight(
     by_score: bool,
     cross_only: bool,
 ) -> np.float32:
-    """What each link of a page gives: factor · Σ r·a over the links that count, or 1 while ``factor`` is 0."""
+    """The weight that each link of a page passes on: factor · Σ r·a over links that count; 1 while ``factor`` is 0."""
     if factor <= 0:
         return np.float32(1)
     weight = 0.0
@@ -190,7 +190,7 @@ def hub_weights_given(
     by_score: bool,
     cross_only: bool,
 ) -> Float32Array:
-    """What the visit at each place gives to ``target``, one of its links, by :func:`give_hub_weight`."""
+    """The weight that the visit at each place passes on to ``target``, by :func:`give_hub_weight`."""
     given = np.zeros(np.uint64(len(places)), np.float32)
     for k in range(U0, np.uint64(len(places))):
         place = places[k]

@@ -290,7 +290,7 @@ def _best_scores(log: UInt8Array, here: np.uint64, c: Columns) -> None:
 
 @kernel
 def _carry(log: UInt8Array, here: np.uint64, place: np.uint64, c: Columns) -> None:
-    """Keep for each page in the table at the frame's end where stands what it carries; the first frame counts."""
+    """Note where the carried data of each page in the frame's last table stands; a page keeps its first frame."""
     end = here + np.uint64(head_at(log, here).length) - _U4
     count = u32_at(log, end)
     begin = end - count * _CARRIED_SIZE
