@@ -1,72 +1,25 @@
 """The commands on a crawl's folder, as a user runs them: alone, and while another process crawls."""
 
 import json
-import os
 import re
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
 import inlink
+from foldercommands import AX, AY, COMMANDS, A, B, arguments, look_at, run, shell
 from inlink.cli import commands
-from inlink.cli.crawls import writer_of
-from inlink.crawl.crawl import Crawl, look
+from inlink.crawl.crawl import Crawl
 from inlink.errors import InlinkError, InputError, ParameterError, UnknownNodeError
 from inlink.frontier.policies import Policy
 from inlink.frontier.settings import Politeness
 from inlink.sources.dumping import PAGE_COLUMNS
-from inlink.store.format import HEAD_SIZE, RELOAD
+from inlink.store.format import HEAD_SIZE
 from inlink.store.inbox import pending, post, seeds_in
-from patience import wait_until
-
-A, AX, AY, B = (
-    "http://a.example.com/",
-    "http://a.example.com/x",
-    "http://a.example.com/y",
-    "http://b.example.org/",
-)
-COMMANDS = {  # what each needs behind the folder
-    "crawl-info": [],
-    "next": ["--peek"],
-    "why": [A],
-    "find": ["."],
-    "links": [A],
-    "path": [A],
-    "dump": [],
-    "reload": [],
-}
-
-
-def arguments(command: str, folder: object) -> list[str]:
-    first = ["dump", "pages"] if command == "dump" else [command]
-    return [*first, str(folder), *COMMANDS[command]]
-
-
-def run(*given: object, stdin: str | None = None) -> str:
-    """A command in this process: quick."""
-    result = CliRunner().invoke(commands, ["-q", *map(str, given)], input=stdin, catch_exceptions=False)
-    assert result.exit_code == 0, result.output
-    return result.stdout
-
-
-def shell(*given: object, cwd: Path, code: int = 0, stdin: str | None = None) -> str:
-    """A command in a process of its own; what it says on standard error where it fails."""
-    done = subprocess.run(
-        [sys.executable, "-m", "inlink", "-q", *map(str, given)],
-        cwd=cwd,
-        capture_output=True,
-        text=True,
-        input=stdin,
-    )
-    assert done.returncode == code, done.stderr
-    assert "Traceback" not in done.stderr
-    return done.stderr if code else done.stdout
 
 
 def crawl_at(folder: Path, now: float = 5000.0, **settings) -> Crawl:
@@ -115,13 +68,6 @@ def test_crawl_info(folder: Path):
     told = run("crawl-info", folder)
     assert re.search(r"^began +1970-01-01 01:23:20 UTC$", told, re.M)
     assert re.search(r"^writer +none$", told, re.M)
-
-
-@contextmanager
-def look_at(folder: Path):
-    frontier = look(folder)
-    yield frontier
-    frontier.pages.close()
 
 
 def test_crawl_info_tells_of_the_ranking_and_the_inbox(folder: Path):
@@ -427,100 +373,6 @@ def test_lines_of_seeds():
     ]
     with pytest.raises(InputError, match="f, line 3: 'inf'"):
         seeds_in("\n\nx\tinf", "f")
-
-
-# -- beside a process that crawls -------------------------------------------------------------------------------------
-
-CRAWLER = """
-import os, sys, time
-from inlink import Crawl
-from inlink.frontier.settings import Politeness
-with Crawl(sys.argv[1], policy="breadth-first", politeness=Politeness(delay=0, in_flight=1000)) as crawl:
-    crawl.seed(["http://a.example.com/"])
-    number = 0
-    while os.getppid() == int(sys.argv[2]):  # not longer than the test
-        for lease in crawl.next(5):
-            number += 1
-            if "fail" in lease.url:
-                crawl.failed(lease, "asked to", status=410)
-                continue
-            crawl.crawled(lease, [f"http://h{number % 50}.example.com/{number}/{k}" for k in range(10)], score=1.0)
-        if number > 100:
-            print(number, flush=True)
-            time.sleep(0.03)
-"""
-
-
-@contextmanager
-def crawling(folder: Path) -> Iterator[int]:
-    """Another process that crawls and does not stop; its pid."""
-    child = subprocess.Popen(
-        [sys.executable, "-c", CRAWLER, folder, str(os.getpid())], stdout=subprocess.PIPE, text=True
-    )
-    try:
-        assert child.stdout is not None
-        assert child.stdout.readline(), "the crawler died"
-        os.set_blocking(child.stdout.fileno(), False)
-        yield child.pid
-        assert child.poll() is None, "the crawler died"
-    finally:
-        child.kill()
-        child.wait()
-        child.stdout.close()  # type: ignore[union-attr]
-
-
-def soon(what) -> None:
-    wait_until(what, "what the crawl does between two calls", every=0.2)
-
-
-@pytest.mark.slow
-def test_all_commands_work_while_another_process_crawls(tmp_path: Path):
-    folder = tmp_path / "c"
-    with crawling(folder) as pid:
-        assert writer_of(folder) == str(pid)
-        first = json.loads(shell("crawl-info", folder, "--json", cwd=tmp_path))
-        assert first["writer"] == str(pid)
-        for command in COMMANDS:
-            out = shell(*arguments(command, folder), cwd=tmp_path)
-            assert out
-        assert f"being crawled by process {pid}" in shell("next", folder, cwd=tmp_path, code=2)
-        assert shell("rank", folder, cwd=tmp_path)
-        assert len(shell("top", folder, cwd=tmp_path).splitlines()) == 10
-        shell("build", folder, "-o", "g", cwd=tmp_path)
-        assert inlink.Graph.open(tmp_path / "g").num_nodes > first["pages"]
-        shell("export", folder, "-o", "x.parquet", cwd=tmp_path)
-        for _ in range(5):  # whatever moment it is, what is told fits together
-            lines = run("dump", "pages", folder).splitlines()[1:]
-            assert [line.split("\t")[0] for line in lines] == [str(k) for k in range(len(lines))]
-            pairs = [line.split("\t") for line in run("dump", "links", folder).splitlines()[1:]]
-            assert {int(end) for pair in pairs for end in pair} <= set(
-                range(len(run("find", folder, ".").splitlines()))
-            )
-    assert writer_of(folder) is None  # it was killed
-    assert json.loads(run("crawl-info", folder, "--json"))["writer"] is None
-
-
-@pytest.mark.slow
-def test_seeds_and_reloads_reach_a_running_crawl(tmp_path: Path):
-    folder, url = tmp_path / "c", "http://new.example.org/fail"
-
-    def state() -> str:
-        told = run("find", folder, "new.example.org/fail$")
-        return run("why", folder, url).split("\n")[0].partition(": ")[2] if told else "unknown"
-
-    with crawling(folder):
-        assert "inbox" in shell("seed", folder, "-", cwd=tmp_path, stdin=f"{url}\t0.5\n")
-        soon(lambda: state() == "gone, not waiting")
-        with look_at(folder) as frontier:
-            events = len(frontier.pages.frames_of_kind(RELOAD))
-        assert "inbox" in shell("reload", folder, cwd=tmp_path)
-        soon(lambda: pending(folder) == [])
-
-        def reloaded() -> bool:
-            with look_at(folder) as frontier:
-                return len(frontier.pages.frames_of_kind(RELOAD)) > events
-
-        soon(reloaded)
 
 
 # -- what is no crawl, and what is an empty one -----------------------------------------------------------------------

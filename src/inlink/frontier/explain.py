@@ -162,7 +162,7 @@ def page_parts(frontier: Frontier, page: int) -> list[Part]:
 
 
 def host_parts(frontier: Frontier, page: int, before: int = 0) -> list[Part]:
-    """Adjust a page's priority for its comparison with pages of other hosts.
+    """The parts by which a page's priority is changed before it is compared with pages of other hosts.
 
     Parameters
     ----------

@@ -1,0 +1,72 @@
+"""Every public call of a crawl, its desk and its view, and what each says when it is refused."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import inlink
+from crawlstrategies import EAGER
+from inlink.crawl.crawl import Crawl
+from inlink.errors import InlinkError
+from inlink.protocol import Crawled
+
+A, B = "http://a.com/", "http://b.com/"
+
+CALLS: dict[str, Callable[[Crawl], Any]] = {
+    "seed": lambda crawl: crawl.seed([A]),
+    "sitemap": lambda crawl: crawl.sitemap([(A, None, None)]),
+    "crawled": lambda crawl: crawl.crawled(A),
+    "failed": lambda crawl: crawl.failed(A),
+    "exclude": lambda crawl: crawl.exclude(A),
+    "redirected": lambda crawl: crawl.redirected(1, B),
+    "release": lambda crawl: crawl.release(A),
+    "release_all": lambda crawl: crawl.release_all(),
+    "reload": lambda crawl: crawl.reload(),
+    "host_delay": lambda crawl: crawl.host_delay(A, 1.0),
+    "pause": lambda crawl: crawl.pause(),
+    "resume": lambda crawl: crawl.resume(),
+    "next": lambda crawl: crawl.next(),
+    "due_in": lambda crawl: crawl.due_in(),
+    "page": lambda crawl: crawl.page(A),
+    "why": lambda crawl: crawl.why(A),
+    "standing": lambda crawl: crawl.standing(),
+    "rerank": lambda crawl: crawl.rerank(),
+    "wait": lambda crawl: crawl.wait(),
+    "desk.hello": lambda crawl: crawl.desk.hello("one"),
+    "desk.renew": lambda crawl: crawl.desk.renew(1),
+    "desk.bye": lambda crawl: crawl.desk.bye(1),
+    "desk.next": lambda crawl: crawl.desk.next(1, 1),
+    "desk.report": lambda crawl: crawl.desk.report(1, [Crawled(1)]),
+    "view.number": lambda crawl: crawl.view.number(A),
+    "view.page": lambda crawl: crawl.view.page(A),
+    "view.why": lambda crawl: crawl.view.why(A),
+    "view.path": lambda crawl: crawl.view.path(A),
+    "view.links": lambda crawl: crawl.view.links(A),
+    "view.find": lambda crawl: crawl.view.find("a"),
+    "view.top": lambda crawl: crawl.view.top(),
+    "view.dump": lambda crawl: crawl.view.dump(),
+    "view.order": lambda crawl: crawl.view.order(),
+    "view.hosts": lambda crawl: crawl.view.hosts(),
+    "view.standing": lambda crawl: crawl.view.standing(),
+    "view.harvest": lambda crawl: crawl.view.harvest(),
+    "view.info": lambda crawl: crawl.view.info(),
+}
+"""Every public method of a crawl, its desk and its view that looks at it or changes it."""
+
+
+def refusals(crawl: Crawl) -> set[tuple[str, str]]:
+    """What each method says: the errors' types and messages; it fails if a method works."""
+    said = set()
+    for name, call in CALLS.items():
+        try:
+            call(crawl)
+        except InlinkError as error:
+            said.add((type(error).__name__, str(error)))
+        else:
+            raise AssertionError(f"{name} was not refused")
+    assert not any("\n" in message for _, message in said)
+    return said
+
+
+def clocked(folder: Path, **settings: Any) -> Crawl:
+    return Crawl(folder, clock=inlink.VirtualClock(), politeness=EAGER, **settings)

@@ -1,0 +1,150 @@
+"""The table of URLs, against a dict."""
+
+import contextlib
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from crawlstrategies import (
+    URLS,
+    Clock,
+    host_of,
+    opened,
+)
+from inlink.errors import StoreError
+from inlink.store import log as logs
+from inlink.store import urls as urls_module
+from inlink.store.pages import NO_PAGE, Pages
+from inlink.store.reader import Reader
+
+
+@contextlib.contextmanager
+def folder() -> Iterator[Path]:
+    with tempfile.TemporaryDirectory() as place:
+        yield Path(place)
+
+
+@contextlib.contextmanager
+def empty_pages(seed: int = 7) -> Iterator[Pages]:
+    with folder() as place:
+        (place / logs.URLS).touch()
+        (place / logs.EVENTS).touch()
+        pages = Pages(place, seed)
+        yield pages
+        pages.close()
+
+
+def fnv(raw: bytes) -> int:
+    """FNV-1a, to scatter numbers the same way in every run."""
+    value = 0xCBF29CE484222325
+    for byte in raw:
+        value = ((value ^ byte) * 0x100000001B3) & (2**64 - 1)
+    return value
+
+
+@given(st.lists(st.lists(URLS, max_size=20), max_size=6), st.integers(0, 2**63 - 1))
+def test_table_is_a_dict(batches, seed):
+    twin: dict[str, int] = {}
+    hosts: dict[str, int] = {}
+    with empty_pages(seed) as pages:
+        for batch in batches:
+            assert pages.find(batch).tolist() == [twin.get(url, NO_PAGE) for url in batch]
+            expected, text = [], ""
+            for url in batch:
+                if url not in twin:
+                    twin[url] = len(twin)
+                    hosts.setdefault(host_of(url), len(hosts))
+                    text += url + "\n"
+                expected.append(twin[url])
+            numbers, new, written = pages.number(batch)
+            assert numbers.tolist() == expected
+            assert (new, written) == (text.count("\n"), text.encode())
+        assert pages.num_pages == len(twin)
+        assert pages.urls_end == sum(len(url) + 1 for url in twin)
+        assert pages.find(list(twin)).tolist() == list(twin.values())
+        assert [pages.page_of(url) for url in twin] == list(twin.values())
+        assert {pages.page_of(url + more) for url in twin for more in ("\n", "\nx", "ü")} <= {NO_PAGE}
+        assert [pages.hosts[page] for page in twin.values()] == [hosts[host_of(url)] for url in twin]
+        assert [pages.host(host) for host in range(pages.num_hosts)] == list(hosts)
+
+
+NEIGHBOURS = st.builds(
+    "{}://{}{}{}".format,
+    st.sampled_from(["http", "https"]),
+    st.sampled_from(["a.co", "a.com", "a.com.br", "b.com", "a-very-long-name.example.com", "[::1]"]),
+    st.sampled_from(["", ":8", ":80", ":8080"]),
+    st.sampled_from(["/", "/a.com/", "/x", "/?http://a.com/"]),
+)
+
+
+@given(st.lists(NEIGHBOURS, min_size=1, max_size=30, unique=True))
+def test_hosts_that_follow_one_another(urls):
+    """A URL that begins as the one before has its host; each other one is looked up."""
+    with empty_pages() as pages:
+        found, new, _ = pages.number(urls)
+        assert new == len(urls)
+        assert [pages.host(int(pages.hosts[page])) for page in found] == [host_of(url) for url in urls]
+
+
+def test_shards_grow():
+    """So many URLs that each shard grows three times, in batches of very different sizes, half of each known."""
+    twin: dict[str, int] = {}
+    rng = np.random.default_rng(5)
+    with empty_pages() as pages:
+        before, size = pages.table.sizes.copy(), 1
+        while len(twin) < 60_000:
+            batch = [
+                f"http://h{k % 997}.com/{fnv(b'%d' % k):x}" for k in rng.integers(0, 90_000, size).tolist()
+            ]
+            expected = [twin.setdefault(url, len(twin)) for url in batch]
+            assert pages.number(batch)[0].tolist() == expected
+            assert ((pages.table.sizes == 0) | (pages.table.sizes >= before)).all()
+            before = pages.table.sizes.copy()
+            size = min(size * 3, 20_000)
+        assert pages.table.sizes.min() > 200
+        assert int(pages.table.counts.sum()) == pages.num_pages == len(twin)
+        assert pages.find(list(twin)).tolist() == list(twin.values())
+        assert (pages.find([url + "x" for url in twin]) == NO_PAGE).all()
+        assert pages.num_hosts == 997
+        assert [pages.host(int(pages.hosts[page])) for url, page in list(twin.items())[::50]] == [
+            host_of(url) for url in list(twin)[::50]
+        ]
+
+
+def test_a_table_without_address_space_says_so(monkeypatch):
+    """A table with room for few slots refuses one day, and knows what it knew."""
+    monkeypatch.setattr(urls_module, "_PAGES", 1 << 16)
+    with empty_pages() as pages:
+        pages.number([f"http://a.com/{k}" for k in range(1000)])
+        with pytest.raises(StoreError, match="no address space"):
+            pages.number([f"http://a.com/{k}" for k in range(200_000)])
+        assert pages.find([f"http://a.com/{k}" for k in range(1000)]).tolist() == list(range(1000))
+
+
+def test_every_byte_of_a_url_counts():
+    base = "http://example.org/0123456789-0123456789?0123456789"
+    urls = [base] + [base[:k] + chr(ord(base[k]) ^ 1) + base[k + 1 :] for k in range(19, len(base))]
+    urls += [base[:k] for k in range(19, len(base))] + [base + "0" * k for k in range(1, 20)]
+    for seed in (0, 1, 2**63 - 1):
+        with empty_pages(seed) as pages:
+            assert pages.number(urls)[0].tolist() == list(range(len(urls)))
+            assert pages.find(urls[::-1]).tolist() == list(range(len(urls)))[::-1]
+
+
+@pytest.mark.parametrize("length", [0, 100, 2000])
+def test_urls_of_pages_round_trip_across_marks(tmp_path, length):
+    """Each 32nd page's place is kept; the others are found by counting, however long the lines are."""
+    urls = [f"http://a.com/{k}" + "x" * (k * 31 % (length + 1)) for k in range(101)]
+    with opened(tmp_path / "c", Clock()) as crawl:
+        for begin in range(0, len(urls), 7):
+            crawl.seed(urls[begin : begin + 7])
+            some = urls[: begin + 7]
+            assert crawl._pages.urls(list(range(len(some)))) == some
+    reader = Reader(tmp_path / "c")
+    assert reader.pages.urls(list(range(101))[::-1]) == urls[::-1]
+    reader.close()
