@@ -50,14 +50,16 @@ def rank_table(told: dict[str, Any]) -> str:
                 f"{statistics.median(run['load'] for run in runs):.1f}",
             )
         )
-    lines.append("")
-    lines += [f"- {row['name']}: {row['computes']}." for row in ran]
-    lines += [
-        f"- Not in the table, {row['name']}: {row['skipped']}."
-        for row in told["rows"].values()
-        if "skipped" in row
+    return "\n".join([*lines, "", *_footnotes(told, ran)])
+
+
+def _footnotes(told: dict[str, Any], ran: list[dict[str, Any]]) -> list[str]:
+    """Describe what each row computes, and name the rows that were not run, with the reason."""
+    skipped = [row for row in told["rows"].values() if "skipped" in row]
+    return [
+        *[f"- {row['name']}: {row['computes']}." for row in ran],
+        *[f"- Not in the table, {row['name']}: {row['skipped']}." for row in skipped],
     ]
-    return "\n".join(lines)
 
 
 def build_table(told: dict[str, Any]) -> str:
@@ -94,14 +96,7 @@ def _simple(told: dict[str, Any], what: str, unit: str) -> str:
                 f"{count:,}",
             )
         )
-    lines.append("")
-    lines += [f"- {row['name']}: {row['computes']}." for row in ran]
-    lines += [
-        f"- Not in the table, {row['name']}: {row['skipped']}."
-        for row in told["rows"].values()
-        if "skipped" in row
-    ]
-    return "\n".join(lines)
+    return "\n".join([*lines, "", *_footnotes(told, ran)])
 
 
 def harvest_table(told: dict[str, Any]) -> str:
