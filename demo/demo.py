@@ -42,7 +42,7 @@ def crawl(folder: str, *order: str) -> tuple[list[float], set[str]]:
         topic = ["--topic", web.description] if "--use-scores" in order else []
         # The small web is on loopback, which a crawl does not fetch unless it is allowed.
         loopback = ["--allow-address", "127.0.0.0/8"]
-        limits = ["--pages", str(BUDGET), "--delay", "0", *loopback]
+        limits = ["--pages", str(BUDGET), "--delay", "0", "--everywhere", *loopback]
         run("crawl", *web.seeds(), "-o", folder, *topic, *order, *limits)
         return harvest(visited(OUT / folder), web.relevant()), web.relevant()
 

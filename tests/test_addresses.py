@@ -133,7 +133,7 @@ def run(
     (cwd / "patched" / "sitecustomize.py").write_text(_PATCH.format(names=names or {}))
     path = os.pathsep.join([str(cwd / "patched"), os.environ.get("PYTHONPATH", "")])
     return subprocess.run(
-        [*INLINK, *(["-q"] if quiet else []), "crawl", *map(str, given), "--delay", "0"],
+        [*INLINK, *(["-q"] if quiet else []), "crawl", *map(str, given), "--delay", "0", "--everywhere"],
         cwd=cwd,
         capture_output=True,
         text=True,

@@ -171,7 +171,6 @@ def test_bounds(tmp_path):
                 "/9$",
                 "--deny",
                 "/11$",
-                "--stay",
             ),
             cwd=tmp_path,
         )
@@ -246,8 +245,9 @@ def test_errors_are_counted_and_calm(tmp_path):
         ends = {"/404": "gone", "/big": "excluded", **dict.fromkeys(("/", "/a", "/bin"), "crawled")}
         wanted = {site.root + path: state for path, state in ends.items()}.items()
         # The dead host is tried again for hours, so the crawl is interrupted once all others are dealt with.
-        with begin(f"{site.root}/", "-o", "c", "--delay", 0, cwd=tmp_path) as run:
-            wait_until((tmp_path / "c" / "header.json").exists, "the crawl to begin")
+        with begin(f"{site.root}/", "-o", "c", "--delay", 0, "--everywhere", cwd=tmp_path) as run:
+            files = [tmp_path / "c" / name for name in ("urls.txt", "events.log")]
+            wait_until(lambda: all(file.exists() for file in files), "the crawl to begin")
             wait_until(lambda: wanted <= states(tmp_path / "c").items(), "pages to be crawled", every=0.1)
             run.send_signal(signal.SIGINT)
             _, error = finish(run)

@@ -34,7 +34,7 @@ def test_a_crawl_delay_does_not_hold_up_the_end(tmp_path):
     pages = {f"/{k}": html() for k in range(10)}
     with Site({**pages, ROBOTS: robots}, hosts=2) as site:
         site.pages["/"] = html(*(site.url(f"/{k}", host) for k in range(10) for host in (1, 2)))
-        done = crawl(site.url("/", 2), "-o", "c", "--delay", 0, cwd=tmp_path)
+        done = crawl(site.url("/", 2), "-o", "c", "--delay", 0, "--everywhere", cwd=tmp_path)
         assert len(site.times(2)) == 11
         assert len(site.times(1)) == 1
         assert re.search(

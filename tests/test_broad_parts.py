@@ -35,7 +35,7 @@ from inlink.protocol import (
 from inlink.scrapy.append import Appended
 from inlink.scrapy.job import Job, Note, Tally, Watched, whole_lines
 from inlink.scrapy.logs import logging_to
-from inlink.scrapy.options import CrawlOptions, beginnings, domains_of, folder_for, settings_of
+from inlink.scrapy.options import CrawlOptions, beginnings, folder_for, settings_of
 from inlink.scrapy.preset import Article, load
 from inlink.scrapy.progress import Lines, told
 from inlink.scrapy.wiki import WikiTables
@@ -368,19 +368,6 @@ def test_where_to_begin():
     assert folder_for(["http://www.Example.org:8080/x"]) == Path("www.example.org.crawl")
     with pytest.raises(ParameterError, match="nothing to begin at"):
         folder_for([])
-
-
-def test_domains_to_stay_in():
-    urls = [
-        *(
-            "http://docs.example.co.uk/",
-            "http://www.example.co.uk/",
-            "http://127.0.0.1:80/",
-            "http://intranet/",
-        ),
-        *("mailto:x", "https://a.b.example.org/"),
-    ]
-    assert domains_of(urls) == ("127.0.0.1", "example.co.uk", "example.org", "intranet")
 
 
 @pytest.mark.parametrize("delay", [-1.0, float("nan"), float("inf")])

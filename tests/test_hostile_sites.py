@@ -99,7 +99,7 @@ PAGES: dict[str, Says] = {
 
 def run(*given: object, cwd: Path) -> "subprocess.CompletedProcess[str]":
     done = subprocess.run(
-        [*INLINK, "crawl", *map(str, given), *LOOPBACK, "--delay", "0", "-v"],
+        [*INLINK, "crawl", *map(str, given), *LOOPBACK, "--delay", "0", "--everywhere", "-v"],
         cwd=cwd,
         capture_output=True,
         text=True,

@@ -41,7 +41,14 @@ _ENDINGS = {
     type=click.FloatRange(0, 1e9),
     help="Stop if nothing is due within this many seconds. (60; never if pages are revisited)",
 )
-@click.option("--stay", is_flag=True, help="Only hosts in the domains of the seeds.")
+@click.option(
+    "--host",
+    "within",
+    flag_value="host",
+    default=None,
+    help="Stay on the hosts of the URLs, not on their domains.",
+)
+@click.option("--everywhere", "within", flag_value="everywhere", help="Follow links to all sites.")
 @click.option(
     "--concurrency",
     type=click.IntRange(1, 1000),
@@ -81,8 +88,9 @@ _ENDINGS = {
 def crawl(
     context: click.Context, /, urls: tuple[str, ...], folder: Path | None, verbose: bool, **given: Any
 ) -> None:
-    """Crawl politely from URLs on, following links.
+    """Crawl the sites of the URLs politely, following links.
 
+    The crawl stays on the registered domains of the URLs; --host, --domains and --everywhere change that.
     Ctrl-C ends the crawl cleanly, a second one at once. The same command continues it.
     """
     try:

@@ -1,7 +1,7 @@
 """The options of ``inlink crawl``, and their translation into settings of Scrapy and of the crawl."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -12,12 +12,12 @@ from inlink.crawl.settings import checked, choose, is_there, lay_over
 from inlink.errors import InputError, ParameterError
 from inlink.frontier.rules import Rules
 from inlink.scrapy.preset import Preset
+from inlink.scrapy.scope import Scope, limits
 from inlink.store.inbox import seeds_in
 from inlink.urls.addresses import AddressRules
 from inlink.urls.canonical import canonical
-from inlink.urls.hosts import registered_domain, valid_host
 
-__all__ = ["AGENT", "CrawlOptions", "beginnings", "domains_of", "folder_for", "seeds_in_file", "settings_of"]
+__all__ = ["AGENT", "CrawlOptions", "beginnings", "folder_for", "seeds_in_file", "settings_of"]
 
 AGENT = f"inlink/{__version__} (+https://pypi.org/project/inlink/)"
 
@@ -47,8 +47,9 @@ class CrawlOptions:
         Stop when the crawl has this many pages, including those of earlier runs.
     seconds : float or None
         Stop this run after this time.
-    stay : bool
-        Stay in the registered domains of the seeds.
+    within : {"domain", "host", "everywhere"} or None
+        The sites that the crawl stays on; see :mod:`inlink.scrapy.scope`. None: the registered domains of the given
+        URLs in a new crawl, else as the folder has it.
     concurrency : int
         Maximum number of simultaneous requests over all hosts. Each host gets one request at a time.
     agent : str
@@ -76,7 +77,7 @@ class CrawlOptions:
     settings: Mapping[str, Any] = field(default_factory=dict)
     pages: int | None = None
     seconds: float | None = None
-    stay: bool = False
+    within: Scope | None = None
     concurrency: int = 16
     agent: str = AGENT
     warc: Path | None = None
@@ -91,19 +92,49 @@ class CrawlOptions:
 
 
 def beginnings(urls: tuple[str, ...], options: CrawlOptions, preset: Preset | None) -> list[str]:
-    """Return the URLs to start from, in canonical form."""
+    """Return the URLs to start from, in canonical form.
+
+    Raises
+    ------
+    inlink.errors.ParameterError
+        If one of them is no http URL, or an option needs a preset.
+    """
     if preset is None and (options.start or options.sqlite):
         what = "--start names an article" if options.start else "--sqlite keeps the tables of a wiki"
         raise ParameterError(f"{what}: give --preset too")
     found = []
     for url in urls:
-        form = canonical(url if "://" in url else f"http://{url}")
-        if form is None:
-            raise ParameterError(f"{url!r} is not an http URL")
+        form = _typed(url)
         found.append(form if preset is None else preset.start(form))
     if preset is not None:
         found += [preset.start(title) for title in options.start]
     return found
+
+
+def _typed(text: str) -> str:
+    """The canonical form of a URL that somebody typed, perhaps without its scheme.
+
+    Raises
+    ------
+    inlink.errors.ParameterError
+        If it is no http URL, or a word that may be a mistake: without a scheme, a host needs a dot or is ``localhost``.
+    """
+    if "://" not in text:
+        if is_there(Path(text)):
+            raise ParameterError(
+                f"{text!r} is a folder of inlink's, not a URL: -o {text} continues its crawl"
+            )
+        host = re.split("[/:?#]", text, maxsplit=1)[0]
+        if "." not in host and host != "localhost" and not host.startswith("["):
+            raise ParameterError(
+                f"{text!r} is not a URL: write http://{text} if {host!r} is the name of a host"
+            )
+        form = canonical(f"http://{text}")
+    else:
+        form = canonical(text)
+    if form is None:
+        raise ParameterError(f"{text!r} is not an http URL")
+    return form
 
 
 def seeds_in_file(path: Path | None) -> list[str]:
@@ -139,16 +170,13 @@ def folder_for(urls: list[str]) -> Path:
     return Path(f"{urlsplit(canonical(urls[0]) or '').hostname}.crawl")
 
 
-def domains_of(urls: list[str]) -> tuple[str, ...]:
-    """Return the registered domains of URLs. A host without a registered domain stands for itself."""
-    hosts = {urlsplit(form).hostname or "" for url in urls if (form := canonical(url)) is not None}
-    return tuple(sorted({registered_domain(host) or host if valid_host(host) else host for host in hosts}))
-
-
 def settings_of(
-    folder: Path, options: CrawlOptions, preset: Preset | None, stay: tuple[str, ...]
+    folder: Path, options: CrawlOptions, preset: Preset | None, urls: Sequence[str]
 ) -> dict[str, Any]:
-    """Return the settings for Scrapy. The crawl itself handles order, politeness and retries."""
+    """Return the settings of a run that begins at ``urls``, for Scrapy and for the crawl.
+
+    The crawl itself handles order, politeness and retries.
+    """
     if not options.agent.strip() or not options.agent.isprintable():
         raise ParameterError(f"--agent {options.agent!r}: give one line")
     content: Mapping[str, Any] | None = None
@@ -161,7 +189,7 @@ def settings_of(
     # This raises an error now if an address is invalid.
     AddressRules(allow=options.allow_addresses, deny=options.deny_addresses)
     links = options.topic or " ".join(options.keywords)
-    given = _given(folder, options, preset, stay, "best-first" if links else "host-diverse")
+    given = _given(folder, options, preset, urls, "best-first" if links else "host-diverse")
     polite = choose(folder, given).settings.politeness
     lay_over(given, "politeness", {"delay": polite.delay, "in_flight": polite.in_flight})
     return {
@@ -204,18 +232,25 @@ def settings_of(
 
 
 def _given(
-    folder: Path, options: CrawlOptions, preset: Preset | None, stay: tuple[str, ...], policy: str
+    folder: Path, options: CrawlOptions, preset: Preset | None, urls: Sequence[str], policy: str
 ) -> dict[str, Any]:
     """Return the settings of the crawl that are given. For a new crawl, add the defaults of ``inlink crawl``."""
     found: dict[str, Any] = {}
-    if not is_there(folder):
+    new = not is_there(folder)
+    if new:
         delay = 1.0 if preset is None or preset.delay is None else preset.delay
         found = {"policy": policy, "politeness": {"delay": delay, "in_flight": 1}, "max_retries": 3}
     for name, value in options.settings.items():
         lay_over(found, name, checked(name, value))
     rules = choose(folder, found).settings.rules or Rules()
-    if stay:
-        lay_over(found, "rules", {"domains": tuple(dict.fromkeys([*(rules.domains or ()), *stay]))})
+    site_rules = limits(options.within, urls, _named(found.get("rules")), None if new else rules)
+    if site_rules:
+        lay_over(found, "rules", site_rules)
     if preset is not None and not rules.allow:
         lay_over(found, "rules", {"allow": ("^" + re.escape(preset.base),)})
     return found
+
+
+def _named(rules: Any) -> Mapping[str, Any]:
+    """The fields of rules that are given: those of a mapping, or all of an instance."""
+    return rules if isinstance(rules, Mapping) else vars(rules) if isinstance(rules, Rules) else {}

@@ -24,7 +24,6 @@ from inlink.scrapy.logs import logging_to
 from inlink.scrapy.options import (
     CrawlOptions,
     beginnings,
-    domains_of,
     folder_for,
     seeds_in_file,
     settings_of,
@@ -112,7 +111,7 @@ def crawl(
         folder = folder_for(begin or [url for url in seeds if canonical(url)])
     if not begin and not seeds and not folder.exists():
         raise ParameterError(f"nothing to begin at, and no crawl in {folder}: give a URL, --seeds or --start")
-    settings = settings_of(folder, options, preset, domains_of([*begin, *seeds]) if options.stay else ())
+    settings = settings_of(folder, options, preset, [*begin, *seeds])
     with ExitStack() as stack:
         job = Job(options.pages, options.seconds, preset)
         if options.warc is not None:
