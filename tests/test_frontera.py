@@ -117,7 +117,7 @@ SPIDER = """
 
     class Spider(scrapy.Spider):
         name = "s"
-        start_urls = [seed + "0"]
+        start_urls = [] if "SEEDS_SOURCE" in settings else [seed + "0"]
 
         def parse(self, response):
             number = response.url.rpartition("/")[2]
@@ -268,3 +268,23 @@ def test_scrapys_own_retries_go_through(site: Site, start: Start, tmp_path: Path
         broken = crawl.page(f"{site.url}/broken")
         assert broken.errors == 2  # a failed download is the crawl's to try again
         assert (broken.depth, broken.score) == (1, pytest.approx(1 / 9))  # and did not become a seed
+
+
+@pytest.mark.slow
+def test_the_settings_block_of_aduanas_article_crawls(tmp_path: Path, site: Site, start: Start):
+    (tmp_path / "seeds.txt").write_text(f"# seeds\n{site.url}/20\n")
+    (tmp_path / "block.py").write_text(
+        "BACKEND = 'inlink.frontera.Backend'\nMAX_NEXT_REQUESTS = 10\nBC_MIN_HOSTS = 3\n"
+    )
+    middlewares = {
+        "frontera.contrib.scrapy.middlewares.seeds.file.FileSeedLoader": 1,
+        "inlink.frontera.SchedulerSpiderMiddleware": 999,
+    }
+    spider = start(
+        SPIDER_MIDDLEWARES=middlewares, SEEDS_SOURCE="seeds.txt", FRONTERA_SETTINGS="block", BACKEND=None
+    )
+    stats = json.loads(finish(spider)[0].splitlines()[-1])
+    log = (tmp_path / "log").read_text()
+    assert stats["finish_reason"] == "finished", log
+    assert numbers(site.asked) == Counter(f"/{k}" for k in range(PAGES))
+    assert log.count("settings without effect in inlink: BC_MIN_HOSTS (docs/migration.md") == 1

@@ -21,6 +21,7 @@ from inlink.base.settings import rows_of
 from inlink.crawl.aduana import DEFAULTS, NAMES, crawl_arguments
 from inlink.crawl.crawl import Crawl
 from inlink.crawl.settings import SpiderSettings, checked, is_there, lay_over
+from inlink.crawl.unread import FRONTERA_READS, unread, warning
 from inlink.frontier.settings import Settings
 from inlink.protocol import (
     LARGEST_SCORE,
@@ -32,6 +33,7 @@ from inlink.protocol import (
     Receipt,
     Redirected,
 )
+from inlink.store.inbox import seeds_of
 
 __all__ = ["Backend"]
 
@@ -42,6 +44,16 @@ LEASE = b"inlink_lease"
 
 REFUSED = frozenset({"IgnoreRequest", "NotSupported", "UnsupportedURLSchemeError", "DownloadCancelledError"})
 """Exceptions with which a spider refuses a page: forbidden by robots.txt, on another site, or too large."""
+
+READ = frozenset(
+    {
+        *FRONTERA_READS,
+        *NAMES,
+        *(f"INLINK_{name.upper()}" for name in rows_of(Settings)),
+        *("INLINK_CRAWL", "INLINK_MAX_WAIT", "INLINK_OWNER", "INLINK_SEEDS", "SEEDS_SOURCE"),
+    }
+)
+"""Settings that have an effect under Frontera with this backend."""
 
 # Requests may wait for a long time in Scrapy. Leases of a process that died are taken back at the next start.
 LEASE_SECONDS = 86_400.0
@@ -62,6 +74,7 @@ class Backend(frontera.Backend):  # type: ignore[misc]  # Frontera is untyped
         given as a dict of its arguments. ``INLINK_POLITENESS = {"delay": 2.0}`` keeps Aduana's limits. A setting that
         is not given keeps its value from the folder; Aduana's defaults apply to a new crawl only. A crawl ends if
         nothing is due within ``INLINK_MAX_WAIT`` seconds (default: 60; if pages are revisited, it does not end).
+        ``INLINK_SEEDS`` or ``SEEDS_SOURCE`` is a file of seeds. Scrapy no longer calls Frontera's seed loaders.
 
     Notes
     -----
@@ -115,6 +128,8 @@ class Backend(frontera.Backend):  # type: ignore[misc]  # Frontera is untyped
         # The page whose links Frontera has not reported yet.
         self._page: Crawled | None = None
         self._owner = str(settings.get("INLINK_OWNER") or OWNER)
+        self._seeds = settings.get("INLINK_SEEDS") or settings.get("SEEDS_SOURCE")
+        self._unread = unread(*_project(settings), READ)
 
     @classmethod
     def from_manager(cls, manager: Any) -> "Backend":
@@ -122,13 +137,15 @@ class Backend(frontera.Backend):  # type: ignore[misc]  # Frontera is untyped
         return cls(manager.settings)
 
     def frontier_start(self) -> None:
-        """Open the crawl and begin a session.
+        """Open the crawl, begin a session, and add the seeds of the file that the settings name.
 
         Raises
         ------
-        inlink.errors.FolderError, inlink.errors.ParameterError
-            If the folder is in use or is not a crawl's folder, or a setting is outside its range.
+        inlink.errors.FolderError, inlink.errors.ParameterError, inlink.errors.InputError
+            If the folder is in use or is not a crawl's folder, a setting is outside its range, or the file of seeds
+            cannot be read.
         """
+        seeds = seeds_of(None if not self._seeds else str(self._seeds), "INLINK_SEEDS or SEEDS_SOURCE")
         arguments = dict(self.arguments)
         if "folder" not in arguments:
             logger.warning("neither PAGE_DB_PATH nor INLINK_CRAWL is set: the crawl is forgotten at its end")
@@ -138,7 +155,11 @@ class Backend(frontera.Backend):  # type: ignore[misc]  # Frontera is untyped
         if not self._max_wait:
             self._max_wait = MAX_WAIT if self._crawl.settings.revisit is None else math.inf
         logger.info(self._crawl.recovered)
+        if self._unread:
+            logger.warning(warning(self._unread))
         self._session = self._crawl.desk.hello(self._owner).number
+        if seeds:
+            self._crawl.seed(seeds)
 
     def frontier_stop(self) -> None:
         """Give back the open leases, and close the crawl."""
@@ -270,6 +291,18 @@ def _values(settings: Any, names: Mapping[str, str]) -> dict[str, Any]:
     """Return the settings that are set, by their names in this module."""
     found = {here: settings.get(name) for name, here in names.items()}
     return {here: value for here, value in found.items() if value is not None}
+
+
+def _project(settings: Any) -> tuple[dict[str, object], frozenset[str]]:
+    """Return the settings that differ from Frontera's defaults, and those names that do not come from Scrapy."""
+    own: dict[str, object] = dict(vars(settings).get("attributes", {}))
+    scrapy: Any = vars(settings).get("_crawler_settings", {})
+    found = {**{name: scrapy[name] for name in scrapy}, **own}
+    usual = frontera.settings.DefaultSettings().attributes
+    found = {name: value for name, value in found.items() if name not in usual or value != usual[name]}
+    if isinstance(settings, frontera.settings.BaseSettings):
+        return found, frozenset(own)
+    return found, frozenset()
 
 
 def _score(tells: Any, default: float) -> float:

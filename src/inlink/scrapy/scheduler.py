@@ -27,6 +27,7 @@ from twisted.python.failure import Failure
 
 from inlink.client import Client, connect
 from inlink.crawl.settings import choose
+from inlink.crawl.unread import warning
 from inlink.errors import InlinkError, ParameterError
 from inlink.protocol import (
     AnyLink,
@@ -45,9 +46,10 @@ from inlink.scrapy.addresses import Guard
 from inlink.scrapy.progress import left
 from inlink.scrapy.pump import Pump, Told
 from inlink.scrapy.requests import LEASE, NotPackable, pack, unpack
-from inlink.scrapy.settings import crawl_settings, seeds_of, spider_settings
+from inlink.scrapy.settings import crawl_settings, spider_settings, unread_settings
 from inlink.scrapy.signals import page_reported
 from inlink.scrapy.visits import Network, Visit, Withdrawn, answer_for, usable_score
+from inlink.store.inbox import seeds_of
 from inlink.urls.addresses import NOT_ALLOWED, AddressRules
 
 __all__ = ["Links", "Scheduler"]
@@ -131,13 +133,15 @@ class Scheduler(BaseScheduler):
             )
             if addresses:
                 engine.guard_addresses(self.crawler, Guard(addresses, self.typed_hosts()))
-            seeds = seeds_of(told_here.seeds)
+            seeds = seeds_of(told_here.seeds, "INLINK_SEEDS or SEEDS_SOURCE")
             client, told = await connect(where, owner=told_here.owner, **arguments)
         except (InlinkError, OSError) as error:
             log.error("%s", error)
             self.crawler.signals.connect(self._refuse, signals.spider_opened)
             return
         log.info("%s", told)
+        if names := unread_settings(settings):
+            log.warning("%s", warning(names))
         self.client = self.watched(client)
         self._own.open(spider)
         listen = self.crawler.signals.connect

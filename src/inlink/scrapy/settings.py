@@ -1,25 +1,32 @@
 """Read a crawl's settings from a Scrapy project's settings.
 
-The name of each setting is ``INLINK_`` and the crawl's name for it in capitals. Aduana's names work too. Scrapy's own
+The name of each setting is ``INLINK_`` and the name of the crawl's setting in capitals. Aduana's names work too. All of
+them may also stand in the module that ``FRONTERA_SETTINGS`` names, which comes first, as with Frontera. Scrapy's own
 settings for politeness and retries apply to a new crawl. To an existing crawl they apply only if the project sets them.
 """
 
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from scrapy.settings import SETTINGS_PRIORITIES, BaseSettings
 
 from inlink.base.settings import check, from_text, rows_of
-from inlink.crawl.aduana import crawl_arguments
+from inlink.crawl.aduana import NAMES, crawl_arguments
 from inlink.crawl.settings import SpiderSettings, checked, is_there, lay_over
-from inlink.errors import InputError, ParameterError
+from inlink.crawl.unread import unread
+from inlink.errors import ParameterError
 from inlink.frontier.settings import NO_LIMIT, Politeness, Settings
-from inlink.protocol import AnyLink
-from inlink.store.inbox import seeds_in
 
-__all__ = ["crawl_settings", "seeds_of", "spider_settings"]
+__all__ = ["crawl_settings", "spider_settings", "unread_settings"]
 
 PREFIX = "INLINK_"
+
+SEEDS = "SEEDS_SOURCE"
+"""The setting of Frontera's seed loaders. Scrapy no longer calls them, so their file is read here."""
+
+MIDDLEWARES = (".SchedulerSpiderMiddleware", ".SchedulerDownloaderMiddleware")
+"""Middlewares of Frontera's scheduler, in Frontera and in :mod:`inlink.frontera`."""
 
 RETRY_SECONDS = 2.0
 """Seconds before the first retry in a new crawl. Scrapy's own retries do not wait at all."""
@@ -41,15 +48,17 @@ def spider_settings(settings: BaseSettings, crawl: Settings) -> SpiderSettings:
     inlink.errors.ParameterError
         If a setting is outside its range.
     """
-    rows = rows_of(SpiderSettings)
+    rows, given = rows_of(SpiderSettings), _given(settings)[0]
     # A delay that the user has set must not end the crawl after one page.
     wait = max(rows["max_wait"].default, 2 * crawl.politeness.delay)
     found: dict[str, Any] = {"max_wait": wait if crawl.revisit is None else None}
     for name, row in rows.items():
         place = PREFIX + name.upper()
-        if place in settings:
-            value = settings[place]
+        if place in given:
+            value = given[place]
             found[name] = from_text(row, value, place) if isinstance(value, str) else check(row, value, place)
+    if found.get("seeds") is None and given.get(SEEDS) is not None:
+        found["seeds"] = str(given[SEEDS])
     return SpiderSettings(**found)
 
 
@@ -59,14 +68,15 @@ def crawl_settings(settings: BaseSettings) -> tuple[str, dict[str, Any]]:
     Raises
     ------
     inlink.errors.ParameterError
-        If no crawl is named, or a setting is unknown or outside its range.
+        If no crawl is named, a setting is unknown or outside its range, or a middleware of Frontera's scheduler is set.
     """
-    rows = rows_of(Settings)
-    given = {name.removeprefix(PREFIX): settings[name] for name in settings if name.startswith(PREFIX)}
+    _refuse_middlewares(settings)
+    rows, told = rows_of(Settings), _given(settings)[0]
+    given = {name.removeprefix(PREFIX): value for name, value in told.items() if name.startswith(PREFIX)}
     for name in given:
         if name.lower() not in rows and name.lower() not in rows_of(SpiderSettings):
             raise ParameterError(f"{PREFIX}{name} is no setting of inlink's: docs/scrapy.md lists them")
-    found = crawl_arguments({name: settings[name] for name in settings})
+    found = crawl_arguments(told)
     folder = found.pop("folder", None)
     where = str(given.get("CRAWL") or folder or "")
     if not where:
@@ -81,6 +91,40 @@ def crawl_settings(settings: BaseSettings) -> tuple[str, dict[str, Any]]:
             continue
         lay_over(found, row.name, checked(row.name, value, PREFIX + name, texts=True))
     return where, found
+
+
+def unread_settings(settings: BaseSettings) -> list[str]:
+    """Return the names of those settings of Aduana and Frontera that the project sets and that have no effect."""
+    given, module = _given(settings)
+    ours = {name for name in given if name.startswith(PREFIX)}
+    return unread(given, module, {*NAMES, *ours, "FRONTERA_SETTINGS", SEEDS})
+
+
+def _given(settings: BaseSettings) -> tuple[dict[str, Any], frozenset[str]]:
+    """Return all settings, and the names of those that stand in the module that ``FRONTERA_SETTINGS`` names."""
+    given = {str(name): settings[name] for name in settings}
+    where = given.get("FRONTERA_SETTINGS")
+    if not where:
+        return given, frozenset()
+    try:
+        module = import_module(where) if isinstance(where, str) else where
+    except Exception as error:
+        raise ParameterError(
+            f"FRONTERA_SETTINGS: {where!r} cannot be imported: {type(error).__name__}: {error}"
+        ) from None
+    own = {name: getattr(module, name) for name in dir(module) if name.isupper()}
+    return given | own, frozenset(own)
+
+
+def _refuse_middlewares(settings: BaseSettings) -> None:
+    """Refuse the middlewares of Frontera's scheduler. They call methods that only that scheduler has."""
+    for group in ("SPIDER_MIDDLEWARES", "DOWNLOADER_MIDDLEWARES"):
+        for key, order in settings.getdict(group).items():
+            path = key if isinstance(key, str) else f"{key.__module__}.{key.__qualname__}"
+            if order is not None and "frontera" in path and path.endswith(MIDDLEWARES):
+                raise ParameterError(
+                    f"{group}: {path} works only with Frontera's scheduler: remove it, or set SCHEDULER to Frontera's"
+                )
 
 
 def _of_scrapy(settings: BaseSettings, new: bool) -> dict[str, Any]:
@@ -102,20 +146,3 @@ def _of_scrapy(settings: BaseSettings, new: bool) -> dict[str, Any]:
 def _is_set(settings: BaseSettings, name: str, new: bool) -> bool:
     priority = settings.getpriority(name)
     return new or (priority is not None and priority > SETTINGS_PRIORITIES["default"])
-
-
-def seeds_of(path: str | None) -> list[AnyLink]:
-    """Return the URLs in the file that ``INLINK_SEEDS`` names: one a line, optionally followed by a tab and a score.
-
-    Raises
-    ------
-    inlink.errors.InputError
-        If the file cannot be read, or a score is not a number.
-    """
-    if path is None:
-        return []
-    try:
-        text = Path(path).read_text("utf-8-sig", "surrogateescape")
-    except OSError as error:
-        raise InputError(f"INLINK_SEEDS: {path}: {error.strerror}") from None
-    return list(seeds_in(text, path))

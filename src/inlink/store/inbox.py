@@ -14,7 +14,7 @@ from pathlib import Path
 from inlink.base.folder import atomic_file
 from inlink.errors import InputError
 
-__all__ = ["INBOX", "RELOAD", "SEED", "pending", "post", "seeds_in"]
+__all__ = ["INBOX", "RELOAD", "SEED", "pending", "post", "seeds_in", "seeds_of"]
 
 INBOX = "inbox"
 SEED, RELOAD = "seed", "reload"
@@ -62,7 +62,9 @@ def pending(folder: Path) -> list[tuple[Path, str, str]]:
 
 
 def seeds_in(text: str, place: str) -> list[tuple[str, float]]:
-    """Read URLs and scores: one URL a line, optionally followed by a tab and its score. Blank lines are ignored.
+    """Read URLs and scores: one URL a line, optionally followed by a tab and its score.
+
+    Blank lines, and lines that begin with ``#``, are ignored.
 
     Raises
     ------
@@ -72,7 +74,7 @@ def seeds_in(text: str, place: str) -> list[tuple[str, float]]:
     found = []
     for number, line in enumerate(text.split("\n"), 1):
         url, tab, score = line.strip().partition("\t")
-        if not url:
+        if not url or url.startswith("#"):
             continue
         try:
             value = float(score) if tab else 1.0
@@ -84,3 +86,20 @@ def seeds_in(text: str, place: str) -> list[tuple[str, float]]:
             )
         found.append((url, value))
     return found
+
+
+def seeds_of(path: str | None, setting: str) -> list[tuple[str, float]]:
+    """Read a file of seeds as :func:`seeds_in` does; an empty list if ``path`` is None.
+
+    Raises
+    ------
+    inlink.errors.InputError
+        If the file cannot be read, or a score is not a number. The message names ``setting`` and the file.
+    """
+    if path is None:
+        return []
+    try:
+        text = Path(path).read_text("utf-8-sig", "surrogateescape")
+    except OSError as error:
+        raise InputError(f"{setting}: {path}: {error.strerror}") from None
+    return seeds_in(text, path)
