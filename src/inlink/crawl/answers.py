@@ -3,6 +3,7 @@
 import numpy as np
 
 from inlink.base.arrays import UInt32Array
+from inlink.crawl.admission import Admission
 from inlink.crawl.arguments import argument, check_flags, check_text, checked_failure
 from inlink.crawl.intake import apart
 from inlink.crawl.journal import Answered, Journal, number_of
@@ -41,10 +42,11 @@ class Answers:
     Parameters
     ----------
     journal : Journal
+    admission : Admission
     """
 
-    def __init__(self, journal: Journal) -> None:
-        self.journal = journal
+    def __init__(self, journal: Journal, admission: Admission) -> None:
+        self.journal, self.admission = journal, admission
         self.frontier: Frontier = journal.frontier
         self.pages, self.settings = journal.pages, journal.frontier.settings
 
@@ -152,22 +154,37 @@ class Answers:
         journal, front, now = self.journal, self.frontier, self.journal.now
         states = self.pages.states[: self.pages.num_pages]
         found = np.flatnonzero(np.isin(states, (FAILED_PAGE, GONE, EXCLUDED))).astype(np.uint32)
-        if len(found):
-            journal.append(kinds.RELOAD, listed=len(found), payload=found.tobytes())
+        found = self.admission.allowed(found)
+        self._wait_again(found)
+        if not front.hosts.failures:
+            return len(found)
         for page in found.tolist():
             slot = front.queue.slot(page)
-            if self.pages.visit_place(page) is not None:
-                front.plan(page, now)  # it was crawled once, and is not new
-            elif self.pages.answers[page]:
-                front.queue.give_back(slot, now)
             if slot in front.hosts.failures:  # a host that was let go
                 front.hosts.failed(slot, 0)
                 front.queue.rows[slot]["due"] = now
                 journal.append(kinds.HOST, page, payload=front.hosts.frame(slot))
-        front.prioritise(found, now)
-        for page in found.tolist():
-            front.queue.settle(front.queue.slot(page), now)
+                front.queue.settle(slot, now)
         return len(found)
+
+    def readmit(self) -> int:
+        """Let the pages wait again that a rule excluded which does not hold any more; return their number."""
+        found = self.admission.returning()
+        self._wait_again(found)
+        return len(found)
+
+    def _wait_again(self, found: UInt32Array) -> None:
+        """Let pages wait that failed, are gone or were excluded."""
+        front, now = self.frontier, self.journal.now
+        if not len(found):
+            return
+        self.journal.append(kinds.RELOAD, listed=len(found), payload=found.tobytes())
+        for page in found[self.pages.answers[found] > 0].tolist():
+            if self.pages.visit_place(page) is not None:
+                front.plan(page, now)  # it was crawled once, and is not new
+            else:
+                front.queue.give_back(front.queue.slot(page), now)
+        front.prioritise(found, now)
 
     def redirected(
         self, page: Answered, to: str, data: bytes | None, again: bool
@@ -191,6 +208,8 @@ class Answers:
         if target == number and state != CRAWLED:  # it redirects to itself, to set a cookie perhaps
             again = True
         if state == EXCLUDED or (state != DISCOVERED and not again) or target in front.lost:
+            return True, None
+        if self.admission.refuses(target, None, journal.now):
             return True, None
         front.plans.pop(target, None)
         slot = front.queue.take_one(target, journal.now)

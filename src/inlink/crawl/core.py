@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from inlink.base.clock import VirtualClock
 from inlink.crawl.answers import Answers, lease_pages
 from inlink.crawl.arguments import LATEST, moment
 from inlink.crawl.journal import Journal
@@ -45,6 +46,7 @@ class Core:
         self, journal: Journal, answers: Answers, upkeep: Upkeep, clock: Callable[[], float]
     ) -> None:
         self.journal, self.answers, self.upkeep = journal, answers, upkeep
+        self.admission = answers.admission
         self.frontier, self.gate = journal.frontier, journal.gate
         self.clock = clock
         self.refused: Counter[str] = Counter()
@@ -78,14 +80,19 @@ class Core:
         self.upkeep.before_next(now)
         if front.paused or count < 1:
             return []
-        if lost and front.lost:
+        while lost and front.lost:
             turn = front.lost.turn(session, now)
             if isinstance(turn, tuple):
-                pages, slots = np.array([turn[0]], np.uint32), np.array([turn[1]], np.uint32)
+                page, slot = turn
+                if self.admission.refuses(page, slot, now):
+                    front.lost.ended(session, page)
+                    continue
+                pages, slots = np.array([page], np.uint32), np.array([slot], np.uint32)
                 return lease_pages(journal, pages, slots, session=session, request=request)
             if turn:
                 return []
-        pages, slots = front.queue.take(count, now)
+            break
+        pages, slots = self.admission.take(count, now)
         if not len(pages):
             return []
         return lease_pages(journal, pages, slots, session=session, request=request)
@@ -97,6 +104,22 @@ class Core:
         due = None if front.paused else front.due_in(now)
         end = front.leases.next_end()
         return due if end is None else max(end - now, 0.0) if due is None else min(due, max(end - now, 0.0))
+
+    def rerank(self, wait: bool) -> None:
+        """See :meth:`inlink.Crawl.rerank`."""
+        now = self.tick()
+        if wait:
+            self.gate.changing = True
+            self.upkeep.rerank_at_once(now)
+        else:
+            self.upkeep.rerank(now)
+
+    def wait(self, clock: VirtualClock) -> float | None:
+        """See :meth:`inlink.Crawl.wait`."""
+        before = self.tick()
+        while due := self.due_in():
+            clock.advance(due)
+        return None if due is None else self.journal.now - before
 
     def _let_pass(self, now: float) -> None:
         """Do what is to happen by now, and what other processes left in the inbox."""

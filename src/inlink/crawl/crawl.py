@@ -17,6 +17,7 @@ import msgspec
 
 from inlink.base.clock import VirtualClock
 from inlink.base.settings import rows_of
+from inlink.crawl.admission import Admission
 from inlink.crawl.answers import Answers
 from inlink.crawl.arguments import argument, check_flags, moment
 from inlink.crawl.core import Core
@@ -80,7 +81,8 @@ class Crawl:
     politeness : Politeness or dict
         Delays, budgets and rates for each host. A dict changes the fields that it names.
     rules : Rules, dict or None
-        Which URLs may be fetched; None, the default, is all.
+        Which URLs may be fetched; None, the default, is all. They hold for URLs that are known already too: what they
+        refuse is excluded when its turn comes, and waits again once the crawl is opened with rules that allow it.
     revisit : schedule, dict or None
         When crawled pages are fetched again: see :mod:`inlink.frontier.revisit`. None, the default, is never.
     url_rules : UrlRules, dict or None
@@ -187,10 +189,13 @@ class Crawl:
             self._frontier = Frontier(self._pages, settings, chosen.policy)
             journal = Journal(log, self._frontier, gate, settings.url_rules, settings.rules)
             self._upkeep = Upkeep(self._frontier, log, journal.now, gate)
-            self._core = core = Core(journal, Answers(journal), self._upkeep, clock)
+            answers = Answers(journal, Admission(journal))
+            self._core = core = Core(journal, answers, self._upkeep, clock)
             self.refused = core.refused
             self._frontier.restore(core.tick())
             self._upkeep.opened()
+            if chosen.before is not None and settings.rules != chosen.before.rules:
+                answers.readmit()
             if settings != chosen.before:
                 journal.append(kinds.SETTINGS, payload=msgspec.json.encode(as_data(settings)))
                 save(self.folder, settings)
@@ -387,7 +392,7 @@ class Crawl:
             return self._core.answers.release_all()
 
     def reload(self) -> int:
-        """Let pages that failed, are gone or were excluded wait again; return their number."""
+        """Let pages that failed, are gone or were excluded wait again if the rules allow; return their number."""
         with self._gate:
             self._core.tick()
             return self._core.answers.reload()
@@ -452,12 +457,7 @@ class Crawl:
         """
         check_flags(wait=wait)
         with self._gate:
-            now = self._core.tick()
-            if wait:
-                self._gate.changing = True
-                self._upkeep.rerank_at_once(now)
-            else:
-                self._upkeep.rerank(now)
+            self._core.rerank(wait)
 
     def wait(self) -> float | None:
         """Advance a :class:`~inlink.base.clock.VirtualClock` until something may be due, and return the seconds.
@@ -470,10 +470,7 @@ class Crawl:
                 "Crawl.wait needs Crawl(clock=VirtualClock()): no other clock can be advanced"
             )
         with self._gate:
-            before = self._core.tick()
-            while due := self._core.due_in():
-                clock.advance(due)
-            return None if due is None else self._core.journal.now - before
+            return self._core.wait(clock)
 
     @property
     def ranking(self) -> bool:

@@ -1,5 +1,6 @@
 """The journal of a crawl. Each change is an event, appended to the log and then applied to pages, policy and queue."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -201,6 +202,10 @@ class Journal:
         urls = text.decode("ascii").splitlines()
         verdicts = [self.rules.verdict(url, depth) for url, depth in zip(urls, depths, strict=True)]
         reasons = {first + k: reason for k, reason in enumerate(verdicts) if reason is not None}
+        self.exclude(reasons)
+
+    def exclude(self, reasons: Mapping[int, str]) -> None:
+        """Exclude pages, each for a reason."""
         if reasons:
             said = "; ".join(sorted(set(reasons.values()))).encode("utf-8", "replace")[:LONGEST_REASON]
             payload = struct_of(ExcludedRecord).pack(len(said)) + said

@@ -8,8 +8,10 @@ from typing import Protocol
 from inlink.crawl.folder import frontier_of
 from inlink.crawl.gate import Gate
 from inlink.crawl.known import canonical_or_number, numbered, unknown
+from inlink.crawl.settings import stored
 from inlink.frontier.frontier import Frontier
 from inlink.frontier.policies import Policy
+from inlink.frontier.rules import Rules
 from inlink.store.lookup import Lookup
 from inlink.store.page import Page
 from inlink.store.pages import Pages
@@ -51,6 +53,10 @@ class Shown(Protocol):
     def frontier(self) -> Frontier:
         """Its order."""
 
+    @property
+    def rules(self) -> Rules | None:
+        """Which URLs may be fetched."""
+
     def now(self) -> float:
         """Unix time."""
 
@@ -68,7 +74,7 @@ class LiveCrawl:
         self, frontier: Frontier, now: Callable[[], float], url_rules: UrlRules | None, gate: Gate
     ) -> None:
         self.frontier, self.pages, self.gate = frontier, frontier.pages, gate
-        self.now, self._url_rules = now, url_rules
+        self.now, self._url_rules, self.rules = now, url_rules, frontier.settings.rules
 
     def number(self, page: str | int) -> int:
         """See :class:`Shown`."""
@@ -117,6 +123,11 @@ class FolderCrawl:
     def frontier(self) -> Frontier:
         """The order of the pages, by the settings that the folder holds."""
         return frontier_of(self.pages, self._clock(), self._policy)
+
+    @cached_property
+    def rules(self) -> Rules | None:
+        """Which URLs may be fetched, by the settings that the folder holds."""
+        return stored(self.folder).rules
 
     def now(self) -> float:
         """Unix time; what has become due by now has happened."""

@@ -11,9 +11,9 @@ return a part, and a ``cursor``: pass it to the next call to go on, until it is 
 import os
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from dataclasses import replace
 from functools import cached_property
-from itertools import islice
 from pathlib import Path
 from typing import Literal
 
@@ -23,6 +23,7 @@ import pyarrow as pa
 from inlink.crawl import shown
 from inlink.crawl.arguments import MOST_PLACES, MOST_ROWS, argument, check_flags, check_text, position_of
 from inlink.crawl.gate import inside
+from inlink.crawl.linkers import Linkers
 from inlink.crawl.matching import Kind, matcher
 from inlink.crawl.snapshot import FolderCrawl, Shown
 from inlink.errors import ParameterError, UnknownNodeError
@@ -73,8 +74,6 @@ class CrawlView:
     def __init__(self, crawl: Shown) -> None:
         self._crawl, self._gate = crawl, crawl.gate
         self._surveys: dict[str, tuple[object, Survey]] = {}
-        self._merged: dict[int, list[int]] = {}
-        self._merges_seen = 0
 
     @classmethod
     def open(
@@ -118,7 +117,11 @@ class CrawlView:
             pages, number = self._crawl.single(page)
         except UnknownNodeError:
             return None
-        return pages.page(number)
+        found, rules = pages.page(number), self._crawl.rules
+        if found is None or found.state != "excluded" or not rules:
+            return found
+        # The reason stands in an event that lists many pages, and is computed again in less time.
+        return replace(found, error=rules.verdict(found.url, found.depth) or found.error)
 
     @inside
     def why(self, page: str | int) -> Why:
@@ -195,43 +198,7 @@ class CrawlView:
             return shown.PageList(rows, str(end) if end < len(targets) else None)
         if direction != "to":
             raise ParameterError(f"`direction` must be 'from' or 'to'; got {direction!r}")
-        return self._links_to(number, count, cursor)
-
-    def _links_to(self, number: int, count: int, cursor: str | None) -> shown.PageList:
-        from inlink.store.kernels.frames import rows_with
-
-        pages = self._pages
-        targets = [number, *self._merged_into(number)]
-        last_row = pages.tally.rows
-        position = position_of(cursor, len(targets) * (last_row + 1))
-        rows: list[shown.PageRow] = []
-        stop = time.thread_time() + _SECONDS
-        while position < len(targets) * last_row and len(rows) < count:
-            target, row = divmod(position, last_row)
-            end = min(row + _VISITS, last_row)
-            linkers, places = pages.crawled(row + 1, end + 1)
-            hits = rows_with(pages.log, places, np.uint64(targets[target]))[: count - len(rows)]
-            found = linkers[hits].tolist()
-            rows += [shown.PageRow(one, pages.url(one)) for one in found if one not in pages.merged]
-            if len(hits) and len(rows) == count:
-                end = int(pages.answers[found[-1]])
-            position = target * last_row + end
-            if time.thread_time() > stop:
-                break
-        return shown.PageList(rows, str(position) if position < len(targets) * last_row else None)
-
-    def _merged_into(self, number: int) -> Iterator[int]:
-        """The pages that were merged into a page, or into one of those."""
-        merged = self._pages.merged
-        for page, target in islice(merged.items(), self._merges_seen, None):
-            self._merged.setdefault(target, []).append(page)
-        self._merges_seen = len(merged)
-        ends = list(self._merged.get(number, ()))
-        while ends:
-            end = ends.pop()
-            if merged[end] == number or self._pages.survivor(end) == number:
-                yield end
-                ends += self._merged.get(end, ())
+        return self._linkers.part(number, count, cursor, _SECONDS)
 
     # -- all pages --------------------------------------------------------------------------------------------------
 
@@ -489,6 +456,10 @@ class CrawlView:
     @cached_property
     def _inlinks(self) -> InlinkSearch:
         return InlinkSearch(self._frontier)
+
+    @cached_property
+    def _linkers(self) -> Linkers:
+        return Linkers(self._pages)
 
     @cached_property
     def _link_count(self) -> LinkCount:

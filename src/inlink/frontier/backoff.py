@@ -41,6 +41,7 @@ __all__ = [
     "classify",
     "delay",
     "retry_after",
+    "wait_under",
 ]
 
 LONGEST_WAIT = 86_400.0
@@ -180,3 +181,21 @@ def delay(failures: int, base: float, cap: float = LONGEST_WAIT) -> float:
         return 0.0
     # 2⁶⁴ s is longer than any cap
     return min(float(cap), math.ldexp(base, min(failures - 1, 64)))
+
+
+def wait_under(heat: float, limit: float, window: float) -> float:
+    """The seconds until the rate of a temperature falls to a limit, by (2); 0 if the limit is 0, which is no limit.
+
+    Parameters
+    ----------
+    heat : float
+        The temperature T now.
+    limit : float
+        Crawls a second.
+    window : float
+        Seconds in which the temperature falls to 1/e.
+    """
+    if limit <= 0 or heat <= 0:
+        return 0.0
+    gap = 1.0 / (limit * window)
+    return max(window * (math.log(heat) + gap + math.log(-math.expm1(-gap))), 0.0)

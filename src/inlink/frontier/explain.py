@@ -7,6 +7,7 @@ from inlink.frontier.hosts import HostState
 from inlink.frontier.parts import Part
 from inlink.frontier.traps import FACTORS
 from inlink.frontier.traps import explain as explain_traps
+from inlink.store.format import DISCOVERED, EXCLUDED
 from inlink.store.pages import STATES
 
 __all__ = ["FARTHEST_PLACE", "Inlink", "Penalty", "Why", "explain", "host_parts", "page_parts"]
@@ -77,6 +78,8 @@ class Why(msgspec.Struct, frozen=True):
         The links that give most, best first. Empty if links do not count under this policy.
     inlinks_complete : bool
         Whether all visits were searched for links to the page. If not, asking again goes on searching.
+    refused : str or None
+        The rule of the crawl that refuses the page. A page that waits is then excluded when its turn comes.
     """
 
     url: str
@@ -101,11 +104,15 @@ class Why(msgspec.Struct, frozen=True):
     inlinks: list[Inlink]
     inlinks_complete: bool
     losses: int = 0
+    refused: str | None = None
 
     def __str__(self) -> str:
         return "\n".join([self._headline(), *(f"  {line}" for line in self._lines())])
 
     def _headline(self) -> str:
+        if self.refused is not None:
+            when = "" if self.state == "excluded" else ", will be excluded when its turn comes"
+            return f"{self.url}: {self.state}{when}, {self.refused}"
         if self.losses and self.lease is None and self.due_in is not None:
             return f"{self.url}: {self.state}, waiting to be handed out alone"
         if not self.waits:
@@ -230,4 +237,5 @@ def explain(
         inlinks=inlinks or [],
         inlinks_complete=complete,
         losses=int(pages.losses[page]),
+        refused=frontier.refused(page) if pages.states[page] in (DISCOVERED, EXCLUDED) or waits else None,
     )

@@ -54,6 +54,8 @@ __all__ = ["Frontier"]
 
 _log = logging.getLogger("inlink.crawl")
 _PAGES = most_pages()
+_MOST_REFUSED = 1000
+"""Refused pages that :meth:`Frontier.order` reads past, about."""
 _MOST_BUSY = 1000
 """Leases whose hosts :meth:`Frontier.order` looks at, beside the hosts that may be asked now or later."""
 
@@ -315,9 +317,24 @@ class Frontier:
             self.queue.rekey(first, last, self.keys(pages), now)
 
     def order(self, count: int, now: float) -> list[tuple[int, float, float]]:
-        """The next pages, nothing taken: see :meth:`inlink.frontier.queue.Queue.order`."""
+        """The next pages, nothing taken: see :meth:`inlink.frontier.queue.Queue.order`.
+
+        Pages that the rules refuse are left out. If thousands of them come first, fewer pages than asked for are
+        returned.
+        """
         busy = {lease.slot for lease in islice(self.leases.all_current(), _MOST_BUSY)}
-        return self.queue.order(count, now, busy)
+        wanted = count
+        while True:
+            rows = self.queue.order(wanted, now, busy)
+            kept = [row for row in rows if self.refused(row[0]) is None]
+            if len(kept) >= count or len(rows) < wanted or wanted >= _MOST_REFUSED:
+                return kept[:count]
+            wanted *= 4
+
+    def refused(self, page: int) -> str | None:
+        """Why the rules refuse a page; None if they allow it."""
+        rules = self.settings.rules
+        return rules.verdict(self.pages.url(page), int(self.pages.depths[page])) if rules else None
 
     # -- time -------------------------------------------------------------------------------------------------------
 

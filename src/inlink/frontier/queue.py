@@ -13,6 +13,7 @@ import numpy as np
 from inlink.base.arrays import Float32Array, UInt8Array, UInt32Array
 from inlink.base.columns import most_pages, reserve
 from inlink.base.jit import addresses
+from inlink.frontier.backoff import wait_under
 from inlink.frontier.kernels import queue as kernels
 from inlink.frontier.kernels.slots import (
     IN_LATER,
@@ -144,6 +145,11 @@ class Queue:
         """The key of a waiting page."""
         return float(self.waiting.pages[page]["key"])
 
+    def waiting_in(self, slot: int, most: int) -> UInt32Array:
+        """Waiting pages of a slot, uint32[≤ most], the best among them."""
+        begin, count = int(self.rows[slot]["begin"]), int(self.rows[slot]["count"])
+        return self.waiting.arena[begin : begin + min(count, most)].copy()
+
     def take(self, count: int, now: float) -> tuple[UInt32Array, UInt32Array]:
         """The best pages that may be fetched at ``now``, taken out: pages and their slots, each uint32[≤ count]."""
         pages, slots = np.empty(count, np.uint32), np.empty(count, np.uint32)
@@ -194,6 +200,21 @@ class Queue:
         if self.slots.domain_budgets[domain] != NO_LIMIT:
             self.slots.domain_budgets[domain] += np.uint32(1)
         self.settle(slot, now)
+
+    def not_fetched(self, slot: int, now: float, *, by_turn: bool = True) -> None:
+        """Undo the lease, the delay, the crawl rate and the turn of a page that was just taken and is not fetched.
+
+        ``by_turn`` says that :meth:`take` took it, and not :meth:`take_one`.
+        """
+        row, limits = self.rows[slot], self.limits
+        row["due"] = row["soft_due"] = now
+        if by_turn:
+            # The turn before is not known. The slot was first in line, so it is first again.
+            row["turn"] = 0
+        if by_turn and (limits.soft > 0 or limits.hard > 0):
+            row["heat"] = heat = max(float(row["heat"]) - 1.0, 0.0)
+            row["soft_due"] = now + wait_under(heat, limits.soft, limits.window)
+        self.landed(slot, now)
 
     def settle(self, slot: int, now: float) -> None:
         """Put a slot into the heap where it belongs, after its columns were changed."""

@@ -41,8 +41,9 @@ class Page:
 
     ``score`` is its content's where it was crawled, else the best of the scores that links to it were given.
     ``linked_from`` is the URL whose links made it known, None for a seed. ``changes`` counts the crawls that found
-    another content hash than the one before. ``errors`` counts failures since the last success, ``error`` tells
-    the last one. ``noindex`` and ``nofollow`` are what the page asked of robots when it was crawled last.
+    another content hash than the one before. ``errors`` counts failures since the last success. ``error`` tells the
+    last one; of an excluded page it says why the page was excluded. ``noindex`` and ``nofollow`` are what the page
+    asked of robots when it was crawled last.
     """
 
     url: str

@@ -45,7 +45,7 @@ _HEAD, _VISIT = struct_of(Head), struct_of(VisitRecord)
 _LONGEST = 1 << 30
 _AT_ONCE = 1 << 20
 """Pages that one event excludes."""
-_REASON = b"repair: the URL was lost"
+LOST_REASON = b"repair: the URL was lost"
 _TEXT_CHECK = HEAD_SIZE - 8
 
 
@@ -318,7 +318,7 @@ class _Writer:
     def finish(self) -> None:
         """Exclude the pages whose URLs are lost, and say that all is safe up to here."""
         lost = np.array([page for page in self._lost if page not in self._merged], "<u4")
-        reason = struct_of(ExcludedRecord).pack(len(_REASON)) + _REASON
+        reason = struct_of(ExcludedRecord).pack(len(LOST_REASON)) + LOST_REASON
         for begin in range(0, len(lost), _AT_ONCE):
             pages = lost[begin : begin + _AT_ONCE]
             self._mark(EXCLUDE, reason + pages.tobytes(), listed=len(pages))

@@ -1,0 +1,163 @@
+"""Rules for pages that are known already: they hold when a page is leased, and a page returns when its rule goes.
+
+New pages are checked when they become known (:meth:`.journal.Journal.admit`). Rules may change when a crawl is opened.
+Pages that were known by then were checked by other rules, so they are checked when they would be leased. A page that
+the rules refuse is excluded by an event of the log, which holds the reason. This costs time only for pages that come to
+the top of the queue.
+"""
+
+import msgspec
+import numpy as np
+
+from inlink.base.arrays import UInt32Array
+from inlink.crawl.journal import Journal
+from inlink.frontier.rules import Rules
+from inlink.store.format import EXCLUDE, EXCLUDED, SETTINGS, ExcludedRecord, struct_of
+from inlink.store.pages import Pages
+from inlink.store.repair import LOST_REASON
+
+__all__ = ["Admission", "refused_by"]
+
+_AT_A_TIME = 1 << 14
+"""Pages whose URLs are read at a time."""
+
+_SWEPT = 256
+"""Waiting pages of a slot that are checked after one of its pages was refused."""
+
+
+class Admission:
+    """Checks pages by the rules when they are leased, and lets excluded pages return.
+
+    Parameters
+    ----------
+    journal : Journal
+
+    Attributes
+    ----------
+    unchecked : int
+        Pages below this number became known before the rules in force. 0 if there are no rules.
+    """
+
+    def __init__(self, journal: Journal) -> None:
+        self.journal, self.frontier, self.pages = journal, journal.frontier, journal.pages
+        self.unchecked = _known_before(self.pages, journal.rules) if journal.rules else 0
+
+    def verdicts(self, pages: UInt32Array) -> list[str | None]:
+        """Why each page must not be fetched; None if it may be."""
+        if not self.unchecked or int(pages.min(initial=self.unchecked)) >= self.unchecked:
+            return [None] * len(pages)
+        return refused_by(self.journal.rules, self.pages, pages)
+
+    def take(self, count: int, now: float) -> tuple[UInt32Array, UInt32Array]:
+        """Take the best pages that may be fetched now out of the queue, and exclude those that the rules refuse.
+
+        Returns
+        -------
+        pages, slots : uint32[≤ count]
+        """
+        queue = self.frontier.queue
+        pages, slots = queue.take(count, now)
+        verdicts = self.verdicts(pages)
+        if not any(verdicts):
+            return pages, slots
+        kept: list[tuple[int, int]] = []
+        reasons: dict[int, str] = {}
+        while len(pages):
+            for page, slot, reason in zip(pages.tolist(), slots.tolist(), verdicts, strict=True):
+                if reason is None:
+                    kept.append((page, slot))
+                else:
+                    reasons[page] = reason
+                    self._put_back(page, slot, now)
+                    reasons |= self._sweep(slot, now)
+            pages, slots = queue.take(count - len(kept), now)
+            verdicts = self.verdicts(pages)
+        self.journal.exclude(reasons)
+        taken = np.array(kept, np.uint32).reshape(-1, 2)
+        return taken[:, 0].copy(), taken[:, 1].copy()
+
+    def _sweep(self, slot: int, now: float) -> dict[int, str]:
+        """Take refused pages out of a slot, among its best few hundred: where one is refused, others often are."""
+        some = self.frontier.queue.waiting_in(slot, _SWEPT)
+        found = {
+            page: reason
+            for page, reason in zip(some.tolist(), self.verdicts(some), strict=True)
+            if reason is not None
+        }
+        for page in found:
+            self.frontier.queue.remove(page, now)
+        return found
+
+    def refuses(self, page: int, slot: int | None, now: float) -> bool:
+        """Exclude a page if the rules refuse it, and return whether they do; ``slot`` if it was taken from there."""
+        (reason,) = self.verdicts(np.array([page], np.uint32))
+        if reason is None:
+            return False
+        if slot is None:
+            self.frontier.queue.remove(page, now)
+            self.frontier.plans.pop(page, None)
+            self.frontier.lost.forget(page, now)
+        else:
+            self._put_back(page, slot, now, by_turn=False)
+        self.journal.exclude({page: reason})
+        return True
+
+    def _put_back(self, page: int, slot: int, now: float, *, by_turn: bool = True) -> None:
+        """Let a slot be as it was before a page was taken. A page that was answered for goes on to count as taken."""
+        self.frontier.queue.not_fetched(slot, now, by_turn=by_turn)
+        if not self.pages.answers[page]:
+            self.frontier.queue.give_back(slot, now)
+
+    def returning(self) -> UInt32Array:
+        """The pages that were excluded by a rule and that the rules in force allow, uint32[k], increasing."""
+        pages = self.pages
+        by_rule = np.zeros(pages.num_pages, np.uint64)
+        record = struct_of(ExcludedRecord)
+        for place in pages.frames_of_kind(EXCLUDE):
+            payload = pages.frame(place).payload
+            end = record.size + record.unpack_from(payload)[0]
+            if payload[record.size : end] != LOST_REASON:
+                by_rule[np.frombuffer(payload, np.uint32, offset=end)] = place + 1
+        found = np.flatnonzero((pages.states[: pages.num_pages] == EXCLUDED) & (by_rule > 0)).astype(
+            np.uint32
+        )
+        # A page may have been excluded later by its spider, as for robots.txt.
+        found = found[by_rule[found] > pages.failures[pages.answers[found]]]
+        return self.allowed(found)
+
+    def allowed(self, found: UInt32Array) -> UInt32Array:
+        """Those of some pages that the rules in force allow."""
+        rules = self.journal.rules
+        if not rules or not len(found):
+            return found
+        blocks = [found[first : first + _AT_A_TIME] for first in range(0, len(found), _AT_A_TIME)]
+        free = [[one is None for one in refused_by(rules, self.pages, block)] for block in blocks]
+        kept: UInt32Array = found[np.concatenate(free).astype(bool)]
+        return kept
+
+
+def refused_by(rules: Rules | None, pages: Pages, some: UInt32Array) -> list[str | None]:
+    """Why rules refuse each of some pages; None for a page that they allow."""
+    if not rules:
+        return [None] * len(some)
+    return [
+        rules.verdict(url, depth)
+        for url, depth in zip(pages.urls(some), pages.depths[some].tolist(), strict=True)
+    ]
+
+
+def _known_before(pages: Pages, rules: Rules | None) -> int:
+    """How many pages were known when the rules came into force, as the log says."""
+    wanted = msgspec.json.decode(msgspec.json.encode(rules))
+    since: int | None = None
+    for place in pages.frames_of_kind(SETTINGS):
+        held = msgspec.json.decode(pages.frame(place).payload).get("rules")
+        if held != wanted:
+            since = None
+        elif since is None:
+            since = place
+    if since is None:
+        return pages.num_pages
+    makers = pages.maker_places[: pages.tally.makers]
+    row = int(np.searchsorted(makers, since))
+    return int(pages.makers[row]) if row < len(makers) else pages.num_pages
