@@ -43,6 +43,10 @@ def _switched_off(flag: str, parameter: str, help: str) -> click.Option:
 
 
 _DAMPING = _number("--damping", "Share of visits that follow a link, from 0 to below 1; 0.85 if not given.")
+_DAMPING_TO_1 = _number(
+    "--damping",
+    "Share of visits that follow a link, from 0 to 1; 0.85 if not given. 1 needs --method power and --max-iter.",
+)
 _TOL = _number("--tol", "Bound on the L1 error to reach; 1e-6 if not given.")
 _RESIDUAL = _number("--tol", "Residual to reach; 1e-6 if not given.")
 _MAX_ITER = _number("--max-iter", "Stop after this number of rounds, converged or not.", int)
@@ -67,7 +71,7 @@ _CERTAIN = click.Option(
 _SOLVED = (_TOL, _MAX_ITER, _METHOD, _START, _UNWEIGHTED, _THREADS)
 
 ALGORITHMS: dict[str, tuple[click.Option, ...]] = {
-    "pagerank": (_values("personalization", "the teleport vector"), _DAMPING, *_SOLVED, _CERTAIN),
+    "pagerank": (_values("personalization", "the teleport vector"), _DAMPING_TO_1, *_SOLVED, _CERTAIN),
     "mcmc": (
         _number("--walks", "Number of walks from each node; 10 if not given.", int),
         _DAMPING,
@@ -102,7 +106,11 @@ ALGORITHMS: dict[str, tuple[click.Option, ...]] = {
         _UNWEIGHTED,
         _SEED,
     ),
-    "degree": (_name("--direction", "Which links to count", "in", "out", "both"), _UNNORMALIZED),
+    "degree": (
+        _name("--direction", "Which links to count", "in", "out", "both"),
+        _UNNORMALIZED,
+        click.Option(["--weighted"], is_flag=True, default=None, help="Add up the weights of the arcs."),
+    ),
     "closeness": (_DIRECTION, _THREADS),
     "harmonic": (_DIRECTION, _THREADS),
     "betweenness": (

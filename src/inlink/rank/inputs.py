@@ -170,7 +170,9 @@ def use_weights(graph: Graph, weighted: bool | None) -> bool:
     """
     check_parameters(weighted=weighted)
     if weighted and not graph.is_weighted:
-        raise ParameterError("weighted=True, but the graph's arcs have no weights: build it with counts")
+        raise ParameterError(
+            "`weighted` is set, but the arcs have no weights: build the graph with count=True or --count"
+        )
     return graph.is_weighted if weighted is None else bool(weighted)
 
 

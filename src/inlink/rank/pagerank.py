@@ -72,7 +72,7 @@ def pagerank(
         In a matrix A[i, j] is the arc i → j.
     damping : float
         c, the probability of following a link: 0 ≤ c < 1. With 1 (the simplified PageRank) there is no bound. Then
-        ``method="power"``, ``max_iter`` and ``tol=None`` are required.
+        ``method="power"`` and ``max_iter`` are required, and ``tol`` has no effect.
     personalization : float[n], mapping of node to float, Ranking, or None
         Where teleports go: values of at least 0, divided by their sum, which is above 0. None is 1/n each.
     tol : float or None
@@ -114,7 +114,7 @@ def pagerank(
     ([0.184, 0.341, 0.474], True)
     """
     began = time.perf_counter()
-    _check(damping, tol, max_iter, method)
+    tol = _check(damping, tol, max_iter, method)
     check_parameters(threads=threads, certain=certain)
     if certain is not None and tol is None:
         raise ParameterError("`certain` needs a `tol`: without one the number of sweeps is fixed")
@@ -156,17 +156,20 @@ def pagerank(
     )
 
 
-def _check(damping: float, tol: float | None, max_iter: int | None, method: str) -> None:
+def _check(damping: float, tol: float | None, max_iter: int | None, method: str) -> float | None:
+    """Check the parameters, and return the tolerance: None if damping is 1."""
     check_rounds(tol, max_iter)
     check_choice("method", method, ("gauss-seidel", "power"))
     number = isinstance(damping, int | float | np.number) and not isinstance(damping, bool)
     if not (number and damping == 1):
         check_parameters(damping=damping)
-    elif method != "power" or tol is not None:
+        return tol
+    if method != "power" or max_iter is None:
         raise ParameterError(
-            "`damping` must be in [0, 1); got 1. It may be 1 only with method='power', tol=None and a fixed max_iter, "
-            "because nothing bounds the error then"
+            "`damping` must be in [0, 1); got 1. It may be 1 only with method='power' and a fixed max_iter, because "
+            "nothing bounds the error then"
         )
+    return None
 
 
 _Solution = tuple[Float64Array, int, float]

@@ -133,7 +133,7 @@ class Ranking:
         # A sample has no certain bound.
         if "confidence" in self.parameters:
             return f"estimated: {self.note}"
-        if self.error_bound is not None:
+        if self.error_bound is not None and self.error_bound < float("inf"):
             exactness = f"L1 error at most {self.error_bound:.1e}"
         else:
             exactness = (

@@ -111,7 +111,10 @@ _EDGE_LIST = (
     Option("weights", "flag", "Do not read the third column as weights.", flag="--no-weights"),
 )
 _COLUMNS = Option("columns", "texts", "Columns of source, target and, if wanted, weight.", "detected")
-_SQLITE = (Option("table", "text", "The table with an arc in each row.", "detected"), _COLUMNS)
+_SQLITE = (
+    Option("table", "text", "The table with an arc in each row. Its nodes are the only ones.", "detected"),
+    _COLUMNS,
+)
 
 SITES = (
     Option("strip_www", "flag", "Drop www. from hosts, as Common Crawl did before the end of 2025."),

@@ -233,8 +233,9 @@ def sqlite(
     """Read arcs from a table of an SQLite database.
 
     Nodes are numbers if the first row has two integers, and names otherwise. Numbered nodes get their names from a
-    table ``nodes(id, name)``, as inlink writes it, if there is one. If there is a table of names with a column
-    ``crawled``, such as ``WikiLinks(link, title, crawled)``, its rows are nodes too, crawled if that column is not 0.
+    table ``nodes(id, name)``, as inlink writes it, if there is one. A table of names with a column ``crawled``, such as
+    ``WikiLinks(link, title, crawled)``, says which pages were crawled: those where the column is not 0. Without
+    ``table``, all its rows are nodes; with ``table``, only the names that stand in that table are.
 
     Parameters
     ----------
@@ -258,6 +259,7 @@ def sqlite(
     path = Path(path)
     database = _Database(path)
     tables = database.tables()
+    named = table
     if table is None:
         table = _choose_table(path, tables)
     elif table not in tables:
@@ -278,7 +280,7 @@ def sqlite(
         num_nodes = database.count(tables)
     batches = _sqlite_batches(database, table, chosen, by_number, num_nodes)
     if not by_number:
-        batches = chain(batches, _crawled_batches(database, tables))
+        batches = chain(batches, _crawled_batches(database, tables, named, chosen))
     return Source(batches, names, num_nodes, level)
 
 
@@ -316,9 +318,9 @@ class _Database:
             for name in names
         }
 
-    def rows(self, table: str, columns: Iterable[str], order: str = "") -> Iterator[tuple[Any, ...]]:
-        """Yield all rows of some columns."""
-        return self.run(f"SELECT {', '.join(map(_quoted, columns))} FROM {_quoted(table)} {order}")
+    def rows(self, table: str, columns: Iterable[str], clause: str = "") -> Iterator[tuple[Any, ...]]:
+        """Yield the rows of some columns: all of them, unless a clause of SQL says otherwise."""
+        return self.run(f"SELECT {', '.join(map(_quoted, columns))} FROM {_quoted(table)} {clause}")
 
     def count(self, tables: dict[str, list[str]]) -> int | None:
         """Return the number of nodes if a table tells it, else None."""
@@ -380,14 +382,24 @@ def _sqlite_batches(
             yield _sqlite_batch(rows, by_number, limit, f"{database.path}, table {table}", count)
 
 
-def _crawled_batches(database: _Database, tables: dict[str, list[str]]) -> Iterator[ArcBatch]:
-    """Yield the names of a table that tells which pages were crawled, if there is one."""
-    for table, columns in tables.items():
-        by_word = {column.lower(): column for column in columns}
+def _crawled_batches(
+    database: _Database, tables: dict[str, list[str]], arcs: str | None, columns: Sequence[str]
+) -> Iterator[ArcBatch]:
+    """Yield the names of a table that tells which pages were crawled, if there is one.
+
+    If ``arcs`` names a table, only names in its first two ``columns`` are yielded.
+    """
+    only = ""
+    if arcs is not None:
+        ends = (f"SELECT {_quoted(column)} FROM {_quoted(arcs)}" for column in columns[:2])
+        only = " UNION ".join(ends)
+    for table, its_columns in tables.items():
+        by_word = {column.lower(): column for column in its_columns}
         name = next((by_word[word] for word in _NAME_WORDS if word in by_word), None)
         if name is None or "crawled" not in by_word:
             continue
-        rows = database.rows(table, [name, by_word["crawled"]])
+        where = f"WHERE {_quoted(name)} IN ({only})" if only else ""
+        rows = database.rows(table, [name, by_word["crawled"]], where)
         while part := list(islice(rows, _ROWS)):
             if any(not isinstance(node, bytes) for node, _ in part):
                 raise InputError(f"{database.path}, table {table}: {name} must be text")
