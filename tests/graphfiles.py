@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from inlink import Graph
 from inlink.graph.build import build_graph
 from inlink.graph.names import Names
-from inlink.sources.read import read_source
+from inlink.sources.files import read_source
 
 
 def read(path, format=None, **options):

@@ -64,7 +64,7 @@ def read(tmp_path, raw, name="links.tsv", **options):
         (b"# inlink: names\n1\t2\n", "l.tsv", [(b"1", b"2")]),
         (b"00\t1\n", "l.tsv", [(0, 1)]),
         (b"a\tb\tc\td\n", "l.tsv", [(b"a", b"b")]),
-        (b"", "l.tsv", []),
+        (b"", "l.tsv", None),
     ],
 )
 def test_forms(tmp_path, raw, name, wanted):

@@ -16,7 +16,7 @@ from graphfiles import content, graphs, read
 from inlink import Graph
 from inlink.errors import FormatError, InputError, OutputError, ParameterError
 from inlink.graph.names import Names
-from inlink.sources.read import read_source
+from inlink.sources.files import read_source
 from inlink.sources.write import write_graph
 
 QUICK = settings(deadline=None, max_examples=40, suppress_health_check=[HealthCheck.too_slow])

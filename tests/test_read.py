@@ -120,7 +120,6 @@ def test_what_does_not_go_together_is_refused(tmp_path: Path):
 OPTIONS = {
     "links": "all",
     "nofollow": False,
-    "strict": True,
     "nodes": "names",
     "separator": "tab",
     "weights": False,
@@ -158,7 +157,7 @@ def test_options_of_other_formats_are_refused_by_name(one_of_each, option: str):
 def test_the_table_and_the_parameters_of_read_are_one():
     """Every option in the table is a parameter of `read` and of each reader that has it, and of the command."""
     declared = {option.name for entry in FORMATS.values() for option in entry.options}
-    general = {"source", "level", "format", "count", "crawled_only", "into"}
+    general = {"source", "level", "format", "count", "crawled_only", "strict", "into"}
     parameters = set(inspect.signature(inlink.read).parameters)
     assert parameters == declared | general | {option.name for option in SITES}
     command = {parameter.name for parameter in build.params}
@@ -210,7 +209,7 @@ def test_values_that_options_cannot_have_are_refused(one_of_each, name: str, opt
 
 def test_options_of_files_and_hosts_are_refused_for_objects(tmp_path: Path):
     graph = nx.DiGraph([("http://a.example.com/", "http://b.example.org/x")])
-    for option, value in (OPTIONS | {"format": "gml"}).items():
+    for option, value in (OPTIONS | {"format": "gml", "strict": True}).items():
         with pytest.raises(ParameterError, match=f"`{option}` applies only to files; got DiGraph"):
             inlink.read(graph, **{option: value})
     hosts = inlink.read(graph, level="host", strip_www=True)

@@ -15,8 +15,8 @@ import scipy.sparse
 
 from inlink import Graph
 from inlink.errors import FormatError, InputError
+from inlink.sources.files import read_source
 from inlink.sources.formats import FORMATS
-from inlink.sources.read import read_source
 from inlink.sources.recognise import recognise
 
 

@@ -1,5 +1,7 @@
 """``inlink build``: a graph's folder from archives or graph files."""
 
+import warnings
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -80,6 +82,11 @@ def _format_options(command: Callable[..., Any]) -> Callable[..., Any]:
     "--count", is_flag=True, help="Use the number of times that a link stands in the input as its weight."
 )
 @click.option("--crawled-only", is_flag=True, help="Keep only crawled pages and the links between them.")
+@click.option(
+    "--strict",
+    is_flag=True,
+    help="Refuse damaged archives, and any file that cannot be read. Without it they are left out and counted.",
+)
 @_format_options
 def build(
     sources: tuple[Path, ...],
@@ -88,20 +95,30 @@ def build(
     format_: str | None,
     count: bool,
     crawled_only: bool,
+    strict: bool,
     **of_formats: Any,
 ) -> None:
     """Build the graph of SOURCES: WARC, WAT and ARC archives, BVGraph, edge lists, and the rest of docs/formats.md."""
     from inlink.sources.read import read
 
-    graph = read(
-        list(sources),
-        level=level,  # type: ignore[arg-type]
-        format=format_,
-        count=count,
-        crawled_only=crawled_only,
-        into=output,
-        **of_formats,
-    )
+    for path, times in Counter(sources).items():
+        if times > 1:
+            say(f"{printable(path)} is named {times} times, and counts {times} times")
+    with warnings.catch_warnings():
+        # The reasons are printed below.
+        warnings.simplefilter("ignore", UserWarning)
+        graph = read(
+            list(sources),
+            level=level,  # type: ignore[arg-type]
+            format=format_,
+            count=count,
+            crawled_only=crawled_only,
+            strict=strict,
+            into=output,
+            **of_formats,
+        )
     say(summary(graph, str(output)))
+    if "files_left_out" in graph.meta:
+        say(f"left out {graph.meta['files_left_out']:,} of {len(sources):,} files")
     for reason, number in graph.meta.get("skipped", {}).items():
         say(f"skipped {number:,}: {printable(reason)}")

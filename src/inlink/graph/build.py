@@ -11,29 +11,25 @@ take :data:`BUCKET` at a time, whatever their number.
 
 import contextlib
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
-import pyarrow as pa
 
-from inlink.base.arrays import AnyArray, Float64Array, UInt32Array, UInt64Array
+from inlink.base.arrays import Float64Array, UInt32Array, UInt64Array
 from inlink.base.folder import FolderWriter, building
 from inlink.base.progress import track
-from inlink.base.settings import Setting, check, plain
 from inlink.errors import InputError, ParameterError
 from inlink.graph.batches import ArcBatch
-from inlink.graph.checks import integers
 from inlink.graph.graph import FORMAT, KIND, Graph, Level, check_weights, temporary_graph
-from inlink.graph.names import MAX_NODES, Names, NameTable, buffers, encode
+from inlink.graph.names import MAX_NODES, Names, NameTable, buffers
+from inlink.graph.source import Source
 
-__all__ = ["BUCKET", "build_graph", "graph_of_pairs"]
+__all__ = ["BUCKET", "build_graph", "build_sources"]
 
 # arcs sorted at a time: 128 MB; of 2²², 2²⁴ and 2²⁶ the fastest on 70 M arcs
 BUCKET = 1 << 24
-_NUM_NODES = Setting("num_nodes", int, 0, "", at_least=0, at_most=MAX_NODES)
 # arcs moved at a time
 _BLOCK = 1 << 20
 
@@ -84,14 +80,40 @@ def build_graph(
     inlink.errors.OutputError
         If the folder cannot be written.
     """
+    source = Source(iter(batches), names, num_nodes)
+    return build_sources([source], level=level, count=count, into=into, meta=meta, from_parent=from_parent)
+
+
+def build_sources(
+    sources: Sequence[Source],
+    *,
+    failed: Callable[[int, InputError], None] | None = None,
+    level: Level | None = None,
+    count: bool = False,
+    into: str | os.PathLike[str] | None = None,
+    meta: dict[str, Any] | Callable[[], dict[str, Any]] | None = None,
+    from_parent: UInt32Array | None = None,
+) -> Graph:
+    """Build one graph from several sources.
+
+    Parameters
+    ----------
+    sources : sequence of Source
+        All with names, or all with numbers. Nodes of a single source keep its numbers. If several sources have names,
+        nodes are numbered in byte order of their names.
+    failed : function of (int, InputError), or None
+        Is called with the place of a source that cannot be read to its end, and with the error. Unless it raises, the
+        source is left out: nothing of what it gave so far is in the graph. None raises the error.
+    level, count, into, meta, from_parent
+        As in :func:`build_graph`, which also says what is returned and raised.
+    """
 
     def build(folder: Path) -> None:
         with building(folder, KIND, FORMAT, sync=into is not None) as writer:
             builder = _Builder(writer, count)
             try:
-                for batch in batches:
-                    builder.add(batch)
-                builder.finish(names, num_nodes)
+                num_nodes = _add_sources(builder, sources, failed)
+                builder.finish(sources[0].names if len(sources) == 1 else None, num_nodes)
             finally:
                 builder.close()
             if from_parent is not None:
@@ -104,6 +126,39 @@ def build_graph(
         return temporary_graph(build)
     build(Path(into))
     return Graph._built(Path(into))
+
+
+def _add_sources(
+    builder: "_Builder", sources: Sequence[Source], failed: Callable[[int, InputError], None] | None
+) -> int | None:
+    """Add the arcs of all sources. Return the largest number of nodes that a source states, None if none does."""
+    num_nodes: int | None = None
+    for place, source in enumerate(sources):
+        before = builder.mark()
+        try:
+            for batch in source.batches:
+                builder.add(batch)
+        except InputError as error:
+            if failed is None:
+                raise
+            builder.forget(before)
+            failed(place, error)
+        else:
+            if source.num_nodes is not None:
+                num_nodes = max(source.num_nodes, num_nodes or 0)
+    return num_nodes
+
+
+class _Mark(NamedTuple):
+    """What a builder holds at a moment."""
+
+    known: int | None
+    largest: int
+    num_arcs: int
+    weighted: bool
+    whole: bool
+    total: float
+    crawled: int | None
 
 
 class _Builder:
@@ -125,6 +180,31 @@ class _Builder:
             with contextlib.suppress(OSError):
                 file.close()
 
+    def mark(self) -> _Mark:
+        """Return the state that :meth:`forget` goes back to."""
+        return _Mark(
+            None if self.table is None else self.table.known,
+            self.largest,
+            self.num_arcs,
+            self.weighted,
+            self.whole,
+            self.total,
+            None if self.crawled is None else len(self.crawled),
+        )
+
+    def forget(self, mark: _Mark) -> None:
+        """Forget all that was added since a mark was made."""
+        if self.table is not None and mark.known is not None:
+            self.table.forget(mark.known)
+        else:
+            self.table = None
+        self.crawled = None if self.crawled is None or mark.crawled is None else self.crawled[: mark.crawled]
+        self.largest, self.num_arcs = mark.largest, mark.num_arcs
+        self.weighted, self.whole, self.total = mark.weighted, mark.whole, mark.total
+        for file, size in ((self._arcs, mark.num_arcs), (self._weights, mark.num_arcs * mark.weighted)):
+            file.truncate(8 * size)
+            file.seek(8 * size)
+
     def add(self, batch: ArcBatch) -> None:
         from inlink.graph.kernels.arcs import pack, pack_known
 
@@ -132,7 +212,9 @@ class _Builder:
         if len(batch.targets) != count or (batch.weights is not None and len(batch.weights) != count):
             raise ParameterError("a batch's sources, targets and weights must be of one length")
         if (batch.names is None) != (self.table is None) and (self.table is not None or self.largest >= 0):
-            raise ParameterError("batches with names and batches with numbers cannot be mixed in one graph")
+            raise ParameterError(
+                "names and node numbers cannot be mixed in one graph. If numbers are names, use --nodes names"
+            )
         packed = np.empty(count, np.uint64)
         if batch.names is None:
             largest = int(pack(batch.sources, batch.targets, packed)) if count else self.largest
@@ -368,70 +450,3 @@ def _offsets(degrees: UInt32Array) -> UInt64Array:
     offsets = np.zeros(len(degrees) + 1, np.uint64)
     np.cumsum(degrees, dtype=np.uint64, out=offsets[1:])
     return offsets
-
-
-def _weights(weights: npt.ArrayLike | None) -> Float64Array | None:
-    if weights is None:
-        return None
-    try:
-        given = np.asarray(weights)
-    except ValueError:
-        given = np.empty(0, object)
-    if given.ndim != 1 or (given.dtype.kind not in "biuf" and given.size):
-        raise ParameterError(f"`weights` must be a list of numbers; got {given.dtype} of shape {given.shape}")
-    with np.errstate(over="ignore"):
-        return np.ascontiguousarray(given, np.float64)
-
-
-def graph_of_pairs(
-    arcs: Iterable[tuple[Any, Any]] | AnyArray,
-    *,
-    num_nodes: int | None = None,
-    weights: npt.ArrayLike | None = None,
-    count: bool = False,
-    into: str | os.PathLike[str] | None = None,
-) -> Graph:
-    """See :meth:`inlink.Graph.from_arcs`.
-
-    Raises
-    ------
-    inlink.errors.ParameterError
-        If an arc is not a pair, names and numbers are mixed, or weights and arcs do not fit together.
-    """
-    values = _weights(weights)
-    if num_nodes is not None:
-        num_nodes = int(check(_NUM_NODES, plain(num_nodes), "`num_nodes`"))
-    if not isinstance(arcs, np.ndarray):
-        if isinstance(arcs, str | bytes | Mapping) or not isinstance(arcs, Iterable):
-            raise ParameterError(f"`arcs` must be pairs (source, target); got {type(arcs).__name__}")
-        arcs = list(arcs)
-        for arc in arcs:
-            if isinstance(arc, str | bytes) or not isinstance(arc, Sequence | np.ndarray) or len(arc) != 2:
-                raise ParameterError(
-                    f"an arc must be a pair (source, target); got {arc!r:.60}. Give weights by weights="
-                )
-        named = {isinstance(end, str | bytes) for arc in arcs for end in arc}
-        if named == {True}:
-            if num_nodes is not None:
-                raise ParameterError("num_nodes goes with nodes by number, not by name")
-            places = np.arange(2 * len(arcs), dtype=np.uint32).reshape(-1, 2)
-            batch = ArcBatch(
-                places[:, 0],
-                places[:, 1],
-                pa.array([encode(end) for arc in arcs for end in arc], pa.binary()),
-                values,
-            )
-            return build_graph([batch], count=count, into=into)
-        if len(named) > 1:
-            raise ParameterError("nodes must be all numbers or all names; got both")
-    try:
-        pairs = np.asarray(arcs)
-    except ValueError:
-        raise ParameterError("nodes must be whole numbers or names; got lists") from None
-    if not pairs.size:
-        pairs = np.empty((0, 2), np.uint32)
-    if pairs.ndim != 2 or pairs.shape[1] != 2:
-        raise ParameterError(f"`arcs` must be pairs (source, target); got an array of shape {pairs.shape}")
-    sources, targets = (integers(pairs[:, side], "a node", np.uint32, MAX_NODES) for side in (0, 1))
-    batch = ArcBatch(sources, targets, None, values)
-    return build_graph([batch], num_nodes=num_nodes, count=count, into=into)

@@ -232,8 +232,13 @@ def _with_crawled(batches: Iterator[ArcBatch], graph: Graph, ids: UInt32Array) -
         yield ArcBatch(none, none, crawled=crawled[crawled != NO_NODE])
 
 
+# What a derived graph says of the origin of its parent.
+_ORIGIN = ("sources", "records", "pages", "links", "files_left_out", "skipped")
+
+
 def _parent(graph: Graph) -> dict[str, Any]:
-    return {"parent": graph.uuid} if graph.uuid else {}
+    origin = {key: graph.meta[key] for key in _ORIGIN if key in graph.meta}
+    return ({"parent": graph.uuid} if graph.uuid else {}) | origin
 
 
 def _sites(

@@ -182,7 +182,7 @@ class Graph:
         >>> graph.num_nodes, graph.num_arcs, graph.outlinks("a").tolist()
         (3, 2, [1])
         """
-        from inlink.graph.build import graph_of_pairs
+        from inlink.graph.pairs import graph_of_pairs
 
         return graph_of_pairs(arcs, num_nodes=num_nodes, weights=weights, count=count, into=into)
 

@@ -7,6 +7,7 @@ from inlink.archives.batches import ArchiveKind, archive_batches, archive_kind
 from inlink.archives.html import LinkSet
 from inlink.base.damage import Tally
 from inlink.base.opening import open_binary
+from inlink.errors import DamageError
 from inlink.graph.batches import ArcBatch, Level
 from inlink.graph.source import Source
 
@@ -31,7 +32,6 @@ def archive_source(
     level: Level | None = None,
     links: LinkSet = "a",
     nofollow: bool = True,
-    strict: bool = False,
     strip_www: bool = False,
     private_suffixes: bool = False,
     tally: Tally | None = None,
@@ -44,12 +44,15 @@ def archive_source(
         A WARC, ARC or WAT file, gzipped or not.
     level : {"page", "host", "domain"} or None
         What the nodes are; None means pages.
-    links, nofollow, strict, strip_www, private_suffixes, tally
-        As in :func:`inlink.archives.batches.archive_batches`, which also says what is raised.
+    links, nofollow, strip_www, private_suffixes, tally
+        As in :func:`inlink.archives.batches.archive_batches`, which also says what is raised. A damaged archive in
+        which no record can be read raises a DamageError.
     """
     level = level or "page"
+    tally = Tally() if tally is None else tally
 
     def batches() -> Iterator[ArcBatch]:
+        before, damaged = tally.records, tally.damaged
         with open_binary(path) as file:
             yield from archive_batches(
                 file,
@@ -58,10 +61,13 @@ def archive_source(
                 level=level,
                 links=links,
                 nofollow=nofollow,
-                strict=strict,
                 strip_www=strip_www,
                 private_suffixes=private_suffixes,
                 tally=tally,
             )
+        if tally.records == before and tally.damaged > damaged:
+            found = [entry for entry in tally.skipped.items() if entry[1].path == os.fspath(path)]
+            place = "".join(f" ({reason}, at byte {entry.offset:,})" for reason, entry in found[:1])
+            raise DamageError(f"{os.fspath(path)}: no record can be read{place}: fetch the file again")
 
     return Source(batches(), level=level)

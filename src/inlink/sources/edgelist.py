@@ -24,7 +24,7 @@ import pyarrow as pa
 
 from inlink.base.arrays import UInt8Array
 from inlink.base.opening import Carry, Stream, head, text_blocks
-from inlink.errors import InputError, ParameterError
+from inlink.errors import FormatError, InputError, ParameterError
 from inlink.graph.batches import ArcBatch, Level
 from inlink.graph.source import Source
 
@@ -79,6 +79,7 @@ _SEPARATORS = {"tab": "\t", "comma": ",", "semicolon": ";", "space": " "}
 # Lines of the sample that the layout is detected from.
 _SAMPLE = 200
 _OURS = re.compile(rb"# inlink: (?:(names)|nodes=(\d{1,10}))$")
+_MARKUP = re.compile(rb"\s*<(?:!doctype html|html|\?xml)[^\t\n]*(?:\n|$)", re.I)
 _NO_COLUMN = 2**62
 
 
@@ -168,6 +169,12 @@ def words(field: str) -> str:
 def _layout(path: Path, separator: str | None, weights: bool | None) -> _Layout:
     """Detect the layout of a file by its first lines."""
     start = head(path).removeprefix(b"\xef\xbb\xbf")
+    if not start.strip():
+        raise FormatError(f"{path} is empty")
+    if _MARKUP.match(start):
+        raise FormatError(
+            f"{path}, line 1: HTML or XML, not an edge list: is it an error page that was saved?"
+        )
     all_lines = start.splitlines() if len(start) < 1 << 16 else start[: start.rfind(b"\n") + 1].splitlines()
     ours = next((match for line in all_lines[:5] if (match := _OURS.match(line))), None)
     data: list[str] = []

@@ -101,7 +101,6 @@ class Format:
 _ARCHIVE = (
     Option("links", "text", "Anchors, or every tag that Common Crawl counts.", "a", ("a", "all")),
     Option("nofollow", "flag", "Leave out links marked nofollow.", flag="--drop-nofollow"),
-    Option("strict", "flag", "Refuse damaged archives. Without it damaged records are left out and counted."),
 )
 _EDGE_LIST = (
     Option("nodes", "text", "What the columns hold: node numbers or names.", "detected", ("ids", "names")),

@@ -1,65 +1,23 @@
 """`read`: a graph from any source of links."""
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, cast
 
 import numpy as np
 
-from inlink.base.damage import Tally
-from inlink.errors import FormatError, ParameterError
-from inlink.graph.batches import ArcBatch, Level
-from inlink.graph.build import build_graph
+from inlink.errors import ParameterError
+from inlink.graph.batches import Level
+from inlink.graph.build import build_sources
 from inlink.graph.graph import Graph
 from inlink.graph.interop import GraphLike, as_graph
-from inlink.graph.source import Source
-from inlink.sources.formats import ARCHIVES, FORMATS, SITES, check_options, format_named, implementation
+from inlink.sources.files import Files
+from inlink.sources.formats import ARCHIVES, FORMATS, SITES, check_options, format_named
 from inlink.sources.recognise import recognise
 
-__all__ = ["read", "read_source"]
-
-
-def read_source(
-    path: str | os.PathLike[str],
-    format: str | None = None,
-    *,
-    level: Level | None = None,
-    tally: Tally | None = None,
-    options: Mapping[str, object] | None = None,
-) -> Source:
-    """Open any file that holds a graph.
-
-    Parameters
-    ----------
-    path : path-like
-        A file or folder, or whatever else the format takes (the common beginning of several files, a pattern).
-    format : str or None
-        A name in :data:`inlink.sources.formats.FORMATS`. None: recognised by content.
-    level : {"page", "host", "domain"} or None
-        What an archive's nodes become. Other formats have the level that they have.
-    tally : Tally or None
-        Counts what is read from an archive and what is left out.
-    options : mapping of str to object, or None
-        Options of the format, as its entry in the table declares them. A value of None means not given.
-
-    Raises
-    ------
-    inlink.errors.FormatError
-        If the format is not known, or is that of a graph's folder, which :meth:`Graph.open` reads.
-    inlink.errors.ParameterError
-        If the format has no such option, or the option no such value.
-    inlink.errors.InputError
-        If the reader finds an error in the file.
-    """
-    entry = format_named(format or recognise(path))
-    given = check_options(path, entry, options or {})
-    if entry.reader is None:
-        raise FormatError(f"{path} is {entry.description}: open it with inlink.Graph.open")
-    if entry.name in ARCHIVES:
-        given |= {"level": level, "tally": tally}
-    source: Source = implementation(entry.reader)(path, **given)
-    return source
+__all__ = ["read"]
 
 
 def read(
@@ -69,7 +27,7 @@ def read(
     format: str | None = None,
     links: Literal["a", "all"] | None = None,
     nofollow: bool | None = None,
-    strict: bool | None = None,
+    strict: bool = False,
     count: bool = False,
     crawled_only: bool = False,
     nodes: Literal["ids", "names"] | None = None,
@@ -99,8 +57,10 @@ def read(
         Archives: anchors, or every tag that Common Crawl counts. None means ``"a"``.
     nofollow : bool or None
         Archives: keep links marked ``nofollow``. None means True.
-    strict : bool or None
-        Archives: refuse damage. None or False leaves damaged records out and counts them in ``meta["skipped"]``.
+    strict : bool
+        Refuse damaged archives, and any file that cannot be read. False leaves out damaged records of archives, and,
+        if there are several sources, those that cannot be read to their end. ``meta["skipped"]`` has the reasons with
+        their places. A warning gives the number of files left out.
     count : bool
         Use the number of times that an arc stands in the source as its weight.
     crawled_only : bool
@@ -131,7 +91,7 @@ def read(
     Raises
     ------
     inlink.errors.InputError
-        If a source cannot be read; :class:`~inlink.errors.FormatError` if its format is not known,
+        If the source, or none of several, can be read; :class:`~inlink.errors.FormatError` if its format is not known,
         :class:`~inlink.errors.DamageError` if it is damaged and `strict` is set, or damage cannot be skipped.
     inlink.errors.OutputError
         If the folder cannot be written.
@@ -147,10 +107,11 @@ def read(
     <inlink graph: 3 nodes, 2 arcs>
     """
     sites = _check_sites(level, strip_www, private_suffixes)
+    if not isinstance(strict, bool):
+        raise ParameterError(f"`strict` must be True or False; got {strict!r}")
     options: dict[str, object] = {
         "links": links,
         "nofollow": nofollow,
-        "strict": strict,
         "nodes": nodes,
         "separator": separator,
         "weights": weights,
@@ -158,7 +119,7 @@ def read(
         "columns": columns,
     }
     if not isinstance(source, str | os.PathLike | list | tuple):
-        given = options | {"format": format, "count": count or None}
+        given = options | {"format": format, "count": count or None, "strict": strict or None}
         for name in (name for name, value in given.items() if value is not None):
             raise ParameterError(f"`{name}` applies only to files; got {type(source).__name__}")
         return _adapt(as_graph(cast("GraphLike", source)), level, crawled_only, into, sites)
@@ -167,29 +128,44 @@ def read(
         raise ParameterError("no source is given")
     if format is not None:
         format_named(format)
-    formats = [format or recognise(path) for path in paths]
-    for path, name in zip(paths, formats, strict=True):
+    files = Files(len(paths), strict)
+    for place, path in enumerate(paths):
+        with files.trying(place):
+            files.add(place, path, format or recognise(path))
+    formats = files.formats
+    for path, name in zip(files.paths, formats, strict=True):
         check_options(path, FORMATS[name], options)
     archives = all(name in ARCHIVES for name in formats)
-    if len(paths) > 1 and not archives:
-        _check_together(formats)
-    if formats[0] == "graph":
+    if len(set(formats)) > 1 and not archives:
+        listed = ", ".join(sorted(set(formats)))
+        raise ParameterError(f"Cannot combine sources of different formats: {listed}")
+    if formats == ["graph"]:
         if count:
-            raise ParameterError(f"{paths[0]}: format graph has no option `count`; build the graph with it")
-        return _adapt(Graph.open(paths[0]), level, crawled_only, into, sites)
-    tally = Tally(bool(strict))
-    fold_to = None if archives or level == "page" else level
-    sources = [
-        read_source(path, name, level=level, tally=tally, options=options | (sites if archives else {}))
-        for path, name in zip(paths, formats, strict=True)
-    ]
-
-    def build(folder: str | os.PathLike[str] | None) -> Graph:
-        return _build(sources, folder, count, lambda: _origin(paths, formats, tally))
-
-    if fold_to is None and not crawled_only:
-        return build(into)
-    return _adapt(build(None), level, crawled_only, into, {} if archives else sites)
+            raise ParameterError(
+                f"{files.paths[0]}: format graph has no option `count`; build the graph with it"
+            )
+        graph = _adapt(Graph.open(files.paths[0]), level, crawled_only, into, sites)
+    else:
+        files.open(level, options | (sites if archives else {}))
+        if len(files.sources) > 1 and formats[0] not in (*ARCHIVES, "edgelist"):
+            raise ParameterError(
+                f"Cannot combine several sources of format {formats[0]}: read them one at a time"
+            )
+        fold_to = None if archives or level == "page" else level
+        direct = fold_to is None and not crawled_only
+        graph = build_sources(
+            files.sources,
+            failed=files.failed,
+            level=files.sources[0].level,
+            into=into if direct else None,
+            count=count,
+            meta=files.origin,
+        )
+        if not direct:
+            graph = _adapt(graph, level, crawled_only, into, {} if archives else sites)
+    if files.errors:
+        warnings.warn(files.told(), stacklevel=2)
+    return graph
 
 
 def _check_sites(
@@ -208,55 +184,6 @@ def _check_sites(
             wanted = " or ".join(map(repr, levels))
             raise ParameterError(f"{option.label} applies only if `level` is {wanted}; got {level!r}")
     return sites
-
-
-def _check_together(formats: list[str]) -> None:
-    """Refuse several sources that cannot become one graph."""
-    different = sorted(set(formats))
-    if len(different) > 1:
-        raise ParameterError(f"Cannot combine sources of different formats: {', '.join(different)}")
-    if different != ["edgelist"]:
-        raise ParameterError(
-            f"Cannot combine several sources of format {different[0]}: read them one at a time"
-        )
-
-
-def _build(
-    sources: list[Source],
-    into: str | os.PathLike[str] | None,
-    count: bool,
-    meta: Callable[[], dict[str, Any]],
-) -> Graph:
-    def batches() -> Iterator[ArcBatch]:
-        for source in sources:
-            yield from source.batches
-
-    first = sources[0]
-    given = max((source.num_nodes for source in sources if source.num_nodes is not None), default=None)
-    return build_graph(
-        batches(),
-        names=first.names,
-        num_nodes=given,
-        level=first.level,
-        into=into,
-        count=count,
-        meta=meta,
-    )
-
-
-def _origin(paths: list[Path], formats: list[str], tally: Tally) -> dict[str, Any]:
-    """Return what the header tells of the graph's sources."""
-    origin: dict[str, Any] = {
-        "sources": [f"{path} ({name})" for path, name in zip(paths[:100], formats, strict=False)],
-    }
-    if tally.records:
-        origin |= {"records": tally.records, "pages": tally.pages, "links": tally.links}
-    if tally.skipped:
-        origin["skipped"] = {
-            f"{reason}, first in {entry.path} at byte {entry.offset:,}": entry.count
-            for reason, entry in tally.skipped.items()
-        }
-    return origin
 
 
 def _adapt(

@@ -3,12 +3,14 @@
 The content decides. The name decides only where contents look alike, such as the separator of a CSV file.
 """
 
+import contextlib
+import json
 import os
 import re
 from pathlib import Path
 
-from inlink.errors import FolderError, FormatError, InputError
-from inlink.sources.formats import FORMATS
+from inlink.errors import DamageError, FolderError, FormatError, InputError
+from inlink.sources.formats import ARCHIVES, FORMATS
 
 __all__ = ["recognise"]
 
@@ -72,7 +74,13 @@ def _recognise_folder(path: Path) -> str:
 def _recognise_content(path: Path) -> str:
     from inlink.base.opening import head
 
-    start = head(path, 1 << 16)
+    try:
+        start = head(path, 1 << 16)
+    except DamageError:
+        # The records of an archive can be read up to the damage.
+        if _is_archive(path):
+            return _recognise_archive(path)
+        raise
     text = start.removeprefix(b"\xef\xbb\xbf").lstrip()
     for magic, name in ((b"SQLite format 3\0", "sqlite"), (b"PAR1", "parquet"), (b"PK\x03\x04", "npz")):
         if start.startswith(magic):
@@ -85,6 +93,7 @@ def _recognise_content(path: Path) -> str:
         return "matrixmarket"
     if text.startswith(b"<"):
         return _recognise_xml(path, text)
+    _refuse_other_texts(path, text)
     lines = [line for line in text.split(b"\n") if line.strip() and not line.lstrip().startswith(b"#")]
     if len(start) == 1 << 16 and len(lines) > 1:
         # The last line may be cut.
@@ -98,7 +107,7 @@ def _recognise_content(path: Path) -> str:
         return "gml"
     if all(line.split(b" ")[0] in (b"n", b"e") and len(line.split()) > 2 for line in lines[:50]):
         return "kleinberg"
-    if b"\0" not in lines[0] and any(_cuts(line) for line in lines[:50]):
+    if _is_text(lines[:50]) and any(_cuts(line) for line in lines[:50]):
         return "edgelist"
     raise FormatError(
         f"{path}: format not recognised (looked for archives, SQLite, Parquet, matrices, GraphML, GEXF, GML, "
@@ -111,6 +120,32 @@ _GML = re.compile(
     rb'(?:\s*+(?:#[^\n]*+\n|(?!graph)[A-Za-z]\w*+[ \t]++(?:"[^"]*+"|[\d.]++)))*+\s*+graph\s*+\['
 )
 _NAMES = f"Name the format with --format ({', '.join(name for name in FORMATS if name not in ('graph', 'crawl'))})."
+
+
+# No line of text has these, but for names that are any bytes.
+_CONTROLS = bytes(set(range(32)) - set(b"\t\n\r\f")) + b"\x7f"
+
+
+def _is_text(lines: list[bytes]) -> bool:
+    """Tell lines of text from other bytes: at most one byte in a hundred is a control character."""
+    if b"\0" in lines[0]:
+        return False
+    found = sum(len(line) - len(line.translate(None, _CONTROLS)) for line in lines)
+    return lines[0].startswith(b"source,target") or 100 * found <= sum(map(len, lines))
+
+
+def _refuse_other_texts(path: Path, text: bytes) -> None:
+    """Refuse texts that could be taken for an edge list: JSON, and whatever is named as an archive."""
+    if text[:1] in (b"{", b"["):
+        with contextlib.suppress(ValueError, RecursionError):
+            json.loads(text)
+            raise FormatError(f"{path} is JSON, not a graph that can be read: is it an error that was saved?")
+    for name in ARCHIVES:
+        if path.name.lower().endswith(FORMATS[name].extensions):
+            raise FormatError(
+                f"{path} is named as {name} and is no archive; it begins with {text[:40].decode('latin-1')!r}. "
+                "Name the format with --format if it is another."
+            )
 
 
 def _cuts(line: bytes) -> bool:
@@ -127,6 +162,12 @@ def _recognise_archive(path: Path) -> str:
             f"{path}: WET archives hold text without links. Use the WARC or WAT archive of the same name."
         )
     return kind
+
+
+def _is_archive(path: Path) -> bool:
+    from inlink.sources.archive import kind_of
+
+    return kind_of(path) is not None
 
 
 def _recognise_xml(path: Path, text: bytes) -> str:

@@ -1,0 +1,183 @@
+"""Open the files that a graph is made of, and leave out those that cannot be read."""
+
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from inlink.base.damage import Tally
+from inlink.errors import FolderError, FormatError, InputError
+from inlink.graph.batches import Level
+from inlink.graph.source import Source
+from inlink.sources.formats import ARCHIVES, check_options, format_named, implementation
+from inlink.sources.recognise import recognise
+
+__all__ = ["Files", "read_source"]
+
+# Names of sources, and errors, that a graph's header has at most.
+_MOST_NAMED = 100
+
+
+def read_source(
+    path: str | os.PathLike[str],
+    format: str | None = None,
+    *,
+    level: Level | None = None,
+    tally: Tally | None = None,
+    options: Mapping[str, object] | None = None,
+) -> Source:
+    """Open any file that holds a graph.
+
+    Parameters
+    ----------
+    path : path-like
+        A file or folder, or whatever else the format takes (the common beginning of several files, a pattern).
+    format : str or None
+        A name in :data:`inlink.sources.formats.FORMATS`. None: recognised by content.
+    level : {"page", "host", "domain"} or None
+        What an archive's nodes become. Other formats have the level that they have.
+    tally : Tally or None
+        Counts what is read from an archive and what is left out.
+    options : mapping of str to object, or None
+        Options of the format, as its entry in the table declares them. A value of None means not given.
+
+    Raises
+    ------
+    inlink.errors.FormatError
+        If the format is not known, or is that of a graph's folder, which :meth:`Graph.open` reads.
+    inlink.errors.ParameterError
+        If the format has no such option, or the option no such value.
+    inlink.errors.InputError
+        If the reader finds an error in the file.
+    """
+    entry = format_named(format or recognise(path))
+    given = check_options(path, entry, options or {})
+    if entry.reader is None:
+        raise FormatError(f"{path} is {entry.description}: open it with inlink.Graph.open")
+    if entry.name in ARCHIVES:
+        given |= {"level": level, "tally": tally}
+    source: Source = implementation(entry.reader)(path, **given)
+    return source
+
+
+class Files:
+    """The files that a graph is made of.
+
+    If there are several, those that cannot be read are left out. Each of them has an error.
+
+    Parameters
+    ----------
+    named : int
+        The number of files that were named.
+    strict : bool
+        Whether a file that cannot be read, or is damaged, is an error.
+
+    Attributes
+    ----------
+    paths : list of Path
+        The files whose format is known.
+    formats : list of str
+        Their formats.
+    sources : list of Source
+        Their arcs, after :meth:`open`.
+    errors : dict of int to InputError
+        Why the other files were left out, by their place among the files that were named.
+    """
+
+    def __init__(self, named: int, strict: bool) -> None:
+        self._named, self._strict = named, strict
+        self.paths: list[Path] = []
+        self.formats: list[str] = []
+        self.sources: list[Source] = []
+        self.errors: dict[int, InputError] = {}
+        self._places: list[int] = []
+        self._tallies: list[Tally] = []
+
+    def add(self, place: int, path: Path, format: str) -> None:
+        """Add a file whose format is known."""
+        self._places.append(place)
+        self.paths.append(path)
+        self.formats.append(format)
+
+    def open(self, level: Level | None, options: Mapping[str, object]) -> None:
+        """Open the files. See :func:`read_source` for `level` and `options`.
+
+        Raises
+        ------
+        inlink.errors.InputError
+            As :meth:`trying`.
+        """
+        files = list(zip(self._places, self.paths, self.formats, strict=True))
+        self._places, self.paths, self.formats = [], [], []
+        for place, path, format in files:
+            tally = Tally(self._strict)
+            with self.trying(place):
+                self.sources.append(read_source(path, format, level=level, tally=tally, options=options))
+                self.add(place, path, format)
+                self._tallies.append(tally)
+
+    @contextmanager
+    def trying(self, place: int) -> Iterator[None]:
+        """Leave out the file at a place if the block raises that it cannot be read.
+
+        Raises
+        ------
+        inlink.errors.InputError
+            If `strict` is set, or if no file is left.
+        """
+        try:
+            yield
+        except InputError as error:
+            self._leave_out(place, error)
+        except FolderError as error:
+            self._leave_out(place, InputError(str(error)))
+        except OSError as error:
+            self._leave_out(place, InputError(f"{error.filename}: cannot be read ({error.strerror})"))
+
+    def failed(self, source: int, error: InputError) -> None:
+        """Leave out one of the sources, which cannot be read to its end.
+
+        Raises
+        ------
+        inlink.errors.InputError
+            As :meth:`trying`.
+        """
+        self._leave_out(self._places[source], error)
+
+    def _leave_out(self, place: int, error: InputError) -> None:
+        if self._strict or self._named == 1:
+            raise error
+        self.errors[place] = error
+        if len(self.errors) == self._named:
+            raise InputError(f"None of the {self._named:,} files can be read. The first: {self.errors[0]}")
+
+    def told(self) -> str:
+        """How many files were left out, and why the first was."""
+        first = self.errors[min(self.errors)]
+        return f"left out {len(self.errors):,} of {self._named:,} files. The first: {first}"
+
+    def origin(self) -> dict[str, Any]:
+        """Return what a graph's header tells of the files that were read, and of those that were not."""
+        kept = [k for k, place in enumerate(self._places) if place not in self.errors]
+        tally = Tally()
+        for k in kept:
+            tally.add(self._tallies[k])
+        found: dict[str, Any] = {
+            "sources": [f"{self.paths[k]} ({self.formats[k]})" for k in kept[:_MOST_NAMED]]
+        }
+        if tally.records:
+            found |= {"records": tally.records, "pages": tally.pages, "links": tally.links}
+        skipped: dict[str, int] = {}
+        for place in sorted(self.errors)[:_MOST_NAMED]:
+            reason = f"file: {self.errors[place]}"
+            skipped[reason] = skipped.get(reason, 0) + 1
+        if len(self.errors) > _MOST_NAMED:
+            skipped["further files"] = len(self.errors) - _MOST_NAMED
+        for reason, entry in tally.skipped.items():
+            skipped[f"{reason}, first in {entry.path} at byte {entry.offset:,}"] = entry.count
+        if self.errors:
+            found["files_left_out"] = len(self.errors)
+        if skipped:
+            found["skipped"] = skipped
+        return found
