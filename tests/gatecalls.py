@@ -23,6 +23,7 @@ CALLS: dict[str, Callable[[Crawl], Any]] = {
     "release_all": lambda crawl: crawl.release_all(),
     "reload": lambda crawl: crawl.reload(),
     "host_delay": lambda crawl: crawl.host_delay(A, 1.0),
+    "set_host": lambda crawl: crawl.set_host("a.com", delay=1.0),
     "pause": lambda crawl: crawl.pause(),
     "resume": lambda crawl: crawl.resume(),
     "next": lambda crawl: crawl.next(),

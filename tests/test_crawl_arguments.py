@@ -107,6 +107,16 @@ TABLE: dict[str, tuple[Callable[..., Any], list[Any]]] = {
     "release": (lambda crawl, bad: crawl.release(bad), NO_PAGE),
     "host_delay: page": (lambda crawl, bad: crawl.host_delay(bad, 1.0), NO_PAGE),
     "host_delay: seconds": (lambda crawl, bad: crawl.host_delay(A, bad), [*NO_SECONDS, None]),
+    "set_host: host": (lambda crawl, bad: crawl.set_host(bad, delay=1), [*NO_TEXT, None, "", "a b"]),
+    "set_host: block": (
+        lambda crawl, bad: crawl.set_host("a.com", block=bad, delay=1),
+        [NAN, -INF, -1, "3", True, [1], None, 1e10],
+    ),
+    "set_host: delay": (lambda crawl, bad: crawl.set_host("a.com", block=1, delay=bad), NO_SECONDS),
+    "set_host: budget": (
+        lambda crawl, bad: crawl.set_host("a.com", block=1, budget=bad),
+        [bad for bad in NO_COUNT if bad is not None],
+    ),
     "next": (lambda crawl, bad: crawl.next(bad), NO_COUNT),
     "rerank": (lambda crawl, bad: crawl.rerank(wait=bad), NO_FLAG),
     "standing": (lambda crawl, bad: crawl.standing(bad), [-1, "5", 2.5, True, None, 1001]),

@@ -216,12 +216,15 @@ class Session(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class HostStanding(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A host or registered domain: waiting pages, fetched pages, and seconds until the next fetch is allowed."""
+    """A host or registered domain: waiting pages, fetched pages, and seconds until the next fetch is allowed.
+
+    ``due_in`` is None if an operator blocked it for ever.
+    """
 
     name: str
     waiting: int
     taken: int
-    due_in: float
+    due_in: float | None
 
 
 class Standing(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -103,11 +103,14 @@ class Answers:
         number, out = self.journal.answered(page)
         if number == NO_PAGE or out is None or not out.current:
             return False
-        payload = struct_of(ReleasedRecord).pack(out.number, number)
-        self.journal.append(kinds.RELEASE, listed=1, payload=payload, lease=out.number)
+        self._write_release(number, out)
         self.journal.landed(out, None)
         self.frontier.back(number, self.journal.now)
         return True
+
+    def _write_release(self, page: int, out: Out) -> None:
+        payload = struct_of(ReleasedRecord).pack(out.number, page)
+        self.journal.append(kinds.RELEASE, listed=1, payload=payload, lease=out.number)
 
     def release_all(self, session: int | None = None) -> int:
         """Give back all leases, or those of a session; return their number."""
@@ -161,9 +164,8 @@ class Answers:
         for page in found.tolist():
             slot = front.queue.slot(page)
             if slot in front.hosts.failures:  # a host that was let go
-                front.hosts.failed(slot, 0)
-                front.queue.rows[slot]["due"] = now
-                journal.append(kinds.HOST, page, payload=front.hosts.frame(slot))
+                front.hosts.let_go(slot, now)
+                journal.append(kinds.HOST, page, payload=front.hosts.frame(slot, now))
                 front.queue.settle(slot, now)
         return len(found)
 
@@ -211,6 +213,14 @@ class Answers:
             return True, None
         if self.admission.refuses(target, None, journal.now):
             return True, None
+        if front.hosts.is_closed(front.queue.slot(target), journal.now):
+            # It waits like any other page of its host.
+            if target == number and out is not None:
+                self._write_release(number, out)
+                front.back(number, journal.now)
+            else:
+                front.prioritise(np.array([target], np.uint32), journal.now)
+            return True, None
         front.plans.pop(target, None)
         slot = front.queue.take_one(target, journal.now)
         if self.pages.losses[target]:
@@ -228,16 +238,13 @@ class Answers:
             if out is None:
                 return False
             number = out.page
-        queue = self.frontier.queue
+        hosts, queue, now = self.frontier.hosts, self.frontier.queue, self.journal.now
         slot = queue.slot(number)
-        if not seconds > queue.rows[slot]["delay"]:
-            return False
         self.journal.gate.changing = True
-        row = queue.rows[slot]
-        row["due"] = float(row["due"]) + seconds - float(row["delay"])
-        row["delay"] = seconds
-        queue.settle(slot, self.journal.now)
-        self.journal.append(kinds.HOST, number, payload=self.frontier.hosts.frame(slot))
+        if not hosts.ask_for_delay(slot, seconds, now):
+            return False
+        queue.settle(slot, now)
+        self.journal.append(kinds.HOST, number, payload=hosts.frame(slot, now))
         return True
 
 

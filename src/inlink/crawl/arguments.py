@@ -4,11 +4,12 @@ Each function refuses a value outside its meaning with :class:`inlink.errors.Par
 argument, its range and the value.
 """
 
+import math
 import numbers
 from dataclasses import replace
 from typing import Any, SupportsIndex
 
-from inlink.base.settings import Setting, check
+from inlink.base.settings import LONGEST, Setting, check
 from inlink.errors import ParameterError
 from inlink.frontier.settings import NO_LIMIT, TABLE
 from inlink.frontier.survey import BEST
@@ -23,6 +24,7 @@ __all__ = [
     "check_flags",
     "check_text",
     "check_texts",
+    "checked_ahead",
     "checked_failure",
     "checked_hash",
     "checked_score",
@@ -46,6 +48,17 @@ LARGEST_ID = (1 << 63) - 1
 ARGUMENTS = {
     "count": Setting("count", int, 1, "Leases at most.", at_least=0, at_most=NO_LIMIT),
     "seconds": replace(TABLE["politeness.delay"], name="seconds"),
+    "delay": replace(TABLE["politeness.delay"], name="delay", none="that of the crawl and of robots.txt"),
+    "budget": Setting(
+        "budget",
+        int,
+        None,
+        "Pages that may still be fetched.",
+        at_least=0,
+        below=NO_LIMIT,
+        none="no limit",
+    ),
+    "block": Setting("block", float, 0.0, "From now on.", unit="seconds", at_least=0, at_most=LONGEST),
     "silent_after": Setting(
         "silent_after",
         float,
@@ -84,6 +97,17 @@ ARGUMENTS = {
 def argument(name: str, value: Any) -> Any:
     """A number, checked as :data:`ARGUMENTS` says, in its own type."""
     return check(ARGUMENTS[name], value)
+
+
+def checked_ahead(name: str, value: Any) -> float:
+    """Seconds from now, which may be infinite."""
+    if isinstance(value, float) and value == math.inf:
+        return value
+    try:
+        return float(argument(name, value))
+    except ParameterError as error:
+        said, got = str(error).rsplit("; got", 1)
+        raise ParameterError(f"{said}, or math.inf for ever; got{got}") from None
 
 
 def moment(value: Any) -> float:

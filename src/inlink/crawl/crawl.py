@@ -29,6 +29,7 @@ from inlink.crawl.journal import Answered, Journal
 from inlink.crawl.seeding import checked_entries, hint
 from inlink.crawl.settings import NOT_GIVEN, NotGiven, as_data, choose, save
 from inlink.crawl.snapshot import LiveCrawl
+from inlink.crawl.steering import Steering
 from inlink.crawl.upkeep import Upkeep
 from inlink.crawl.view import CrawlView
 from inlink.crawl.visiting import take_visit
@@ -56,7 +57,7 @@ _log = logging.getLogger("inlink.crawl")
 SETTINGS = rows_of(Settings)
 
 
-class Crawl:
+class Crawl(Steering):
     """Which URL to fetch next, and what came of it: an embedded library over one folder.
 
     Use it from one thread at a time, in the process that opened it. A call that comes while another has not returned is

@@ -138,7 +138,7 @@ class Journal:
     def landed(self, out: Out | None, outcome: Outcome | None, wait: float | None = None) -> None:
         """Record that a lease has ended. If its host's state changed, append an event with the new state."""
         if out is not None and self.frontier.landed(out, outcome, wait, self.now):
-            self.append(kinds.HOST, out.page, payload=self.frontier.hosts.frame(out.slot))
+            self.append(kinds.HOST, out.page, payload=self.frontier.hosts.frame(out.slot, self.now))
 
     def base(self, page: int, redirected_to: str | None) -> str:
         """Return the URL that answered, against which the page's relative links are resolved."""

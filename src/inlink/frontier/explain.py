@@ -139,9 +139,10 @@ class Why(msgspec.Struct, frozen=True):
         host = self.host
         lines.append(
             f"host {host.name}: {host.waiting:,} pages waiting, {host.taken:,} taken, "
-            f"{host.in_flight} of at most {host.in_flight_limit} being fetched, "
-            + (f"next fetch in {host.due_in:.1f} s" if host.due_in else "may be asked now")
+            f"{host.in_flight} of at most {host.in_flight_limit} being fetched, " + _when(host)
         )
+        if host.set_by_operator:
+            lines.append(f"host {host.name}: {', '.join(host.set_by_operator)} set by an operator")
         if host.failures:
             lines.append(f"host {host.name} failed {host.failures} times in a row")
         for name, left in (("host", host.budget_left), ("domain", host.domain_budget_left)):
@@ -159,6 +160,16 @@ class Why(msgspec.Struct, frozen=True):
         if self.merged_into is not None:
             lines.append(f"merged into {self.merged_into}")
         return lines
+
+
+def _when(host: HostState) -> str:
+    """When a host may be asked next, in words."""
+    if host.due_in is None:
+        return "blocked by an operator"
+    blocked = (
+        ", blocked by an operator until then" if host.blocked_for and host.due_in == host.blocked_for else ""
+    )
+    return f"next fetch in {host.due_in:.1f} s{blocked}" if host.due_in else "may be asked now"
 
 
 def page_parts(frontier: Frontier, page: int) -> list[Part]:

@@ -115,7 +115,7 @@ class Frontier:
                 task.result()
         leased = self._restore_leases(now)
         self._count_taken(leased)
-        self.hosts.restore()
+        self.hosts.restore(now)
         out = np.empty(pages.num_pages, np.uint32)
         waiting = out[: discovered_pages(pages.states, pages.errors, out)]
         failed = np.flatnonzero(pages.errors[: pages.num_pages])
@@ -190,7 +190,9 @@ class Frontier:
 
     def _count_taken(self, leased: list[tuple[int, int]]) -> None:
         answered = self.pages.answered[1 : self.pages.tally.rows + 1]
-        answered = answered[self.pages.states[answered] != DISCOVERED]  # those wait again
+        # The others wait again. Those that wait for a retry count as taken until it is due.
+        retried = (self.pages.errors[answered] > 0) & (self.pages.losses[answered] == 0)
+        answered = answered[(self.pages.states[answered] != DISCOVERED) | retried]
         hosts = self.pages.hosts[answered]
         slots = self.queue.waiting.slot_of[hosts] if self.queue.by_domain else hosts
         again = [slot for page, slot in leased if not self.pages.answers[page]]
@@ -385,7 +387,8 @@ class Frontier:
             changed = failures != before or until > 0
             if changed:
                 self.hosts.failed(slot, failures)
-                row["due"] = max(float(row["due"]), until)
+                if until > 0:
+                    self.hosts.wait(slot, until, now)
         self.queue.settle(slot, now)
         return changed
 

@@ -1,16 +1,24 @@
 """The hosts of a crawl: their domains, waits, failures and budgets.
 
-Longer waits (a Retry-After, a parked host, a delay from robots.txt) are events of the log, so that they hold after a
-restart too.
+Longer waits (a Retry-After, a parked host, a delay from robots.txt) and an operator's wishes are events of the log, so
+that they hold after a restart too.
+
+**Delays.** The delay of a slot is what an operator wants; else its Crawl-delay or that of the settings, whichever is
+longer. A new delay counts from the last fetch. A wait that the host asked for, and a crawl rate, hold nevertheless.
+
+**Blocks.** The queue knows one date for each slot, when it is due. While a slot is blocked, that date is the end of the
+block or later, and :attr:`Hosts.hidden` has the date that would hold without the block.
 """
 
 import msgspec
 import numpy as np
 
 from inlink.base.arrays import Int64Array
+from inlink.frontier.backoff import wait_under
 from inlink.frontier.queue import Queue
 from inlink.frontier.settings import NO_LIMIT
-from inlink.store.format import HOST, HostRecord, struct_of
+from inlink.frontier.wishes import NO_WISH, Wish
+from inlink.store.format import HOST, HOST_SET, HostRecord, struct_of
 from inlink.store.pages import Pages
 from inlink.urls.hosts import registered_domain
 
@@ -29,14 +37,18 @@ class HostState(msgspec.Struct, frozen=True):
         Pages that wait; pages that were handed out so far.
     in_flight, in_flight_limit : int
         Pages that are being fetched, now and at most.
-    due_in : float
-        Seconds until the next fetch is allowed.
+    due_in : float or None
+        Seconds until the next fetch is allowed; None if the host is blocked for ever.
     delay : float
         Seconds between two fetches.
     failures : int
         Failures in a row that count against the host.
     budget_left, domain_budget_left : int or None
         Pages that may still be fetched from the host, and from its registered domain; None without a limit.
+    blocked_for : float or None
+        Seconds until the end of an operator's block; 0 if there is none, None if it is for ever.
+    set_by_operator : tuple of str
+        What an operator has set: ``"block"``, ``"delay"``, ``"budget"``; see :meth:`inlink.Crawl.set_host`.
     """
 
     name: str
@@ -44,20 +56,37 @@ class HostState(msgspec.Struct, frozen=True):
     taken: int
     in_flight: int
     in_flight_limit: int
-    due_in: float
+    due_in: float | None
     delay: float
     failures: int
     budget_left: int | None
     domain_budget_left: int | None
+    blocked_for: float | None = 0.0
+    set_by_operator: tuple[str, ...] = ()
 
 
 class Hosts:
-    """The hosts of a crawl and their slots in the queue."""
+    """The hosts of a crawl and their slots in the queue.
+
+    Attributes
+    ----------
+    failures : dict of int to int
+        By slot, failures in a row.
+    crawl_delays, waits : dict of int to float
+        By slot, the delay that robots.txt asks for, and the time until which the host wants to be left alone.
+    wishes : dict of int to Wish
+        By slot, what an operator wants.
+    hidden : dict of int to float
+        By slot that is or was blocked, when it would be due without the block.
+    """
 
     def __init__(self, pages: Pages, queue: Queue) -> None:
         self.pages, self.queue = pages, queue
-        # failures in a row, by slot
         self.failures: dict[int, int] = {}
+        self.crawl_delays: dict[int, float] = {}
+        self.waits: dict[int, float] = {}
+        self.wishes: dict[int, Wish] = {}
+        self.hidden: dict[int, float] = {}
         self._domains: dict[str, int] = {}
         self._domain_names: list[str] = []
         self._known = 0
@@ -96,9 +125,19 @@ class Hosts:
         """The host or domain that a slot stands for."""
         return self._domain_names[slot] if self.queue.by_domain else self.pages.host(slot)
 
+    def slot_of_domain(self, name: str) -> int | None:
+        """The slot of a registered domain if slots are domains; None if there is none of that name."""
+        return self._domains.get(name) if self.queue.by_domain else None
+
+    def first_page(self, slot: int) -> int:
+        """The page of a slot that was discovered first."""
+        hosts = self.pages.hosts[: self.pages.num_pages]
+        slots = self.queue.waiting.slot_of[hosts] if self.queue.by_domain else hosts
+        return int(np.argmax(slots == slot))
+
     def state(self, slot: int, now: float) -> HostState:
         """Describe a slot at ``now``."""
-        row = self.queue.rows[slot]
+        row, wish = self.queue.rows[slot], self.wishes.get(slot, NO_WISH)
         budget, domain_budget = (
             int(row["budget"]),
             int(self.queue.slots.domain_budgets[int(row["domain"])]),
@@ -109,11 +148,13 @@ class Hosts:
             int(row["taken"]),
             int(row["flying"]),
             int(row["most"]),
-            max(float(row["due"]) - now, 0.0),
+            _seconds(float(row["due"]), now),
             float(row["delay"]),
             self.failures.get(slot, 0),
             None if budget == NO_LIMIT else budget,
             None if domain_budget == NO_LIMIT else domain_budget,
+            _seconds(wish.blocked_until or 0.0, now),
+            wish.names(now),
         )
 
     def spend(self, slots: Int64Array) -> None:
@@ -132,18 +173,122 @@ class Hosts:
             limited = left != NO_LIMIT
             left[limited] -= np.minimum(by_domain, left)[limited]
 
-    def frame(self, slot: int) -> bytes:
-        """The payload of an event about a slot."""
-        row = self.queue.rows[slot]
-        return _RECORD.pack(float(row["due"]), float(row["delay"]), self.failures.get(slot, 0))
+    # -- waits, delays and wishes -----------------------------------------------------------------------------------
 
-    def restore(self) -> None:
+    def due(self, slot: int, now: float) -> float:
+        """When a slot is due but for a block, Unix time."""
+        if self.is_blocked(slot, now):
+            return self.hidden[slot]
+        return float(self.queue.rows[slot]["due"])
+
+    def is_blocked(self, slot: int, now: float) -> bool:
+        """Whether an operator wants that a slot is not asked at ``now``."""
+        return slot in self.wishes and self.wishes[slot].blocks(now)
+
+    def is_closed(self, slot: int, now: float) -> bool:
+        """Whether nothing at all may be fetched from a slot at ``now``: it is blocked, or its budget is spent."""
+        row = self.queue.rows[slot]
+        spent = row["budget"] == 0 or self.queue.slots.domain_budgets[row["domain"]] == 0
+        return bool(spent) or self.is_blocked(slot, now)
+
+    def wait(self, slot: int, until: float, now: float) -> None:
+        """Do not ask a slot before ``until``: its host wants it so, or is parked."""
+        self.waits[slot] = max(self.waits.get(slot, 0.0), until)
+        self._set_due(slot, max(self.due(slot, now), until), now)
+
+    def let_go(self, slot: int, now: float) -> None:
+        """Forget the failures of a slot, and the wait that they led to."""
+        self.failed(slot, 0)
+        self.waits.pop(slot, None)
+        self._set_due(slot, now, now)
+
+    def ask_for_delay(self, slot: int, seconds: float, now: float) -> bool:
+        """Take in the Crawl-delay of a slot; return whether it is longer than any before."""
+        seconds = float(np.float32(seconds))
+        if seconds <= self.crawl_delays.get(slot, 0.0):
+            return False
+        self.crawl_delays[slot] = seconds
+        self._set_delay(slot, now)
+        return True
+
+    def set_wish(self, slot: int, wish: Wish, now: float) -> None:
+        """Take in what an operator wants of a slot from now on."""
+        due = self.due(slot, now)
+        if wish == NO_WISH:
+            self.wishes.pop(slot, None)
+        else:
+            self.wishes[slot] = wish
+        self._set_due(slot, due, now)
+        self._set_delay(slot, now)
+        if wish.limit is None:
+            self.queue.limit_of.pop(slot, None)
+        else:
+            self.queue.limit_of[slot] = wish.limit
+        self.queue.count_budget(slot)
+
+    def _set_due(self, slot: int, due: float, now: float) -> None:
+        """Set when a slot is due but for a block."""
+        if self.is_blocked(slot, now):
+            self.hidden[slot] = due
+            due = max(due, self.wishes[slot].blocked_until or 0.0)
+        else:
+            self.hidden.pop(slot, None)
+        self.queue.rows[slot]["due"] = due
+
+    def _delay(self, slot: int) -> float:
+        wish = self.wishes.get(slot, NO_WISH)
+        usual = float(np.float32(self.queue.politeness.delay))
+        return max(usual, self.crawl_delays.get(slot, 0.0)) if wish.delay is None else wish.delay
+
+    def _set_delay(self, slot: int, now: float) -> None:
+        """Let a slot have the delay that it is to have, counted from its last fetch."""
+        row, new = self.queue.rows[slot], self._delay(slot)
+        old = float(row["delay"])
+        if new == old:
+            return
+        row["delay"] = new
+        due = self.due(slot, now)
+        if due > 0:
+            others = max(self.waits.get(slot, 0.0), self._cooled(slot))
+            self._set_due(slot, max(min(due - old, now) + new, others), now)
+
+    def _cooled(self, slot: int) -> float:
+        """When the crawl rate of a slot has fallen to the limit, Unix time; 0 if there is none."""
+        row, limits = self.queue.rows[slot], self.queue.limits
+        if limits.hard <= 0:
+            return 0.0
+        return float(row["heated"]) + wait_under(float(row["heat"]), limits.hard, limits.window)
+
+    # -- events -----------------------------------------------------------------------------------------------------
+
+    def frame(self, slot: int, now: float) -> bytes:
+        """The payload of an event about a slot."""
+        delay = self.crawl_delays.get(slot, 0.0)
+        return _RECORD.pack(self.due(slot, now), delay, self.failures.get(slot, 0))
+
+    def restore(self, now: float) -> None:
         """Take in the log's events about hosts."""
-        for place in self.pages.frames_of_kind(HOST):
+        wishes: dict[int, Wish] = {}
+        for place in self.pages.frames_of_kind(HOST, HOST_SET):
             frame = self.pages.frame(place)
-            host, slot = HostRecord._make(_RECORD.unpack(frame.payload)), self.queue.slot(frame.page)
-            self.queue.rows[slot]["due"], self.queue.rows[slot]["delay"] = host.due, host.delay
+            slot = self.queue.slot(frame.page)
+            if frame.kind == HOST_SET:
+                wishes[slot] = Wish.of(frame.payload)
+                continue
+            host = HostRecord._make(_RECORD.unpack(frame.payload))
             self.failed(slot, host.failures)
+            self.ask_for_delay(slot, host.delay, now)
+            self._set_due(slot, host.due, now)
+            # A wait for the next fetch is no wish of the host, and is shorter where an operator wants it.
+            if host.due > frame.time + float(self.queue.rows[slot]["delay"]):
+                self.waits[slot] = host.due
+            else:
+                self.waits.pop(slot, None)
+        for slot, wish in wishes.items():
+            due = self.due(slot, now)
+            self.set_wish(slot, wish, now)
+            # The last event about the host has the date that goes with this delay.
+            self._set_due(slot, due, now)
 
     def failed(self, slot: int, failures: int) -> None:
         """Set how often a slot has failed in a row; its keys are divided by one more than that."""
@@ -152,3 +297,8 @@ class Hosts:
         else:
             self.failures.pop(slot, None)
         self.queue.rows[slot]["factor"] = 1 / (1 + failures)
+
+
+def _seconds(due: float, now: float) -> float | None:
+    """Seconds until then, 0 if that is past; None if it is never."""
+    return None if due == np.inf else max(due - now, 0.0)

@@ -89,6 +89,8 @@ class Queue:
         self._numbers = np.array(self.limits, np.float64)
         self._table = addresses([*self.waiting, *self.slots, self._numbers])
         self.num_slots = 0
+        # Of slots with a limit of their own: pages that may be taken from them in all.
+        self.limit_of: dict[int, int] = {}
         self._rekeyed = self._rekey_to = 0
 
     def __len__(self) -> int:
@@ -106,8 +108,18 @@ class Queue:
             return
         fresh = self.rows[old:count]
         fresh["factor"], fresh["delay"], fresh["most"] = 1, polite.delay, polite.in_flight
-        fresh["budget"] = NO_LIMIT if polite.host_budget is None else polite.host_budget
+        fresh["budget"] = self._usual_limit
         self.num_slots = count
+
+    @property
+    def _usual_limit(self) -> int:
+        budget = self.politeness.host_budget
+        return NO_LIMIT if budget is None else budget
+
+    def count_budget(self, slot: int) -> None:
+        """Set the pages that may still be taken from a slot, after its limit or the number of taken pages changed."""
+        row, limit = self.rows[slot], self.limit_of.get(slot, self._usual_limit)
+        row["budget"] = NO_LIMIT if limit == NO_LIMIT else max(limit - int(row["taken"]), 0)
 
     def add_domains(self, first: int, count: int) -> None:
         """Give domains first … count − 1 their budget."""
@@ -164,7 +176,7 @@ class Queue:
         """Seconds until a page of a slot may be fetched; None if time alone does not bring that about."""
         row = self.rows[slot]
         spent = row["budget"] == 0 or self.slots.domain_budgets[row["domain"]] == 0
-        if spent or row["flying"] >= row["most"]:
+        if spent or row["flying"] >= row["most"] or row["due"] == np.inf:
             return None
         return max(float(row["due"]) - now, 0.0)
 
@@ -173,9 +185,8 @@ class Queue:
         s = self.slots
         if s.tally[IN_READY] > 0 or s.tally[IN_WARM] > 0:
             return 0.0
-        if s.tally[IN_LATER] == 0:
-            return None
-        return max(float(self.rows[s.later[0]]["due"]) - now, 0.0)
+        due = self.rows[s.later[0]]["due"] if s.tally[IN_LATER] > 0 else np.inf
+        return None if due == np.inf else max(float(due) - now, 0.0)
 
     # -- slots ------------------------------------------------------------------------------------------------------
 
@@ -194,8 +205,7 @@ class Queue:
         row = self.rows[slot]
         if row["taken"] > 0:
             row["taken"] -= 1
-        if row["budget"] != NO_LIMIT:
-            row["budget"] += 1
+        self.count_budget(slot)
         domain = int(row["domain"])
         if self.slots.domain_budgets[domain] != NO_LIMIT:
             self.slots.domain_budgets[domain] += np.uint32(1)
@@ -251,8 +261,9 @@ class Queue:
     def order(self, count: int, now: float, busy: Iterable[int] = ()) -> list[tuple[int, float, float]]:
         """The next pages, nothing taken.
 
-        Slots that must wait come after those that may be asked now, in the order in which they become due. The heaps
-        are read from their tops, so the cost depends on ``count`` and not on the number of slots or pages.
+        Slots that must wait come after those that may be asked now, in the order in which they become due. Slots that
+        are blocked for ever are left out. The heaps are read from their tops, so the cost depends on ``count`` and not
+        on the number of slots or pages.
 
         Parameters
         ----------
@@ -327,6 +338,7 @@ class Queue:
             and row["count"] > 0
             and row["budget"] > 0
             and self.slots.domain_budgets[row["domain"]] > 0
+            and row["due"] < np.inf
         )
 
     def _first_slots(self, heap: UInt32Array, size: int, now: float, column: str) -> Iterator[_Head]:
@@ -342,7 +354,7 @@ class Queue:
             return float(times[slot]) if timed else 0.0, self._head(slot, now), place
 
         nearest = [entry(0)] if size else []
-        while nearest:
+        while nearest and nearest[0][0] < np.inf:
             ties: list[_Head] = []
             time = nearest[0][0]
             while nearest and nearest[0][0] == time and len(ties) < (_TIES if timed else 1):

@@ -1,5 +1,6 @@
 """The progress of a crawl: a display on a terminal, or a line every ten seconds in a log."""
 
+import math
 import sys
 import time
 from collections import deque
@@ -90,8 +91,7 @@ class Display(Lines):
         for name in ("waiting", "taken", "due in"):
             table.add_column(name, justify="right")
         for host in standing.hosts:
-            due = f"{host.due_in:.1f} s" if host.due_in else "now"
-            table.add_row(Text(host.name), f"{host.waiting:,}", f"{host.taken:,}", due)
+            table.add_row(Text(host.name), f"{host.waiting:,}", f"{host.taken:,}", _when(host.due_in))
         return Group(Text(told(standing, self.tally, rate)), table)
 
 
@@ -113,11 +113,21 @@ def told(standing: Standing, tally: Tally, rate: float) -> str:
     return ", ".join(parts)
 
 
+def _when(due_in: float | None) -> str:
+    return "blocked" if due_in is None else f"{due_in:.1f} s" if due_in else "now"
+
+
+def _later(due_in: float | None) -> str:
+    return "blocked" if due_in is None else f"in {due_in:,.0f} s"
+
+
 def left(standing: Standing) -> str:
     """What a crawl leaves for a later run, and when it is due."""
     pages = standing.waiting + standing.planned
-    both = sorted([*standing.hosts, *standing.later], key=lambda host: host.due_in)
-    named = ", ".join(f"{host.name} {host.waiting:,} (in {host.due_in:,.0f} s)" for host in both[:3])
+    both = sorted(
+        [*standing.hosts, *standing.later], key=lambda host: math.inf if host.due_in is None else host.due_in
+    )
+    named = ", ".join(f"{host.name} {host.waiting:,} ({_later(host.due_in)})" for host in both[:3])
     return f"{pages:,} page{'s are' if pages != 1 else ' is'} left for later: {named}" + (
         f" and {len(both) - 3:,} more hosts" if len(both) > 3 else ""
     )

@@ -215,10 +215,11 @@ class HostRecord(NamedTuple):
 
 
 class HostSetRecord(NamedTuple):
-    """What an operator wants of a host. ``fields`` says which hold: 1 the block, 2 the delay, 4 the budget.
+    """All that an operator wants of a host. ``fields`` says which hold: 1 the block, 2 the delay, 4 the budget.
 
-    The host is not asked before ``blocked_until``; 0 lifts the block. ``delay`` is in seconds and may be lower than the
-    crawl's own. ``budget`` is the number of pages that may still be fetched, ``NO_LIMIT`` for no limit.
+    The host is not asked before ``blocked_until``; infinity is for ever. ``delay`` is in seconds and may be lower than
+    the crawl's own. ``budget`` is the number of pages that may be taken from the host in all, those before this event
+    included; ``NO_LIMIT`` is no limit. A field that does not hold is 0.
     """
 
     blocked_until: Float64

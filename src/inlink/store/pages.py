@@ -206,6 +206,10 @@ class Pages:
         """The name of a host."""
         return self.table.host(host)
 
+    def host_number(self, name: str) -> int | None:
+        """See :meth:`.urls.UrlTable.host_number`."""
+        return self.table.host_number(name)
+
     # -- events ---------------------------------------------------------------------------------------------------
 
     def frame(self, place: int) -> Frame:

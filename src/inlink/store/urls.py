@@ -235,6 +235,16 @@ class UrlTable:
         begin = int(self.host_ends[host - 1]) if host else 0
         return self.host_text[begin : int(self.host_ends[host])].tobytes().decode("ascii")
 
+    def host_number(self, name: str) -> int | None:
+        """The number of the host of a name in canonical form; None if it is not known."""
+        sought = np.frombuffer(name.encode("ascii", "replace"), np.uint8)
+        ends = self.host_ends[: self.tally.hosts].astype(np.int64)
+        begins = np.concatenate([np.zeros(1, np.int64), ends[:-1]])
+        hosts = np.flatnonzero(ends - begins == len(sought))
+        texts = self.host_text[begins[hosts, None] + np.arange(len(sought))]
+        found = hosts[(texts == sought).all(axis=1)]
+        return int(found[0]) if len(found) else None
+
     def _room_for_hosts(self, more: int, size: int) -> None:
         """Make room for more hosts, whose names take ``size`` bytes at most."""
         hosts = self.tally.hosts
