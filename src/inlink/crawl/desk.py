@@ -14,25 +14,17 @@ long. :mod:`inlink.frontier.lost` says what becomes of the page. While the crawl
 """
 
 import math
-from collections.abc import Iterable, Sequence
-from typing import Any, get_args
+import time
+from collections.abc import Generator, Sequence
+from typing import cast
 
 import msgspec
 import numpy as np
 
+from inlink.crawl.answer_checks import checked_answers
 from inlink.crawl.answers import lease_of
-from inlink.crawl.arguments import (
-    argument,
-    check_flags,
-    check_text,
-    check_texts,
-    checked_failure,
-    checked_hash,
-    checked_score,
-    checked_status,
-)
+from inlink.crawl.arguments import argument, check_flags
 from inlink.crawl.core import Core
-from inlink.crawl.intake import apart
 from inlink.crawl.visiting import take_visit
 from inlink.errors import ParameterError, SessionError, UnknownNodeError
 from inlink.frontier.leases import Lease
@@ -43,9 +35,7 @@ from inlink.protocol import (
     Excluded,
     Failed,
     HostDelay,
-    Link,
     Receipt,
-    Redirected,
     Released,
     Session,
     Task,
@@ -227,32 +217,76 @@ class Desk:
         inlink.errors.ParameterError
             If an answer has a value out of range; then none was taken in.
         """
+        steps = self.reporting(session, answers, request, math.inf)
+        while True:
+            try:
+                next(steps)
+            except StopIteration as end:
+                return cast(list[Receipt], end.value)
+
+    def reporting(
+        self, session: int, answers: Sequence[Answer], request: int = 0, seconds: float = 0.002
+    ) -> Generator[None, None, list[Receipt]]:
+        """Take in a session's answers in steps, between which other calls may come; see :meth:`report`.
+
+        A session has one report at a time.
+
+        Parameters
+        ----------
+        session : int
+        answers : sequence of Answer
+        request : int
+        seconds : float
+            A step ends after the answer during which it has taken so long.
+
+        Yields
+        ------
+        None
+            After each step but the last.
+        """
         request = argument("request", request)
-        answers = _checked(answers)
-        with self._gate:
-            state = self._heard(session)
-            if request and self._is_repeat("report", request, state.reported):
-                return [Receipt(counted, self._task_of(lease, session)) for lease, counted in state.outcomes]
-            known: dict[int, tuple[int, bool]] = {}
-            if state.since is not None:
-                if request and any(self._is_off_the_book(answer) for answer in answers):
-                    known = self._answered_before(state)
-                state.since = None
-            receipts = []
-            for answer in answers:
-                receipts.append(self._take_in(answer, session, known))
-                # Each answer is whole by itself.
-                self._gate.changing = False
-            if request:
-                outcomes = [
-                    (0 if receipt.task is None else receipt.task.lease, receipt.counted)
-                    for receipt in receipts
-                ]
-                payload = struct_of(ReportedRecord).pack(session, request)
-                payload += np.array(outcomes, dtype_of(OutcomeRecord)).tobytes()
-                self._journal.append(kinds.REPORTED, listed=len(outcomes), payload=payload)
-                state.reported, state.outcomes = request, outcomes
-            return receipts
+        answers = checked_answers(answers)
+        receipts: list[Receipt] = []
+        known: dict[int, tuple[int, bool]] | None = None
+        while True:
+            with self._gate:
+                state = self._heard(session)
+                if known is None:
+                    if request and self._is_repeat("report", request, state.reported):
+                        return [
+                            Receipt(counted, self._task_of(one, session)) for one, counted in state.outcomes
+                        ]
+                    known = self._known_before(state, answers, request)
+                stop = time.perf_counter() + seconds
+                for answer in answers[len(receipts) :]:
+                    receipts.append(self._take_in(answer, session, known))
+                    # Each answer is whole by itself.
+                    self._gate.changing = False
+                    if time.perf_counter() > stop:
+                        break
+                if len(receipts) == len(answers):
+                    if request:
+                        self._note_outcomes(state, request, receipts)
+                    return receipts
+            yield
+
+    def _known_before(
+        self, state: SpiderSession, answers: Sequence[Answer], request: int
+    ) -> dict[int, tuple[int, bool]]:
+        """Outcomes of those answers that were taken in before the crawl's process died."""
+        known: dict[int, tuple[int, bool]] = {}
+        if state.since is not None:
+            if request and any(self._is_off_the_book(answer) for answer in answers):
+                known = self._answered_before(state)
+            state.since = None
+        return known
+
+    def _note_outcomes(self, state: SpiderSession, request: int, receipts: Sequence[Receipt]) -> None:
+        outcomes = [(0 if one.task is None else one.task.lease, one.counted) for one in receipts]
+        payload = struct_of(ReportedRecord).pack(state.number, request)
+        payload += np.array(outcomes, dtype_of(OutcomeRecord)).tobytes()
+        self._journal.append(kinds.REPORTED, listed=len(outcomes), payload=payload)
+        state.reported, state.outcomes = request, outcomes
 
     def _take_in(self, answer: Answer, session: int, known: dict[int, tuple[int, bool]]) -> Receipt:
         answers = self._answers
@@ -418,46 +452,3 @@ class Desk:
             else:
                 found[frame.lease] = (0, True)
         return found
-
-
-def _checked(answers: Any) -> list[Answer]:
-    """Answers, each of which has values in their ranges. Links are not checked: an invalid link does not cost its page.
-
-    Raises
-    ------
-    inlink.errors.ParameterError
-        If there is something else among them, or a value is out of its range.
-    """
-    if isinstance(answers, str | bytes) or not isinstance(answers, Iterable):
-        raise ParameterError(f"`answers` must be a list of answers; got {answers!r:.200}")
-    found = list(answers)
-    for answer in found:
-        _check(answer)
-    return found
-
-
-def _check(answer: Any) -> None:
-    if not isinstance(answer, get_args(Answer)):
-        raise ParameterError(
-            f"an answer is a Crawled, Failed, Excluded, Redirected, Released or HostDelay; got {answer!r:.200}"
-        )
-    if isinstance(answer, HostDelay):
-        check_text("url", answer.url)
-        argument("seconds", answer.seconds)
-        return
-    argument("lease", answer.lease)
-    if isinstance(answer, Crawled):
-        checked_score(answer.score)
-        checked_status(answer.status)
-        checked_hash(answer.content_hash)
-        check_texts(
-            redirected_to=answer.redirected_to, canonical_link=answer.canonical_link, error=answer.error
-        )
-        check_flags(noindex=answer.noindex, nofollow=answer.nofollow)
-    elif isinstance(answer, Failed):
-        checked_failure(answer.error, answer.status, answer.retry, answer.retry_after)
-    elif isinstance(answer, Excluded):
-        check_text("reason", answer.reason)
-    elif isinstance(answer, Redirected):
-        apart([Link(answer.to, data=b"" if answer.carried is None else answer.carried)])
-        check_flags(again=answer.again)
