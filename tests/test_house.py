@@ -32,7 +32,7 @@ ROOMS = [
     "crawl",
     "client",
 ]
-DOORS = ["scrapy", "frontera", "plot", "cli"]  # the last imports the others, lazily
+DOORS = ["scrapy", "frontera", "plot", "server", "cli"]  # the last imports the others, lazily
 
 
 def modules() -> list[Path]:

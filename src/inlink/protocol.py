@@ -5,6 +5,8 @@ their type's name in ``type``, so that a list of them can be decoded as ``list[A
 The protocol sends seconds and never times, so clocks need not agree.
 """
 
+from typing import Any
+
 import msgspec
 
 __all__ = [
@@ -12,16 +14,25 @@ __all__ = [
     "OWNER",
     "Answer",
     "AnyLink",
+    "Ask",
+    "Begun",
     "Crawled",
     "Excluded",
     "Failed",
+    "Hello",
     "HostDelay",
     "HostStanding",
     "Link",
     "Receipt",
+    "Receipts",
     "Redirected",
+    "Refusal",
     "Released",
+    "Report",
+    "Seeded",
+    "Seeds",
     "Session",
+    "Sitemap",
     "Standing",
     "Task",
     "Tasks",
@@ -258,3 +269,109 @@ class Standing(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     hosts: list[HostStanding]
     planned: int = 0
     later: list[HostStanding] = []
+
+
+# -- between a client and a server: the bodies of requests and replies ------------------------------------------------
+
+
+class Hello(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """A spider asks a server for a session.
+
+    Parameters
+    ----------
+    owner : str
+        Whose session it is: one line of at most 200 bytes.
+    silent_after : float
+        Seconds without a call after which the session ends.
+    rejoin : bool
+        Go on with the owner's session, if there is one.
+    """
+
+    owner: str = OWNER
+    silent_after: float = 120.0
+    rejoin: bool = False
+
+
+class Begun(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A session that a server has begun.
+
+    Parameters
+    ----------
+    session : Session
+    told : str
+        One line on the crawl and its settings.
+    settings : dict of str to object
+        The crawl's settings, as its folder keeps them. The server decides them.
+    """
+
+    session: Session
+    told: str
+    settings: dict[str, Any]
+
+
+class Ask(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """A session asks for tasks.
+
+    Parameters
+    ----------
+    session : int
+    n : int
+        Tasks at most, 1 … 1,000.
+    wait : float
+        Seconds for which the reply may wait until there is a task, at most 20.
+    request : int
+        Id of the request: see :meth:`inlink.crawl.desk.Desk.next`.
+    """
+
+    session: int
+    n: int = 1
+    wait: float = 0.0
+    request: int = 0
+
+
+class Report(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """A session answers for its tasks: see :meth:`inlink.crawl.desk.Desk.report`."""
+
+    session: int
+    answers: list[Answer]
+    request: int = 0
+
+
+class Receipts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The reply to a report: the result of each answer, in their order."""
+
+    receipts: list[Receipt]
+
+
+class Seeds(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """URLs to make known: see :meth:`inlink.Crawl.seed`."""
+
+    urls: list[AnyLink]
+
+
+class Sitemap(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A sitemap's entries: URL, lastmod as Unix time, priority. See :meth:`inlink.Crawl.sitemap`."""
+
+    entries: list[tuple[str, float | None, float | None]]
+
+
+class Seeded(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The number of URLs that are new, and of those that were refused, by reason."""
+
+    new: int
+    refused: dict[str, int] = {}
+
+
+class Refusal(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A request that a server does not carry out.
+
+    Parameters
+    ----------
+    error : str
+        One line: what is wrong, and what to do.
+    kind : str
+        Name of the exception of :mod:`inlink.errors` that the crawl raised; empty if the server itself refuses.
+    """
+
+    error: str
+    kind: str = ""

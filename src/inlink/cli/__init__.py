@@ -32,7 +32,9 @@ from inlink.cli.rank import rank
 from inlink.cli.reload import reload
 from inlink.cli.repair import repair
 from inlink.cli.seed import seed
+from inlink.cli.serve import serve
 from inlink.cli.subgraph import subgraph
+from inlink.cli.token import token
 from inlink.cli.top import top
 from inlink.cli.why import why
 from inlink.errors import InlinkError
@@ -64,6 +66,7 @@ for command in (
     *(build, fold, subgraph, rank, top, info, export, plot),  # graphs
     nutch,
     *(crawl, seed, next_, reload, crawl_info, find, why, links, page, path, dump, backup, repair),  # crawls
+    *(serve, token),  # several spiders
 ):
     commands.add_command(command)
 

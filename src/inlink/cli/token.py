@@ -1,0 +1,64 @@
+"""``inlink token``: who may do what on a server."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from inlink.cli.show import printable, say, show_table
+
+if TYPE_CHECKING:
+    from inlink.server.tokens import Tokens
+
+file_option = click.option(
+    "--tokens", "file", type=click.Path(path_type=Path), help="The file; your own by default."
+)
+
+
+@click.group()
+def token() -> None:
+    """Make, list and remove the tokens of a server. A running server notices within a second."""
+
+
+@token.command()
+@click.argument("name")
+@click.option(
+    "--role",
+    required=True,
+    type=click.Choice(["reader", "spider", "admin"]),
+    help="A reader looks, a spider works, an admin steers.",
+)
+@click.option("--crawl", help="The one crawl that it opens; all by default.")
+@file_option
+def add(name: str, role: Any, crawl: str | None, file: Path | None) -> None:
+    """Make a token for NAME and print it, once: only its SHA-256 is kept."""
+    click.echo(_tokens(file).add(name, role, crawl))
+    click.echo(
+        "keep it: it is shown only now. Clients take it from INLINK_TOKEN or INLINK_TOKEN_FILE", err=True
+    )
+
+
+@token.command()
+@file_option
+def list(file: Path | None) -> None:
+    """List the tokens."""
+    rows = [(one.name, one.role, one.crawl or "all crawls") for one in _tokens(file).all()]
+    if not rows:
+        say("there are no tokens")
+        return
+    show_table(("name", "role", "crawl"), rows)
+
+
+@token.command()
+@click.argument("name")
+@file_option
+def remove(name: str, file: Path | None) -> None:
+    """Remove the token of NAME: it opens nothing any more."""
+    _tokens(file).remove(name)
+    say(f"{printable(name)} is removed")
+
+
+def _tokens(file: Path | None) -> "Tokens":
+    from inlink.server.tokens import Tokens, default_file
+
+    return Tokens(file or default_file())

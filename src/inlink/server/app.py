@@ -1,0 +1,83 @@
+"""The ASGI application of a server: its routes, and what begins and ends with it."""
+
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager
+
+from starlette.applications import Starlette
+from starlette.routing import Route
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from inlink.server import admin, health, readers, spiders
+from inlink.server.endpoints import Endpoint, Plain
+from inlink.server.guard import Guard, send_refusal
+from inlink.server.openapi import document
+from inlink.server.site import Site
+
+__all__ = ["ENDPOINTS", "application"]
+
+ENDPOINTS: tuple[Endpoint, ...] = (
+    *spiders.ENDPOINTS.all,
+    *readers.ENDPOINTS.all,
+    *admin.ENDPOINTS.all,
+    *health.ENDPOINTS.all,
+)
+"""All endpoints, in the order in which the OpenAPI document has them."""
+
+
+async def openapi() -> Plain:
+    """The OpenAPI document of this server."""
+    return Plain(document(ENDPOINTS), b"application/json")
+
+
+class _ByMethod:
+    """The endpoints of one path."""
+
+    def __init__(self, endpoints: Iterable[Endpoint]) -> None:
+        self._by_method = {one.method: one for one in endpoints}
+        self._allowed = ", ".join(sorted(self._by_method)).encode()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve a request by its method."""
+        endpoint = self._by_method.get(scope["method"])
+        if endpoint is None:
+            await send_refusal(
+                send,
+                405,
+                f"{scope['method'][:20]} is not possible here: use {self._allowed.decode()}",
+                "",
+                [(b"allow", self._allowed)],
+            )
+            return
+        await endpoint(scope, receive, send)
+
+
+async def _nowhere(scope: Scope, receive: Receive, send: Send) -> None:
+    await send_refusal(send, 404, f"there is nothing at {scope['path'][:200]!r}: see /openapi.json")
+
+
+def application(site: Site, names: Iterable[str] = ()) -> ASGIApp:
+    """The application of a server.
+
+    Parameters
+    ----------
+    site : Site
+        Opened by the caller, who closes it too.
+    names : iterable of str
+        Host names by which the server may be called.
+    """
+    endpoints = [*ENDPOINTS, Endpoint("GET", "/openapi.json", None, openapi, 200)]
+    paths = dict.fromkeys(one.path for one in endpoints)
+    routes = [
+        Route(path, _ByMethod(one for one in endpoints if one.path == path), methods=None) for path in paths
+    ]
+
+    @asynccontextmanager
+    async def lifespan(_: Starlette) -> AsyncIterator[None]:
+        yield
+        await site.close()
+
+    app = Starlette(routes=routes, lifespan=lifespan)
+    app.router.default = _nowhere
+    app.router.redirect_slashes = False
+    app.state.site = site
+    return Guard(app, names)

@@ -1,0 +1,84 @@
+"""The bodies of requests, read with a limit on what comes in, on what it inflates to, and on the time that it takes."""
+
+import asyncio
+import zlib
+
+from starlette.types import Receive, Scope
+
+from inlink.errors import InlinkError
+from inlink.server.guard import header
+
+__all__ = ["MOST_BYTES", "MOST_INFLATED", "BodyError", "read_body"]
+
+MOST_BYTES = 8 << 20
+MOST_INFLATED = 32 << 20
+
+SECONDS = 30.0
+"""Seconds in which a body has to be here."""
+
+
+class BodyError(InlinkError):
+    """A body that is not taken.
+
+    Attributes
+    ----------
+    status : int
+        HTTP status of the refusal.
+    """
+
+    def __init__(self, status: int, message: str) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+async def read_body(scope: Scope, receive: Receive) -> bytes:
+    """The body of a request, inflated if it is gzip.
+
+    Raises
+    ------
+    BodyError
+        If it is too large, too slow, cut, or in another encoding. What is too large is refused while it streams in.
+    """
+    encoding = (header(scope, b"content-encoding") or b"identity").strip().lower()
+    if encoding not in (b"identity", b"gzip"):
+        raise BodyError(415, "the body's encoding is not known here: send it as it is, or as gzip")
+    length = header(scope, b"content-length")
+    if length is not None and length.isdigit() and int(length) > MOST_BYTES:
+        raise BodyError(413, f"the body has {int(length):,} bytes, above {MOST_BYTES:,}: send it in parts")
+    try:
+        async with asyncio.timeout(SECONDS):
+            return await _read(receive, encoding == b"gzip")
+    except TimeoutError:
+        raise BodyError(408, f"the body did not come within {SECONDS:.0f} seconds") from None
+
+
+async def _read(receive: Receive, gzipped: bool) -> bytes:
+    inflate = zlib.decompressobj(16 + zlib.MAX_WBITS) if gzipped else None
+    parts, came, size, more = [], 0, 0, True
+    while more:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            raise BodyError(400, "the body was cut off")
+        part, more = message.get("body", b""), message.get("more_body", False)
+        came += len(part)
+        if came > MOST_BYTES:
+            raise BodyError(413, f"the body has more than {MOST_BYTES:,} bytes: send it in parts")
+        if inflate is not None:
+            part = _inflated(inflate, part, MOST_INFLATED - size)
+        size += len(part)
+        parts.append(part)
+    if inflate is not None and not inflate.eof:
+        raise BodyError(400, "the body is no whole gzip file")
+    return b"".join(parts) if len(parts) > 1 else parts[0]
+
+
+def _inflated(inflate: "zlib._Decompress", part: bytes, room: int) -> bytes:
+    try:
+        text = inflate.decompress(part, room + 1)
+    except zlib.error as error:
+        raise BodyError(400, f"the body is no gzip file: {error}") from None
+    if len(text) > room:
+        raise BodyError(413, f"the body inflates to more than {MOST_INFLATED:,} bytes: send it in parts")
+    if inflate.unused_data:
+        raise BodyError(400, "there is something behind the gzip file in the body")
+    return text

@@ -1,0 +1,212 @@
+"""Endpoints: what a request may ask, as a table from which the routes and the OpenAPI document are made.
+
+An endpoint is a coroutine whose parameters say what it needs: ``crawl``, the keeper of the crawl that the path names;
+``body`` and ``query``, structs of :mod:`msgspec` that the request's body and query are decoded to; ``site``, the
+server; and any other name, a part of the path. Its result is encoded as JSON.
+"""
+
+import asyncio
+import inspect
+import logging
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import Any, get_type_hints
+from urllib.parse import parse_qsl
+
+import msgspec
+from starlette.types import Receive, Scope, Send
+
+from inlink.errors import (
+    FolderError,
+    InlinkError,
+    InputError,
+    MissingExtraError,
+    ParameterError,
+    SessionError,
+    StoreError,
+    UnknownNodeError,
+)
+from inlink.server.bodies import BodyError, read_body
+from inlink.server.guard import header, send_bytes, send_refusal
+from inlink.server.keeper import LONGEST_WAIT, BusyError
+from inlink.server.site import AccessError, Site
+from inlink.server.tokens import Role
+
+__all__ = ["Endpoint", "Endpoints", "Plain", "status_of"]
+
+log = logging.getLogger("inlink.server")
+
+SECONDS = 30.0
+"""Seconds that a request may take, beside the time for which it asks to wait."""
+
+JSON = b"application/json"
+
+STATUSES: tuple[tuple[type[InlinkError], int], ...] = (
+    (AccessError, 401),
+    (BusyError, 503),
+    (UnknownNodeError, 404),
+    (SessionError, 409),
+    (ParameterError, 422),
+    (FolderError, 404),
+    (InputError, 422),
+    (MissingExtraError, 501),
+    (StoreError, 503),
+)
+"""The HTTP status of each refusal of the crawl's."""
+
+
+def status_of(error: InlinkError) -> int:
+    """The HTTP status that tells of an error."""
+    if isinstance(error, BodyError | AccessError):
+        return error.status
+    return next((status for kind, status in STATUSES if isinstance(error, kind)), 500)
+
+
+class Plain(msgspec.Struct, frozen=True):
+    """A reply that is not JSON."""
+
+    body: bytes
+    content_type: bytes
+    status: int = 200
+
+
+@dataclass(frozen=True, eq=False)
+class Endpoint:
+    """What a request may ask.
+
+    Attributes
+    ----------
+    method, path : str
+        The path has names in braces.
+    role : {"reader", "spider", "admin"} or None
+        Who may ask; None is everybody.
+    call : coroutine function
+    status : int
+        Of a reply that is no refusal.
+    summary : str
+        The first line of the docstring.
+    """
+
+    method: str
+    path: str
+    role: Role | None
+    call: Callable[..., Awaitable[Any]]
+    status: int
+    types: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def summary(self) -> str:
+        """The first line of the docstring."""
+        return (inspect.getdoc(self.call) or "").partition("\n")[0]
+
+    @property
+    def on_crawl(self) -> bool:
+        """Whether it is about one crawl, which the path names."""
+        return "crawl" in self.types
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve a request."""
+        site: Site = scope["app"].state.site
+        began, status = time.perf_counter(), 500
+        try:
+            status = await self._serve(site, scope, receive, send)
+        except InlinkError as error:
+            status = status_of(error)
+            more = [(b"retry-after", b"1")] if status == 503 else []
+            if status == 401:
+                more = [(b"www-authenticate", b"Bearer")]
+            if status >= 500:
+                log.warning("%s %s: %s", self.method, scope["path"], error)
+            await send_refusal(send, status, str(error), type(error).__name__, more)
+        except TimeoutError:
+            status = 503
+            await send_refusal(
+                send, 503, f"no reply within {SECONDS:.0f} seconds", "", [(b"retry-after", b"5")]
+            )
+        except Exception:
+            log.exception("%s %s", self.method, scope["path"])
+            await send_refusal(send, 500, "the server failed; its log says how")
+        finally:
+            site.count(self.method, self.path, status, time.perf_counter() - began)
+
+    async def _serve(self, site: Site, scope: Scope, receive: Receive, send: Send) -> int:
+        path = scope["path_params"]
+        site.admit(scope, self.role, path.get("name") if self.on_crawl else None)
+        given: dict[str, Any] = {}
+        for name, kind in self.types.items():
+            if name == "crawl":
+                given[name] = site.keeper(path["name"])
+            elif name == "site":
+                given[name] = site
+            elif name == "query":
+                given[name] = _query(scope["query_string"], kind)
+            elif name == "body":
+                given[name] = await _body(scope, receive, kind)
+            else:
+                given[name] = _part(path[name], name, kind)
+        wait = min(getattr(given.get("body"), "wait", 0.0), LONGEST_WAIT)
+        async with asyncio.timeout(SECONDS + wait):
+            result = await self.call(**given)
+        if isinstance(result, Plain):
+            await send_bytes(send, result.status, result.body, result.content_type)
+            return result.status
+        await send_bytes(send, self.status, msgspec.json.encode(result), JSON)
+        return self.status
+
+
+class Endpoints:
+    """A list of endpoints, filled by decorators."""
+
+    def __init__(self) -> None:
+        self.all: list[Endpoint] = []
+
+    def add(
+        self, method: str, path: str, role: Role | None, status: int = 200
+    ) -> Callable[[Callable[..., Awaitable[Any]]], Callable[..., Awaitable[Any]]]:
+        """Register a coroutine as an endpoint."""
+
+        def register(call: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
+            types = get_type_hints(call)
+            names = list(inspect.signature(call).parameters)
+            self.all.append(Endpoint(method, path, role, call, status, {name: types[name] for name in names}))
+            return call
+
+        return register
+
+
+def _part(text: str, name: str, kind: Any) -> Any:
+    if kind is not int:
+        return text
+    if not (text.isascii() and text.isdigit() and len(text) < 20):
+        raise UnknownNodeError(f"{name} {text[:40]!r} is no number")
+    return int(text)
+
+
+def _query(raw: bytes, kind: Any) -> Any:
+    try:
+        pairs = parse_qsl(
+            raw.decode("ascii"), keep_blank_values=True, strict_parsing=bool(raw), errors="strict"
+        )
+    except ValueError:
+        raise ParameterError("the query is not name=value&… in percent-encoded UTF-8") from None
+    named = dict(pairs)
+    if len(named) < len(pairs):
+        raise ParameterError("a name stands twice in the query")
+    try:
+        return msgspec.convert(named, kind, strict=False)
+    except msgspec.ValidationError as error:
+        raise ParameterError(f"the query is not as it should be: {error}") from None
+
+
+async def _body(scope: Scope, receive: Receive, kind: Any) -> Any:
+    content_type = (header(scope, b"content-type") or b"").partition(b";")[0].strip().lower()
+    if content_type != JSON:
+        raise BodyError(415, "send the body as application/json")
+    raw = await read_body(scope, receive)
+    try:
+        return msgspec.json.decode(raw, type=kind)
+    except msgspec.ValidationError as error:
+        raise BodyError(422, f"the body is not as it should be: {error}") from None
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
+        raise BodyError(400, f"the body is no JSON: {error}") from None

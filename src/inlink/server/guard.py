@@ -1,0 +1,141 @@
+"""What every request passes before anything looks at it: names, origins, headers of replies, and the way of a refusal.
+
+A browser on the operator's machine reaches a server on loopback, and any site that the operator visits can tell it to.
+So the server answers only to its own names (against DNS rebinding), refuses requests that another site's page sends,
+and takes changes as JSON only, which no form can send.
+"""
+
+from collections.abc import Iterable
+from http import HTTPStatus
+from ipaddress import ip_address
+from typing import Any
+
+import msgspec
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from inlink.protocol import Refusal
+
+__all__ = ["Guard", "header", "send_bytes", "send_refusal"]
+
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
+    "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+)
+"""No code and no style but from the server's own files, and none in the page."""
+
+HEADERS = [
+    (b"content-security-policy", POLICY.encode()),
+    (b"x-content-type-options", b"nosniff"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"cross-origin-opener-policy", b"same-origin"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+]
+
+LOOPBACK = ("localhost", "127.0.0.1", "::1")
+
+
+class Guard:
+    """An ASGI application around another.
+
+    Parameters
+    ----------
+    app : ASGI application
+    names : iterable of str
+        Host names by which the server may be called, beside those of loopback and the address of the connection.
+    """
+
+    def __init__(self, app: ASGIApp, names: Iterable[str] = ()) -> None:
+        self.app = app
+        self._names = frozenset(name.lower().removesuffix(".") for name in (*LOOPBACK, *names))
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve a request, or refuse it."""
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+
+        async def send_with_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                message["headers"] = [*message["headers"], *HEADERS]
+            await send(message)
+
+        refusal = self._refusal(scope)
+        if refusal is None:
+            await self.app(scope, receive, send_with_headers)
+        else:
+            await send_refusal(send_with_headers, *refusal)
+
+    def _refusal(self, scope: Scope) -> tuple[int, str] | None:
+        hosts = [value for name, value in scope["headers"] if name == b"host"]
+        host = hosts[0].decode("latin-1") if len(hosts) == 1 else ""
+        if not self._is_own(_without_port(host), scope):
+            return 421, (
+                f"this server is not called {host[:100]!r}: use its own name, or start it with --name for this one"
+            )
+        site = header(scope, b"sec-fetch-site")
+        if site in (b"cross-site", b"same-site") and not self._is_visit(scope):
+            return 403, "a page of another site sent this request: open this server's own page"
+        origin = header(scope, b"origin")
+        if origin is not None and origin.decode("latin-1") != f"{scope['scheme']}://{host}":
+            return 403, "a page of another origin sent this request: open this server's own page"
+        return None
+
+    def _is_own(self, name: str, scope: Scope) -> bool:
+        if name in self._names:
+            return True
+        server = scope.get("server")
+        try:
+            # An address cannot be rebound to another one.
+            return server is not None and ip_address(name) == ip_address(server[0])
+        except ValueError:
+            return False
+
+    @staticmethod
+    def _is_visit(scope: Scope) -> bool:
+        """Whether somebody follows a link to the page."""
+        return (
+            scope["method"] in ("GET", "HEAD")
+            and header(scope, b"sec-fetch-mode") == b"navigate"
+            and header(scope, b"sec-fetch-dest") == b"document"
+        )
+
+
+def _without_port(host: str) -> str:
+    if host.startswith("["):
+        return host[1:].partition("]")[0].lower()
+    name, colon, port = host.rpartition(":")
+    return (name if colon and port.isdigit() else host).lower().removesuffix(".")
+
+
+def header(scope: Scope, name: bytes) -> bytes | None:
+    """A header of a request, by its name in lower case; None if it is missing."""
+    for key, value in scope["headers"]:
+        if key == name:
+            return bytes(value)
+    return None
+
+
+async def send_refusal(
+    send: Send, status: int, error: str, kind: str = "", headers: Iterable[tuple[bytes, bytes]] = ()
+) -> None:
+    """Refuse a request in one line."""
+    line = " ".join(error.split()) or HTTPStatus(status).phrase
+    await send_bytes(send, status, msgspec.json.encode(Refusal(line, kind)), b"application/json", headers)
+
+
+async def send_bytes(
+    send: Send, status: int, body: bytes, content_type: bytes, headers: Iterable[tuple[bytes, bytes]] = ()
+) -> None:
+    """Reply with a body that is at hand."""
+    start: dict[str, Any] = {
+        "type": "http.response.start",
+        "status": status,
+        "headers": [
+            (b"content-type", content_type),
+            (b"content-length", str(len(body)).encode()),
+            (b"cache-control", b"no-store"),
+            *headers,
+        ],
+    }
+    await send(start)
+    await send({"type": "http.response.body", "body": body})

@@ -1,0 +1,329 @@
+"""A crawl of a server, open in a thread of its own, in which all calls on it are made.
+
+Calls wait in three lanes. Requests for tasks go first, then what changes the crawl, then what only looks. A report is
+taken in in steps of about two milliseconds, so that a request for tasks does not wait for a long one. All results that
+are ready go back to the event loop together.
+
+The thread also calls the crawl once a second when nobody else does, so that sessions end, leases expire and rankings
+are adopted while all spiders are silent. If the crawl refuses all calls, as after a full disk, it is closed and opened
+again; the other crawls of the server go on.
+"""
+
+import asyncio
+import logging
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Generator
+from enum import IntEnum
+from pathlib import Path
+from queue import Empty, SimpleQueue
+from typing import Any, TypeVar, cast
+
+from inlink.crawl.crawl import Crawl
+from inlink.errors import InlinkError, StoreError
+from inlink.protocol import Answer, Ask, Receipt, Tasks
+
+__all__ = ["LONGEST_WAIT", "BusyError", "Keeper", "Lane"]
+
+T = TypeVar("T")
+
+log = logging.getLogger("inlink.server")
+
+LONGEST_WAIT = 20.0
+"""Seconds for which a request for tasks may wait."""
+
+MOST_QUEUED = 64
+"""Calls that may wait for a crawl at a time."""
+
+LOOK_SECONDS = 1.0
+"""Seconds after which a waiting request looks at the crawl again, and after which an idle crawl is called."""
+
+BELL_SECONDS = 0.02
+"""Seconds from a change until those who wait for tasks are woken: many changes wake them once."""
+
+FIRST_PAUSE, LONGEST_PAUSE = 1.0, 60.0
+"""Seconds before a crawl that refuses all calls is opened again; they double each time."""
+
+
+class Lane(IntEnum):
+    """Which calls go first."""
+
+    TASKS, CHANGES, LOOKS = range(3)
+
+
+class BusyError(InlinkError):
+    """Too many calls wait for a crawl, or the server is ending: try again later."""
+
+
+class _Job:
+    """A call on the crawl: a function, or a generator that is driven step by step."""
+
+    __slots__ = ("begin", "future", "lane", "steps")
+
+    def __init__(self, begin: Callable[[Crawl], Any], lane: Lane, future: "asyncio.Future[Any]") -> None:
+        self.begin, self.lane, self.future = begin, lane, future
+        self.steps: Generator[None, None, Any] | None = None
+
+    def step(self, crawl: Crawl) -> tuple[bool, Any]:
+        """Go on; return whether the call has ended, and its result."""
+        if self.steps is None:
+            result = self.begin(crawl)
+            if not isinstance(result, Generator):
+                return True, result
+            self.steps = result
+        try:
+            next(self.steps)
+        except StopIteration as end:
+            return True, end.value
+        return False, None
+
+
+class Keeper:
+    """A crawl of a server.
+
+    Parameters
+    ----------
+    name : str
+        How requests call it.
+    folder : Path
+        Made if there is nothing.
+    **settings
+        Of :class:`inlink.Crawl`.
+
+    Attributes
+    ----------
+    fault : str or None
+        Why the crawl cannot be used now.
+    ending : bool
+        Whether the server is ending: requests that wait for tasks end at once.
+    """
+
+    def __init__(self, name: str, folder: Path, **settings: Any) -> None:
+        self.name, self.folder, self._settings = name, folder, settings
+        self.fault: str | None = None
+        self.ending = False
+        self._crawl: Crawl | None = None
+        self._came: SimpleQueue[_Job | None] = SimpleQueue()
+        self._lanes: tuple[deque[_Job], ...] = tuple(deque() for _ in Lane)
+        self._done: deque[tuple[asyncio.Future[Any], bool, Any]] = deque()
+        self._queued = 0
+        self._delivering = self._ringing = False
+        self._reports: dict[int, asyncio.Lock] = {}
+        self._loop = asyncio.get_running_loop()
+        self._bell = self._loop.create_future()
+        self._closed = False
+        self._turns = 0
+        self._thread = threading.Thread(target=self._work, name=f"inlink-{name}", daemon=True)
+
+    # -- for the event loop -------------------------------------------------------------------------------------------
+
+    async def open(self) -> str:
+        """Open the crawl; return one line on what was found.
+
+        Raises
+        ------
+        inlink.errors.InlinkError
+            If it cannot be opened.
+        """
+        self._crawl = await asyncio.to_thread(Crawl, self.folder, **self._settings)
+        self._thread.start()
+        return self._crawl.recovered
+
+    async def close(self) -> None:
+        """Do what was asked so far, and close the crawl."""
+        self.end()
+        self._closed = True
+        if self._thread.is_alive():
+            self._came.put(None)
+            await asyncio.to_thread(self._thread.join)
+
+    def end(self) -> None:
+        """Let those who wait for tasks go."""
+        self.ending = True
+        self._rung()
+
+    async def run(self, work: Callable[[Crawl], T], lane: Lane = Lane.LOOKS) -> T:
+        """Call something in the crawl's thread.
+
+        Raises
+        ------
+        BusyError
+            If too many calls wait.
+        inlink.errors.StoreError
+            If the crawl cannot be used now.
+        """
+        return cast(T, await self._submit(work, lane))
+
+    async def change(self, work: Callable[[Crawl], T]) -> T:
+        """Call something that changes the crawl and may lead to tasks."""
+        result = cast(T, await self._submit(work, Lane.CHANGES))
+        self._ring()
+        return result
+
+    async def report(self, session: int, answers: list[Answer], request: int) -> list[Receipt]:
+        """Take in answers: see :meth:`inlink.crawl.desk.Desk.report`. A session has one report at a time."""
+        turn = self._reports.setdefault(session, asyncio.Lock())
+        async with turn:
+            begun = lambda crawl: crawl.desk.reporting(session, answers, request)  # noqa: E731
+            receipts = cast(list[Receipt], await self._submit(begun, Lane.CHANGES))
+        self._ring()
+        return receipts
+
+    def forget(self, session: int) -> None:
+        """A session has ended."""
+        self._reports.pop(session, None)
+
+    async def next(self, ask: Ask) -> Tasks:
+        """Hand out tasks, and wait for some if there are none now: see :meth:`inlink.crawl.desk.Desk.next`."""
+        until = time.monotonic() + min(ask.wait, LONGEST_WAIT)
+        while True:
+            bell = self._bell
+            tasks, over = cast(
+                tuple[Tasks, bool], await self._submit(lambda crawl: _asked(crawl, ask), Lane.TASKS)
+            )
+            left = until - time.monotonic()
+            if tasks.tasks or over or left <= 0 or self.ending:
+                return tasks
+            pause = LOOK_SECONDS if tasks.due_in is None else max(tasks.due_in, 0.005)
+            await asyncio.wait({bell}, timeout=min(pause, left, LOOK_SECONDS))
+
+    def _ring(self) -> None:
+        """Wake those who wait for tasks, a little later."""
+        if not self._ringing:
+            self._ringing = True
+            self._loop.call_later(BELL_SECONDS, self._rung)
+
+    def _rung(self) -> None:
+        self._ringing = False
+        bell, self._bell = self._bell, self._loop.create_future()
+        bell.set_result(None)
+
+    def _submit(self, begin: Callable[[Crawl], Any], lane: Lane) -> "asyncio.Future[Any]":
+        if self._queued >= MOST_QUEUED:
+            raise BusyError(f"{self._queued} requests wait for {self.name}: try again in a second")
+        if self._closed:
+            raise BusyError("the server is ending: ask the next one")
+        if self.fault is not None:
+            raise StoreError(self.fault)
+        future = self._loop.create_future()
+        self._queued += 1
+        self._came.put(_Job(begin, lane, future))
+        return future
+
+    def _deliver(self) -> None:
+        self._delivering = False
+        while self._done:
+            future, sound, result = self._done.popleft()
+            self._queued -= 1
+            if future.cancelled():
+                continue
+            if sound:
+                future.set_result(result)
+            else:
+                future.set_exception(result)
+
+    # -- in the crawl's thread ----------------------------------------------------------------------------------------
+
+    def _work(self) -> None:
+        looked = time.monotonic()
+        while True:
+            if not self._gather(looked + LOOK_SECONDS):
+                break
+            self._turns += 1
+            # Every eighth turn is for those who would wait longest.
+            lanes = self._lanes if self._turns % 8 else self._lanes[::-1]
+            lane = next((one for one in lanes if one), None)
+            if lane is not None:
+                self._proceed(lane)
+            if time.monotonic() - looked >= LOOK_SECONDS:
+                looked = time.monotonic()
+                self._look()
+        self._shut()
+
+    def _gather(self, until: float) -> bool:
+        """Put what came into the lanes, and wait for something if they are empty; False at the end."""
+        idle = not any(self._lanes)
+        while True:
+            try:
+                wait = max(until - time.monotonic(), 0.0) if idle else 0.0
+                job = self._came.get(idle and wait > 0, wait or None)
+            except Empty:
+                return True
+            if job is None:
+                return self._finish()
+            self._lanes[job.lane].append(job)
+            idle = False
+
+    def _finish(self) -> bool:
+        for lane in self._lanes:
+            while lane:
+                self._proceed(lane)
+        return False
+
+    def _proceed(self, lane: "deque[_Job]") -> None:
+        job = lane[0]
+        if job.steps is None and job.future.cancelled():
+            lane.popleft()
+            self._told(job, True, None)
+            return
+        try:
+            if self._crawl is None:
+                raise StoreError(self.fault or f"{self.name} is closed")
+            over, result = job.step(self._crawl)
+        except Exception as error:
+            lane.popleft()
+            self._told(job, False, error)
+            if not isinstance(error, InlinkError) or isinstance(error, StoreError):
+                self._look()
+            return
+        if over:
+            lane.popleft()
+            self._told(job, True, result)
+
+    def _told(self, job: _Job, sound: bool, result: Any) -> None:
+        self._done.append((job.future, sound, result))
+        if not self._delivering:
+            self._delivering = True
+            self._loop.call_soon_threadsafe(self._deliver)
+
+    def _look(self) -> None:
+        """Let the crawl do what is due; if it refuses, open it again."""
+        try:
+            if self._crawl is not None:
+                self._crawl.next(0)
+                return
+        except Exception as error:
+            log.error("%s: %s", self.name, error)
+            self.fault = f"{self.name} is closed until it can be opened again: {error}"
+            self._shut()
+        self._reopen()
+
+    def _shut(self) -> None:
+        crawl, self._crawl = self._crawl, None
+        if crawl is not None:
+            try:
+                crawl.close()
+            except Exception as error:
+                log.error("%s was not closed in order: %s", self.name, error)
+
+    _pause, _again = FIRST_PAUSE, 0.0
+
+    def _reopen(self) -> None:
+        if time.monotonic() < self._again:
+            return
+        try:
+            self._crawl = Crawl(self.folder, **self._settings)
+        except Exception as error:
+            self.fault = f"{self.name} is closed until it can be opened again: {error}"
+            self._again = time.monotonic() + self._pause
+            self._pause = min(2 * self._pause, LONGEST_PAUSE)
+        else:
+            log.warning("%s is open again: %s", self.name, self._crawl.recovered)
+            self.fault, self._pause = None, FIRST_PAUSE
+
+
+def _asked(crawl: Crawl, ask: Ask) -> tuple[Tasks, bool]:
+    """Tasks for a session, and whether the crawl is at its end."""
+    tasks = crawl.desk.next(ask.session, ask.n, ask.request)
+    return tasks, not (tasks.tasks or tasks.paused) and crawl.due_in() is None

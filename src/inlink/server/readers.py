@@ -1,0 +1,185 @@
+"""Endpoints that only look: all that :class:`inlink.CrawlView` shows, a part at a time."""
+
+from typing import Literal
+
+import msgspec
+
+from inlink.crawl import shown
+from inlink.crawl.crawl import Crawl
+from inlink.errors import UnknownNodeError
+from inlink.frontier.explain import Why
+from inlink.frontier.standing import Harvest
+from inlink.protocol import Standing
+from inlink.server.endpoints import Endpoints
+from inlink.server.keeper import Keeper
+from inlink.server.site import Site
+from inlink.store.page import Page
+
+__all__ = ["ENDPOINTS"]
+
+ENDPOINTS = Endpoints()
+HERE = "/v1/crawls/{name}"
+
+
+class Rows(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A part of a list: at most ``count`` rows, from where the part with this ``cursor`` ended."""
+
+    count: int = 100
+    cursor: str | None = None
+
+
+class Places(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The first places of the order."""
+
+    count: int = 50
+
+
+class HostCount(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How many of the fullest hosts."""
+
+    hosts: int = 5
+
+
+class OnePage(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A page, by its URL in any form."""
+
+    url: str
+
+
+class Chain(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A page, and a part of a list."""
+
+    url: str
+    count: int = 100
+    cursor: str | None = None
+
+
+class Linked(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A page, and whether the links from it or to it are meant."""
+
+    url: str
+    direction: Literal["from", "to"] = "from"
+    count: int = 100
+    cursor: str | None = None
+
+
+class Search(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """An expression that URLs match; RE2's syntax for ``regex``."""
+
+    expression: str
+    kind: Literal["regex", "glob", "text"] = "regex"
+    count: int = 100
+    cursor: str | None = None
+
+
+class Ranked(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A ranking that is stored with the crawl; None for the one that orders it now."""
+
+    ranking: str | None = None
+    count: int = 10
+    cursor: str | None = None
+
+
+class Dumped(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What is dumped, and from where on."""
+
+    what: Literal["pages", "links"] = "pages"
+    cursor: str | None = None
+    aduana: bool = False
+
+
+class CrawlList(msgspec.Struct, frozen=True):
+    """The crawls of a server; ``faults`` says why some cannot be used now."""
+
+    crawls: list[str]
+    faults: dict[str, str]
+
+
+@ENDPOINTS.add("GET", "/v1/crawls", "reader")
+async def crawls(site: Site) -> CrawlList:
+    """The crawls of this server."""
+    faults = {name: one.fault for name, one in site.keepers.items() if one.fault is not None}
+    return CrawlList(list(site.keepers), faults)
+
+
+@ENDPOINTS.add("GET", HERE + "/standing", "reader")
+async def standing(crawl: Keeper, query: HostCount) -> Standing:
+    """How far the crawl has come."""
+    return await crawl.run(lambda opened: opened.view.standing(query.hosts))
+
+
+@ENDPOINTS.add("GET", HERE + "/info", "reader")
+async def info(crawl: Keeper) -> shown.Info:
+    """What the crawl is: numbers of pages, hosts, links and events."""
+    return await crawl.run(lambda opened: opened.view.info())
+
+
+@ENDPOINTS.add("GET", HERE + "/hosts", "reader")
+async def hosts(crawl: Keeper, query: Rows) -> shown.Hosts:
+    """The hosts, in the order of discovery."""
+    return await crawl.run(lambda opened: opened.view.hosts(query.count, query.cursor))
+
+
+@ENDPOINTS.add("GET", HERE + "/next", "reader")
+async def order(crawl: Keeper, query: Places) -> shown.Order:
+    """The next pages and why; nothing is handed out."""
+    return await crawl.run(lambda opened: opened.view.order(query.count))
+
+
+@ENDPOINTS.add("GET", HERE + "/page", "reader")
+async def page(crawl: Keeper, query: OnePage) -> Page:
+    """All that is known of a page."""
+
+    def work(opened: Crawl) -> Page:
+        found = opened.view.page(query.url)
+        if found is None:
+            raise UnknownNodeError(f"{crawl.name} does not know {query.url[:300]!r}")
+        return found
+
+    return await crawl.run(work)
+
+
+@ENDPOINTS.add("GET", HERE + "/why", "reader")
+async def why(crawl: Keeper, query: OnePage) -> Why:
+    """Where a page stands in the order, and every reason for it."""
+    return await crawl.run(lambda opened: opened.view.why(query.url))
+
+
+@ENDPOINTS.add("GET", HERE + "/find", "reader")
+async def find(crawl: Keeper, query: Search) -> shown.Found:
+    """The pages whose URLs match an expression."""
+    return await crawl.run(
+        lambda opened: opened.view.find(query.expression, query.kind, query.count, query.cursor)
+    )
+
+
+@ENDPOINTS.add("GET", HERE + "/links", "reader")
+async def links(crawl: Keeper, query: Linked) -> shown.PageList:
+    """The pages that a page links to, or that link to it."""
+    return await crawl.run(
+        lambda opened: opened.view.links(query.url, query.direction, query.count, query.cursor)
+    )
+
+
+@ENDPOINTS.add("GET", HERE + "/path", "reader")
+async def path(crawl: Keeper, query: Chain) -> shown.PageList:
+    """How the crawl came to know a page, back to a seed."""
+    return await crawl.run(lambda opened: opened.view.path(query.url, query.count, query.cursor))
+
+
+@ENDPOINTS.add("GET", HERE + "/top", "reader")
+async def top(crawl: Keeper, query: Ranked) -> shown.Top:
+    """The best pages of a ranking."""
+    return await crawl.run(lambda opened: opened.view.top(query.ranking, query.count, query.cursor))
+
+
+@ENDPOINTS.add("GET", HERE + "/harvest", "reader")
+async def harvest(crawl: Keeper) -> Harvest:
+    """The share of all rank that the fetched pages hold, against pages fetched."""
+    return await crawl.run(lambda opened: opened.view.harvest())
+
+
+@ENDPOINTS.add("GET", HERE + "/dump", "reader")
+async def dump(crawl: Keeper, query: Dumped) -> shown.Dump:
+    """All pages, or the links between them, as tab-separated lines."""
+    return await crawl.run(lambda opened: opened.view.dump(query.what, query.cursor, aduana=query.aduana))

@@ -1,0 +1,244 @@
+"""Run a server: addresses, TLS, signals, and the end in order."""
+
+import asyncio
+import contextlib
+import ipaddress
+import logging
+import signal
+import socket
+import ssl
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import uvicorn
+
+from inlink.errors import InputError, MissingExtraError, OutputError, ParameterError
+from inlink.server.app import application
+from inlink.server.site import Site, named
+from inlink.server.tokens import Tokens, default_file
+
+__all__ = ["Options", "Server", "is_loopback", "serve", "server_of"]
+
+log = logging.getLogger("inlink.server")
+
+DRAIN_SECONDS = 10
+"""Seconds in which requests under way may end after a signal."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """How a server is reached.
+
+    Parameters
+    ----------
+    host : str
+        Address to listen on.
+    port : int
+        0 takes one that is free.
+    names : sequence of str
+        Host names by which it may be called.
+    tokens : Path or None
+        The file of tokens; None is the user's own.
+    cert, key : Path or None
+        Files of TLS: certificate and key, in PEM.
+    self_signed : bool
+        Make a certificate and a key, to try TLS with.
+    client_ca : Path or None
+        Clients must have a certificate that one of these signed.
+    insecure : bool
+        Listen on an address that is not loopback without TLS.
+    settings : dict
+        Of :class:`inlink.Crawl`, for each crawl.
+    """
+
+    host: str = "127.0.0.1"
+    port: int = 8000
+    names: Sequence[str] = ()
+    tokens: Path | None = None
+    cert: Path | None = None
+    key: Path | None = None
+    self_signed: bool = False
+    client_ca: Path | None = None
+    insecure: bool = False
+    settings: dict[str, Any] = field(default_factory=dict)
+
+
+def serve(folders: Sequence[Path], options: Options, say: Callable[[str], object] = print) -> None:
+    """Serve crawls until a signal comes.
+
+    Parameters
+    ----------
+    folders : sequence of Path
+        Crawls; one that is not there is made.
+    options : Options
+    say : callable
+        Told, line by line, what was opened and where the server is.
+
+    Raises
+    ------
+    inlink.errors.ParameterError
+        If the options would let strangers in, or two crawls have one name.
+    inlink.errors.InputError
+        If a file of tokens or of TLS cannot be read.
+    inlink.errors.OutputError
+        If the address cannot be listened on.
+    inlink.errors.InlinkError
+        If a crawl cannot be opened.
+    """
+    crawls = named(list(folders))
+    tokens = Tokens(options.tokens or default_file())
+    on_loopback = is_loopback(options.host)
+    if not on_loopback and not len(tokens):
+        raise ParameterError(
+            f"{options.host} is not loopback, so clients need a token, and there is none in {tokens.file}: "
+            "make one by inlink token add NAME --role spider"
+        )
+    if options.self_signed:
+        options = _self_signed(options, tokens.file.parent, say)
+    if not on_loopback and options.cert is None and not options.insecure:
+        raise ParameterError(
+            f"{options.host} is not loopback, so tokens need TLS: give --tls-cert and --tls-key, or --self-signed "
+            "for a try, or say --insecure"
+        )
+    context = _tls(options)
+    with _listening(options) as listener:
+        asyncio.run(_run(crawls, tokens, options, context, listener, say))
+
+
+async def _run(
+    crawls: dict[str, Path],
+    tokens: Tokens,
+    options: Options,
+    context: ssl.SSLContext | None,
+    listener: socket.socket,
+    say: Callable[[str], object],
+) -> None:
+    site = Site(tokens, open_without_token=is_loopback(options.host))
+    for line in await site.open(crawls, options.settings):
+        say(line)
+    scheme = "http" if context is None else "https"
+    name, port = listener.getsockname()[:2]
+    shown = f"[{name}]" if ":" in name else name
+    for crawl in crawls:
+        say(f"{scheme}://{shown}:{port}/v1/crawls/{quote(crawl, safe='')}")
+    if site.is_open:
+        say(
+            "no token is needed: everybody on this machine may do everything here (inlink token add changes that)"
+        )
+    await server_of(site, options.names, context).serve([listener])
+
+
+def server_of(site: Site, names: Sequence[str] = (), context: ssl.SSLContext | None = None) -> "Server":
+    """A server of an open site; its ``serve`` takes listening sockets and closes the site in the end."""
+    config = uvicorn.Config(
+        application(site, names),
+        http="httptools",
+        ws="none",
+        lifespan="on",
+        access_log=False,
+        log_config=None,
+        proxy_headers=False,
+        server_header=False,
+        timeout_keep_alive=75,
+        timeout_graceful_shutdown=DRAIN_SECONDS,
+        backlog=512,
+    )
+    config.load()
+    config.ssl = context
+    return Server(config, site)
+
+
+class Server(uvicorn.Server):
+    """uvicorn's server, which tells the crawls of a signal and leaves with exit code 0."""
+
+    def __init__(self, config: uvicorn.Config, site: Site) -> None:
+        super().__init__(config)
+        self._site = site
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Take SIGTERM and SIGINT while the server runs, and do not raise them again."""
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        loop = asyncio.get_running_loop()
+        taken = (signal.SIGTERM, signal.SIGINT)
+        for one in taken:
+            loop.add_signal_handler(one, self.end)
+        try:
+            yield
+        finally:
+            for one in taken:
+                loop.remove_signal_handler(one)
+
+    def end(self) -> None:
+        """Stop listening, let requests under way end, and close the crawls; at the second call, at once."""
+        self._site.end()
+        if self.should_exit:
+            self.force_exit = True
+        self.should_exit = True
+
+
+def is_loopback(host: str) -> bool:
+    """Whether an address is reached from this machine only."""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _self_signed(options: Options, folder: Path, say: Callable[[str], object]) -> Options:
+    if options.cert is not None:
+        raise ParameterError("give a certificate, or --self-signed, and not both")
+    try:
+        from inlink.server import selfsigned
+    except ImportError:
+        raise MissingExtraError(
+            "--self-signed needs cryptography: install it with pip install 'inlink[server]'"
+        ) from None
+    names = [one for one in (options.host, *options.names) if one not in ("0.0.0.0", "::")]
+    cert, key = selfsigned.make(folder, names)
+    say(f"clients trust this server if INLINK_CA names a copy of {cert}")
+    return replace(options, cert=cert, key=key)
+
+
+def _tls(options: Options) -> ssl.SSLContext | None:
+    if options.cert is None:
+        if options.key is not None or options.client_ca is not None:
+            raise ParameterError("a key or a client's CA needs a certificate: give --tls-cert too")
+        return None
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    try:
+        context.load_cert_chain(options.cert, options.key)
+    except (OSError, ssl.SSLError) as error:
+        raise InputError(
+            f"{options.cert}: no certificate and key for TLS ({error}): give both as PEM"
+        ) from None
+    if options.client_ca is not None:
+        try:
+            context.load_verify_locations(options.client_ca)
+        except (OSError, ssl.SSLError) as error:
+            raise InputError(f"{options.client_ca}: no CA's certificate ({error}): give it as PEM") from None
+        context.verify_mode = ssl.CERT_REQUIRED
+    return context
+
+
+def _listening(options: Options) -> socket.socket:
+    try:
+        family = socket.getaddrinfo(options.host, options.port, type=socket.SOCK_STREAM)[0][0]
+        listener = socket.socket(family, socket.SOCK_STREAM)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind((options.host, options.port))
+    except (OSError, OverflowError) as error:
+        said = getattr(error, "strerror", None) or error
+        raise OutputError(
+            f"{options.host} port {options.port}: {said}: choose another --host or --port"
+        ) from None
+    return listener

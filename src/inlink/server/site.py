@@ -1,0 +1,185 @@
+"""A server: its crawls, who may ask what of them, and what was asked."""
+
+import base64
+import binascii
+import time
+from collections import Counter, defaultdict
+from pathlib import Path
+from typing import Any
+
+from starlette.types import Scope
+
+from inlink.errors import InlinkError, ParameterError, UnknownNodeError
+from inlink.server.guard import header
+from inlink.server.keeper import Keeper
+from inlink.server.tokens import Role, Token, Tokens
+
+__all__ = ["AccessError", "Site", "named"]
+
+TOKENS_SECONDS = 1.0
+"""Seconds after which a changed file of tokens is noticed."""
+
+
+class AccessError(InlinkError):
+    """Somebody asks for what is not theirs.
+
+    Attributes
+    ----------
+    status : int
+        401 without a token that is known, 403 with one that does not suffice.
+    """
+
+    def __init__(self, status: int, message: str) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+class Site:
+    """A server.
+
+    Parameters
+    ----------
+    tokens : Tokens
+    open_without_token : bool
+        Whether everybody may do everything as long as there is no token: for loopback.
+
+    Attributes
+    ----------
+    keepers : dict of str to Keeper
+    started : float
+        On :func:`time.monotonic`.
+    requests : Counter
+        Requests by method, path as in the table of endpoints, and status.
+    seconds : dict
+        What they took, by method and path.
+    ready : bool
+        Whether new work is taken.
+    """
+
+    def __init__(self, tokens: Tokens, open_without_token: bool) -> None:
+        self.tokens, self._open = tokens, open_without_token
+        self.keepers: dict[str, Keeper] = {}
+        self.started = time.monotonic()
+        self.requests: Counter[tuple[str, str, int]] = Counter()
+        self.seconds: defaultdict[tuple[str, str], float] = defaultdict(float)
+        self.ready = False
+        self._checked_at = 0.0
+
+    async def open(self, folders: dict[str, Path], settings: dict[str, Any]) -> list[str]:
+        """Open the crawls; return one line on each.
+
+        Raises
+        ------
+        inlink.errors.InlinkError
+            If one cannot be opened; then those that were are closed.
+        """
+        told = []
+        try:
+            for name, folder in folders.items():
+                keeper = Keeper(name, folder, **settings)
+                told.append(f"{name}: {await keeper.open()}")
+                self.keepers[name] = keeper
+        except BaseException:
+            await self.close()
+            raise
+        self.ready = True
+        return told
+
+    def end(self) -> None:
+        """Take no new work, and let those who wait go."""
+        self.ready = False
+        for keeper in self.keepers.values():
+            keeper.end()
+
+    async def close(self) -> None:
+        """Close the crawls."""
+        self.end()
+        for keeper in self.keepers.values():
+            await keeper.close()
+
+    def keeper(self, name: str) -> Keeper:
+        """The keeper of a crawl.
+
+        Raises
+        ------
+        inlink.errors.UnknownNodeError
+            If there is no crawl of that name.
+        """
+        if name not in self.keepers:
+            raise UnknownNodeError(
+                f"there is no crawl {name[:100]!r} on this server; there are: {', '.join(self.keepers)}"
+            )
+        return self.keepers[name]
+
+    def bearer(self, scope: Scope) -> Token | None:
+        """The token of a request, from ``Authorization``, as a bearer's or as the password of Basic."""
+        sent = header(scope, b"authorization")
+        if sent is None:
+            return None
+        scheme, _, value = sent.strip().partition(b" ")
+        text = value.strip()
+        if scheme.lower() == b"basic":
+            try:
+                text = base64.b64decode(text, validate=True).partition(b":")[2]
+            except binascii.Error:
+                return None
+        elif scheme.lower() != b"bearer":
+            return None
+        return self.tokens.of(text.decode("utf-8", "surrogateescape"))
+
+    @property
+    def is_open(self) -> bool:
+        """Whether no token is needed."""
+        now = time.monotonic()
+        if now - self._checked_at >= TOKENS_SECONDS:
+            self._checked_at = now
+            self.tokens.refresh()
+        return self._open and not len(self.tokens)
+
+    def admit(self, scope: Scope, role: Role | None, crawl: str | None) -> None:
+        """Let a request pass if its bearer may do what a role may, on a crawl.
+
+        Raises
+        ------
+        AccessError
+            If not.
+        """
+        if role is None or self.is_open:
+            return
+        token = self.bearer(scope)
+        if token is None:
+            raise AccessError(
+                401, "this server wants a token: ask its operator to make one by inlink token add"
+            )
+        if not token.opens(role, crawl):
+            raise AccessError(
+                403, f"the token {token.name!r} does not open this: it takes the role {role!r} here"
+            )
+
+    def count(self, method: str, path: str, status: int, seconds: float) -> None:
+        """Count a request that was served."""
+        self.requests[method, path, status] += 1
+        self.seconds[method, path] += seconds
+
+
+def named(folders: list[Path]) -> dict[str, Path]:
+    """Crawls by the names of their folders.
+
+    Raises
+    ------
+    inlink.errors.ParameterError
+        If two have one name, or a folder's name cannot be part of a path.
+    """
+    found: dict[str, Path] = {}
+    for folder in folders:
+        name = folder.resolve().name
+        if not name or not name.isprintable() or name.startswith("."):
+            raise ParameterError(
+                f"{folder}: a crawl is called by its folder's name, which this one cannot be"
+            )
+        if name in found:
+            raise ParameterError(
+                f"{folder}: there is a crawl {name!r} already, {found[name]}: rename a folder"
+            )
+        found[name] = folder
+    return found

@@ -1,0 +1,120 @@
+"""Endpoints for spiders: sessions, tasks, answers, seeds."""
+
+from collections.abc import Callable
+
+import msgspec
+
+from inlink.crawl.crawl import Crawl
+from inlink.crawl.settings import as_data
+from inlink.errors import ParameterError
+from inlink.protocol import (
+    AnyLink,
+    Ask,
+    Begun,
+    Crawled,
+    Hello,
+    Receipts,
+    Report,
+    Seeded,
+    Seeds,
+    Sitemap,
+    Tasks,
+)
+from inlink.server.endpoints import Endpoints
+from inlink.server.keeper import Keeper, Lane
+
+__all__ = ["ENDPOINTS", "MOST_LINKS", "MOST_TASKS", "Count"]
+
+ENDPOINTS = Endpoints()
+HERE = "/v1/crawls/{name}"
+
+MOST_TASKS = 1000
+"""Tasks that a request may ask for."""
+
+MOST_LINKS = 10_000
+"""Links of a page, and URLs in a request for seeds."""
+
+
+class Count(msgspec.Struct, frozen=True):
+    """How many."""
+
+    count: int
+
+
+@ENDPOINTS.add("POST", HERE + "/sessions", "spider", 201)
+async def begin(crawl: Keeper, body: Hello) -> Begun:
+    """Begin a session; the owner's previous session ends, and its tasks are lost."""
+
+    def work(opened: Crawl) -> Begun:
+        session = opened.desk.hello(body.owner, silent_after=body.silent_after, rejoin=body.rejoin)
+        return Begun(session, opened.recovered, msgspec.to_builtins(as_data(opened.settings)))
+
+    return await crawl.change(work)
+
+
+@ENDPOINTS.add("POST", HERE + "/sessions/{session}", "spider")
+async def renew(crawl: Keeper, session: int) -> Count:
+    """Let a session's tasks run for longer; says how many were renewed."""
+    return Count(await crawl.run(lambda opened: opened.desk.renew(session), Lane.CHANGES))
+
+
+@ENDPOINTS.add("DELETE", HERE + "/sessions/{session}", "spider")
+async def end(crawl: Keeper, session: int) -> Count:
+    """End a session and give its tasks back; says how many."""
+    released = await crawl.change(lambda opened: opened.desk.bye(session))
+    crawl.forget(session)
+    return Count(released)
+
+
+@ENDPOINTS.add("POST", HERE + "/next", "spider")
+async def next_tasks(crawl: Keeper, body: Ask) -> Tasks:
+    """Hand out tasks, and wait for some if there are none now."""
+    if not 1 <= body.n <= MOST_TASKS:
+        raise ParameterError(f"`n` must be from 1 to {MOST_TASKS:,}; got {body.n}")
+    if not 0 <= body.wait <= 20:
+        raise ParameterError(f"`wait` must be from 0 to 20 seconds; got {body.wait}")
+    return await crawl.next(body)
+
+
+@ENDPOINTS.add("POST", HERE + "/answers", "spider")
+async def answers(crawl: Keeper, body: Report) -> Receipts:
+    """Take in answers; what came of each is said after its event was written."""
+    if len(body.answers) > MOST_TASKS:
+        raise ParameterError(f"a report has at most {MOST_TASKS:,} answers; got {len(body.answers):,}")
+    for answer in body.answers:
+        if isinstance(answer, Crawled):
+            check_links(answer.links, "links", f"lease {answer.lease}: a page has")
+    return Receipts(await crawl.report(body.session, body.answers, body.request))
+
+
+@ENDPOINTS.add("POST", HERE + "/seeds", "spider")
+async def seed(crawl: Keeper, body: Seeds) -> Seeded:
+    """Make URLs known, for the crawl to begin at."""
+    check_links(body.urls, "URLs", "a request for seeds has")
+    return await crawl.change(_counting(lambda opened: opened.seed(body.urls)))
+
+
+@ENDPOINTS.add("POST", HERE + "/sitemap", "spider")
+async def sitemap(crawl: Keeper, body: Sitemap) -> Seeded:
+    """Take in a sitemap: its URLs become known, and pages that changed since their visit wait again."""
+    check_links(body.entries, "entries", "a request with a sitemap has")
+    return await crawl.change(_counting(lambda opened: opened.sitemap(body.entries)))
+
+
+def check_links(
+    links: "list[AnyLink] | list[tuple[str, float | None, float | None]]", what: str, who: str
+) -> None:
+    """Refuse more links than one event may have."""
+    if len(links) > MOST_LINKS:
+        raise ParameterError(f"{who} at most {MOST_LINKS:,} {what}; got {len(links):,}")
+
+
+def _counting(work: Callable[[Crawl], int]) -> Callable[[Crawl], Seeded]:
+    """Run ``work``, which returns the number of new URLs, and count what is refused meanwhile."""
+
+    def counted(opened: Crawl) -> Seeded:
+        before = opened.refused.copy()
+        new = work(opened)
+        return Seeded(new, dict(opened.refused - before))
+
+    return counted

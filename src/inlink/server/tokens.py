@@ -1,0 +1,162 @@
+"""Tokens: who may do what on a server. Only their SHA-256 is on disk.
+
+A role may do all that the roles before it may: a *reader* looks, a *spider* works, an *admin* steers. A token holds for
+all crawls of a server, or for one.
+"""
+
+import hashlib
+import os
+import re
+import secrets
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from inlink.base.folder import atomic_file
+from inlink.errors import InputError, ParameterError
+
+__all__ = ["ROLES", "Role", "Token", "Tokens", "default_file"]
+
+Role = Literal["reader", "spider", "admin"]
+ROLES: tuple[Role, ...] = ("reader", "spider", "admin")
+
+MOST_BYTES = 1 << 20
+"""A larger file is no file of tokens."""
+
+
+class Token(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A token, as it is kept.
+
+    Parameters
+    ----------
+    name : str
+        Who has it.
+    role : {"reader", "spider", "admin"}
+    crawl : str or None
+        The one crawl that it opens; None is all.
+    sha256 : str
+        Of the token's text, in hexadecimal.
+    """
+
+    name: str
+    role: Role
+    crawl: str | None
+    sha256: str
+
+    def opens(self, role: Role, crawl: str | None) -> bool:
+        """Whether its bearer may do what a role may, on a crawl; ``crawl`` is None for the server itself."""
+        return ROLES.index(self.role) >= ROLES.index(role) and self.crawl in (None, crawl)
+
+
+class _Kept(msgspec.Struct, forbid_unknown_fields=True):
+    tokens: list[Token] = []
+
+
+def default_file() -> Path:
+    """Where tokens are kept: ``$XDG_CONFIG_HOME/inlink/tokens.json``, or below ``~/.config``."""
+    base = Path(os.environ.get("XDG_CONFIG_HOME", ""))
+    # The XDG specification says to ignore a relative path.
+    return (base if base.is_absolute() else Path.home() / ".config") / "inlink" / "tokens.json"
+
+
+class Tokens:
+    """The tokens in a file, which is read again when it has changed.
+
+    Parameters
+    ----------
+    file : Path
+        It need not exist.
+
+    Raises
+    ------
+    inlink.errors.InputError
+        If the file cannot be read.
+    """
+
+    def __init__(self, file: Path) -> None:
+        self.file = file
+        self._stamp: tuple[int, int, int] | None = None
+        self._by_digest: dict[str, Token] = {}
+        self.refresh()
+
+    def __len__(self) -> int:
+        return len(self._by_digest)
+
+    def all(self) -> list[Token]:
+        """All tokens, in the order in which they were made."""
+        return list(self._by_digest.values())
+
+    def refresh(self) -> None:
+        """Read the file if it has changed since it was read."""
+        try:
+            found = self.file.stat()
+        except FileNotFoundError:
+            self._stamp, self._by_digest = None, {}
+            return
+        except OSError as error:
+            raise InputError(f"{self.file}: {error.strerror}: tokens cannot be read") from None
+        stamp = found.st_mtime_ns, found.st_size, found.st_ino
+        if stamp == self._stamp:
+            return
+        try:
+            if found.st_size > MOST_BYTES:
+                raise ValueError(f"it has {found.st_size:,} bytes")
+            kept = msgspec.json.decode(self.file.read_bytes(), type=_Kept)
+        except (OSError, ValueError, msgspec.MsgspecError) as error:
+            raise InputError(
+                f"{self.file} is no file of tokens ({error}): remove it, and make new tokens by inlink token add"
+            ) from None
+        self._by_digest = {one.sha256: one for one in kept.tokens}
+        self._stamp = stamp
+
+    def of(self, text: str) -> Token | None:
+        """The token with a text; None if there is none."""
+        return self._by_digest.get(_digest(text))
+
+    def add(self, name: str, role: Role, crawl: str | None = None) -> str:
+        """Make a token of 256 bits and keep its SHA-256; return its text, which is kept nowhere.
+
+        Raises
+        ------
+        inlink.errors.ParameterError
+            If the name is taken, or is not one short word.
+        """
+        if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._@-]{0,79}", name):
+            raise ParameterError(
+                f"a token's name must have 1 to 80 letters, digits, '.', '_', '@' or '-', a letter or digit first; "
+                f"got {name!r}"
+            )
+        self.refresh()
+        if any(one.name == name for one in self._by_digest.values()):
+            raise ParameterError(
+                f"there is a token {name!r} in {self.file}: choose another name, or remove that one"
+            )
+        text = secrets.token_urlsafe(32)
+        self._keep([*self._by_digest.values(), Token(name, role, crawl, _digest(text))])
+        return text
+
+    def remove(self, name: str) -> None:
+        """Remove a token.
+
+        Raises
+        ------
+        inlink.errors.ParameterError
+            If there is none of that name.
+        """
+        self.refresh()
+        left = [one for one in self._by_digest.values() if one.name != name]
+        if len(left) == len(self._by_digest):
+            raise ParameterError(f"there is no token {name!r} in {self.file}")
+        self._keep(left)
+
+    def _keep(self, tokens: list[Token]) -> None:
+        self.file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with atomic_file(self.file) as part:
+            part.chmod(0o600)
+            part.write_bytes(msgspec.json.format(msgspec.json.encode(_Kept(tokens)), indent=1))
+        self.refresh()
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()

@@ -1,0 +1,134 @@
+"""A server, as spiders use it: sessions, tasks, answers, seeds, repeats, waiting."""
+
+import threading
+import time
+
+import inlink
+from patience import wait_until
+from served import served
+
+A, B = "http://a.example/", "http://b.example/"
+
+
+def begin(server, owner="one", **more):
+    status, begun = server.crawl("POST", "sessions", {"owner": owner, **more})
+    assert status == 201, begun
+    return begun["session"]["number"]
+
+
+def test_a_crawl_from_seed_to_end(tmp_path):
+    with served(tmp_path / "c") as server:
+        session = begin(server)
+        assert server.crawl("POST", "seeds", {"urls": [A, [B, 0.5], "ftp://x/"]}) == (
+            200,
+            {"new": 2, "refused": {"link is not http": 1}},
+        )
+        status, found = server.crawl("POST", "next", {"session": session, "n": 10})
+        assert status == 200
+        leases = {task["url"]: task["lease"] for task in found["tasks"]}
+        assert set(leases) == {A, B}
+        answers = [
+            {"type": "crawled", "lease": leases[A], "links": ["/x", B]},
+            {"type": "failed", "lease": leases[B], "status": 404, "error": "gone"},
+            {"type": "crawled", "lease": 99},
+        ]
+        status, told = server.crawl("POST", "answers", {"session": session, "answers": answers})
+        assert (status, [one["counted"] for one in told["receipts"]]) == (200, [True, True, False])
+        status, found = server.crawl("POST", "next", {"session": session, "n": 10})
+        assert [task["url"] for task in found["tasks"]] == [A + "x"]
+        assert server.crawl("DELETE", f"sessions/{session}") == (200, {"count": 1})
+        assert server.crawl("POST", f"sessions/{session}")[0] == 409
+    with inlink.Crawl(tmp_path / "c") as crawl:
+        assert (crawl.page(A).state, crawl.page(B).state, crawl.page(A + "x").state) == (
+            "crawled",
+            "gone",
+            "discovered",
+        )
+
+
+def test_a_repeated_request_gives_the_same(tmp_path):
+    with served(tmp_path / "c") as server:
+        session = begin(server)
+        server.crawl("POST", "seeds", {"urls": [A, B]})
+        first = server.crawl("POST", "next", {"session": session, "n": 1, "request": 1})
+        assert server.crawl("POST", "next", {"session": session, "n": 1, "request": 1}) == first
+        lease = first[1]["tasks"][0]["lease"]
+        report = {"session": session, "request": 1, "answers": [{"type": "crawled", "lease": lease}]}
+        assert server.crawl("POST", "answers", report) == server.crawl("POST", "answers", report)
+        assert server.crawl("GET", "info")[1]["crawled"] == 1
+    # and after a restart
+    with served(tmp_path / "c") as server:
+        assert server.crawl("POST", "answers", report)[1] == {"receipts": [{"counted": True}]}
+        second = server.crawl("POST", "next", {"session": session, "n": 1, "request": 2})
+        assert len(second[1]["tasks"]) == 1
+    with served(tmp_path / "c") as server:
+        again = server.crawl("POST", "next", {"session": session, "n": 1, "request": 2})
+        assert again[1]["tasks"] == second[1]["tasks"]
+
+
+def test_who_waits_for_tasks_gets_them_when_they_come(tmp_path):
+    with served(tmp_path / "c") as server:
+        one, two = begin(server, "one"), begin(server, "two")
+        server.crawl("POST", "seeds", {"urls": [A]})
+        lease = server.crawl("POST", "next", {"session": one, "n": 1})[1]["tasks"][0]["lease"]
+        found = []
+        ask = {"session": two, "n": 1, "wait": 20}
+        waiting = threading.Thread(target=lambda: found.append(server.crawl("POST", "next", ask)))
+        waiting.start()
+        answer = {"type": "crawled", "lease": lease, "links": ["/x"]}
+        server.crawl("POST", "answers", {"session": one, "answers": [answer]})
+        waiting.join()
+        assert [task["url"] for task in found[0][1]["tasks"]] == [A + "x"]
+
+
+def test_at_the_end_nobody_waits(tmp_path):
+    with served(tmp_path / "c") as server:
+        session = begin(server)
+        began = time.monotonic()
+        found = server.crawl("POST", "next", {"session": session, "wait": 20})[1]
+        assert found == {"tasks": [], "due_in": None, "out_elsewhere": 0, "paused": False}
+        assert time.monotonic() - began < 15
+
+
+def test_a_silent_session_ends_while_nobody_calls(tmp_path):
+    with served(tmp_path / "c", retry_seconds=0.1) as server:
+        silent = begin(server, "silent", silent_after=0.2)
+        server.crawl("POST", "seeds", {"urls": [A]})
+        assert server.crawl("POST", "next", {"session": silent, "n": 1})[1]["tasks"]
+        # Looks do not let time pass; the keeper does, while nobody calls.
+        wait_until(lambda: server.crawl("GET", "standing")[1]["leased"] == 0, "the session to end")
+        other = begin(server, "other")
+        found = server.crawl("POST", "next", {"session": other, "n": 1, "wait": 20})[1]
+        assert [task["url"] for task in found["tasks"]] == [A]
+
+
+def test_numbers_out_of_range_are_refused(tmp_path):
+    with served(tmp_path / "c") as server:
+        session = begin(server)
+        for path, body in (
+            ("next", {"session": session, "n": 0}),
+            ("next", {"session": session, "n": 1001}),
+            ("next", {"session": session, "wait": 21}),
+            ("next", {"session": session, "wait": -1}),
+            ("next", {"session": session, "wat": 1}),
+            ("next", {"session": "x"}),
+            ("answers", {"session": session, "answers": [{"type": "wild", "lease": 1}]}),
+            ("answers", {"session": session, "answers": [{"type": "crawled", "lease": -1}]}),
+            (
+                "answers",
+                {"session": session, "answers": [{"type": "crawled", "lease": 1, "links": ["/"] * 10_001}]},
+            ),
+            ("answers", {"session": session, "answers": [{"type": "failed", "lease": 1}] * 1001}),
+            ("seeds", {"urls": [A] * 10_001}),
+            ("seeds", {"urls": [1]}),
+            ("sitemap", {"entries": [[A, None, 3.0]]}),
+            ("sessions", {"owner": ""}),
+            ("sessions", {"owner": "x" * 201}),
+            ("sessions", {"owner": "x", "silent_after": 0}),
+        ):
+            status, told = server.crawl("POST", path, body)
+            assert status == 422, (path, body, told)
+            assert told["error"]
+            assert "\n" not in told["error"]
+        assert server.crawl("POST", "next", {"session": 77})[0] == 409
+        assert server.ask("POST", "/v1/crawls/other/next", {"session": 1})[0] == 404
