@@ -14,6 +14,7 @@ OTHERS: dict[str, Any] = {
     "use_scores": True,
     "cross_domain_only": True,
     "damping": 0.5,
+    "self_links": True,
     "lease_seconds": 30.0,
     "max_retries": 9,
     "retry_seconds": 7.5,

@@ -214,7 +214,7 @@ def test_batches_of_archives_against_the_twin(data, name, level):
 def test_figures_of_an_archive(data):
     path = data("web.warc.gz")
     tally = Tally()
-    arcs, _ = arcs_of(batches_of(path, tally=tally))
+    arcs, _ = arcs_of(batches_of(path, tally=tally, self_links=True))
     records = gzip.decompress(path.read_bytes()).split(b"WARC/1.0\r\nWARC-Type: ")[1:]
     responses = [
         one for one in records if one.startswith(b"response") and b"WARC-Target-URI: dns:" not in one
@@ -226,7 +226,7 @@ def test_figures_of_an_archive(data):
 def test_figures_of_a_real_archive(data):
     path = data("crawls/aut-example.warc.gz")
     tally = Tally()
-    arcs, _ = arcs_of(batches_of(path, tally=tally))
+    arcs, _ = arcs_of(batches_of(path, tally=tally, self_links=True))
     assert (tally.records, tally.pages) == (822, 261)  # of 299 responses, 38 are of the DNS
     assert tally.links == sum(arcs.values()) == 37_826 - tally.skipped["link is not http"].count
     assert len(arcs) == 20_067

@@ -40,7 +40,7 @@ def links(tmp_path: Path) -> Path:
     return tmp_path
 
 
-SAMPLES = [("web.warc.gz", (967, 1_406)), ("gr0.Harbour", (600, 3_255)), ("web", (3_000, 22_884))]
+SAMPLES = [("web.warc.gz", (967, 1_395)), ("gr0.Harbour", (600, 3_255)), ("web", (3_000, 22_884))]
 REAL = [
     ("crawls/aut-example.warc.gz", (18_207, 20_067)),
     ("graphs/gr0.California", (9_664, 16_150)),

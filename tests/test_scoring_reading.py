@@ -97,7 +97,6 @@ def test_links_with_their_words():
         ("https://example.org/dir/x", "one link", False),
         ("https://example.org/y", "a picture", True),
         ("https://other.example/z", "zone", False),
-        ("https://example.org/dir/page", "", False),
     ]
     assert page.links[1].around == "before one link, between after zone no no"
     assert page.refused == {"link is not http": 1}

@@ -43,7 +43,8 @@ class PageLinks(NamedTuple):
     url : str
         The page's canonical URL.
     links : list of str
-        Canonical URLs in the order of the page. Repeated links are repeated here; links to the page itself are kept.
+        Canonical URLs in the order of the page. Repeated links are repeated here. Links to a place on the page itself
+        (``#top``) are left out, unless `self_links` is set.
     offset : int
         Byte offset, in the stream, of the page's record or of the gzip member that holds it.
     """
@@ -151,6 +152,7 @@ def page_links(
     size: int | None = None,
     links: LinkSet = "a",
     nofollow: bool = True,
+    self_links: bool = False,
 ) -> Iterator[PageLinks]:
     """Read the pages of an archive with the canonical URLs that they link to, in the order of the archive.
 
@@ -166,6 +168,8 @@ def page_links(
         Anchors (``a`` and ``area``), or every tag that Common Crawl counts; see :mod:`inlink.archives.html`.
     nofollow : bool
         Keep links marked ``nofollow``, as Common Crawl does. False leaves them out.
+    self_links : bool
+        Keep links to a place on the page itself.
 
     Raises
     ------
@@ -179,9 +183,9 @@ def page_links(
         if url is None:
             continue
         refused: dict[str, int] = {}
-        targets = Base(url, raw.base).canonical_links(raw.links, refused)
+        targets = Base(url, raw.base, self_links=self_links).canonical_links(raw.links, refused)
         if raw.header_links:
-            targets += Base(url).canonical_links(raw.header_links, refused)
+            targets += Base(url, self_links=self_links).canonical_links(raw.header_links, refused)
         if refused:
             tally.skip_all(name, raw.offset, refused)
         tally.links += len(targets)
@@ -205,6 +209,7 @@ def archive_batches(
     level: Level = "page",
     links: LinkSet = "a",
     nofollow: bool = True,
+    self_links: bool = False,
     strict: bool = False,
     strip_www: bool = False,
     private_suffixes: bool = False,
@@ -213,9 +218,9 @@ def archive_batches(
     """Read the arcs of an archive, in batches of about a hundred thousand.
 
     Every page becomes a node marked as crawled, even without links; link targets become nodes that are not marked.
-    At page level a link from a page to itself is an arc. At host and domain level, names are reversed
-    (``com.example.www``) and arcs from a node to itself are left out, as in Common Crawl's graphs. Pages and links
-    without such a host or domain (:mod:`inlink.urls.hosts`) are left out and counted.
+    At page level a link to a place on the page itself is no arc, unless `self_links` is set. At host and domain level,
+    names are reversed (``com.example.www``) and arcs from a node to itself are left out, as in Common Crawl's graphs.
+    Pages and links without such a host or domain (:mod:`inlink.urls.hosts`) are left out and counted.
 
     Parameters
     ----------
@@ -229,6 +234,8 @@ def archive_batches(
         Anchors, or every tag that Common Crawl counts; see :mod:`inlink.archives.html`.
     nofollow : bool
         Keep links marked ``nofollow``. False leaves them out.
+    self_links : bool
+        At page level, keep links to a place on the page itself (``#top``) as arcs from the page to itself.
     strict : bool
         Refuse a damaged archive. False leaves damaged records out and counts them.
     strip_www : bool
@@ -258,7 +265,10 @@ def archive_batches(
     tally.strict = tally.strict or strict
     name = name_of(stream, name)
     if level == "page":
-        return _page_batches(page_links(stream, tally, name=name, size=size, links=links, nofollow=nofollow))
+        found = page_links(
+            stream, tally, name=name, size=size, links=links, nofollow=nofollow, self_links=self_links
+        )
+        return _page_batches(found)
     if level not in ("host", "domain"):
         raise ParameterError(f"`level` must be 'page', 'host' or 'domain'; got {level!r}")
     pages = raw_pages(stream, tally, name=name, size=size, links=links, nofollow=nofollow)

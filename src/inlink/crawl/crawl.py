@@ -87,8 +87,9 @@ class Crawl(Steering):
     revisit : schedule, dict or None
         When crawled pages are fetched again: see :mod:`inlink.frontier.revisit`. None, the default, is never.
     url_rules : UrlRules, dict or None
-        What else makes two URLs one page; None, the default, is nothing beyond the standard. It cannot change after the
-        crawl was made.
+        What else makes two URLs one page; None, the default, is nothing beyond the standard. It cannot change later.
+    self_links : bool
+        Keep links to a place on the page itself (``#top``), as links of the page to itself; False by default.
     lease_seconds : float
         Seconds after which a page that was handed out is lost if it was not answered for; 600 by default. While the
         crawl is closed, no lease expires.
@@ -152,6 +153,7 @@ class Crawl(Steering):
         rules: Rules | Mapping[str, Any] | NotGiven | None = NOT_GIVEN,
         revisit: Schedule | Mapping[str, Any] | NotGiven | None = NOT_GIVEN,
         url_rules: UrlRules | Mapping[str, Any] | NotGiven | None = NOT_GIVEN,
+        self_links: bool | NotGiven = NOT_GIVEN,
         lease_seconds: float | NotGiven = NOT_GIVEN,
         max_retries: int | NotGiven = NOT_GIVEN,
         retry_seconds: float | NotGiven = NOT_GIVEN,

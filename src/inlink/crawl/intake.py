@@ -99,9 +99,15 @@ def carried_forms(
     page_url: Callable[[], str] | None,
     rules: UrlRules | None,
     refused: MutableMapping[str, int],
+    self_links: bool = False,
 ) -> dict[str, tuple[float, bytes]]:
-    """Map each canonical URL to its best score and to the data of the first link to it."""
-    base = Base(page_url(), rules=rules) if page_url is not None else None
+    """Map each canonical URL to its best score and to the data of the first link to it.
+
+    Links to a place on the page itself are left out, unless ``self_links`` is set or they have a variant.
+    """
+    base = Base(page_url(), rules=rules, self_links=self_links) if page_url is not None else None
+    # A link with a variant stands for a request of its own, such as a form's.
+    whole = Base(base.url, rules=rules, self_links=True) if base is not None else None
     usual = 1.0 if base is None else 0.0
     found: dict[str, tuple[float, bytes]] = {}
     for link in links:
@@ -112,7 +118,8 @@ def carried_forms(
             reason = refusal(url) or "link is no valid URL"
             refused[reason] = refused.get(reason, 0) + 1
             continue
-        for form in (base or Base(url, rules=rules)).canonical_links([url], refused):
+        resolver = (whole if variant else base) or Base(url, rules=rules, self_links=True)
+        for form in resolver.canonical_links([url], refused):
             key = f"{form}#{variant}" if variant else form
             before = found.get(key)
             found[key] = (score, link.data) if before is None else (max(score, before[0]), before[1])
@@ -153,6 +160,7 @@ def to_lines(
     page_url: Callable[[], str],
     rules: UrlRules | None,
     refused: MutableMapping[str, int],
+    self_links: bool = False,
 ) -> tuple[bytes, int, Float32Array]:
     """Return links in canonical form, one a line.
 
@@ -165,6 +173,8 @@ def to_lines(
     rules : UrlRules or None
     refused : mutable mapping of str to int
         Counts the refused links, by reason.
+    self_links : bool
+        Whether links to a place on the page itself are kept.
 
     Returns
     -------
@@ -173,7 +183,7 @@ def to_lines(
     count : int
         Number of lines.
     scores : float32[count] or float32[0]
-        Scores of the links that were not refused.
+        Scores of the links that were kept.
     """
     count = len(hrefs)
     if not count:
@@ -183,7 +193,7 @@ def to_lines(
     # This is nearly always true if a link extractor has made the links absolute.
     if rules is None and plain_lines(lines, MAX_LENGTH, CLASSES, plain):
         return lines, count, scores
-    base = Base(page_url(), rules=rules)
+    base = Base(page_url(), rules=rules, self_links=self_links)
     if not len(scores):
         forms = base.canonical_links(hrefs, refused)
     else:

@@ -59,12 +59,14 @@ def take_visit(
     target = journal.merge(number, redirected_to, canonical_link)
     base = partial(journal.base, number, redirected_to)
     if ready is None:
-        lines, found, scores = to_lines(hrefs, scores, base, journal.url_rules, refused)
+        lines, found, scores = to_lines(
+            hrefs, scores, base, journal.url_rules, refused, front.settings.self_links
+        )
     else:
         lines, found = ready, len(hrefs)
     more: dict[str, tuple[float, bytes]] = {}
     if carried:
-        more = carried_forms(carried, base, journal.url_rules, refused)
+        more = carried_forms(carried, base, journal.url_rules, refused, front.settings.self_links)
         lines, found, scores = with_carried(lines, found, scores, more)
     pages, new, text = journal.pages.number_lines(lines, found)
     flags, end = journal.carrying(pages, more)

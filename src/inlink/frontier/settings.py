@@ -132,6 +132,11 @@ class Settings:
     url_rules: UrlRules | None = setting(
         None, "What else makes two URLs one page.", none="nothing beyond the standard", fixed=True
     )
+    self_links: bool = setting(
+        False,
+        "Keep links to a place on the page itself (`#top`), as links of the page to itself.",
+        option="--self-links",
+    )
     lease_seconds: float = setting(
         600.0,
         "Seconds after which a page that was handed out and not answered for is lost. It waits as before a retry, is "

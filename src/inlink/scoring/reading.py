@@ -122,7 +122,10 @@ class Reading:
 
     @property
     def links(self) -> list[PageLink]:
-        """Links of ``a`` and ``area`` with ``href``, in the order of the page. Repeated links are repeated here."""
+        """Links of ``a`` and ``area`` with ``href``, in the order of the page. Repeated links are repeated here.
+
+        Links to a place on the page itself are left out, unless :func:`read_page` was told to keep them.
+        """
         return self._links.found()[0] if self._links else []
 
     @property
@@ -181,6 +184,7 @@ def read_page(
     charset: str | None = None,
     robots_header: str | Iterable[str] = (),
     link_header: str | Iterable[str] = (),
+    self_links: bool = False,
 ) -> Reading:
     """Read a page.
 
@@ -197,6 +201,8 @@ def read_page(
         The encoding, if the caller knows it better than header and document. A byte order mark still comes first.
     robots_header, link_header : str or iterable of str
         The ``X-Robots-Tag`` and ``Link`` headers.
+    self_links : bool
+        Keep links to a place on the page itself (``#top``).
 
     Returns
     -------
@@ -254,7 +260,7 @@ def read_page(
             if "canonical" in (attributes.get("rel") or "").lower().split() and attributes.get("href"):
                 canonicals.append(attributes["href"] or "")
     if form is not None:
-        base = Base(form, href)
+        base = Base(form, href, self_links=self_links)
         named.update(base.canonical(one) for one in canonicals)
     return Reading(url, title or "", only(named), *asks(robots), problem, _Links(base, seen))
 

@@ -190,8 +190,10 @@ def settings_of(
     AddressRules(allow=options.allow_addresses, deny=options.deny_addresses)
     links = options.topic or " ".join(options.keywords)
     given = _given(folder, options, preset, urls, "best-first" if links else "host-diverse")
-    polite = choose(folder, given).settings.politeness
+    chosen = choose(folder, given).settings
+    polite = chosen.politeness
     lay_over(given, "politeness", {"delay": polite.delay, "in_flight": polite.in_flight})
+    given["self_links"] = chosen.self_links
     return {
         "SCHEDULER": "inlink.scrapy.run.WatchedScheduler",
         "INLINK_CRAWL": str(folder),

@@ -48,7 +48,8 @@ class BroadSpider(Spider):
 
     def parse(self, response: Response, **_: Any) -> Iterator[Links]:
         """The links of a page, and a note of what else was read in it."""
-        page, preset = reading(response), self.job.preset
+        page = reading(response, self_links=self.settings.getbool("INLINK_SELF_LINKS"))
+        preset = self.job.preset
         note = Note(page.title, page.canonical)
         if page.nofollow:
             urls = []

@@ -99,8 +99,15 @@ class Network:
         return response
 
 
-def reading(response: Response) -> Reading:
-    """The content of a page, as a :class:`inlink.scoring.reading.Reading`; each response is parsed once."""
+def reading(response: Response, *, self_links: bool = False) -> Reading:
+    """The content of a page, as a :class:`inlink.scoring.reading.Reading`; each response is parsed once.
+
+    Parameters
+    ----------
+    response : Response
+    self_links : bool
+        Keep links to a place on the page itself (``#top``). The first call for a response decides.
+    """
     found = _readings.get(response)
     if found is None:
         headers, kind = response.headers, response.headers.get("Content-Type")
@@ -110,6 +117,7 @@ def reading(response: Response) -> Reading:
             content_type=None if kind is None else kind.decode("latin-1"),
             robots_header=[one.decode("latin-1") for one in headers.getlist("X-Robots-Tag")],
             link_header=[one.decode("latin-1") for one in headers.getlist("Link")],
+            self_links=self_links,
         )
         _readings[response] = found
     return found

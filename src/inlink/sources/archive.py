@@ -32,6 +32,7 @@ def archive_source(
     level: Level | None = None,
     links: LinkSet = "a",
     nofollow: bool = True,
+    self_links: bool = False,
     strip_www: bool = False,
     private_suffixes: bool = False,
     tally: Tally | None = None,
@@ -44,7 +45,7 @@ def archive_source(
         A WARC, ARC or WAT file, gzipped or not.
     level : {"page", "host", "domain"} or None
         What the nodes are; None means pages.
-    links, nofollow, strip_www, private_suffixes, tally
+    links, nofollow, self_links, strip_www, private_suffixes, tally
         As in :func:`inlink.archives.batches.archive_batches`, which also says what is raised. A damaged archive in
         which no record can be read raises a DamageError.
     """
@@ -61,6 +62,7 @@ def archive_source(
                 level=level,
                 links=links,
                 nofollow=nofollow,
+                self_links=self_links,
                 strip_www=strip_www,
                 private_suffixes=private_suffixes,
                 tally=tally,

@@ -27,6 +27,7 @@ def read(
     format: str | None = None,
     links: Literal["a", "all"] | None = None,
     nofollow: bool | None = None,
+    self_links: bool | None = None,
     strict: bool = False,
     count: bool = False,
     crawled_only: bool = False,
@@ -57,6 +58,8 @@ def read(
         Archives: anchors, or every tag that Common Crawl counts. None means ``"a"``.
     nofollow : bool or None
         Archives: keep links marked ``nofollow``. None means True.
+    self_links : bool or None
+        Archives: keep links to a place on the page itself (``#top``), as self-loops. None means False.
     strict : bool
         Refuse damaged archives, and any file that cannot be read. False leaves out damaged records of archives, and,
         if there are several sources, those that cannot be read to their end. ``meta["skipped"]`` has the reasons with
@@ -112,6 +115,7 @@ def read(
     options: dict[str, object] = {
         "links": links,
         "nofollow": nofollow,
+        "self_links": self_links,
         "nodes": nodes,
         "separator": separator,
         "weights": weights,

@@ -223,6 +223,8 @@ class Base:
         What the page's ``<base href>`` says, if it has one; where that is no http URL, it is ignored.
     rules : UrlRules or None
         Rules beyond the standard's, for the links; the base itself stays as it is.
+    self_links : bool
+        Whether :meth:`canonical_links` keeps links to a place on the page itself (``#top``).
 
     Attributes
     ----------
@@ -230,11 +232,15 @@ class Base:
         The canonical form of the base.
     """
 
-    def __init__(self, url: str, href: str | None = None, rules: UrlRules | None = None) -> None:
+    def __init__(
+        self, url: str, href: str | None = None, rules: UrlRules | None = None, *, self_links: bool = False
+    ) -> None:
         resolved = None if href is None else canonical(href, url)
         self.url = resolved if resolved is not None else url
         self._parsed = URL.parse(self.url)
         self._rules = rules
+        # The page to which links with a fragment are left out.
+        self._page = None if self_links else url if rules is None else rules.apply(url)
 
     def canonical(self, href: str) -> str | None:
         """The canonical form of one link, or None."""
@@ -251,6 +257,9 @@ class Base:
 
     def canonical_links(self, hrefs: Iterable[str], refused: MutableMapping[str, int]) -> list[str]:
         """The canonical forms of a page's links, in their order, without those that are refused.
+
+        Links to a place on the page itself are left out without being counted, unless the base keeps them. They lead
+        within the page, not to a page. A link to the page itself that has no fragment is kept.
 
         Parameters
         ----------
@@ -283,6 +292,8 @@ class Base:
                 kept, reason = self._form(href)
                 if kept is None:
                     refused[reason or NO_URL] = refused.get(reason or NO_URL, 0) + 1
+                    continue
+                if kept == self._page and "#" in form:
                     continue
                 form = kept
             result.append(form)
