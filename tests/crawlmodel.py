@@ -30,6 +30,7 @@ class Model:
     rows: dict[int, list[int]] = field(default_factory=dict)
     places: dict[int, int] = field(default_factory=dict)
     log: bytes = b""
+    merged: set[int] = field(default_factory=set)
 
     def frame(self, kind: int, page: int, payload: bytes, count: int) -> int:
         place = len(self.log)
@@ -54,10 +55,12 @@ class Model:
         head = struct_of(VisitRecord).pack(0.0, 1, 0, 0, 0, 0, len(content_hash)) + content_hash
         self.places[page] = self.frame(VISIT, page, head + deltas(row), len(row))
         self.rows[page] = row
+        self.merged.discard(page)
 
     def merge(self, page: int, into: int) -> None:
         self.places[page] = self.frame(MERGE, page, deltas([into]), 1)
         self.rows[page] = [into]
+        self.merged.add(page)
 
     def given(self, shuffle: int = 0):
         pages = np.array(list(self.places), np.uint32)
@@ -69,7 +72,7 @@ class Model:
         A = np.zeros((self.num_pages, self.num_pages))
         for page, row in self.rows.items():
             for target in row:
-                A[page, target] = hosts is None or hosts[page] != hosts[target]
+                A[page, target] = hosts is None or page in self.merged or hosts[page] != hosts[target]
         return A
 
 

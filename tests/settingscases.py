@@ -1,5 +1,6 @@
 """For each setting a value that is not its default, for the tests of settings."""
 
+from pathlib import Path
 from typing import Any
 
 from inlink.crawl.settings import lay_over
@@ -13,6 +14,7 @@ OTHERS: dict[str, Any] = {
     "policy": "hits",
     "use_scores": True,
     "cross_domain_only": True,
+    "trust": str(Path(__file__).parent / "data" / "trust.txt"),
     "damping": 0.5,
     "self_links": True,
     "lease_seconds": 30.0,
@@ -45,9 +47,13 @@ OTHERS: dict[str, Any] = {
 """For each setting a value that is not its default."""
 
 
+TOGETHER = {name: value for name, value in OTHERS.items() if name != "trust"}
+"""Those that can be given together."""
+
+
 def all_others() -> dict[str, Any]:
     found: dict[str, Any] = {}
-    for name, value in OTHERS.items():
+    for name, value in TOGETHER.items():
         group, dot, field = name.partition(".")
         lay_over(found, group, {field: value} if dot else value)
     return found

@@ -124,8 +124,12 @@ def test_algorithms_are_the_librarys(links: Path, algorithm, options):
 
 @pytest.mark.slow
 def test_every_algorithm_and_its_options(links: Path):
-    (links / "trusted.txt").write_text("http://a.example.com/\n\n")
-    inlink("rank", "g", "--algorithm", "trustrank", "--trusted", "trusted.txt", "--damping", "0.5", cwd=links)
+    (links / "trusted.txt").write_text("http://a.example.com/x\n\nhttp://nobody.example.com/\n")
+    said = inlink(
+        "rank", "g", "--algorithm", "trustrank", "--trusted", "trusted.txt", "--damping", "0.5", cwd=links
+    )
+    assert "trusted.txt: names that are not in g: 1" in said
+    assert "not reached" in inlink("top", "g", "--by", "trustrank", cwd=links)
     inlink("rank", "g", "--algorithm", "degree", "--direction", "both", "--name", "both", cwd=links)
     inlink("rank", "g", "--method", "power", "--max-iter", 500, "--tol", "1e-9", "--threads", 1, cwd=links)
     inlink("rank", "g", "--start", "pagerank", "--name", "again", cwd=links)
@@ -188,7 +192,7 @@ def test_subgraphs(links: Path):
         (("rank", "g", "--scores", "none.csv"), "none.csv: cannot be read (No such file"),
         (
             ("rank", "g", "--algorithm", "trustrank", "--trusted", "nobody.txt"),
-            "nobody.txt, line 1: this graph has no node",
+            "nobody.txt: this graph has none of the nodes that the file names, such as 'http://nobody.example/'",
         ),
         (
             ("rank", "g", "--algorithm", "closeness", "--damping", "0.5"),

@@ -12,10 +12,11 @@ from inlink.store.format import HEAD, HEAD_SIZE, LEASE
 from inlink.store.kernels.sound import row_sound
 
 
-def teleport(model: Model, scores) -> np.ndarray:
+def teleport(model: Model, scores, least: float = 1e-6) -> np.ndarray:
     if scores is None:
         return np.ones(model.num_pages)
-    return np.array([(float(r) if np.isfinite(r) and r > 0 else 0.0) + 1e-6 for r in scores])
+    known = np.where(np.isfinite(scores), scores, 0).astype(float)
+    return np.where(known >= 0, known + least, least / (1 - np.minimum(known, 0)))
 
 
 def check_pagerank(kept: GrowingPageRank, update, model: Model, scores=None, hosts=None) -> None:
@@ -43,7 +44,9 @@ def growing(draw: st.DrawFn, most: int = 12):
                     model.merge(one, draw(page))
                 elif one in model.rows:
                     del model.rows[one], model.places[one]
-        models.append(Model(model.num_pages, dict(model.rows), dict(model.places), model.log))
+        models.append(
+            Model(model.num_pages, dict(model.rows), dict(model.places), model.log, set(model.merged))
+        )
     return models
 
 

@@ -14,7 +14,7 @@ from inlink import Crawl, Politeness
 from inlink.base.folder import Folder, building
 from inlink.crawl import upkeep
 from inlink.crawl.crawl import look
-from inlink.frontier import policies
+from inlink.frontier import ranked
 from inlink.reranking import handle
 from patience import wait_until
 
@@ -71,7 +71,7 @@ def keys_are_in_force(crawl: Crawl) -> None:
 
 @pytest.mark.parametrize("block", [1 << 16, 7])
 def test_the_ranking_is_the_exact_one_and_is_in_force(tmp_path, monkeypatch, block):
-    monkeypatch.setattr(policies, "_BLOCK", block)
+    monkeypatch.setattr(ranked, "_BLOCK", block)
     with Crawl(tmp_path / "c", policy="pagerank", politeness=EASY, rerank_share=None) as crawl:
         crawl.seed(NAMES[:1])
         crawl_some(crawl, 30)
@@ -89,7 +89,7 @@ def test_the_ranking_is_the_exact_one_and_is_in_force(tmp_path, monkeypatch, blo
 
 @pytest.mark.parametrize("use_scores", [False, True])
 def test_priorities_are_what_was_published(tmp_path, monkeypatch, use_scores):
-    monkeypatch.setattr(policies, "_BLOCK", 7)
+    monkeypatch.setattr(ranked, "_BLOCK", 7)
     with Crawl(tmp_path / "c", politeness=EASY, rerank_share=None, use_scores=use_scores) as crawl:
         crawl.seed(NAMES[:1])
         crawl_some(crawl, 30)
@@ -148,7 +148,8 @@ def test_hits_ranks_as_the_library_does(tmp_path, use_scores):
 
 
 def test_it_starts_by_itself_when_the_crawl_has_grown(tmp_path, monkeypatch):
-    monkeypatch.setattr(upkeep, "FIRST_RANKING", 10)
+    monkeypatch.setattr(upkeep, "FIRST_PAGES", 10)
+    monkeypatch.setattr(upkeep, "LEAST_GROWTH", 5)
     now = [0.0]
     with Crawl(tmp_path / "c", politeness=EASY, rerank_share=0.5, clock=lambda: now[0]) as crawl:
         crawl.seed(NAMES[:1])

@@ -247,6 +247,8 @@ def values(row: Setting) -> st.SearchStrategy[Any]:
         return numbers(row)
     if row.choices:
         return st.sampled_from(row.choices)
+    if row.kind is str:
+        return st.sampled_from(["a.txt", "folder/b.txt"]) | st.none()
     names = st.lists(st.sampled_from(["a.example", "b.example", "example"]), max_size=2).map(tuple)
     return names | st.none() if row.none else names
 

@@ -16,14 +16,15 @@ from inlink.cli import commands
 from inlink.crawl.crawl import Crawl, look
 from inlink.crawl.settings import choose, stored
 from inlink.errors import FolderError, ParameterError
-from inlink.frontier.policies import Hits, Policy
+from inlink.frontier.policies import Policy
+from inlink.frontier.ranked import Hits
 from inlink.frontier.revisit import History, Next
 from inlink.frontier.settings import TABLE, Politeness, Settings
 from inlink.scrapy.settings import crawl_settings
 from inlink.store.format import SETTINGS
 from inlink.store.reader import Reader
 from inlink.urls.canonical import UrlRules
-from settingscases import OTHERS, all_others, as_given, got
+from settingscases import TOGETHER, all_others, as_given, got
 
 A = "http://a.com/"
 
@@ -32,24 +33,24 @@ def test_a_crawl_that_is_opened_again_keeps_every_setting(tmp_path):
     folder = tmp_path / "c"
     with Crawl(folder, **all_others()) as crawl:
         made = crawl.settings
-        assert {name: got(made, name) for name in OTHERS} == OTHERS
+        assert {name: got(made, name) for name in TOGETHER} == TOGETHER
         assert "kept" not in crawl.recovered
     with Crawl(folder) as crawl:
         assert crawl.settings == made
-        assert all(f" {name} " in crawl.recovered.partition("kept from the folder:")[2] for name in OTHERS)
+        assert all(f" {name} " in crawl.recovered.partition("kept from the folder:")[2] for name in TOGETHER)
         assert "changed" not in crawl.recovered
     seen = look(folder)
     assert seen.settings == made
     seen.pages.close()
     usual = Settings()
-    for name in OTHERS:
+    for name in TOGETHER:
         if TABLE[name.partition(".")[0]].fixed:
             continue
         chosen = choose(folder, as_given(name, got(usual, name) if "." not in name else default_of(name)))
         assert f"changed: {name} from " in chosen.told
-        for other in OTHERS:
+        for other in TOGETHER:
             if other != name:
-                assert got(chosen.settings, other) == OTHERS[other]
+                assert got(chosen.settings, other) == TOGETHER[other]
 
 
 def default_of(name: str) -> Any:

@@ -219,13 +219,18 @@ def rank(graph: Path, algorithm: str, name: str | None, **given: Any) -> None:
     for key, value in options.items():
         if key in _VALUES:
             options[key], unknown = read_scores(value, opened)
-            if unknown:
-                say(f"{value}: names that are not in {graph}: {unknown:,}")
+            _say_unknown(value, graph, unknown)
         elif key in _NODES:
-            options[key] = read_nodes(value, opened)
+            options[key], unknown = read_nodes(value, opened)
+            _say_unknown(value, graph, unknown)
         elif key == "start":
             start = load_ranking(opened, value)
             options[key] = values_of(start, opened, float(start.values.mean()) if len(start) else 1.0)
     ranking = getattr(room, algorithm.replace("-", "_"))(opened, **options)
     ranking.save(opened, name or algorithm)
     say(f"{name or algorithm}: {ranking.verdict()}")
+
+
+def _say_unknown(file: Path, graph: Path, unknown: int) -> None:
+    if unknown:
+        say(f"{file}: names that are not in {graph}: {unknown:,}")

@@ -27,7 +27,11 @@ def top(graph: Path, name: str, count: int, as_json: bool) -> None:
         rows = [{"place": k + 1, "node": node, "value": value} for k, (node, value) in enumerate(best)]
         show_json(rows if certain is None else [{**row, "certain": certain[k]} for k, row in enumerate(rows)])
         return
-    table: list[tuple[object, ...]] = [(k + 1, f"{value:.6g}", node) for k, (node, value) in enumerate(best)]
+    trust = _is_trust(graph, name)
+    table: list[tuple[object, ...]] = [
+        (k + 1, "not reached" if trust and not value else f"{value:.6g}", node)
+        for k, (node, value) in enumerate(best)
+    ]
     columns = ["place", name, "node"]
     if certain is not None:
         columns.append("place is")
@@ -41,6 +45,13 @@ def _certain(graph: Path, name: str, count: int) -> list[bool] | None:
 
     places = stored_ranking(graph, name).places(count)
     return None if places is None else places.certain.tolist()
+
+
+def _is_trust(graph: Path, name: str) -> bool:
+    """Whether a value of 0 says that no walk from the pages that were given reaches the node."""
+    from inlink.sources.rankings import stored_ranking
+
+    return stored_ranking(graph, name).algorithm in ("trustrank", "anti-trustrank")
 
 
 def _best(graph: Path, name: str, count: int) -> list[tuple[str | int, float]]:

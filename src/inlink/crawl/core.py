@@ -10,7 +10,7 @@ from inlink.base.clock import VirtualClock
 from inlink.crawl.answers import Answers, lease_pages
 from inlink.crawl.arguments import LATEST, moment
 from inlink.crawl.journal import Journal
-from inlink.crawl.seeding import seed
+from inlink.crawl.seeding import hint, seed
 from inlink.crawl.upkeep import Upkeep
 from inlink.frontier.leases import Lease
 from inlink.protocol import AnyLink
@@ -33,9 +33,6 @@ class Core:
     upkeep : Upkeep
     clock : callable
         Unix time; a value below an earlier one is ignored.
-
-    Attributes
-    ----------
     refused : Counter
         URLs that were refused, by reason.
     """
@@ -43,13 +40,18 @@ class Core:
     desk: "Desk"
 
     def __init__(
-        self, journal: Journal, answers: Answers, upkeep: Upkeep, clock: Callable[[], float]
+        self,
+        journal: Journal,
+        answers: Answers,
+        upkeep: Upkeep,
+        clock: Callable[[], float],
+        refused: Counter[str],
     ) -> None:
         self.journal, self.answers, self.upkeep = journal, answers, upkeep
         self.admission = answers.admission
         self.frontier, self.gate = journal.frontier, journal.gate
         self.clock = clock
-        self.refused: Counter[str] = Counter()
+        self.refused = refused
 
     def tick(self) -> float:
         """Unix time, which never goes back."""
@@ -64,6 +66,12 @@ class Core:
         """See :meth:`inlink.Crawl.seed`."""
         self.tick()
         return seed(self.journal, urls, self.refused)
+
+    def sitemap(self, rows: list[tuple[str, float | None, float]]) -> int:
+        """See :meth:`inlink.Crawl.sitemap`; the rows are checked."""
+        new = self.seed([(url, priority) for url, _, priority in rows])
+        hint(self.journal, rows)
+        return new
 
     def pause(self, paused: bool) -> None:
         """See :meth:`inlink.Crawl.pause`."""

@@ -7,6 +7,7 @@ time from its clock. Each change is first an event of the log. Columns, policy a
 import logging
 import os
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack
 from functools import partial
@@ -26,10 +27,11 @@ from inlink.crawl.folder import create, look, unmake
 from inlink.crawl.gate import Gate
 from inlink.crawl.intake import listed
 from inlink.crawl.journal import Answered, Journal
-from inlink.crawl.seeding import checked_entries, hint
+from inlink.crawl.seeding import checked_entries
 from inlink.crawl.settings import NOT_GIVEN, NotGiven, as_data, choose, save
 from inlink.crawl.snapshot import LiveCrawl
 from inlink.crawl.steering import Steering
+from inlink.crawl.trust import trust_given, trust_in
 from inlink.crawl.upkeep import Upkeep
 from inlink.crawl.view import CrawlView
 from inlink.crawl.visiting import take_visit
@@ -77,6 +79,9 @@ class Crawl(Steering):
         Mix content scores into ``pagerank``, ``host-diverse`` or ``hits``; False by default.
     cross_domain_only : bool
         Count only links between hosts in the ranking, as Aduana does; False by default.
+    trust : path-like or None
+        A file of trusted pages, which become seeds, with weights: the only teleport of ``pagerank`` and
+        ``host-diverse``, as in TrustRank. It is read when it is given. None, the default, is no file.
     damping : float
         Damping of PageRank, in (0, 1); 0.85 by default.
     politeness : Politeness or dict
@@ -148,6 +153,7 @@ class Crawl(Steering):
         policy: str | type[Policy] | Policy | NotGiven = NOT_GIVEN,
         use_scores: bool | NotGiven = NOT_GIVEN,
         cross_domain_only: bool | NotGiven = NOT_GIVEN,
+        trust: str | os.PathLike[str] | NotGiven | None = NOT_GIVEN,
         damping: float | NotGiven = NOT_GIVEN,
         politeness: Politeness | Mapping[str, Any] | NotGiven = NOT_GIVEN,
         rules: Rules | Mapping[str, Any] | NotGiven | None = NOT_GIVEN,
@@ -169,6 +175,8 @@ class Crawl(Steering):
         # All arguments are checked before anything is made.
         chosen = choose(self.folder, given)
         started = moment(clock())
+        self.refused: Counter[str] = Counter()
+        trusted = trust_given(given, chosen.settings, self.refused)
         self._gate = gate = Gate(str(self.folder))
         with ExitStack() as stack:
             there = self.folder.exists()
@@ -189,12 +197,12 @@ class Crawl(Steering):
             stack.callback(self._pages.close)
             self.recovered = recover(self._pages, log) + chosen.told
             _log.info("%s", self.recovered)
+            trust_in(self._pages, log, started, settings, trusted)
             self._frontier = Frontier(self._pages, settings, chosen.policy)
             journal = Journal(log, self._frontier, gate, settings.url_rules, settings.rules)
             self._upkeep = Upkeep(self._frontier, log, journal.now, gate)
             answers = Answers(journal, Admission(journal))
-            self._core = core = Core(journal, answers, self._upkeep, clock)
-            self.refused = core.refused
+            self._core = core = Core(journal, answers, self._upkeep, clock, self.refused)
             self._frontier.restore(core.tick())
             self._upkeep.opened()
             if chosen.before is not None and settings.rules != chosen.before.rules:
@@ -243,13 +251,7 @@ class Crawl(Steering):
         """
         rows = checked_entries(listed(entries, "entries"))
         with self._gate:
-            new = self._core.seed([(url, priority) for url, _, priority in rows])
-            for url, lastmod, _ in rows:
-                if lastmod is not None:
-                    # Each change is whole by itself.
-                    self._gate.changing = False
-                    hint(self._core.journal, url, lastmod)
-            return new
+            return self._core.sitemap(rows)
 
     def crawled(
         self,

@@ -78,8 +78,16 @@ def checked_entries(entries: list[Any]) -> list[tuple[str, float | None, float]]
     return rows
 
 
-def hint(journal: Journal, url: str, lastmod: float) -> None:
-    """Let a page wait again if, by its sitemap, it changed after its last crawl."""
+def hint(journal: Journal, rows: list[tuple[str, float | None, float]]) -> None:
+    """Let the pages wait again that, by their sitemap, changed after their last crawl."""
+    for url, lastmod, _ in rows:
+        if lastmod is not None:
+            # Each change is whole by itself.
+            journal.gate.changing = False
+            _hint(journal, url, lastmod)
+
+
+def _hint(journal: Journal, url: str, lastmod: float) -> None:
     pages, front = journal.pages, journal.frontier
     form = canonical(url, None, journal.url_rules)
     if form is None:

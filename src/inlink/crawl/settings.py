@@ -5,6 +5,7 @@ a group changes the fields that it names; an instance replaces the group.
 """
 
 import difflib
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from enum import Enum
@@ -162,6 +163,14 @@ def choose(folder: Path, given: Mapping[str, Any]) -> Chosen:
                 f"got {getattr(settings, name)!r}. Leave it out, or begin another crawl"
             )
     found = policy_found(policy) if "policy" in given else policy_of(folder, base.policy, None)
+    if settings.trust is not None and not found.takes_trust:
+        raise ParameterError(
+            f"trust does not apply to policy {settings.policy!r}: choose pagerank or host-diverse, or give trust=None"
+        )
+    if settings.trust is not None and settings.use_scores:
+        raise ParameterError(
+            "give either trust or use_scores: each says which pages PageRank's teleport goes to"
+        )
     return Chosen(settings, before, found)
 
 
@@ -205,7 +214,9 @@ def checked(name: str, value: Any, place: str = "", *, texts: bool = False) -> A
         If there is no such setting, or the value is outside its range.
     """
     row, place = _row(name, rows_of(Settings)), place or name
-    if texts and isinstance(value, str) and row.kind is not str:
+    if row.kind is str and isinstance(value, os.PathLike):
+        value = os.fspath(value)
+    if texts and isinstance(value, str) and (row.kind is not str or row.none is not None):
         value = from_text(row, value, place)
     if isinstance(value, Mapping) and name in GROUPS:
         found: dict[str, Any] = {}

@@ -20,7 +20,12 @@ __all__ = ["Upkeep"]
 _log = logging.getLogger("inlink.crawl")
 HITS_SHARE = "0.5"  # of one processor: every round of it goes over all links
 POLL_SECONDS = 0.001
-FIRST_RANKING = 1000  # pages crawled before the first ranking
+FIRST_PAGES = 100
+FIRST_SECONDS = 10.0
+"""The first ranking starts after so many pages were crawled, or after so many seconds, whichever is first."""
+
+LEAST_GROWTH = 10
+"""Pages that were crawled between two rankings, at least; the share of few pages is less than one."""
 
 
 class Upkeep:
@@ -41,6 +46,7 @@ class Upkeep:
         options = ["--algorithm", frontier.policy.algorithm or "none", "--damping", str(settings.damping)]
         options += ["--use-scores"] * settings.use_scores
         options += ["--cross-domain-only"] * settings.cross_domain_only
+        options += ["--trust"] * bool(frontier.trusted_at)
         self._options = options
         share = ["--share", HITS_SHARE] if frontier.policy.algorithm == "hits" else []
         self.reranker = Reranker(self.pages.folder, options + share)
@@ -48,6 +54,8 @@ class Upkeep:
         self._refused_at_opening = False
         self._index: IndexWriter | None = None
         self._inbox_at = 0.0
+        # Whether the crawl has no ranking yet, and none was asked for
+        self._first = True
         self._ranked_pages, self._ranked_time = self.pages.num_crawled, now
 
     def opened(self) -> None:
@@ -55,6 +63,7 @@ class Upkeep:
         settings = self.frontier.settings
         automatic = settings.rerank_share is not None or settings.rerank_seconds is not None
         self._refused_at_opening = automatic and self.frontier.ranking_fault is not None
+        self._first = self.frontier.ranked_up_to == 0
 
     def requests(self) -> Iterator[tuple[str, list[tuple[str, float]]]]:
         """The requests in the inbox: kind and seeds. It is read once a second; requests that are done are removed."""
@@ -72,18 +81,24 @@ class Upkeep:
 
     def after_visit(self, now: float) -> None:
         """Ask for a new ranking if enough pages were crawled, and continue or begin an index."""
-        if self.frontier.policy.algorithm is not None and not self.reranker.busy:
-            crawled, last, settings = self.pages.num_crawled, self._ranked_pages, self.frontier.settings
-            share, seconds = settings.rerank_share, settings.rerank_seconds
-            grown = share is not None and crawled >= max(last * (1 + share), FIRST_RANKING)
-            waited = seconds is not None and now - self._ranked_time >= seconds
-            if grown or (waited and crawled > last):
-                self.rerank(now)
+        if self.frontier.policy.algorithm is not None and not self.reranker.busy and self._ranking_due(now):
+            self.rerank(now)
         if self._index is not None:
             if self._index.step():
                 self._index = None
         elif self.pages.index_due():
             self._index = self._new_index()
+
+    def _ranking_due(self, now: float) -> bool:
+        crawled, last, settings = self.pages.num_crawled, self._ranked_pages, self.frontier.settings
+        share, seconds = settings.rerank_share, settings.rerank_seconds
+        if share is None and seconds is None:
+            return False
+        if self._first:
+            return crawled >= FIRST_PAGES or now - self._ranked_time >= FIRST_SECONDS
+        grown = share is not None and crawled >= last + max(last * share, LEAST_GROWTH)
+        waited = seconds is not None and now - self._ranked_time >= seconds
+        return grown or (waited and crawled > last)
 
     def _new_index(self) -> IndexWriter | None:
         try:
@@ -95,13 +110,13 @@ class Upkeep:
 
     def rerank(self, now: float) -> None:
         """Ask for a new ranking."""
-        self._ranked_pages, self._ranked_time = self.pages.num_crawled, now
+        self._ranked_pages, self._ranked_time, self._first = self.pages.num_crawled, now, False
         if self.frontier.policy.algorithm is not None:
             self.reranker.ask()
 
     def rerank_at_once(self, now: float) -> None:
         """Rank in this process and thread, and give all waiting pages their new priorities."""
-        self._ranked_pages, self._ranked_time = self.pages.num_crawled, now
+        self._ranked_pages, self._ranked_time, self._first = self.pages.num_crawled, now, False
         if self.frontier.policy.algorithm is None:
             return
         while self.reranker.busy:

@@ -4,7 +4,7 @@ import msgspec
 
 from inlink.frontier.frontier import Frontier
 from inlink.frontier.hosts import HostState
-from inlink.frontier.parts import Part
+from inlink.frontier.parts import NOT_REACHED, Part
 from inlink.frontier.traps import FACTORS
 from inlink.frontier.traps import explain as explain_traps
 from inlink.store.format import DISCOVERED, EXCLUDED
@@ -122,7 +122,10 @@ class Why(msgspec.Struct, frozen=True):
         return f"{self.url}: {self.state}, waiting at place {self.place}"
 
     def _lines(self) -> list[str]:
-        lines = [] if self.priority is None else [f"priority {self.priority:.6g} by policy {self.policy}:"]
+        said = f" ({NOT_REACHED})" if any(part.name == NOT_REACHED for part in self.parts) else ""
+        lines = (
+            [] if self.priority is None else [f"priority {self.priority:.6g}{said} by policy {self.policy}:"]
+        )
         if self.priority is None:
             lines = [f"by policy {self.policy} its priority would be:"]
         lines += [f"  {part.operation} {part.value:.6g}  {part.name}" for part in self.parts]

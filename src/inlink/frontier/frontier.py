@@ -49,6 +49,7 @@ from inlink.store.format import (
 from inlink.store.kernels.fold import waiting as discovered_pages
 from inlink.store.log import RANKS
 from inlink.store.pages import Pages
+from inlink.store.trust import trusted_pages
 
 __all__ = ["Frontier"]
 
@@ -96,7 +97,10 @@ class Frontier:
         self.ranking_fault: str | None = None
         # the byte of the log up to which the adopted ranking goes
         self.ranked_up_to = 0
+        # the place of the event that names the trusted pages, plus 1; 0 if there are none
+        self.trusted_at = 0
         self.year = datetime.now(UTC).year
+        self._take_trust()
 
     # -- restoring --------------------------------------------------------------------------------------------------
 
@@ -136,6 +140,14 @@ class Frontier:
             (changed,) = struct_of(DateRecord).unpack(hint.payload)
             if visit is not None and visit.time < changed and pages.states[page] == CRAWLED:
                 self.back(page, now)
+
+    def _take_trust(self) -> None:
+        """Give the policy the trusted pages."""
+        if self.settings.trust is not None and self.policy.takes_trust:
+            found = trusted_pages(self.pages)
+            if found is not None:
+                self.trusted_at = found.place + 1
+                self.policy.trust_in(found.pages, found.weights)
 
     def events(self, begin: int) -> Events:
         """The events from a byte of the log on."""
@@ -279,6 +291,7 @@ class Frontier:
         if (
             meta.get("algorithm") != self.policy.algorithm
             or bool(meta.get("use_scores", False)) != self.settings.use_scores
+            or meta.get("trust", 0) != self.trusted_at
             or not isinstance(covers, int)
             or not self.ranked_up_to < covers <= self.pages.events_end
         ):
@@ -306,7 +319,10 @@ class Frontier:
         return True
 
     def _teleport(self, count: int) -> float | None:
-        """The sum of the scores that the first pages teleport by; None if all pages count alike."""
+        """The sum of what the first pages teleport by; None if all pages count alike."""
+        if self.trusted_at:
+            found = trusted_pages(self.pages)
+            return 0.0 if found is None else float(found.weights[found.pages < count].sum(dtype=np.float64))
         if not self.settings.use_scores:
             return None
         scores = self.pages.scores[:count]

@@ -5,7 +5,10 @@ from typing import Literal
 
 import msgspec
 
-__all__ = ["Part", "combined"]
+__all__ = ["NOT_REACHED", "Part", "combined"]
+
+NOT_REACHED = "not reached from a trusted page"
+"""The name of the only part of a page that no trust reaches."""
 
 
 class Part(msgspec.Struct, frozen=True):

@@ -26,6 +26,7 @@ POLICIES = (
     "best-first",
     "pagerank",
     "hits",
+    "hits-by-score",
     "opic",
     "breadth-first",
     "depth-first",
@@ -125,6 +126,13 @@ class Settings:
         False, "Mix content scores into `pagerank`, `host-diverse` or `hits`.", option="--use-scores"
     )
     cross_domain_only: bool = setting(False, "Count only links between hosts in the ranking, as Aduana does.")
+    trust: str | None = setting(
+        None,
+        "A file of trusted pages, one URL a line, a tab and a weight behind it if not 1: `pagerank` and `host-diverse` "
+        "then rank pages by the trust that reaches them, as TrustRank does.",
+        none="no file",
+        option="--trust",
+    )
     damping: float = setting(0.85, "Damping of PageRank.", above=0, below=1)
     politeness: Politeness = setting(Politeness, "Delays, budgets and rates for each host.")
     rules: Rules | None = setting(None, "Which URLs may be fetched.", none="all")

@@ -5,7 +5,7 @@ the number of pages, and the place of the latest visit of each crawled page. The
 
 **PageRank, un-normalised:**
 
-    x = d·Pᵀx + (1 − d)·v,       v_i = 1, or v_i = r_i + 1e-6 with content scores r                        (1)
+    x = d·Pᵀx + (1 − d)·v,       v_i = 1, or v_i = r_i + 1e-6 with content scores r ≥ 0                    (1)
 
 P[i, j] is 1 / (number of i's links) for each link i → j. The row of a page without links, or not crawled, is 0: such
 pages only teleport. Normalising x gives the PageRank whose dangling pages link to v, so the order is the same. Without
@@ -88,12 +88,15 @@ class Update:
     converged : bool
         Whether ``error`` is at most ``tol``. PageRank always converges, unless damping is so near to 1 that rounding
         decides.
+    scored : bool
+        HITS: whether scores count. They do not if there are none, or if they leave no authority at all.
     """
 
     sweeps: float
     error: float
     eigenvalue: float
     converged: bool
+    scored: bool = True
 
 
 class GrowingPageRank:
@@ -105,6 +108,8 @@ class GrowingPageRank:
         d in (1), above 0 and below 1.
     tol : float
         Target for the relative L1 error bound (2); at least 1e-9.
+    least : float
+        What a score of 0 is worth; 0 if ``scores`` are weights of trust.
     start : float[m] or None
         Ranks of the first pages to start from, such as those of an earlier process. Any values are correct; good ones
         save work. Values that are not finite, or above 1e100, count as 0.
@@ -128,13 +133,14 @@ class GrowingPageRank:
         damping: float = 0.85,
         tol: float = 1e-4,
         *,
+        least: float = 1e-6,
         start: npt.ArrayLike | None = None,
         between: Callable[[], None] | None = None,
     ) -> None:
         if not 0 < damping < 1:
             raise ParameterError(f"damping must be in (0, 1); got {damping!r}")
         self.damping, self.tol = damping, _tolerance(tol)
-        self._between = between
+        self._between, self._least = between, least
         self._start = _starting(start)
         self._x = np.zeros(0)
         self._r = np.zeros(0)
@@ -171,7 +177,8 @@ class GrowingPageRank:
             Each crawled page once, and the place of its latest visit in the log. For a merged page it is the place of
             the merge, which counts as the page's only link. Pages may lose their visits.
         scores : float32[num_pages] or None
-            Content scores r. Scores that are negative or not finite count as 0. None: v_i = 1.
+            Content scores r, or weights of trust. A negative score is worth ``least`` ÷ (1 − score); one that is not
+            finite counts as 0. None: v_i = 1.
         hosts : uint32[num_pages] or None
             The pages' hosts. If given, links within a host do not count. Give them for every update or for none.
 
@@ -209,7 +216,7 @@ class GrowingPageRank:
         log, hosts, row, known = crawl.log, crawl.hosts, crawl.row, self._known
         state = self._x, self._r, self.damping
         teleport = revalue(
-            before, after, np.uint64(old), np.uint64(len(self._x)), self._r, 1.0 - self.damping
+            before, after, np.uint64(old), np.uint64(len(self._x)), self._r, 1.0 - self.damping, self._least
         )
         for ids, at in crawl.slices(self._between):
             self.num_links += int(take_in(log, ids, at, hosts, row, known, *state))
@@ -356,7 +363,7 @@ class GrowingHits:
                 break
         a *= num_pages
         self._a, self._count = a, num_pages
-        return Update(float(rounds), moved, eigenvalue, moved <= self.tol)
+        return Update(float(rounds), moved, eigenvalue, moved <= self.tol, len(r) > 0)
 
     def _first(self, num_pages: int) -> Float64Array:
         """Where the rounds begin, sum 1: the last answer, the mean for new pages, a little of it everywhere."""

@@ -8,8 +8,8 @@ each ``rank`` with one line of JSON on its standard output::
 That many bytes of the log are in the ranking then, which has taken the place of the one before in ``FOLDER/ranks``:
 an inlink folder of kind ``ranks`` with one array, ``rank`` float32[pages] (PageRank: x of
 :mod:`inlink.reranking.live`, not normalised; HITS: authorities of mean 1), and beside it ``covers``, ``algorithm``,
-``damping``, ``lambda``, ``error``, ``converged``, ``use_scores`` and ``cross_domain_only``. Nothing else in the
-folder is written.
+``damping``, ``lambda``, ``error``, ``converged``, ``use_scores``, ``scored``, ``trust`` and ``cross_domain_only``.
+Nothing else in the folder is written.
 
 It ends when its standard input closes, whatever it is doing, so it cannot outlive the crawl that started it. An error
 is one line ``{"error": "…"}`` and exit code 2. The process starts from the ranking in the folder.
@@ -31,8 +31,10 @@ import numpy as np
 
 from inlink.base.folder import Folder, building
 from inlink.errors import FolderError, InlinkError, InputError, ParameterError
+from inlink.reranking.kernels.push import LEAST_SCORE
 from inlink.reranking.live import GrowingHits, GrowingPageRank, Update
 from inlink.store.reader import Reader
+from inlink.store.trust import trusted_pages
 
 __all__ = ["KIND", "NAME", "VERSION", "Ranker", "main", "parsed"]
 
@@ -66,8 +68,15 @@ class Ranker:
         self._used = time.process_time()
         start = published(folder)
         self.ranking: GrowingPageRank | GrowingHits
+        self._trusted = trusted_pages(self.reader.pages) if settings.trust else None
         if settings.algorithm == "pagerank":
-            self.ranking = GrowingPageRank(settings.damping, settings.tol, start=start, between=self._between)
+            self.ranking = GrowingPageRank(
+                settings.damping,
+                settings.tol,
+                least=LEAST_SCORE if self._trusted is None else 0.0,
+                start=start,
+                between=self._between,
+            )
         else:
             self.ranking = GrowingHits(settings.tol, settings.max_iter, start=start, between=self._between)
 
@@ -79,6 +88,9 @@ class Ranker:
         covers = int(reader.end)
         pages, places = reader.visits
         scores = reader.scores() if self.settings.use_scores else None
+        if self._trusted is not None:
+            scores = np.zeros(reader.num_pages, np.float32)
+            scores[self._trusted.pages] = self._trusted.weights
         hosts = reader.hosts if self.settings.cross_domain_only else None
         self._used = time.process_time()
         update = self.ranking.update(reader.num_pages, reader.log, pages, places, scores, hosts)
@@ -102,6 +114,8 @@ class Ranker:
                 "error": update.error,
                 "converged": update.converged,
                 "use_scores": settings.use_scores,
+                "scored": update.scored,
+                "trust": 0 if self._trusted is None else self._trusted.place + 1,
                 "cross_domain_only": settings.cross_domain_only,
             }
 
@@ -149,6 +163,7 @@ def parsed(arguments: list[str] | None) -> argparse.Namespace:
     )
     parser.add_argument("--max-iter", type=int, default=100, help="rounds of HITS at most (100)")
     parser.add_argument("--use-scores", action="store_true", help="mix content scores in")
+    parser.add_argument("--trust", action="store_true", help="teleport to the crawl's trusted pages only")
     parser.add_argument("--cross-domain-only", action="store_true", help="leave out links within one host")
     parser.add_argument("--share", type=float, default=1.0, help="of one processor at most (1)")
     return parser.parse_args(arguments)

@@ -55,15 +55,22 @@ def read_scores(path: Path, graph: Graph) -> tuple[Float64Array, int]:
     return scores, unknown
 
 
-def read_nodes(path: Path, graph: Graph) -> list[int]:
+def read_nodes(path: Path, graph: Graph) -> tuple[list[int], int]:
     """Read a list of nodes, one per line. Blank lines are skipped.
+
+    Returns
+    -------
+    nodes : list of int
+    unknown : int
+        Number of names in the file that the graph does not have.
 
     Raises
     ------
     InputError
-        If the graph does not have a node. The message has the line.
+        If the file cannot be read, or the graph has none of its nodes.
     """
-    nodes = []
+    nodes: list[int] = []
+    unknown, first = 0, ""
     with _open(path) as stream:
         for line, raw in enumerate(stream, 1):
             name = raw.rstrip(b"\r\n")
@@ -71,11 +78,13 @@ def read_nodes(path: Path, graph: Graph) -> list[int]:
                 continue
             node = _find(graph, name)
             if node is None:
-                raise InputError(
-                    f"{path}, line {line}: this graph has no node {name.decode('utf-8', 'replace')!r}"
-                )
-            nodes.append(node)
-    return nodes
+                unknown += 1
+                first = first or f"{name.decode('utf-8', 'replace')!r} in line {line}"
+            else:
+                nodes.append(node)
+    if not nodes and unknown:
+        raise InputError(f"{path}: this graph has none of the nodes that the file names, such as {first}")
+    return nodes, unknown
 
 
 def _rows(path: Path) -> Iterator[tuple[int, list[str]]]:

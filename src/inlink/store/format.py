@@ -328,11 +328,12 @@ KINDS = (
     REPAIRED,
 ) = range(1, len(KINDS))
 
-HAS_SCORES, RETRIED, IS_GONE, EXCLUDED_ONE, HAS_CARRIED, NOINDEX, NOFOLLOW, HAS_ANCHORS = (
-    1 << k for k in range(8)
+HAS_SCORES, RETRIED, IS_GONE, EXCLUDED_ONE, HAS_CARRIED, NOINDEX, NOFOLLOW, HAS_ANCHORS, TRUSTED = (
+    1 << k for k in range(9)
 )
 """Flags. Scores of the listed pages follow; a failure after which the page is tried again; the page is gone; the page
-must not be fetched; some listed pages carry something; what the page asked of robots."""
+must not be fetched; some listed pages carry something; what the page asked of robots; anchor texts follow; the scores
+of a seed event are weights of trust, and no link scores."""
 
 STATES = ("discovered", "leased", "crawled", "failed", "gone", "excluded", "merged")
 DISCOVERED, LEASED, CRAWLED, FAILED_PAGE, GONE, EXCLUDED, MERGED = range(len(STATES))

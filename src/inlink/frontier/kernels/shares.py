@@ -4,12 +4,14 @@ import numpy as np
 
 from inlink.base.arrays import Float32Array, UInt8Array, UInt32Array, UInt64Array
 from inlink.base.jit import U0, U1, kernel
-from inlink.reranking.kernels.push import LEAST_SCORE
+from inlink.reranking.kernels.push import worth
 from inlink.store.format import MERGE, SEED, VISIT
 from inlink.store.kernels.frames import NO_PAGE, head_at, link_count, link_scores_at, links_at, lists
 
 __all__ = [
+    "estimates_given",
     "find_linkers",
+    "give_estimates",
     "give_hub_weight",
     "give_shares",
     "hand_over_cash",
@@ -41,10 +43,13 @@ def _share(
     scores: Float32Array,
     shares: Float32Array,
     damping: float,
-    by_score: bool,
+    least: float,
     cross_only: bool,
 ) -> np.float32:
-    """The rank that each link of a page passes on: damping · rank / number of links that count; 0 if none counts."""
+    """The rank that each link of a page passes on: damping · rank / number of links that count; 0 if none counts.
+
+    ``scores`` and ``least`` say where the teleport goes: see :func:`inlink.reranking.kernels.push.worth`.
+    """
     counted = count
     if cross_only and not merged:
         counted = U0
@@ -53,10 +58,7 @@ def _share(
                 counted += U1
     if counted == U0:
         return np.float32(0)
-    value = 1.0
-    if by_score:
-        value = max(np.float64(scores[page]), 0.0) + LEAST_SCORE
-    rank = np.float64(shares[page]) + (1.0 - damping) * value
+    rank = np.float64(shares[page]) + (1.0 - damping) * worth(scores, page, least)
     return np.float32(damping * rank / np.float64(counted))
 
 
@@ -67,7 +69,7 @@ def give_shares(
     scores: Float32Array,
     shares: Float32Array,
     damping: float,
-    by_score: bool,
+    least: float,
     cross_only: bool,
 ) -> None:
     """For each visit of page u with k links: shares[link] += damping · rank[u] / k. A merged page has one link."""
@@ -80,7 +82,7 @@ def give_shares(
             page = np.uint64(head.page)
             count = links_at(frames, place, links)
             merged = kind == MERGE
-            share = _share(links, count, page, merged, hosts, scores, shares, damping, by_score, cross_only)
+            share = _share(links, count, page, merged, hosts, scores, shares, damping, least, cross_only)
             if share > 0:
                 for i in range(U0, count):
                     if not cross_only or merged or hosts[links[i]] != hosts[page]:
@@ -97,7 +99,7 @@ def shares_given(
     scores: Float32Array,
     shares: Float32Array,
     damping: float,
-    by_score: bool,
+    least: float,
     cross_only: bool,
 ) -> Float32Array:
     """The rank that the visit at each place passes on to ``target``, one of its links, by :func:`give_shares`.
@@ -113,9 +115,7 @@ def shares_given(
         if not cross_only or merged or hosts[target] != hosts[page]:
             links = np.empty(link_count(log, place), np.uint32)
             count = links_at(log, place, links)
-            given[k] = _share(
-                links, count, page, merged, hosts, scores, shares, damping, by_score, cross_only
-            )
+            given[k] = _share(links, count, page, merged, hosts, scores, shares, damping, least, cross_only)
     return given
 
 
@@ -189,21 +189,99 @@ def hub_weights_given(
     factor: float,
     by_score: bool,
     cross_only: bool,
+    ranked_up_to: np.uint64,
 ) -> Float32Array:
-    """The weight that the visit at each place passes on to ``target``, by :func:`give_hub_weight`."""
+    """The weight that the visit at each place passes on to ``target``, by :func:`give_hub_weight`.
+
+    In a ranking, a page that was merged before byte ``ranked_up_to`` is a hub with one link.
+    """
     given = np.zeros(np.uint64(len(places)), np.float32)
     for k in range(U0, np.uint64(len(places))):
         place = places[k]
         head = head_at(log, place)
         page = np.uint64(head.page)
-        if head.kind == MERGE:
+        merged = head.kind == MERGE
+        if merged and (factor <= 0 or place >= ranked_up_to):
             given[k] = authorities[page]
-        elif not cross_only or hosts[target] != hosts[page]:
+        elif merged or not cross_only or hosts[target] != hosts[page]:
             links = np.empty(link_count(log, place), np.uint32)
             count = links_at(log, place, links)
-            given[k] = _hub_weight(
-                links, count, page, hosts, scores, authorities, factor, by_score, cross_only
-            )
+            across = cross_only and not merged
+            given[k] = _hub_weight(links, count, page, hosts, scores, authorities, factor, by_score, across)
+    return given
+
+
+@kernel
+def _estimate(
+    links: UInt32Array,
+    count: np.uint64,
+    page: np.uint64,
+    merged: bool,
+    hosts: UInt32Array,
+    values: Float32Array,
+    damping: float,
+    cross_only: bool,
+) -> np.float32:
+    """What each link of a page adds to an estimate: damping · value / number of links that count."""
+    counted = count
+    if cross_only and not merged:
+        counted = U0
+        for i in range(U0, count):
+            if hosts[links[i]] != hosts[page]:
+                counted += U1
+    return (
+        np.float32(damping * np.float64(values[page]) / np.float64(counted))
+        if counted > U0
+        else np.float32(0)
+    )
+
+
+@kernel
+def give_estimates(
+    frames: UInt8Array,
+    hosts: UInt32Array,
+    ranked: UInt8Array,
+    values: Float32Array,
+    damping: float,
+    cross_only: bool,
+) -> None:
+    """For each visit of page u with k links: values[link] += damping · values[u] / k, where ``ranked[link]`` is 0."""
+    links = np.empty(_room(frames), np.uint32)
+    place, stop = U0, np.uint64(len(frames))
+    while place < stop:
+        head = head_at(frames, place)
+        kind = head.kind
+        if kind == VISIT or kind == MERGE:
+            page = np.uint64(head.page)
+            count = links_at(frames, place, links)
+            merged = kind == MERGE
+            share = _estimate(links, count, page, merged, hosts, values, damping, cross_only)
+            for i in range(U0, count):
+                if ranked[links[i]] == 0 and (not cross_only or merged or hosts[links[i]] != hosts[page]):
+                    values[links[i]] += share
+        place += np.uint64(head.length)
+
+
+@kernel
+def estimates_given(
+    log: UInt8Array,
+    places: UInt64Array,
+    target: np.uint64,
+    hosts: UInt32Array,
+    values: Float32Array,
+    damping: float,
+    cross_only: bool,
+) -> Float32Array:
+    """What the visit at each place adds to the estimate of ``target``, by :func:`give_estimates`."""
+    given = np.zeros(np.uint64(len(places)), np.float32)
+    for k in range(U0, np.uint64(len(places))):
+        place = places[k]
+        head = head_at(log, place)
+        page, merged = np.uint64(head.page), head.kind == MERGE
+        if not cross_only or merged or hosts[target] != hosts[page]:
+            links = np.empty(link_count(log, place), np.uint32)
+            count = links_at(log, place, links)
+            given[k] = _estimate(links, count, page, merged, hosts, values, damping, cross_only)
     return given
 
 

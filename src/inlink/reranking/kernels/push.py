@@ -9,7 +9,8 @@ import numpy as np
 
 from inlink.base.arrays import Float32Array, Float64Array, UInt8Array, UInt32Array, UInt64Array
 from inlink.base.jit import U0, U1, kernel
-from inlink.store.kernels.frames import link_count, links_at
+from inlink.store.format import MERGE
+from inlink.store.kernels.frames import head_at, link_count, links_at
 from inlink.store.kernels.sound import row_sound
 
 __all__ = [
@@ -23,13 +24,14 @@ __all__ = [
     "settle",
     "take_in",
     "take_out",
+    "worth",
 ]
 
 
 PILES = 1 << 13
 FINE, ALL = np.uint64(50), np.uint64(PILES - 1)  # an exponent and the two highest bits behind it; no sign
 LEAST_SCORE = 1e-6
-"""Added to each page's score, so that pages without a score are ranked by their links."""
+"""What a score of 0 is worth, so that pages without a score are ranked by their links."""
 
 
 @kernel
@@ -38,10 +40,11 @@ def links(
 ) -> np.uint64:
     """Decode the links of the visit at ``place`` into ``row``; returns how many.
 
-    Where ``hosts`` (uint32[pages]) is given, links within the page's host are left out.
+    Where ``hosts`` (uint32[pages]) is given, links within the page's host are left out. The link of a merged page to
+    the page that it was merged into always counts.
     """
     listed = links_at(log, place, row)
-    if len(hosts) == 0:
+    if len(hosts) == 0 or head_at(log, place).kind == MERGE:
         return listed
     count = U0
     for j in range(U0, listed):
@@ -147,25 +150,36 @@ def take_out(
 
 
 @kernel
-def worth(scores: Float32Array, i: np.uint64) -> float:
-    """v[i]: 1 where there are no scores; a score that is negative or not finite counts as 0."""
+def worth(scores: Float32Array, i: np.uint64, least: float) -> float:
+    """v[i]: 1 where there are no scores; else score + ``least``, or ``least`` ÷ (1 − score) for a score below 0.
+
+    So it grows with the score, and is never below 0. A score that is not finite counts as 0.
+    """
     if len(scores) == 0:
         return 1.0
     score = np.float64(scores[i])
-    return score + LEAST_SCORE if 0.0 < score < np.inf else LEAST_SCORE
+    if 0.0 < score < np.inf:
+        return score + least
+    return least / (1.0 - score) if -np.inf < score < 0.0 else least
 
 
 @kernel
 def revalue(
-    before: Float32Array, after: Float32Array, old: np.uint64, new: np.uint64, r: Float64Array, rest: float
+    before: Float32Array,
+    after: Float32Array,
+    old: np.uint64,
+    new: np.uint64,
+    r: Float64Array,
+    rest: float,
+    least: float,
 ) -> float:
     """Take the teleport from the scores ``before``, of ``old`` pages, to those ``after``, of ``new``; returns Σ v."""
     total = 0.0
     for i in range(U0, new):
         page = np.uint64(i)
-        value = worth(after, page)
+        value = worth(after, page, least)
         total += value
-        r[page] += rest * (value - (worth(before, page) if page < old else 0.0))
+        r[page] += rest * (value - (worth(before, page, least) if page < old else 0.0))
     return total
 
 

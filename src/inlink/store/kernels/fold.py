@@ -30,6 +30,7 @@ from inlink.store.format import (
     RETRIED,
     SEED,
     SYNCED,
+    TRUSTED,
     VISIT,
     CarriedRecord,
     LeaseRecord,
@@ -264,7 +265,7 @@ def fold(at: UInt64Array, log: UInt8Array) -> None:
                 step(c, listed, place, kind, flags, head.score, over)
         elif kind == CARRY:
             c.carriers[page] = place + U1
-        if (kind == VISIT or kind == SEED) and (flags & HAS_SCORES) != 0:
+        if (kind == VISIT or kind == SEED) and (flags & (HAS_SCORES | TRUSTED)) == HAS_SCORES:
             _best_scores(log, here, c)
             c.tally[U0].scored += U1
         if (flags & HAS_CARRIED) != 0:
@@ -276,13 +277,18 @@ def fold(at: UInt64Array, log: UInt8Array) -> None:
 
 @kernel
 def _best_scores(log: UInt8Array, here: np.uint64, c: Columns) -> None:
-    """Keep the best link score of each listed page that was never crawled (a crawled one has its content's)."""
+    """Keep the best link score of each listed page that was never crawled (a crawled one has its content's).
+
+    A page that the frame makes known has no score yet, so that its score may be below 0.
+    """
     pages = np.empty(link_count(log, here), np.uint32)
     count, at = links_at(log, here, pages), list_end(log, here)
+    head = head_at(log, here)
+    fresh = np.uint64(head.first) if head.new > 0 else np.uint64(NO_PAGE)
     for i in range(U0, count):
         page = np.uint64(pages[i])
         score = f32_at(log, at + i * _U4)
-        if score > c.scores[page]:
+        if score > c.scores[page] or (page >= fresh and score < 0):
             row = np.uint64(c.answers[page])
             if row == U0 or c.visits[row] == U0:
                 c.scores[page] = score
@@ -331,7 +337,7 @@ def trace(at: UInt64Array, log: UInt8Array, page: np.uint64) -> np.uint64:
                 listed, over = _entry(log, kind, begin, i)
                 if listed == page:
                     step(c, U0, place, kind, flags, head.score, over)
-        if (kind == VISIT or kind == SEED) and (flags & HAS_SCORES) != 0:
+        if (kind == VISIT or kind == SEED) and (flags & (HAS_SCORES | TRUSTED)) == HAS_SCORES:
             c.tally[U0].scored += U1
         place += length
     return place
@@ -442,14 +448,16 @@ def _mark(marks: UInt8Array, number: np.uint64) -> UInt8Array:
 
 @kernel
 def best_link_score(log: UInt8Array, end: np.uint64, page: np.uint64) -> np.float32:
-    """The best score above 0 that a seed or a link to a page was given within log[:end]; 0 if there is none.
+    """The best score that a seed or a link to a page was given within log[:end], as :func:`fold` keeps it.
 
-    NaN if a list with scores is damaged.
+    It is 0 if there is none, or if the page became known without a score and was given none above 0. NaN if a list with
+    scores is damaged.
     """
     best, place = np.float32(0), U0
     while place < end:
         head = head_at(log, place)
-        if (head.kind == VISIT or head.kind == SEED) and (head.flags & HAS_SCORES) != 0:
+        scored = (head.flags & (HAS_SCORES | TRUSTED)) == HAS_SCORES
+        if (head.kind == VISIT or head.kind == SEED) and scored:
             known = np.uint64(head.first) + np.uint64(head.new)
             if not (payload_sound(log, place) and sound(log, place, known)):
                 return np.float32(np.nan)
@@ -457,7 +465,9 @@ def best_link_score(log: UInt8Array, end: np.uint64, page: np.uint64) -> np.floa
             at = list_end(log, place)
             for i in range(U0, links_at(log, place, pages)):
                 if pages[i] == page:
-                    best = max(best, f32_at(log, at + i * _U4))
+                    score = f32_at(log, at + i * _U4)
+                    if score > best or (head.new > 0 and page >= np.uint64(head.first)):
+                        best = score
         place += np.uint64(head.length)
     return best
 

@@ -1,0 +1,120 @@
+"""The setting ``trust``: a file of trusted pages with weights, read when a crawl is opened and kept in its log."""
+
+import logging
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from inlink.crawl.intake import coded
+from inlink.errors import FolderError, InputError
+from inlink.frontier.settings import Settings
+from inlink.store.format import HAS_SCORES, SEED, TRUSTED
+from inlink.store.inbox import seeds_in
+from inlink.store.log import Log
+from inlink.store.pages import Pages
+from inlink.store.trust import trusted_pages
+from inlink.urls.canonical import UrlRules, canonical, refusal
+
+__all__ = ["read_trust", "take_trust", "trust_given", "trust_in"]
+
+_log = logging.getLogger("inlink.crawl")
+
+LARGEST = 1e30
+
+
+def read_trust(path: str, rules: UrlRules | None, refused: Counter[str]) -> dict[str, float]:
+    """Read trusted pages: one URL a line, optionally followed by a tab and its weight, which is 1 by default.
+
+    Parameters
+    ----------
+    path : str
+    rules : UrlRules or None
+    refused : Counter
+        Counts the lines that are no URLs, by reason.
+
+    Returns
+    -------
+    dict of str to float
+        The weights by canonical URL. The largest counts if a URL is repeated.
+
+    Raises
+    ------
+    inlink.errors.InputError
+        If the file cannot be read, a weight is not in [0, 1e30], or no URL has a weight above 0.
+    """
+    try:
+        text = Path(path).read_bytes().decode("utf-8-sig", "surrogateescape")
+    except OSError as error:
+        raise InputError(f"trust: {path} cannot be read ({error.strerror}): name a file of URLs") from None
+    found: dict[str, float] = {}
+    for url, weight in seeds_in(text, path):
+        if not 0 <= weight <= LARGEST:
+            raise InputError(f"{path}: the weight of {url[:200]!r} must be in [0, 1e30]; got {weight!r}")
+        form = canonical(url, None, rules)
+        if form is None:
+            refused[refusal(url) or "link is no valid URL"] += 1
+        elif weight > 0:
+            found[form] = max(weight, found.get(form, 0.0))
+    if not found:
+        raise InputError(f"{path}: no line is a URL with a weight above 0, so no page would be trusted")
+    return found
+
+
+def take_trust(pages: Pages, log: Log, now: float, weights: dict[str, float]) -> None:
+    """Write trusted pages into the log, as seeds, unless its last event of this kind says the same."""
+    numbers, new, text = pages.number(list(weights))
+    given = np.fromiter(weights.values(), np.float32, len(weights))
+    order = np.argsort(numbers)
+    before = trusted_pages(pages)
+    if (
+        not new
+        and before is not None
+        and np.array_equal(before.pages, numbers[order])
+        and np.array_equal(before.weights, given[order])
+    ):
+        return
+    count, payload = coded(numbers.copy(), given.copy())
+    place, frame = log.append(
+        SEED,
+        now,
+        flags=HAS_SCORES | TRUSTED,
+        listed=count,
+        payload=payload,
+        first=pages.num_pages - new,
+        new=new,
+        urls=text,
+    )
+    pages.fold_frame(place, np.frombuffer(frame, np.uint8))
+
+
+def trust_given(
+    given: Mapping[str, Any], settings: Settings, refused: Counter[str]
+) -> dict[str, float] | None:
+    """The trusted pages that a caller names, see :func:`read_trust`; None if the caller names no file."""
+    if given.get("trust") is None or settings.trust is None:
+        return None
+    found = read_trust(settings.trust, settings.url_rules, refused)
+    if refused:
+        _log.warning("%s: %s lines are no URLs and are ignored", settings.trust, f"{sum(refused.values()):,}")
+    return found
+
+
+def trust_in(
+    pages: Pages, log: Log, now: float, settings: Settings, trusted: dict[str, float] | None
+) -> None:
+    """Write the trusted pages that were given into the log; those that the log has stay in force if none were given.
+
+    Raises
+    ------
+    inlink.errors.FolderError
+        If the settings say that pages are trusted, none are given, and the log has none.
+    """
+    if trusted is not None:
+        take_trust(pages, log, max(now, pages.last_time()), trusted)
+    elif settings.trust is not None and trusted_pages(pages) is None:
+        raise FolderError(
+            f"{pages.folder}: the log of this crawl names no trusted pages any more: give trust=FILE again"
+        )

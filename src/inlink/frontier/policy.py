@@ -1,0 +1,97 @@
+"""The base class of all policies, and what link scores are worth to them."""
+
+from typing import Any
+
+import numpy as np
+
+from inlink.base.arrays import Float32Array, UInt32Array, UInt64Array
+from inlink.base.columns import most_pages
+from inlink.frontier.parts import Part
+from inlink.reranking.kernels.push import LEAST_SCORE
+from inlink.store.events import Events
+from inlink.store.pages import Pages
+
+__all__ = ["MOST_PAGES", "Policy", "worth", "worth_parts"]
+
+MOST_PAGES = most_pages()
+
+
+class Policy:
+    """Base class of all policies. By itself it fetches pages in the order of their discovery.
+
+    Parameters
+    ----------
+    pages : Pages
+        The crawl's columns.
+    settings : mapping
+        ``use_scores``, ``cross_domain_only``, ``damping``. Each policy reads those that apply to it.
+
+    Attributes
+    ----------
+    name : str
+    sharing : {"none", "shared", "turns"}
+        How hosts compete: see :class:`inlink.frontier.queue.Queue`.
+    newest : bool
+        Among pages with equal priorities, the page discovered last comes first.
+    algorithm : {"pagerank", "hits"} or None
+        The ranking that the ranking process keeps for this policy. :meth:`adopt` receives it.
+    takes_trust : bool
+        Whether the setting ``trust`` applies. :meth:`trust_in` receives the trusted pages.
+    """
+
+    name = "first-come"
+    sharing = "none"
+    newest = False
+    algorithm: str | None = None
+    takes_trust = False
+
+    def __init__(self, pages: Pages, settings: dict[str, Any]) -> None:
+        self.pages, self.settings = pages, settings
+
+    def fold(self, events: Events) -> None:
+        """Take events into this policy's columns."""
+
+    def priority(self, pages: UInt32Array) -> Float32Array:
+        """The priority of each page, float32[n], at least 0; pages with larger numbers are fetched sooner."""
+        return np.zeros(len(pages), np.float32)
+
+    def explain(self, page: int) -> list[Part]:
+        """The parts of a page's priority: :func:`inlink.frontier.parts.combined` of them is the priority."""
+        return []
+
+    def gives(self, page: int, places: UInt64Array) -> Float32Array | None:
+        """The shares of visits that link to a page in its priority before penalties.
+
+        Returns
+        -------
+        float32[n] or None
+            0 for a link that does not count. None if links do not count under this policy.
+        """
+        return None
+
+    def trust_in(self, pages: UInt32Array, weights: Float32Array) -> None:
+        """Let the teleport go to trusted pages only, in proportion to their weights."""
+
+    def adopt(self, ranks: Float32Array, meta: dict[str, Any], since: Events) -> None:
+        """Replace the policy's state by a ranking of the first len(ranks) pages, then fold the events after it."""
+
+
+def worth(scores: Float32Array) -> Float32Array:
+    """What scores are worth as priorities, float32[n], above 0: as :func:`inlink.reranking.kernels.push.worth`.
+
+    It is the score + 1e-6, and 1e-6 ÷ (1 − score) for a score below 0. So it grows with the score.
+    """
+    least = np.float32(LEAST_SCORE)
+    return np.where(scores >= 0, scores + least, least / (np.float32(1) - np.minimum(scores, 0))).astype(
+        np.float32
+    )
+
+
+def worth_parts(score: float, name: str) -> list[Part]:
+    """The parts that give what a score is worth; ``name`` is what they call it."""
+    if score < 0:
+        return [
+            Part("least worth", "+", LEAST_SCORE),
+            Part(f"1 − {name}, which is below 0", "÷", 1.0 - score),
+        ]
+    return [Part(name, "+", score), Part("least worth", "+", LEAST_SCORE)]

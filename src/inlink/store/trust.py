@@ -1,0 +1,31 @@
+"""The trusted pages of a crawl, as its log has them: a seed event whose scores are weights of trust."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from inlink.base.arrays import Float32Array, UInt32Array
+from inlink.store.format import SEED, TRUSTED
+from inlink.store.kernels.frames import link_scores_at
+from inlink.store.pages import Pages
+
+__all__ = ["Trusted", "trusted_pages"]
+
+
+class Trusted(NamedTuple):
+    """Trusted pages, uint32[k], increasing, their weights, float32[k], and the place of their event in the log."""
+
+    pages: UInt32Array
+    weights: Float32Array
+    place: int
+
+
+def trusted_pages(pages: Pages) -> Trusted | None:
+    """The pages that the log's last event of this kind names; None if it has none."""
+    for place in reversed(pages.frames_of_kind(SEED)):
+        if pages.frame(place).flags & TRUSTED:
+            found = pages.list_at(place)
+            weights = np.empty(len(found), np.float32)
+            link_scores_at(pages.log, np.uint64(place), weights)
+            return Trusted(found, weights, place)
+    return None

@@ -1,0 +1,151 @@
+"""Trust in a crawl: trusted pages are PageRank's teleport, apart from content scores."""
+
+import json
+
+import numpy as np
+import pytest
+
+from crawlstrategies import opened
+from inlink.base.clock import VirtualClock
+from inlink.crawl.view import CrawlView
+from inlink.errors import InputError, ParameterError
+from inlink.frontier.parts import combined
+
+GOOD, SPAM = "http://good.example/", "http://spam.example/"
+
+
+@pytest.fixture
+def trust(tmp_path):
+    file = tmp_path / "trust.txt"
+    file.write_text(f"{GOOD}\t2\nhttp://other.example/\nmailto:nobody\n\n")
+    return file
+
+
+def crawl_of(tmp_path, **settings):
+    polite = {"policy": "pagerank", "rerank_share": None, **settings}
+    return opened(tmp_path / "c", VirtualClock(), **polite)
+
+
+def fill(crawl):
+    """The good site's pages have no content score; those of the spam site say that they are excellent."""
+    crawl.seed([SPAM])
+    crawl.crawled(GOOD, [f"{GOOD}{k}" for k in range(3)], score=0.0)
+    crawl.crawled(SPAM, [(f"{SPAM}{k}", 1.0) for k in range(3)], score=1.0)
+
+
+@pytest.mark.parametrize("policy", ["pagerank", "host-diverse"])
+@pytest.mark.parametrize("ranked", [False, True])
+def test_a_good_sites_links_stand_above_a_spam_sites(tmp_path, trust, policy, ranked):
+    with crawl_of(tmp_path, trust=trust, policy=policy) as crawl:
+        fill(crawl)
+        if ranked:
+            crawl.rerank(wait=True)
+        order = [row.url for row in crawl.view.order(9).rows]
+        assert set(order) == {
+            "http://other.example/",
+            *(f"{site}{k}" for site in (GOOD, SPAM) for k in range(3)),
+        }
+        values = {url: combined(crawl.why(url).parts) for url in order}
+        assert min(value for url, value in values.items() if GOOD in url) > 0
+        assert {value for url, value in values.items() if SPAM in url} == {0.0}
+        assert values[f"{GOOD}0"] == pytest.approx(0.85 * 0.15 * 2 / 3, rel=1e-4)
+        assert values["http://other.example/"] == pytest.approx(0.15, rel=1e-4)
+        why = crawl.why(f"{SPAM}0")
+        assert "priority 0 (not reached from a trusted page) by policy" in str(why)
+        assert crawl.page(GOOD).score == 0.0
+
+
+def test_trust_is_kept_in_the_log_and_read_again_when_it_is_given(tmp_path, trust):
+    with crawl_of(tmp_path, trust=str(trust)) as crawl:
+        fill(crawl)
+        crawl.rerank(wait=True)
+        assert crawl.refused == {"link is no valid URL": 1} or sum(crawl.refused.values()) == 1
+        values = [combined(crawl.why(url).parts) for url in (GOOD + "0", SPAM + "0")]
+        events = crawl.view.info().events
+    trust.unlink()
+    for look in (False, True):
+        if look:
+            view = CrawlView.open(tmp_path / "c")
+            assert combined(view.why(GOOD + "0").parts) == pytest.approx(values[0])
+            continue
+        with opened(tmp_path / "c", VirtualClock()) as crawl:
+            assert crawl._frontier.ranked_up_to > 0
+            assert [combined(crawl.why(url).parts) for url in (GOOD + "0", SPAM + "0")] == pytest.approx(
+                values
+            )
+            assert crawl.settings.trust == str(trust)
+    trust.write_text(f"{GOOD}\t2\nhttp://other.example/\n")
+    with opened(tmp_path / "c", VirtualClock(), trust=trust) as crawl:
+        assert crawl.view.info().events <= events + 4
+    trust.write_text(f"{SPAM}\n")
+    with opened(tmp_path / "c", VirtualClock(), trust=trust) as crawl:
+        assert crawl._frontier.ranked_up_to == 0  # that ranking was by other trust
+        assert combined(crawl.why(SPAM + "0").parts) == pytest.approx(0.85 * 0.15 / 3, rel=1e-4)
+        assert combined(crawl.why(GOOD + "0").parts) == 0
+    with opened(tmp_path / "c", VirtualClock(), trust=None) as crawl:
+        assert combined(crawl.why(GOOD + "0").parts) == pytest.approx(0.15 + 0.85 * 0.15 / 3, rel=1e-4)
+
+
+def test_ranking_with_trust_is_trustrank(tmp_path, trust):
+    with crawl_of(tmp_path, trust=trust) as crawl:
+        fill(crawl)
+        for k in range(3):
+            crawl.crawled(f"{GOOD}{k}", [GOOD, f"{GOOD}{(k + 1) % 3}", "http://far.example/"])
+        crawl.rerank(wait=True)
+        pages = crawl._pages
+        n = pages.num_pages
+        P, v = np.zeros((n, n)), np.zeros(n)
+        for page in range(n):
+            links = pages.links(page)
+            if len(links):
+                P[page, links] = 1 / len(links)
+        v[[crawl.view.number(GOOD), crawl.view.number("http://other.example/")]] = 2, 1
+        exact = np.linalg.solve(np.eye(n) - 0.85 * P.T, 0.15 * v)
+        found = crawl._frontier.policy.priority(np.arange(n, dtype=np.uint32))
+        assert np.abs(found - exact).sum() <= 2e-4 * exact.sum()
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "no line is a URL"),
+        ("http://a.com/\t0\n", "no line is a URL"),
+        ("http://a.com/\t-1\n", r"must be in \[0, 1e30\]; got -1.0"),
+        ("http://a.com/\tmuch\n", "line 1: 'much' is not a score"),
+        (None, "cannot be read"),
+    ],
+)
+def test_a_file_without_trust_is_refused(tmp_path, trust, text, message):
+    trust.unlink() if text is None else trust.write_text(text)
+    with pytest.raises(InputError, match=message):
+        crawl_of(tmp_path, trust=trust)
+    assert not (tmp_path / "c").exists()
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"policy": "hits"}, "trust does not apply to policy 'hits'"),
+        ({"policy": "best-first"}, "trust does not apply to policy 'best-first'"),
+        ({"use_scores": True}, "give either trust or use_scores"),
+        ({"trust": 7}, "trust must be"),
+    ],
+)
+def test_what_trust_does_not_go_with(tmp_path, trust, settings, message):
+    with pytest.raises(ParameterError, match=message):
+        crawl_of(tmp_path, **{"trust": trust, **settings})
+    assert not (tmp_path / "c").exists()
+
+
+def test_rules_hold_for_trusted_pages(tmp_path, trust):
+    with crawl_of(tmp_path, trust=trust, rules={"deny": ["host:other.example"]}) as crawl:
+        assert crawl.page("http://other.example/").state == "excluded"
+        assert [lease.url for lease in crawl.next(9)] == [GOOD]
+
+
+def test_the_published_ranking_says_by_which_trust(tmp_path, trust):
+    with crawl_of(tmp_path, trust=trust) as crawl:
+        fill(crawl)
+        crawl.rerank(wait=True)
+        meta = json.loads((tmp_path / "c" / "ranks" / "header.json").read_text())["meta"]
+        assert meta["trust"] == crawl._frontier.trusted_at > 0
