@@ -24,6 +24,7 @@ CALLS: dict[str, Callable[[Crawl], Any]] = {
     "reload": lambda crawl: crawl.reload(),
     "host_delay": lambda crawl: crawl.host_delay(A, 1.0),
     "set_host": lambda crawl: crawl.set_host("a.com", delay=1.0),
+    "change_settings": lambda crawl: crawl.change_settings(max_retries=9),
     "pause": lambda crawl: crawl.pause(),
     "resume": lambda crawl: crawl.resume(),
     "next": lambda crawl: crawl.next(),

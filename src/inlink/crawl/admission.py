@@ -42,6 +42,10 @@ class Admission:
         self.journal, self.frontier, self.pages = journal, journal.frontier, journal.pages
         self.unchecked = _known_before(self.pages, journal.rules) if journal.rules else 0
 
+    def rules_changed(self) -> None:
+        """Check all pages that are known by now when they are leased."""
+        self.unchecked = self.pages.num_pages if self.journal.rules else 0
+
     def verdicts(self, pages: UInt32Array) -> list[str | None]:
         """Why each page must not be fetched; None if it may be."""
         if not self.unchecked or int(pages.min(initial=self.unchecked)) >= self.unchecked:

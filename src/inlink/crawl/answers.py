@@ -10,6 +10,7 @@ from inlink.crawl.journal import Answered, Journal, number_of
 from inlink.frontier import backoff
 from inlink.frontier.frontier import Frontier
 from inlink.frontier.leases import Lease, Out
+from inlink.frontier.settings import Settings
 from inlink.protocol import Link
 from inlink.store import format as kinds
 from inlink.store.format import (
@@ -48,7 +49,12 @@ class Answers:
     def __init__(self, journal: Journal, admission: Admission) -> None:
         self.journal, self.admission = journal, admission
         self.frontier: Frontier = journal.frontier
-        self.pages, self.settings = journal.pages, journal.frontier.settings
+        self.pages = journal.pages
+
+    @property
+    def settings(self) -> Settings:
+        """The settings in force."""
+        return self.frontier.settings
 
     def failed(
         self,

@@ -33,8 +33,10 @@ __all__ = [
     "NotGiven",
     "SpiderSettings",
     "as_data",
+    "changed",
     "checked",
     "choose",
+    "differences",
     "encoded",
     "from_name",
     "is_there",
@@ -115,13 +117,9 @@ class Chosen(NamedTuple):
             return ""
         old, new, usual = _flat(self.before), _flat(self.settings), _flat(Settings())
         kept = [f"{name} {_brief(new[name])}" for name in new if new[name] == old[name] != usual[name]]
-        changed = [
-            f"{name} from {_brief(old[name])} to {_brief(new[name])}"
-            for name in new
-            if new[name] != old[name]
-        ]
+        changes = differences(self.before, self.settings)
         return (f"; kept from the folder: {', '.join(kept)}" if kept else "") + (
-            f"; changed: {', '.join(changed)}" if changed else ""
+            f"; changed: {', '.join(changes)}" if changes else ""
         )
 
 
@@ -145,15 +143,10 @@ def choose(folder: Path, given: Mapping[str, Any]) -> Chosen:
     from inlink.frontier.policies import policy_found, policy_name, policy_of
 
     before = stored(folder) if is_there(folder) else None
-    values: dict[str, Any] = {}
     base = Settings() if before is None else before
     policy = given.get("policy", base.policy)
-    for name, given_value in given.items():
-        value = policy_name(policy) if name == "policy" else checked(name, given_value)
-        if name in GROUPS and isinstance(value, Mapping):
-            value = replace(getattr(base, name) or GROUPS[name](), **value)
-        values[name] = value
-    settings = replace(base, **values)
+    values = dict(given) | ({"policy": policy_name(policy)} if "policy" in given else {})
+    settings = changed(base, values)
     if before is not None:
         before = _with_code(folder, before, settings)
     for name, row in rows_of(Settings).items():
@@ -172,6 +165,31 @@ def choose(folder: Path, given: Mapping[str, Any]) -> Chosen:
             "give either trust or use_scores: each says which pages PageRank's teleport goes to"
         )
     return Chosen(settings, before, found)
+
+
+def changed(base: Settings, given: Mapping[str, Any]) -> Settings:
+    """Settings with other values for those that are given; a mapping for a group changes the fields that it names.
+
+    Raises
+    ------
+    inlink.errors.ParameterError
+        If there is no such setting, or a value is outside its range.
+    """
+    values: dict[str, Any] = {}
+    for name, given_value in given.items():
+        value = checked(name, given_value)
+        if name in GROUPS and isinstance(value, Mapping):
+            value = replace(getattr(base, name) or GROUPS[name](), **value)
+        values[name] = value
+    return replace(base, **values)
+
+
+def differences(before: Settings, after: Settings) -> list[str]:
+    """The settings that differ, in words."""
+    old, new = _flat(before), _flat(after)
+    return [
+        f"{name} from {_brief(old[name])} to {_brief(new[name])}" for name in new if new[name] != old[name]
+    ]
 
 
 def _with_code(folder: Path, before: Settings, settings: Settings) -> Settings:

@@ -74,7 +74,12 @@ class LiveCrawl:
         self, frontier: Frontier, now: Callable[[], float], url_rules: UrlRules | None, gate: Gate
     ) -> None:
         self.frontier, self.pages, self.gate = frontier, frontier.pages, gate
-        self.now, self._url_rules, self.rules = now, url_rules, frontier.settings.rules
+        self.now, self._url_rules = now, url_rules
+
+    @property
+    def rules(self) -> Rules | None:
+        """Which URLs may be fetched."""
+        return self.frontier.settings.rules
 
     def number(self, page: str | int) -> int:
         """See :class:`Shown`."""

@@ -1,29 +1,41 @@
 """What an operator may change on a running crawl. Each change is an event of the log and holds after reopening."""
 
+import logging
 import re
+from pathlib import Path
+from typing import Any
+
+import msgspec
 
 from inlink.crawl.arguments import argument, checked_ahead
 from inlink.crawl.core import Core
 from inlink.crawl.gate import Gate
 from inlink.crawl.journal import Journal
-from inlink.crawl.settings import NOT_GIVEN, NotGiven
+from inlink.crawl.settings import NOT_GIVEN, NotGiven, as_data, changed, differences, save
 from inlink.errors import ParameterError, UnknownNodeError
 from inlink.frontier.hosts import HostState
+from inlink.frontier.settings import Settings
+from inlink.frontier.visits import plan_anew
 from inlink.frontier.wishes import NO_WISH, Wish
 from inlink.store import format as kinds
 from inlink.urls.canonical import canonical
 from inlink.urls.hosts import registered_domain
 
-__all__ = ["Steering"]
+__all__ = ["AT_OPENING", "Steering"]
 
+_log = logging.getLogger("inlink.crawl")
+AT_OPENING = ("policy", "use_scores", "cross_domain_only", "damping", "url_rules", "sync")
+"""The settings that can change only when a crawl is opened; so can ``politeness.by``."""
 _PORT = re.compile(r":[0-9]+\Z")
 
 
 class Steering:
     """The methods of :class:`inlink.Crawl` for its operator."""
 
+    folder: Path
     _gate: Gate
     _core: Core
+    _settings: Settings
 
     def set_host(
         self,
@@ -78,6 +90,61 @@ class Steering:
             seconds = before.delay if isinstance(delay, NotGiven) else Wish.seconds(delay)
             _wish(journal, slot, Wish(until, seconds, limit))
             return hosts.state(slot, now)
+
+    def change_settings(self, **given: Any) -> Settings:
+        """Change settings of the running crawl, as if it were closed and opened with them; return those in force.
+
+        All of them are changed or none.
+
+        Parameters
+        ----------
+        **given
+            Settings as :class:`inlink.Crawl` takes them: ``politeness``, ``rules``, ``revisit``, ``lease_seconds``,
+            ``max_retries``, ``retry_seconds``, ``max_losses``, ``rerank_share``, ``rerank_seconds``. A dict for
+            ``politeness`` or ``rules`` changes the fields that it names. Leases that are out keep their end.
+
+        Raises
+        ------
+        inlink.errors.ParameterError
+            If a value is outside its range, or a setting can change only when the crawl is opened: ``policy``,
+            ``use_scores``, ``cross_domain_only``, ``damping``, ``url_rules``, ``sync`` and ``politeness.by``.
+        """
+        for name in given:
+            if name in AT_OPENING:
+                raise _needs_opening(name)
+        with self._gate:
+            before, after = self._settings, changed(self._settings, given)
+            if after.politeness.by != before.politeness.by:
+                raise _needs_opening("politeness.by")
+            if after != before:
+                self._core.tick()
+                _set_settings(self._core, self.folder, after)
+                self._settings = after
+                _log.info("%s: changed: %s", self.folder, ", ".join(differences(before, after)))
+            return after
+
+
+def _needs_opening(name: str) -> ParameterError:
+    group, dot, field = name.partition(".")
+    given = f"{group}={{'{field}': …}}" if dot else f"{name}=…"
+    return ParameterError(
+        f"`{name}` cannot change while a crawl is open: close the crawl, and open it with Crawl(…, {given})"
+    )
+
+
+def _set_settings(core: Core, folder: Path, settings: Settings) -> None:
+    """Write other settings and let them hold."""
+    journal, frontier = core.journal, core.frontier
+    before, now = frontier.settings, journal.now
+    journal.append(kinds.SETTINGS, payload=msgspec.json.encode(as_data(settings)))
+    save(folder, settings)
+    frontier.set_settings(settings, now)
+    if settings.rules != before.rules:
+        journal.rules = settings.rules
+        core.admission.rules_changed()
+        core.answers.readmit()
+    if settings.revisit != before.revisit:
+        plan_anew(frontier, settings.revisit, now)
 
 
 def _wish(journal: Journal, slot: int, wish: Wish) -> None:

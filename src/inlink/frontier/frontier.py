@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import fields
 from datetime import UTC, datetime
 from itertools import islice
+from typing import Any
 
 import numpy as np
 
@@ -75,8 +76,8 @@ class Frontier:
     def __init__(self, pages: Pages, settings: Settings, policy: type[Policy] | Policy | None = None):
         self.pages, self.settings = pages, settings
         found = policy_found(settings.policy) if policy is None else policy
-        values = {one.name: getattr(settings, one.name) for one in fields(settings)}
-        self.policy = found(pages, values) if isinstance(found, type) else found
+        self._values = _values(settings)
+        self.policy = found(pages, self._values) if isinstance(found, type) else found
         self.queue = Queue(
             pages.hosts, settings.politeness, newest=self.policy.newest, sharing=self.policy.sharing
         )
@@ -133,6 +134,11 @@ class Frontier:
         self.sessions.restore(pages, now)
         for place in pages.frames_of_kind(PAUSE, RESUME):
             self.paused = pages.frame(place).kind == PAUSE
+        self.restore_hints(now)
+
+    def restore_hints(self, now: float) -> None:
+        """Let the pages wait that changed after their last visit, as events say."""
+        pages = self.pages
         for place in pages.frames_of_kind(HINT):
             hint = pages.frame(place)
             page = hint.page
@@ -209,6 +215,13 @@ class Frontier:
         slots = self.queue.waiting.slot_of[hosts] if self.queue.by_domain else hosts
         again = [slot for page, slot in leased if not self.pages.answers[page]]
         self.hosts.spend(np.concatenate([slots, np.array(again, np.uint32)]).astype(np.int64))
+
+    def set_settings(self, settings: Settings, now: float) -> None:
+        """Let other settings hold; of politeness, all but ``by``. Plans of visits are the caller's to make."""
+        before, self.settings = self.settings, settings
+        self._values.update(_values(settings))
+        if settings.politeness != before.politeness:
+            self.hosts.set_politeness(settings.politeness, now)
 
     # -- folding ----------------------------------------------------------------------------------------------------
 
@@ -418,3 +431,8 @@ class Frontier:
         if self.lost:
             times.append(self.lost.due_in(session, now))
         return min((seconds for seconds in times if seconds is not None), default=None)
+
+
+def _values(settings: Settings) -> dict[str, Any]:
+    """The settings by name, as a policy gets them."""
+    return {one.name: getattr(settings, one.name) for one in fields(settings)}

@@ -16,7 +16,7 @@ import numpy as np
 from inlink.base.arrays import Int64Array
 from inlink.frontier.backoff import wait_under
 from inlink.frontier.queue import Queue
-from inlink.frontier.settings import NO_LIMIT
+from inlink.frontier.settings import NO_LIMIT, Politeness
 from inlink.frontier.wishes import NO_WISH, Wish
 from inlink.store.format import HOST, HOST_SET, HostRecord, struct_of
 from inlink.store.pages import Pages
@@ -90,8 +90,10 @@ class Hosts:
         self._domains: dict[str, int] = {}
         self._domain_names: list[str] = []
         self._known = 0
-        polite = queue.politeness
-        self._need_domains = queue.by_domain or polite.domain_budget is not None
+
+    @property
+    def _need_domains(self) -> bool:
+        return self.queue.by_domain or self.queue.politeness.domain_budget is not None
 
     def take_in(self) -> None:
         """Give slots to the hosts that were discovered since the last call."""
@@ -165,13 +167,16 @@ class Hosts:
         rows["taken"] += taken
         limited = rows["budget"] != NO_LIMIT
         rows["budget"][limited] -= np.minimum(taken, rows["budget"])[limited]
-        if self._domains:
-            by_domain = np.bincount(rows["domain"], weights=taken, minlength=len(self._domains)).astype(
-                np.uint32
-            )
-            left = self.queue.slots.domain_budgets[: len(self._domains)]
-            limited = left != NO_LIMIT
-            left[limited] -= np.minimum(by_domain, left)[limited]
+        self._count_domains()
+
+    def _count_domains(self) -> None:
+        """Set the pages that may still be taken from each domain."""
+        budget, rows = self.queue.politeness.domain_budget, self.queue.rows[: self.queue.num_slots]
+        if budget is None or not self._domains:
+            self.queue.slots.domain_budgets[: max(len(self._domains), 1)] = NO_LIMIT
+            return
+        taken = np.bincount(rows["domain"], weights=rows["taken"], minlength=len(self._domains))
+        self.queue.slots.domain_budgets[: len(self._domains)] = np.maximum(budget - taken, 0)
 
     # -- waits, delays and wishes -----------------------------------------------------------------------------------
 
@@ -244,20 +249,50 @@ class Hosts:
         """Let a slot have the delay that it is to have, counted from its last fetch."""
         row, new = self.queue.rows[slot], self._delay(slot)
         old = float(row["delay"])
-        if new == old:
-            return
-        row["delay"] = new
+        if new != old:
+            row["delay"] = new
+            self._set_dates(slot, old, now)
+
+    def _set_dates(self, slot: int, before: float, now: float) -> None:
+        """Set when a slot is due by its delay, which was ``before``, by what its host asks for, and by crawl rates."""
+        row, limits = self.queue.rows[slot], self.queue.limits
         due = self.due(slot, now)
         if due > 0:
-            others = max(self.waits.get(slot, 0.0), self._cooled(slot))
-            self._set_due(slot, max(min(due - old, now) + new, others), now)
+            # When the last fetch was, or a later time if the slot had to wait for another reason.
+            last = min(due - before, now)
+            others = max(self.waits.get(slot, 0.0), self._cooled(slot, limits.hard))
+            self._set_due(slot, max(last + float(row["delay"]), others), now)
+        if row["soft_due"] > 0:
+            row["soft_due"] = max(float(row["due"]), self._cooled(slot, limits.soft))
 
-    def _cooled(self, slot: int) -> float:
-        """When the crawl rate of a slot has fallen to the limit, Unix time; 0 if there is none."""
-        row, limits = self.queue.rows[slot], self.queue.limits
-        if limits.hard <= 0:
-            return 0.0
-        return float(row["heated"]) + wait_under(float(row["heat"]), limits.hard, limits.window)
+    def set_politeness(self, politeness: Politeness, now: float) -> None:
+        """Let other limits hold for all hosts. What politeness counts, hosts or domains, must stay."""
+        queue, needed = self.queue, self._need_domains
+        rows, were_open = queue.rows[: queue.num_slots], queue.are_open()
+        before = rows["delay"].astype(np.float64)
+        queue.set_politeness(politeness)
+        if self._need_domains and not needed:
+            self._domains, self._domain_names, self._known = {}, [], 0
+            self.take_in()
+        self._count_domains()
+        rows["delay"] = politeness.delay
+        for slot in self.crawl_delays.keys() | self.wishes.keys():
+            rows[slot]["delay"] = self._delay(slot)
+        waits = (rows["due"] > now) | (rows["soft_due"] > now)
+        # A longer delay may not have passed since the last fetch.
+        waits |= (rows["due"] > 0) & (rows["due"] - before + rows["delay"] > now)
+        for slot in np.flatnonzero(waits).tolist():
+            self._set_dates(slot, float(before[slot]), now)
+            # A heap is in order but for one slot at a time.
+            queue.settle(slot, now)
+        for slot in np.flatnonzero(were_open != queue.are_open()).tolist():
+            queue.settle(slot, now)
+
+    def _cooled(self, slot: int, limit: float) -> float:
+        """When the crawl rate of a slot has fallen to a limit, Unix time; 0 if the limit is 0, which is none."""
+        row = self.queue.rows[slot]
+        wait = wait_under(float(row["heat"]), limit, self.queue.limits.window)
+        return float(row["heated"]) + wait if wait > 0 else 0.0
 
     # -- events -----------------------------------------------------------------------------------------------------
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from inlink.base.arrays import Float32Array, UInt8Array, UInt32Array
+from inlink.base.arrays import AnyArray, Float32Array, UInt8Array, UInt32Array
 from inlink.base.columns import most_pages, reserve
 from inlink.base.jit import addresses
 from inlink.frontier.backoff import wait_under
@@ -79,19 +79,41 @@ class Queue:
             np.zeros(6, np.uint64),
         )
         self.rows = self.slots.rows
-        self.limits = Limits(
-            newest,
-            ("none", "shared", "turns").index(sharing),
-            politeness.soft_rate,
-            politeness.hard_rate,
-            politeness.rate_window,
-        )
-        self._numbers = np.array(self.limits, np.float64)
+        self._numbers = np.zeros(len(Limits._fields))
+        self._set_limits(newest, ("none", "shared", "turns").index(sharing))
         self._table = addresses([*self.waiting, *self.slots, self._numbers])
         self.num_slots = 0
         # Of slots with a limit of their own: pages that may be taken from them in all.
         self.limit_of: dict[int, int] = {}
         self._rekeyed = self._rekey_to = 0
+
+    def _set_limits(self, newest: bool, diverse: int) -> None:
+        polite = self.politeness
+        self.limits = Limits(newest, diverse, polite.soft_rate, polite.hard_rate, polite.rate_window)
+        # Kernels read these numbers where they are.
+        self._numbers[:] = self.limits
+
+    def set_politeness(self, politeness: Politeness) -> None:
+        """Let other limits hold for all slots; delays, dates and domains are the caller's to set.
+
+        Slots of which that makes a difference stay in their heaps: see :meth:`are_open` and :meth:`settle`.
+        """
+        self.politeness = politeness
+        self._set_limits(self.limits.newest, self.limits.diverse)
+        rows = self.rows[: self.num_slots]
+        rows["most"] = politeness.in_flight
+        limit = self._usual_limit
+        left = np.maximum(limit - rows["taken"].astype(np.int64), 0)
+        rows["budget"] = NO_LIMIT if limit == NO_LIMIT else left
+        for slot in self.limit_of:
+            self.count_budget(slot)
+
+    def are_open(self) -> AnyArray:
+        """Whether leases and budgets let more be taken from each slot, bool[slots]."""
+        rows = self.rows[: self.num_slots]
+        left = self.slots.domain_budgets[rows["domain"]]
+        found: AnyArray = (rows["flying"] < rows["most"]) & (rows["budget"] > 0) & (left > 0)
+        return found
 
     def __len__(self) -> int:
         return int(self.slots.tally[WAITING])
@@ -209,6 +231,18 @@ class Queue:
         domain = int(row["domain"])
         if self.slots.domain_budgets[domain] != NO_LIMIT:
             self.slots.domain_budgets[domain] += np.uint32(1)
+        self.settle(slot, now)
+
+    def withhold(self, page: int, now: float) -> None:
+        """Take a page out that counts as taken from now on, since it waits for something else than its turn."""
+        self.remove(page, now)
+        slot = self.slot(page)
+        row = self.rows[slot]
+        row["taken"] += 1
+        self.count_budget(slot)
+        left = self.slots.domain_budgets
+        if 0 < left[row["domain"]] < NO_LIMIT:
+            left[row["domain"]] -= np.uint32(1)
         self.settle(slot, now)
 
     def not_fetched(self, slot: int, now: float, *, by_turn: bool = True) -> None:

@@ -1,11 +1,13 @@
 """When a crawled page is due again: its visits are read from the log and passed to a schedule, oldest first."""
 
+import numpy as np
+
 from inlink.frontier.frontier import Frontier
 from inlink.frontier.revisit import History, Schedule
 from inlink.store.format import CRAWLED, VisitRecord, struct_of
 from inlink.store.pages import Pages
 
-__all__ = ["next_visit", "plan_visit", "plan_visits"]
+__all__ = ["next_visit", "plan_anew", "plan_visit", "plan_visits"]
 
 MOST = 1000
 """Visits that are looked back on."""
@@ -57,3 +59,17 @@ def plan_visits(frontier: Frontier, schedule: Schedule) -> None:
             and page not in frontier.lost
         ):
             plan_visit(frontier, page, schedule)
+
+
+def plan_anew(frontier: Frontier, schedule: Schedule | None, now: float) -> None:
+    """Plan all next visits by another schedule, as if the crawl were opened with it."""
+    pages, queue = frontier.pages, frontier.queue
+    states, errors = pages.states[: pages.num_pages], pages.errors[: pages.num_pages]
+    # The others wait for a retry.
+    for page in np.flatnonzero((states == CRAWLED) & (errors == 0)).tolist():
+        frontier.plans.pop(page, None)
+        if page in queue:
+            queue.withhold(page, now)
+    frontier.restore_hints(now)
+    if schedule is not None:
+        plan_visits(frontier, schedule)
