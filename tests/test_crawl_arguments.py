@@ -117,6 +117,17 @@ TABLE: dict[str, tuple[Callable[..., Any], list[Any]]] = {
         lambda crawl, bad: crawl.set_host("a.com", block=1, budget=bad),
         [bad for bad in NO_COUNT if bad is not None],
     ),
+    "exclude_host: host": (lambda crawl, bad: crawl.exclude_host(bad), [*NO_TEXT, None, "", "a b"]),
+    "exclude_host: reason": (lambda crawl, bad: crawl.exclude_host("a.com", bad), [*NO_TEXT, None]),
+    "exclude_host: older_than": (
+        lambda crawl, bad: crawl.exclude_host("a.com", older_than=bad),
+        NO_SECONDS,
+    ),
+    "set_due: url": (lambda crawl, bad: crawl.set_due(bad, 1.0), [*NO_TEXT, None]),
+    "set_due: seconds": (
+        lambda crawl, bad: crawl.set_due(A, bad),
+        [NAN, -INF, -1, "3", True, [1], None, 1e10],
+    ),
     "next": (lambda crawl, bad: crawl.next(bad), NO_COUNT),
     "rerank": (lambda crawl, bad: crawl.rerank(wait=bad), NO_FLAG),
     "standing": (lambda crawl, bad: crawl.standing(bad), [-1, "5", 2.5, True, None, 1001]),

@@ -408,6 +408,8 @@ def test_reopening_changes_nothing(tmp_path_factory, history, sets, by):
         perform(crawl, clock, leases, done)
         for _, host, wanted in [one for one in sets if one[0] == k]:
             crawl.set_host(NAMES[host], **wanted)
+    crawl.pause()  # no time passes while it is closed
+    crawl.resume()
     before, hosts = whole(crawl), crawl.view.hosts().rows
     crawl.close()
     crawl = opened(folder, clock, **settings)

@@ -13,7 +13,7 @@ from inlink.base.arrays import UInt32Array
 from inlink.crawl.journal import Journal
 from inlink.frontier.rules import Rules
 from inlink.store.format import EXCLUDE, EXCLUDED, SETTINGS, ExcludedRecord, struct_of
-from inlink.store.pages import Pages
+from inlink.store.pages import NO_PAGE, Pages
 from inlink.store.repair import LOST_REASON
 
 __all__ = ["Admission", "refused_by"]
@@ -99,7 +99,7 @@ class Admission:
             return False
         if slot is None:
             self.frontier.queue.remove(page, now)
-            self.frontier.plans.pop(page, None)
+            self.frontier.forget_plan(page)
             self.frontier.lost.forget(page, now)
         else:
             self._put_back(page, slot, now, by_turn=False)
@@ -118,10 +118,12 @@ class Admission:
         by_rule = np.zeros(pages.num_pages, np.uint64)
         record = struct_of(ExcludedRecord)
         for place in pages.frames_of_kind(EXCLUDE):
-            payload = pages.frame(place).payload
+            frame = pages.frame(place)
+            payload = frame.payload
             end = record.size + record.unpack_from(payload)[0]
-            if payload[record.size : end] != LOST_REASON:
-                by_rule[np.frombuffer(payload, np.uint32, offset=end)] = place + 1
+            # What an operator excluded is excluded by no rule.
+            by_a_rule = frame.page == NO_PAGE and payload[record.size : end] != LOST_REASON
+            by_rule[np.frombuffer(payload, np.uint32, offset=end)] = place + 1 if by_a_rule else 0
         found = np.flatnonzero((pages.states[: pages.num_pages] == EXCLUDED) & (by_rule > 0)).astype(
             np.uint32
         )

@@ -101,7 +101,7 @@ class Answers:
         payload = struct_of(FailedRecord).pack(due) + text.encode("utf-8", "replace")[:LONGEST_ERROR]
         lease = out.number if out is not None else 0
         self.journal.append(kinds.FAILED, page, flags=flags, status=status, payload=payload, lease=lease)
-        self.frontier.plans.pop(page, None)
+        self.frontier.forget_plan(page)
         self.frontier.lost.forget(page, self.journal.now)
 
     def release(self, page: Answered) -> bool:
@@ -164,7 +164,7 @@ class Answers:
         states = self.pages.states[: self.pages.num_pages]
         found = np.flatnonzero(np.isin(states, (FAILED_PAGE, GONE, EXCLUDED))).astype(np.uint32)
         found = self.admission.allowed(found)
-        self._wait_again(found)
+        self.wait_again(found)
         if not front.hosts.failures:
             return len(found)
         for page in found.tolist():
@@ -178,10 +178,10 @@ class Answers:
     def readmit(self) -> int:
         """Let the pages wait again that a rule excluded which does not hold any more; return their number."""
         found = self.admission.returning()
-        self._wait_again(found)
+        self.wait_again(found)
         return len(found)
 
-    def _wait_again(self, found: UInt32Array) -> None:
+    def wait_again(self, found: UInt32Array) -> None:
         """Let pages wait that failed, are gone or were excluded."""
         front, now = self.frontier, self.journal.now
         if not len(found):
@@ -227,7 +227,7 @@ class Answers:
             else:
                 front.prioritise(np.array([target], np.uint32), journal.now)
             return True, None
-        front.plans.pop(target, None)
+        front.forget_plan(target)
         slot = front.queue.take_one(target, journal.now)
         if self.pages.losses[target]:
             front.lost.out_alone(session, target)  # A lost page that redirects to itself stays alone.

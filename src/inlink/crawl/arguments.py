@@ -59,6 +59,10 @@ ARGUMENTS = {
         none="no limit",
     ),
     "block": Setting("block", float, 0.0, "From now on.", unit="seconds", at_least=0, at_most=LONGEST),
+    "ahead": Setting("seconds", float, 0.0, "From now on.", unit="seconds", at_least=0, at_most=LONGEST),
+    "older_than": Setting(
+        "older_than", float, None, "Before now.", unit="seconds", at_least=0, at_most=LONGEST, none="all"
+    ),
     "silent_after": Setting(
         "silent_after",
         float,

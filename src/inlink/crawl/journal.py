@@ -27,6 +27,10 @@ LONGEST_REASON = 500
 """Maximum number of bytes of an exclusion's reason. The rest is cut off."""
 
 
+MOST_EXCLUDED = 1 << 18
+"""Pages that one event excludes at most."""
+
+
 Answered = Lease | int | str
 """The target of an answer: a lease, the number of a lease, or a page's URL."""
 
@@ -211,6 +215,14 @@ class Journal:
             payload = struct_of(ExcludedRecord).pack(len(said)) + said
             payload += np.array(list(reasons), np.uint32).tobytes()
             self.append(kinds.EXCLUDE, listed=len(reasons), payload=payload)
+
+    def exclude_for_operator(self, pages: UInt32Array, reason: str) -> None:
+        """Exclude pages for one reason. The event is about the first of them; those of rules are about no page."""
+        said = reason.encode("utf-8", "replace")[:LONGEST_REASON]
+        for begin in range(0, len(pages), MOST_EXCLUDED):
+            part = pages[begin : begin + MOST_EXCLUDED]
+            payload = struct_of(ExcludedRecord).pack(len(said)) + said + part.tobytes()
+            self.append(kinds.EXCLUDE, int(part[0]), listed=len(part), payload=payload)
 
     def admit_last(self) -> None:
         """Call :meth:`admit` for the pages of the log's last event, in case a crash prevented that call."""

@@ -1,13 +1,16 @@
 """What an operator may change on a running crawl. Each change is an event of the log and holds after reopening."""
 
 import logging
+import math
 import re
 from pathlib import Path
 from typing import Any
 
 import msgspec
+import numpy as np
 
-from inlink.crawl.arguments import argument, checked_ahead
+from inlink.base.arrays import AnyArray, UInt32Array
+from inlink.crawl.arguments import argument, check_text, checked_ahead
 from inlink.crawl.core import Core
 from inlink.crawl.gate import Gate
 from inlink.crawl.journal import Journal
@@ -18,13 +21,24 @@ from inlink.frontier.settings import Settings
 from inlink.frontier.visits import plan_anew
 from inlink.frontier.wishes import NO_WISH, Wish
 from inlink.store import format as kinds
+from inlink.store.format import (
+    CRAWLED,
+    DISCOVERED,
+    FAILED_PAGE,
+    GONE,
+    HEAD,
+    HEAD_SIZE,
+    DateRecord,
+    struct_of,
+)
+from inlink.store.pages import Pages
 from inlink.urls.canonical import canonical
 from inlink.urls.hosts import registered_domain
 
 __all__ = ["AT_OPENING", "Steering"]
 
 _log = logging.getLogger("inlink.crawl")
-AT_OPENING = ("policy", "use_scores", "cross_domain_only", "damping", "url_rules", "sync")
+AT_OPENING = ("policy", "use_scores", "cross_domain_only", "damping", "trust", "url_rules", "sync")
 """The settings that can change only when a crawl is opened; so can ``politeness.by``."""
 _PORT = re.compile(r":[0-9]+\Z")
 
@@ -91,6 +105,69 @@ class Steering:
             _wish(journal, slot, Wish(until, seconds, limit))
             return hosts.state(slot, now)
 
+    def exclude_host(self, host: str, reason: str = "", *, older_than: float | None = None) -> int:
+        """Exclude all pages of a host that wait, or with ``by="domain"`` of its registered domain; return their number.
+
+        They wait in the queue, for a retry, or for their next visit. Tasks that are out go on. Pages that become known
+        later wait as usual. :meth:`reload` lets excluded pages wait again; a change of rules does not.
+
+        Parameters
+        ----------
+        host : str
+            Its name, or any URL of it.
+        reason : str
+            ``crawl.page(url).error`` shows it, up to 500 bytes.
+        older_than : float or None
+            Exclude only pages that were crawled last more than so many seconds ago. A page that was never crawled
+            counts from its discovery. None: all.
+
+        Raises
+        ------
+        inlink.errors.UnknownNodeError
+            If this crawl knows no such host.
+        inlink.errors.ParameterError
+            If an argument is outside its range.
+        """
+        name = _host_name(host)
+        check_text("reason", reason)
+        older_than = argument("older_than", older_than)
+        with self._gate:
+            now, journal = self._core.tick(), self._core.journal
+            found = _waiting(journal, _slot_of(journal, name, host))
+            if older_than is not None:
+                found = found[_last_seen(journal.pages, found) < now - older_than]
+            for page in found.tolist():
+                journal.gate.changing = True
+                journal.frontier.forget_plan(page)
+                journal.frontier.leave(page, now)
+            journal.exclude_for_operator(found, reason)
+            return len(found)
+
+    def set_due(self, url: str, seconds: float) -> bool:
+        """Say when a page is due, in place of its retry or of the schedule of revisits; return whether that counts.
+
+        It holds for once: when the page is answered for, retries and schedule count again. A page that failed or is
+        gone waits again. It does not count for a page that is out or was excluded, or was merged into such a page.
+
+        Parameters
+        ----------
+        url : str
+        seconds : float
+            From now; ``math.inf`` is never.
+
+        Raises
+        ------
+        inlink.errors.UnknownNodeError
+            If the URL is unknown to this crawl.
+        inlink.errors.ParameterError
+            If ``seconds`` is outside its range.
+        """
+        check_text("url", url)
+        seconds = checked_ahead("ahead", seconds)
+        with self._gate:
+            self._core.tick()
+            return _set_due(self._core, self._core.journal.known(url), seconds)
+
     def change_settings(self, **given: Any) -> Settings:
         """Change settings of the running crawl, as if it were closed and opened with them; return those in force.
 
@@ -107,7 +184,8 @@ class Steering:
         ------
         inlink.errors.ParameterError
             If a value is outside its range, or a setting can change only when the crawl is opened: ``policy``,
-            ``use_scores``, ``cross_domain_only``, ``damping``, ``url_rules``, ``sync`` and ``politeness.by``.
+            ``use_scores``, ``cross_domain_only``, ``damping``, ``trust``, ``url_rules``, ``sync`` and
+            ``politeness.by``.
         """
         for name in given:
             if name in AT_OPENING:
@@ -145,6 +223,46 @@ def _set_settings(core: Core, folder: Path, settings: Settings) -> None:
         core.answers.readmit()
     if settings.revisit != before.revisit:
         plan_anew(frontier, settings.revisit, now)
+
+
+def _waiting(journal: Journal, slot: int) -> UInt32Array:
+    """The pages of a slot that are to be fetched some time, uint32[k], increasing."""
+    frontier, states = journal.frontier, journal.pages.states
+    found = frontier.hosts.pages_of(slot)
+    known, again = found[states[found] == DISCOVERED], found[states[found] == CRAWLED]
+    due = [
+        page in frontier.queue or page in frontier.plans or page in frontier.lost for page in again.tolist()
+    ]
+    return np.sort(np.concatenate([known, again[np.array(due, bool)]]))
+
+
+def _last_seen(pages: Pages, some: UInt32Array) -> AnyArray:
+    """When pages were crawled last, or became known, Unix time: float64[k]."""
+    places = np.array(
+        [pages.maker_place(page) if place is None else place
+         for page in some.tolist() for place in (pages.visit_place(page),)], np.int64,
+    )  # fmt: skip
+    if not len(places):
+        return np.empty(0)
+    heads: AnyArray = pages.log[places[:, None] + np.arange(HEAD_SIZE)].view(HEAD)[:, 0]
+    times: AnyArray = heads["time"]
+    return times
+
+
+def _set_due(core: Core, page: int, seconds: float) -> bool:
+    """Write when a page is due, and let it wait until then."""
+    journal, frontier = core.journal, core.frontier
+    page, now = journal.pages.survivor(page), journal.now
+    state = int(journal.pages.states[page])
+    if state in (FAILED_PAGE, GONE):
+        if seconds == math.inf:
+            return True
+        core.answers.wait_again(np.array([page], np.uint32))
+    elif state not in (DISCOVERED, CRAWLED):
+        return False
+    journal.append(kinds.DUE, page, payload=struct_of(DateRecord).pack(now + seconds))
+    frontier.hold_back(page, now + seconds, now)
+    return True
 
 
 def _wish(journal: Journal, slot: int, wish: Wish) -> None:

@@ -96,7 +96,7 @@ def take_visit(
         urls=text,
     )
     journal.landed(out, backoff.OUTCOMES["ok"])
-    front.plans.pop(target, None)
+    front.forget_plan(target)
     if target in front.queue:
         front.queue.remove(target, journal.now)
     if front.lost:

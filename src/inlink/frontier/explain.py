@@ -79,7 +79,10 @@ class Why(msgspec.Struct, frozen=True):
     inlinks_complete : bool
         Whether all visits were searched for links to the page. If not, asking again goes on searching.
     refused : str or None
-        The rule of the crawl that refuses the page. A page that waits is then excluded when its turn comes.
+        The rule of the crawl that refuses the page. A page that waits is then excluded when its turn comes. Or the
+        reason for which an operator excluded it.
+    never_due : bool
+        Whether a date from outside says that the page is never due again: see :meth:`inlink.Crawl.set_due`.
     """
 
     url: str
@@ -105,6 +108,7 @@ class Why(msgspec.Struct, frozen=True):
     inlinks_complete: bool
     losses: int = 0
     refused: str | None = None
+    never_due: bool = False
 
     def __str__(self) -> str:
         return "\n".join([self._headline(), *(f"  {line}" for line in self._lines())])
@@ -158,6 +162,8 @@ class Why(msgspec.Struct, frozen=True):
         if self.due_in is not None:
             again = "handed out" if self.losses else "tried" if self.failures else "crawled"
             lines.append(f"{again} again in {self.due_in:.1f} s")
+        if self.never_due:
+            lines.append("never due again, by a date from outside")
         if self.failures:
             lines.append(f"failures since the last success: {self.failures}")
         if self.merged_into is not None:
@@ -228,6 +234,7 @@ def explain(
         place = order.index(page) + 1 if page in order else None
     lease = frontier.leases.current(page)
     due = frontier.plans.get(page, frontier.lost.due(page))
+    never = page in frontier.never
     return Why(
         url=url,
         page=page,
@@ -251,5 +258,14 @@ def explain(
         inlinks=inlinks or [],
         inlinks_complete=complete,
         losses=int(pages.losses[page]),
-        refused=frontier.refused(page) if pages.states[page] in (DISCOVERED, EXCLUDED) or waits else None,
+        never_due=never,
+        refused=_refused(frontier, page, waits),
     )
+
+
+def _refused(frontier: Frontier, page: int, waits: bool) -> str | None:
+    """Why a page is excluded, or will be when its turn comes."""
+    state = frontier.pages.states[page]
+    if state not in (DISCOVERED, EXCLUDED) and not waits:
+        return None
+    return frontier.refused(page) or (frontier.pages.exclusion_of(page) if state == EXCLUDED else None)

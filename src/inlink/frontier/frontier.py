@@ -6,6 +6,7 @@ and ``inlink why`` restore one from a folder that another process is writing, an
 
 import heapq
 import logging
+import math
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import fields
 from datetime import UTC, datetime
@@ -19,6 +20,7 @@ from inlink.base.columns import most_pages, reserve
 from inlink.base.folder import Folder
 from inlink.errors import FolderError
 from inlink.frontier.backoff import LONGEST_WAIT, Outcome, delay
+from inlink.frontier.dates import due_dates, reloaded
 from inlink.frontier.hosts import Hosts
 from inlink.frontier.kernels.queue import keys
 from inlink.frontier.leases import LeaseBook, Out
@@ -92,6 +94,8 @@ class Frontier:
         self.traps: UInt8Array = reserve(np.uint8, _PAGES)
         # when pages are due that wait for a retry or a revisit
         self.plans: dict[int, float] = {}
+        # pages that are never due again, unless something else happens to them
+        self.never: set[int] = set()
         # a heap of the plans; entries of pages that were planned again since are skipped
         self._later: list[tuple[float, int]] = []
         # what was wrong with the ranking that was looked at last
@@ -134,10 +138,10 @@ class Frontier:
         self.sessions.restore(pages, now)
         for place in pages.frames_of_kind(PAUSE, RESUME):
             self.paused = pages.frame(place).kind == PAUSE
-        self.restore_hints(now)
+        self.restore_dates(now)
 
-    def restore_hints(self, now: float) -> None:
-        """Let the pages wait that changed after their last visit, as events say."""
+    def restore_dates(self, now: float) -> None:
+        """Let the pages wait that changed after their last visit, and hold those back that have a date from outside."""
         pages = self.pages
         for place in pages.frames_of_kind(HINT):
             hint = pages.frame(place)
@@ -146,6 +150,14 @@ class Frontier:
             (changed,) = struct_of(DateRecord).unpack(hint.payload)
             if visit is not None and visit.time < changed and pages.states[page] == CRAWLED:
                 self.back(page, now)
+        for page, since in reloaded(pages):
+            if page not in self.lost:
+                self.plan(page, since)
+        for page, due in due_dates(pages):
+            # A date that has passed did what it does.
+            waits = page in self.queue or page in self.lost
+            if due > now or not waits:
+                self.hold_back(page, due, now)
 
     def _take_trust(self) -> None:
         """Give the policy the trusted pages."""
@@ -193,7 +205,7 @@ class Frontier:
             return
         for page in waiting:
             self.queue.remove(page, now)
-            self.plans.pop(page, None)
+            self.forget_plan(page)
         due: dict[int, float] = {}
         for place in pages.frames_of_kind(LOST, RELEASE):
             frame = pages.frame(place)
@@ -257,7 +269,33 @@ class Frontier:
     def plan(self, page: int, due: float) -> None:
         """Let a page wait until it is due."""
         self.plans[page] = due
+        self.never.discard(page)
         heapq.heappush(self._later, (due, page))
+
+    def forget_plan(self, page: int) -> None:
+        """Forget when a page is due, if it has a date."""
+        self.plans.pop(page, None)
+        self.never.discard(page)
+
+    def hold_back(self, page: int, due: float, now: float) -> None:
+        """Let a page wait until it is due, though it may have been its turn before; infinity is never."""
+        self.forget_plan(page)
+        self.leave(page, now)
+        if due < math.inf:
+            self.plan(page, due)
+        else:
+            self.never.add(page)
+
+    def leave(self, page: int, now: float) -> None:
+        """Take a page out of the queue, and out of the pages that wait to be leased alone, if it is there."""
+        if page not in self.queue and page not in self.lost:
+            return
+        self.lost.forget(page, now)
+        if self.pages.answers[page]:
+            # A page that was answered for counts as taken, unless it is in the queue.
+            self.queue.withhold(page, now)
+        else:
+            self.queue.remove(page, now)
 
     def next_plans(self, count: int) -> list[tuple[float, int]]:
         """Dates and pages of about ``count`` plans, the next among them."""
@@ -266,6 +304,9 @@ class Frontier:
     def back(self, page: int, now: float) -> None:
         """Let a page that counted as taken wait again."""
         self.queue.give_back(self.queue.slot(page), now)
+        self._let_wait(page, now)
+
+    def _let_wait(self, page: int, now: float) -> None:
         if self.pages.losses[page]:
             self.lost.wait(page, now)
             return
@@ -375,7 +416,11 @@ class Frontier:
             _, page = heapq.heappop(self._later)
             del self.plans[page]
             if self.pages.states[page] in (DISCOVERED, CRAWLED) and page not in self.queue:
-                self.back(page, now)
+                if self.pages.answers[page]:
+                    self.back(page, now)
+                else:
+                    # It was never taken.
+                    self._let_wait(page, now)
 
     def _next_plan(self) -> float | None:
         while self._later and self.plans.get(self._later[0][1]) != self._later[0][0]:

@@ -13,7 +13,7 @@ block or later, and :attr:`Hosts.hidden` has the date that would hold without th
 import msgspec
 import numpy as np
 
-from inlink.base.arrays import Int64Array
+from inlink.base.arrays import Int64Array, UInt32Array
 from inlink.frontier.backoff import wait_under
 from inlink.frontier.queue import Queue
 from inlink.frontier.settings import NO_LIMIT, Politeness
@@ -136,6 +136,12 @@ class Hosts:
         hosts = self.pages.hosts[: self.pages.num_pages]
         slots = self.queue.waiting.slot_of[hosts] if self.queue.by_domain else hosts
         return int(np.argmax(slots == slot))
+
+    def pages_of(self, slot: int) -> UInt32Array:
+        """The pages of a slot, uint32[k], increasing."""
+        hosts = self.pages.hosts[: self.pages.num_pages]
+        slots = self.queue.waiting.slot_of[hosts] if self.queue.by_domain else hosts
+        return np.flatnonzero(slots == slot).astype(np.uint32)
 
     def state(self, slot: int, now: float) -> HostState:
         """Describe a slot at ``now``."""

@@ -55,6 +55,7 @@ def plan_visits(frontier: Frontier, schedule: Schedule) -> None:
         if (
             frontier.pages.states[page] == CRAWLED
             and page not in frontier.plans
+            and page not in frontier.never
             and page not in frontier.queue
             and page not in frontier.lost
         ):
@@ -67,9 +68,9 @@ def plan_anew(frontier: Frontier, schedule: Schedule | None, now: float) -> None
     states, errors = pages.states[: pages.num_pages], pages.errors[: pages.num_pages]
     # The others wait for a retry.
     for page in np.flatnonzero((states == CRAWLED) & (errors == 0)).tolist():
-        frontier.plans.pop(page, None)
+        frontier.forget_plan(page)
         if page in queue:
             queue.withhold(page, now)
-    frontier.restore_hints(now)
+    frontier.restore_dates(now)
     if schedule is not None:
         plan_visits(frontier, schedule)

@@ -8,7 +8,16 @@ import numpy as np
 
 from inlink.base.arrays import UInt8Array, UInt32Array
 from inlink.errors import FolderError
-from inlink.store.format import HEAD_SIZE, Head, VisitRecord, size_of, struct_of
+from inlink.store.format import (
+    EXCLUDE,
+    HEAD_SIZE,
+    NO_PAGE,
+    ExcludedRecord,
+    Head,
+    VisitRecord,
+    size_of,
+    struct_of,
+)
 from inlink.store.kernels import checks, fold
 from inlink.store.kernels import frames as kernels
 from inlink.store.log import EVENTS
@@ -39,6 +48,9 @@ class Frames:
     def __init__(self, folder: Path) -> None:
         self._mapped = Mapped(folder / EVENTS)
         self.end = 0
+        # Places of the events by which an operator excluded pages, and the byte up to which they were sought.
+        self._exclusions: list[int] = []
+        self._sought = 0
 
     def all(self) -> UInt8Array:
         """All of events.log as it is now, mapped: uint8[bytes]."""
@@ -108,6 +120,25 @@ class Frames:
             self.log, np.uint64(begin), np.uint64(self.end), wanted
         ).tolist()
         return found
+
+    def exclusion_of(self, page: int, after: int) -> str | None:
+        """The reason for which an operator excluded a page, by an event at byte ``after`` of the log or later.
+
+        None if there is no such event.
+        """
+        for place in self.of_kind(EXCLUDE, begin=self._sought):
+            if self.frame(place).page != NO_PAGE:
+                self._exclusions.append(place)
+        self._sought = self.end
+        for place in reversed(self._exclusions):
+            if place < after:
+                break
+            payload = self.frame(place).payload
+            begin = size_of(ExcludedRecord)
+            end = begin + ExcludedRecord._make(struct_of(ExcludedRecord).unpack_from(payload)).reason_size
+            if page in np.frombuffer(payload, np.uint32, offset=end):
+                return payload[begin:end].decode("utf-8", "replace")
+        return None
 
     def list_at(self, place: int) -> UInt32Array:
         """The links of the frame at ``place``, uint32[k], increasing.

@@ -17,7 +17,7 @@ from inlink.base.arrays import UInt32Array, UInt64Array
 from inlink.base.jit import addresses
 from inlink.errors import FolderError, UnknownNodeError
 from inlink.store.checks import FAULTS, last_whole, refuse_damage
-from inlink.store.format import HEAD_SIZE, MERGE, NO_PAGE, STATES, Head, struct_of
+from inlink.store.format import EXCLUDED, HEAD_SIZE, MERGE, NO_PAGE, STATES, Head, struct_of
 from inlink.store.frames import Frames
 from inlink.store.kernels import checks, fold
 from inlink.store.kernels.columns import Columns, Tally
@@ -230,6 +230,7 @@ class Lookup:
             errors,
             self._frames.frame(failure - 1) if failure and errors else None,
             None if target is None else self.url(self._survivor(target)),
+            self._frames.exclusion_of(page, failure) if one.states[0] == EXCLUDED else None,
         )
 
     @property

@@ -81,8 +81,12 @@ def describe(
     errors: int,
     failure: Frame | None,
     merged_into: str | None,
+    reason: str | None = None,
 ) -> Page:
-    """Put together what a crawl knows of a page; ``failure`` is its last one if there was none since the last visit."""
+    """Put together what a crawl knows of a page; ``failure`` is its last one if there was none since the last visit.
+
+    ``reason`` is the one for which an operator excluded it.
+    """
     return Page(
         url,
         page,
@@ -97,7 +101,7 @@ def describe(
         visit.content_hash if visit else b"",
         failure.status if failure else visit.status if visit else 0,
         errors,
-        error_of(failure) if failure else None,
+        error_of(failure) if failure and reason is None else reason,
         merged_into,
         bool(visit and visit.flags & NOINDEX),
         bool(visit and visit.flags & NOFOLLOW),

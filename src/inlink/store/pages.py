@@ -11,7 +11,7 @@ from inlink.errors import FolderError, StoreError
 from inlink.store.carried import carried_in
 from inlink.store.checks import last_whole, refuse_damage
 from inlink.store.columns import PageColumns
-from inlink.store.format import CARRY, NO_PAGE, STATES
+from inlink.store.format import CARRY, EXCLUDED, NO_PAGE, STATES
 from inlink.store.frames import Frames
 from inlink.store.kernels import frames as kernels
 from inlink.store.kernels.columns import Reached, Tally
@@ -290,7 +290,14 @@ class Pages:
             int(self.errors[page]),
             self.frame(failure - 1) if failure else None,
             self.url(self.survivor(page)) if page in self.merged else None,
+            self.exclusion_of(page),
         )
+
+    def exclusion_of(self, page: int) -> str | None:
+        """The reason for which an operator excluded a page; None if none did."""
+        row = int(self.answers[page])
+        failure = int(self.failures[row]) if row else 0
+        return self.frames.exclusion_of(page, failure) if self.states[page] == EXCLUDED else None
 
     def links(self, page: int) -> UInt32Array:
         """The pages that a page's latest visit links to, uint32[k], increasing."""
