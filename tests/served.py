@@ -57,7 +57,11 @@ class Served:
 
 @contextlib.contextmanager
 def served(
-    *folders: Path, tokens: Path | None = None, needs_token: bool = False, **settings: Any
+    *folders: Path,
+    tokens: Path | None = None,
+    needs_token: bool = False,
+    context: Any = None,
+    **settings: Any,
 ) -> Iterator[Served]:
     """Serve crawls; ``settings`` are those of :class:`inlink.Crawl`."""
     settings = {"politeness": {"delay": 0.0}} | settings
@@ -68,7 +72,7 @@ def served(
     async def run() -> None:
         site = Site(Tokens(tokens or folders[0].parent / "tokens.json"), not needs_token)
         await site.open(named(list(folders)), settings)
-        server = server_of(site)
+        server = server_of(site, (), context)
         ready.append(Served(listener.getsockname()[1], site, server, asyncio.get_running_loop()))
         await server.serve([listener])
 

@@ -442,10 +442,11 @@ def _commit(writer: FolderWriter, work: Path, target: Path, sync: bool) -> None:
 
 
 @contextlib.contextmanager
-def atomic_file(path: str | os.PathLike[str], *, sync: bool = True) -> Iterator[Path]:
+def atomic_file(path: str | os.PathLike[str], *, sync: bool = True, secret: bool = False) -> Iterator[Path]:
     """Yield a hidden path beside ``path`` to write to, and rename it to ``path`` when the block ends without an error.
 
-    After a kill the hidden file remains; the next call for a path in the same folder removes it.
+    After a kill the hidden file remains; the next call for a path in the same folder removes it. A ``secret`` file can
+    be read by this user only.
 
     Raises
     ------
@@ -460,7 +461,8 @@ def atomic_file(path: str | os.PathLike[str], *, sync: bool = True) -> Iterator[
         try:
             yield work
             # It was made for this user alone.
-            work.chmod(0o666 & ~_umask())
+            if not secret:
+                work.chmod(0o666 & ~_umask())
             if sync:
                 with work.open("rb") as file:
                     os.fsync(file.fileno())

@@ -114,6 +114,9 @@ class Endpoint:
         except InlinkError as error:
             status = status_of(error)
             more = [(b"retry-after", b"1")] if status == 503 else []
+            if status in (408, 413):
+                # Otherwise the server would read the rest.
+                more = [(b"connection", b"close")]
             if status == 401:
                 more = [(b"www-authenticate", b"Bearer")]
             if status >= 500:

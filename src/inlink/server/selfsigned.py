@@ -57,8 +57,7 @@ def make(folder: Path, names: Iterable[str]) -> tuple[Path, Path]:
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         for file, text in zip(files, (certificate.public_bytes(Encoding.PEM), private), strict=True):
-            with atomic_file(file) as part:
-                part.chmod(0o600)
+            with atomic_file(file, secret=True) as part:
                 part.write_bytes(text)
     except OSError as error:
         raise OutputError(

@@ -152,8 +152,7 @@ class Tokens:
 
     def _keep(self, tokens: list[Token]) -> None:
         self.file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with atomic_file(self.file) as part:
-            part.chmod(0o600)
+        with atomic_file(self.file, secret=True) as part:
             part.write_bytes(msgspec.json.format(msgspec.json.encode(_Kept(tokens)), indent=1))
         self.refresh()
 

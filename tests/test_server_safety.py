@@ -1,0 +1,257 @@
+"""A server and those who mean ill: names, origins, tokens, bodies, odd requests, TLS."""
+
+import contextlib
+import gzip
+import http.client
+import json
+import socket
+import ssl
+
+import pytest
+
+from inlink.errors import InlinkError, InputError, ParameterError
+from inlink.server import bodies
+from inlink.server.keeper import MOST_QUEUED
+from inlink.server.run import Options, serve
+from inlink.server.tokens import Tokens
+from served import served
+
+SEEDS = "/v1/crawls/c/seeds"
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory):
+    with served(tmp_path_factory.mktemp("safe") / "c") as running:
+        yield running
+
+
+@pytest.mark.parametrize(
+    ("host", "status"),
+    [
+        ("localhost", 200),
+        ("LOCALHOST:80", 200),
+        ("localhost.", 200),
+        ("[::1]:8000", 200),
+        ("127.0.0.1:1", 200),
+        ("evil.example", 421),
+        ("127.0.0.1.evil.example", 421),
+        ("localhost.evil.example:8000", 421),
+        ("127.0.0.2", 421),
+        ("", 421),
+    ],
+)
+def test_only_its_own_names_are_answered(server, host, status):
+    found, raw, headers = server.raw("GET", "/healthz", headers={"Host": host})
+    assert found == status
+    assert headers["Content-Security-Policy"].startswith("default-src 'none'")
+    assert headers["X-Content-Type-Options"] == "nosniff"
+    if status == 421:
+        assert "--name" in json.loads(raw)["error"]
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({"Origin": "http://127.0.0.1:{port}"}, 200),
+        ({"Origin": "http://evil.example"}, 403),
+        ({"Origin": "null"}, 403),
+        ({"Origin": "http://127.0.0.1:1"}, 403),
+        ({"Sec-Fetch-Site": "same-origin"}, 200),
+        ({"Sec-Fetch-Site": "none"}, 200),
+        ({"Sec-Fetch-Site": "cross-site"}, 403),
+        ({"Sec-Fetch-Site": "same-site"}, 403),
+        ({"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "document"}, 403),
+    ],
+)
+def test_pages_of_other_sites_change_nothing(server, headers, status):
+    headers = {name: value.format(port=server.port) for name, value in headers.items()}
+    found, told = server.ask("POST", SEEDS, {"urls": []}, headers)
+    assert found == status, told
+
+
+def test_a_link_from_another_site_may_be_followed(server):
+    headers = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "document"}
+    assert server.ask("GET", "/v1/crawls", None, headers)[0] == 200
+    assert server.ask("GET", "/v1/crawls", None, headers | {"Sec-Fetch-Dest": "iframe"})[0] == 403
+
+
+@pytest.mark.parametrize(
+    ("body", "headers", "status"),
+    [
+        (b"{", {}, 400),
+        (b"", {}, 400),
+        (b"\xff\xfe", {}, 400),
+        (b'{"urls": ["\xff"]}', {}, 400),
+        (b"[" * 100_000, {}, 422),
+        (b'{"urls": ' + b"[" * 100_000, {}, 422),
+        (b"[]", {}, 422),
+        (b'{"urls": [], "more": 1}', {}, 422),
+        (b'{"urls": [["http://a.example/", NaN]]}', {}, 400),
+        (b'{"urls": [["http://a.example/", 1e999]]}', {}, 422),
+        (b'{"urls": [["http://a.example/", 1e39]]}', {}, 422),
+        (b'{"urls": []}', {"Content-Type": "text/plain"}, 415),
+        (b'{"urls": []}', {"Content-Encoding": "br"}, 415),
+        (b'{"urls": []}', {"Content-Encoding": "gzip"}, 400),
+        (gzip.compress(b'{"urls": []}'), {"Content-Encoding": "gzip"}, 200),
+        (gzip.compress(b'{"urls": []}')[:-3], {"Content-Encoding": "gzip"}, 400),
+        (gzip.compress(b'{"urls": []}') * 2, {"Content-Encoding": "gzip"}, 400),
+        (gzip.compress(bytes(bodies.MOST_INFLATED + 1)), {"Content-Encoding": "gzip"}, 413),
+    ],
+)
+def test_bodies_that_are_not_taken(server, body, headers, status):
+    found, raw, _ = server.raw("POST", SEEDS, body, {"Content-Type": "application/json"} | headers)
+    assert found == status, raw
+    if status != 200:
+        told = json.loads(raw)["error"]
+        assert told
+        assert "\n" not in told
+
+
+def test_a_large_body_is_refused_while_it_streams(server):
+    def endless():
+        for _ in range(1 << 20):
+            yield b" " * (1 << 16)
+
+    connection = http.client.HTTPConnection("127.0.0.1", server.port)
+    with contextlib.closing(connection), pytest.raises((ConnectionError, http.client.BadStatusLine)):
+        # The server closes the connection long before 64 GiB.
+        connection.request("POST", SEEDS, endless(), {"Content-Type": "application/json"})
+    status, raw, _ = server.raw(
+        "POST", SEEDS, b"{}", {"Content-Type": "application/json", "Content-Length": str(9 << 20)}
+    )
+    assert (status, b"9,437,184" in raw) == (413, True)
+
+
+def test_a_slow_body_is_not_waited_for(server, monkeypatch):
+    monkeypatch.setattr(bodies, "SECONDS", 0.2)
+    with socket.create_connection(("127.0.0.1", server.port)) as slow:
+        slow.sendall(
+            b"POST /v1/crawls/c/seeds HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+            b"Content-Length: 10\r\n\r\n{"
+        )
+        assert b" 408 " in slow.recv(1 << 16)
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status"),
+    [
+        ("GET", "/nothing", 404),
+        ("GET", "/v1/crawls/c/", 404),
+        ("GET", "/v1/crawls/..%2f..%2fetc/info", 404),
+        ("DELETE", "/v1/crawls/c/info", 405),
+        ("GET", "/v1/crawls/c/find", 422),
+        ("GET", "/v1/crawls/c/find?expression=(", 422),
+        ("GET", "/v1/crawls/c/find?expression=a&count=0", 422),
+        ("GET", "/v1/crawls/c/find?expression=a&count=1001", 422),
+        ("GET", "/v1/crawls/c/find?expression=a&expression=b", 422),
+        ("GET", "/v1/crawls/c/find?expression=%ff", 422),
+        ("GET", "/v1/crawls/c/find?expression=a&cursor=zz", 422),
+        ("GET", "/v1/crawls/c/hosts?count=x", 422),
+        ("GET", "/v1/crawls/c/top?ranking=../../x", 422),
+        ("GET", "/v1/crawls/c/page?url=http://unknown.example/", 404),
+        ("DELETE", "/v1/crawls/c/sessions/x", 404),
+        ("DELETE", "/v1/crawls/c/sessions/99999999999999999999999", 404),
+        ("DELETE", "/v1/crawls/c/sessions/9223372036854775808", 422),
+    ],
+)
+def test_odd_requests_get_one_line(server, method, path, status):
+    found, told = server.ask(method, path)
+    assert found == status, told
+    assert told["error"]
+    assert "\n" not in told["error"]
+
+
+def test_too_many_requests_at_a_time_are_told_to_come_later(server, monkeypatch):
+    keeper = server.site.keepers["c"]
+    monkeypatch.setattr(keeper, "_queued", MOST_QUEUED)
+    status, _, headers = server.raw("GET", "/v1/crawls/c/info")
+    assert (status, headers["Retry-After"]) == (503, "1")
+
+
+def test_roles(tmp_path):
+    tokens = Tokens(tmp_path / "tokens.json")
+    texts = {role: tokens.add(role, role) for role in ("reader", "spider", "admin")}
+    texts["other"] = tokens.add("other", "admin", crawl="another")
+    assert not any(text in tokens.file.read_text() for text in texts.values())
+    assert tokens.file.stat().st_mode & 0o077 == 0
+    asked = [("GET", "info", None), ("POST", "seeds", {"urls": []}), ("POST", "pause", None)]
+    with served(tmp_path / "c", tokens=tokens.file) as server:
+        for name, expected in (
+            (None, [401, 401, 401]),
+            ("reader", [200, 403, 403]),
+            ("spider", [200, 200, 403]),
+            ("admin", [200, 200, 200]),
+            ("other", [403, 403, 403]),
+        ):
+            server.headers = {} if name is None else {"Authorization": f"Bearer {texts[name]}"}
+            assert [server.crawl(*one)[0] for one in asked] == expected, name
+        server.headers = {"Authorization": "Bearer nothing"}
+        assert server.crawl("GET", "info")[0] == 401
+        assert server.ask("GET", "/healthz")[0] == 200
+        # a token that is removed opens nothing any more
+        tokens.remove("admin")
+        server.site._checked_at = -10.0
+        server.headers = {"Authorization": f"Bearer {texts['admin']}"}
+        assert server.crawl("GET", "info")[0] == 401
+
+
+def test_tokens_are_named_once_and_files_are_checked(tmp_path):
+    tokens = Tokens(tmp_path / "t.json")
+    tokens.add("one", "reader")
+    for name in ("one", "", "../x", "a b", "x" * 81):
+        with pytest.raises(ParameterError):
+            tokens.add(name, "reader")
+    with pytest.raises(ParameterError):
+        tokens.remove("two")
+    for text in (b"{", b"[]", b'{"tokens": [{"name": "x"}]}', b"\xff"):
+        (tmp_path / "bad.json").write_bytes(text)
+        with pytest.raises(InputError, match="no file of tokens"):
+            Tokens(tmp_path / "bad.json")
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"host": "0.0.0.0"}, "inlink token add"),
+        ({"host": "0.0.0.0", "with_token": True}, "--insecure"),
+        ({"key": "k.pem"}, "--tls-cert"),
+        ({"cert": "no.pem", "key": "no.pem"}, "no certificate"),
+        ({"cert": "no.pem", "self_signed": True}, "not both"),
+        ({"host": "no.such.name.invalid", "insecure": True, "with_token": True}, "another --host"),
+    ],
+)
+def test_what_would_let_strangers_in_is_refused(tmp_path, options, said):
+    options = dict(options)
+    file = tmp_path / "tokens.json"
+    if options.pop("with_token", False):
+        Tokens(file).add("one", "admin")
+    with pytest.raises(InlinkError, match=said):
+        serve([tmp_path / "c"], Options(tokens=file, **options))
+    assert not (tmp_path / "c").exists()
+
+
+def test_two_crawls_of_one_name_are_refused(tmp_path):
+    with pytest.raises(ParameterError, match="rename"):
+        serve([tmp_path / "a" / "c", tmp_path / "b" / "c"], Options(tokens=tmp_path / "t"))
+
+
+def test_a_self_signed_certificate_is_trusted_by_its_file(tmp_path):
+    from inlink.server import selfsigned
+    from inlink.server.run import _tls
+
+    cert, key = selfsigned.make(tmp_path / "tls", ["crawl.example"])
+    assert key.stat().st_mode & 0o077 == 0
+    context = _tls(Options(cert=cert, key=key))
+    with served(tmp_path / "c", context=context) as server:
+        trusting = ssl.create_default_context(cafile=cert)
+        with (
+            socket.create_connection(("127.0.0.1", server.port)) as plain,
+            trusting.wrap_socket(plain, server_hostname="127.0.0.1") as secured,
+        ):
+            secured.sendall(b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n")
+            assert secured.recv(1 << 16).startswith(b"HTTP/1.1 200")
+        with (
+            socket.create_connection(("127.0.0.1", server.port)) as plain,
+            pytest.raises(ssl.SSLCertVerificationError),
+        ):
+            ssl.create_default_context().wrap_socket(plain, server_hostname="127.0.0.1")
