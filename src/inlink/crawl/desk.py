@@ -199,6 +199,22 @@ class Desk:
                 self._frontier.paused,
             )
 
+    def lease_on(self, session: int, url: str) -> int | None:
+        """The number of the lease that a session holds on a page; None if it holds none.
+
+        Raises
+        ------
+        inlink.errors.SessionError
+            If the session has ended.
+        """
+        with self._gate:
+            self._heard(session)
+            try:
+                out = self._frontier.leases.current(self._journal.known(url))
+            except UnknownNodeError:
+                return None
+            return None if out is None or out.session != session else out.number
+
     def report(self, session: int, answers: Sequence[Answer], request: int = 0) -> list[Receipt]:
         """Take in a session's answers; return what came of each, in their order.
 

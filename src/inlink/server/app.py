@@ -7,7 +7,7 @@ from starlette.applications import Starlette
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from inlink.server import admin, health, readers, spiders
+from inlink.server import admin, aduana, health, readers, spiders
 from inlink.server.endpoints import Endpoint, Plain
 from inlink.server.guard import Guard, send_refusal
 from inlink.server.openapi import document
@@ -19,6 +19,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     *spiders.ENDPOINTS.all,
     *readers.ENDPOINTS.all,
     *admin.ENDPOINTS.all,
+    *aduana.ENDPOINTS.all,
     *health.ENDPOINTS.all,
 )
 """All endpoints, in the order in which the OpenAPI document has them."""

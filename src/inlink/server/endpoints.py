@@ -2,7 +2,7 @@
 
 An endpoint is a coroutine whose parameters say what it needs: ``crawl``, the keeper of the crawl that the path names;
 ``body`` and ``query``, structs of :mod:`msgspec` that the request's body and query are decoded to; ``site``, the
-server; and any other name, a part of the path. Its result is encoded as JSON.
+server; ``raw``, the body as it is; and any other name, a part of the path. Its result is encoded as JSON.
 """
 
 import asyncio
@@ -33,7 +33,7 @@ from inlink.server.keeper import LONGEST_WAIT, BusyError
 from inlink.server.site import AccessError, Site
 from inlink.server.tokens import Role
 
-__all__ = ["Endpoint", "Endpoints", "Plain", "status_of"]
+__all__ = ["Endpoint", "Endpoints", "Plain", "Raw", "status_of"]
 
 log = logging.getLogger("inlink.server")
 
@@ -61,6 +61,12 @@ def status_of(error: InlinkError) -> int:
     if isinstance(error, BodyError | AccessError):
         return error.status
     return next((status for kind, status in STATUSES if isinstance(error, kind)), 500)
+
+
+class Raw(msgspec.Struct, frozen=True):
+    """A body that the endpoint decodes itself."""
+
+    body: bytes
 
 
 class Plain(msgspec.Struct, frozen=True):
@@ -144,6 +150,8 @@ class Endpoint:
                 given[name] = site
             elif name == "query":
                 given[name] = _query(scope["query_string"], kind)
+            elif name == "raw":
+                given[name] = Raw(await read_body(scope, receive))
             elif name == "body":
                 given[name] = await _body(scope, receive, kind)
             else:

@@ -11,6 +11,7 @@ again; the other crawls of the server go on.
 
 import asyncio
 import logging
+import tempfile
 import threading
 import time
 from collections import deque
@@ -22,9 +23,9 @@ from typing import Any, TypeVar, cast
 
 from inlink.crawl.crawl import Crawl
 from inlink.errors import InlinkError, StoreError
-from inlink.protocol import Answer, Ask, Receipt, Tasks
+from inlink.protocol import Answer, Ask, Link, Receipt, Tasks
 
-__all__ = ["LONGEST_WAIT", "BusyError", "Keeper", "Lane"]
+__all__ = ["LONGEST_WAIT", "BusyError", "Keeper", "Lane", "warm_up"]
 
 T = TypeVar("T")
 
@@ -327,3 +328,18 @@ def _asked(crawl: Crawl, ask: Ask) -> tuple[Tasks, bool]:
     """Tasks for a session, and whether the crawl is at its end."""
     tasks = crawl.desk.next(ask.session, ask.n, ask.request)
     return tasks, not (tasks.tasks or tasks.paused) and crawl.due_in() is None
+
+
+def warm_up() -> None:
+    """Go through a small crawl, so that everything is loaded and compiled before the first request."""
+    with tempfile.TemporaryDirectory() as folder, Crawl(Path(folder) / "crawl") as crawl:
+        crawl.seed([("http://a.example/", 1.0), Link("http://b.example/", data=b"x")])
+        first, second = crawl.next(2)
+        crawl.crawled(first, ["/x", ("/y", 0.5)], content_hash=b"x")
+        crawl.failed(second, status=503)
+        crawl.reload()
+        crawl.why("http://a.example/x")
+        crawl.view.order(1)
+        crawl.view.find("x")
+        crawl.view.links("http://a.example/x", "to")
+        crawl.standing()

@@ -90,6 +90,8 @@ def _operation(
     if "body" in endpoint.types:
         schema = schema_of[endpoint.types["body"]]
         found["requestBody"] = {"required": True, "content": {"application/json": {"schema": schema}}}
+    if "raw" in endpoint.types:
+        found["requestBody"] = {"required": True, "content": {"application/json": {}}}
     if endpoint.role is not None:
         found["security"] = [{"token": []}]
         found["description"] = f"For the role {endpoint.role!r}, and for those above it."
@@ -106,6 +108,8 @@ def _refusals(endpoint: Endpoint) -> list[int]:
         statuses.add(409)
     if "body" in endpoint.types:
         statuses |= {400, 413, 415, 422}
+    if "raw" in endpoint.types:
+        statuses |= {400, 404, 413, 415}
     if "query" in endpoint.types:
         statuses |= {404, 422}
     return sorted(statuses)

@@ -1,5 +1,6 @@
 """A server: its crawls, who may ask what of them, and what was asked."""
 
+import asyncio
 import base64
 import binascii
 import time
@@ -11,7 +12,7 @@ from starlette.types import Scope
 
 from inlink.errors import InlinkError, ParameterError, UnknownNodeError
 from inlink.server.guard import header
-from inlink.server.keeper import Keeper
+from inlink.server.keeper import Keeper, warm_up
 from inlink.server.tokens import Role, Token, Tokens
 
 __all__ = ["AccessError", "Site", "named"]
@@ -74,6 +75,7 @@ class Site:
             If one cannot be opened; then those that were are closed.
         """
         told = []
+        await asyncio.to_thread(warm_up)
         try:
             for name, folder in folders.items():
                 keeper = Keeper(name, folder, **settings)
