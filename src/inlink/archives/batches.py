@@ -213,14 +213,16 @@ def archive_batches(
     strict: bool = False,
     strip_www: bool = False,
     private_suffixes: bool = False,
+    self_loops: bool = False,
     tally: Tally | None = None,
 ) -> Iterator[ArcBatch]:
     """Read the arcs of an archive, in batches of about a hundred thousand.
 
     Every page becomes a node marked as crawled, even without links; link targets become nodes that are not marked.
     At page level a link to a place on the page itself is no arc, unless `self_links` is set. At host and domain level,
-    names are reversed (``com.example.www``) and arcs from a node to itself are left out, as in Common Crawl's graphs.
-    Pages and links without such a host or domain (:mod:`inlink.urls.hosts`) are left out and counted.
+    names are reversed (``com.example.www``) and arcs from a node to itself are left out, as in Common Crawl's graphs,
+    unless `self_loops` is set. Pages and links without such a host or domain (:mod:`inlink.urls.hosts`) are left out
+    and counted.
 
     Parameters
     ----------
@@ -242,6 +244,8 @@ def archive_batches(
         Drop a leading ``www.`` of hosts.
     private_suffixes : bool
         Use the private section of the public suffix list too (``someone.github.io`` is then a domain).
+    self_loops : bool
+        At host and domain level, keep the arcs from a node to itself.
     tally : Tally or None
         Counts what was read and what was left out.
 
@@ -272,7 +276,7 @@ def archive_batches(
     if level not in ("host", "domain"):
         raise ParameterError(f"`level` must be 'page', 'host' or 'domain'; got {level!r}")
     pages = raw_pages(stream, tally, name=name, size=size, links=links, nofollow=nofollow)
-    return _host_batches(name, pages, tally, _Hosts(level, strip_www, private_suffixes))
+    return _host_batches(name, pages, tally, _Hosts(level, strip_www, private_suffixes), self_loops)
 
 
 def _page_batches(pages: Iterator[PageLinks]) -> Iterator[ArcBatch]:
@@ -362,6 +366,7 @@ def _host_batches(
     pages: Iterator[RawPage],
     tally: Tally,
     hosts: _Hosts,
+    self_loops: bool,
 ) -> Iterator[ArcBatch]:
     # The number of each page's host, and how many of the targets are its links.
     sources: list[int] = []
@@ -383,12 +388,12 @@ def _host_batches(
         sources.append(page)
         lengths.append(len(targets) - before)
         if len(targets) >= BATCH or len(sources) >= BATCH:
-            yield _host_batch(sources, lengths, targets, hosts)
+            yield _host_batch(sources, lengths, targets, hosts, self_loops)
             sources, lengths, targets = [], [], []
             if len(hosts.by_origin) > _MAX_HOSTS:
                 hosts.forget()
     if sources:
-        yield _host_batch(sources, lengths, targets, hosts)
+        yield _host_batch(sources, lengths, targets, hosts, self_loops)
 
 
 def _host_links(url: str, page: int, raw: RawPage, hosts: _Hosts) -> list[int]:
@@ -434,10 +439,12 @@ def _count_refused(
     tally.skip_all(name, offset, refused)
 
 
-def _host_batch(sources: list[int], lengths: list[int], targets: list[int], hosts: _Hosts) -> ArcBatch:
+def _host_batch(
+    sources: list[int], lengths: list[int], targets: list[int], hosts: _Hosts, self_loops: bool
+) -> ArcBatch:
     pages = np.array(sources, np.uint32)
     tails, heads = np.repeat(pages, lengths), np.array(targets, np.uint32)
-    proper = tails != heads
+    proper = (tails != heads) | self_loops
     used, places = np.unique(np.concatenate([pages, tails[proper], heads[proper]]), return_inverse=True)
     ends = places[len(pages) :].astype(np.uint32)
     names = pa.array([hosts.names[code] for code in used.tolist()], pa.large_string())

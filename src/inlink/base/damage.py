@@ -110,16 +110,6 @@ class Tally:
         for why, count in counts.items():
             self.skip(path, offset, why, count)
 
-    def add(self, other: "Tally") -> None:
-        """Add the counts of another tally. Of each reason, the first place of this one is kept."""
-        self.records += other.records
-        self.pages += other.pages
-        self.links += other.links
-        for reason, entry in other.skipped.items():
-            self._count(entry.path, entry.offset, reason, entry.count, damage=entry.damage)
-            if reason in self.skipped:
-                self.skipped[reason].size += entry.size
-
     def _count(
         self, path: str | os.PathLike[str], offset: int, reason: str, count: int, *, damage: bool
     ) -> None:

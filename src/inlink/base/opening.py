@@ -2,6 +2,7 @@
 
 import io
 import os
+import sys
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,27 +14,82 @@ from inlink.base.arrays import UInt8Array
 from inlink.base.progress import Task, track
 from inlink.errors import DamageError, FormatError, InputError
 
-__all__ = ["MAX_LINE", "Stream", "head", "lines", "open_binary", "text_blocks"]
+__all__ = ["MAX_LINE", "STDIN", "Stream", "head", "lines", "open_binary", "size_of", "text_blocks"]
+
+STDIN = "-"
+"""The path that stands for standard input."""
 
 # Scanning is fastest with 4 MB (of 1, 4 and 16 MB): the text and its arcs stay in the cache.
 BLOCK = 1 << 22
 MAX_LINE = 1 << 24
+# Bytes of standard input that are kept.
+_KEPT = 1 << 26
 
 _PACKED = {b"BZh": "bzip2", b"\xfd7zXZ\0": "xz", b"PK\x03\x04": "zip", b"\x1f\x9d": "compress"}
 
 
 def open_binary(path: str | os.PathLike[str]) -> io.BufferedReader:
-    """Open a file for reading, without decompression.
+    """Open a file for reading, without decompression. The path ``-`` is standard input.
 
     Raises
     ------
     inlink.errors.InputError
         If the file cannot be opened.
     """
+    if os.fspath(path) == STDIN:
+        return io.BufferedReader(_StandardInput())
     try:
         return Path(path).open("rb")
     except OSError as error:
         raise InputError(f"{os.fspath(path)}: cannot be read ({error.strerror})") from None
+
+
+def size_of(file: io.BufferedReader) -> int | None:
+    """Return the number of bytes of an open file; None for standard input."""
+    try:
+        return os.fstat(file.fileno()).st_size
+    except OSError:
+        return None
+
+
+class _StandardInput(io.RawIOBase):
+    """Standard input from its first byte on, each time that it is opened, as long as that byte is kept.
+
+    Recognising a format, or the columns of an edge list, takes the first bytes. They are kept for who reads all. Once
+    :data:`_KEPT` bytes were read, nothing is kept.
+    """
+
+    # What is read from, and the bytes read so far; None if there were too many.
+    _source: BinaryIO | None = None
+    _kept: bytearray | None = None
+
+    def __init__(self) -> None:
+        shared = _StandardInput
+        if sys.stdin is None:
+            raise InputError("-: there is no standard input")
+        if shared._source is not sys.stdin.buffer:
+            shared._source, shared._kept = sys.stdin.buffer, bytearray()
+        if shared._kept is None:
+            raise InputError("-: standard input cannot be read again. Name the format, or save it to a file.")
+        self._at = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        shared = _StandardInput
+        assert shared._source is not None
+        kept = shared._kept
+        if kept is not None and self._at < len(kept):
+            data = bytes(kept[self._at : self._at + len(buffer)])
+        else:
+            data = shared._source.read(len(buffer))
+            if kept is not None:
+                shared._kept = None if len(kept) + len(data) > _KEPT else kept
+                kept += data
+        self._at += len(data)
+        buffer[: len(data)] = data
+        return len(data)
 
 
 class Stream:
@@ -55,10 +111,10 @@ class Stream:
     def __init__(self, path: str | os.PathLike[str], label: str | None = None) -> None:
         self.path = Path(path)
         # The format is recognised from the first bytes of the file. A pipe would lose these bytes.
-        if self.path.exists() and not self.path.is_file():
+        if os.fspath(path) != STDIN and self.path.exists() and not self.path.is_file():
             raise InputError(f"{self.path} is not a regular file: name a file")
         self._raw = open_binary(self.path)
-        self.size = os.fstat(self._raw.fileno()).st_size
+        self.size = size_of(self._raw)
         self._file = self._unpacked()
         self._task: Task = track(label, self.size, "B") if label else Task("")
         self._told = 0
@@ -96,9 +152,9 @@ class Stream:
             except self._errors as error:
                 if not self.packed:
                     raise InputError(f"{self.path}: cannot be read ({error})") from None
-                place = self._raw.tell()
+                where = f" before byte {self._raw.tell():,}" if self._raw.seekable() else ""
                 raise DamageError(
-                    f"{self.path}: compressed data cut or damaged before byte {place:,}: fetch or pack it again"
+                    f"{self.path}: compressed data cut or damaged{where}: fetch or pack it again"
                 ) from None
             if not part:
                 break

@@ -83,6 +83,11 @@ def _format_options(command: Callable[..., Any]) -> Callable[..., Any]:
 )
 @click.option("--crawled-only", is_flag=True, help="Keep only crawled pages and the links between them.")
 @click.option(
+    "--self-loops/--no-self-loops",
+    default=None,
+    help="Keep or drop the links of a node to itself. Default: keep; drop if --level makes hosts or domains of pages.",
+)
+@click.option(
     "--strict",
     is_flag=True,
     help="Refuse damaged archives, and any file that cannot be read. Without it they are left out and counted.",
@@ -95,10 +100,14 @@ def build(
     format_: str | None,
     count: bool,
     crawled_only: bool,
+    self_loops: bool | None,
     strict: bool,
     **of_formats: Any,
 ) -> None:
-    """Build the graph of SOURCES: WARC, WAT and ARC archives, BVGraph, edge lists, and the rest of docs/formats.md."""
+    """Build the graph of SOURCES: WARC, WAT and ARC archives, BVGraph, edge lists, and the rest of docs/formats.md.
+
+    Several archives, edge lists, or folders of graphs and crawls become one graph. Use - for standard input.
+    """
     from inlink.sources.read import read
 
     for path, times in Counter(sources).items():
@@ -113,6 +122,7 @@ def build(
             format=format_,
             count=count,
             crawled_only=crawled_only,
+            self_loops=self_loops,
             strict=strict,
             into=output,
             **of_formats,

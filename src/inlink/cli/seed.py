@@ -1,6 +1,5 @@
 """``inlink seed``: make URLs known to a crawl."""
 
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -22,11 +21,13 @@ def seed(folder: Path, file: Path, **options: Any) -> None:
 
     Use - to read standard input. The crawl is made if there is none. A running crawl takes the URLs in within a second.
     """
+    from inlink.base.opening import open_binary
     from inlink.errors import InputError, InUseError
     from inlink.store.inbox import SEED, post, seeds_in
     from inlink.urls.canonical import canonical
 
-    raw = sys.stdin.buffer.read() if str(file) == "-" else file.read_bytes()
+    with open_binary(file) as stream:
+        raw = stream.read()
     text = raw.removeprefix(b"\xef\xbb\xbf").decode("utf-8", "surrogateescape")
     seeds = seeds_in(text, str(file))
     if not any(canonical(url) is not None for url, _ in seeds):

@@ -65,4 +65,7 @@ def subgraph(
 
 
 def _lines(path: Path) -> list[bytes]:
-    return [line.rstrip(b"\r") for line in path.read_bytes().split(b"\n") if line.rstrip(b"\r")]
+    from inlink.base.opening import open_binary
+
+    with open_binary(path) as file:
+        return [line.rstrip(b"\r\n") for line in file if line.rstrip(b"\r\n")]

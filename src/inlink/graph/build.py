@@ -90,6 +90,7 @@ def build_sources(
     failed: Callable[[int, InputError], None] | None = None,
     level: Level | None = None,
     count: bool = False,
+    self_loops: bool = True,
     into: str | os.PathLike[str] | None = None,
     meta: dict[str, Any] | Callable[[], dict[str, Any]] | None = None,
     from_parent: UInt32Array | None = None,
@@ -104,13 +105,15 @@ def build_sources(
     failed : function of (int, InputError), or None
         Is called with the place of a source that cannot be read to its end, and with the error. Unless it raises, the
         source is left out: nothing of what it gave so far is in the graph. None raises the error.
+    self_loops : bool
+        Keep the arcs from a node to itself. Their nodes are kept in any case.
     level, count, into, meta, from_parent
         As in :func:`build_graph`, which also says what is returned and raised.
     """
 
     def build(folder: Path) -> None:
         with building(folder, KIND, FORMAT, sync=into is not None) as writer:
-            builder = _Builder(writer, count)
+            builder = _Builder(writer, count, self_loops)
             try:
                 num_nodes = _add_sources(builder, sources, failed)
                 builder.finish(sources[0].names if len(sources) == 1 else None, num_nodes)
@@ -136,8 +139,12 @@ def _add_sources(
     for place, source in enumerate(sources):
         before = builder.mark()
         try:
+            ids = None
+            if len(sources) > 1 and source.names is not None:
+                ids = builder.learn(source.names)
+            builder.whole = builder.whole and not source.fractional
             for batch in source.batches:
-                builder.add(batch)
+                builder.add(batch, ids)
         except InputError as error:
             if failed is None:
                 raise
@@ -162,9 +169,9 @@ class _Mark(NamedTuple):
 
 
 class _Builder:
-    def __init__(self, writer: FolderWriter, count: bool) -> None:
+    def __init__(self, writer: FolderWriter, count: bool, self_loops: bool) -> None:
         self.writer = writer
-        self.count = count
+        self.count, self.self_loops = count, self_loops
         self.table: NameTable | None = None
         self.largest = -1
         self.num_arcs = 0
@@ -205,18 +212,32 @@ class _Builder:
             file.truncate(8 * size)
             file.seek(8 * size)
 
-    def add(self, batch: ArcBatch) -> None:
+    def learn(self, names: Names) -> UInt32Array:
+        """Return the provisional number of each node of a source, uint32[len(names)]."""
+        self._refuse_mixture(True)
+        self.table = self.table or NameTable()
+        ids = np.empty(len(names), np.uint32)
+        for start in range(0, len(names), _BLOCK):
+            stop = min(start + _BLOCK, len(names))
+            ids[start:stop] = self.table.number(names.arrow(start, stop))
+        return ids
+
+    def _refuse_mixture(self, named: bool) -> None:
+        if named == (self.table is None) and (self.table is not None or self.largest >= 0):
+            raise ParameterError(
+                "names and node numbers cannot be mixed in one graph. If numbers are names, use --nodes names"
+            )
+
+    def add(self, batch: ArcBatch, ids: UInt32Array | None = None) -> None:
+        """Add arcs. `ids` is the provisional number of each node of the source, if it has names by number."""
         from inlink.graph.kernels.arcs import pack, pack_known
 
         count = len(batch.sources)
         if len(batch.targets) != count or (batch.weights is not None and len(batch.weights) != count):
             raise ParameterError("a batch's sources, targets and weights must be of one length")
-        if (batch.names is None) != (self.table is None) and (self.table is not None or self.largest >= 0):
-            raise ParameterError(
-                "names and node numbers cannot be mixed in one graph. If numbers are names, use --nodes names"
-            )
+        self._refuse_mixture(batch.names is not None or ids is not None)
         packed = np.empty(count, np.uint64)
-        if batch.names is None:
+        if batch.names is None and ids is None:
             largest = int(pack(batch.sources, batch.targets, packed)) if count else self.largest
             if largest >= MAX_NODES:
                 raise InputError(
@@ -225,9 +246,10 @@ class _Builder:
             self.largest = max(self.largest, largest)
             crawled = batch.crawled
         else:
-            if self.table is None:
-                self.table = NameTable()
-            ids = self.table.number(batch.names)
+            if batch.names is not None:
+                self.table = self.table or NameTable()
+                ids = self.table.number(batch.names)
+            assert ids is not None
             if count and max(int(batch.sources.max()), int(batch.targets.max())) >= len(ids):
                 raise ParameterError("a batch's arcs end outside its names")
             pack_known(batch.sources, batch.targets, ids, packed)
@@ -235,12 +257,16 @@ class _Builder:
         if crawled is not None:
             self.crawled = self.crawled or []
             self.crawled.append(np.asarray(crawled, np.uint32))
-        if batch.weights is not None:
-            self._take_weights(batch.weights)
+        weights = batch.weights
+        if not self.self_loops:
+            proper = packed >> np.uint64(32) != packed & np.uint64(2**32 - 1)
+            packed, weights = packed[proper], None if weights is None else weights[proper]
+        if weights is not None:
+            self._take_weights(weights)
         elif self.weighted:
-            self._take_weights(np.ones(count))
+            self._take_weights(np.ones(len(packed)))
         self._arcs.write(packed.data)
-        self.num_arcs += count
+        self.num_arcs += len(packed)
 
     def _take_weights(self, weights: Float64Array) -> None:
         check_weights(weights, "arc batch")

@@ -19,7 +19,7 @@ from inlink.graph.build import build_graph
 from inlink.graph.graph import Graph, Rows
 from inlink.graph.names import NO_NODE, Names, NameTable, buffers
 
-__all__ = ["fold", "row_blocks", "subgraph", "transpose_rows", "without_internal"]
+__all__ = ["ORIGIN", "fold", "row_blocks", "subgraph", "transpose_rows", "without_internal"]
 
 _BLOCK = 1 << 20
 
@@ -232,12 +232,12 @@ def _with_crawled(batches: Iterator[ArcBatch], graph: Graph, ids: UInt32Array) -
         yield ArcBatch(none, none, crawled=crawled[crawled != NO_NODE])
 
 
-# What a derived graph says of the origin of its parent.
-_ORIGIN = ("sources", "records", "pages", "links", "files_left_out", "skipped")
+ORIGIN = ("sources", "records", "pages", "links", "files_left_out", "skipped")
+"""What a graph's header says of its origin, and the headers of graphs derived from it."""
 
 
 def _parent(graph: Graph) -> dict[str, Any]:
-    origin = {key: graph.meta[key] for key in _ORIGIN if key in graph.meta}
+    origin = {key: graph.meta[key] for key in ORIGIN if key in graph.meta}
     return ({"parent": graph.uuid} if graph.uuid else {}) | origin
 
 

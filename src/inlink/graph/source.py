@@ -1,7 +1,8 @@
 """The interface between readers and the builder of graphs."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 from inlink.graph.batches import ArcBatch, Level
 from inlink.graph.names import Names
@@ -23,12 +24,18 @@ class Source:
         How many nodes there are, where batches hold numbers and the format says so.
     level : {"page", "host", "domain"} or None
         What the names are, where that is known.
+    fractional : bool
+        Whether weights are kept as float64 even if all that are left are whole, because their parts were not.
+    origin : dict
+        What a graph's header says of its origin, if the source is a graph.
     """
 
     batches: Iterator[ArcBatch]
     names: Names | None = None
     num_nodes: int | None = None
     level: Level | None = None
+    fractional: bool = False
+    origin: dict[str, Any] = field(default_factory=dict)
 
 
 def level_of(names: list[bytes]) -> Level | None:

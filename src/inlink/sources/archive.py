@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from inlink.archives.batches import ArchiveKind, archive_batches, archive_kind
 from inlink.archives.html import LinkSet
 from inlink.base.damage import Tally
-from inlink.base.opening import open_binary
+from inlink.base.opening import open_binary, size_of
 from inlink.errors import DamageError
 from inlink.graph.batches import ArcBatch, Level
 from inlink.graph.source import Source
@@ -35,6 +35,7 @@ def archive_source(
     self_links: bool = False,
     strip_www: bool = False,
     private_suffixes: bool = False,
+    self_loops: bool = False,
     tally: Tally | None = None,
 ) -> Source:
     """Return an archive as a source of a graph. The file is opened when the first batch is asked for.
@@ -45,7 +46,7 @@ def archive_source(
         A WARC, ARC or WAT file, gzipped or not.
     level : {"page", "host", "domain"} or None
         What the nodes are; None means pages.
-    links, nofollow, self_links, strip_www, private_suffixes, tally
+    links, nofollow, self_links, strip_www, private_suffixes, self_loops, tally
         As in :func:`inlink.archives.batches.archive_batches`, which also says what is raised. A damaged archive in
         which no record can be read raises a DamageError.
     """
@@ -58,13 +59,14 @@ def archive_source(
             yield from archive_batches(
                 file,
                 name=os.fspath(path),
-                size=os.fstat(file.fileno()).st_size,
+                size=size_of(file),
                 level=level,
                 links=links,
                 nofollow=nofollow,
                 self_links=self_links,
                 strip_www=strip_www,
                 private_suffixes=private_suffixes,
+                self_loops=self_loops,
                 tally=tally,
             )
         if tally.records == before and tally.damaged > damaged:

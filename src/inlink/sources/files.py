@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from inlink.base.damage import Tally
+from inlink.base.opening import STDIN
 from inlink.errors import FolderError, FormatError, InputError
 from inlink.graph.batches import Level
 from inlink.graph.source import Source
@@ -17,6 +18,10 @@ __all__ = ["Files", "read_source"]
 
 # Names of sources, and errors, that a graph's header has at most.
 _MOST_NAMED = 100
+# Stands between a reason and its first place, in a graph's header.
+_FIRST = ", first in "
+# Formats that need not be read twice, nor from their end, nor from several files.
+_STREAMED = (*ARCHIVES, "edgelist", "kleinberg", "matrixmarket", "graphml", "gexf", "gml")
 
 
 def read_source(
@@ -25,6 +30,7 @@ def read_source(
     *,
     level: Level | None = None,
     tally: Tally | None = None,
+    self_loops: bool = False,
     options: Mapping[str, object] | None = None,
 ) -> Source:
     """Open any file that holds a graph.
@@ -39,13 +45,15 @@ def read_source(
         What an archive's nodes become. Other formats have the level that they have.
     tally : Tally or None
         Counts what is read from an archive and what is left out.
+    self_loops : bool
+        Archives, level host or domain: keep the links within a host or domain.
     options : mapping of str to object, or None
         Options of the format, as its entry in the table declares them. A value of None means not given.
 
     Raises
     ------
     inlink.errors.FormatError
-        If the format is not known, or is that of a graph's folder, which :meth:`Graph.open` reads.
+        If the format is not known, or cannot be read from standard input.
     inlink.errors.ParameterError
         If the format has no such option, or the option no such value.
     inlink.errors.InputError
@@ -54,9 +62,11 @@ def read_source(
     entry = format_named(format or recognise(path))
     given = check_options(path, entry, options or {})
     if entry.reader is None:
-        raise FormatError(f"{path} is {entry.description}: open it with inlink.Graph.open")
+        raise FormatError(f"{path}: format {entry.name} cannot be read")
+    if os.fspath(path) == STDIN and entry.name not in _STREAMED:
+        raise FormatError(f"{path}: format {entry.name} cannot be read from standard input: name a file")
     if entry.name in ARCHIVES:
-        given |= {"level": level, "tally": tally}
+        given |= {"level": level, "tally": tally, "self_loops": self_loops}
     source: Source = implementation(entry.reader)(path, **given)
     return source
 
@@ -100,8 +110,8 @@ class Files:
         self.paths.append(path)
         self.formats.append(format)
 
-    def open(self, level: Level | None, options: Mapping[str, object]) -> None:
-        """Open the files. See :func:`read_source` for `level` and `options`.
+    def open(self, level: Level | None, self_loops: bool, options: Mapping[str, object]) -> None:
+        """Open the files. See :func:`read_source` for the parameters.
 
         Raises
         ------
@@ -113,7 +123,10 @@ class Files:
         for place, path, format in files:
             tally = Tally(self._strict)
             with self.trying(place):
-                self.sources.append(read_source(path, format, level=level, tally=tally, options=options))
+                source = read_source(
+                    path, format, level=level, tally=tally, self_loops=self_loops, options=options
+                )
+                self.sources.append(source)
                 self.add(place, path, format)
                 self._tallies.append(tally)
 
@@ -160,24 +173,42 @@ class Files:
     def origin(self) -> dict[str, Any]:
         """Return what a graph's header tells of the files that were read, and of those that were not."""
         kept = [k for k, place in enumerate(self._places) if place not in self.errors]
-        tally = Tally()
-        for k in kept:
-            tally.add(self._tallies[k])
-        found: dict[str, Any] = {
-            "sources": [f"{self.paths[k]} ({self.formats[k]})" for k in kept[:_MOST_NAMED]]
-        }
-        if tally.records:
-            found |= {"records": tally.records, "pages": tally.pages, "links": tally.links}
-        skipped: dict[str, int] = {}
+        sources: list[str] = []
+        counts = dict.fromkeys(("records", "pages", "links"), 0)
+        reasons = _Reasons()
         for place in sorted(self.errors)[:_MOST_NAMED]:
-            reason = f"file: {self.errors[place]}"
-            skipped[reason] = skipped.get(reason, 0) + 1
+            reasons.add(f"file: {self.errors[place]}", 1)
         if len(self.errors) > _MOST_NAMED:
-            skipped["further files"] = len(self.errors) - _MOST_NAMED
-        for reason, entry in tally.skipped.items():
-            skipped[f"{reason}, first in {entry.path} at byte {entry.offset:,}"] = entry.count
-        if self.errors:
-            found["files_left_out"] = len(self.errors)
-        if skipped:
-            found["skipped"] = skipped
+            reasons.add("further files", len(self.errors) - _MOST_NAMED)
+        left_out = len(self.errors)
+        for k in kept:
+            tally, origin = self._tallies[k], self.sources[k].origin
+            sources += origin.get("sources") or [f"{self.paths[k]} ({self.formats[k]})"]
+            for name in counts:
+                counts[name] += origin.get(name, 0) + getattr(tally, name)
+            left_out += origin.get("files_left_out", 0)
+            for reason, number in origin.get("skipped", {}).items():
+                reasons.add(reason, number)
+            for reason, entry in tally.skipped.items():
+                reasons.add(f"{reason}{_FIRST}{entry.path} at byte {entry.offset:,}", entry.count)
+        found: dict[str, Any] = {"sources": sources[:_MOST_NAMED]}
+        if counts["records"]:
+            found |= counts
+        if left_out:
+            found["files_left_out"] = left_out
+        if reasons.counts:
+            found["skipped"] = {text: reasons.counts[reason] for reason, text in reasons.texts.items()}
         return found
+
+
+class _Reasons:
+    """Counts of what was skipped, by reason. Of each reason, the first place is kept."""
+
+    def __init__(self) -> None:
+        self.texts: dict[str, str] = {}
+        self.counts: dict[str, int] = {}
+
+    def add(self, text: str, count: int) -> None:
+        reason = text.partition(_FIRST)[0]
+        self.texts.setdefault(reason, text)
+        self.counts[reason] = self.counts.get(reason, 0) + count

@@ -10,6 +10,7 @@ from inlink.errors import ParameterError
 
 __all__ = [
     "ARCHIVES",
+    "FOLDERS",
     "FORMATS",
     "SITES",
     "Format",
@@ -128,7 +129,7 @@ _TEXT_ENDINGS = tuple(f".{name}{packed}" for packed in ("", ".gz", ".zst") for n
 FORMATS: dict[str, Format] = {
     entry.name: entry
     for entry in (
-        Format("graph", "a graph's folder that inlink built"),
+        Format("graph", "a graph's folder that inlink built", (), f"{_HERE}.graphs:graph_source"),
         Format("crawl", "a crawl's folder, also while it is crawled", (), f"{_HERE}.crawlgraph:crawl_source"),
         *(
             Format(
@@ -211,6 +212,9 @@ FORMATS: dict[str, Format] = {
         Format("gml", "GML", (".gml",), f"{_HERE}.markup:gml"),
     )
 }
+
+FOLDERS = ("graph", "crawl")
+"""The folders that inlink makes."""
 
 ARCHIVES = ("warc", "arc", "wat")
 """The formats that hold pages, so that hosts and domains can be had without a graph of pages."""

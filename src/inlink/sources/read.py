@@ -8,13 +8,16 @@ from typing import Any, Literal, cast
 
 import numpy as np
 
+from inlink.base.opening import STDIN
 from inlink.errors import ParameterError
 from inlink.graph.batches import Level
 from inlink.graph.build import build_sources
+from inlink.graph.derive import ORIGIN
 from inlink.graph.graph import Graph
 from inlink.graph.interop import GraphLike, as_graph
 from inlink.sources.files import Files
-from inlink.sources.formats import ARCHIVES, FORMATS, SITES, check_options, format_named
+from inlink.sources.formats import ARCHIVES, FOLDERS, FORMATS, SITES, check_options, format_named
+from inlink.sources.graphs import source_of
 from inlink.sources.recognise import recognise
 
 __all__ = ["read"]
@@ -31,6 +34,7 @@ def read(
     strict: bool = False,
     count: bool = False,
     crawled_only: bool = False,
+    self_loops: bool | None = None,
     nodes: Literal["ids", "names"] | None = None,
     separator: str | None = None,
     weights: bool | None = None,
@@ -47,8 +51,9 @@ def read(
     Parameters
     ----------
     source : path-like, several of them, SciPy sparse matrix, or NetworkX graph
-        Archives (WARC, ARC, WAT), graph files of any format in :data:`inlink.sources.formats.FORMATS`, or a graph's
-        folder that inlink built. Several archives, or several edge lists, are read into one graph.
+        Archives (WARC, ARC, WAT), graph files of any format in :data:`inlink.sources.formats.FORMATS`, or folders of
+        graphs and crawls. ``"-"`` is standard input. Several archives, several edge lists, or several folders are
+        read into one graph, and the weights of equal arcs are added up.
     level : {"page", "host", "domain"} or None
         What becomes one node. None means pages for archives, and otherwise the level of the source. A graph of a finer
         level is folded with the defaults of :meth:`Graph.fold`.
@@ -68,6 +73,8 @@ def read(
         Use the number of times that an arc stands in the source as its weight.
     crawled_only : bool
         Keep only pages that were crawled, and the links between them.
+    self_loops : bool or None
+        Keep the arcs from a node to itself. None means True, but False if `level` makes hosts or domains of pages.
     nodes : {"ids", "names"} or None
         Edge lists: what the columns hold. None: detected.
     separator : str or None
@@ -89,7 +96,8 @@ def read(
     Returns
     -------
     Graph
-        Nodes with names are numbered in byte order of their names, unless the source numbers them.
+        Nodes with names are numbered in byte order of their names, unless a single source numbers them. Folders of
+        graphs without names are merged by node numbers.
 
     Raises
     ------
@@ -110,8 +118,9 @@ def read(
     <inlink graph: 3 nodes, 2 arcs>
     """
     sites = _check_sites(level, strip_www, private_suffixes)
-    if not isinstance(strict, bool):
-        raise ParameterError(f"`strict` must be True or False; got {strict!r}")
+    for name, flag in (("strict", strict), ("self_loops", self_loops)):
+        if not isinstance(flag, bool) and (flag is not None or name == "strict"):
+            raise ParameterError(f"`{name}` must be True or False; got {flag!r}")
     options: dict[str, object] = {
         "links": links,
         "nofollow": nofollow,
@@ -126,10 +135,12 @@ def read(
         given = options | {"format": format, "count": count or None, "strict": strict or None}
         for name in (name for name, value in given.items() if value is not None):
             raise ParameterError(f"`{name}` applies only to files; got {type(source).__name__}")
-        return _adapt(as_graph(cast("GraphLike", source)), level, crawled_only, into, sites)
+        return _adapt(as_graph(cast("GraphLike", source)), level, crawled_only, self_loops, into, sites)
     paths = [Path(path) for path in ([source] if isinstance(source, str | os.PathLike) else source)]
     if not paths:
         raise ParameterError("no source is given")
+    if paths.count(Path(STDIN)) > 1:
+        raise ParameterError("standard input (-) can be read once only")
     if format is not None:
         format_named(format)
     files = Files(len(paths), strict)
@@ -139,34 +150,28 @@ def read(
     formats = files.formats
     for path, name in zip(files.paths, formats, strict=True):
         check_options(path, FORMATS[name], options)
+        if count and name == "graph":
+            raise ParameterError(f"{path}: format graph has no option `count`; build the graph with it")
+    _check_together(formats)
+    if formats == ["graph"] and len(paths) == 1:
+        return _adapt(Graph.open(paths[0]), level, crawled_only, self_loops, into, sites)
     archives = all(name in ARCHIVES for name in formats)
-    if len(set(formats)) > 1 and not archives:
-        listed = ", ".join(sorted(set(formats)))
-        raise ParameterError(f"Cannot combine sources of different formats: {listed}")
-    if formats == ["graph"]:
-        if count:
-            raise ParameterError(
-                f"{files.paths[0]}: format graph has no option `count`; build the graph with it"
-            )
-        graph = _adapt(Graph.open(files.paths[0]), level, crawled_only, into, sites)
-    else:
-        files.open(level, options | (sites if archives else {}))
-        if len(files.sources) > 1 and formats[0] not in (*ARCHIVES, "edgelist"):
-            raise ParameterError(
-                f"Cannot combine several sources of format {formats[0]}: read them one at a time"
-            )
-        fold_to = None if archives or level == "page" else level
-        direct = fold_to is None and not crawled_only
-        graph = build_sources(
-            files.sources,
-            failed=files.failed,
-            level=files.sources[0].level,
-            into=into if direct else None,
-            count=count,
-            meta=files.origin,
-        )
-        if not direct:
-            graph = _adapt(graph, level, crawled_only, into, {} if archives else sites)
+    files.open(level, self_loops is True, options | (sites if archives else {}))
+    _check_alike(files)
+    fold_to = None if archives or level == "page" else level
+    direct = fold_to is None and not crawled_only
+    levels = {source.level for source in files.sources}
+    graph = build_sources(
+        files.sources,
+        failed=files.failed,
+        level=levels.pop() if len(levels) == 1 else None,
+        into=into if direct else None,
+        count=count,
+        self_loops=self_loops is not False,
+        meta=files.origin,
+    )
+    if not direct:
+        graph = _adapt(graph, level, crawled_only, self_loops or None, into, {} if archives else sites)
     if files.errors:
         warnings.warn(files.told(), stacklevel=2)
     return graph
@@ -190,10 +195,48 @@ def _check_sites(
     return sites
 
 
+def _check_together(formats: list[str]) -> None:
+    """Refuse formats that cannot become one graph."""
+    if any(set(formats) <= set(kinds) for kinds in (ARCHIVES, FOLDERS)):
+        return
+    if len(set(formats)) > 1:
+        listed = ", ".join(sorted(set(formats)))
+        raise ParameterError(
+            f"Cannot combine sources of different formats: {listed}. Build a graph of each, and merge the graphs."
+        )
+
+
+def _check_alike(files: Files) -> None:
+    """Refuse sources that cannot become one graph."""
+    if len(files.sources) < 2:
+        return
+    if files.formats[0] not in (*ARCHIVES, *FOLDERS, "edgelist"):
+        raise ParameterError(
+            f"Cannot combine several sources of format {files.formats[0]}: build a graph of each, and merge the graphs"
+        )
+    if files.formats[0] not in FOLDERS:
+        return
+    graphs = [pair for pair in zip(files.paths, files.sources, strict=True) if pair[1].num_nodes]
+    for path, source in graphs:
+        first, other = graphs[0]
+        if (source.names is None) != (other.names is None):
+            named, numbered = (first, path) if source.names is None else (path, first)
+            raise ParameterError(
+                f"Cannot combine {named}, whose nodes have names, with {numbered}, whose nodes have numbers only"
+            )
+    levels = {source.level: path for path, source in graphs if source.level is not None}
+    if len(levels) > 1:
+        listed = " and ".join(f"{path} ({level}s)" for level, path in levels.items())
+        raise ParameterError(
+            f"Cannot combine graphs of different levels: {listed}. Fold them to one level first."
+        )
+
+
 def _adapt(
     graph: Graph,
     level: Level | None,
     crawled_only: bool,
+    self_loops: bool | None,
     into: str | os.PathLike[str] | None,
     sites: Mapping[str, object],
 ) -> Graph:
@@ -206,6 +249,12 @@ def _adapt(
         raise ParameterError(
             f"`{next(iter(given))}` does not apply: the nodes of this graph are {level}s already"
         )
+    if self_loops is False and fold_to is None and graph.num_nodes:
+        last = None if crawled_only else into
+        origin = {key: graph.meta[key] for key in ORIGIN if key in graph.meta}
+        graph = build_sources([source_of(graph)], level=graph.level, into=last, self_loops=False, meta=origin)
+        if not crawled_only:
+            return graph
     if crawled_only:
         if graph.crawled is None:
             raise ParameterError(
@@ -213,7 +262,7 @@ def _adapt(
             )
         graph = graph.subgraph(graph.crawled, into=None if fold_to else into)
     if fold_to == "host" or fold_to == "domain":
-        return graph.fold(fold_to, into=into, **given)
+        return graph.fold(fold_to, self_loops=self_loops is True, into=into, **given)
     if into is None or crawled_only:
         return graph
     return graph.subgraph(np.ones(graph.num_nodes, np.bool_), into=into)

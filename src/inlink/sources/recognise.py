@@ -9,6 +9,7 @@ import os
 import re
 from pathlib import Path
 
+from inlink.base.opening import STDIN
 from inlink.errors import DamageError, FolderError, FormatError, InputError
 from inlink.sources.formats import ARCHIVES, FORMATS
 
@@ -26,6 +27,8 @@ def recognise(path: str | os.PathLike[str]) -> str:
         If the format is not known, or holds no links (WET).
     """
     path = Path(path)
+    if os.fspath(path) == STDIN:
+        return _recognise_content(path)
     if path.is_dir():
         return _recognise_folder(path)
     from inlink.sources.bvgraph import is_bvgraph

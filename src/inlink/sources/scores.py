@@ -1,14 +1,15 @@
 """Files about nodes: content scores and lists of nodes."""
 
 import csv
+import io
 import math
 from collections.abc import Iterator
 from pathlib import Path
-from typing import BinaryIO
 
 import numpy as np
 
 from inlink.base.arrays import Float64Array
+from inlink.base.opening import open_binary
 from inlink.errors import InputError, UnknownNodeError
 from inlink.graph.graph import Graph
 from inlink.graph.names import encode
@@ -71,7 +72,7 @@ def read_nodes(path: Path, graph: Graph) -> tuple[list[int], int]:
     """
     nodes: list[int] = []
     unknown, first = 0, ""
-    with _open(path) as stream:
+    with open_binary(path) as stream:
         for line, raw in enumerate(stream, 1):
             name = raw.rstrip(b"\r\n")
             if not name:
@@ -88,9 +89,9 @@ def read_nodes(path: Path, graph: Graph) -> tuple[list[int], int]:
 
 
 def _rows(path: Path) -> Iterator[tuple[int, list[str]]]:
-    with _open(path) as stream:
+    with open_binary(path) as stream:
         tab = b"\t" in stream.readline()
-    with path.open(newline="", encoding="utf-8-sig", errors="surrogateescape") as text:
+    with io.TextIOWrapper(open_binary(path), "utf-8-sig", "surrogateescape", newline="") as text:
         reader = csv.reader(text, delimiter="\t" if tab else ",")
         try:
             for row in reader:
@@ -98,13 +99,6 @@ def _rows(path: Path) -> Iterator[tuple[int, list[str]]]:
                     yield reader.line_num, row
         except csv.Error as error:
             raise InputError(f"{path}, line {reader.line_num}: {error}") from None
-
-
-def _open(path: Path) -> BinaryIO:
-    try:
-        return path.open("rb")
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read ({error.strerror})") from None
 
 
 def _find(graph: Graph, name: str | bytes) -> int | None:
