@@ -13,6 +13,7 @@ from inlink.cli.nutch_options import (
     read_settings,
     switched_off,
     url_option,
+    url_rules,
 )
 from inlink.cli.show import printable, say, summary
 
@@ -66,6 +67,20 @@ def nutch() -> None:
     "--no-domain-limit", is_flag=True, help="Keep all links to a domain. [link.ignore.limit.domain=false]"
 )
 @click.option(
+    "--normalize", "-normalize", is_flag=True,
+    help="Change URLs by the rules of regex-normalize.xml. [urlnormalizer.regex.file]",
+)  # fmt: skip
+@click.option(
+    "--filter", "-filter", "filter_", is_flag=True,
+    help="Drop URLs by the rules of regex-urlfilter.txt. [urlfilter.regex.file]",
+)  # fmt: skip
+@click.option(
+    "--conf-dir",
+    type=click.Path(path_type=Path),
+    envvar="NUTCH_CONF_DIR",
+    help="Nutch's configuration folder. Default: $NUTCH_CONF_DIR, or the folder of --conf.",
+)
+@click.option(
     "--strict",
     is_flag=True,
     help="Refuse damaged segments. Without it damaged records are left out and counted.",
@@ -83,6 +98,9 @@ def webgraph(
     keep_domain: bool,
     no_page_limit: bool,
     no_domain_limit: bool,
+    normalize: bool,
+    filter_: bool,
+    conf_dir: Path | None,
     strict: bool,
     confs: tuple[Path, ...],
     defined: tuple[str, ...],
@@ -114,15 +132,19 @@ def webgraph(
     if not (sources or segments or segment_dirs):
         raise click.UsageError("no source: name a segment, a folder of segments, a crawl or a graph")
     update = _updates(db, update, replace)
+    urls = url_rules(normalize, filter_, conf_dir, confs, settings)
     graph = build(
         [*segments, *sources],
         rules=LinkRules(**chosen) if chosen or not update else None,
         delete_gone=delete_gone or bool(settings.get("link.delete.gone", False)),
         update=update,
         segment_dirs=segment_dirs,
+        urls=urls,
         strict=strict,
         into=db,
     )
+    if urls is not None:
+        say(f"URL rules: {urls.changed:,} changed, {urls.dropped:,} dropped")
     say(f"{summary(graph, str(db))}, of {graph.meta['nutch']['fetched']:,} fetched pages")
     for reason, number in graph.meta.get("skipped", {}).items():
         say(f"skipped {number:,}: {printable(reason)}")

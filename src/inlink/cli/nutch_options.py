@@ -16,6 +16,7 @@ __all__ = [
     "read_settings",
     "switched_off",
     "url_option",
+    "url_rules",
 ]
 
 # Nutch's flags that take several values.
@@ -114,13 +115,34 @@ def properties(command: Callable[..., Any]) -> Callable[..., Any]:
     return command
 
 
-def read_settings(confs: tuple[Path, ...], defined: tuple[str, ...]) -> dict[str, bool | int | float]:
+def read_settings(confs: tuple[Path, ...], defined: tuple[str, ...]) -> dict[str, bool | int | float | str]:
     """Return the properties that are set by files and by -D."""
     from inlink.nutch.properties import read_properties
 
     return read_properties(confs, defined)
 
 
-def switched_off(settings: dict[str, bool | int | float], flags: dict[str, bool]) -> None:
+def url_rules(
+    normalize: bool, filter: bool, conf_dir: Path | None, confs: tuple[Path, ...], settings: dict[str, Any]
+) -> Any:
+    """Return the rules for URLs that -normalize and -filter ask for; None if neither is given."""
+    from inlink.nutch.urlrules import UrlRules
+
+    folder = conf_dir or (confs[-1].parent if confs else None)
+    chosen: dict[str, Path | None] = {}
+    for asked, option, setting, name in (
+        (normalize, "normalize", "urlnormalizer.regex.file", "regex-normalize.xml"),
+        (filter, "filter", "urlfilter.regex.file", "regex-urlfilter.txt"),
+    ):
+        path = Path(str(settings.get(setting, name)))
+        if asked and folder is None and not path.is_absolute():
+            raise click.UsageError(
+                f"-{option} reads {path}: name Nutch's configuration folder with --conf-dir or NUTCH_CONF_DIR"
+            )
+        chosen[option] = (folder or Path()) / path if asked else None
+    return UrlRules(**chosen) if normalize or filter else None
+
+
+def switched_off(settings: dict[str, bool | int | float | str], flags: dict[str, bool]) -> None:
     """Set the properties whose flags are given to false."""
     settings.update({name: False for name, flag in flags.items() if flag})

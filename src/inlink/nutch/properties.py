@@ -20,6 +20,8 @@ PROPERTIES: dict[str, type] = {
     "link.analyze.initial.score": float,
     "link.analyze.damping.factor": float,
     "link.score.updater.clear.score": float,
+    "urlnormalizer.regex.file": str,
+    "urlfilter.regex.file": str,
 }
 """The known properties and their types."""
 
@@ -29,7 +31,7 @@ _INTERNAL = ("link.analyze.iteration", "link.analyze.rank.one")
 _LARGEST = 1 << 24
 
 
-def read_properties(files: Iterable[Path], given: Iterable[str]) -> dict[str, bool | int | float]:
+def read_properties(files: Iterable[Path], given: Iterable[str]) -> dict[str, bool | int | float | str]:
     """Return the properties of :data:`PROPERTIES` that are set. A later value replaces an earlier one.
 
     Parameters
@@ -46,7 +48,7 @@ def read_properties(files: Iterable[Path], given: Iterable[str]) -> dict[str, bo
     inlink.errors.ParameterError
         If a value does not fit its property, or a name that begins with ``link.`` is unknown.
     """
-    found: dict[str, bool | int | float] = {}
+    found: dict[str, bool | int | float | str] = {}
     for file in files:
         for name, value in _configuration(file):
             if name in PROPERTIES:
@@ -62,7 +64,7 @@ def read_properties(files: Iterable[Path], given: Iterable[str]) -> dict[str, bo
     return found
 
 
-def _value(name: str, text: str, place: str) -> bool | int | float:
+def _value(name: str, text: str, place: str) -> bool | int | float | str:
     text = text.strip()
     kind = PROPERTIES[name]
     try:
@@ -70,6 +72,8 @@ def _value(name: str, text: str, place: str) -> bool | int | float:
             return {"true": True, "false": False}[text.lower()]
         if kind is int:
             return int(text)
+        if kind is str:
+            return text
         # Java also writes 0.85f.
         return float(text[:-1] if text[-1:] in "fFdD" else text)
     except (KeyError, ValueError):

@@ -43,6 +43,7 @@ from inlink.nutch.fetches import (
     segments_in,
 )
 from inlink.nutch.linkdbs import fetches_of_linkdb, fetches_of_outlinks, is_linkdb, is_nutch_webgraph
+from inlink.nutch.urlrules import UrlRules
 from inlink.rank.nutch_sites import numbers, site_names
 
 __all__ = ["LinkRules", "webgraph"]
@@ -82,6 +83,7 @@ def webgraph(
     delete_gone: bool = False,
     update: bool = False,
     segment_dirs: Iterable[str | os.PathLike[str]] = (),
+    urls: UrlRules | None = None,
     strict: bool = False,
     now: float | None = None,
     into: str | os.PathLike[str] | None = None,
@@ -102,6 +104,9 @@ def webgraph(
         Begin with the web graph in `into`. False replaces it.
     segment_dirs : several path-likes
         Folders of segments. They come before `sources`.
+    urls : UrlRules or None
+        Rules that change and drop URLs of pages and links, before anything else. They also apply to the web graph that
+        is updated.
     strict : bool
         Refuse damaged segments. False leaves damaged records out and counts them in ``meta["skipped"]``.
     now : float or None
@@ -122,7 +127,7 @@ def webgraph(
         If `into` holds no web graph that can be updated.
     inlink.errors.ParameterError
         If no source is given, levels differ, nodes have no names, `update` is set without `into`, or the rules differ
-        from those of the web graph to update.
+        from those of the web graph to update, or `urls` is given for hosts or domains.
     inlink.errors.OutputError
         If the folder cannot be written.
 
@@ -150,16 +155,23 @@ def webgraph(
     opened = [_open(source) for source in given]
     level = _one_level([level for _, level in opened] + ([] if old is None else [old.level]))
 
-    def fetches() -> Iterator[Fetches]:
+    if urls is not None and level in ("host", "domain"):
+        raise ParameterError(f"URL rules apply to URLs; the names of this graph are {level}s")
+
+    def all_fetches() -> Iterator[Fetches]:
         if old is not None:
             yield from fetches_of_webgraph(old)
         for read, _ in opened:
             yield from read(moment, delete_gone, tally)
 
+    def fetches() -> Iterator[Fetches]:
+        return all_fetches() if urls is None else map(urls.apply, all_fetches())
+
     with unfinished_folder(Path(tempfile.gettempdir(), "inlink")) as place:
         spill = _Spill(place / "fetches", fetches())
         meta = {
-            "nutch": {"rules": asdict(rules), "fetched": spill.known},
+            "nutch": {"rules": asdict(rules), "fetched": spill.known}
+            | ({} if urls is None else {"url_rules": urls.files}),
             "sources": [_place(source) for source in given[:100]],
         }
         graph = build_graph(

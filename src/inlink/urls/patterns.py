@@ -67,12 +67,14 @@ class Pattern:
         The expression.
     by_hand : bool
         Whether it is :data:`NUTCH_LOOPS`, which RE2 cannot match.
+    program : object
+        The compiled expression of the module ``re2``; None if `by_hand` is set.
     """
 
-    __slots__ = ("_match", "_search", "by_hand", "text")
+    __slots__ = ("_match", "_search", "by_hand", "program", "text")
 
     def __init__(self, text: str, program: Any) -> None:
-        self.text, self.by_hand = text, program is None
+        self.text, self.by_hand, self.program = text, program is None, program
         self._search = None if program is None else program.search
         self._match = None if program is None else program.match
 
