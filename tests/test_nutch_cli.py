@@ -108,7 +108,7 @@ def test_scores_go_to_crawls_and_databases(tmp_path, segments):
     assert said == f"{tmp_path / 'out.csv'}: 1 URLs got a score, 0 are not in the web graph and got 0\n"
     assert (tmp_path / "out.csv").read_text().count(A) == 1
     assert "--output is missing" in run("scoreupdate", "--db", db, "--crawldb", tmp_path / "cdb", code=2)
-    assert "either --crawl or --crawldb" in run("scoreupdate", "--db", db, code=2)
+    assert "one of --crawl, --crawldb and --nodes" in run("scoreupdate", "--db", db, code=2)
 
 
 def test_a_damaged_database_is_refused_unless_its_damage_is_to_be_skipped(tmp_path, segments):

@@ -264,6 +264,11 @@ def linkrank(
     help="Nutch's crawl database, or its dump as text or CSV.",
 )
 @click.option(
+    "--nodes",
+    type=click.Path(path_type=Path),
+    help="A folder to write: Nutch's node database, the folder `nodes` of its own web graph.",
+)
+@click.option(
     "--output", "-o", type=click.Path(path_type=Path), help="The copy of the crawl database to write."
 )
 @click.option(
@@ -289,6 +294,7 @@ def scoreupdate(
     db: Path,
     crawl: Path | None,
     crawldb: Path | None,
+    nodes: Path | None,
     output: Path | None,
     format_: str | None,
     clear: float | None,
@@ -297,24 +303,26 @@ def scoreupdate(
     confs: tuple[Path, ...],
     defined: tuple[str, ...],
 ) -> None:
-    """Copy LinkRank's scores into a crawl, or into a copy of Nutch's crawl database."""
+    """Copy LinkRank's scores into a crawl, a copy of Nutch's crawl database, or Nutch's node database."""
     from inlink.base.damage import Tally
     from inlink.graph.graph import Graph
     from inlink.nutch.crawldb import update_crawl, update_crawldb
+    from inlink.nutch.nodes import write_nodes
     from inlink.store.reader import is_crawl
 
     settings = read_settings(confs, defined)
-    if (crawl is None) == (crawldb is None):
-        raise click.UsageError("expected either --crawl or --crawldb")
+    if sum(place is not None for place in (crawl, crawldb, nodes)) != 1:
+        raise click.UsageError("expected one of --crawl, --crawldb and --nodes")
     if crawldb is not None and is_crawl(crawldb):
         crawl = crawldb
+    if (crawldb is None or crawl is not None) and (output is not None or format_ is not None):
+        raise click.UsageError("--output and --format apply only to --crawldb with Nutch's crawl database")
+    if nodes is not None:
+        say(f"{nodes}: {write_nodes(Graph.open(db), nodes):,} nodes with their scores")
+        return
     value = float(settings.get("link.score.updater.clear.score", 0.0)) if clear is None else clear
     graph = Graph.open(db)
     if crawl is not None:
-        if output is not None or format_ is not None:
-            raise click.UsageError(
-                "--output and --format apply only to --crawldb with Nutch's crawl database"
-            )
         found, place = update_crawl(graph, crawl, clear=value), crawl
     else:
         assert crawldb is not None
