@@ -67,7 +67,7 @@ def test_a_crawl_gets_a_ranking_and_keeps_its_content_scores(tmp_path, web):
     ranking = load_ranking(graph_in(tmp_path / "c"), "linkrank")
     exact = linkrank(web)
     assert {url: ranking[url] for url in (A, B, C)} == {A: exact[A], B: exact[B], C: 0.5}
-    assert top_of(tmp_path / "c", "linkrank", 1)[0][1] == max(exact[A], exact[B])
+    assert top_of(tmp_path / "c", "linkrank", 1)[0][2] == max(exact[A], exact[B])
     with Crawl(tmp_path / "c", policy="breadth-first", rerank_share=None, clock=lambda: 0.0) as crawl:
         assert crawl.page(A).score == 0.75
 

@@ -23,6 +23,7 @@ from inlink.cli.find import find
 from inlink.cli.fold import fold
 from inlink.cli.info import info
 from inlink.cli.links import links
+from inlink.cli.near import near
 from inlink.cli.next_ import next_
 from inlink.cli.nutch import nutch
 from inlink.cli.page import page
@@ -65,8 +66,9 @@ def commands(context: click.Context, quiet: bool) -> None:
 for command in (
     *(build, fold, subgraph, rank, top, info, export, plot),  # graphs
     nutch,
-    *(crawl, seed, next_, reload, crawl_info, find, why, links, page, path, dump, backup, repair),  # crawls
+    *(crawl, seed, next_, reload, crawl_info, why, dump, backup, repair),  # crawls
     *(serve, token),  # several spiders
+    *(find, links, near, page, path),  # look-ups in both
 ):
     commands.add_command(command)
 

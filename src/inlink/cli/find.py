@@ -1,16 +1,21 @@
-"""``inlink find``: the pages of a crawl whose URLs match a regular expression."""
+"""``inlink find``: the pages of a crawl, or the nodes of a graph, whose names match a regular expression."""
 
 import sys
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from inlink.cli.crawls import crawl_argument, write_all
+from inlink.cli.crawls import write_all
+from inlink.cli.lookups import place_argument, print_found
+
+if TYPE_CHECKING:
+    from inlink.urls.matching import Kind
 
 
 @click.command()
-@crawl_argument
+@place_argument
 @click.argument("expression", metavar="REGEX")
 @click.option("-n", "--number", "count", type=click.IntRange(1), help="Stop after this many pages.")
 @click.option(
@@ -19,18 +24,23 @@ from inlink.cli.crawls import crawl_argument, write_all
 @click.option("--glob", is_flag=True, help="The expression is a pattern with * and ? for the whole URL.")
 @click.option("--text", is_flag=True, help="The expression is text that occurs in the URL, in any case.")
 def find(folder: Path, expression: str, count: int | None, seconds: float, glob: bool, text: bool) -> None:
-    """Print the hash and the URL of each page of DIR whose URL matches REGEX (RE2's syntax) anywhere."""
+    """Print the hash and the URL or name of each page whose URL or name matches REGEX (RE2's syntax) anywhere."""
     from inlink.crawl.view import MOST_ROWS, CrawlView
     from inlink.errors import ParameterError
+    from inlink.graph.graph import is_graph
 
     if glob and text:
         raise click.UsageError("--glob and --text exclude each other")
+    kind: Kind = "glob" if glob else "text" if text else "regex"
+    if is_graph(folder):
+        print_found(folder, expression, kind, count, seconds)
+        return
     view, stop, cursor = CrawlView.open(folder), time.monotonic() + seconds, None
     left = count
     while True:
         part = view.find(
             expression,
-            "glob" if glob else "text" if text else "regex",
+            kind,
             MOST_ROWS if left is None else min(left, MOST_ROWS),
             cursor,
         )

@@ -1,4 +1,4 @@
-"""``inlink links``: the pages that link to a page of a crawl, and the pages that it links to."""
+"""``inlink links``: the pages that link to a page of a crawl or graph, and the pages that it links to."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from inlink.cli.crawls import crawl_argument
+from inlink.cli.lookups import node_argument, place_argument, print_links
 from inlink.cli.show import say
 
 if TYPE_CHECKING:
@@ -14,12 +14,16 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@crawl_argument
-@click.argument("page", metavar="URL|HASH")
+@place_argument
+@node_argument
 def links(folder: Path, page: str) -> None:
-    """Print which pages of DIR link to a page, and to which pages it links, as of each page's latest visit."""
+    """Print which pages link to a page, and to which pages it links; in a crawl, as of each page's latest visit."""
     from inlink.crawl.view import MOST_ROWS, CrawlView
+    from inlink.graph.graph import is_graph
 
+    if is_graph(folder):
+        print_links(folder, page)
+        return
     view = CrawlView.open(folder)
     number = view.number(page)
     say(f"->{number:016x}")

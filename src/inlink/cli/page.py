@@ -1,4 +1,4 @@
-"""``inlink page``: what a crawl knows of one page."""
+"""``inlink page``: what a crawl or a graph knows of one page."""
 
 from dataclasses import asdict
 from datetime import UTC, datetime
@@ -6,21 +6,29 @@ from pathlib import Path
 
 import click
 
-from inlink.cli.crawls import crawl_argument, unknown_page
+from inlink.cli.crawls import unknown_page
+from inlink.cli.lookups import node_argument, place_argument, print_node
 from inlink.cli.show import say, show_json
 
 
 @click.command()
-@crawl_argument
-@click.argument("url", metavar="URL|HASH")
+@place_argument
+@node_argument
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")
-def page(folder: Path, url: str, as_json: bool) -> None:
-    """Show what the crawl in DIR knows of one page: state, score, depth, crawls. Fast in a crawl of any size."""
-    from inlink.crawl.view import CrawlView
+def page(folder: Path, page: str, as_json: bool) -> None:
+    """Show what is known of one page, fast in a crawl or graph of any size.
 
-    known = CrawlView.open(folder).page(url)
+    Of a crawl's page: state, score, depth, crawls. Of a graph's node: numbers of links, and values in stored rankings.
+    """
+    from inlink.crawl.view import CrawlView
+    from inlink.graph.graph import is_graph
+
+    if is_graph(folder):
+        print_node(folder, page, as_json)
+        return
+    known = CrawlView.open(folder).page(page)
     if known is None:
-        raise unknown_page(folder, url)
+        raise unknown_page(folder, page)
     fields = asdict(known)
     fields["content_hash"] = fields["content_hash"].hex()
     if as_json:

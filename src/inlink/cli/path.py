@@ -1,20 +1,29 @@
-"""``inlink path``: how a crawl came to know a page."""
+"""``inlink path``: how a crawl came to know a page, or a shortest chain of links between two nodes."""
 
 from pathlib import Path
 
 import click
 
-from inlink.cli.crawls import crawl_argument
+from inlink.cli.lookups import node_argument, place_argument, print_chain
 from inlink.cli.show import say
 
 
 @click.command()
-@crawl_argument
-@click.argument("page", metavar="URL|HASH")
-def path(folder: Path, page: str) -> None:
-    """Print the chain of first links to a page of DIR: the page, the page that made it known, and so on to a seed."""
-    from inlink.crawl.view import CrawlView
+@place_argument
+@node_argument
+@click.option("--from", "origin", metavar="NAME", help="Print a shortest chain of links from this node.")
+def path(folder: Path, page: str, origin: str | None) -> None:
+    """Print the chain of first links to a page of a crawl: the page, the page that made it known, and so on to a seed.
 
+    With --from, which a graph needs, print a shortest chain instead: the page, the page that links to it, and so on. If
+    there is none, the exit code is 1.
+    """
+    from inlink.crawl.view import CrawlView
+    from inlink.graph.graph import is_graph
+
+    if origin is not None or is_graph(folder):
+        print_chain(folder, page, origin)
+        return
     view, cursor = CrawlView.open(folder), None
     while True:
         part = view.path(page, cursor=cursor)

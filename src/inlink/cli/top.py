@@ -14,55 +14,61 @@ from inlink.cli.show import show_json, show_table
 @click.option(
     "-n", "--number", "count", type=click.IntRange(0), default=10, show_default=True, help="How many nodes."
 )
+@click.option("--hubs", is_flag=True, help="The best hubs first, of a ranking by HITS or SALSA.")
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")
-def top(graph: Path, name: str, count: int, as_json: bool) -> None:
+def top(graph: Path, name: str, count: int, hubs: bool, as_json: bool) -> None:
     """Show the best nodes of GRAPH or a crawl: place, value, name. Tab-separated unless shown on a terminal.
 
-    If the ranking has an error bound, a fourth column says which places are certain: the values of the neighbours there
+    A ranking by HITS or SALSA has the hub score behind the value, which is the authority score.
+
+    If the ranking has an error bound, one more column says which places are certain: the values of the neighbours there
     are further apart than the bound, so no exact computation would change them.
     """
-    best = _best(graph, name, count)
-    certain = _certain(graph, name, count)
+    from inlink.sources.rankings import stored_ranking
+
+    best = _best(graph, name, count, hubs)
+    ranking = stored_ranking(graph, name)
+    places = None if hubs else ranking.places(count)
+    certain = None if places is None else places.certain.tolist()
+    columns, rows = ["place", name, "node"], []
+    for k, (node, label, _) in enumerate(best):
+        row: dict[str, object] = {"place": k + 1, "node": label, "value": float(ranking.values[node])}
+        if "hubs" in ranking.columns:
+            row["hub"] = float(ranking.hubs[node])
+        if certain is not None:
+            row["certain"] = certain[k]
+        rows.append(row)
     if as_json:
-        rows = [{"place": k + 1, "node": node, "value": value} for k, (node, value) in enumerate(best)]
-        show_json(rows if certain is None else [{**row, "certain": certain[k]} for k, row in enumerate(rows)])
+        show_json(rows)
         return
-    trust = _is_trust(graph, name)
-    table: list[tuple[object, ...]] = [
-        (k + 1, "not reached" if trust and not value else f"{value:.6g}", node)
-        for k, (node, value) in enumerate(best)
-    ]
-    columns = ["place", name, "node"]
+    if "hubs" in ranking.columns:
+        columns.insert(2, "hub")
     if certain is not None:
         columns.append("place is")
-        table = [(*row, "certain" if certain[k] else "open") for k, row in enumerate(table)]
-    show_table(columns, table, right=(0, 1))
+    # A value of 0 says that no walk from the pages that were given reaches the node.
+    trust = ranking.algorithm in ("trustrank", "anti-trustrank")
+    show_table(columns, [_cells(row, trust) for row in rows], right=(0, 1, 2) if "hub" in columns else (0, 1))
 
 
-def _certain(graph: Path, name: str, count: int) -> list[bool] | None:
-    """Whether each of the first places is certain; None without an error bound."""
-    from inlink.sources.rankings import stored_ranking
-
-    places = stored_ranking(graph, name).places(count)
-    return None if places is None else places.certain.tolist()
-
-
-def _is_trust(graph: Path, name: str) -> bool:
-    """Whether a value of 0 says that no walk from the pages that were given reaches the node."""
-    from inlink.sources.rankings import stored_ranking
-
-    return stored_ranking(graph, name).algorithm in ("trustrank", "anti-trustrank")
+def _cells(row: dict[str, object], trust: bool) -> list[object]:
+    value = "not reached" if trust and not row["value"] else f"{row['value']:.6g}"
+    cells = [row["place"], value, row["node"]]
+    if "hub" in row:
+        cells.insert(2, f"{row['hub']:.6g}")
+    if "certain" in row:
+        cells.append("certain" if row["certain"] else "open")
+    return cells
 
 
-def _best(graph: Path, name: str, count: int) -> list[tuple[str | int, float]]:
+def _best(graph: Path, name: str, count: int, hubs: bool) -> list[tuple[int, str | int, float]]:
     from inlink.crawl.view import MOST_ROWS, CrawlView
     from inlink.sources.rankings import top_of
     from inlink.store.reader import is_crawl
 
-    if not (is_crawl(graph) and 0 < count <= MOST_ROWS):
-        return top_of(graph, name, count)
+    if hubs or not (is_crawl(graph) and 0 < count <= MOST_ROWS):
+        return top_of(graph, name, count, "hubs" if hubs else None)
     view = CrawlView.open(graph)
     part = view.top(name, count)
     while part.cursor is not None:
         part = view.top(name, count, part.cursor)
-    return [(row.url, row.value) for row in part.rows]
+    return [(row.page, row.url, row.value) for row in part.rows]

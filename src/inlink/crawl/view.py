@@ -24,7 +24,6 @@ from inlink.crawl import shown
 from inlink.crawl.arguments import MOST_PLACES, MOST_ROWS, argument, check_flags, check_text, position_of
 from inlink.crawl.gate import inside
 from inlink.crawl.linkers import Linkers
-from inlink.crawl.matching import Kind, matcher
 from inlink.crawl.snapshot import FolderCrawl, Shown
 from inlink.errors import ParameterError, UnknownNodeError
 from inlink.frontier.explain import Why, explain, host_parts, page_parts
@@ -37,6 +36,7 @@ from inlink.protocol import Standing
 from inlink.store.blocks import BLOCK, url_blocks
 from inlink.store.page import Page
 from inlink.store.pages import NO_PAGE, Pages
+from inlink.urls.matching import Kind, matcher
 
 __all__ = ["MOST_PLACES", "MOST_ROWS", "CrawlView"]
 
@@ -212,7 +212,7 @@ class CrawlView:
         ----------
         expression : str
         kind : {"regex", "glob", "text"}
-            See :func:`inlink.crawl.matching.matcher`.
+            See :func:`inlink.urls.matching.matcher`.
         count : int
             Rows at most, 1 … 1,000.
         cursor : str or None

@@ -14,11 +14,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
 from inlink.base.arrays import AnyArray, BoolArray, UInt32Array, UInt64Array
-from inlink.base.folder import Folder
+from inlink.base.folder import Folder, Header
 from inlink.base.table import html_table
 from inlink.base.unfinished import unfinished_folder
 from inlink.errors import ParameterError, UnknownNodeError
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 
     from inlink.graph.info import GraphInfo
 
-__all__ = ["FORMAT", "KIND", "Graph", "Level", "Rows"]
+__all__ = ["FORMAT", "KIND", "Graph", "Level", "Rows", "is_graph"]
 
 KIND = "graph"
 FORMAT = 1
@@ -422,6 +423,15 @@ def _sound(
     if len(turned[0]) != len(arrays[0]) or turned_total != total:
         raise ParameterError("`in_rows` must hold the same arcs as `out_rows`, reversed; got others")
     return Rows(*arrays), Rows(*turned)
+
+
+def is_graph(path: str | os.PathLike[str]) -> bool:
+    """Whether a folder is a graph's, of any format version."""
+    try:
+        raw = (Path(path) / "header.json").read_bytes()
+        return msgspec.json.decode(raw, type=Header).kind == KIND
+    except (OSError, ValueError, RecursionError):
+        return False
 
 
 def temporary_graph(build: Callable[[Path], None]) -> Graph:

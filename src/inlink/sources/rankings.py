@@ -78,16 +78,39 @@ def stored_ranking(path: str | os.PathLike[str], name: str) -> Ranking:
     return _without_names(Path(path), name) if is_crawl(path) else Ranking.load(path, name)
 
 
-def top_of(path: str | os.PathLike[str], name: str, count: int) -> list[tuple[str | int, float]]:
-    """Return the best nodes of a ranking kept in a graph's or a crawl's folder, as (name, value), best first.
+def top_of(
+    path: str | os.PathLike[str], name: str, count: int, by: str | None = None
+) -> list[tuple[int, str | int, float]]:
+    """Return the best nodes of a ranking kept in a graph's or a crawl's folder, best first.
+
+    Parameters
+    ----------
+    path : path-like
+        The folder.
+    name : str
+        The ranking.
+    count : int
+        How many nodes.
+    by : {"authorities", "hubs"} or None
+        The column of a HITS or SALSA ranking that orders the nodes; None is the first.
+
+    Returns
+    -------
+    list of (int, str or int, float)
+        Number, name, and value in that column. The name is the number if the graph has no names.
 
     Raises
     ------
     inlink.errors.FolderError
         If there is no graph or crawl, or no such ranking.
+    inlink.errors.ParameterError
+        If the ranking has no such column.
     """
-    best = stored_ranking(path, name).top(count)
-    if not is_crawl(path):
-        return best
-    pages = known_pages(path, with_urls=True)
-    return [(pages.url(int(page)), value) for page, value in best]
+    ranking = stored_ranking(path, name)
+    names = ranking.names
+    ranking.names = None
+    best = [(int(node), value) for node, value in ranking.top(count, by=by)]
+    if is_crawl(path):
+        pages = known_pages(path, with_urls=True)
+        return [(page, pages.url(page), value) for page, value in best]
+    return [(node, node if names is None else names[node], value) for node, value in best]

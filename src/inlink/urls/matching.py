@@ -1,4 +1,4 @@
-"""Searching URLs for an expression, a block of URLs at a time and in linear time."""
+"""Searching URLs or other names for an expression, a block of names at a time and in linear time."""
 
 import re
 from collections.abc import Callable
@@ -38,7 +38,7 @@ def matcher(expression: str, kind: Kind = "regex") -> Callable[[pa.Array], Int64
         raise ParameterError(f"`kind` must be 'regex', 'glob' or 'text'; got {kind!r}")
     pattern = expression
     if kind == "regex" and compiled(expression).by_hand:
-        return lambda urls: np.flatnonzero([repeats_segments(url.as_py().decode()) for url in urls])
+        return lambda urls: np.flatnonzero([repeats_segments(_text(url.as_py())) for url in urls])
     if kind == "glob":
         wild = {"*": ".*", "?": "."}
         pattern = "^" + "".join(wild.get(char) or re.escape(char) for char in expression) + "$"
@@ -48,6 +48,10 @@ def matcher(expression: str, kind: Kind = "regex") -> Callable[[pa.Array], Int64
         reason = str(error).removeprefix("Invalid regular expression: ")
         raise ParameterError(f"{expression!r} is not a valid regular expression (RE2): {reason}") from None
     return lambda urls: _rows(pc.match_substring_regex(urls, pattern))
+
+
+def _text(name: str | bytes) -> str:
+    return name if isinstance(name, str) else name.decode("utf-8", "replace")
 
 
 def _rows(matches: pa.Array) -> Int64Array:

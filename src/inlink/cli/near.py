@@ -1,0 +1,88 @@
+"""``inlink near``: the neighbourhood of a node of a graph or crawl, or the nodes that share inlinks with it."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from inlink.cli.lookups import label, node_argument, place_argument
+from inlink.cli.show import show_json, show_table
+
+
+@click.command()
+@place_argument
+@node_argument
+@click.option(
+    "--hops", type=click.IntRange(1), help="The largest number of links from the node; 1 if not given."
+)
+@click.option(
+    "--direction",
+    type=click.Choice(["both", "in", "out"]),
+    help="Follow links in both directions (if not given), backwards (in) or forwards (out).",
+)
+@click.option(
+    "--sharing", is_flag=True, help="Nodes that share inlinks with the node, in place of its neighbours."
+)
+@click.option(
+    "--by", "ranking", help="A stored ranking: at each distance the best nodes first, with their values."
+)
+@click.option(
+    "-n", "--number", "count", type=click.IntRange(1), default=100, show_default=True, help="How many nodes."
+)
+@click.option("--json", "as_json", is_flag=True, help="As JSON.")
+def near(
+    folder: Path,
+    page: str,
+    hops: int | None,
+    direction: str | None,
+    sharing: bool,
+    ranking: str | None,
+    count: int,
+    as_json: bool,
+) -> None:
+    """Show the nodes around a node: how many links away, and their names. Tab-separated unless shown on a terminal.
+
+    With --sharing, show the nodes to which the nodes that link to NAME link too (co-citation), and by how many of them.
+    The graph of a crawl is built each time, in a temporary folder.
+    """
+    import numpy as np
+
+    from inlink.graph import neighbours
+    from inlink.sources.crawlgraph import graph_in
+    from inlink.sources.rankings import load_ranking, values_of
+
+    if sharing and (hops or direction):
+        raise click.UsageError("--sharing excludes --hops and --direction")
+    graph = graph_in(folder)
+    node = neighbours.node_of(graph, page)
+    figures: Any
+    if sharing:
+        nodes, figures = neighbours.sharing(graph, node)
+    else:
+        nodes, figures = neighbours.near(graph, node, hops or 1, direction or "both")  # type: ignore[arg-type]
+    values = None
+    if ranking is not None:
+        values = values_of(load_ranking(graph, ranking), graph, 0.0)[nodes]
+        order = np.lexsort((nodes, -values, -figures.astype(np.int64) if sharing else figures))
+        nodes, figures, values = nodes[order], figures[order], values[order]
+    head = "shared" if sharing else "hops"
+    rows: list[dict[str, Any]] = [
+        {
+            head: int(figures[k]),
+            "node": int(nodes[k]),
+            "name": None if graph.names is None else graph.names[int(nodes[k])],
+        }
+        | ({} if values is None else {"value": float(values[k])})
+        for k in range(min(count, len(nodes)))
+    ]
+    if as_json:
+        show_json({"nodes": len(nodes), "rows": rows})
+        return
+    columns = [head, *([] if ranking is None else [ranking]), "name"]
+    table: list[list[object]] = [[row[head], label(graph, row["node"])] for row in rows]
+    for line, row in zip(table, rows, strict=True):
+        if "value" in row:
+            line.insert(1, f"{row['value']:.6g}")
+    show_table(columns, table, right=range(len(columns) - 1))
+    if len(nodes) > count:
+        click.echo(f"{len(nodes) - count:,} more: use -n to see them", err=True)

@@ -1,0 +1,238 @@
+"""Look-ups in a graph around single nodes: neighbourhoods, co-citation, shortest chains of links, nodes by name.
+
+Each function reads only the rows of the nodes that it meets, and takes memory in proportion to them.
+"""
+
+import re
+from collections.abc import Iterator
+from typing import Literal, get_args
+
+import numpy as np
+import pyarrow as pa
+
+from inlink.base.arrays import Int64Array, UInt32Array
+from inlink.errors import ParameterError, UnknownNodeError
+from inlink.graph.graph import Graph, Rows
+from inlink.urls.canonical import canonical
+from inlink.urls.hosts import reverse_host
+from inlink.urls.matching import Kind, matcher
+
+__all__ = ["Direction", "chain", "find", "near", "node_of", "sharing"]
+
+Direction = Literal["in", "out", "both"]
+
+# The largest number of arcs that are gathered at once, unless one node has more.
+_ARCS = 1 << 20
+_NAMES = 1 << 16
+_NUMBER = re.compile(r"[0-9a-fA-F]{16}")
+
+
+def node_of(graph: Graph, given: str) -> int:
+    """Return the node that a user means.
+
+    Parameters
+    ----------
+    graph : Graph
+        The graph.
+    given : str
+        A name as it stands in the graph, or 16 hexadecimal digits: the node's number. In a graph of pages a URL in any
+        form that means the same page; in one of hosts or domains a name that is not reversed. In a graph without names
+        also a decimal number.
+
+    Raises
+    ------
+    inlink.errors.UnknownNodeError
+        If there is no such node.
+    """
+    names = graph.names
+    if names is not None:
+        other = None
+        if graph.level == "page":
+            other = canonical(given)
+        elif graph.level is not None:
+            other = reverse_host(given)
+        for name in (given, other):
+            if name is not None and name in names:
+                return names.find(name)
+    number = -1
+    if _NUMBER.fullmatch(given):
+        number = int(given, 16)
+    elif names is None and given.isascii() and given.isdigit() and len(given) <= 10:
+        number = int(given)
+    if not 0 <= number < graph.num_nodes:
+        raise UnknownNodeError(
+            f"{given!r} is not known in {graph.path or 'the graph'}: look with inlink find"
+        )
+    return number
+
+
+def near(
+    graph: Graph, node: int, hops: int = 1, direction: Direction = "both"
+) -> tuple[UInt32Array, UInt32Array]:
+    """Return the nodes within a number of links of a node, itself not included.
+
+    Parameters
+    ----------
+    graph : Graph
+        The graph.
+    node : int
+        The node's number.
+    hops : int
+        The largest number of links, at least 1.
+    direction : {"in", "out", "both"}
+        Follow links backwards, forwards, or both.
+
+    Returns
+    -------
+    nodes : uint32[k]
+        The nodes, by distance; those at the same distance by number.
+    distances : uint32[k]
+        The number of links to each.
+
+    Raises
+    ------
+    inlink.errors.ParameterError
+        If ``hops`` is below 1 or ``direction`` is none of these.
+    inlink.errors.UnknownNodeError
+        If there is no such node.
+    """
+    if hops < 1:
+        raise ParameterError(f"`hops` must be at least 1; got {hops}")
+    if direction not in get_args(Direction):
+        raise ParameterError(f"`direction` must be 'in', 'out' or 'both'; got {direction!r}")
+    sides = {"in": (False,), "out": (True,), "both": (True, False)}[direction]
+    front = seen = np.array([graph.node(node)], np.uint32)
+    levels: list[UInt32Array] = []
+    while len(front) and len(levels) < hops:
+        front = _next(graph, front, seen, sides)
+        seen = np.union1d(seen, front)
+        levels.append(front)
+    distances = [np.full(len(level), k, np.uint32) for k, level in enumerate(levels, 1)]
+    return np.concatenate(levels), np.concatenate(distances)
+
+
+def sharing(graph: Graph, node: int) -> tuple[UInt32Array, Int64Array]:
+    """Return the nodes that share inlinks with a node: those to which the nodes that link to it link too (co-citation).
+
+    Source: Small, "Co-citation in the scientific literature", JASIS 1973.
+
+    Returns
+    -------
+    nodes : uint32[k]
+        The node itself is not among them. The largest count is first; equal counts are by number.
+    counts : int64[k]
+        The number of nodes that link to both.
+
+    Raises
+    ------
+    inlink.errors.UnknownNodeError
+        If there is no such node.
+    """
+    node = graph.node(node)
+    nodes, counts = np.empty(0, np.uint32), np.empty(0, np.int64)
+    for ends in _ends(graph.out_rows, graph.inlinks(node)):
+        # Each link counts once in a row, so the number of occurrences is the number of linkers.
+        found, times = np.unique(ends, return_counts=True)
+        nodes, places = np.unique(np.concatenate([nodes, found]), return_inverse=True)
+        counts = np.bincount(places, np.concatenate([counts, times]), len(nodes)).astype(np.int64)
+    others = nodes != node
+    nodes, counts = nodes[others], counts[others]
+    order = np.lexsort((nodes, -counts))
+    return nodes[order], counts[order]
+
+
+def chain(graph: Graph, source: int, target: int) -> list[int] | None:
+    """Return a shortest chain of links from one node to another, with both ends; None if there is none.
+
+    The search goes from both ends and continues where fewer nodes wait. Of several shortest chains always the same is
+    returned.
+
+    Raises
+    ------
+    inlink.errors.UnknownNodeError
+        If there is no such node.
+    """
+    begin, end = graph.node(source), graph.node(target)
+    levels = {True: [np.array([begin], np.uint32)], False: [np.array([end], np.uint32)]}
+    seen = {True: levels[True][0], False: levels[False][0]}
+    meeting = np.intersect1d(seen[True], seen[False])
+    while not len(meeting):
+        if not len(levels[True][-1]) or not len(levels[False][-1]):
+            return None
+        forward = len(levels[True][-1]) <= len(levels[False][-1])
+        front = _next(graph, levels[forward][-1], seen[forward], (forward,))
+        levels[forward].append(front)
+        seen[forward] = np.union1d(seen[forward], front)
+        meeting = np.intersect1d(front, levels[not forward][-1])
+    middle = int(meeting[0])
+    before, after = [middle], [middle]
+    for level in reversed(levels[True][:-1]):
+        before.append(int(np.intersect1d(level, graph.inlinks(before[-1]))[0]))
+    for level in reversed(levels[False][:-1]):
+        after.append(int(np.intersect1d(level, graph.outlinks(after[-1]))[0]))
+    return before[::-1] + after[1:]
+
+
+def find(graph: Graph, expression: str, kind: Kind = "regex") -> Iterator[tuple[list[tuple[int, str]], int]]:
+    """Yield the nodes whose names match an expression, in order, a part of the names at a time.
+
+    Parameters
+    ----------
+    graph : Graph
+        A graph with names.
+    expression : str
+        See :func:`inlink.urls.matching.matcher`.
+    kind : {"regex", "glob", "text"}
+        What the expression is.
+
+    Yields
+    ------
+    nodes : list of (int, str)
+        The numbers and names of the nodes in this part that match.
+    searched : int
+        The number of names that were searched so far.
+
+    Raises
+    ------
+    inlink.errors.ParameterError
+        If the graph has no names, or the expression is not valid.
+    """
+    if graph.names is None:
+        raise ParameterError("this graph has no names to search: its nodes are numbers")
+    matches = matcher(expression, kind)
+    for first in range(0, graph.num_nodes, _NAMES):
+        end = min(first + _NAMES, graph.num_nodes)
+        part = graph.names.arrow(first, end)
+        try:
+            # In text a dot matches one character, in bytes one byte.
+            part = part.cast(pa.large_string())
+        except pa.ArrowInvalid:
+            pass
+        rows = matches(part).tolist()
+        yield [(first + row, graph.names[first + row]) for row in rows], end
+
+
+# -- inside ---------------------------------------------------------------------------------------------------------
+
+
+def _next(graph: Graph, front: UInt32Array, seen: UInt32Array, sides: tuple[bool, ...]) -> UInt32Array:
+    """Return the nodes one link from those in front that were not seen, uint32[k], increasing."""
+    found = np.empty(0, np.uint32)
+    for forward in sides:
+        for ends in _ends(graph.out_rows if forward else graph.in_rows, front):
+            found = np.union1d(found, ends)
+    return np.setdiff1d(found, seen, assume_unique=True)
+
+
+def _ends(rows: Rows, nodes: UInt32Array) -> Iterator[UInt32Array]:
+    """Yield the other ends of the arcs of some nodes, in parts of about a million arcs."""
+    begins = rows.offsets[nodes].astype(np.int64)
+    counts = rows.offsets[nodes.astype(np.int64) + 1].astype(np.int64) - begins
+    done = np.concatenate([[0], np.cumsum(counts)])
+    low = 0
+    while low < len(nodes):
+        high = max(int(np.searchsorted(done, done[low] + _ARCS, "right")) - 1, low + 1)
+        places = np.arange(done[low], done[high])
+        places += np.repeat(begins[low:high] - done[low:high], counts[low:high])
+        yield rows.nodes[places]
+        low = high
