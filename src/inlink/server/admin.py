@@ -1,8 +1,15 @@
 """Endpoints for those who steer a crawl. Each change is an event of its log, so that it holds after a restart."""
 
+import math
+from typing import Any
+
 import msgspec
 
 from inlink.crawl.crawl import Crawl
+from inlink.crawl.settings import as_data
+from inlink.frontier.hosts import HostState
+from inlink.frontier.rules import Rules
+from inlink.frontier.settings import Settings
 from inlink.server.endpoints import Endpoints
 from inlink.server.keeper import Keeper
 from inlink.server.spiders import Count
@@ -17,6 +24,28 @@ class Paused(msgspec.Struct, frozen=True):
     """Whether the crawl is paused."""
 
     paused: bool
+
+
+class Seconds(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """For how long a host is blocked, or what is between two fetches; null is for ever, or as the settings say."""
+
+    seconds: float | None
+
+
+class PageLimit(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How many pages may still be fetched; null is no limit."""
+
+    pages: int | None
+
+
+class NewRules(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Which URLs may be fetched: see :class:`inlink.Rules`. What is left out restricts nothing."""
+
+    allow: list[str] = []
+    deny: list[str] = []
+    max_depth: int | None = None
+    hosts: list[str] | None = None
+    domains: list[str] | None = None
 
 
 class Asked(msgspec.Struct, frozen=True):
@@ -62,3 +91,46 @@ async def rerank(crawl: Keeper) -> Asked:
         return Asked(opened.ranking)
 
     return await crawl.change(work)
+
+
+@ENDPOINTS.add("PUT", HERE + "/hosts/{host}/block", "admin")
+async def block(crawl: Keeper, host: str, body: Seconds) -> HostState:
+    """Fetch nothing from a host for so many seconds; 0 ends a block. Tasks that are out are not called back."""
+    seconds = math.inf if body.seconds is None else body.seconds
+    return await crawl.change(lambda opened: opened.set_host(host, block=seconds))
+
+
+@ENDPOINTS.add("PUT", HERE + "/hosts/{host}/delay", "admin")
+async def delay(crawl: Keeper, host: str, body: Seconds) -> HostState:
+    """Keep so many seconds between two fetches from a host, whatever the settings and robots.txt say."""
+    return await crawl.change(lambda opened: opened.set_host(host, delay=body.seconds))
+
+
+@ENDPOINTS.add("PUT", HERE + "/hosts/{host}/budget", "admin")
+async def budget(crawl: Keeper, host: str, body: PageLimit) -> HostState:
+    """Fetch at most so many more pages from a host."""
+    return await crawl.change(lambda opened: opened.set_host(host, budget=body.pages))
+
+
+@ENDPOINTS.add("GET", HERE + "/settings", "reader")
+async def settings(crawl: Keeper) -> dict[str, Any]:
+    """The settings in force."""
+    return await crawl.run(lambda opened: _data(opened.settings))
+
+
+@ENDPOINTS.add("PATCH", HERE + "/settings", "admin")
+async def change(crawl: Keeper, body: dict[str, Any]) -> dict[str, Any]:
+    """Change settings, all that are named or none; those of a group are changed field by field."""
+    return await crawl.change(lambda opened: _data(opened.change_settings(**body)))
+
+
+@ENDPOINTS.add("PUT", HERE + "/rules", "admin")
+async def rules(crawl: Keeper, body: NewRules) -> dict[str, Any]:
+    """Replace the rules for URLs. What they refuse is excluded when it is leased, and returns when they go."""
+    found = Rules(**msgspec.structs.asdict(body))
+    return await crawl.change(lambda opened: _data(opened.change_settings(rules=found)))
+
+
+def _data(found: Settings) -> dict[str, Any]:
+    data: dict[str, Any] = msgspec.to_builtins(as_data(found))
+    return data

@@ -128,6 +128,8 @@ class Keeper:
             If it cannot be opened.
         """
         self._crawl = await asyncio.to_thread(Crawl, self.folder, **self._settings)
+        # Others may change while it runs, and the folder keeps them.
+        self._settings = {name: one for name, one in self._settings.items() if name == "policy"}
         self._thread.start()
         return self._crawl.recovered
 
