@@ -21,6 +21,7 @@ from inlink.cli.dump import dump
 from inlink.cli.export import export
 from inlink.cli.find import find
 from inlink.cli.fold import fold
+from inlink.cli.import_ranking import import_ranking
 from inlink.cli.info import info
 from inlink.cli.links import links
 from inlink.cli.near import near
@@ -66,7 +67,7 @@ def commands(context: click.Context, quiet: bool) -> None:
 for command in (
     *(build, fold, subgraph, rank, top, info, export, plot),  # graphs
     nutch,
-    *(crawl, seed, next_, reload, crawl_info, why, dump, backup, repair),  # crawls
+    *(crawl, seed, next_, reload, crawl_info, why, import_ranking, dump, backup, repair),  # crawls
     *(serve, token),  # several spiders
     *(find, links, near, page, path),  # look-ups in both
 ):

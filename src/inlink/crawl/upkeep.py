@@ -70,6 +70,7 @@ class Upkeep:
         if time.monotonic() < self._inbox_at:
             return
         self._inbox_at = time.monotonic() + 1.0
+        self.frontier.renew()
         for path, kind, text in inbox.pending(self.pages.folder):
             try:
                 seeds = inbox.seeds_in(text, str(path)) if kind == inbox.SEED else []

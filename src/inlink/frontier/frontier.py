@@ -372,6 +372,11 @@ class Frontier:
         self.queue.begin_rekeying()
         return True
 
+    def renew(self) -> None:
+        """Take over what the policy reads outside the log, if that is newer than what is in use."""
+        if self.policy.renew(self.events):
+            self.queue.begin_rekeying()
+
     def _teleport(self, count: int) -> float | None:
         """The sum of what the first pages teleport by; None if all pages count alike."""
         if self.trusted_at:

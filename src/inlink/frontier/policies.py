@@ -26,7 +26,7 @@ from inlink.errors import ParameterError
 from inlink.frontier.kernels.shares import hand_over_cash, scores_given
 from inlink.frontier.parts import Part
 from inlink.frontier.policy import MOST_PAGES, Policy, worth, worth_parts
-from inlink.frontier.ranked import RANKED
+from inlink.frontier.ranked import RANKED, STORED, by_stored_ranking
 from inlink.store.events import Events
 from inlink.store.pages import Pages
 
@@ -180,7 +180,7 @@ def policy_name(policy: "str | type[Policy] | Policy") -> str:
         raise ParameterError(
             f"policy must be a name, a subclass of Policy or an instance of one; got {policy!r}"
         )
-    if POLICIES.get(kind.name) is kind:
+    if POLICIES.get(kind.name) is kind or kind.name.startswith(STORED):
         return kind.name
     return f"{kind.__module__}:{kind.__qualname__}"
 
@@ -200,7 +200,7 @@ def policy_of(
             f"{folder}: this crawl's policy is {stored!r}; got {policy_name(given)!r}: leave it out, or change the "
             "policy by opening the crawl with inlink.Crawl"
         )
-    if given is None and stored not in POLICIES:
+    if given is None and stored not in POLICIES and not stored.startswith(STORED):
         raise ParameterError(
             f"{folder}: this crawl's policy {stored!r} is code that is not inlink's: if you trust it, allow its import "
             f"by policy={stored!r}, or --set policy={stored} on a command line"
@@ -220,6 +220,8 @@ def policy_found(policy: "str | type[Policy] | Policy") -> "type[Policy] | Polic
         return policy
     if policy in POLICIES:
         return POLICIES[policy]
+    if policy.startswith(STORED):
+        return by_stored_ranking(policy)
     found = imported(policy, "policy")
     if not (isinstance(found, type) and issubclass(found, Policy)):
         raise ParameterError(f"policy must be a subclass of Policy; {policy} is {found!r}")

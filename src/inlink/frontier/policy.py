@@ -1,5 +1,6 @@
 """The base class of all policies, and what link scores are worth to them."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -68,6 +69,13 @@ class Policy:
             0 for a link that does not count. None if links do not count under this policy.
         """
         return None
+
+    def renew(self, events: Callable[[int], Events]) -> bool:
+        """Look for a newer state outside the log, about once a second; return whether priorities have changed.
+
+        ``events(begin)`` gives the events from a byte of the log on.
+        """
+        return False
 
     def trust_in(self, pages: UInt32Array, weights: Float32Array) -> None:
         """Let the teleport go to trusted pages only, in proportion to their weights."""

@@ -1,12 +1,19 @@
 """Policies that order pages by a ranking: PageRank, HITS, and any ranking that is stored with the crawl."""
 
+import logging
+import re
+from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import numpy as np
 
-from inlink.base.arrays import Float32Array, UInt32Array, UInt64Array
+from inlink.base.arrays import Float32Array, UInt8Array, UInt32Array, UInt64Array
 from inlink.base.columns import reserve
+from inlink.errors import FolderError, ParameterError
 from inlink.frontier.kernels.shares import (
+    estimates_given,
+    give_estimates,
     give_hub_weight,
     give_shares,
     hub_weights_given,
@@ -18,7 +25,14 @@ from inlink.reranking.kernels.push import LEAST_SCORE
 from inlink.store.events import Events
 from inlink.store.pages import Pages
 
-__all__ = ["RANKED"]
+__all__ = ["RANKED", "STORED", "by_stored_ranking"]
+
+_log = logging.getLogger("inlink.crawl")
+
+STORED = "ranking:"
+"""How the names of policies begin that order pages by a stored ranking."""
+
+RANKINGS = "rankings"
 
 _BLOCK = 1 << 16
 """Pages that a ranking is adopted for at a time, so that no copy is as long as the crawl."""
@@ -210,6 +224,123 @@ class HitsByScore(Hits):
     def gives(self, page: int, places: UInt64Array) -> Float32Array | None:
         given = super().gives(page, places)
         return None if given is None else given * worth(self.pages.scores[page : page + 1])
+
+
+class StoredRanking(Policy):
+    """By a ranking that is stored with the crawl. Pages that it lacks are estimated from their links.
+
+    A page that is newer than the ranking, or has no value above 0 in it, gets c · value ÷ links of each visit that
+    links to it. A ranking that is stored anew is taken over within seconds. ``ranking:NAME`` names a subclass of this.
+    """
+
+    stored = ""
+    fault: str | None = None
+
+    def __init__(self, pages: Pages, settings: dict[str, Any]) -> None:
+        super().__init__(pages, settings)
+        self.damping = float(settings.get("damping", 0.85))
+        self.cross_only = bool(settings.get("cross_domain_only", False))
+        self.values: Float32Array = reserve(np.float32, MOST_PAGES)
+        self.ranked: UInt8Array = reserve(np.uint8, MOST_PAGES)
+        self.version: object = None
+        self.num_ranked = 0
+        self._load()
+
+    def _load(self) -> None:
+        """Read the ranking.
+
+        Raises
+        ------
+        inlink.errors.FolderError
+            If there is none, or its values are not those of an order.
+        """
+        from inlink.sources.rankings import ranking_of
+
+        ranking, version = ranking_of(self.pages.folder, self.stored)
+        known = min(len(ranking), self.pages.num_pages)
+        for start in range(0, known, _BLOCK):
+            if not np.all(
+                (ranking.values[start : start + _BLOCK] >= 0)
+                & (ranking.values[start : start + _BLOCK] < 1e38)
+            ):
+                place = f"{self.pages.folder}: ranking {self.stored}"
+                raise FolderError(f"{place} cannot be the order: it has values below 0, or not finite")
+        self.values[: self.pages.num_pages] = 0
+        self.ranked[: self.pages.num_pages] = 0
+        self.values[:known] = ranking.values[:known]
+        self.ranked[:known] = self.values[:known] > 0
+        self.version, self.num_ranked = version, known
+
+    def renew(self, events: Callable[[int], Events]) -> bool:
+        header = self.pages.folder / RANKINGS / self.stored / "header.json"
+        try:
+            status = header.stat()
+            if self.version == (status.st_mtime_ns, status.st_ino):
+                return False
+            self._load()
+        except (OSError, FolderError) as error:
+            if self.fault != str(error):
+                _log.warning("%s; pages keep their present priorities", error)
+            self.fault = str(error)
+            return False
+        self.fault = None
+        missing = np.flatnonzero(self.ranked[: self.pages.num_pages] == 0)
+        if len(missing):
+            # Earlier events link to pages of the ranking only.
+            self.fold(events(self.pages.maker_place(int(missing[0]))))
+        return True
+
+    def fold(self, events: Events) -> None:
+        give_estimates(
+            events.frames, self.pages.hosts, self.ranked, self.values, self.damping, self.cross_only
+        )
+
+    def priority(self, pages: UInt32Array) -> Float32Array:
+        return self.values[pages]
+
+    def explain(self, page: int) -> list[Part]:
+        value = float(self.values[page])
+        if self.ranked[page]:
+            return [Part(f"value in ranking {self.stored}", "+", value)]
+        why = "newer than" if page >= self.num_ranked else "without a value in"
+        return [
+            Part(
+                f"{why} ranking {self.stored}: value ÷ links, summed over the linkers",
+                "+",
+                value / self.damping,
+            ),
+            Part("damping", "×", self.damping),
+        ]
+
+    def gives(self, page: int, places: UInt64Array) -> Float32Array | None:
+        if self.ranked[page]:
+            return None
+        return estimates_given(
+            self.pages.log,
+            places,
+            np.uint64(page),
+            self.pages.hosts,
+            self.values,
+            self.damping,
+            self.cross_only,
+        )
+
+
+@cache
+def by_stored_ranking(policy: str) -> type[Policy]:
+    """The policy that ``ranking:NAME`` names.
+
+    Raises
+    ------
+    inlink.errors.ParameterError
+        If NAME cannot be the name of a ranking.
+    """
+    name = policy.removeprefix(STORED)
+    if not re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}", name):
+        raise ParameterError(
+            f"policy must be ranking:NAME with the name of a stored ranking; got {policy!r:.120}"
+        )
+    return type("StoredRanking", (StoredRanking,), {"name": policy, "stored": name})
 
 
 RANKED: tuple[type[Policy], ...] = (HostDiverse, PageRank, Hits, HitsByScore)

@@ -120,7 +120,11 @@ class Settings:
     """
 
     policy: str = setting(
-        "host-diverse", "What decides the order.", choices=POLICIES, other="module:Class", option="--policy"
+        "host-diverse",
+        "What decides the order.",
+        choices=POLICIES,
+        other="ranking:NAME or module:Class",
+        option="--policy",
     )
     use_scores: bool = setting(
         False, "Mix content scores into `pagerank`, `host-diverse` or `hits`.", option="--use-scores"

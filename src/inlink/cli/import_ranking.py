@@ -1,0 +1,32 @@
+"""``inlink import-ranking``: a ranking for a crawl, from a file."""
+
+from pathlib import Path
+
+import click
+
+from inlink.cli.crawls import crawl_argument
+from inlink.cli.show import say
+
+
+@click.command("import-ranking")
+@crawl_argument
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option("--name", required=True, help="Name of the ranking.")
+@click.option("--hosts", "by_host", is_flag=True, help="Lines name hosts; a page gets the value of its host.")
+@click.option(
+    "--column",
+    type=click.Choice(["harmonic", "pagerank"]),
+    default="harmonic",
+    show_default=True,
+    help="Column of Common Crawl's ranks.",
+)
+def import_ranking(folder: Path, file: Path, name: str, by_host: bool, column: str) -> None:
+    """Store the values in FILE as a ranking of the crawl in DIR, for ``--policy ranking:NAME``.
+
+    FILE has a URL, a tab and a value in each line, or is Common Crawl's ranks of hosts.
+    """
+    from inlink.sources.imports import import_ranking as import_
+
+    found = import_(folder, file, name, by_host=by_host, column=column)
+    unknown = f"; {found.unknown:,} lines name what the crawl does not know" if found.unknown else ""
+    say(f"{name}: {found.pages:,} pages of {folder} have a value{unknown}")

@@ -1,0 +1,157 @@
+"""Rankings brought to a crawl from a file: by URL, by host, or Common Crawl's ranks of hosts."""
+
+import math
+import os
+from collections.abc import Iterator
+from itertools import chain, islice
+from pathlib import Path
+from typing import NamedTuple, cast
+
+import numpy as np
+
+from inlink.base.arrays import Float64Array, UInt64Array
+from inlink.base.opening import Stream, lines
+from inlink.errors import InputError
+from inlink.graph.graph import Graph, Rows
+from inlink.rank.ranking import Ranking
+from inlink.sources.crawlgraph import CrawlGraph
+from inlink.store.blocks import known_pages
+from inlink.store.pages import NO_PAGE, Pages
+from inlink.store.reader import url_rules_of
+from inlink.urls.canonical import UrlRules, canonical
+from inlink.urls.hosts import reverse_host
+
+__all__ = ["COLUMNS", "Imported", "import_ranking"]
+
+COLUMNS = {"harmonic": b"#harmonicc_val", "pagerank": b"#pr_val"}
+"""The columns of Common Crawl's ranks."""
+
+_AT_A_TIME = 1 << 14
+_LARGEST = 1e30
+
+
+class Imported(NamedTuple):
+    """Pages that got a value, and lines of the file whose URL or host the crawl does not know."""
+
+    pages: int
+    unknown: int
+
+
+def import_ranking(
+    crawl: str | os.PathLike[str],
+    file: str | os.PathLike[str],
+    name: str,
+    *,
+    by_host: bool = False,
+    column: str = "harmonic",
+) -> Imported:
+    """Store a file's values as a ranking of a crawl.
+
+    Parameters
+    ----------
+    crawl : path-like
+        A crawl's folder. Another process may be writing it.
+    file : path-like
+        Lines of a URL and a value with a tab between them, or Common Crawl's ranks of hosts, which are recognised by
+        their header. It may be compressed.
+    name : str
+        Of the ranking.
+    by_host : bool
+        Whether lines name hosts instead of URLs. Each page then has the value of its host.
+    column : {"harmonic", "pagerank"}
+        The column of Common Crawl's ranks to use.
+
+    Raises
+    ------
+    inlink.errors.FolderError
+        If there is no crawl.
+    inlink.errors.InputError
+        If the file cannot be read, a value is negative or not finite, or no line names a page or host of the crawl.
+    inlink.errors.ParameterError
+        If the name cannot be the name of a folder.
+    """
+    pages = known_pages(crawl, with_urls=True)
+    values = np.zeros(pages.num_pages)
+    with Stream(file) as stream:
+        common_crawl, rows = _read_header(lines(stream), file, column)
+        if common_crawl or by_host:
+            unknown = _by_host(pages, rows, values)
+        else:
+            unknown = _by_url(pages, rows, values, url_rules_of(crawl))
+    count = int(np.count_nonzero(values))
+    if not count:
+        raise InputError(f"{file}: no line gives a value above 0 to a URL or host of {crawl}")
+    offsets = cast("UInt64Array", np.broadcast_to(np.uint64(0), pages.num_pages + 1))
+    graph = CrawlGraph(Path(crawl), Graph(Rows(offsets, np.empty(0, np.uint32)), checked=True))
+    Ranking(values, algorithm="imported", graph_uuid=graph.uuid).save(graph, name)
+    return Imported(count, unknown)
+
+
+def _read_header(
+    found: Iterator[tuple[int, bytes]], file: str | os.PathLike[str], column: str
+) -> tuple[bool, Iterator[tuple[str, float]]]:
+    """Whether a file has Common Crawl's header, and its names and values."""
+    number, first = next(found, (1, b""))
+    header = first.split(b"\t")
+    if b"#host_rev" not in header:
+        return False, _pairs(chain([(number, first)], found), file, 0, 1, False)
+    wanted = COLUMNS[column]
+    if wanted not in header:
+        raise InputError(
+            f"{file}: its header has no column {wanted.decode()}; it has {first.decode('ascii', 'replace')}"
+        )
+    return True, _pairs(found, file, header.index(b"#host_rev"), header.index(wanted), True)
+
+
+def _pairs(
+    found: Iterator[tuple[int, bytes]], file: str | os.PathLike[str], name: int, value: int, reverse: bool
+) -> Iterator[tuple[str, float]]:
+    for number, line in found:
+        if not line:
+            continue
+        fields = line.split(b"\t")
+        try:
+            given = float(fields[value])
+        except IndexError:
+            said = line[:200].decode("utf-8", "replace")
+            raise InputError(
+                f"{file}, line {number}: expected a name, a tab and a value; got {said!r}"
+            ) from None
+        except ValueError:
+            if number == 1:
+                continue  # a header
+            said = fields[value][:80].decode("utf-8", "replace")
+            raise InputError(f"{file}, line {number}: the value must be a number; got {said!r}") from None
+        if not (math.isfinite(given) and 0 <= given <= _LARGEST):
+            raise InputError(f"{file}, line {number}: the value must be in [0, 1e30]; got {given!r}")
+        text = fields[name].decode("utf-8", "surrogateescape").strip()
+        yield reverse_host(text) if reverse else text, given
+
+
+def _by_host(pages: Pages, rows: Iterator[tuple[str, float]], values: Float64Array) -> int:
+    """Give each page the value of its host; return the number of lines whose host is not known."""
+    hosts = {pages.host(host): host for host in range(pages.num_hosts)}
+    of_host, unknown = np.zeros(pages.num_hosts), 0
+    for name, value in rows:
+        host = hosts.get(name)
+        if host is None:
+            unknown += 1
+        else:
+            of_host[host] = value
+    values[:] = of_host[pages.hosts[: len(values)]]
+    return unknown
+
+
+def _by_url(
+    pages: Pages, rows: Iterator[tuple[str, float]], values: Float64Array, rules: UrlRules | None
+) -> int:
+    """Give each page its value; return the number of lines whose URL is not known."""
+    unknown = 0
+    while block := list(islice(rows, _AT_A_TIME)):
+        forms = [(canonical(name, None, rules), value) for name, value in block]
+        there = [(form, value) for form, value in forms if form is not None]
+        found = pages.find([form for form, _ in there])
+        known = found != NO_PAGE
+        values[found[known]] = np.array([value for _, value in there])[known]
+        unknown += len(block) - int(known.sum())
+    return unknown
