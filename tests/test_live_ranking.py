@@ -175,6 +175,41 @@ def test_it_starts_by_itself_when_the_crawl_has_grown(tmp_path, monkeypatch):
         wait_for(crawl)
 
 
+@pytest.mark.parametrize("policy", ["host-diverse", "pagerank", "hits", "hits-by-score"])
+def test_the_first_ranking_comes_after_100_pages_or_ten_seconds(tmp_path, monkeypatch, policy):
+    asked, now = [], [0.0]
+    monkeypatch.setattr(handle.Reranker, "ask", lambda self: asked.append(self.folder.name))
+    given = {"policy": policy, "politeness": EASY, "clock": lambda: now[0]}
+    with Crawl(tmp_path / "pages", **given) as crawl:
+        crawl.seed(NAMES[:1])
+        crawl_some(crawl, 99)
+        assert not asked
+        crawl_some(crawl, 1)
+        assert asked == ["pages"]
+        crawl_some(crawl, 9)
+        assert asked == ["pages"]
+        crawl_some(crawl, 1)
+        assert asked == ["pages"] * 2
+    with Crawl(tmp_path / "seconds", **given) as crawl:
+        crawl.seed(NAMES[:1])
+        crawl_some(crawl, 3)
+        now[0] += 9.9
+        crawl_some(crawl, 1)
+        assert "seconds" not in asked
+        now[0] += 0.1
+        crawl_some(crawl, 1)
+        assert asked.count("seconds") == 1
+        now[0] += 100
+        crawl_some(crawl, 9)
+        assert asked.count("seconds") == 1
+    with Crawl(tmp_path / "never", rerank_share=None, **given) as crawl:
+        crawl.seed(NAMES[:1])
+        crawl_some(crawl, 60)
+        now[0] += 100
+        crawl_some(crawl, 59)
+        assert "never" not in asked
+
+
 def test_a_ranking_process_that_dies_is_started_again(tmp_path, caplog, monkeypatch):
     monkeypatch.setattr(handle, "FIRST_WAIT", 0.05)
     with Crawl(tmp_path / "c", policy="pagerank", politeness=EASY, rerank_share=None) as crawl:
