@@ -73,9 +73,14 @@ def test_a_site_is_crawled_politely_and_only_where_it_may_be(tmp_path):
             "/moved": "merged",
             "/secret": "excluded",
         }
+        why, last = done.stdout.splitlines(keepends=True)[:-1], done.stdout.splitlines(keepends=True)[-1]
+        assert sorted(why) == [
+            f"HTTP 404 Not Found: {site.root}/gone\n",
+            f"forbidden by robots.txt: {site.root}/secret\n",
+        ]
         assert re.fullmatch(
             r"c: 4 pages in \d+ s, 1 errors; 4 pages of 7 known, 0 wait(; harvest \S+%)?; nothing more to fetch now\n",
-            done.stdout,
+            last,
         )
         assert done.stderr == ""
         items = {one["url"].removeprefix(site.root): one for one in lines_of(tmp_path / "i.jsonl")}

@@ -250,7 +250,10 @@ def as_users_do(nursery: Nursery, crawl: Path, start: str) -> subprocess.Complet
         + ["-s", "SCHEDULER=inlink.scrapy.Scheduler", "-s", f"INLINK_CRAWL={crawl}"],
         capture_output=True,
         text=True,
-        env={**os.environ, "PYTHONPATH": str(Path(__file__).parent)},
+        env={
+            **os.environ,
+            "PYTHONPATH": os.pathsep.join([str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")]),
+        },
     )
 
 
@@ -268,7 +271,7 @@ def test_a_second_process_is_refused(tmp_path, nursery):
         assert first.errors == []
         assert site.counts() == {"/0": 1, "/1": 1}
         log = second[0].stderr
-        assert second[0].returncode == 0
+        assert second[0].returncode == 1
         errors = [line for line in log.splitlines() if "] ERROR: " in line]
         assert len(errors) == 1
         assert f"by process {first.pid}:" in errors[0]
@@ -302,7 +305,7 @@ def test_a_full_disk(tmp_path, nursery):
     """One line says so, the spider ends, nothing is lost, and with room again it goes on."""
     with Site(web(SIZE)) as site:
         full = nursery.start(tmp_path / "c", site.url("/0"), limit=8_000)
-        assert full.wait() == 0
+        assert full.wait() == 1
         assert len(full.errors) == 1, full.log
         assert "cannot be written" in full.errors[0]
         assert "Traceback" not in full.log
@@ -339,7 +342,7 @@ def test_seeds_from_a_file_and_while_it_runs(tmp_path, nursery):
         assert site.counts() == {f"/{k}": 1 for k in range(1, 6)}
         seeds.write_text(f"{site.url('/1')}\tgood\n")
         bad = nursery.start(tmp_path / "c", INLINK_SEEDS=seeds)
-        assert bad.wait() == 0
+        assert bad.wait() == 1
         assert "Traceback" not in bad.log
         assert len(bad.errors) == 1
         assert "line 1: 'good' is not a score" in bad.errors[0]

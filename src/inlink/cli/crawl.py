@@ -91,7 +91,8 @@ def crawl(
     """Crawl the sites of the URLs politely, following links.
 
     The crawl stays on the registered domains of the URLs; --host, --domains and --everywhere change that.
-    Ctrl-C ends the crawl cleanly, a second one at once. The same command continues it.
+    Ctrl-C ends the crawl cleanly, a second one at once. The same command continues it. The exit code is 1 if no page
+    could be crawled; the output says why.
     """
     try:
         from inlink.scrapy import run
@@ -109,25 +110,20 @@ def crawl(
     quiet = bool(context.find_root().params.get("quiet"))
     done = run.crawl(urls, folder, options, quiet=quiet, verbose=verbose)
     standing = done.standing
+    for line in done.causes:
+        say(line)
     say(
         f"{done.folder}: {done.crawled:,} pages in {done.seconds:,.0f} s, {done.failed:,} errors; "
         f"{standing.crawled:,} pages of {standing.known:,} known, {standing.waiting:,} wait"
         f"{'' if standing.harvest is None else f'; harvest {standing.harvest:.1%}'}"
-        f"{_refused(done.not_allowed)}; {_ending(done.ending, done.left)}"
+        f"; {_ending(done.ending, done.left)}"
     )
     if done.ending == "interrupted":
         sys.exit(130)
+    if done.nothing:
+        sys.exit(1)
 
 
 def _ending(ending: str, left: str) -> str:
     """Why the run ended."""
     return f"nothing is due soon (--max-wait), {left}" if ending == "finished" and left else _ENDINGS[ending]
-
-
-def _refused(not_allowed: dict[str, int]) -> str:
-    """What the summary says of addresses that were not allowed."""
-    if not not_allowed:
-        return ""
-    most = sorted(not_allowed, key=lambda address: (-not_allowed[address], address))
-    named = ", ".join(most[:3]) + (f" and {len(most) - 3:,} more" if len(most) > 3 else "")
-    return f"; {sum(not_allowed.values()):,} excluded, address not allowed: {named} (see --allow-address)"

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Container
 from typing import Any
 
-from scrapy import Request, __version__, signals
+from scrapy import Request, Spider, __version__, signals
 from scrapy.core.downloader.handlers.http11 import HTTP11DownloadHandler, _TunnelingTCP4ClientEndpoint
 from scrapy.crawler import Crawler
 from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware
@@ -29,6 +29,7 @@ __all__ = [
     "add_spider_middleware",
     "check",
     "dealt_with",
+    "fail",
     "guard_addresses",
     "keep_delay",
     "mend_concurrency",
@@ -57,7 +58,12 @@ def check(crawler: Crawler) -> None:
         downloader = engine.downloader
         _ = downloader.middleware._add_middleware, downloader.middleware.methods["process_response"]
         _ = downloader.slots, downloader.per_slot_settings, downloader._delay, downloader.get_slot_key
-        _ = downloader._latercall, downloader._process_queue, downloader._wait_for_download
+        _ = (
+            engine._spider_closed_callback,
+            downloader._latercall,
+            downloader._process_queue,
+            downloader._wait_for_download,
+        )
     except (AttributeError, KeyError) as error:
         raise ParameterError(
             f"Scrapy {__version__} is built otherwise than inlink knows it ({error}): use Scrapy 2.19"
@@ -187,6 +193,20 @@ def _guard_pool(pool: Any, guard: Guard) -> None:
         return connect(key, endpoint).addErrback(told)
 
     pool._newConnection = guarded
+
+
+def fail(crawler: Crawler) -> None:
+    """Let ``scrapy crawl`` end with exit code 1. Scrapy does so for a crawler that ends without a spider."""
+    engine: Any = crawler.engine
+    callback = engine._spider_closed_callback
+
+    async def closed(spider: Spider) -> None:
+        try:
+            await callback(spider)
+        finally:
+            crawler.spider = None
+
+    engine._spider_closed_callback = closed
 
 
 def slot_of(crawler: Crawler, request: Request) -> str:

@@ -7,7 +7,7 @@ a run starts gently, and ends in time.
 
 import asyncio
 import time
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -31,10 +31,10 @@ from inlink.protocol import (
     Tasks,
 )
 from inlink.scrapy.append import Appended
+from inlink.scrapy.causes import Causes, cause_of
 from inlink.scrapy.preset import Article, Preset
 from inlink.scrapy.warc import WarcFile
 from inlink.scrapy.wiki import WikiTables
-from inlink.urls.addresses import NOT_ALLOWED
 
 __all__ = ["Ending", "Job", "Note", "Tally", "Watched", "whole_lines"]
 
@@ -42,8 +42,6 @@ Ending = Literal["finished", "pages", "seconds", "interrupted"]
 
 # Tasks at the beginning. Each successful answer allows one more.
 _FIRST = 2
-# Addresses that are counted separately.
-_MOST_ADDRESSES = 1000
 # Showing the progress takes at most this fraction of the time: 1/20.
 _BUSY = 20
 
@@ -54,6 +52,7 @@ class Note:
 
     title: str = ""
     canonical: str | None = None
+    problem: str | None = None  # why the page, or a part of it, was not read
     articles: list[Article] = field(default_factory=list)
 
 
@@ -65,7 +64,7 @@ class Tally:
     crawled: int = 0
     failed: int = 0
     excluded: int = 0
-    not_allowed: Counter[str] = field(default_factory=Counter)  # pages excluded for each address
+    causes: Causes = field(default_factory=Causes)  # why pages were not fetched, or not read
     scores: deque[float] = field(default_factory=lambda: deque(maxlen=100))
 
 
@@ -222,10 +221,16 @@ class Watched:
         if isinstance(answer, HostDelay):
             return
         task, aliases = self._out.pop(answer.lease, (None, []))
-        self._job.notes.pop(answer.lease, None)
+        note = self._job.notes.pop(answer.lease, None)
         tally = self._job.tally
+        url = "" if task is None else task.url.partition("#")[0]
+        cause = cause_of(answer, url)
+        if cause is not None:
+            tally.causes.add(*cause)
+        elif note is not None and note.problem is not None:
+            tally.causes.add(f"not read, {note.problem}", url)
         if receipt.task is not None:
-            known = [*aliases, task.url.partition("#")[0]] if task else []
+            known = [*aliases, url] if task else []
             self._out[receipt.task.lease] = (receipt.task, known)
         if isinstance(answer, Crawled):
             tally.scores.append(answer.score)
@@ -235,10 +240,6 @@ class Watched:
         tally.failed += isinstance(answer, Failed)
         if isinstance(answer, Excluded):
             tally.excluded += 1
-            if answer.reason.startswith(NOT_ALLOWED):
-                address = answer.reason.removeprefix(NOT_ALLOWED)
-                apart = address in tally.not_allowed or len(tally.not_allowed) < _MOST_ADDRESSES
-                tally.not_allowed[address if apart else "others"] += 1
         self._allowed += isinstance(answer, Crawled | Redirected)
 
     async def _look(self) -> None:

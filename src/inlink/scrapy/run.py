@@ -7,7 +7,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -16,9 +16,11 @@ from urllib.parse import urlsplit
 from scrapy.crawler import AsyncCrawlerProcess, Crawler
 
 from inlink.client import Client
+from inlink.crawl.view import CrawlView
 from inlink.errors import ParameterError
 from inlink.protocol import Standing
 from inlink.scrapy.append import Appended
+from inlink.scrapy.causes import Causes, cause_of_page
 from inlink.scrapy.job import Ending, Job, Watched, whole_lines
 from inlink.scrapy.logs import logging_to
 from inlink.scrapy.options import (
@@ -38,6 +40,8 @@ from inlink.urls.canonical import canonical
 
 __all__ = ["CrawlOptions", "Summary", "crawl"]
 
+_MOST_EXPLAINED = 1000
+
 
 @dataclass(frozen=True)
 class Summary:
@@ -55,12 +59,13 @@ class Summary:
         Why the run ended.
     standing : Standing
         How far the crawl has come.
-    not_allowed : dict of str to int
-        Number of excluded pages for each address that was not allowed. At most 1,000 addresses are counted
-        separately; the rest is counted as ``"others"``.
+    causes : tuple of str
+        Why pages were not fetched or not read: a line for each cause, with an example.
     left : str
         Set if the run ended because nothing was due soon. It says how many pages are left, on which hosts, and when
         they are due.
+    nothing : bool
+        Whether the run brought nothing home: it crawled no page although there was something to crawl.
     """
 
     folder: Path
@@ -69,8 +74,9 @@ class Summary:
     seconds: float
     ending: Ending
     standing: Standing
-    not_allowed: dict[str, int] = field(default_factory=dict)
+    causes: tuple[str, ...] = ()
     left: str = ""
+    nothing: bool = False
 
 
 def crawl(
@@ -131,9 +137,32 @@ def crawl(
         raise ParameterError(f"{folder}: the crawl did not begin; -v shows Scrapy's log")
     tally = job.tally
     seconds = time.monotonic() - tally.began
+    nothing = not tally.crawled and (bool(tally.causes) or not job.last.crawled)
+    if nothing and not tally.causes:
+        _explain(folder, [*begin, *seeds], tally.causes)
     return Summary(
-        folder, tally.crawled, tally.failed, seconds, job.ending, job.last, dict(tally.not_allowed), job.left
+        folder,
+        tally.crawled,
+        tally.failed,
+        seconds,
+        job.ending,
+        job.last,
+        tuple(tally.causes.lines()),
+        job.left,
+        nothing,
     )
+
+
+def _explain(folder: Path, urls: list[str], causes: Causes) -> None:
+    """Add what the crawl knows of the first URLs of a run that got no answer to anything."""
+    view = CrawlView.open(folder)
+    for url in urls[:_MOST_EXPLAINED]:
+        form = canonical(url)
+        page = None if form is None else view.page(form)
+        while page is not None and page.merged_into is not None:
+            page = view.page(page.merged_into)
+        if page is not None:
+            causes.add(*cause_of_page(page))
 
 
 class WatchedScheduler(Scheduler):

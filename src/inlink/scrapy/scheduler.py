@@ -137,6 +137,7 @@ class Scheduler(BaseScheduler):
             client, told = await connect(where, owner=told_here.owner, **arguments)
         except (InlinkError, OSError) as error:
             log.error("%s", error)
+            engine.fail(self.crawler)
             self.crawler.signals.connect(self._refuse, signals.spider_opened)
             return
         log.info("%s", told)
@@ -202,6 +203,7 @@ class Scheduler(BaseScheduler):
     def _failed(self) -> None:
         """The crawl cannot go on: end the spider."""
         self._closing = self._broken = True
+        engine.fail(self.crawler)
         crawler_engine: Any = self.crawler.engine
         self._ending = asyncio.ensure_future(crawler_engine.close_spider_async(reason="inlink_failed"))
 

@@ -50,7 +50,7 @@ class BroadSpider(Spider):
         """The links of a page, and a note of what else was read in it."""
         page = reading(response, self_links=self.settings.getbool("INLINK_SELF_LINKS"))
         preset = self.job.preset
-        note = Note(page.title, page.canonical)
+        note = Note(page.title, page.canonical, page.problem)
         if page.nofollow:
             urls = []
         elif preset is None:

@@ -1,0 +1,102 @@
+"""Why pages were not fetched or not read: each cause with its number, and one example.
+
+Causes are phrases of a fixed set, so a hostile site cannot make their number grow.
+"""
+
+import re
+from collections.abc import Iterator
+from http import HTTPStatus
+from urllib.parse import urlsplit
+
+from inlink.protocol import Answer, Crawled, Excluded, Failed
+from inlink.scrapy.robots import FORBIDDEN
+from inlink.store.page import Page
+from inlink.urls.addresses import NOT_ALLOWED
+
+__all__ = ["Causes", "cause_of", "cause_of_page"]
+
+# What errors of the network say, and what users call them. The example of each is the host with its port.
+_NETWORK = (
+    (re.compile("ConnectionRefused"), "connection refused"),
+    (re.compile("CannotResolveHost|DNSLookup"), "host name not found"),
+    (re.compile("Timeout|TimedOut|timed out"), "no answer in time"),
+    (re.compile("SSL|TLS|certificate"), "no secure connection"),
+    (re.compile("ResponseNeverReceived|DownloadFailed|DataLoss|Connection"), "connection broken"),
+)
+_ROBOTS_STATUS = re.compile(r"robots\.txt: (\d{3})$")
+_OTHER = "other errors"
+
+
+class Causes:
+    """The causes of a run, in the order in which they first occurred."""
+
+    def __init__(self) -> None:
+        self._counts: dict[str, int] = {}
+        self._examples: dict[str, str] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self._counts)
+
+    def add(self, cause: str, example: str) -> None:
+        """Count a cause; keep the example if it is the first."""
+        self._counts[cause] = self._counts.get(cause, 0) + 1
+        self._examples.setdefault(cause, example)
+
+    def lines(self) -> Iterator[str]:
+        """One line for each cause, the most frequent first: ``connection refused: 127.0.0.1:8123 and 3 more``."""
+        for cause, count in sorted(self._counts.items(), key=lambda item: -item[1]):
+            yield f"{cause}: {self._examples[cause]}" + (f" and {count - 1:,} more" if count > 1 else "")
+
+
+def cause_of(answer: Answer, url: str) -> tuple[str, str] | None:
+    """Return the cause and an example of it, for an answer that brings nothing; None for others.
+
+    Parameters
+    ----------
+    answer : Answer
+    url : str
+        The URL of its page.
+    """
+    if isinstance(answer, Failed):
+        return _failure(answer.error, answer.status, url)
+    if isinstance(answer, Excluded):
+        return _exclusion(answer.reason, url)
+    if isinstance(answer, Crawled) and answer.error is not None:
+        return "error while the page was processed", url
+    return None
+
+
+def cause_of_page(page: Page) -> tuple[str, str]:
+    """Return the cause and an example for a page that a crawl knows and has not fetched."""
+    if page.error is None:
+        return f"{page.state}, not fetched in this run", page.url
+    if page.state == "excluded":
+        return _exclusion(page.error, page.url)
+    return _failure(page.error, page.status or None, page.url)
+
+
+def _failure(error: str, status: int | None, url: str) -> tuple[str, str]:
+    place = urlsplit(url).netloc or url
+    robots = _ROBOTS_STATUS.match(error)
+    if robots is not None:
+        return f"robots.txt answered {robots[1]}", place
+    if error.startswith("redirects to"):
+        return "redirect to what must not be fetched", url
+    if status:
+        phrase = next((one.phrase for one in HTTPStatus if one == status), "")
+        return f"HTTP {status} {phrase}".rstrip(), url
+    return next((cause for pattern, cause in _NETWORK if pattern.search(error)), _OTHER), place
+
+
+def _exclusion(reason: str, url: str) -> tuple[str, str]:
+    if reason.startswith(NOT_ALLOWED):
+        return "address not allowed, see --allow-address", reason.removeprefix(NOT_ALLOWED)
+    if reason.startswith(FORBIDDEN):
+        return "forbidden by robots.txt", url
+    if "DownloadCancelledError" in reason:
+        return "response too large", url
+    if reason.startswith("outside the hosts and domains"):
+        return "outside the sites of this crawl, see --everywhere", url
+    if reason.startswith(("denied by", "allowed by no rule", "deeper than", "longer than")):
+        return "refused by the rules of this crawl", url
+    return "dropped by a middleware or refused", url
