@@ -58,7 +58,14 @@ def test_a_crawl_that_brings_nothing_home_says_why_and_fails(tmp_path):
     why, last = done.stdout.splitlines()
     assert why == "connection refused: 127.0.0.99:1"
     assert last.startswith("a: 0 pages in ")
-    with Site({"/": html("/a", "/b"), "/b": Answer("", 410)}, hosts=2) as site:
+    pages = {
+        "/": html("/a", "/b", "/page", "/binary"),
+        "/b": Answer("", 410),
+        "/page": Answer("<html><a href=/c>c</a>", headers={"Content-Type": "application/octet-stream"}),
+        "/binary": Answer("\0", headers={"Content-Type": "application/octet-stream"}),
+        "/c": html(),
+    }
+    with Site(pages, hosts=2) as site:
         site.pages["/out"] = moved(site.url("/", host=2))
         # Refused at the door, by a redirect and by a rule: no answer tells of it.
         done = crawl(f"{site.root}/out", "-o", "b", "--delay", 0, cwd=tmp_path, code=1)
@@ -69,4 +76,6 @@ def test_a_crawl_that_brings_nothing_home_says_why_and_fails(tmp_path):
         assert {*done.stdout.splitlines()[:-1]} == {
             f"HTTP 404 Not Found: {site.root}/a",
             f"HTTP 410 Gone: {site.root}/b",
+            f"not read, content is neither HTML nor text: {site.root}/binary",
         }
+        assert "/c" in site.paths()

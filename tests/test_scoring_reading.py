@@ -13,7 +13,7 @@ from inlink.archives.warc import _decoded, parse_http
 from inlink.base.damage import Tally
 from inlink.scoring import reading
 from inlink.scoring.headers import robots_words
-from inlink.scoring.reading import AROUND, LONG_PAGE, MAX_TEXT, read_page
+from inlink.scoring.reading import AROUND, LONG_PAGE, MAX_TEXT, NOT_TEXT, Reading, read_page
 from inlink.urls import Base, canonical
 
 URL = "https://example.org/dir/page"
@@ -167,7 +167,7 @@ def test_kinds_of_documents():
     plain = read("a  <b>\nc", content_type="text/plain")
     assert (plain.text, plain.links, plain.title) == ("a <b> c", [], "")
     for kind in ("application/pdf", "image/png", "application/json", "nonsense"):
-        assert read(html, content_type=kind) == read_page(b"", URL, content_type=kind)
+        assert read(html, content_type=kind) == Reading(URL, problem=NOT_TEXT)
         assert read(html, content_type=kind).text == ""
     for kind in (None, "text/plain"):
         assert read_page(b"GIF\0\1\2", URL, content_type=kind).text == ""

@@ -28,6 +28,7 @@ __all__ = [
     "absolute",
     "decode_html",
     "html_links",
+    "looks_like_html",
     "meta_link",
     "no_follow",
     "tangled",
@@ -200,6 +201,26 @@ def meta_link(property: object = None, name: object = None, content: object = No
     if property in _META_PROPERTIES or name in _META_NAMES or _ABSOLUTE.match(content):
         return content
     return None
+
+
+UNTYPED = frozenset(("application/octet-stream", "binary/octet-stream", "application/x-unknown-content-type"))
+"""Content types that say nothing: servers send them for files whose type they do not know."""
+
+_START = re.compile(
+    rb"(?:\xef\xbb\xbf)?\s*(?:<\?xml[^>]{0,200}>\s*)?(?:<!--.{0,1000}?-->\s*)?<(?:!doctype\s+html|html|head|body)\b",
+    re.I | re.S,
+)
+
+
+def looks_like_html(document: bytes) -> bool:
+    r"""Whether a document of unknown type begins as HTML does: with its doctype, ``html``, ``head`` or ``body``.
+
+    Examples
+    --------
+    >>> looks_like_html(b"\n<!DOCTYPE html><p>x"), looks_like_html(b"PK\x03\x04<html>")
+    (True, False)
+    """
+    return _START.match(document[:4096]) is not None
 
 
 # Encodings: https://encoding.spec.whatwg.org/ and https://html.spec.whatwg.org/#determining-the-character-encoding

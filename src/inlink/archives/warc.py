@@ -11,7 +11,15 @@ from typing import NamedTuple, cast
 import pyarrow as pa
 from isal import isal_zlib
 
-from inlink.archives.html import MAX_DOCUMENT, TANGLED, LinkSet, html_links, no_follow
+from inlink.archives.html import (
+    MAX_DOCUMENT,
+    TANGLED,
+    UNTYPED,
+    LinkSet,
+    html_links,
+    looks_like_html,
+    no_follow,
+)
 from inlink.archives.records import Record
 from inlink.base.damage import Tally
 
@@ -23,7 +31,6 @@ _BadDeflateError = cast(type[Exception], isal_zlib.error)
 _MAX_HTTP_HEADER = 1 << 18
 _HEADER_END = re.compile(rb"\r?\n\r?\n")
 _HTML_TYPE = re.compile(rb"(text/html|application/xhtml\+xml)\b")
-_HTML_START = re.compile(rb"\s*(?:<!--.{0,1000}?-->\s*)?<(?:!doctype\s+html|html|head|body)\b", re.I | re.S)
 _STATUS = re.compile(rb"HTTP/[^\s]{0,20}[ \t]+(\d{3})\b")
 _CHARSET = re.compile(rb"charset\s*=\s*[\"']?\s*([a-zA-Z0-9_:.-]{1,40})", re.I)
 _LINK_HEADER = re.compile(r"<([^>]*)>")
@@ -98,13 +105,14 @@ def page_of_response(record: Record, tally: Tally, path: str, *, links: LinkSet,
     if not nofollow and any(no_follow(v.decode("latin-1")) for v in http.fields.get(b"x-robots-tag", [])):
         return nothing._replace(header_links=[])
     content_type = b" ".join(http.fields.get(b"content-type", [])[:1]).lower()
-    if not is_success(http.status) or (content_type and not _HTML_TYPE.search(content_type)):
+    untyped = not content_type or content_type.partition(b";")[0].strip().decode("latin-1") in UNTYPED
+    if not is_success(http.status) or not (untyped or _HTML_TYPE.search(content_type)):
         return nothing
     document, problem = _decoded(http)
     # The server or the crawler made the problem. The archive itself is not damaged.
     if problem:
         tally.skip(path, record.offset, problem)
-    if not content_type and not _HTML_START.match(document[:4096]):
+    if untyped and not looks_like_html(document):
         return nothing
     charset = _CHARSET.search(content_type)
     found = html_links(
@@ -166,12 +174,12 @@ def _unpacked(body: bytes, coding: bytes) -> tuple[bytes, str | None]:
     if coding in (b"gzip", b"x-gzip"):
         return _inflated(body, 31) if body.startswith(b"\x1f\x8b") else (body, None)
     if coding == b"deflate":
-        if _HTML_START.match(body[:4096]):
+        if looks_like_html(body):
             return body, None
         whole = len(body) > 1 and body[0] & 15 == 8 and (body[0] * 256 + body[1]) % 31 == 0
         return _inflated(body, 15 if whole else -15)
     if coding in (b"br", b"zstd"):
-        if _HTML_START.match(body[:4096]):
+        if looks_like_html(body):
             return body, None
         return _streamed(body, "brotli" if coding == b"br" else "zstd")
     return body, UNKNOWN_CODING

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
-from inlink.archives.html import TANGLED, decode_html, no_follow, tangled
+from inlink.archives.html import TANGLED, UNTYPED, decode_html, looks_like_html, no_follow, tangled
 from inlink.scoring.headers import OUR_NAMES, asks, canonicals_in_header, only, robots_words
 from inlink.urls.canonical import Base, canonical
 
@@ -32,6 +32,8 @@ AROUND = 80
 """Characters before a link, and after it, that count as the words around it, cut where a word begins."""
 
 LONG_PAGE = f"rest of a page beyond {MAX_PAGE:,} bytes"
+
+NOT_TEXT = "content is neither HTML nor text"
 
 _MAX_TITLE = 1000
 _NOT_SEEN = frozenset(
@@ -195,7 +197,8 @@ def read_page(
     url : str
         The URL of the page. Links are resolved against it. If it is not an HTTP URL, there are no links.
     content_type : str or None
-        The ``Content-Type`` header. HTML is parsed. Other ``text/*`` has text and no links. Other types are not read.
+        The ``Content-Type`` header. HTML is parsed, and so is ``application/octet-stream`` that begins as HTML does.
+        Other ``text/*`` has text and no links. Other types are not read, which :attr:`Reading.problem` says.
         A document without a type, or of ``text/plain``, is not read if it contains null bytes.
     charset : str or None
         The encoding, if the caller knows it better than header and document. A byte order mark still comes first.
@@ -224,11 +227,13 @@ def read_page(
     named = canonicals_in_header(link_header, form)
     if charset is None and (found := _CHARSET.search(parameters)):
         charset = found[1]
+    if kind in UNTYPED and looks_like_html(body):
+        kind = "text/html"
     readable = kind in _HTML_TYPES or kind.startswith("text/")
     if kind in ("", "text/plain") and b"\0" in body[:1024] and not body.startswith(_BOMS):
         readable = False
     if not readable:
-        return Reading(url, "", only(named), *asks(robots))
+        return Reading(url, "", only(named), *asks(robots), NOT_TEXT if body else None)
     problem = LONG_PAGE if len(body) > MAX_PAGE else None
     text = decode_html(body[:MAX_PAGE], charset)
     if kind not in _HTML_TYPES:

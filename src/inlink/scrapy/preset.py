@@ -14,7 +14,7 @@ from urllib.parse import quote, unquote
 import msgspec
 from selectolax.lexbor import LexborHTMLParser, SelectolaxError
 
-from inlink.archives.html import decode_html, no_follow, tangled
+from inlink.archives.html import UNTYPED, decode_html, looks_like_html, no_follow, tangled
 from inlink.base.settings import check, rows_of
 from inlink.errors import InputError, ParameterError
 from inlink.frontier.settings import Politeness
@@ -110,10 +110,12 @@ class Preset(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         url : str
             The page's canonical URL.
         content_type : str or None
-            The header ``Content-Type``. A page that is not HTML has no links.
+            The header ``Content-Type``. A page that is not HTML has no links; ``application/octet-stream`` is HTML if
+            it begins as HTML does.
         """
         kind, _, parameters = (content_type or "text/html").partition(";")
-        if kind.strip().lower() not in _HTML:
+        kind = kind.strip().lower()
+        if kind not in _HTML and not (kind in UNTYPED and looks_like_html(body)):
             return []
         charset = _CHARSET.search(parameters)
         text = decode_html(body[:MAX_PAGE], charset[1] if charset else None)
