@@ -57,6 +57,9 @@ class MemoryClient:
         self.out[self._leases] = url
         return Task(self._leases, url, self.depths[url])
 
+    async def sitemap(self, entries: Iterable[tuple[str, float | None, float | None]]) -> int:
+        return sum(self._know(url, 0) for url, *_ in entries)
+
     async def seed(self, urls: Iterable[AnyLink]) -> int:
         """Make URLs known."""
         urls = list(urls)

@@ -28,6 +28,9 @@ class Client(Protocol):
     async def seed(self, urls: Iterable[AnyLink]) -> int:
         """Make URLs known; return the number of new ones."""
 
+    async def sitemap(self, entries: Iterable[tuple[str, float | None, float | None]]) -> int:
+        """Take in a sitemap's entries: URL, lastmod, priority; return the number of new URLs."""
+
     async def next(self, count: int) -> Tasks:
         """At most ``count`` tasks."""
 
@@ -71,6 +74,10 @@ class FolderClient:
     async def seed(self, urls: Iterable[AnyLink]) -> int:
         """See :class:`Client`."""
         return await self._run(lambda crawl: crawl.seed(urls))
+
+    async def sitemap(self, entries: Iterable[tuple[str, float | None, float | None]]) -> int:
+        """See :class:`Client`."""
+        return await self._run(lambda crawl: crawl.sitemap(entries))
 
     async def next(self, count: int) -> Tasks:
         """See :class:`Client`."""

@@ -50,6 +50,11 @@ _ENDINGS = {
 )
 @click.option("--everywhere", "within", flag_value="everywhere", help="Follow links to all sites.")
 @click.option(
+    "--sitemaps/--no-sitemaps",
+    default=None,
+    help="Ask for /sitemap.xml where robots.txt names no sitemap; read no sitemaps. (those that robots.txt names)",
+)
+@click.option(
     "--concurrency",
     type=click.IntRange(1, 1000),
     default=16,

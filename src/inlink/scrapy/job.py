@@ -33,6 +33,7 @@ from inlink.protocol import (
 from inlink.scrapy.append import Appended
 from inlink.scrapy.causes import Causes, cause_of
 from inlink.scrapy.preset import Article, Preset
+from inlink.scrapy.sitemaps import Sitemaps
 from inlink.scrapy.warc import WarcFile
 from inlink.scrapy.wiki import WikiTables
 
@@ -80,6 +81,8 @@ class Job:
         The run ends after this time.
     preset, warc, items, tables
         The preset and the output files; None if not used.
+    sitemaps : Sitemaps or None
+        Reads the sitemaps of hosts; None if they are not read.
     notes : dict
         What the spider has read, by lease.
     ending : Ending
@@ -100,6 +103,7 @@ class Job:
     warc: WarcFile | None = None
     items: Appended | None = None
     tables: WikiTables | None = None
+    sitemaps: Sitemaps | None = None
     tally: Tally = field(default_factory=Tally)
     notes: dict[int, Note] = field(default_factory=dict)
     ending: Ending = "finished"
@@ -142,6 +146,10 @@ class Watched:
     async def seed(self, urls: Iterable[AnyLink]) -> int:
         """Make URLs known."""
         return await self._client.seed(urls)
+
+    async def sitemap(self, entries: Iterable[tuple[str, float | None, float | None]]) -> int:
+        """Take in a sitemap's entries."""
+        return await self._client.sitemap(entries)
 
     async def standing(self, hosts: int = 5) -> Standing:
         """How far the crawl has come."""

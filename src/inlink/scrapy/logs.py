@@ -13,7 +13,11 @@ from inlink.scrapy.job import Job
 
 __all__ = ["CalmLog", "logging_to"]
 
-_TOLD = ("inlink.compiling", "inlink.addresses")  # loggers whose INFO is shown too, unless the run is quiet
+_TOLD = (
+    "inlink.compiling",
+    "inlink.addresses",
+    "inlink.sitemaps",
+)  # loggers whose INFO is shown too, unless the run is quiet
 
 
 class CalmLog(LogFormatter):

@@ -60,6 +60,10 @@ class CrawlOptions:
         A preset's name or file, as for :func:`inlink.scrapy.preset.load`.
     start : sequence of str
         Titles of the preset's articles to start from.
+    sitemaps : bool or None
+        Read the sitemaps that a host's robots.txt names. True: also ask for ``/sitemap.xml`` if it names none. False:
+        read no sitemaps. None: those of robots.txt, of all hosts if the crawl stays on its sites, else of the hosts of
+        the given URLs. With a preset no sitemaps are read.
     max_wait : float or None
         End the run if nothing is due within this many seconds. None: 60 seconds, or never if pages are revisited.
     allow_private : bool
@@ -85,6 +89,7 @@ class CrawlOptions:
     sqlite: Path | None = None
     preset: str | None = None
     start: tuple[str, ...] = ()
+    sitemaps: bool | None = None
     max_wait: float | None = None
     allow_private: bool = False
     allow_addresses: tuple[str, ...] = ()

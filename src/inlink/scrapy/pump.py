@@ -72,6 +72,7 @@ class Pump:
         self.due_in: float | None = 0.0
         self.others_busy = False
         self._seeds: list[AnyLink] = []
+        self._entries: list[tuple[str, float | None, float | None]] = []
         self._answers: list[Told] = []
         self._dry = False  # whether the crawl had fewer tasks than there was room for
         self._closing = self._under_way = False
@@ -83,6 +84,11 @@ class Pump:
     def seed(self, *links: AnyLink) -> None:
         """Hand in seeds with the next round."""
         self._seeds += links
+        self._work.set()
+
+    def sitemap(self, entries: list[tuple[str, float | None, float | None]]) -> None:
+        """Hand in the entries of a sitemap with the next round."""
+        self._entries += entries
         self._work.set()
 
     def tell(self, told: Told) -> None:
@@ -117,13 +123,14 @@ class Pump:
                 await self._round()
                 self._under_way = False
                 if self._closing:
-                    if not (self._answers or self._seeds):
+                    if not (self._answers or self._seeds or self._entries):
                         return
                     self._work.set()
         except InlinkError as error:
             log.error("%s", error)
         except Exception:
             log.exception("the crawl cannot go on")
+        self._entries = []
         self._answers, self._seeds, self.due_in, self.others_busy = [], [], None, False
         self._work.clear()
         self._under_way = False
@@ -135,6 +142,9 @@ class Pump:
         seeds, self._seeds = self._seeds, []
         if seeds:
             await self.client.seed(seeds)
+        entries, self._entries = self._entries, []
+        if entries:
+            await self.client.sitemap(entries)
         answers, self._answers = self._answers, []
         if answers:
             receipts = await self.client.report([told.answer for told in answers])

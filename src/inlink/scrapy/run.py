@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 from scrapy.crawler import AsyncCrawlerProcess, Crawler
 
 from inlink.client import Client
+from inlink.crawl.settings import choose
 from inlink.crawl.view import CrawlView
 from inlink.errors import ParameterError
 from inlink.protocol import Standing
@@ -33,6 +34,8 @@ from inlink.scrapy.options import (
 from inlink.scrapy.preset import load
 from inlink.scrapy.progress import Display, Lines
 from inlink.scrapy.scheduler import Scheduler
+from inlink.scrapy.scope import sites_of
+from inlink.scrapy.sitemaps import Sitemaps
 from inlink.scrapy.spider import BroadSpider
 from inlink.scrapy.warc import WarcFile
 from inlink.scrapy.wiki import WikiTables
@@ -120,6 +123,13 @@ def crawl(
     settings = settings_of(folder, options, preset, [*begin, *seeds])
     with ExitStack() as stack:
         job = Job(options.pages, options.seconds, preset)
+        if preset is None and options.sitemaps is not False:
+            job.sitemaps = Sitemaps(
+                _sitemap_hosts(folder, settings, [*begin, *seeds]),
+                bool(options.sitemaps),
+                job.tally.causes,
+                scored=settings["INLINK_LINK_SCORER"] is not None,
+            )
         if options.warc is not None:
             job.warc = stack.enter_context(WarcFile(options.warc, options.agent))
         if options.items is not None:
@@ -153,6 +163,14 @@ def crawl(
     )
 
 
+def _sitemap_hosts(folder: Path, settings: dict[str, Any], urls: list[str]) -> frozenset[str] | None:
+    """Hosts whose sitemaps are read: None, which is all, if the crawl stays on its sites; else those of the URLs."""
+    given = {"rules": settings["INLINK_RULES"]} if "INLINK_RULES" in settings else {}
+    rules = choose(folder, given).settings.rules
+    limited = rules is not None and (rules.hosts is not None or rules.domains is not None)
+    return None if limited else frozenset(sites_of(urls))
+
+
 def _explain(folder: Path, urls: list[str], causes: Causes) -> None:
     """Add what the crawl knows of the first URLs of a run that got no answer to anything."""
     view = CrawlView.open(folder)
@@ -168,18 +186,32 @@ def _explain(folder: Path, urls: list[str], causes: Causes) -> None:
 class WatchedScheduler(Scheduler):
     """A scheduler whose client also records its answers in the job."""
 
+    @property
+    def _job(self) -> Job:
+        job: Job = self._spider().job  # type: ignore[attr-defined]
+        return job
+
     def say_left(self, line: str) -> None:
         """Keep the line for the summary."""
-        self._spider().job.left = line  # type: ignore[attr-defined]
+        self._job.left = line
 
     def typed_hosts(self) -> set[str]:
         """Return the hosts of the URLs that were given to the run directly, not in a file."""
         urls: list[str] = self._spider().urls  # type: ignore[attr-defined]
         return {host for url in urls if (host := urlsplit(url).hostname)}
 
+    def has_pending_requests(self) -> bool:
+        """Whether there are pages to fetch, or sitemaps that may name more."""
+        sitemaps, over = self._job.sitemaps, self._job.ending != "finished"
+        if sitemaps is not None and over:
+            sitemaps.stop()
+        return super().has_pending_requests() or (sitemaps is not None and sitemaps.busy and not over)
+
     def watched(self, client: Client) -> Client:
         """Return the client, wrapped so that the job sees each answer."""
-        job, progress = self._spider().job, self._spider().progress  # type: ignore[attr-defined]
+        job, progress = self._job, self._spider().progress  # type: ignore[attr-defined]
+        if job.sitemaps is not None:
+            job.sitemaps.give = self.take_sitemap
         if progress is None:
             return Watched(client, job)
         return Watched(client, job, progress.show, progress.period)

@@ -168,6 +168,11 @@ class Scheduler(BaseScheduler):
         """Say what is left for a later run."""
         log.info("nothing is due within %g s (INLINK_MAX_WAIT); %s", self._max_wait, line)
 
+    def take_sitemap(self, entries: Iterable[tuple[str, float | None, float | None]]) -> None:
+        """Hand the entries of a sitemap to the crawl: URL, lastmod, priority."""
+        if self._pump is not None and not self._closing:
+            self._pump.sitemap(list(entries))
+
     def typed_hosts(self) -> Collection[str]:
         """Hosts whose addresses are allowed because the user typed their URLs; of a project's spider none."""
         return ()

@@ -2,9 +2,10 @@
 
 import logging
 from collections.abc import AsyncIterator, Iterator
-from typing import Any
+from typing import Any, Self
 
-from scrapy import Request, Spider
+from scrapy import Request, Spider, signals
+from scrapy.crawler import Crawler
 from scrapy.exceptions import IgnoreRequest
 from scrapy.http import Response
 
@@ -40,6 +41,19 @@ class BroadSpider(Spider):
         super().__init__()
         self.urls, self.job, self.progress = urls, job, progress
         self._many_told = False
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Self:
+        """Made by Scrapy."""
+        spider = super().from_crawler(crawler, *args, **kwargs)
+        if spider.job.sitemaps is not None:
+            crawler.signals.connect(spider.robots_parsed, signals.robots_parsed)
+        return spider
+
+    def robots_parsed(self, robotparser: Any, request: Request) -> None:
+        """A robots.txt has been parsed: read the sitemaps of its host."""
+        if self.job.sitemaps is not None:
+            self.job.sitemaps.found(self.crawler, robotparser, request)
 
     async def start(self) -> AsyncIterator[Any]:
         """The URLs to begin at. A page that an earlier run has crawled is not fetched again."""

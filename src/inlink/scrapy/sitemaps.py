@@ -1,0 +1,136 @@
+"""Fetch the sitemaps of the sites of a crawl, and hand their URLs to the crawl.
+
+The sitemaps are those that a host's robots.txt names and, if asked for, ``/sitemap.xml``. They are fetched one after
+the other for each host, through Scrapy's downloader, which keeps the delay, robots.txt and the rules for addresses.
+Only URLs on the host's own registered domain count, so that nobody can send the crawl elsewhere. An index may name
+sitemaps, and an index in it more of them; :data:`MOST_FILES` are fetched for a host.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Set
+from typing import Any
+from urllib.parse import urlsplit
+
+from scrapy import Request
+from scrapy.crawler import Crawler
+from scrapy.http.request import NO_CALLBACK
+
+from inlink.crawl.intake import same_domain
+from inlink.scrapy.causes import Causes
+from inlink.scrapy.sitemapfile import Entry, read_sitemap
+from inlink.urls.canonical import canonical
+
+__all__ = ["MOST_FILES", "Sitemaps"]
+
+log = logging.getLogger("inlink.sitemaps")
+
+MOST_FILES = 100
+"""Sitemaps that are fetched for a host."""
+
+DEEPEST = 2
+"""Indexes that lead to a sitemap, one above the other."""
+
+
+class Sitemaps:
+    """The sitemaps of a run.
+
+    Parameters
+    ----------
+    hosts : set of str or None
+        Hosts whose sitemaps are read; None is all.
+    guess : bool
+        Also ask a host for ``/sitemap.xml`` if its robots.txt names no sitemap.
+    causes : Causes
+        Where sitemaps that cannot be read are counted.
+    scored : bool
+        Whether the crawl scores links. The priorities of sitemaps then count as 0, or they would come before the links
+        that promise most.
+
+    Attributes
+    ----------
+    give : callable
+        Takes entries in; set by the scheduler.
+    """
+
+    def __init__(self, hosts: Set[str] | None, guess: bool, causes: Causes, *, scored: bool = False) -> None:
+        self._hosts, self._guess, self._causes, self._scored = hosts, guess, causes, scored
+        self._begun: set[str] = set()
+        self._running: set[asyncio.Task[None]] = set()
+        self.give: Callable[[list[Entry]], None] = lambda entries: None
+
+    @property
+    def busy(self) -> bool:
+        """Whether sitemaps are being fetched."""
+        return bool(self._running)
+
+    def found(self, crawler: Crawler, robotparser: Any, request: Request) -> None:
+        """A robots.txt has been parsed: begin to fetch the sitemaps of its host."""
+        parts = urlsplit(request.url)
+        if parts.netloc in self._begun or not (self._hosts is None or parts.hostname in self._hosts):
+            return
+        self._begun.add(parts.netloc)
+        origin = f"{parts.scheme}://{parts.netloc}/"
+        try:
+            named = [str(url) for url in robotparser.rp.sitemaps]
+        except (AttributeError, TypeError):  # a parser that knows no sitemaps
+            named = []
+        urls = dict.fromkeys(form for url in named[:MOST_FILES] if (form := canonical(url, origin)))
+        if not urls and not self._guess:
+            return
+        work = self._read(crawler, origin, list(urls) or [f"{origin}sitemap.xml"], bool(urls))
+        task = asyncio.ensure_future(work)
+        self._running.add(task)
+        task.add_done_callback(self._running.discard)
+
+    def stop(self) -> None:
+        """Fetch no more."""
+        for task in self._running:
+            task.cancel()
+
+    async def _read(self, crawler: Crawler, origin: str, urls: list[str], named: bool) -> None:
+        waiting = [(url, 0) for url in reversed(urls)]
+        seen, files, count = set(urls), 0, 0
+        while waiting and files < MOST_FILES:
+            url, depth = waiting.pop()
+            files += 1
+            body = await self._fetch(crawler, url, named or depth > 0)
+            if body is None:
+                continue
+            sitemap = read_sitemap(body)
+            if sitemap.problem is not None and (named or depth or sitemap.entries):
+                self._causes.add(f"sitemap not read completely, {sitemap.problem}", url)
+            entries = [
+                entry._replace(url=form, priority=0.0 if self._scored else entry.priority)
+                for entry in sitemap.entries
+                if (form := canonical(entry.url, url)) is not None and same_domain(form, origin)
+            ]
+            if not sitemap.is_index:
+                count += len(entries)
+                self.give(entries)
+            elif depth < DEEPEST:
+                new = [entry.url for entry in entries if entry.url not in seen]
+                new = list(dict.fromkeys(new))[: MOST_FILES - files]
+                seen.update(new)
+                waiting += [(one, depth + 1) for one in reversed(new)]
+        if count:
+            log.info(
+                "%s: %s URLs in %s",
+                origin,
+                f"{count:,}",
+                "a sitemap" if files == 1 else f"{files:,} sitemaps",
+            )
+
+    async def _fetch(self, crawler: Crawler, url: str, named: bool) -> bytes | None:
+        """The body of a sitemap; None if it could not be had, which counts only if somebody named it."""
+        engine: Any = crawler.engine
+        try:
+            response = await engine.download_async(Request(url, callback=NO_CALLBACK, dont_filter=True))
+        except Exception as error:
+            log.debug("%s: %s", url, error)
+            response = None
+        if response is not None and response.status == 200:
+            return bytes(response.body)
+        if named:
+            self._causes.add("sitemap not fetched", url)
+        return None
