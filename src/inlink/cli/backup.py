@@ -4,6 +4,8 @@ from pathlib import Path
 
 import click
 
+from inlink.cli.options import Output
+
 from inlink.cli.crawls import crawl_argument
 from inlink.cli.show import say
 
@@ -14,7 +16,7 @@ from inlink.cli.show import say
     "--output",
     "-o",
     required=True,
-    type=click.Path(path_type=Path),
+    type=Output(),
     help="The copy: a folder that does not exist yet.",
 )
 def backup(folder: Path, output: Path) -> None:

@@ -6,8 +6,9 @@ from typing import Any
 
 import click
 
-from inlink.cli.options import setting_options, settings_given
+from inlink.cli.options import Output, setting_options, settings_given
 from inlink.cli.show import say
+from inlink.errors import MissingExtraError, ParameterError
 
 _FILE = click.Path(path_type=Path, dir_okay=False)
 
@@ -21,9 +22,7 @@ _ENDINGS = {
 
 @click.command()
 @click.argument("urls", nargs=-1, metavar="[URL]...")
-@click.option(
-    "--output", "-o", "folder", type=click.Path(path_type=Path), help="The crawl's folder. (HOST.crawl)"
-)
+@click.option("--output", "-o", "folder", type=Output(), help="The crawl's folder. (HOST.crawl)")
 @click.option("--seeds", type=_FILE, help="More URLs to begin at, one a line.")
 @click.option("--topic", help="What good pages are about, in a few words.")
 @click.option("--keywords", help="Words of good pages, between commas, instead of the topic.")
@@ -62,11 +61,15 @@ _ENDINGS = {
     help="Hosts that are asked at a time.",
 )
 @click.option("--agent", help="The User-Agent; put a way to reach you into it.")
-@click.option("--warc", type=_FILE, help="Write what is fetched to this .warc.gz file.")
-@click.option("--items", type=_FILE, help="Write a line of JSON for each page to this file.")
+@click.option("--warc", type=Output(dir_okay=False), help="Write what is fetched to this .warc.gz file.")
+@click.option("--items", type=Output(dir_okay=False), help="Write a line of JSON for each page to this file.")
 @click.option("--preset", help="How to read a site: wikipedia, or a file of your own that ends with .toml.")
 @click.option("--start", multiple=True, metavar="TITLE", help="An article of the preset to begin at.")
-@click.option("--sqlite", type=_FILE, help="Write the preset's articles and links to tables in this file.")
+@click.option(
+    "--sqlite",
+    type=Output(dir_okay=False),
+    help="Write the preset's articles and links to tables in this file.",
+)
 @click.option(
     "--allow-private",
     is_flag=True,
@@ -102,15 +105,16 @@ def crawl(
     try:
         from inlink.scrapy import run
     except ModuleNotFoundError as error:
-        from inlink.errors import MissingExtraError
-
         if (error.name or "").startswith("inlink"):
             raise
         raise MissingExtraError(f"{error.name} is not installed: pip install 'inlink[scrapy]'") from None
     if given["agent"] is None:
         del given["agent"]
     given["settings"] = settings_given(given)
-    given["keywords"] = tuple(word.strip() for word in (given["keywords"] or "").split(",") if word.strip())
+    keywords = given["keywords"]
+    given["keywords"] = tuple(word.strip() for word in (keywords or "").split(",") if word.strip())
+    if keywords is not None and not given["keywords"]:
+        raise ParameterError(f"--keywords {keywords!r} has no words: give words between commas")
     options = run.CrawlOptions(**given)
     quiet = bool(context.find_root().params.get("quiet"))
     done = run.crawl(urls, folder, options, quiet=quiet, verbose=verbose)

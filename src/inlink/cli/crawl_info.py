@@ -15,6 +15,11 @@ from inlink.cli.show import printable, say, show_json
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")
 def crawl_info(folder: Path, as_json: bool) -> None:
     """Show the crawl in DIR: pages by state, hosts, links, events, bytes, policy, ranking, and its writer."""
+    show_crawl(folder, as_json)
+
+
+def show_crawl(folder: Path, as_json: bool) -> None:
+    """Print the figures of a crawl."""
     from inlink.crawl.settings import stored
     from inlink.crawl.view import CrawlView
     from inlink.store.inbox import pending

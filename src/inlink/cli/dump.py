@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
+from inlink.cli.options import Output
+
 from inlink.cli.crawls import crawl_argument, write_all
 
 if TYPE_CHECKING:
@@ -16,9 +18,7 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("what", type=click.Choice(["pages", "links"]))
 @crawl_argument
-@click.option(
-    "--output", "-o", type=click.Path(path_type=Path), help="The file; standard output if not given."
-)
+@click.option("--output", "-o", type=Output(), help="The file; standard output if not given.")
 @click.option("--aduana", is_flag=True, help="In the columns of Aduana's page_db_dump.")
 @click.option(
     "--depth", is_flag=True, help="With --aduana: put the depth before the score, as the real tool does."

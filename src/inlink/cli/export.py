@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from inlink.cli.options import graph_argument
+from inlink.cli.options import Output, graph_argument
 from inlink.cli.show import say
 
 
@@ -14,7 +14,7 @@ from inlink.cli.show import say
     "--output",
     "-o",
     required=True,
-    type=click.Path(path_type=Path),
+    type=Output(),
     help="The file. Its extension selects the format.",
 )
 @click.option("--format", "format_", metavar="NAME", help="The format. Default: by the extension.")

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from inlink.cli.crawl_info import show_crawl
 from inlink.cli.options import graph_argument
 from inlink.cli.show import printable, say, show_json
 
@@ -19,14 +20,23 @@ if TYPE_CHECKING:
 @click.option("--verify", is_flag=True, help="Check every file, even if the folder was checked before.")
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")
 def info(graph: Path, verify: bool, as_json: bool) -> None:
-    """Show the figures of GRAPH: nodes, arcs, degrees, components, origin, rankings.
+    """Show the figures of GRAPH: nodes, arcs, degrees, components, origin, rankings. Of a crawl, those of crawl-info.
 
     If a ranking is damaged, the command says so at the end, with exit code 2.
     """
     from inlink.base.folder import Folder
+    from inlink.errors import ParameterError
     from inlink.graph.graph import Graph
     from inlink.rank.ranking import FORMAT, KIND, list_rankings
+    from inlink.store.reader import is_crawl
 
+    if is_crawl(graph):
+        if verify:
+            raise ParameterError(
+                f"{graph} is a crawl: `inlink repair {graph}` checks it; --verify is for graphs"
+            )
+        show_crawl(graph, as_json)
+        return
     opened = Graph.open(graph, verify=verify)
     found = opened.info()
     rankings = list_rankings(opened)

@@ -4,6 +4,8 @@ from pathlib import Path
 
 import click
 
+from inlink.cli.options import Output
+
 from inlink.cli.nutch_options import (
     Command,
     Group,
@@ -265,12 +267,10 @@ def linkrank(
 )
 @click.option(
     "--nodes",
-    type=click.Path(path_type=Path),
+    type=Output(),
     help="A folder to write: Nutch's node database, the folder `nodes` of its own web graph.",
 )
-@click.option(
-    "--output", "-o", type=click.Path(path_type=Path), help="The copy of the crawl database to write."
-)
+@click.option("--output", "-o", type=Output(), help="The copy of the crawl database to write.")
 @click.option(
     "--format", "-format", "format_", type=click.Choice(["crawldb", "csv", "text", "seeds"]),
     help="Format of the copy of a database. Default: by the output's name, .csv or .txt, else a crawl database. "
@@ -364,9 +364,7 @@ def scoreupdate(
     help="By host or domain, with the sum or the maximum of their values.",
 )  # fmt: skip
 @click.option("--eff", "-asEff", "eff", is_flag=True, help="NAME=VALUE, as Solr's ExternalFileField.")
-@click.option(
-    "--output", "-output", "-o", type=click.Path(path_type=Path), help="The file to write. Default: print."
-)
+@click.option("--output", "-output", "-o", type=Output(), help="The file to write. Default: print.")
 @properties
 def nodedump(
     db: Path,

@@ -7,6 +7,8 @@ from typing import Any
 
 import click
 
+from inlink.cli.options import Output
+
 __all__ = [
     "Command",
     "Group",
@@ -91,7 +93,7 @@ database = click.option(
     "-webgraphdb",
     "db",
     required=True,
-    type=click.Path(path_type=Path),
+    type=Output(),
     help="The web graph's folder.",
 )
 

@@ -11,6 +11,7 @@ from inlink.frontier.settings import TABLE
 
 __all__ = [
     "folder_output",
+    "Output",
     "graph_argument",
     "set_option",
     "setting_options",
@@ -18,13 +19,38 @@ __all__ = [
     "site_options",
 ]
 
+
+class Output(click.Path):
+    """The type of an option that names a file or folder to write: the folder in which it is to be must exist."""
+
+    def __init__(self, **more: Any) -> None:
+        super().__init__(path_type=Path, **more)
+
+    def convert(self, value: Any, param: click.Parameter | None, context: click.Context | None) -> Any:
+        """Return the path.
+
+        Raises
+        ------
+        inlink.errors.OutputError
+            If the folder above does not exist. It may be misspelt, so it is not made.
+        """
+        path = Path(super().convert(value, param, context))
+        if not path.parent.is_dir():
+            from inlink.errors import OutputError
+
+            raise OutputError(
+                f"{path}: the folder {path.parent} does not exist. Make it first, or correct the name."
+            )
+        return path
+
+
 graph_argument = click.argument("graph", type=click.Path(path_type=Path))
 
 folder_output = click.option(
     "--output",
     "-o",
     required=True,
-    type=click.Path(path_type=Path),
+    type=Output(),
     help="The folder to build. One that holds a graph is replaced when the new graph is whole.",
 )
 

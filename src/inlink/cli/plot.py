@@ -7,14 +7,12 @@ from typing import Any
 
 import click
 
-from inlink.cli.options import graph_argument
+from inlink.cli.options import Output, graph_argument
 from inlink.cli.show import say
 
 __all__ = ["plot"]
 
-_picture = click.option(
-    "--output", "-o", required=True, type=click.Path(path_type=Path), help="File to write, .png or .svg."
-)
+_picture = click.option("--output", "-o", required=True, type=Output(), help="File to write, .png or .svg.")
 _by = click.option(
     "--by", "name", default="pagerank", show_default=True, help="A ranking that is stored with the graph."
 )

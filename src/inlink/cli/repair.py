@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from inlink.cli.options import Output
+
 from inlink.cli.crawls import crawl_argument
 from inlink.cli.show import say
 
@@ -18,7 +20,7 @@ if TYPE_CHECKING:
 @click.option(
     "--output",
     "-o",
-    type=click.Path(path_type=Path),
+    type=Output(),
     help="Write a copy without damaged events to this new folder.",
 )
 def repair(folder: Path, output: Path | None) -> None:

@@ -161,7 +161,8 @@ class Graph:
         Parameters
         ----------
         arcs : iterable of (source, target), or integer[k, 2]
-            Nodes by number, or by name where they are str or bytes.
+            Nodes by number, or by name where they are str or bytes. Integers are numbers of nodes, from 0 on, and not
+            names: ``[(1, 2), (2, 3)]`` has the four nodes 0, 1, 2 and 3. Write ``("1", "2")`` for nodes named so.
         num_nodes : int or None
             The number of nodes, if nodes are numbers; None is one more than the largest number.
         weights : float[k] or None
@@ -182,6 +183,8 @@ class Graph:
         >>> graph = Graph.from_arcs([("a", "b"), ("b", "c"), ("a", "b")])
         >>> graph.num_nodes, graph.num_arcs, graph.outlinks("a").tolist()
         (3, 2, [1])
+        >>> Graph.from_arcs([(1, 2), (2, 3)])
+        <inlink graph: 4 nodes, 2 arcs; nodes 0 to 3>
         """
         from inlink.graph.pairs import graph_of_pairs
 
@@ -239,7 +242,9 @@ class Graph:
 
     def __repr__(self) -> str:
         what = f"{self.level} graph" if self.level else "graph"
-        return f"<inlink {what}: {self.num_nodes:,} nodes, {self.num_arcs:,} arcs>"
+        # Integers given as nodes are numbers, which people take for names.
+        numbers = f"; nodes 0 to {self.num_nodes - 1:,}" if self.names is None and self.num_nodes else ""
+        return f"<inlink {what}: {self.num_nodes:,} nodes, {self.num_arcs:,} arcs{numbers}>"
 
     def _repr_html_(self) -> str:
         rows: list[tuple[str, object]] = [("nodes", self.num_nodes), ("arcs", self.num_arcs)]

@@ -13,6 +13,7 @@ from inlink.errors import InputError, ParameterError
 from inlink.frontier.rules import Rules
 from inlink.scrapy.preset import Preset
 from inlink.scrapy.scope import Scope, limits
+from inlink.scoring.words import topic_words
 from inlink.store.inbox import seeds_in
 from inlink.urls.addresses import AddressRules
 from inlink.urls.canonical import canonical
@@ -184,6 +185,9 @@ def settings_of(
     """
     if not options.agent.strip() or not options.agent.isprintable():
         raise ParameterError(f"--agent {options.agent!r}: give one line")
+    # An empty option is a mistake, such as a variable of the shell that is not set.
+    if options.topic is not None:
+        topic_words(options.topic)
     content: Mapping[str, Any] | None = None
     if options.classifier:
         content = {"classifier": str(options.classifier)}
