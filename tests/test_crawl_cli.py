@@ -268,7 +268,7 @@ def test_many_pages_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
 def test_rank_top_export_build(folder: Path, tmp_path: Path):
     assert "5 nodes, 4 arcs" in run("build", folder, "-o", tmp_path / "g")
     assert "converged" in run("rank", folder)
-    best = json.loads(run("top", folder, "--json"))
+    best = json.loads(run("top", folder, "--json", "--all"))
     by_name = {one["node"]: one["value"] for one in best}
     graph = inlink.Graph.open(tmp_path / "g")
     names = graph.names
@@ -278,9 +278,9 @@ def test_rank_top_export_build(folder: Path, tmp_path: Path):
     run("rank", folder, "--algorithm", "hits", "--name", "other")
     with crawl_at(folder) as crawl:
         crawl.seed(["http://late.example/"])
-    assert json.loads(run("top", folder, "--json")) == best
+    assert json.loads(run("top", folder, "--json", "--all")) == best
     run("rank", folder, "--start", "pagerank", "--name", "again")
-    assert len(json.loads(run("top", folder, "--by", "again", "--json"))) == 6
+    assert len(json.loads(run("top", folder, "--by", "again", "--json", "--all"))) == 6
     run("export", folder, "-o", tmp_path / "x.csv")
     assert len((tmp_path / "x.csv").read_text().splitlines()) == 5
     run("export", folder, "-o", tmp_path / "r.csv", "--by", "pagerank")

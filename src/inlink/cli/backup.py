@@ -4,9 +4,8 @@ from pathlib import Path
 
 import click
 
-from inlink.cli.options import Output
-
 from inlink.cli.crawls import crawl_argument
+from inlink.cli.options import Output
 from inlink.cli.show import say
 
 

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
-from inlink.cli.options import Output
-
 from inlink.cli.crawls import crawl_argument, write_all
+from inlink.cli.options import Output
 
 if TYPE_CHECKING:
     from inlink.crawl.view import CrawlView

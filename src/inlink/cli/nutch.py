@@ -4,8 +4,6 @@ from pathlib import Path
 
 import click
 
-from inlink.cli.options import Output
-
 from inlink.cli.nutch_options import (
     Command,
     Group,
@@ -17,6 +15,7 @@ from inlink.cli.nutch_options import (
     url_option,
     url_rules,
 )
+from inlink.cli.options import Output
 from inlink.cli.show import printable, say, summary
 
 __all__ = ["nutch"]

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import click
 
@@ -10,8 +10,8 @@ from inlink.base.settings import Setting, from_text
 from inlink.frontier.settings import TABLE
 
 __all__ = [
-    "folder_output",
     "Output",
+    "folder_output",
     "graph_argument",
     "set_option",
     "setting_options",
@@ -34,7 +34,7 @@ class Output(click.Path):
         inlink.errors.OutputError
             If the folder above does not exist. It may be misspelt, so it is not made.
         """
-        path = Path(super().convert(value, param, context))
+        path = cast(Path, super().convert(value, param, context))
         if not path.parent.is_dir():
             from inlink.errors import OutputError
 

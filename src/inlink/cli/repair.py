@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from inlink.cli.options import Output
-
 from inlink.cli.crawls import crawl_argument
+from inlink.cli.options import Output
 from inlink.cli.show import say
 
 if TYPE_CHECKING:

@@ -15,28 +15,35 @@ from inlink.cli.show import show_json, show_table
     "-n", "--number", "count", type=click.IntRange(0), default=10, show_default=True, help="How many nodes."
 )
 @click.option("--hubs", is_flag=True, help="The best hubs first, of a ranking by HITS or SALSA.")
+@click.option("--all", "every", is_flag=True, help="Of a crawl, also pages that were not crawled.")
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")
-def top(graph: Path, name: str, count: int, hubs: bool, as_json: bool) -> None:
+def top(graph: Path, name: str, count: int, hubs: bool, every: bool, as_json: bool) -> None:
     """Show the best nodes of GRAPH or a crawl: place, value, name. Tab-separated unless shown on a terminal.
+
+    Of a crawl, the pages that were crawled are shown, with their places among all known pages.
 
     A ranking by HITS or SALSA has the hub score behind the value, which is the authority score.
 
     If the ranking has an error bound, one more column says which places are certain: the values of the neighbours there
     are further apart than the bound, so no exact computation would change them.
     """
-    from inlink.sources.rankings import stored_ranking
+    from inlink.sources.rankings import crawled_top, stored_ranking
+    from inlink.store.reader import is_crawl
 
-    best = _best(graph, name, count, hubs)
+    if is_crawl(graph) and not every:
+        best = crawled_top(graph, name, count, "hubs" if hubs else None)
+    else:
+        best = [(place, *row) for place, row in enumerate(_best(graph, name, count, hubs), 1)]
     ranking = stored_ranking(graph, name)
-    places = None if hubs else ranking.places(count)
+    places = None if hubs else ranking.places(best[-1][0] if best else 0)
     certain = None if places is None else places.certain.tolist()
     columns, rows = ["place", name, "node"], []
-    for k, (node, label, _) in enumerate(best):
-        row: dict[str, object] = {"place": k + 1, "node": label, "value": float(ranking.values[node])}
+    for place, node, label, _ in best:
+        row: dict[str, object] = {"place": place, "node": label, "value": float(ranking.values[node])}
         if "hubs" in ranking.columns:
             row["hub"] = float(ranking.hubs[node])
         if certain is not None:
-            row["certain"] = certain[k]
+            row["certain"] = certain[place - 1]
         rows.append(row)
     if as_json:
         show_json(rows)

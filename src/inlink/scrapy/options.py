@@ -11,9 +11,9 @@ from inlink import __version__
 from inlink.crawl.settings import checked, choose, is_there, lay_over
 from inlink.errors import InputError, ParameterError
 from inlink.frontier.rules import Rules
+from inlink.scoring.words import topic_words
 from inlink.scrapy.preset import Preset
 from inlink.scrapy.scope import Scope, limits
-from inlink.scoring.words import topic_words
 from inlink.store.inbox import seeds_in
 from inlink.urls.addresses import AddressRules
 from inlink.urls.canonical import canonical

@@ -19,7 +19,7 @@ from inlink.sources.crawlgraph import CrawlGraph
 from inlink.store.blocks import known_pages
 from inlink.store.reader import is_crawl
 
-__all__ = ["load_ranking", "ranking_of", "stored_ranking", "top_of", "values_of"]
+__all__ = ["crawled_top", "load_ranking", "ranking_of", "stored_ranking", "top_of", "values_of"]
 
 
 def load_ranking(graph: Graph, name: str) -> Ranking:
@@ -114,3 +114,28 @@ def top_of(
         pages = known_pages(path, with_urls=True)
         return [(page, pages.url(page), value) for page, value in best]
     return [(node, node if names is None else names[node], value) for node, value in best]
+
+
+def crawled_top(
+    path: str | os.PathLike[str], name: str, count: int, by: str | None = None
+) -> list[tuple[int, int, str | int, float]]:
+    """Return the best pages of a crawl's ranking that were crawled, best first.
+
+    Parameters
+    ----------
+    path, name, count, by
+        As for :func:`top_of`.
+
+    Returns
+    -------
+    list of (int, int, str, float)
+        Place among all pages, from 1 on; number, URL and value.
+    """
+    crawled = set(known_pages(path).crawled()[0].tolist())
+    looked_at = count
+    while True:
+        best = top_of(path, name, looked_at, by)
+        found = [(place, *row) for place, row in enumerate(best, 1) if row[0] in crawled]
+        if len(found) >= count or len(best) < looked_at:
+            return found[:count]
+        looked_at = 4 * looked_at + 100

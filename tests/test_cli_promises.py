@@ -1,0 +1,94 @@
+"""Commands do what they are told: outputs, crawls where graphs are expected, empty options."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+import inlink
+from inlink.cli import commands
+from inlink.errors import InlinkError, OutputError, ParameterError
+from inlink.graph.graph import Graph
+
+URL = "http://a.example/"
+
+
+def run(*given: object) -> str:
+    result = CliRunner().invoke(commands, ["-q", *map(str, given)], catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A crawl of three pages, of which the best is not crawled."""
+    with inlink.Crawl(tmp_path / "c") as crawl:
+        crawl.seed([URL])
+        crawl.crawled(URL, [f"{URL}b", f"{URL}c"])
+        crawl.crawled(f"{URL}b", [f"{URL}c"])
+    run("rank", tmp_path / "c")
+    return tmp_path / "c"
+
+
+def test_top_shows_what_was_crawled_and_all_the_rest(folder: Path):
+    every = json.loads(run("top", folder, "--json", "--all"))
+    assert [(row["place"], row["node"]) for row in every] == [(1, f"{URL}c"), (2, f"{URL}b"), (3, URL)]
+    assert json.loads(run("top", folder, "--json")) == every[1:]
+    assert json.loads(run("top", folder, "--json", "-n", 1)) == every[1:2]
+    assert [line.split("\t")[0] for line in run("top", folder).splitlines()] == ["2", "3"]
+    assert run("top", folder, "-n", 0) == ""
+
+
+def test_info_of_a_crawl_is_that_of_crawl_info(folder: Path):
+    assert json.loads(run("info", folder, "--json")) == json.loads(run("crawl-info", folder, "--json"))
+    assert run("info", folder) == run("crawl-info", folder)
+    with pytest.raises(ParameterError, match="is a crawl"):
+        run("info", folder, "--verify")
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        ["build", "links.tsv", "-o"],
+        ["fold", "g", "-o"],
+        ["subgraph", "g", "--nodes", "n", "-o"],
+        ["export", "g", "-o"],
+        ["plot", "degrees", "g", "-o"],
+        ["dump", "pages", "c", "-o"],
+        ["backup", "c", "-o"],
+        ["repair", "c", "-o"],
+        ["crawl", URL, "-o"],
+        ["crawl", URL, "-o", "x", "--items"],
+        ["nutch", "webgraph", "s", "--db"],
+        ["nutch", "nodedump", "g", "-o"],
+    ],
+)
+def test_no_folder_is_made_above_an_output(tmp_path: Path, monkeypatch, given: list[str]):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(OutputError, match=re.escape("the folder no/where does not exist")):
+        run(*given, "no/where/x.csv")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (["--topic", ""], "has no words"),
+        (["--topic", " - "], "has no words"),
+        (["--keywords", " , "], "has no words"),
+    ],
+)
+def test_an_empty_topic_is_refused(tmp_path: Path, monkeypatch, given: list[str], said: str):
+    pytest.importorskip("scrapy")
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InlinkError, match=said):
+        run("crawl", URL, *given)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_integers_are_numbers_of_nodes():
+    graph = Graph.from_arcs([(1, 2), (2, 3)])
+    assert (graph.num_nodes, repr(graph)) == (4, "<inlink graph: 4 nodes, 2 arcs; nodes 0 to 3>")
+    assert repr(Graph.from_arcs([("1", "2"), ("2", "3")])) == "<inlink graph: 3 nodes, 2 arcs>"
