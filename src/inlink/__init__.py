@@ -3,6 +3,7 @@
 Names are imported when they are first used, so that ``import inlink`` loads neither Numba nor SciPy.
 """
 
+import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -116,3 +117,10 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return sorted({*globals(), *__all__})
+
+
+# In a notebook nobody reads the log, so it is said on the page why a first call takes long.
+if "ipykernel" in sys.modules:
+    from inlink.base.progress import show_compiling
+
+    show_compiling()

@@ -5,6 +5,7 @@ in between passes it on.
 """
 
 import contextlib
+import logging
 import sys
 import time
 from collections.abc import Iterator
@@ -12,7 +13,7 @@ from contextvars import ContextVar
 from types import TracebackType
 from typing import Any, Protocol, Self
 
-__all__ = ["LineReporter", "Reporter", "Task", "progress", "reporting", "track"]
+__all__ = ["LineReporter", "Reporter", "Task", "progress", "reporting", "show_compiling", "track"]
 
 
 class Task:
@@ -153,8 +154,28 @@ class _BarReporter:
             self.bar.stop()
 
 
-def progress() -> contextlib.AbstractContextManager[None]:
+class _Compiling(logging.Handler):
+    """Writes to standard error that loops are compiled. The log says so once in a process, when it happens."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if not getattr(record, "shown", False):
+            sys.stderr.write(f"inlink: {record.getMessage()}\n")
+        # Other handlers need not show it again.
+        record.shown = True
+
+
+def show_compiling() -> None:
+    """Write a line to standard error if loops have to be compiled, from now on; for notebooks."""
+    log = logging.getLogger("inlink.compiling")
+    log.addHandler(_Compiling())
+    log.setLevel(logging.INFO)
+
+
+@contextlib.contextmanager
+def progress() -> Iterator[None]:
     """Show the progress of the work inside the block: a bar on a terminal, a line every ten seconds in a log.
+
+    If loops have to be compiled first, a line says so.
 
     Examples
     --------
@@ -162,4 +183,13 @@ def progress() -> contextlib.AbstractContextManager[None]:
     >>> with inlink.progress():
     ...     graph = inlink.read("links.tsv")  # doctest: +SKIP
     """
-    return reporting(_BarReporter() if sys.stderr.isatty() else LineReporter())
+    log, handler = logging.getLogger("inlink.compiling"), _Compiling()
+    level = log.level
+    log.addHandler(handler)
+    log.setLevel(logging.INFO)
+    try:
+        with reporting(_BarReporter() if sys.stderr.isatty() else LineReporter()):
+            yield
+    finally:
+        log.removeHandler(handler)
+        log.setLevel(level)

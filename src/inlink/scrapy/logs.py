@@ -38,7 +38,7 @@ class _Log(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         """Write a record; its traceback only if verbose. The reason why a crawl cannot go on is not written twice."""
         quiet = record.levelno < logging.WARNING and record.name not in _TOLD
-        if quiet and not self._verbose:
+        if (quiet and not self._verbose) or getattr(record, "shown", False):
             return
         if record.name == "inlink.scrapy" and isinstance(record.args, tuple):
             told = next((one for one in record.args if isinstance(one, InlinkError)), None)
