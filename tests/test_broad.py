@@ -311,7 +311,7 @@ def folder(tmp_path, monkeypatch):
         (["a.example", "--agent", "a\nb"], "--agent 'a\\nb': give one line"),
         (["a.example", "--agent", " "], "--agent ' ': give one line"),
         (["a.example", "--warc", "w.gz"], "w.gz: name a file that ends with .warc.gz"),
-        (["a.example", "--items", "none/i.jsonl"], "none/i.jsonl: cannot be written"),
+        (["a.example", "--items", "none/i.jsonl"], "none/i.jsonl: the folder none does not exist"),
         (["--preset", "wikipedia", "--start", "X", "--sqlite", "file"], "file: cannot be written"),
     ],
 )

@@ -213,7 +213,7 @@ def test_subgraphs(links: Path):
         (("rank", "g", "--name", "../evil"), "a ranking's name"),
         (("top", "g", "--by", "pagerank"), "inlink rank"),
         (("export", "g", "-o", "g.xyz"), "g.xyz"),
-        (("export", "g", "-o", "none/g.tsv", "--ranking", "x"), "no ranking 'x'"),
+        (("export", "g", "-o", "new.tsv", "--ranking", "x"), "no ranking 'x'"),
         (("fold", "g", "-o", "x", "--level", "page"), "'page' is not one of"),
         (("info", "newer"), "upgrade inlink"),
     ],
