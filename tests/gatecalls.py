@@ -27,6 +27,7 @@ CALLS: dict[str, Callable[[Crawl], Any]] = {
     "change_settings": lambda crawl: crawl.change_settings(max_retries=9),
     "exclude_host": lambda crawl: crawl.exclude_host("a.com"),
     "set_due": lambda crawl: crawl.set_due(A, 5.0),
+    "activity": lambda crawl: crawl.activity(),
     "pause": lambda crawl: crawl.pause(),
     "resume": lambda crawl: crawl.resume(),
     "next": lambda crawl: crawl.next(),

@@ -68,6 +68,8 @@ class Journal:
     ----------
     now : float
         The time of the next event.
+    visits, errors : int
+        Events of visits and of failures that were written since the crawl was opened.
     """
 
     def __init__(
@@ -76,6 +78,7 @@ class Journal:
         self.log, self.frontier, self.pages, self.gate = log, frontier, frontier.pages, gate
         self.url_rules, self.rules = url_rules, rules
         self.now = self.pages.last_time()
+        self.visits = self.errors = 0
 
     def append(self, kind: int, page: int = NO_PAGE, *, new: int = 0, urls: bytes = b"", **given: Any) -> int:
         """Append an event to the log, apply it, and return its place in the log.
@@ -91,6 +94,10 @@ class Journal:
         first = self.pages.num_pages - new
         place, frame = self.log.append(kind, self.now, page, first=first, new=new, urls=urls, **given)
         self.frontier.fold(place, frame)
+        if kind == kinds.VISIT:
+            self.visits += 1
+        elif kind == kinds.FAILED and not given.get("flags", 0) & kinds.EXCLUDED_ONE:
+            self.errors += 1
         if new:
             self.frontier.discovered(first, new, urls)
         return place

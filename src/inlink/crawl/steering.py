@@ -10,6 +10,7 @@ import msgspec
 import numpy as np
 
 from inlink.base.arrays import AnyArray, UInt32Array
+from inlink.crawl.activity import Activity, activity
 from inlink.crawl.arguments import argument, check_text, checked_ahead
 from inlink.crawl.core import Core
 from inlink.crawl.gate import Gate
@@ -50,6 +51,11 @@ class Steering:
     _gate: Gate
     _core: Core
     _settings: Settings
+
+    def activity(self) -> Activity:
+        """What the crawl has done since it was opened, and who works on it now."""
+        with self._gate:
+            return activity(self._core)
 
     def set_host(
         self,

@@ -9,8 +9,9 @@ import asyncio
 import inspect
 import logging
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, get_type_hints
 from urllib.parse import parse_qsl
 
@@ -28,12 +29,12 @@ from inlink.errors import (
     UnknownNodeError,
 )
 from inlink.server.bodies import BodyError, read_body
-from inlink.server.guard import header, send_bytes, send_refusal
+from inlink.server.guard import header, send_bytes, send_refusal, send_start
 from inlink.server.keeper import LONGEST_WAIT, BusyError
 from inlink.server.site import AccessError, Site
 from inlink.server.tokens import Role
 
-__all__ = ["Endpoint", "Endpoints", "Plain", "Raw", "status_of"]
+__all__ = ["Endpoint", "Endpoints", "Plain", "Raw", "Stream", "status_of"]
 
 log = logging.getLogger("inlink.server")
 
@@ -75,6 +76,54 @@ class Plain(msgspec.Struct, frozen=True):
     body: bytes
     content_type: bytes
     status: int = 200
+
+
+@dataclass(frozen=True)
+class Stream:
+    """A reply of server-sent events.
+
+    Parameters
+    ----------
+    events : callable
+        Called with ``Last-Event-ID``, or an empty text, and a function that raises an error once the one who asked may
+        ask no longer. Returns an asynchronous iterator of bytes.
+    """
+
+    events: Callable[[str, Callable[[], None]], AsyncIterator[bytes]]
+
+    async def serve(self, scope: Scope, receive: Receive, send: Send, check: Callable[[], None]) -> None:
+        """Send the events until they end, or until the client goes away."""
+        last_id = (header(scope, b"last-event-id") or b"").decode("latin-1")
+        events = self.events(last_id, check)
+        # The first part comes before the reply begins: a refusal is a reply of its own.
+        first = await anext(events)
+        await send_start(send, b"text/event-stream")
+        sending = asyncio.ensure_future(_send_all(first, events, send))
+        gone = asyncio.ensure_future(_gone(receive))
+        try:
+            await asyncio.wait({sending, gone}, return_when=asyncio.FIRST_COMPLETED)
+            if sending.done():
+                sending.result()
+                await send({"type": "http.response.body", "body": b""})
+        finally:
+            for one in (sending, gone):
+                one.cancel()
+            await asyncio.gather(sending, gone, return_exceptions=True)
+
+
+async def _send_all(first: bytes, events: AsyncIterator[bytes], send: Send) -> None:
+    try:
+        await send({"type": "http.response.body", "body": first, "more_body": True})
+        async for part in events:
+            await send({"type": "http.response.body", "body": part, "more_body": True})
+    finally:
+        if isinstance(events, AsyncGenerator):
+            await events.aclose()
+
+
+async def _gone(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,7 +190,8 @@ class Endpoint:
 
     async def _serve(self, site: Site, scope: Scope, receive: Receive, send: Send) -> int:
         path = scope["path_params"]
-        site.admit(scope, self.role, path.get("name") if self.on_crawl else None)
+        check = partial(site.admit, scope, self.role, path.get("name") if self.on_crawl else None)
+        check()
         given: dict[str, Any] = {}
         for name, kind in self.types.items():
             if name == "crawl":
@@ -159,6 +209,9 @@ class Endpoint:
         wait = min(getattr(given.get("body"), "wait", 0.0), LONGEST_WAIT)
         async with asyncio.timeout(SECONDS + wait):
             result = await self.call(**given)
+        if isinstance(result, Stream):
+            await result.serve(scope, receive, send, check)
+            return 200
         if isinstance(result, Plain):
             await send_bytes(send, result.status, result.body, result.content_type)
             return result.status

@@ -15,7 +15,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from inlink.protocol import Refusal
 
-__all__ = ["Guard", "header", "send_bytes", "send_refusal"]
+__all__ = ["Guard", "header", "send_bytes", "send_refusal", "send_start"]
 
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
@@ -127,15 +127,18 @@ async def send_bytes(
     send: Send, status: int, body: bytes, content_type: bytes, headers: Iterable[tuple[bytes, bytes]] = ()
 ) -> None:
     """Reply with a body that is at hand."""
+    length = (b"content-length", str(len(body)).encode())
+    await send_start(send, content_type, status, [length, *headers])
+    await send({"type": "http.response.body", "body": body})
+
+
+async def send_start(
+    send: Send, content_type: bytes, status: int = 200, headers: Iterable[tuple[bytes, bytes]] = ()
+) -> None:
+    """Begin a reply; its body follows in parts."""
     start: dict[str, Any] = {
         "type": "http.response.start",
         "status": status,
-        "headers": [
-            (b"content-type", content_type),
-            (b"content-length", str(len(body)).encode()),
-            (b"cache-control", b"no-store"),
-            *headers,
-        ],
+        "headers": [(b"content-type", content_type), (b"cache-control", b"no-store"), *headers],
     }
     await send(start)
-    await send({"type": "http.response.body", "body": body})

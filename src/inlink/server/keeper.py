@@ -98,12 +98,15 @@ class Keeper:
         Why the crawl cannot be used now.
     ending : bool
         Whether the server is ending: requests that wait for tasks end at once.
+    ended : asyncio.Event
+        Set when the server begins to end.
     """
 
     def __init__(self, name: str, folder: Path, **settings: Any) -> None:
         self.name, self.folder, self._settings = name, folder, settings
         self.fault: str | None = None
         self.ending = False
+        self.ended = asyncio.Event()
         self._crawl: Crawl | None = None
         self._came: SimpleQueue[_Job | None] = SimpleQueue()
         self._lanes: tuple[deque[_Job], ...] = tuple(deque() for _ in Lane)
@@ -144,6 +147,7 @@ class Keeper:
     def end(self) -> None:
         """Let those who wait for tasks go."""
         self.ending = True
+        self.ended.set()
         self._rung()
 
     async def run(self, work: Callable[[Crawl], T], lane: Lane = Lane.LOOKS) -> T:

@@ -9,7 +9,7 @@ import msgspec
 
 from inlink import __version__
 from inlink.protocol import Refusal
-from inlink.server.endpoints import Endpoint, Plain
+from inlink.server.endpoints import Endpoint, Plain, Stream
 
 __all__ = ["document"]
 
@@ -66,7 +66,7 @@ def _structs(endpoint: Endpoint) -> Iterable[Any]:
         yield endpoint.types["body"]
     if "query" in endpoint.types:
         yield endpoint.types["query"]
-    if _reply_of(endpoint) is not Plain:
+    if _reply_of(endpoint) not in (Plain, Stream):
         yield _reply_of(endpoint)
 
 
@@ -74,7 +74,11 @@ def _operation(
     endpoint: Endpoint, schema_of: dict[Any, Any], named: dict[str, Any], refusal: Any
 ) -> dict[str, Any]:
     reply = _reply_of(endpoint)
-    media = {} if reply is Plain else {"content": {"application/json": {"schema": schema_of[reply]}}}
+    media: dict[str, Any] = {}
+    if reply is Stream:
+        media = {"content": {"text/event-stream": {"schema": {"type": "string"}}}}
+    elif reply is not Plain:
+        media = {"content": {"application/json": {"schema": schema_of[reply]}}}
     statuses = {str(endpoint.status): {"description": "As asked.", **media}}
     for status in _refusals(endpoint):
         statuses[str(status)] = {

@@ -1,6 +1,7 @@
 """Endpoints that only look: all that :class:`inlink.CrawlView` shows, a part at a time."""
 
-from typing import Literal
+from functools import partial
+from typing import Annotated, Literal
 
 import msgspec
 
@@ -10,7 +11,7 @@ from inlink.errors import UnknownNodeError
 from inlink.frontier.explain import Why
 from inlink.frontier.standing import Harvest
 from inlink.protocol import Standing
-from inlink.server.endpoints import Endpoints
+from inlink.server.endpoints import Endpoints, Stream
 from inlink.server.keeper import Keeper
 from inlink.server.site import Site
 from inlink.store.page import Page
@@ -86,6 +87,12 @@ class Dumped(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     what: Literal["pages", "links"] = "pages"
     cursor: str | None = None
     aduana: bool = False
+
+
+class Listen(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The number of events after which they end; None is never."""
+
+    count: Annotated[int, msgspec.Meta(ge=1)] | None = None
 
 
 class CrawlList(msgspec.Struct, frozen=True):
@@ -183,3 +190,9 @@ async def harvest(crawl: Keeper) -> Harvest:
 async def dump(crawl: Keeper, query: Dumped) -> shown.Dump:
     """All pages, or the links between them, as tab-separated lines."""
     return await crawl.run(lambda opened: opened.view.dump(query.what, query.cursor, aduana=query.aduana))
+
+
+@ENDPOINTS.add("GET", HERE + "/events", "reader")
+async def events(site: Site, crawl: Keeper, query: Listen) -> Stream:
+    """What goes on, as server-sent events: one a second, each a snapshot."""
+    return Stream(partial(site.snapshots[crawl.name].events, count=query.count))

@@ -13,6 +13,7 @@ from starlette.types import Scope
 from inlink.errors import InlinkError, ParameterError, UnknownNodeError
 from inlink.server.guard import header
 from inlink.server.keeper import Keeper, warm_up
+from inlink.server.snapshots import Snapshots
 from inlink.server.tokens import Role, Token, Tokens
 
 __all__ = ["AccessError", "Site", "named"]
@@ -47,6 +48,8 @@ class Site:
     Attributes
     ----------
     keepers : dict of str to Keeper
+    snapshots : dict of str to Snapshots
+        Of each crawl.
     started : float
         On :func:`time.monotonic`.
     requests : Counter
@@ -60,6 +63,7 @@ class Site:
     def __init__(self, tokens: Tokens, open_without_token: bool) -> None:
         self.tokens, self._open = tokens, open_without_token
         self.keepers: dict[str, Keeper] = {}
+        self.snapshots: dict[str, Snapshots] = {}
         self.started = time.monotonic()
         self.requests: Counter[tuple[str, str, int]] = Counter()
         self.seconds: defaultdict[tuple[str, str], float] = defaultdict(float)
@@ -81,6 +85,7 @@ class Site:
                 keeper = Keeper(name, folder, **settings)
                 told.append(f"{name}: {await keeper.open()}")
                 self.keepers[name] = keeper
+                self.snapshots[name] = Snapshots(keeper)
         except BaseException:
             await self.close()
             raise

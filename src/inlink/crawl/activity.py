@@ -1,0 +1,76 @@
+"""What a crawl has done since it was opened, and who works on it: for those who watch it."""
+
+import math
+
+import msgspec
+
+from inlink.crawl.core import Core
+
+__all__ = ["Activity", "Working", "activity"]
+
+
+class Working(msgspec.Struct, frozen=True):
+    """A session that goes on.
+
+    Parameters
+    ----------
+    session : int
+    owner : str
+    tasks : int
+        Tasks that it holds.
+    silent_for : float
+        Seconds since its last call.
+    silent_after : float or None
+        Seconds of silence after which it ends; None is never.
+    """
+
+    session: int
+    owner: str
+    tasks: int
+    silent_for: float
+    silent_after: float | None
+
+
+class Activity(msgspec.Struct, frozen=True):
+    """What a crawl does.
+
+    Parameters
+    ----------
+    pages, errors : int
+        Visits and failures since the crawl was opened. A page that is tried again fails again.
+    paused : bool
+    ranking : bool
+        Whether a ranking is being computed or adopted.
+    sessions : list of Working
+        At most 100, those that were heard of last first.
+    num_sessions : int
+        All that go on.
+    """
+
+    pages: int
+    errors: int
+    paused: bool
+    ranking: bool
+    sessions: list[Working]
+    num_sessions: int
+
+
+MOST_SESSIONS = 100
+
+
+def activity(core: Core) -> Activity:
+    """What a crawl does now; call it inside the gate."""
+    now, frontier, journal = core.tick(), core.frontier, core.journal
+    sessions = sorted(frontier.sessions, key=lambda one: (-one.heard, one.number))
+    rows = [
+        Working(
+            one.number,
+            one.owner,
+            frontier.leases.held(one.number),
+            max(now - one.heard, 0.0),
+            None if one.silent_after == math.inf else one.silent_after,
+        )
+        for one in sessions[:MOST_SESSIONS]
+    ]
+    ranking = core.upkeep.reranker.busy or frontier.queue.rekeying
+    return Activity(journal.visits, journal.errors, frontier.paused, ranking, rows, len(sessions))

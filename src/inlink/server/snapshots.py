@@ -1,0 +1,204 @@
+"""What goes on in a crawl, once a second, for all who watch it: one snapshot is computed and sent to each of them.
+
+Snapshots are computed only while somebody watches. They are numbered, and the last ones are kept: a browser that was
+away for a moment says which one it saw last (``Last-Event-ID``) and gets those that it missed.
+"""
+
+import asyncio
+import contextlib
+import secrets
+import time
+from collections import deque
+from collections.abc import AsyncIterator, Callable
+
+import msgspec
+
+from inlink.crawl.activity import Activity
+from inlink.crawl.crawl import Crawl
+from inlink.errors import InlinkError
+from inlink.protocol import Standing
+from inlink.server.keeper import BusyError, Keeper
+
+__all__ = ["Rate", "Snapshot", "Snapshots"]
+
+SECONDS = 1.0
+"""Seconds from one snapshot to the next."""
+
+KEPT = 120
+"""Snapshots that are kept for those who come back."""
+
+MOST_LISTENERS = 64
+"""Listeners that a crawl has at a time."""
+
+RATE_SECONDS = 10.0
+"""Seconds over which the present rates are taken."""
+
+
+class Rate(msgspec.Struct, frozen=True):
+    """Pages or errors a second.
+
+    Parameters
+    ----------
+    total : int
+        Since the server was started.
+    now : float or None
+        A second, in the last ten seconds or since the first snapshot; None at the first.
+    mean : float
+        A second, since the server was started.
+    """
+
+    total: int
+    now: float | None
+    mean: float
+
+
+class Snapshot(msgspec.Struct, frozen=True):
+    """What goes on in a crawl.
+
+    Parameters
+    ----------
+    seconds : float
+        Since the server was started.
+    fault : str or None
+        Why there is nothing to say now.
+    standing : Standing or None
+    activity : Activity or None
+    pages, errors : Rate or None
+    """
+
+    seconds: float
+    fault: str | None = None
+    standing: Standing | None = None
+    activity: Activity | None = None
+    pages: Rate | None = None
+    errors: Rate | None = None
+
+
+class Snapshots:
+    """The snapshots of a crawl, and those who listen for them.
+
+    Parameters
+    ----------
+    keeper : Keeper
+    """
+
+    def __init__(self, keeper: Keeper) -> None:
+        self._keeper, self._started = keeper, time.monotonic()
+        # A listener of an earlier server counted otherwise.
+        self._run, self._number = secrets.token_hex(4), 0
+        self._kept: deque[tuple[int, bytes]] = deque(maxlen=KEPT)
+        self._listeners = 0
+        self._ticking: asyncio.Task[None] | None = None
+        self._bell = asyncio.Event()
+        self._past: deque[tuple[float, int, int]] = deque()
+        # What was counted before the crawl was opened again, and what it counted last.
+        self._before, self._last = (0, 0), (0, 0)
+
+    async def latest(self) -> Snapshot:
+        """A snapshot of now, for one who does not listen."""
+        return await self._snapshot()
+
+    async def events(
+        self, last_id: str, check: Callable[[], None], count: int | None = None
+    ) -> AsyncIterator[bytes]:
+        """Snapshots as server-sent events, until the server ends.
+
+        Parameters
+        ----------
+        last_id : str
+            ``Last-Event-ID``; empty for one who comes for the first time.
+        check : callable
+            Raises an error if the listener may listen no longer; then the events end.
+        count : int or None
+            Events after which they end.
+
+        Raises
+        ------
+        BusyError
+            Before the first event, if too many listen.
+        """
+        if self._listeners >= MOST_LISTENERS:
+            raise BusyError(f"{self._listeners} listen to {self._keeper.name}: try again later")
+        seen, sent = self._seen(last_id), 0
+        self._listeners += 1
+        try:
+            if self._ticking is None or self._ticking.done():
+                self._ticking = asyncio.create_task(self._tick())
+            yield b"retry: 2000\n\n"
+            while not self._keeper.ending and (count is None or sent < count):
+                bell = self._bell
+                for number, text in [one for one in self._kept if one[0] > seen]:
+                    yield b"id: %s-%d\ndata: %s\n\n" % (self._run.encode(), number, text)
+                    seen, sent = number, sent + 1
+                    if sent == count:
+                        return
+                await bell.wait()
+                with contextlib.suppress(InlinkError):
+                    check()
+                    continue
+                return
+        finally:
+            self._listeners -= 1
+
+    def _seen(self, last_id: str) -> int:
+        """The number of the last snapshot that a listener has: those behind it are sent."""
+        run, _, number = last_id.partition("-")
+        if run == self._run and number.isascii() and number.isdigit() and len(number) < 16:
+            return min(int(number), self._number)
+        return self._number
+
+    async def _tick(self) -> None:
+        """Make snapshots while somebody listens."""
+        while self._listeners and not self._keeper.ending:
+            began = time.monotonic()
+            snapshot = await self._snapshot()
+            self._number += 1
+            self._kept.append((self._number, msgspec.json.encode(snapshot)))
+            self._ring()
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(max(began + SECONDS - time.monotonic(), 0.05)):
+                    await self._keeper.ended.wait()
+        self._ring()
+
+    def _ring(self) -> None:
+        bell, self._bell = self._bell, asyncio.Event()
+        bell.set()
+
+    async def _snapshot(self) -> Snapshot:
+        def look(opened: Crawl) -> tuple[Standing, Activity]:
+            return opened.view.standing(0), opened.activity()
+
+        try:
+            standing, activity = await self._keeper.run(look)
+        except InlinkError as error:
+            return Snapshot(time.monotonic() - self._started, str(error))
+        return self._told(standing, activity)
+
+    def _told(self, standing: Standing, activity: Activity) -> Snapshot:
+        now = time.monotonic()
+        counted = activity.pages, activity.errors
+        if counted[0] < self._last[0] or counted[1] < self._last[1]:
+            self._before = self._before[0] + self._last[0], self._before[1] + self._last[1]
+        self._last = counted
+        pages, errors = self._before[0] + counted[0], self._before[1] + counted[1]
+        past = self._past
+        # After a pause without listeners the rate would be that of the pause.
+        while past and now - past[0][0] > RATE_SECONDS + SECONDS / 2:
+            past.popleft()
+        first = past[0] if past else None
+        past.append((now, pages, errors))
+        seconds = now - self._started
+
+        def rate(total: int, before: int | None) -> Rate:
+            span = now - first[0] if first is not None else 0.0
+            present = None if before is None or span <= 0 else (total - before) / span
+            return Rate(total, present, total / seconds if seconds > 0 else 0.0)
+
+        return Snapshot(
+            seconds,
+            None,
+            standing,
+            activity,
+            rate(pages, None if first is None else first[1]),
+            rate(errors, None if first is None else first[2]),
+        )
