@@ -51,6 +51,7 @@ CALLS: dict[str, Callable[[Crawl], Any]] = {
     "view.find": lambda crawl: crawl.view.find("a"),
     "view.top": lambda crawl: crawl.view.top(),
     "view.dump": lambda crawl: crawl.view.dump(),
+    "view.errors": lambda crawl: crawl.view.errors(),
     "view.order": lambda crawl: crawl.view.order(),
     "view.hosts": lambda crawl: crawl.view.hosts(),
     "view.standing": lambda crawl: crawl.view.standing(),

@@ -8,7 +8,21 @@ import msgspec
 from inlink.frontier.hosts import HostState
 from inlink.frontier.parts import Part
 
-__all__ = ["Dump", "Found", "Hosts", "Info", "Order", "OrderRow", "PageList", "PageRow", "RankedPage", "Top"]
+__all__ = [
+    "Dump",
+    "ErrorCause",
+    "ErrorExample",
+    "Errors",
+    "Found",
+    "Hosts",
+    "Info",
+    "Order",
+    "OrderRow",
+    "PageList",
+    "PageRow",
+    "RankedPage",
+    "Top",
+]
 
 
 class PageRow(msgspec.Struct, frozen=True):
@@ -58,6 +72,38 @@ class Dump(msgspec.Struct, frozen=True):
     text: str
     done: int
     total: int
+    cursor: str | None = None
+
+
+class ErrorExample(msgspec.Struct, frozen=True):
+    """A failure: the page, what the spider said, the HTTP status or 0, and the seconds that have passed since."""
+
+    page: int
+    url: str
+    error: str
+    status: int
+    seconds_ago: float
+
+
+class ErrorCause(msgspec.Struct, frozen=True):
+    """A cause of failures, their number, and the last of them: at most three, of different pages."""
+
+    cause: str
+    count: int
+    examples: list[ErrorExample]
+
+
+class Errors(msgspec.Struct, frozen=True):
+    """Failures by cause, the most frequent cause first.
+
+    A page that is tried again and fails again counts again. Until the cursor is None, the counts are of the first
+    ``searched`` of ``known`` bytes of the log.
+    """
+
+    causes: list[ErrorCause]
+    total: int
+    searched: int
+    known: int
     cursor: str | None = None
 
 

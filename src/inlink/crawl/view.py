@@ -17,13 +17,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import Literal
 
-import numpy as np
-import pyarrow as pa
-
 from inlink.crawl import shown
 from inlink.crawl.arguments import MOST_PLACES, MOST_ROWS, argument, check_flags, check_text, position_of
+from inlink.crawl.errors_seen import ErrorSurvey
 from inlink.crawl.gate import inside
 from inlink.crawl.linkers import Linkers
+from inlink.crawl.searching import search
 from inlink.crawl.snapshot import FolderCrawl, Shown
 from inlink.errors import ParameterError, UnknownNodeError
 from inlink.frontier.explain import Why, explain, host_parts, page_parts
@@ -31,9 +30,10 @@ from inlink.frontier.frontier import Frontier
 from inlink.frontier.inlinks import InlinkSearch
 from inlink.frontier.policies import Policy
 from inlink.frontier.standing import Harvest, Progress, state_counts
+from inlink.frontier.standing import fullest as fullest_slots
 from inlink.frontier.survey import LinkCount, Survey
 from inlink.protocol import Standing
-from inlink.store.blocks import BLOCK, url_blocks
+from inlink.store.blocks import BLOCK
 from inlink.store.page import Page
 from inlink.store.pages import NO_PAGE, Pages
 from inlink.urls.matching import Kind, matcher
@@ -225,34 +225,7 @@ class CrawlView:
         """
         argument("rows", count)
         check_text("expression", expression)
-        matches, pages = matcher(expression, kind), self._pages
-        position = position_of(cursor, pages.num_pages)
-        rows: list[shown.PageRow] = []
-        stop = time.thread_time() + _SECONDS
-        # some expressions take RE2 14 µs a byte, so the first slices are short
-        at_once = 8
-        for first, text, offsets in url_blocks(pages, _URL_BYTES, position):
-            buffers = [None, pa.py_buffer(offsets.view(np.int64)), pa.py_buffer(text)]
-            urls = pa.LargeBinaryArray.from_buffers(pa.large_binary(), len(offsets) - 1, buffers)
-            done = 0
-            while done < len(urls):
-                part = urls.slice(done, at_once)
-                began = time.thread_time()
-                for row in matches(part).tolist():
-                    rows.append(shown.PageRow(first + done + row, part[row].as_py().decode("ascii")))
-                    if len(rows) == count:
-                        position = first + done + row + 1
-                        return shown.Found(rows, position, pages.num_pages, self._cursor(position))
-                done += len(part)
-                position = first + done
-                now = time.thread_time()
-                if now > stop:
-                    return shown.Found(rows, position, pages.num_pages, self._cursor(position))
-                at_once = at_once * 2 if now - began < _SECONDS / 4 else max(at_once // 2, 1)
-        return shown.Found(rows, pages.num_pages, pages.num_pages, None)
-
-    def _cursor(self, position: int) -> str | None:
-        return str(position) if position < self._pages.num_pages else None
+        return search(self._pages, matcher(expression, kind), count, cursor, _SECONDS)
 
     @inside
     def top(self, ranking: str | None = None, count: int = 10, cursor: str | None = None) -> shown.Top:
@@ -363,6 +336,23 @@ class CrawlView:
         text = b"".join(lines).decode("utf-8", "surrogateescape")
         return shown.Dump(text, position, last, str(position) if position < last else None)
 
+    @inside
+    def errors(self, cursor: str | None = None) -> shown.Errors:
+        """Failures and exclusions by cause, with examples.
+
+        Parameters
+        ----------
+        cursor : str or None
+            That of the last part. Until the cursor of the result is None, only a part of the log was read.
+
+        Raises
+        ------
+        inlink.errors.ParameterError
+            If the cursor is of another call.
+        """
+        position_of(cursor, self._pages.events_end)
+        return self._errors.proceed(self._now(), _SECONDS)
+
     # -- the order --------------------------------------------------------------------------------------------------
 
     @inside
@@ -387,8 +377,17 @@ class CrawlView:
         return shown.Order(rows)
 
     @inside
-    def hosts(self, count: int = 100, cursor: str | None = None) -> shown.Hosts:
+    def hosts(self, count: int = 100, cursor: str | None = None, *, fullest: bool = False) -> shown.Hosts:
         """The hosts, or with ``by="domain"`` registered domains, in the order of discovery.
+
+        Parameters
+        ----------
+        count : int
+            Rows at most, 1 … 1,000.
+        cursor : str or None
+            Where to go on.
+        fullest : bool
+            Only those with the most waiting pages, fullest first. There is no next part.
 
         Raises
         ------
@@ -396,8 +395,12 @@ class CrawlView:
             If an argument is out of its range.
         """
         argument("rows", count)
+        check_flags(fullest=fullest)
         frontier, now = self._frontier, self._now()
         known = frontier.queue.num_slots
+        if fullest:
+            rows = [frontier.hosts.state(slot, now) for slot in fullest_slots(frontier, count)]
+            return shown.Hosts(rows, known, None)
         begin = position_of(cursor, known)
         end = min(begin + count, known)
         rows = [frontier.hosts.state(slot, now) for slot in range(begin, end)]
@@ -460,6 +463,10 @@ class CrawlView:
     @cached_property
     def _linkers(self) -> Linkers:
         return Linkers(self._pages)
+
+    @cached_property
+    def _errors(self) -> ErrorSurvey:
+        return ErrorSurvey(self._pages)
 
     @cached_property
     def _link_count(self) -> LinkCount:

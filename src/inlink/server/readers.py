@@ -29,6 +29,18 @@ class Rows(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     cursor: str | None = None
 
 
+class HostRows(Rows, frozen=True, forbid_unknown_fields=True):
+    """A part of the hosts, or only those with the most waiting pages."""
+
+    fullest: bool = False
+
+
+class Part(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Where to go on."""
+
+    cursor: str | None = None
+
+
 class Places(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The first places of the order."""
 
@@ -122,9 +134,15 @@ async def info(crawl: Keeper) -> shown.Info:
 
 
 @ENDPOINTS.add("GET", HERE + "/hosts", "reader")
-async def hosts(crawl: Keeper, query: Rows) -> shown.Hosts:
-    """The hosts, in the order of discovery."""
-    return await crawl.run(lambda opened: opened.view.hosts(query.count, query.cursor))
+async def hosts(crawl: Keeper, query: HostRows) -> shown.Hosts:
+    """The hosts, in the order of discovery, or those with the most waiting pages."""
+    return await crawl.run(lambda opened: opened.view.hosts(query.count, query.cursor, fullest=query.fullest))
+
+
+@ENDPOINTS.add("GET", HERE + "/errors", "reader")
+async def errors(crawl: Keeper, query: Part) -> shown.Errors:
+    """Failures and exclusions by cause, with examples."""
+    return await crawl.run(lambda opened: opened.view.errors(query.cursor))
 
 
 @ENDPOINTS.add("GET", HERE + "/next", "reader")

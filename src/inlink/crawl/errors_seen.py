@@ -1,0 +1,120 @@
+"""The failures of a crawl by their causes, counted from the log a few milliseconds at a time."""
+
+import time
+from collections import deque
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from inlink.base.arrays import AnyArray
+from inlink.crawl import shown
+from inlink.frontier.causes import cause_of
+from inlink.store.format import EXCLUDED_ONE, FAILED, HEAD, KINDS
+from inlink.store.kernels.frames import find_kinds
+from inlink.store.page import error_of
+from inlink.store.pages import Pages
+
+__all__ = ["ErrorSurvey"]
+
+MOST_CAUSES = 100
+"""Causes that are counted apart; the rest is counted as others."""
+
+EXAMPLES = 3
+
+OTHERS = "others"
+
+_BYTES = 1 << 20
+"""Bytes of the log that are read between two looks at the clock, unless failures are in them."""
+
+_ALL = np.uint64((1 << len(KINDS)) - 1)
+
+
+@dataclass(slots=True)
+class _Cause:
+    """How often a cause was met, and the last failures: page, error, status and time of each."""
+
+    count: int = 0
+    last: "deque[tuple[int, str, int, float]]" = field(default_factory=lambda: deque(maxlen=EXAMPLES))
+
+
+class ErrorSurvey:
+    """Counts the failures of a crawl by cause.
+
+    Parameters
+    ----------
+    pages : Pages
+    """
+
+    def __init__(self, pages: Pages) -> None:
+        self._pages = pages
+        self._causes: dict[str, _Cause] = {}
+        self._place = 0
+        self._left: list[int] = []
+
+    def proceed(self, now: float, seconds: float) -> shown.Errors:
+        """Go on through the log for some CPU time; return what was found so far.
+
+        Parameters
+        ----------
+        now : float
+            Unix time.
+        seconds : float
+        """
+        end, stop = self._pages.events_end, time.thread_time() + seconds
+        while self._left or self._place < end:
+            if not self._left:
+                self._left = self._failures(end)
+            while self._left:
+                self._take(self._left.pop())
+                if time.thread_time() > stop:
+                    break
+            if time.thread_time() > stop:
+                break
+        whole = not self._left and self._place >= end
+        return self._told(now, end, whole)
+
+    def _failures(self, end: int) -> list[int]:
+        """The places of the failures in the next part of the log, the first one last."""
+        log = self._pages.log
+        until = min(self._place + _BYTES, end)
+        places = find_kinds(log, np.uint64(self._place), np.uint64(until), _ALL).astype(np.int64)
+        self._place = int(places[-1]) + int(_field(log, places[-1:], "length")[0])
+        failed: list[int] = places[_field(log, places, "kind") == FAILED].tolist()
+        return failed[::-1]
+
+    def _take(self, place: int) -> None:
+        frame = self._pages.frame(place)
+        error = error_of(frame)
+        name = cause_of(frame.status, error, bool(frame.flags & EXCLUDED_ONE))
+        if name not in self._causes and len(self._causes) >= MOST_CAUSES:
+            name = OTHERS
+        cause = self._causes.setdefault(name, _Cause())
+        cause.count += 1
+        for one in cause.last:
+            if one[0] == frame.page:
+                cause.last.remove(one)
+                break
+        cause.last.append((frame.page, error, frame.status, frame.time))
+
+    def _told(self, now: float, end: int, whole: bool) -> shown.Errors:
+        rows = sorted(self._causes.items(), key=lambda row: (-row[1].count, row[0]))
+        causes = [
+            shown.ErrorCause(
+                name,
+                cause.count,
+                [
+                    shown.ErrorExample(page, self._pages.url(page), error, status, max(now - then, 0.0))
+                    for page, error, status, then in reversed(cause.last)
+                ],
+            )
+            for name, cause in rows
+        ]
+        total = sum(cause.count for _, cause in rows)
+        return shown.Errors(causes, total, min(self._place, end), end, None if whole else str(self._place))
+
+
+def _field(log: AnyArray, places: AnyArray, name: str) -> AnyArray:
+    """A field of the heads at some places."""
+    kind, offset = HEAD.fields[name][:2]  # type: ignore[index]
+    at = places[:, None] + np.arange(offset, offset + kind.itemsize)
+    return np.ascontiguousarray(log[at]).view(kind)[:, 0]
