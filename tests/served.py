@@ -61,13 +61,14 @@ def served(
     tokens: Path | None = None,
     needs_token: bool = False,
     context: Any = None,
+    port: int = 0,
     **settings: Any,
 ) -> Iterator[Served]:
     """Serve crawls; ``settings`` are those of :class:`inlink.Crawl`."""
     settings = {"politeness": {"delay": 0.0}} | settings
     ready: list[Served] = []
     faults: list[BaseException] = []
-    listener = socket.create_server(("127.0.0.1", 0))
+    listener = socket.create_server(("127.0.0.1", port))
 
     async def run() -> None:
         site = Site(Tokens(tokens or folders[0].parent / "tokens.json"), not needs_token)

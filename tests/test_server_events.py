@@ -10,6 +10,8 @@ from served import served
 
 A, B, C = "http://a.example/", "http://b.example/", "http://c.example/"
 
+STREAM = {"Accept": "text/event-stream"}
+
 
 class Listening:
     """Reads the events of the first crawl."""
@@ -17,7 +19,7 @@ class Listening:
     def __init__(self, server, last_id=None):
         self.connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
         name = next(iter(server.site.keepers))
-        headers = server.headers | ({} if last_id is None else {"Last-Event-ID": last_id})
+        headers = server.headers | STREAM | ({} if last_id is None else {"Last-Event-ID": last_id})
         self.connection.request("GET", f"/v1/crawls/{name}/events", headers=headers)
         self.reply = self.connection.getresponse()
 
@@ -88,16 +90,19 @@ def test_listeners_are_bounded_and_share_one_snapshot(tmp_path, monkeypatch):
     with served(tmp_path / "c") as server, Listening(server) as first:
         second = Listening(server)
         wait_until(lambda: server.site.snapshots["c"]._listeners == 2, "both to listen")
-        status, refusal = server.crawl("GET", "events")
+        status, refusal = server.ask("GET", "/v1/crawls/c/events", headers=STREAM)
         assert (status, refusal["kind"]) == (503, "BusyError")
         with second:
             told, wanted = dict([first.next(), first.next(), first.next()]), second.next()
             assert told[wanted[0]] == wanted[1]
         wait_until(lambda: server.site.snapshots["c"]._listeners == 1, "one to be gone")
-        status, raw, _ = server.raw("GET", "/v1/crawls/c/events?count=1")
-        assert status == 200
-        assert raw.count(b"\ndata: ") == 1
-        assert server.crawl("GET", "events?count=0")[0] == 422
+
+
+def test_one_who_does_not_listen_gets_a_snapshot(tmp_path):
+    with served(tmp_path / "c") as server:
+        server.crawl("POST", "seeds", {"urls": [A]})
+        status, snapshot = server.crawl("GET", "events")
+        assert (status, snapshot["standing"]["known"], snapshot["fault"]) == (200, 1, None)
 
 
 def test_events_end_with_the_token(tmp_path):

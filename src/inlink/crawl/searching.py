@@ -30,7 +30,7 @@ def search(
     ----------
     pages : Pages
     matches : callable
-        Returns the positions of the URLs that match, as :func:`inlink.crawl.matching.matcher` makes it.
+        Returns the positions of the URLs that match, as :func:`inlink.urls.matching.matcher` makes it.
     count : int
     cursor : str or None
         Where to go on.

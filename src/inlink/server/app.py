@@ -11,6 +11,7 @@ from inlink.server import admin, aduana, health, readers, spiders
 from inlink.server.endpoints import Endpoint, Plain
 from inlink.server.guard import Guard, send_refusal
 from inlink.server.openapi import document
+from inlink.server.people import PAGES
 from inlink.server.site import Site
 
 __all__ = ["ENDPOINTS", "application"]
@@ -66,7 +67,7 @@ def application(site: Site, names: Iterable[str] = ()) -> ASGIApp:
     names : iterable of str
         Host names by which the server may be called.
     """
-    endpoints = [*ENDPOINTS, Endpoint("GET", "/openapi.json", None, openapi, 200)]
+    endpoints = [*ENDPOINTS, Endpoint("GET", "/openapi.json", None, openapi, 200), *PAGES.all]
     paths = dict.fromkeys(one.path for one in endpoints)
     routes = [
         Route(path, _ByMethod(one for one in endpoints if one.path == path), methods=None) for path in paths

@@ -2,7 +2,8 @@
 
 An endpoint is a coroutine whose parameters say what it needs: ``crawl``, the keeper of the crawl that the path names;
 ``body`` and ``query``, structs of :mod:`msgspec` that the request's body and query are decoded to; ``site``, the
-server; ``raw``, the body as it is; and any other name, a part of the path. Its result is encoded as JSON.
+server; ``caller``, who asks; ``raw``, the body as it is; and any other name, a part of the path. Its result is encoded
+as JSON.
 """
 
 import asyncio
@@ -76,6 +77,7 @@ class Plain(msgspec.Struct, frozen=True):
     body: bytes
     content_type: bytes
     status: int = 200
+    headers: tuple[tuple[bytes, bytes], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -198,6 +200,8 @@ class Endpoint:
                 given[name] = site.keeper(path["name"])
             elif name == "site":
                 given[name] = site
+            elif name == "caller":
+                given[name] = site.caller(scope)
             elif name == "query":
                 given[name] = _query(scope["query_string"], kind)
             elif name == "raw":
@@ -213,7 +217,7 @@ class Endpoint:
             await result.serve(scope, receive, send, check)
             return 200
         if isinstance(result, Plain):
-            await send_bytes(send, result.status, result.body, result.content_type)
+            await send_bytes(send, result.status, result.body, result.content_type, result.headers)
             return result.status
         await send_bytes(send, self.status, msgspec.json.encode(result), JSON)
         return self.status

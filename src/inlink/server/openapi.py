@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable
 from functools import cache
-from typing import Any, get_type_hints
+from typing import Any, get_args, get_type_hints
 
 import msgspec
 
@@ -58,7 +58,13 @@ def document(endpoints: tuple[Endpoint, ...]) -> bytes:
 
 
 def _reply_of(endpoint: Endpoint) -> Any:
-    return get_type_hints(endpoint.call)["return"]
+    """The type of a reply; if it may be a stream too, that of the reply that is none."""
+    hint = get_type_hints(endpoint.call)["return"]
+    return next((kind for kind in get_args(hint) if kind is not Stream), hint) if _streams(endpoint) else hint
+
+
+def _streams(endpoint: Endpoint) -> bool:
+    return Stream in get_args(get_type_hints(endpoint.call)["return"])
 
 
 def _structs(endpoint: Endpoint) -> Iterable[Any]:
@@ -66,7 +72,7 @@ def _structs(endpoint: Endpoint) -> Iterable[Any]:
         yield endpoint.types["body"]
     if "query" in endpoint.types:
         yield endpoint.types["query"]
-    if _reply_of(endpoint) not in (Plain, Stream):
+    if _reply_of(endpoint) is not Plain:
         yield _reply_of(endpoint)
 
 
@@ -75,10 +81,10 @@ def _operation(
 ) -> dict[str, Any]:
     reply = _reply_of(endpoint)
     media: dict[str, Any] = {}
-    if reply is Stream:
-        media = {"content": {"text/event-stream": {"schema": {"type": "string"}}}}
-    elif reply is not Plain:
+    if reply is not Plain:
         media = {"content": {"application/json": {"schema": schema_of[reply]}}}
+    if _streams(endpoint):
+        media["content"]["text/event-stream"] = {"schema": {"type": "string"}}
     statuses = {str(endpoint.status): {"description": "As asked.", **media}}
     for status in _refusals(endpoint):
         statuses[str(status)] = {

@@ -1,7 +1,6 @@
 """Endpoints that only look: all that :class:`inlink.CrawlView` shows, a part at a time."""
 
-from functools import partial
-from typing import Annotated, Literal
+from typing import Literal
 
 import msgspec
 
@@ -13,7 +12,8 @@ from inlink.frontier.standing import Harvest
 from inlink.protocol import Standing
 from inlink.server.endpoints import Endpoints, Stream
 from inlink.server.keeper import Keeper
-from inlink.server.site import Site
+from inlink.server.site import Caller, Site
+from inlink.server.snapshots import Snapshot
 from inlink.store.page import Page
 
 __all__ = ["ENDPOINTS"]
@@ -99,12 +99,6 @@ class Dumped(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     what: Literal["pages", "links"] = "pages"
     cursor: str | None = None
     aduana: bool = False
-
-
-class Listen(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The number of events after which they end; None is never."""
-
-    count: Annotated[int, msgspec.Meta(ge=1)] | None = None
 
 
 class CrawlList(msgspec.Struct, frozen=True):
@@ -211,6 +205,9 @@ async def dump(crawl: Keeper, query: Dumped) -> shown.Dump:
 
 
 @ENDPOINTS.add("GET", HERE + "/events", "reader")
-async def events(site: Site, crawl: Keeper, query: Listen) -> Stream:
-    """What goes on, as server-sent events: one a second, each a snapshot."""
-    return Stream(partial(site.snapshots[crawl.name].events, count=query.count))
+async def events(site: Site, crawl: Keeper, caller: Caller) -> Snapshot | Stream:
+    """What goes on: once a second for those who accept text/event-stream, else once."""
+    snapshots = site.snapshots[crawl.name]
+    if not caller.accepts(b"text/event-stream"):
+        return await snapshots.latest()
+    return Stream(snapshots.events)

@@ -5,6 +5,7 @@ import base64
 import binascii
 import time
 from collections import Counter, defaultdict
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +14,11 @@ from starlette.types import Scope
 from inlink.errors import InlinkError, ParameterError, UnknownNodeError
 from inlink.server.guard import header
 from inlink.server.keeper import Keeper, warm_up
+from inlink.server.logins import Logins
 from inlink.server.snapshots import Snapshots
-from inlink.server.tokens import Role, Token, Tokens
+from inlink.server.tokens import ROLES, Role, Token, Tokens
 
-__all__ = ["AccessError", "Site", "named"]
+__all__ = ["AccessError", "Caller", "Site", "named"]
 
 TOKENS_SECONDS = 1.0
 """Seconds after which a changed file of tokens is noticed."""
@@ -36,6 +38,35 @@ class AccessError(InlinkError):
         self.status = status
 
 
+@dataclass(frozen=True)
+class Caller:
+    """Who sends a request.
+
+    Parameters
+    ----------
+    scope : ASGI scope
+    token : Token or None
+    is_open : bool
+        Whether no token is needed.
+    """
+
+    scope: Scope
+    token: Token | None
+    is_open: bool
+
+    def may(self, role: Role, crawl: str | None) -> bool:
+        """Whether the caller may do what a role may, on a crawl."""
+        return self.is_open or (self.token is not None and self.token.opens(role, crawl))
+
+    def accepts(self, kind: bytes) -> bool:
+        """Whether the caller names a type of replies among those that it accepts."""
+        return kind in (header(self.scope, b"accept") or b"")
+
+    def role(self, crawl: str | None) -> Role | None:
+        """The caller's role on a crawl; None if there is none."""
+        return next((role for role in reversed(ROLES) if self.may(role, crawl)), None)
+
+
 class Site:
     """A server.
 
@@ -50,6 +81,7 @@ class Site:
     keepers : dict of str to Keeper
     snapshots : dict of str to Snapshots
         Of each crawl.
+    logins : Logins
     started : float
         On :func:`time.monotonic`.
     requests : Counter
@@ -62,6 +94,7 @@ class Site:
 
     def __init__(self, tokens: Tokens, open_without_token: bool) -> None:
         self.tokens, self._open = tokens, open_without_token
+        self.logins = Logins(tokens)
         self.keepers: dict[str, Keeper] = {}
         self.snapshots: dict[str, Snapshots] = {}
         self.started = time.monotonic()
@@ -119,10 +152,10 @@ class Site:
         return self.keepers[name]
 
     def bearer(self, scope: Scope) -> Token | None:
-        """The token of a request, from ``Authorization``, as a bearer's or as the password of Basic."""
+        """The token of a request: a bearer's, or the password of Basic, or that of a login."""
         sent = header(scope, b"authorization")
         if sent is None:
-            return None
+            return self.logins.token(scope)
         scheme, _, value = sent.strip().partition(b" ")
         text = value.strip()
         if scheme.lower() == b"basic":
@@ -142,6 +175,11 @@ class Site:
             self._checked_at = now
             self.tokens.refresh()
         return self._open and not len(self.tokens)
+
+    def caller(self, scope: Scope) -> Caller:
+        """Who sends a request."""
+        is_open = self.is_open
+        return Caller(scope, self.bearer(scope), is_open)
 
     def admit(self, scope: Scope, role: Role | None, crawl: str | None) -> None:
         """Let a request pass if its bearer may do what a role may, on a crawl.

@@ -6,6 +6,7 @@ away for a moment says which one it saw last (``Last-Event-ID``) and gets those 
 
 import asyncio
 import contextlib
+import math
 import secrets
 import time
 from collections import deque
@@ -91,16 +92,16 @@ class Snapshots:
         self._ticking: asyncio.Task[None] | None = None
         self._bell = asyncio.Event()
         self._past: deque[tuple[float, int, int]] = deque()
+        self._latest = -math.inf, Snapshot(0.0)
         # What was counted before the crawl was opened again, and what it counted last.
         self._before, self._last = (0, 0), (0, 0)
 
     async def latest(self) -> Snapshot:
-        """A snapshot of now, for one who does not listen."""
-        return await self._snapshot()
+        """A snapshot of the last second, for one who does not listen."""
+        when, snapshot = self._latest
+        return snapshot if time.monotonic() - when < SECONDS else await self._snapshot()
 
-    async def events(
-        self, last_id: str, check: Callable[[], None], count: int | None = None
-    ) -> AsyncIterator[bytes]:
+    async def events(self, last_id: str, check: Callable[[], None]) -> AsyncIterator[bytes]:
         """Snapshots as server-sent events, until the server ends.
 
         Parameters
@@ -109,8 +110,6 @@ class Snapshots:
             ``Last-Event-ID``; empty for one who comes for the first time.
         check : callable
             Raises an error if the listener may listen no longer; then the events end.
-        count : int or None
-            Events after which they end.
 
         Raises
         ------
@@ -119,19 +118,17 @@ class Snapshots:
         """
         if self._listeners >= MOST_LISTENERS:
             raise BusyError(f"{self._listeners} listen to {self._keeper.name}: try again later")
-        seen, sent = self._seen(last_id), 0
+        seen = self._seen(last_id)
         self._listeners += 1
         try:
             if self._ticking is None or self._ticking.done():
                 self._ticking = asyncio.create_task(self._tick())
             yield b"retry: 2000\n\n"
-            while not self._keeper.ending and (count is None or sent < count):
+            while not self._keeper.ending:
                 bell = self._bell
                 for number, text in [one for one in self._kept if one[0] > seen]:
                     yield b"id: %s-%d\ndata: %s\n\n" % (self._run.encode(), number, text)
-                    seen, sent = number, sent + 1
-                    if sent == count:
-                        return
+                    seen = number
                 await bell.wait()
                 with contextlib.suppress(InlinkError):
                     check()
@@ -165,6 +162,11 @@ class Snapshots:
         bell.set()
 
     async def _snapshot(self) -> Snapshot:
+        found = await self._computed()
+        self._latest = time.monotonic(), found
+        return found
+
+    async def _computed(self) -> Snapshot:
         def look(opened: Crawl) -> tuple[Standing, Activity]:
             return opened.view.standing(0), opened.activity()
 

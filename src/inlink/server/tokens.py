@@ -114,6 +114,10 @@ class Tokens:
         """The token with a text; None if there is none."""
         return self._by_digest.get(_digest(text))
 
+    def with_digest(self, sha256: str) -> Token | None:
+        """The token whose text has a SHA-256; None if there is none."""
+        return self._by_digest.get(sha256)
+
     def add(self, name: str, role: Role, crawl: str | None = None) -> str:
         """Make a token of 256 bits and keep its SHA-256; return its text, which is kept nowhere.
 

@@ -1,0 +1,156 @@
+// Is it running, how fast, and how close to the end.
+import { $, button, count, draw, make, put, rate, say, share, time } from "./dom.js";
+import { change, may, tell, trying } from "./api.js";
+
+const PAST = 120;
+const past = [];
+
+const STATES = ["crawled", "leased", "failed", "gone", "excluded", "merged", "discovered"];
+const WORDS = {
+  crawled: "fetched",
+  leased: "being fetched",
+  failed: "failed",
+  gone: "gone",
+  excluded: "excluded",
+  merged: "merged",
+  discovered: "not yet fetched",
+};
+
+/** In one or two words, what the crawl does. */
+function stateOf({ standing, activity, pages }) {
+  if (activity.paused) return "paused";
+  if (standing.waiting + standing.planned + standing.leased === 0) return "at its end";
+  if (standing.leased > 0 || pages.now > 0) return "running";
+  if (activity.num_sessions === 0) return "no spider is here";
+  return standing.waiting === 0 ? "waiting for later pages" : "waiting";
+}
+
+export function showStatus(snapshot) {
+  const { standing, activity, pages, errors } = snapshot;
+  say($("fault"), snapshot.fault ?? "");
+  if (snapshot.fault !== null) {
+    say($("state"), "not available");
+    return;
+  }
+  const state = stateOf(snapshot);
+  say($("state"), state);
+  $("state").dataset.state = state;
+  say($("pages-now"), rate(pages.now));
+  say($("pages-mean"), `${rate(pages.mean)} since the start, ${time(snapshot.seconds)} ago`);
+  say($("errors-now"), errors.now === null ? "–" : errors.now.toFixed(errors.now < 1 ? 2 : 1));
+  say($("errors-mean"), `${errors.mean.toFixed(2)} since the start, ${count(errors.total)} in all`);
+  say($("crawled"), count(standing.crawled));
+  say($("known"), `of ${count(standing.known)} known`);
+  say($("share"), share(standing.harvest));
+  say($("ranking"), activity.ranking ? "a ranking is under way" : "");
+  put($("end"), end(standing));
+  put($("sessions"), sessions(activity));
+  steer(activity);
+  past.push([pages.now, errors.now]);
+  if (past.length > PAST) past.shift();
+  put($("trend"), trend());
+}
+
+/** A bar of all known pages by state, with the numbers below. */
+function end(standing) {
+  const known = Math.max(standing.known, 1);
+  const rows = STATES.map((state) => [state, standing.states[state] ?? 0]).filter(([, number]) => number);
+  let at = 0;
+  const bars = rows.map(([state, number]) => {
+    const begin = at;
+    at += (1000 * number) / known;
+    return draw("rect", { class: `state-${state}`, x: begin.toFixed(2), y: 0, width: Math.max(at - begin - 2, 1).toFixed(2), height: 14 });
+  });
+  const over = known - (standing.states.discovered ?? 0) - (standing.states.leased ?? 0);
+  const left = [`${count(standing.waiting)} wait`];
+  if (standing.planned) left.push(`${count(standing.planned)} wait for a later time`);
+  if (standing.leased) left.push(`${count(standing.leased)} are being fetched`);
+  return [
+    make("p", {}, `${share(over / known)} of the known pages are done; ${left.join(", ")}.`),
+    draw("svg", { class: "bar", viewBox: "0 0 1000 14", preserveAspectRatio: "none", "aria-hidden": "true" }, bars),
+    make(
+      "ul",
+      { class: "legend" },
+      rows.map(([state, number]) =>
+        make("li", {}, draw("svg", { class: "key", viewBox: "0 0 10 10", "aria-hidden": "true" }, draw("rect", { class: `state-${state}`, width: 10, height: 10 })), `${count(number)} ${WORDS[state]}`),
+      ),
+    ),
+  ];
+}
+
+/** Pages and errors a second in the last two minutes. */
+function trend() {
+  if (past.length < 3) return [];
+  const most = Math.max(1, ...past.flat());
+  const line = (which) =>
+    past
+      .map((values, k) => [k, values[which]])
+      .filter(([, value]) => value !== null)
+      .map(([k, value]) => `${((1000 * (k + PAST - past.length)) / (PAST - 1)).toFixed(1)},${(58 - (54 * value) / most).toFixed(1)}`)
+      .join(" ");
+  return [
+    draw(
+      "svg",
+      { class: "trend", viewBox: "0 0 1000 60", preserveAspectRatio: "none", role: "img", "aria-label": "Pages and errors a second in the last two minutes" },
+      draw("line", { class: "grid", x1: 0, x2: 1000, y1: 58, y2: 58 }),
+      draw("polyline", { class: "first", points: line(0) }),
+      draw("polyline", { class: "second", points: line(1) }),
+    ),
+    make(
+      "ul",
+      { class: "legend" },
+      make("li", {}, key("first"), "pages a second"),
+      make("li", {}, key("second"), "errors a second, both in the last two minutes"),
+      make("li", {}, `highest ${rate(most)}`),
+    ),
+  ];
+}
+
+/** How a line is drawn, for a legend. */
+export const key = (name) =>
+  draw("svg", { class: "key wide", viewBox: "0 0 30 10", "aria-hidden": "true" }, draw("polyline", { class: name, points: "0,5 30,5" }));
+
+function sessions(activity) {
+  if (!activity.sessions.length) return make("p", { class: "note" }, "No spider has a session.");
+  const rows = activity.sessions.map((one) =>
+    make(
+      "tr",
+      {},
+      make("td", { class: "text strong", "data-label": "owner" }, one.owner),
+      make("td", { class: "number", "data-label": "tasks" }, count(one.tasks)),
+      make("td", { class: "number", "data-label": "silent for" }, time(Math.floor(one.silent_for))),
+      make("td", { class: "number", "data-label": "ends after" }, one.silent_after === null ? "never" : time(one.silent_after)),
+    ),
+  );
+  const more = activity.num_sessions - rows.length;
+  return [
+    make(
+      "table",
+      {},
+      make("thead", {}, make("tr", {}, ["owner", "tasks", "silent for", "ends after silence of"].map((name) => make("th", { scope: "col" }, name)))),
+      make("tbody", {}, rows),
+    ),
+    more > 0 && make("p", { class: "note" }, `and ${count(more)} more`),
+  ];
+}
+
+let paused = null;
+
+function steer(activity) {
+  if (paused === activity.paused || !may("POST/pause")) return;
+  paused = activity.paused;
+  const ask = (what, told) => async () => {
+    const done = await trying(() => change("POST", what));
+    if (done !== null) tell(told(done));
+  };
+  $("steer").replaceChildren(
+    paused
+      ? button("Resume", ask("resume", () => "The crawl goes on."), { class: "main" })
+      : button("Pause", ask("pause", () => "The crawl is paused: nothing is handed out, answers are taken in.")),
+    button("Rank anew", ask("rerank", () => "A new ranking is asked for.")),
+    button("Try failed pages again", async () => {
+      if (!confirm("Let all pages that failed, are gone or were excluded wait again?")) return;
+      await ask("reload", ({ count: number }) => `${count(number)} pages wait again.`)();
+    }),
+  );
+}

@@ -1,0 +1,117 @@
+"""Logins of people: a browser shows its token once, and then has a cookie with a random number.
+
+Logins are kept in memory, each with the digest of its token: a token that is removed ends them, and so does the end of
+the server.
+"""
+
+import asyncio
+import hashlib
+import secrets
+import time
+from http.cookies import CookieError, SimpleCookie
+
+from starlette.types import Scope
+
+from inlink.server.guard import header
+from inlink.server.keeper import BusyError
+from inlink.server.tokens import Token, Tokens
+
+__all__ = ["Logins"]
+
+SECONDS = 12 * 3600.0
+"""Seconds without a request after which a login ends."""
+
+MOST_LOGINS = 1000
+"""Logins that are kept; beyond, the one that was used the longest ago ends."""
+
+WRONG_SECONDS = 1.0
+"""Seconds that a wrong token costs."""
+
+MOST_WRONG = 4
+"""Wrong tokens that may wait at a time: so many a second can be tried at most."""
+
+
+class Logins:
+    """The logins of a server's people.
+
+    Parameters
+    ----------
+    tokens : Tokens
+    """
+
+    def __init__(self, tokens: Tokens) -> None:
+        self._tokens = tokens
+        # By the digest of the cookie: the digest of the token, and when it was used last.
+        self._kept: dict[str, tuple[str, float]] = {}
+        self._waiting = 0
+
+    async def begin(self, scope: Scope, text: str) -> bytes | None:
+        """The ``Set-Cookie`` of a new login; None, after a while, if there is no such token.
+
+        Raises
+        ------
+        BusyError
+            If too many wrong tokens came just now.
+        """
+        if self._waiting >= MOST_WRONG:
+            raise BusyError("too many wrong tokens came just now: try again in a second")
+        token = self._tokens.of(text)
+        if token is None:
+            self._waiting += 1
+            try:
+                await asyncio.sleep(WRONG_SECONDS)
+            finally:
+                self._waiting -= 1
+            return None
+        cookie = secrets.token_urlsafe(32)
+        if len(self._kept) >= MOST_LOGINS:
+            del self._kept[min(self._kept, key=lambda one: self._kept[one][1])]
+        self._kept[_digest(cookie)] = (token.sha256, time.monotonic())
+        return _set_cookie(scope, cookie, int(SECONDS))
+
+    def end(self, scope: Scope) -> bytes:
+        """End the login of a request; the ``Set-Cookie`` that removes its cookie."""
+        cookie = _cookie(scope)
+        if cookie is not None:
+            self._kept.pop(_digest(cookie), None)
+        return _set_cookie(scope, "", 0)
+
+    def token(self, scope: Scope) -> Token | None:
+        """The token with which a request's browser has logged in."""
+        cookie = _cookie(scope)
+        digest = "" if cookie is None else _digest(cookie)
+        kept = self._kept.get(digest)
+        if kept is None:
+            return None
+        token, now = self._tokens.with_digest(kept[0]), time.monotonic()
+        if token is None or now - kept[1] > SECONDS:
+            del self._kept[digest]
+            return None
+        self._kept[digest] = (kept[0], now)
+        return token
+
+
+def _name(scope: Scope) -> str:
+    """The cookie's name. Servers on other ports of this host get the cookie too, and have their own name for theirs."""
+    port = (scope.get("server") or ("", 0))[1]
+    return f"__Host-inlink-{port}" if scope["scheme"] == "https" else f"inlink-{port}"
+
+
+def _cookie(scope: Scope) -> str | None:
+    raw = header(scope, b"cookie")
+    if raw is None:
+        return None
+    try:
+        found = SimpleCookie(raw.decode("latin-1")).get(_name(scope))
+    except CookieError:
+        return None
+    return None if found is None else found.value
+
+
+def _set_cookie(scope: Scope, value: str, seconds: int) -> bytes:
+    secure = "; Secure" if scope["scheme"] == "https" else ""
+    return f"{_name(scope)}={value}; Path=/; Max-Age={seconds}; HttpOnly; SameSite=Strict{secure}".encode()
+
+
+def _digest(cookie: str) -> str:
+    return hashlib.sha256(cookie.encode("utf-8", "surrogatepass")).hexdigest()
