@@ -35,7 +35,7 @@ class HostRows(Rows, frozen=True, forbid_unknown_fields=True):
     fullest: bool = False
 
 
-class Part(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class Onward(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Where to go on."""
 
     cursor: str | None = None
@@ -134,7 +134,7 @@ async def hosts(crawl: Keeper, query: HostRows) -> shown.Hosts:
 
 
 @ENDPOINTS.add("GET", HERE + "/errors", "reader")
-async def errors(crawl: Keeper, query: Part) -> shown.Errors:
+async def errors(crawl: Keeper, query: Onward) -> shown.Errors:
     """Failures and exclusions by cause, with examples."""
     return await crawl.run(lambda opened: opened.view.errors(query.cursor))
 
