@@ -35,7 +35,7 @@ STATES = {
 
 
 class MemoryClient:
-    """A crawl in memory; see :class:`inlink.client.Client`. ``calls`` lists what was asked of it, in order."""
+    """A crawl in memory; see :class:`inlink.client.spider.Client`. ``calls`` lists what was asked of it, in order."""
 
     def __init__(self) -> None:
         self.states: dict[str, str] = {}

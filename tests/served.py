@@ -73,7 +73,7 @@ def served(
     async def run() -> None:
         site = Site(Tokens(tokens or folders[0].parent / "tokens.json"), not needs_token)
         await site.open(named(list(folders)), settings)
-        server = server_of(site, (), context)
+        server = server_of(site, context=context)
         ready.append(Served(listener.getsockname()[1], site, server, asyncio.get_running_loop()))
         await server.serve([listener])
 

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from crawlstrategies import EAGER, Clock
-from inlink.client import Client, FolderClient, connect
+from inlink.client.folder import FolderClient
+from inlink.client.spider import Client, connect
 from inlink.crawl.crawl import Crawl
 from inlink.crawl.desk import Desk
 from inlink.errors import InUseError, ParameterError
@@ -274,8 +275,6 @@ def test_the_crawl_has_a_thread_of_its_own(tmp_path):
 
 
 def test_refusals(tmp_path):
-    with pytest.raises(ParameterError, match="servers cannot be asked yet"):
-        asyncio.run(connect("http://127.0.0.1:8000"))
     with pytest.raises(ParameterError, match="policy must be"):
         spider(tmp_path / "c", nothing, policy="none")
     with Crawl(tmp_path / "c"), pytest.raises(InUseError):

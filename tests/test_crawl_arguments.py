@@ -9,7 +9,7 @@ import pytest
 
 import inlink
 from crawlstrategies import EAGER, Clock, columns, differences, out
-from inlink.client import connect
+from inlink.client.spider import connect
 from inlink.crawl.crawl import Crawl
 from inlink.crawl.view import CrawlView
 from inlink.errors import ParameterError

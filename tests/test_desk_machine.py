@@ -277,7 +277,7 @@ KILLER = "http://host3.com/"
 
 CHILD = """
     import asyncio, os, random, signal, sys
-    from inlink.client import connect
+    from inlink.client.spider import connect
     from inlink.frontier.settings import Politeness
     from inlink.protocol import Crawled
 

@@ -6,13 +6,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from crawlstrategies import EAGER
-from inlink.client import Client, FolderClient
+from inlink.client.folder import FolderClient
+from inlink.client.spider import Client, connect
 from inlink.protocol import Answer, Crawled, Excluded, Failed, Receipt, Redirected, Released, Tasks
 from memoryclient import MemoryClient
+from served import served
 
 URLS = [f"http://a.com/{name}" for name in "abcdef"]
 STEPS = st.one_of(
@@ -73,6 +75,24 @@ def test_both_clients_say_the_same(steps):
         assert await told(MemoryClient(), steps) == expected
 
     asyncio.run(run())
+
+
+@pytest.mark.slow
+@settings(max_examples=15, deadline=None)
+@given(st.lists(STEPS, max_size=12))
+def test_a_servers_client_says_the_same(steps):
+    async def run(url: str) -> None:
+        client, _ = await connect(url)
+        try:
+            said = await told(client, steps)
+        finally:
+            await client.close()
+        assert await told(MemoryClient(), steps) == said
+
+    with tempfile.TemporaryDirectory() as place:
+        given = {"policy": "first-come", "politeness": EAGER}
+        with served(Path(place) / "c", **given) as server:
+            asyncio.run(run(f"{server.url}/v1/crawls/c"))
 
 
 def test_what_is_out_comes_back_when_a_client_closes():

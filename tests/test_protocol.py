@@ -38,6 +38,8 @@ def of_type(kind: msgspec.inspect.Type) -> st.SearchStrategy:
             return st.dictionaries(of_type(kind.key_type), of_type(kind.value_type), max_size=4)
         case inspect.NoneType():
             return st.none()
+        case inspect.AnyType():
+            return st.one_of(st.none(), st.booleans(), TEXT, st.lists(TEXT, max_size=2))
     names = {"StrType": str, "FloatType": float, "IntType": int, "BoolType": bool, "BytesType": bytes}
     return LEAVES[names[type(kind).__name__]]
 

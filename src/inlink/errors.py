@@ -13,6 +13,7 @@ line and leaves with exit code 2.
     ├── FolderError          an inlink folder is missing, damaged, of another kind or of a newer version
     │   └── InUseError       another process is writing it; the message names it
     ├── StoreError           a crawl cannot be written on (a full disk); all that was written before is kept
+    ├── ServerError          a server of crawls cannot be reached, or does not take the request
     ├── SessionError         a spider's session has ended, or it sent a request that is older than its last
     ├── ParameterError       a parameter outside its meaning (also a ValueError)
     ├── UnknownNodeError     no node has that name or number (also a KeyError)
@@ -29,6 +30,7 @@ __all__ = [
     "MissingExtraError",
     "OutputError",
     "ParameterError",
+    "ServerError",
     "SessionError",
     "StoreError",
     "UnknownNodeError",
@@ -65,6 +67,10 @@ class InUseError(FolderError):
 
 class StoreError(InlinkError):
     """A crawl cannot be written on; what was written before is kept."""
+
+
+class ServerError(InlinkError):
+    """A server of crawls cannot be reached, or does not take the request."""
 
 
 class SessionError(InlinkError):

@@ -321,12 +321,15 @@ class Ask(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults
         Seconds for which the reply may wait until there is a task, at most 20.
     request : int
         Id of the request: see :meth:`inlink.crawl.desk.Desk.next`.
+    lost : bool
+        Whether the session takes its turn with lost pages; false for a caller that does not answer.
     """
 
     session: int
     n: int = 1
     wait: float = 0.0
     request: int = 0
+    lost: bool = True
 
 
 class Report(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):

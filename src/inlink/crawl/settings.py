@@ -38,6 +38,7 @@ __all__ = [
     "choose",
     "differences",
     "encoded",
+    "from_data",
     "from_name",
     "is_there",
     "lay_over",
@@ -338,13 +339,25 @@ def _last_in_log(folder: Path) -> Settings:
 
 
 def _decoded(raw: bytes, url_rules: UrlRules | None) -> Settings:
-    data = msgspec.json.decode(raw, type=dict[str, Any])
-    data["url_rules"] = None
+    return replace(from_data(msgspec.json.decode(raw, type=dict[str, Any])), url_rules=url_rules)
+
+
+def from_data(data: Mapping[str, Any]) -> Settings:
+    """Settings from what :func:`as_data` made of them, through JSON. No code that they name is imported.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If they are not settings.
+    """
+    found = dict(data)
     for name, group in GROUPS.items():
-        if data.get(name) is not None:
-            data[name] = group(**data[name])
-    data["revisit"] = revisit_of(data.get("revisit"), "revisit", from_folder=True)
-    return Settings(**data | {"url_rules": url_rules})
+        if found.get(name) is not None:
+            found[name] = group(**found[name])
+    if found.get("url_rules") is not None:
+        found["url_rules"] = UrlRules(**found["url_rules"])
+    found["revisit"] = revisit_of(found.get("revisit"), "revisit", from_folder=True)
+    return Settings(**found)
 
 
 def as_data(settings: Settings) -> dict[str, Any]:

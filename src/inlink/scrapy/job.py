@@ -15,7 +15,7 @@ from typing import BinaryIO, Literal
 
 import msgspec
 
-from inlink.client import Client
+from inlink.client.spider import Client
 from inlink.errors import InlinkError
 from inlink.protocol import (
     Answer,
@@ -120,7 +120,7 @@ class Job:
 
 
 class Watched:
-    """A client that records each outcome for a job; see :class:`inlink.client.Client`.
+    """A client that records each outcome for a job; see :class:`inlink.client.spider.Client`.
 
     Parameters
     ----------

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from scrapy import Request
 
-from inlink.client import Client
+from inlink.client.spider import Client
 from inlink.errors import InlinkError
 from inlink.protocol import Answer, AnyLink, HostDelay, Receipt, Task
 from inlink.scrapy.visits import Visit

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 
 from scrapy.crawler import AsyncCrawlerProcess, Crawler
 
-from inlink.client import Client
+from inlink.client.spider import Client
 from inlink.crawl.settings import choose
 from inlink.crawl.view import CrawlView
 from inlink.errors import ParameterError

@@ -25,7 +25,7 @@ from scrapy.utils.defer import deferred_from_coro
 from twisted.internet.defer import Deferred
 from twisted.python.failure import Failure
 
-from inlink.client import Client, connect
+from inlink.client.spider import Client, connect
 from inlink.crawl.settings import choose
 from inlink.crawl.unread import warning
 from inlink.errors import InlinkError, ParameterError

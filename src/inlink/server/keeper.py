@@ -332,7 +332,7 @@ class Keeper:
 
 def _asked(crawl: Crawl, ask: Ask) -> tuple[Tasks, bool]:
     """Tasks for a session, and whether the crawl is at its end."""
-    tasks = crawl.desk.next(ask.session, ask.n, ask.request)
+    tasks = crawl.desk.next(ask.session, ask.n, ask.request, lost=ask.lost)
     return tasks, not (tasks.tasks or tasks.paused) and crawl.due_in() is None
 
 

@@ -1,8 +1,6 @@
-"""How a spider reaches a crawl, wherever that is: in a folder, or one day behind a server.
+"""The client of a crawl in a folder.
 
-A spider asks for tasks and answers for each of them, in the types of :mod:`inlink.protocol`. :func:`connect` returns a
-client. The client of a folder, :class:`FolderClient`, runs the crawl in a thread of its own, so that no call holds up
-the event loop.
+It runs the crawl in a thread of its own, so that no call holds up the event loop.
 """
 
 import asyncio
@@ -11,37 +9,16 @@ import os
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 from inlink.crawl.crawl import Crawl
-from inlink.errors import InlinkError, ParameterError
+from inlink.errors import InlinkError
+from inlink.frontier.settings import Settings
 from inlink.protocol import OWNER, Answer, AnyLink, Receipt, Standing, Tasks
 
-__all__ = ["Client", "FolderClient", "connect"]
+__all__ = ["FolderClient"]
 
 T = TypeVar("T")
-
-
-class Client(Protocol):
-    """A crawl as a spider sees it. Its methods raise the errors of :class:`inlink.Crawl`."""
-
-    async def seed(self, urls: Iterable[AnyLink]) -> int:
-        """Make URLs known; return the number of new ones."""
-
-    async def sitemap(self, entries: Iterable[tuple[str, float | None, float | None]]) -> int:
-        """Take in a sitemap's entries: URL, lastmod, priority; return the number of new URLs."""
-
-    async def next(self, count: int) -> Tasks:
-        """At most ``count`` tasks."""
-
-    async def report(self, answers: Sequence[Answer]) -> list[Receipt]:
-        """Answer for tasks; return what came of each answer, in their order."""
-
-    async def standing(self, hosts: int = 5) -> Standing:
-        """How far the crawl has come."""
-
-    async def close(self) -> None:
-        """Give back the tasks that were not answered for, and let go of the crawl."""
 
 
 class FolderClient:
@@ -56,10 +33,16 @@ class FolderClient:
         Whose session it is: the spider's name. If the owner's previous session did not end, its tasks are lost.
     **settings
         Of :class:`inlink.Crawl`.
+
+    Attributes
+    ----------
+    settings : Settings
+        Of the crawl, once it is open.
     """
 
     def __init__(self, folder: str | os.PathLike[str], owner: str = OWNER, **settings: Any) -> None:
         self.folder, self.owner, self._settings = Path(folder), owner, settings
+        self.settings = Settings()
         self._thread = ThreadPoolExecutor(1, "inlink-crawl")
         self._crawl: Crawl | None = None
         self._session = 0
@@ -72,27 +55,27 @@ class FolderClient:
         return told
 
     async def seed(self, urls: Iterable[AnyLink]) -> int:
-        """See :class:`Client`."""
+        """See :class:`inlink.client.spider.Client`."""
         return await self._run(lambda crawl: crawl.seed(urls))
 
     async def sitemap(self, entries: Iterable[tuple[str, float | None, float | None]]) -> int:
-        """See :class:`Client`."""
+        """See :class:`inlink.client.spider.Client`."""
         return await self._run(lambda crawl: crawl.sitemap(entries))
 
     async def next(self, count: int) -> Tasks:
-        """See :class:`Client`."""
+        """See :class:`inlink.client.spider.Client`."""
         return await self._run(lambda crawl: crawl.desk.next(self._session, count))
 
     async def report(self, answers: Sequence[Answer]) -> list[Receipt]:
-        """See :class:`Client`."""
+        """See :class:`inlink.client.spider.Client`."""
         return await self._run(lambda crawl: crawl.desk.report(self._session, answers))
 
     async def standing(self, hosts: int = 5) -> Standing:
-        """See :class:`Client`."""
+        """See :class:`inlink.client.spider.Client`."""
         return await self._run(lambda crawl: crawl.standing(hosts))
 
     async def close(self) -> None:
-        """See :class:`Client`."""
+        """See :class:`inlink.client.spider.Client`."""
         if self._renewing is not None:
             self._renewing.cancel()
             await asyncio.gather(self._renewing, return_exceptions=True)
@@ -112,7 +95,7 @@ class FolderClient:
 
     def _open(self, crawl: Crawl) -> tuple[str, float]:
         session = crawl.desk.hello(self.owner)
-        self._session, told = session.number, crawl.recovered
+        self._session, told, self.settings = session.number, crawl.recovered, crawl.settings
         if session.lost:
             told += f"; the last session of {self.owner!r} broke off: {session.lost:,} of its tasks come back later"
         if crawl.paused:
@@ -132,23 +115,3 @@ class FolderClient:
                 crawl.desk.bye(self._session)
         finally:
             crawl.close()
-
-
-async def connect(where: str, *, owner: str = OWNER, **settings: Any) -> tuple[Client, str]:
-    """A client of the crawl that ``where`` names, and one line on what was found there.
-
-    Raises
-    ------
-    inlink.errors.ParameterError
-        If ``where`` is a URL: there are no servers yet.
-    inlink.errors.InUseError
-        If another process crawls in that folder.
-    """
-    if "://" in where:
-        raise ParameterError(f"{where}: a crawl is a folder: servers cannot be asked yet")
-    client = FolderClient(where, owner, **settings)
-    try:
-        return client, await client.open()
-    except BaseException:
-        await client.close()
-        raise

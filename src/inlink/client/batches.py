@@ -1,0 +1,177 @@
+"""Answers and seeds on their way to a server, in parts that the server takes."""
+
+import logging
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import msgspec
+
+from inlink.crawl.answer_checks import checked_answers
+from inlink.crawl.intake import apart, hrefs_and_scores, listed
+from inlink.crawl.seeding import checked_entries
+from inlink.errors import ParameterError
+from inlink.protocol import Answer, AnyLink, Crawled, Link
+
+__all__ = ["MOST_ANSWERS", "MOST_LINKS", "answer_batches", "encoded_answers", "seed_batches", "sitemap_batches"]
+
+log = logging.getLogger("inlink.client")
+
+MOST_ANSWERS = 1_000
+"""Answers in a report."""
+
+MOST_LINKS = 10_000
+"""Links of a page, and URLs in a request for seeds."""
+
+MOST_BYTES = 7 << 20
+"""Bytes of one answer. The server takes bodies of 8 MiB."""
+
+BATCH_BYTES = 2 << 20
+"""Bytes after which a batch ends: the server decodes a batch in one piece."""
+
+
+def answer_batches(answers: Sequence[Answer], encoded: Sequence[bytes]) -> Iterator[slice]:
+    """Cut a report into parts that the server takes, in their order.
+
+    Parameters
+    ----------
+    answers : sequence of Answer
+    encoded : sequence of bytes
+        The same answers as JSON.
+    """
+    return _cut([len(one) for one in encoded], MOST_ANSWERS)
+
+
+def encoded_answers(answers: Iterable[Answer]) -> list[bytes]:
+    """Encode answers as JSON, after the checks that the crawl makes.
+
+    An invalid link costs its page all its links, as in a crawl's folder. A page with more links than a server takes
+    keeps the first of them, and the log says so.
+
+    Raises
+    ------
+    inlink.errors.ParameterError
+        If an answer has a value out of its range.
+    """
+    return [_encoded_answer(answer) for answer in checked_answers(answers)]
+
+
+def seed_batches(urls: Iterable[AnyLink]) -> Iterator[bytes]:
+    """Encode URLs as JSON lists, in parts that the server takes.
+
+    Raises
+    ------
+    inlink.errors.ParameterError
+        If a link is invalid, or too large for a request.
+    """
+    links = [_json(link) for link in _plain(listed(urls))]
+    for link in links:
+        if len(link) > MOST_BYTES:
+            raise ParameterError(
+                f"a link has {len(link):,} bytes: a server takes {MOST_BYTES:,}; got {link[:100]!r}"
+            )
+    for part in _cut([len(link) for link in links], MOST_LINKS):
+        yield b"[" + b",".join(links[part]) + b"]"
+
+
+def sitemap_batches(entries: Iterable[tuple[str, float | None, float | None]]) -> Iterator[bytes]:
+    """Encode a sitemap's entries as JSON lists, in parts that the server takes.
+
+    Raises
+    ------
+    inlink.errors.ParameterError
+        If an entry is invalid.
+    """
+    rows = [_json(row) for row in checked_entries(listed(entries, "entries")) if _is_unicode(row[0])]
+    for part in _cut([len(row) for row in rows], MOST_LINKS):
+        yield b"[" + b",".join(rows[part]) + b"]"
+
+
+def _cut(sizes: Sequence[int], most: int) -> Iterator[slice]:
+    begin, size = 0, 0
+    for k, one in enumerate(sizes):
+        if k > begin and (k - begin == most or size + one > BATCH_BYTES):
+            yield slice(begin, k)
+            begin, size = k, 0
+        size += one
+    if begin < len(sizes):
+        yield slice(begin, len(sizes))
+
+
+def _encoded_answer(answer: Answer) -> bytes:
+    if not isinstance(answer, Crawled) or not answer.links:
+        return _json(answer)
+    try:
+        links = _plain(answer.links)
+    except ParameterError as error:
+        return _json(msgspec.structs.replace(answer, links=[], error=str(error)))
+    if len(links) > MOST_LINKS:
+        log.warning(
+            "the page of lease %d has %d links: a server takes the first %d",
+            answer.lease,
+            len(links),
+            MOST_LINKS,
+        )
+        links = links[:MOST_LINKS]
+    raw = _json(msgspec.structs.replace(answer, links=links))
+    if len(raw) <= MOST_BYTES:
+        return raw
+    kept, size = 0, len(_json(msgspec.structs.replace(answer, links=[])))
+    while (size := size + len(_json(links[kept])) + 1) <= MOST_BYTES:
+        kept += 1
+    log.warning(
+        "the page of lease %d has links of %d bytes in all: a server takes the first %d links of %d",
+        answer.lease,
+        len(raw),
+        kept,
+        len(links),
+    )
+    return _json(msgspec.structs.replace(answer, links=links[:kept]))
+
+
+def _plain(links: Sequence[AnyLink]) -> list[AnyLink]:
+    """Check links, and make them what JSON can hold. Links that are no valid Unicode are no URLs, and are left out."""
+    hrefs_and_scores(apart(links)[0])
+    if all(type(link) is str for link in links):
+        return links if _is_unicode("".join(links)) else [one for one in links if _is_unicode(str(one))]  # type: ignore[arg-type, return-value]
+    found: list[AnyLink] = []
+    for link in links:
+        if isinstance(link, Link):
+            score = None if link.score is None else float(link.score)
+            plain: AnyLink = Link(link.url, score, link.data, link.variant)
+        else:
+            plain = link if isinstance(link, str) else (link[0], float(link[1]))
+        url = plain.url if isinstance(plain, Link) else plain if isinstance(plain, str) else plain[0]
+        if _is_unicode(url):
+            found.append(plain)
+    return found
+
+
+def _is_unicode(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _json(value: Any) -> bytes:
+    try:
+        return msgspec.json.encode(value, enc_hook=_number)
+    except UnicodeEncodeError:
+        # Only the texts of errors and reasons are left, and the targets of redirects.
+        return msgspec.json.encode(_replaced(msgspec.to_builtins(value, enc_hook=_number)))
+
+
+def _replaced(value: Any) -> Any:
+    if isinstance(value, str):
+        return value.encode("utf-8", "replace").decode()
+    if isinstance(value, dict):
+        return {key: _replaced(one) for key, one in value.items()}
+    return value
+
+
+def _number(value: Any) -> Any:
+    """A number of NumPy as Python's own."""
+    if hasattr(value, "item"):
+        return value.item()
+    raise NotImplementedError(f"{type(value).__name__} has no form in JSON")

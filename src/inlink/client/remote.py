@@ -1,0 +1,273 @@
+"""A crawl on a server, for programs and commands: what a crawl's desk and its view offer, by the same names."""
+
+from collections.abc import Iterable
+from types import TracebackType
+from typing import Any, Literal, Self
+
+import msgspec
+
+from inlink.client.batches import seed_batches
+from inlink.client.channel import Channel
+from inlink.client.session import LONGEST_WAIT, SILENT_AFTER, Count, RemoteSession, own_name
+from inlink.crawl import shown
+from inlink.crawl.arguments import argument
+from inlink.crawl.matching import Kind
+from inlink.errors import ParameterError, UnknownNodeError
+from inlink.frontier.explain import Why
+from inlink.frontier.standing import Harvest
+from inlink.protocol import Answer, AnyLink, Begun, Receipt, Seeded, Sitemap, Standing, Tasks
+from inlink.store.page import Page
+
+__all__ = ["RemoteCrawl", "connect"]
+
+
+class _Paused(msgspec.Struct, frozen=True):
+    """Whether the crawl is paused."""
+
+    paused: bool
+
+
+class _Ranking(msgspec.Struct, frozen=True):
+    """Whether a ranking is being computed."""
+
+    ranking: bool
+
+
+class RemoteCrawl:
+    """A crawl on a server: the methods of :class:`inlink.CrawlView`, and those by which spiders and operators work.
+
+    It can be used by several threads, and as a context manager. The session of a spider begins with the first call of
+    :meth:`next` or :meth:`report`.
+
+    Parameters
+    ----------
+    url : str
+        Of the crawl, as ``inlink serve`` prints it.
+    owner : str or None
+        Whose session it is; None is a name that no other spider has.
+    patience : float or None
+        Seconds for which a call is repeated while the server is away; None is for ever.
+    silent_after : float
+        Seconds without a call after which the session ends.
+    rejoin : bool
+        Go on with the owner's session, if there is one, instead of a new one.
+    renewing : bool
+        Renew the session's tasks in a thread until the crawl is closed.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        owner: str | None = None,
+        patience: float | None = 60.0,
+        *,
+        silent_after: float = SILENT_AFTER,
+        rejoin: bool = False,
+        renewing: bool = True,
+    ) -> None:
+        self._channel = Channel(url, patience)
+        self._session = RemoteSession(
+            self._channel, owner or own_name(), silent_after, rejoin=rejoin, renewing=renewing
+        )
+
+    @property
+    def url(self) -> str:
+        """Where the crawl is."""
+        return self._channel.place.url
+
+    def __repr__(self) -> str:
+        return f"<crawl at {self.url}>"
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Give back the tasks that were not answered for, and close the connections."""
+        self._session.end()
+        self.leave()
+
+    def leave(self) -> None:
+        """Close the connections, and let the session and its tasks be."""
+        self._session.leave()
+        self._channel.close()
+
+    # -- for spiders --------------------------------------------------------------------------------------------------
+
+    def begin(self) -> Begun:
+        """Begin the session; say what the server told of it, and of the crawl's settings."""
+        return self._session.begin()
+
+    def next(self, count: int = 1, wait: float = 0.0, *, lost: bool = True) -> Tasks:
+        """At most ``count`` tasks; the reply waits for up to ``wait`` seconds until there is one.
+
+        Parameters
+        ----------
+        count : int
+            1 … 1,000.
+        wait : float
+            Seconds.
+        lost : bool
+            Whether the session takes its turn with lost pages.
+        """
+        wait = float(argument("cpu_seconds", wait))
+        while True:
+            found = self._session.next(argument("count", count), wait, lost=lost)
+            is_end = found.due_in is None and not (found.out_elsewhere or found.paused)
+            if found.tasks or is_end or wait <= LONGEST_WAIT:
+                return found
+            wait -= LONGEST_WAIT
+
+    def report(self, answers: Iterable[Answer]) -> list[Receipt]:
+        """Answer for tasks: see :meth:`inlink.crawl.desk.Desk.report`."""
+        return self._session.report(answers)
+
+    def seed(self, urls: Iterable[AnyLink]) -> Seeded:
+        """Make URLs known: see :meth:`inlink.Crawl.seed`. Returns the number of new ones, and what was refused."""
+        new, refused = 0, dict[str, int]()
+        for part in list(seed_batches(urls)):
+            told = self._channel.call("POST", "seeds", Seeded, b'{"urls":%s}' % part)
+            new += told.new
+            for reason, number in told.refused.items():
+                refused[reason] = refused.get(reason, 0) + number
+        return Seeded(new, refused)
+
+    def sitemap(self, entries: Iterable[tuple[str, float | None, float | None]]) -> Seeded:
+        """Take in a sitemap's entries, at most 10,000: see :meth:`inlink.Crawl.sitemap`."""
+        return self._channel.call("POST", "sitemap", Seeded, Sitemap(list(entries)))
+
+    # -- for operators ------------------------------------------------------------------------------------------------
+
+    def pause(self) -> bool:
+        """Hand nothing out until the crawl is resumed; return whether it is paused."""
+        return self._channel.call("POST", "pause", _Paused, {}).paused
+
+    def resume(self) -> bool:
+        """End a pause; return whether the crawl is paused."""
+        return self._channel.call("POST", "resume", _Paused, {}).paused
+
+    def reload(self) -> int:
+        """Let pages that failed, are gone or were excluded wait again; return their number."""
+        return self._channel.call("POST", "reload", Count, {}).count
+
+    def rerank(self) -> bool:
+        """Ask for a new ranking; return whether one is being computed."""
+        return self._channel.call("POST", "rerank", _Ranking, {}).ranking
+
+    # -- what there is to see -----------------------------------------------------------------------------------------
+
+    def number(self, page: str | int) -> int:
+        """See :meth:`inlink.CrawlView.number`."""
+        return self._look("page", Page, url=_page(page)).id
+
+    def page(self, page: str | int) -> Page | None:
+        """See :meth:`inlink.CrawlView.page`."""
+        try:
+            return self._look("page", Page, url=_page(page))
+        except UnknownNodeError:
+            return None
+
+    def why(self, page: str | int) -> Why:
+        """See :meth:`inlink.CrawlView.why`."""
+        return self._look("why", Why, url=_page(page))
+
+    def path(self, page: str | int, count: int = 100, cursor: str | None = None) -> shown.PageList:
+        """See :meth:`inlink.CrawlView.path`."""
+        return self._look("path", shown.PageList, url=_page(page), count=count, cursor=cursor)
+
+    def links(
+        self,
+        page: str | int,
+        direction: Literal["from", "to"] = "from",
+        count: int = 100,
+        cursor: str | None = None,
+    ) -> shown.PageList:
+        """See :meth:`inlink.CrawlView.links`."""
+        return self._look(
+            "links", shown.PageList, url=_page(page), direction=direction, count=count, cursor=cursor
+        )
+
+    def find(
+        self, expression: str, kind: Kind = "regex", count: int = 100, cursor: str | None = None
+    ) -> shown.Found:
+        """See :meth:`inlink.CrawlView.find`."""
+        return self._look("find", shown.Found, expression=expression, kind=kind, count=count, cursor=cursor)
+
+    def top(self, ranking: str | None = None, count: int = 10, cursor: str | None = None) -> shown.Top:
+        """See :meth:`inlink.CrawlView.top`."""
+        return self._look("top", shown.Top, ranking=ranking, count=count, cursor=cursor)
+
+    def dump(
+        self,
+        what: Literal["pages", "links"] = "pages",
+        cursor: str | None = None,
+        *,
+        aduana: bool = False,
+        depth: bool = False,
+    ) -> shown.Dump:
+        """See :meth:`inlink.CrawlView.dump`; the server decides how long a part is."""
+        return self._look(
+            "dump", shown.Dump, what=what, cursor=cursor, aduana=aduana or None, depth=depth or None
+        )
+
+    def order(self, count: int = 50) -> shown.Order:
+        """See :meth:`inlink.CrawlView.order`."""
+        return self._look("next", shown.Order, count=count)
+
+    def hosts(self, count: int = 100, cursor: str | None = None) -> shown.Hosts:
+        """See :meth:`inlink.CrawlView.hosts`."""
+        return self._look("hosts", shown.Hosts, count=count, cursor=cursor)
+
+    def standing(self, hosts: int = 5) -> Standing:
+        """See :meth:`inlink.CrawlView.standing`."""
+        return self._look("standing", Standing, hosts=hosts)
+
+    def harvest(self) -> Harvest:
+        """See :meth:`inlink.CrawlView.harvest`."""
+        return self._look("harvest", Harvest)
+
+    def info(self) -> shown.Info:
+        """See :meth:`inlink.CrawlView.info`."""
+        return self._look("info", shown.Info)
+
+    def _look(self, path: str, kind: type[Any], **query: Any) -> Any:
+        given = {name: "true" if value is True else value for name, value in query.items()}
+        return self._channel.call("GET", path, kind, query=given)
+
+
+def connect(url: str, owner: str | None = None, patience: float | None = 60.0) -> RemoteCrawl:
+    """Return a crawl on a server, which ``inlink serve`` runs.
+
+    The token comes from the environment: ``INLINK_TOKEN``, or the file that ``INLINK_TOKEN_FILE`` names. Nothing is sent
+    before the first call of a method.
+
+    Parameters
+    ----------
+    url : str
+        As ``inlink serve`` prints it: ``http://127.0.0.1:8000/v1/crawls/mycrawl``.
+    owner : str or None
+        Name of the spider, for :meth:`RemoteCrawl.next`. None: a name that no other spider has.
+    patience : float or None
+        Seconds for which a call is repeated while the server is away; None is for ever.
+
+    Raises
+    ------
+    inlink.errors.ParameterError
+        If the URL is not that of a crawl, or a token would be sent to another machine without TLS.
+    inlink.errors.InputError
+        If a file that the environment names cannot be read.
+    """
+    return RemoteCrawl(url, owner, patience)
+
+
+def _page(page: str | int) -> str:
+    """How a server is asked for a page: by its URL, or its number as 16 digits."""
+    if isinstance(page, bool) or not isinstance(page, str | int):
+        raise ParameterError(f"a page is named by its URL or its number; got {page!r:.200}")
+    if isinstance(page, int) and not 0 <= page < 1 << 64:
+        raise UnknownNodeError(f"{page} is not the number of a page")
+    return page if isinstance(page, str) else f"{page:016x}"

@@ -1,0 +1,73 @@
+"""What a spider asks of a crawl, wherever that is: in a folder, or behind a server.
+
+A spider asks for tasks and answers for each of them, in the types of :mod:`inlink.protocol`. :func:`connect` returns a
+client.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import Any, Protocol
+
+from inlink.client.channel import is_url
+from inlink.client.folder import FolderClient
+from inlink.client.server import ServerClient
+from inlink.protocol import OWNER, Answer, AnyLink, Receipt, Standing, Tasks
+
+__all__ = ["Client", "connect"]
+
+
+class Client(Protocol):
+    """A crawl as a spider sees it. Its methods raise the errors of :class:`inlink.Crawl`."""
+
+    async def seed(self, urls: Iterable[AnyLink]) -> int:
+        """Make URLs known; return the number of new ones."""
+
+    async def sitemap(self, entries: Iterable[tuple[str, float | None, float | None]]) -> int:
+        """Take in a sitemap's entries: URL, lastmod, priority; return the number of new URLs."""
+
+    async def next(self, count: int) -> Tasks:
+        """At most ``count`` tasks."""
+
+    async def report(self, answers: Sequence[Answer]) -> list[Receipt]:
+        """Answer for tasks; return what came of each answer, in their order."""
+
+    async def standing(self, hosts: int = 5) -> Standing:
+        """How far the crawl has come."""
+
+    async def close(self) -> None:
+        """Give back the tasks that were not answered for, and let go of the crawl."""
+
+
+async def connect(
+    where: str, *, owner: str | None = None, **settings: Any
+) -> tuple[FolderClient | ServerClient, str]:
+    """A client of the crawl that ``where`` names, and one line on what was found there.
+
+    Parameters
+    ----------
+    where : str
+        A folder, or the URL of a crawl on a server.
+    owner : str or None
+        Whose session it is. None: "spider" in a folder, which has one spider at a time; on a server a name that no
+        other spider has.
+    **settings
+        Of :class:`inlink.Crawl`. On a server none are possible, because the server decides them.
+
+    Raises
+    ------
+    inlink.errors.ParameterError
+        If a setting is outside its range, or is given for a crawl on a server.
+    inlink.errors.ServerError
+        If the server cannot be reached, or refuses.
+    inlink.errors.InUseError
+        If another process crawls in that folder.
+    """
+    client: FolderClient | ServerClient
+    if is_url(where):
+        client = ServerClient(where, owner, **settings)
+    else:
+        client = FolderClient(where, owner or OWNER, **settings)
+    try:
+        return client, await client.open()
+    except BaseException:
+        await client.close()
+        raise
