@@ -66,7 +66,7 @@ class MemoryClient:
         self.calls.append(("seed", urls))
         return sum(self._know(_url(link), 0) for link in urls)
 
-    async def next(self, count: int) -> Tasks:
+    async def next(self, count: int, wait: float = 0.0) -> Tasks:
         """Hand out the pages that have waited longest."""
         self.calls.append(("next", count))
         given, self.waiting = self.waiting[:count], self.waiting[count:]

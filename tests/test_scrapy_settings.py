@@ -198,7 +198,6 @@ def refused(folder: Any, **given: Any) -> str:
 
 
 def test_refusals(tmp_path):
-    assert "servers cannot be asked yet" in refused(tmp_path / "c", INLINK_CRAWL="http://127.0.0.1:8000")
     assert "INLINK_POLICYY is no setting" in refused(tmp_path / "c", INLINK_POLICYY="opic")
     assert "INLINK_CRAWL is not set" in refused(tmp_path / "c", INLINK_CRAWL=...)
     assert "INLINK_POLICY must be" in refused(tmp_path / "c", INLINK_POLICY="best")

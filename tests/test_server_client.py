@@ -118,6 +118,9 @@ def test_tasks_and_their_answers(tmp_path):
         assert (last.task.url, last.task.carried) == ("http://a.com/h", b"kept")
         standing = await client.standing()
         assert (standing.known, standing.leased) == (6, 1)
+        assert await client.sitemap([("http://a.com/map", None, 0.5), ("/\udc80", 1.0, None)]) == 1
+        with pytest.raises(ParameterError, match="triples"):
+            await client.sitemap([("http://a.com/map",)])  # type: ignore[list-item]
 
     with serving(tmp_path) as server:
         told = spider(crawl_of(server), work)

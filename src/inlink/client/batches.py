@@ -12,7 +12,14 @@ from inlink.crawl.seeding import checked_entries
 from inlink.errors import ParameterError
 from inlink.protocol import Answer, AnyLink, Crawled, Link
 
-__all__ = ["MOST_ANSWERS", "MOST_LINKS", "answer_batches", "encoded_answers", "seed_batches", "sitemap_batches"]
+__all__ = [
+    "MOST_ANSWERS",
+    "MOST_LINKS",
+    "answer_batches",
+    "encoded_answers",
+    "seed_batches",
+    "sitemap_batches",
+]
 
 log = logging.getLogger("inlink.client")
 

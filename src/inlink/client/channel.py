@@ -43,7 +43,7 @@ MOST_REPLY = 128 << 20
 GZIP_FROM = 4096
 """Bytes from which a body is compressed, if the server is on another machine."""
 
-FIRST_PAUSE, LONGEST_PAUSE = 0.25, 15.0
+FIRST_PAUSE, LONGEST_PAUSE = 0.25, 5.0
 """Seconds before a request is repeated; they double each time."""
 
 MOST_TOKEN = 4096

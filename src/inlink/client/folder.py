@@ -62,7 +62,7 @@ class FolderClient:
         """See :class:`inlink.client.spider.Client`."""
         return await self._run(lambda crawl: crawl.sitemap(entries))
 
-    async def next(self, count: int) -> Tasks:
+    async def next(self, count: int, wait: float = 0.0) -> Tasks:
         """See :class:`inlink.client.spider.Client`."""
         return await self._run(lambda crawl: crawl.desk.next(self._session, count))
 

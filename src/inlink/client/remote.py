@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 from types import TracebackType
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, TypeVar
 
 import msgspec
 
@@ -11,14 +11,16 @@ from inlink.client.channel import Channel
 from inlink.client.session import LONGEST_WAIT, SILENT_AFTER, Count, RemoteSession, own_name
 from inlink.crawl import shown
 from inlink.crawl.arguments import argument
-from inlink.crawl.matching import Kind
 from inlink.errors import ParameterError, UnknownNodeError
 from inlink.frontier.explain import Why
 from inlink.frontier.standing import Harvest
 from inlink.protocol import Answer, AnyLink, Begun, Receipt, Seeded, Sitemap, Standing, Tasks
 from inlink.store.page import Page
+from inlink.urls.matching import Kind
 
 __all__ = ["RemoteCrawl", "connect"]
+
+T = TypeVar("T")
 
 
 class _Paused(msgspec.Struct, frozen=True):
@@ -234,7 +236,7 @@ class RemoteCrawl:
         """See :meth:`inlink.CrawlView.info`."""
         return self._look("info", shown.Info)
 
-    def _look(self, path: str, kind: type[Any], **query: Any) -> Any:
+    def _look(self, path: str, kind: type[T], /, **query: Any) -> T:
         given = {name: "true" if value is True else value for name, value in query.items()}
         return self._channel.call("GET", path, kind, query=given)
 
@@ -242,8 +244,8 @@ class RemoteCrawl:
 def connect(url: str, owner: str | None = None, patience: float | None = 60.0) -> RemoteCrawl:
     """Return a crawl on a server, which ``inlink serve`` runs.
 
-    The token comes from the environment: ``INLINK_TOKEN``, or the file that ``INLINK_TOKEN_FILE`` names. Nothing is sent
-    before the first call of a method.
+    The token comes from the environment: ``INLINK_TOKEN``, or the file that ``INLINK_TOKEN_FILE`` names. Nothing is
+    sent before the first call of a method.
 
     Parameters
     ----------

@@ -87,9 +87,9 @@ class ServerClient:
             lambda: sum(self._channel.call("POST", "sitemap", Seeded, body).new for body in bodies)
         )
 
-    async def next(self, count: int) -> Tasks:
+    async def next(self, count: int, wait: float = 0.0) -> Tasks:
         """See :class:`inlink.client.spider.Client`."""
-        return await _in_thread(lambda: self._session.next(count))
+        return await _in_thread(lambda: self._session.next(count, wait))
 
     async def report(self, answers: Sequence[Answer]) -> list[Receipt]:
         """See :class:`inlink.client.spider.Client`."""

@@ -169,6 +169,10 @@ class RemoteSession:
                 receipts += self._report(given[part], encoded[part])
         return receipts
 
+    def leave(self) -> None:
+        """Stop renewing. The session goes on as long as the server lets it."""
+        self._over.set()
+
     def end(self) -> None:
         """End the session and give its tasks back. If the server is away, they are lost after a while."""
         self._over.set()

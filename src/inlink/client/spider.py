@@ -24,8 +24,8 @@ class Client(Protocol):
     async def sitemap(self, entries: Iterable[tuple[str, float | None, float | None]]) -> int:
         """Take in a sitemap's entries: URL, lastmod, priority; return the number of new URLs."""
 
-    async def next(self, count: int) -> Tasks:
-        """At most ``count`` tasks."""
+    async def next(self, count: int, wait: float = 0.0) -> Tasks:
+        """At most ``count`` tasks. A server waits up to ``wait`` seconds for one; a folder replies at once."""
 
     async def report(self, answers: Sequence[Answer]) -> list[Receipt]:
         """Answer for tasks; return what came of each answer, in their order."""

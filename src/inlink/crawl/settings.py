@@ -19,7 +19,6 @@ from inlink.base.settings import LONGEST, Setting, check, from_text, rows_of, se
 from inlink.errors import FolderError, ParameterError
 from inlink.frontier.revisit import StoredSchedule, revisit_as_data, revisit_of
 from inlink.frontier.settings import GROUPS, TABLE, Settings
-from inlink.protocol import OWNER
 from inlink.store.format import SETTINGS
 from inlink.store.reader import Reader, crawl_folder, url_rules_of
 from inlink.urls.canonical import UrlRules
@@ -66,9 +65,13 @@ NOT_GIVEN = NotGiven.NOT_GIVEN
 class SpiderSettings:
     """What a spider is told beside the settings of its crawl; it is not kept in the crawl's folder."""
 
-    crawl: str | None = setting(None, "The crawl's folder.", none="none is named")
-    owner: str = setting(
-        OWNER, "Name of the spider. A new session under this name ends the one before, whose tasks are lost."
+    crawl: str | None = setting(
+        None, "The crawl's folder, or its URL on a server: see [server.md](server.md).", none="none is named"
+    )
+    owner: str | None = setting(
+        None,
+        "Name of the spider. A new session under this name ends the one before, whose tasks are lost.",
+        none="`spider` in a folder; on a server a name with the spider's, the machine and the process",
     )
     seeds: str | None = setting(
         None,

@@ -155,7 +155,7 @@ class Watched:
         """How far the crawl has come."""
         return await self._client.standing(hosts)
 
-    async def next(self, count: int) -> Tasks:
+    async def next(self, count: int, wait: float = 0.0) -> Tasks:
         """Tasks, as far as the job allows. If it allows no more, the answer is that of a crawl that has ended."""
         job = self._job
         room = min(count, self._allowed - len(self._out))
@@ -167,7 +167,7 @@ class Watched:
             room = min(room, job.pages - self._crawled - len(self._out))
         if room <= 0 or job.ending != "finished":
             return Tasks([])  # answers for what is out bring the scheduler here again
-        found = await self._client.next(room)
+        found = await self._client.next(room, wait)
         self._out.update((task.lease, (task, [])) for task in found.tasks)
         return found
 

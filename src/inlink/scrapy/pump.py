@@ -21,7 +21,10 @@ __all__ = ["Pump", "Told"]
 log = logging.getLogger("inlink.scrapy")
 
 LONGEST_LOOK = 1.0
-"""Seconds between two requests to a crawl that has no tasks now. Another process may have seeded it."""
+"""Seconds between two requests to a crawl that has no tasks now. Another process may have seeded it.
+
+A spider that holds no task lets a server wait so long with its reply.
+"""
 
 
 class Told(NamedTuple):
@@ -74,6 +77,7 @@ class Pump:
         self._seeds: list[AnyLink] = []
         self._entries: list[tuple[str, float | None, float | None]] = []
         self._answers: list[Told] = []
+        self._held = 0  # tasks that are not answered for
         self._dry = False  # whether the crawl had fewer tasks than there was room for
         self._closing = self._under_way = False
         self._work = asyncio.Event()
@@ -150,14 +154,20 @@ class Pump:
             receipts = await self.client.report([told.answer for told in answers])
             for told, receipt in zip(answers, receipts, strict=True):
                 if not isinstance(told.answer, HostDelay):
+                    self._held -= receipt.task is None
                     self._taken_in(told, receipt)
         room = self._ahead - self._ready()
         if self._closing or room <= 0:
             return
-        found = await self.client.next(room)
+        clock = asyncio.get_running_loop().time
+        # The reply may only wait if no answer is held up meanwhile.
+        may_wait, began = self.others_busy and self._held <= 0, clock()
+        found = await self.client.next(room, LONGEST_LOOK if may_wait else 0.0)
+        self._held += len(found.tasks)
         self.due_in, self.others_busy = found.due_in, found.paused or found.out_elsewhere > 0
         self._dry = len(found.tasks) < room
         if self._dry:
             wait = LONGEST_LOOK if self.due_in is None else min(max(self.due_in, 0.01), LONGEST_LOOK)
+            wait = max(wait - (clock() - began), 0.01)
             self._alarm = asyncio.get_running_loop().call_later(wait, self._work.set)
         self._take(found.tasks)

@@ -25,10 +25,13 @@ from scrapy.utils.defer import deferred_from_coro
 from twisted.internet.defer import Deferred
 from twisted.python.failure import Failure
 
+from inlink.client.channel import is_url
+from inlink.client.session import own_name
 from inlink.client.spider import Client, connect
 from inlink.crawl.settings import choose
 from inlink.crawl.unread import warning
 from inlink.errors import InlinkError, ParameterError
+from inlink.frontier.settings import Settings
 from inlink.protocol import (
     AnyLink,
     Excluded,
@@ -121,9 +124,8 @@ class Scheduler(BaseScheduler):
                 raise ParameterError("inlink needs Scrapy's asyncio reactor, which is its default")
             engine.check(self.crawler)
             where, arguments = crawl_settings(settings)
-            crawl = choose(Path(where), arguments).settings
+            crawl = Settings() if is_url(where) else choose(Path(where), arguments).settings
             told_here = spider_settings(settings, crawl)
-            self._max_wait, self._max_retries = told_here.max_wait, crawl.max_retries
             self._scorer = content_scorer(told_here.content_scorer)
             self._link_scorer = link_scorer(told_here.link_scorer)
             addresses = AddressRules(
@@ -134,13 +136,16 @@ class Scheduler(BaseScheduler):
             if addresses:
                 engine.guard_addresses(self.crawler, Guard(addresses, self.typed_hosts()))
             seeds = seeds_of(told_here.seeds, "INLINK_SEEDS or SEEDS_SOURCE")
-            client, told = await connect(where, owner=told_here.owner, **arguments)
+            owner = told_here.owner or (own_name(spider.name) if is_url(where) else None)
+            client, told = await connect(where, owner=owner, **arguments)
         except (InlinkError, OSError) as error:
             log.error("%s", error)
             engine.fail(self.crawler)
             self.crawler.signals.connect(self._refuse, signals.spider_opened)
             return
         log.info("%s", told)
+        self._max_retries = client.settings.max_retries
+        self._max_wait = spider_settings(settings, client.settings).max_wait
         if names := unread_settings(settings):
             log.warning("%s", warning(names))
         self.client = self.watched(client)

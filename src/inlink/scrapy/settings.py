@@ -12,6 +12,7 @@ from typing import Any
 from scrapy.settings import SETTINGS_PRIORITIES, BaseSettings
 
 from inlink.base.settings import check, from_text, rows_of
+from inlink.client.channel import is_url
 from inlink.crawl.aduana import NAMES, crawl_arguments
 from inlink.crawl.settings import SpiderSettings, checked, is_there, lay_over
 from inlink.crawl.unread import unread
@@ -63,7 +64,7 @@ def spider_settings(settings: BaseSettings, crawl: Settings) -> SpiderSettings:
 
 
 def crawl_settings(settings: BaseSettings) -> tuple[str, dict[str, Any]]:
-    """Return the crawl's folder, and those of its settings that the project sets.
+    """Return the crawl's folder or URL, and those of its settings that the project sets.
 
     Raises
     ------
@@ -83,7 +84,12 @@ def crawl_settings(settings: BaseSettings) -> tuple[str, dict[str, Any]]:
         raise ParameterError(
             'INLINK_CRAWL is not set: name a folder for the crawl, as INLINK_CRAWL = "mycrawl"'
         )
-    found = _of_scrapy(settings, not is_there(Path(where))) | found
+    # Scrapy applies its own settings to each spider. They do not change a crawl that a server has.
+    found = ({} if is_url(where) else _of_scrapy(settings, not is_there(Path(where)))) | found
+    if is_url(where):
+        _refuse_settings_of_the_server(
+            where, [name for name in given if name.lower() in rows and given[name] is not None]
+        )
     for name, value in given.items():
         row = rows.get(name.lower())
         if row is None or (value is None and row.none is None):
@@ -91,6 +97,14 @@ def crawl_settings(settings: BaseSettings) -> tuple[str, dict[str, Any]]:
             continue
         lay_over(found, row.name, checked(row.name, value, PREFIX + name, texts=True))
     return where, found
+
+
+def _refuse_settings_of_the_server(where: str, names: list[str]) -> None:
+    if names:
+        given = ", ".join(f"{PREFIX}{name}" for name in sorted(names))
+        raise ParameterError(
+            f"{where}: the server decides {given}: remove it here, or set it with `inlink serve --set`"
+        )
 
 
 def unread_settings(settings: BaseSettings) -> list[str]:
