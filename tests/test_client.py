@@ -13,6 +13,7 @@ from inlink.client.folder import FolderClient
 from inlink.client.spider import Client, connect
 from inlink.crawl.crawl import Crawl
 from inlink.crawl.desk import Desk
+from inlink.crawl.view import CrawlView
 from inlink.errors import InUseError, ParameterError
 from inlink.frontier.settings import Politeness
 from inlink.protocol import (
@@ -272,6 +273,14 @@ def test_the_crawl_has_a_thread_of_its_own(tmp_path):
         assert [task.url for task in (await asking).tasks + (await second).tasks] == [A, B]
 
     spider(tmp_path / "c", work, A, B, clock=clock)
+
+
+def test_the_url_of_a_server_makes_no_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for opened in (Crawl, CrawlView.open):
+        with pytest.raises(ParameterError, match=r"inlink\.connect reaches a crawl on a server"):
+            opened("http://127.0.0.1:8000/v1/crawls/c")
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_refusals(tmp_path):

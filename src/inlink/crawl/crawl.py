@@ -11,7 +11,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack
 from functools import partial
-from pathlib import Path
 from typing import Any, Literal, Self
 
 import msgspec
@@ -23,7 +22,7 @@ from inlink.crawl.answers import Answers
 from inlink.crawl.arguments import argument, check_flags, moment
 from inlink.crawl.core import Core
 from inlink.crawl.desk import Desk
-from inlink.crawl.folder import create, look, unmake
+from inlink.crawl.folder import create, local, look, unmake
 from inlink.crawl.gate import Gate
 from inlink.crawl.intake import listed
 from inlink.crawl.journal import Answered, Journal
@@ -170,7 +169,7 @@ class Crawl(Steering):
         clock: Callable[[], float] = time.time,
     ) -> None:
         given = {name: one for name, one in locals().items() if name in SETTINGS and one is not NOT_GIVEN}
-        self.folder = Path(folder)
+        self.folder = local(folder)
         self._clock = clock
         # All arguments are checked before anything is made.
         chosen = choose(self.folder, given)

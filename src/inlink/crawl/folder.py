@@ -11,7 +11,7 @@ import msgspec
 
 from inlink.base.folder import building
 from inlink.crawl.settings import FILE, encoded, stored
-from inlink.errors import FolderError
+from inlink.errors import FolderError, ParameterError
 from inlink.frontier.frontier import Frontier
 from inlink.frontier.policies import Policy, policy_of
 from inlink.frontier.settings import Settings
@@ -19,7 +19,22 @@ from inlink.frontier.visits import plan_visits
 from inlink.store.pages import Pages
 from inlink.store.reader import KIND, VERSION, crawl_folder, open_pages
 
-__all__ = ["create", "frontier_of", "look", "unmake"]
+__all__ = ["create", "frontier_of", "local", "look", "unmake"]
+
+
+def local(folder: str | os.PathLike[str]) -> Path:
+    """The path of a folder.
+
+    Raises
+    ------
+    inlink.errors.ParameterError
+        If it is the URL of a server.
+    """
+    if "://" in os.fspath(folder):
+        raise ParameterError(
+            f"{os.fspath(folder)} is no folder: inlink.connect reaches a crawl on a server, and INLINK_CRAWL in Scrapy"
+        )
+    return Path(folder)
 
 
 def create(folder: Path, started: float, settings: Settings) -> bool:

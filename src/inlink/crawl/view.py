@@ -14,12 +14,12 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cached_property
-from pathlib import Path
 from typing import Literal
 
 from inlink.crawl import shown
 from inlink.crawl.arguments import MOST_PLACES, MOST_ROWS, argument, check_flags, check_text, position_of
 from inlink.crawl.errors_seen import ErrorSurvey
+from inlink.crawl.folder import local
 from inlink.crawl.gate import inside
 from inlink.crawl.linkers import Linkers
 from inlink.crawl.searching import search
@@ -95,7 +95,7 @@ class CrawlView:
         inlink.errors.FolderError
             If there is no crawl.
         """
-        return cls(FolderCrawl(Path(folder), clock, policy))
+        return cls(FolderCrawl(local(folder), clock, policy))
 
     @inside
     def number(self, page: str | int) -> int:
