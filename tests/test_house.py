@@ -137,6 +137,7 @@ def test_public_names_are_these():
         "betweenness",
         "cheirank",
         "closeness",
+        "connect",
         "degree",
         "eigenvector",
         "harmonic",

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from inlink.base.clock import VirtualClock
     from inlink.base.progress import progress
+    from inlink.client.remote import connect
     from inlink.crawl.crawl import Crawl
     from inlink.crawl.view import CrawlView
     from inlink.errors import InlinkError
@@ -52,6 +53,7 @@ _HOMES = {
     "betweenness": ("inlink.rank.betweenness", "betweenness"),
     "cheirank": ("inlink.rank.cheirank", "cheirank"),
     "closeness": ("inlink.rank.closeness", "closeness"),
+    "connect": ("inlink.client.remote", "connect"),
     "degree": ("inlink.rank.degree", "degree"),
     "eigenvector": ("inlink.rank.eigenvector", "eigenvector"),
     "harmonic": ("inlink.rank.closeness", "harmonic"),
@@ -86,6 +88,7 @@ __all__ = [
     "betweenness",
     "cheirank",
     "closeness",
+    "connect",
     "degree",
     "eigenvector",
     "harmonic",

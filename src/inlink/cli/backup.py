@@ -4,13 +4,13 @@ from pathlib import Path
 
 import click
 
-from inlink.cli.crawls import crawl_argument
+from inlink.cli.crawls import folder_argument
 from inlink.cli.options import Output
 from inlink.cli.show import say
 
 
 @click.command()
-@crawl_argument
+@folder_argument
 @click.option(
     "--output",
     "-o",

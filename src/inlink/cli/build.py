@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from inlink.cli.options import folder_output
+from inlink.cli.remote import Place
 from inlink.cli.show import printable, say, summary
 from inlink.sources.formats import FORMATS, SITES, Option
 
@@ -67,8 +68,13 @@ def _format_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return command
 
 
+_SOURCE = Place(
+    "sources must be files or folders on this machine: download the file, or build where the crawl's folder is"
+)
+
+
 @click.command(cls=_Grouped)
-@click.argument("sources", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.argument("sources", nargs=-1, required=True, type=_SOURCE)
 @folder_output
 @click.option(
     "--level",

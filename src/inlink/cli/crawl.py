@@ -10,6 +10,9 @@ from inlink.cli.options import Output, setting_options, settings_given
 from inlink.cli.show import say
 from inlink.errors import MissingExtraError, ParameterError
 
+_FOLDER = Output(
+    "`inlink crawl` works in a folder: set INLINK_CRAWL to this URL in a Scrapy project to crawl for a server"
+)
 _FILE = click.Path(path_type=Path, dir_okay=False)
 
 _ENDINGS = {
@@ -22,7 +25,7 @@ _ENDINGS = {
 
 @click.command()
 @click.argument("urls", nargs=-1, metavar="[URL]...")
-@click.option("--output", "-o", "folder", type=Output(), help="The crawl's folder. (HOST.crawl)")
+@click.option("--output", "-o", "folder", type=_FOLDER, help="The crawl's folder. (HOST.crawl)")
 @click.option("--seeds", type=_FILE, help="More URLs to begin at, one a line.")
 @click.option("--topic", help="What good pages are about, in a few words.")
 @click.option("--keywords", help="Words of good pages, between commas, instead of the topic.")

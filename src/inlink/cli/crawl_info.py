@@ -5,30 +5,32 @@ from pathlib import Path
 from typing import Any
 
 import click
+import msgspec
 
-from inlink.cli.crawls import crawl_argument, writer_of
+from inlink.cli.crawls import crawl_argument
+from inlink.cli.remote import remote, view_of
 from inlink.cli.show import printable, say, show_json
 
 
 @click.command("crawl-info")
 @crawl_argument
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")
-def crawl_info(folder: Path, as_json: bool) -> None:
+def crawl_info(folder: Path | str, as_json: bool) -> None:
     """Show the crawl in DIR: pages by state, hosts, links, events, bytes, policy, ranking, and its writer."""
     show_crawl(folder, as_json)
 
 
-def show_crawl(folder: Path, as_json: bool) -> None:
+def show_crawl(folder: Path | str, as_json: bool) -> None:
     """Print the figures of a crawl."""
-    from inlink.crawl.settings import stored
-    from inlink.crawl.view import CrawlView
-    from inlink.store.inbox import pending
+    from inlink.crawl.about import about
     from inlink.store.pages import STATES
 
-    view = CrawlView.open(folder)
+    view = view_of(folder)
     crawl = view.info()
     while crawl.links is None:
         crawl = view.info()
+    said = about(folder, crawl.event_bytes) if isinstance(folder, Path) else remote(folder).about()
+    folder_says = msgspec.to_builtins(said)
     found: dict[str, Any] = {
         "pages": crawl.pages,
         "states": {name: crawl.states.get(name, 0) for name in STATES},
@@ -36,12 +38,9 @@ def show_crawl(folder: Path, as_json: bool) -> None:
         "hosts": crawl.hosts,
         "links": crawl.links,
         "events": crawl.events,
-        "bytes": _sizes(folder),
+        "bytes": folder_says["bytes"],
         "began": crawl.began,
-        "policy": stored(folder).policy,
-        "writer": writer_of(folder),
-        "inbox": len(pending(folder)),
-        "ranking": _ranking(folder, crawl.event_bytes),
+        **{name: folder_says[name] for name in ("policy", "writer", "inbox", "ranking")},
     }
     if as_json:
         show_json(found)
@@ -70,37 +69,3 @@ def show_crawl(folder: Path, as_json: bool) -> None:
         rows.append(("inbox", f"{found['inbox']:,} requests"))
     for label, value in rows:
         say(f"{label:<18} {printable(value)}")
-
-
-def _sizes(folder: Path) -> dict[str, int]:
-    """Bytes of each file and folder in the crawl's folder; files that disappear meanwhile are not counted."""
-    sizes: dict[str, int] = {}
-    for path in sorted(folder.rglob("*")):
-        try:
-            size = path.stat().st_size if path.is_file() else 0
-        except FileNotFoundError:
-            continue
-        if size:
-            name = path.relative_to(folder).parts[0]
-            sizes[name] = sizes.get(name, 0) + size
-    return sizes
-
-
-def _ranking(folder: Path, end: int) -> dict[str, Any] | None:
-    """The ranking that orders the crawl, if there is one; ``behind`` is the bytes of the log after it."""
-    from inlink.base.folder import Folder
-    from inlink.errors import FolderError
-    from inlink.store.log import RANKS
-
-    try:
-        ranks = Folder(folder / RANKS, RANKS, 1)
-    except FolderError:
-        return None
-    meta = ranks.header.meta
-    return {
-        "algorithm": meta.get("algorithm"),
-        "pages": ranks.header.files["rank"].length,
-        "behind": max(end - int(meta.get("covers", 0)), 0),
-        "error": meta.get("error"),
-        "converged": meta.get("converged"),
-    }

@@ -1,11 +1,12 @@
 """What the commands on a crawl's folder share."""
 
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 import click
+
+from inlink.cli.remote import Place
 
 if TYPE_CHECKING:
     from inlink.crawl.crawl import Crawl
@@ -13,17 +14,23 @@ if TYPE_CHECKING:
 
 __all__ = [
     "crawl_argument",
+    "folder_argument",
     "policy_given",
     "reopened",
     "unknown_page",
     "write_all",
-    "writer_of",
 ]
 
-crawl_argument = click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
+crawl_argument = click.argument("folder", metavar="DIR|URL", type=Place())
+
+folder_argument = click.argument(
+    "folder",
+    metavar="DIR",
+    type=Place("this command works on a crawl's folder: run it on the machine where the folder is"),
+)
 
 
-def unknown_page(folder: Path, page: str) -> "UnknownNodeError":
+def unknown_page(folder: Path | str, page: str) -> "UnknownNodeError":
     """The error for a page that a crawl does not know."""
     from inlink.crawl.known import unknown
 
@@ -69,25 +76,6 @@ def policy_given(given: Mapping[str, Any]) -> str | None:
             f"this command changes nothing, so --set takes the crawl's own policy only; got {', '.join(others)}"
         )
     return given.get("policy")
-
-
-def writer_of(folder: Path) -> str | None:
-    """The process id of a crawl's writer, ``"unknown"`` if it cannot be read; None if nobody writes."""
-    import fcntl
-
-    from inlink.store.log import LOCK
-
-    try:
-        file = os.open(folder / LOCK, os.O_RDONLY)
-    except FileNotFoundError:
-        return None
-    try:
-        fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except OSError:
-        return os.pread(file, 32, 0).decode("ascii", "replace").strip() or "unknown"
-    finally:
-        os.close(file)
-    return None
 
 
 def write_all(out: BinaryIO, lines: bytes) -> None:

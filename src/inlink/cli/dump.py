@@ -9,8 +9,10 @@ import click
 
 from inlink.cli.crawls import crawl_argument, write_all
 from inlink.cli.options import Output
+from inlink.cli.remote import view_of
 
 if TYPE_CHECKING:
+    from inlink.client.remote import RemoteCrawl
     from inlink.crawl.view import CrawlView
 
 
@@ -23,16 +25,15 @@ if TYPE_CHECKING:
     "--depth", is_flag=True, help="With --aduana: put the depth before the score, as the real tool does."
 )
 def dump(
-    what: Literal["pages", "links"], folder: Path, output: Path | None, aduana: bool, depth: bool
+    what: Literal["pages", "links"], folder: Path | str, output: Path | None, aduana: bool, depth: bool
 ) -> None:
     """Print the pages of DIR, or the links between them (FROM, TO: pages by number), tab-separated with a header."""
     from inlink.base.folder import atomic_file
     from inlink.base.progress import track
-    from inlink.crawl.view import CrawlView
 
     if depth and not (aduana and what == "pages"):
         raise click.UsageError("--depth needs `dump pages --aduana`")
-    blocks = _parts(CrawlView.open(folder), what, aduana, depth)
+    blocks = _parts(view_of(folder), what, aduana, depth)
     if output is None:
         for block, _ in blocks:
             write_all(sys.stdout.buffer, block)
@@ -44,7 +45,7 @@ def dump(
 
 
 def _parts(
-    view: "CrawlView", what: Literal["pages", "links"], aduana: bool, depth: bool
+    view: "CrawlView | RemoteCrawl", what: Literal["pages", "links"], aduana: bool, depth: bool
 ) -> Iterator[tuple[bytes, int]]:
     """All parts, and how many pages are in each; they are larger than a server's, which saves a third of the time."""
     cursor, done = None, 0

@@ -9,6 +9,7 @@ import click
 
 from inlink.cli.crawls import write_all
 from inlink.cli.lookups import place_argument, print_found
+from inlink.cli.remote import view_of
 
 if TYPE_CHECKING:
     from inlink.urls.matching import Kind
@@ -23,19 +24,21 @@ if TYPE_CHECKING:
 )
 @click.option("--glob", is_flag=True, help="The expression is a pattern with * and ? for the whole URL.")
 @click.option("--text", is_flag=True, help="The expression is text that occurs in the URL, in any case.")
-def find(folder: Path, expression: str, count: int | None, seconds: float, glob: bool, text: bool) -> None:
+def find(
+    folder: Path | str, expression: str, count: int | None, seconds: float, glob: bool, text: bool
+) -> None:
     """Print the hash and the URL or name of each page whose URL or name matches REGEX (RE2's syntax) anywhere."""
-    from inlink.crawl.view import MOST_ROWS, CrawlView
+    from inlink.crawl.arguments import MOST_ROWS
     from inlink.errors import ParameterError
     from inlink.graph.graph import is_graph
 
     if glob and text:
         raise click.UsageError("--glob and --text exclude each other")
     kind: Kind = "glob" if glob else "text" if text else "regex"
-    if is_graph(folder):
+    if isinstance(folder, Path) and is_graph(folder):
         print_found(folder, expression, kind, count, seconds)
         return
-    view, stop, cursor = CrawlView.open(folder), time.monotonic() + seconds, None
+    view, stop, cursor = view_of(folder), time.monotonic() + seconds, None
     left = count
     while True:
         part = view.find(

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from inlink.cli.lookups import node_argument, place_argument, print_links
+from inlink.cli.remote import view_of
 from inlink.cli.show import say
 
 if TYPE_CHECKING:
@@ -16,15 +17,15 @@ if TYPE_CHECKING:
 @click.command()
 @place_argument
 @node_argument
-def links(folder: Path, page: str) -> None:
+def links(folder: Path | str, page: str) -> None:
     """Print which pages link to a page, and to which pages it links; in a crawl, as of each page's latest visit."""
-    from inlink.crawl.view import MOST_ROWS, CrawlView
+    from inlink.crawl.arguments import MOST_ROWS
     from inlink.graph.graph import is_graph
 
-    if is_graph(folder):
+    if isinstance(folder, Path) and is_graph(folder):
         print_links(folder, page)
         return
-    view = CrawlView.open(folder)
+    view = view_of(folder)
     number = view.number(page)
     say(f"->{number:016x}")
     linkers = {row.page: row.url for row in _all(lambda cursor: view.links(number, "to", MOST_ROWS, cursor))}

@@ -10,6 +10,7 @@ import click
 
 from inlink.base.table import printable
 from inlink.cli.crawls import write_all
+from inlink.cli.remote import Place
 from inlink.cli.show import say, show_json
 
 if TYPE_CHECKING:
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "label",
+    "local_argument",
     "node_argument",
     "place_argument",
     "print_chain",
@@ -26,7 +28,13 @@ __all__ = [
     "print_node",
 ]
 
-place_argument = click.argument("folder", metavar="DIR|GRAPH", type=click.Path(path_type=Path))
+place_argument = click.argument("folder", metavar="DIR|GRAPH|URL", type=Place())
+
+local_argument = click.argument(
+    "folder",
+    metavar="DIR|GRAPH",
+    type=Place("this command reads a folder: run it on the machine where the folder is"),
+)
 
 node_argument = click.argument("page", metavar="NAME")
 

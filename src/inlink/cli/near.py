@@ -5,12 +5,12 @@ from typing import Any
 
 import click
 
-from inlink.cli.lookups import label, node_argument, place_argument
+from inlink.cli.lookups import label, local_argument, node_argument
 from inlink.cli.show import show_json, show_table
 
 
 @click.command()
-@place_argument
+@local_argument
 @node_argument
 @click.option(
     "--hops", type=click.IntRange(1), help="The largest number of links from the node; 1 if not given."

@@ -1,21 +1,25 @@
 """``inlink next``: the order of a crawl."""
 
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from inlink.cli.crawls import crawl_argument, policy_given, reopened
+from inlink.cli.crawls import crawl_argument, reopened
 from inlink.cli.options import set_option, settings_given
+from inlink.cli.remote import OWNER, refuse_settings, remote, view_of
 from inlink.cli.show import say, say_json, show_json, show_table
 
 if TYPE_CHECKING:
+    from inlink.client.remote import RemoteCrawl
     from inlink.crawl.shown import OrderRow
+    from inlink.protocol import Task
+    from inlink.store.page import Page
 
-
-OWNER = "command"
-"""The owner of the session that goes on from one call of the command to the next."""
+MOST_A_REQUEST = 1_000
+"""Tasks that a server hands out at a time."""
 
 
 @click.command("next")
@@ -32,20 +36,24 @@ OWNER = "command"
 @click.option("--peek", is_flag=True, help="Show the order with reasons; lease nothing.")
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")
 @set_option
-def next_(folder: Path, count: int, peek: bool, as_json: bool, **options: Any) -> None:
+def next_(folder: Path | str, count: int, peek: bool, as_json: bool, **options: Any) -> None:
     """Lease the next URLs of DIR and print them, one a line. With --peek, show them without leasing.
 
     Leasing is refused while another process is crawling.
     """
     given = settings_given(options)
     if not peek:
-        _lease(folder, count, as_json, given)
+        if isinstance(folder, str):
+            refuse_settings(folder, given)
+            _lease_there(remote(folder), count, as_json)
+        else:
+            _lease(folder, count, as_json, given)
         return
-    from inlink.crawl.view import MOST_PLACES, CrawlView
+    from inlink.crawl.arguments import MOST_PLACES
 
     if count > MOST_PLACES:
         raise click.UsageError(f"--peek shows at most {MOST_PLACES} pages; got -n {count}")
-    rows = CrawlView.open(folder, policy=policy_given(given)).order(count).rows
+    rows = view_of(folder, given).order(count).rows
     if as_json:
         say_json(rows)
         return
@@ -70,15 +78,32 @@ def _lease(folder: Path, count: int, as_json: bool, given: dict[str, Any]) -> No
     with reopened(folder, given) as crawl:
         session = crawl.desk.hello(OWNER, rejoin=True)
         tasks = crawl.desk.next(session.number, count, lost=False).tasks
-        if as_json:
-            expires = time.time() + session.lease_seconds
-            pages = [crawl.page(task.url) for task in tasks]
-            show_json(
-                [
-                    {"url": task.url, "lease": task.lease, "page": page and page.id, "expires": expires}
-                    for task, page in zip(tasks, pages, strict=True)
-                ]
-            )
-            return
-        for task in tasks:
-            say(task.url)
+        _show_tasks(tasks, crawl.page, session.lease_seconds, as_json)
+
+
+def _lease_there(crawl: "RemoteCrawl", count: int, as_json: bool) -> None:
+    """Lease from a server, which hands out a limited number of tasks a request."""
+    seconds, tasks = crawl.begin().session.lease_seconds, list["Task"]()
+    while len(tasks) < count:
+        part = crawl.next(min(count - len(tasks), MOST_A_REQUEST), lost=False).tasks
+        if not part:
+            break
+        tasks += part
+    _show_tasks(tasks, crawl.page, seconds, as_json)
+
+
+def _show_tasks(
+    tasks: "list[Task]", page_of: "Callable[[str], Page | None]", seconds: float, as_json: bool
+) -> None:
+    if as_json:
+        expires = time.time() + seconds
+        pages = [page_of(task.url) for task in tasks]
+        show_json(
+            [
+                {"url": task.url, "lease": task.lease, "page": page and page.id, "expires": expires}
+                for task, page in zip(tasks, pages, strict=True)
+            ]
+        )
+        return
+    for task in tasks:
+        say(task.url)

@@ -7,6 +7,7 @@ from typing import Any, cast
 import click
 
 from inlink.base.settings import Setting, from_text
+from inlink.cli.remote import Place, refuse_url
 from inlink.frontier.settings import TABLE
 
 __all__ = [
@@ -21,10 +22,17 @@ __all__ = [
 
 
 class Output(click.Path):
-    """The type of an option that names a file or folder to write: the folder in which it is to be must exist."""
+    """The type of an option that names a file or folder to write: the folder in which it is to be must exist.
 
-    def __init__(self, **more: Any) -> None:
+    Parameters
+    ----------
+    instead : str
+        The advice with which a URL is refused.
+    """
+
+    def __init__(self, instead: str = "the output must be on this machine", **more: Any) -> None:
         super().__init__(path_type=Path, **more)
+        self._instead = instead
 
     def convert(self, value: Any, param: click.Parameter | None, context: click.Context | None) -> Any:
         """Return the path.
@@ -33,7 +41,10 @@ class Output(click.Path):
         ------
         inlink.errors.OutputError
             If the folder above does not exist. It may be misspelt, so it is not made.
+        inlink.errors.ParameterError
+            If it is a URL.
         """
+        refuse_url(value, self._instead)
         path = cast(Path, super().convert(value, param, context))
         if not path.parent.is_dir():
             from inlink.errors import OutputError
@@ -44,7 +55,12 @@ class Output(click.Path):
         return path
 
 
-graph_argument = click.argument("graph", type=click.Path(path_type=Path))
+graph_argument = click.argument(
+    "graph",
+    type=Place(
+        "this command reads a folder: run it on the machine where the crawl's folder is, also while the server runs"
+    ),
+)
 
 folder_output = click.option(
     "--output",

@@ -8,6 +8,7 @@ import click
 
 from inlink.cli.crawls import unknown_page
 from inlink.cli.lookups import node_argument, place_argument, print_node
+from inlink.cli.remote import view_of
 from inlink.cli.show import say, show_json
 
 
@@ -15,18 +16,17 @@ from inlink.cli.show import say, show_json
 @place_argument
 @node_argument
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")
-def page(folder: Path, page: str, as_json: bool) -> None:
+def page(folder: Path | str, page: str, as_json: bool) -> None:
     """Show what is known of one page, fast in a crawl or graph of any size.
 
     Of a crawl's page: state, score, depth, crawls. Of a graph's node: numbers of links, and values in stored rankings.
     """
-    from inlink.crawl.view import CrawlView
     from inlink.graph.graph import is_graph
 
-    if is_graph(folder):
+    if isinstance(folder, Path) and is_graph(folder):
         print_node(folder, page, as_json)
         return
-    known = CrawlView.open(folder).page(page)
+    known = view_of(folder).page(page)
     if known is None:
         raise unknown_page(folder, page)
     fields = asdict(known)

@@ -7,21 +7,26 @@ import click
 
 from inlink.cli.crawls import crawl_argument, reopened
 from inlink.cli.options import set_option, settings_given
+from inlink.cli.remote import refuse_settings, remote
 from inlink.cli.show import say
 
 
 @click.command()
 @crawl_argument
 @set_option
-def reload(folder: Path, **options: Any) -> None:
+def reload(folder: Path | str, **options: Any) -> None:
     """Let the pages of DIR that failed, are gone or were excluded wait again. A running crawl does it itself."""
     from inlink.errors import InUseError
     from inlink.store.inbox import RELOAD, post
     from inlink.store.reader import crawl_folder
 
+    given = settings_given(options)
+    if isinstance(folder, str):
+        refuse_settings(folder, given)
+        say(f"{remote(folder).reload():,} pages wait again")
+        return
     # Nothing is made here.
     crawl_folder(folder)
-    given = settings_given(options)
     try:
         crawl = reopened(folder, given)
     except InUseError:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from inlink.cli.crawls import crawl_argument
+from inlink.cli.crawls import folder_argument
 from inlink.cli.options import Output
 from inlink.cli.show import say
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@crawl_argument
+@folder_argument
 @click.option(
     "--output",
     "-o",

@@ -1,5 +1,6 @@
 """``inlink seed``: make URLs known to a crawl."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -7,6 +8,7 @@ import click
 
 from inlink.cli.crawls import crawl_argument, reopened
 from inlink.cli.options import set_option, settings_given
+from inlink.cli.remote import refuse_settings, remote
 from inlink.cli.show import printable, say
 
 BATCH = 1_000  # URLs in one event
@@ -16,7 +18,7 @@ BATCH = 1_000  # URLs in one event
 @crawl_argument
 @set_option
 @click.argument("file", type=click.Path(path_type=Path, allow_dash=True))
-def seed(folder: Path, file: Path, **options: Any) -> None:
+def seed(folder: Path | str, file: Path, **options: Any) -> None:
     """Make the URLs in FILE known to the crawl in DIR: one a line, with a tab and a score after it if it has one.
 
     Use - to read standard input. The crawl is made if there is none. A running crawl takes the URLs in within a second.
@@ -33,6 +35,11 @@ def seed(folder: Path, file: Path, **options: Any) -> None:
     if not any(canonical(url) is not None for url, _ in seeds):
         raise InputError(f"{file}: none of its {len(seeds):,} lines begins with an http URL")
     given = settings_given(options)
+    if isinstance(folder, str):
+        refuse_settings(folder, given)
+        done = remote(folder).seed(seeds)
+        _tell(done.new, len(seeds), done.refused)
+        return
     try:
         crawl = reopened(folder, given)
     except InUseError:
@@ -43,7 +50,10 @@ def seed(folder: Path, file: Path, **options: Any) -> None:
         return
     with crawl:
         new = sum(crawl.seed(seeds[k : k + BATCH]) for k in range(0, len(seeds), BATCH))
-        refused = sum(crawl.refused.values())
-        say(f"{new:,} new URLs, {len(seeds) - new - refused:,} known already")
-        for reason, number in crawl.refused.items():
-            say(f"refused {number:,}: {printable(reason)}")
+        _tell(new, len(seeds), crawl.refused)
+
+
+def _tell(new: int, count: int, refused: Mapping[str, int]) -> None:
+    say(f"{new:,} new URLs, {count - new - sum(refused.values()):,} known already")
+    for reason, number in refused.items():
+        say(f"refused {number:,}: {printable(reason)}")

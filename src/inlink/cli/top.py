@@ -4,12 +4,14 @@ from pathlib import Path
 
 import click
 
-from inlink.cli.options import graph_argument
+from inlink.cli.remote import Place, remote
 from inlink.cli.show import show_json, show_table
+
+crawl_or_graph = click.argument("graph", metavar="GRAPH|DIR|URL", type=Place())
 
 
 @click.command()
-@graph_argument
+@crawl_or_graph
 @click.option("--by", "name", default="pagerank", show_default=True, help="A ranking stored with the graph.")
 @click.option(
     "-n", "--number", "count", type=click.IntRange(0), default=10, show_default=True, help="How many nodes."
@@ -17,7 +19,7 @@ from inlink.cli.show import show_json, show_table
 @click.option("--hubs", is_flag=True, help="The best hubs first, of a ranking by HITS or SALSA.")
 @click.option("--all", "every", is_flag=True, help="Of a crawl, also pages that were not crawled.")
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")
-def top(graph: Path, name: str, count: int, hubs: bool, every: bool, as_json: bool) -> None:
+def top(graph: Path | str, name: str, count: int, hubs: bool, every: bool, as_json: bool) -> None:
     """Show the best nodes of GRAPH or a crawl: place, value, name. Tab-separated unless shown on a terminal.
 
     Of a crawl, the pages that were crawled are shown, with their places among all known pages.
@@ -27,6 +29,9 @@ def top(graph: Path, name: str, count: int, hubs: bool, every: bool, as_json: bo
     If the ranking has an error bound, one more column says which places are certain: the values of the neighbours there
     are further apart than the bound, so no exact computation would change them.
     """
+    if isinstance(graph, str):
+        show_best(*_best_there(graph, name, count, hubs, every), name, as_json)
+        return
     from inlink.sources.rankings import crawled_top, stored_ranking
     from inlink.store.reader import is_crawl
 
@@ -37,7 +42,7 @@ def top(graph: Path, name: str, count: int, hubs: bool, every: bool, as_json: bo
     ranking = stored_ranking(graph, name)
     places = None if hubs else ranking.places(best[-1][0] if best else 0)
     certain = None if places is None else places.certain.tolist()
-    columns, rows = ["place", name, "node"], []
+    rows = []
     for place, node, label, _ in best:
         row: dict[str, object] = {"place": place, "node": label, "value": float(ranking.values[node])}
         if "hubs" in ranking.columns:
@@ -45,16 +50,51 @@ def top(graph: Path, name: str, count: int, hubs: bool, every: bool, as_json: bo
         if certain is not None:
             row["certain"] = certain[place - 1]
         rows.append(row)
+    show_best(rows, ranking.algorithm, name, as_json)
+
+
+def show_best(rows: "list[dict[str, object]]", algorithm: str | None, name: str, as_json: bool) -> None:
+    """Print the best nodes of a ranking."""
     if as_json:
         show_json(rows)
         return
-    if "hubs" in ranking.columns:
+    columns, fields = ["place", name, "node"], {field for row in rows for field in row}
+    if "hub" in fields:
         columns.insert(2, "hub")
-    if certain is not None:
+    if "certain" in fields:
         columns.append("place is")
     # A value of 0 says that no walk from the pages that were given reaches the node.
-    trust = ranking.algorithm in ("trustrank", "anti-trustrank")
+    trust = algorithm in ("trustrank", "anti-trustrank")
     show_table(columns, [_cells(row, trust) for row in rows], right=(0, 1, 2) if "hub" in columns else (0, 1))
+
+
+def _best_there(
+    url: str, name: str, count: int, hubs: bool, every: bool
+) -> "tuple[list[dict[str, object]], str | None]":
+    """The best pages of a ranking of a crawl on a server, and the algorithm that made it."""
+    from inlink.crawl.arguments import MOST_ROWS
+    from inlink.errors import ParameterError
+
+    if hubs or not 0 < count <= MOST_ROWS:
+        raise ParameterError(
+            f"{url}: --hubs, and -n beyond {MOST_ROWS:,}, need the crawl's folder: run it where the folder is"
+        )
+    view = remote(url)
+    looked_at = count if every else MOST_ROWS
+    part = view.top(name, looked_at)
+    while part.cursor is not None:
+        part = view.top(name, looked_at, part.cursor)
+    rows: list[dict[str, object]] = []
+    for k, found in enumerate(part.rows):
+        if len(rows) == count or not (every or found.crawled):
+            continue
+        row: dict[str, object] = {"place": found.place, "node": found.url, "value": found.value}
+        if part.hubs is not None:
+            row["hub"] = part.hubs[k]
+        if part.certain is not None:
+            row["certain"] = part.certain[k]
+        rows.append(row)
+    return rows, part.algorithm
 
 
 def _cells(row: dict[str, object], trust: bool) -> list[object]:

@@ -5,8 +5,9 @@ from typing import Any
 
 import click
 
-from inlink.cli.crawls import crawl_argument, policy_given
+from inlink.cli.crawls import crawl_argument
 from inlink.cli.options import set_option, settings_given
+from inlink.cli.remote import view_of
 from inlink.cli.show import printable, say, say_json
 
 
@@ -15,11 +16,9 @@ from inlink.cli.show import printable, say, say_json
 @click.argument("page", metavar="URL|HASH")
 @set_option
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")
-def why(folder: Path, page: str, as_json: bool, **options: Any) -> None:
+def why(folder: Path | str, page: str, as_json: bool, **options: Any) -> None:
     """Print the place of a page of DIR in the order, and why: priority, links, penalties, politeness, leases."""
-    from inlink.crawl.view import CrawlView
-
-    view = CrawlView.open(folder, policy=policy_given(settings_given(options)))
+    view = view_of(folder, settings_given(options))
     reasons = view.why(page)
     while not reasons.inlinks_complete:
         reasons = view.why(page)

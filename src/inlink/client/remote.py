@@ -10,7 +10,9 @@ from inlink.client.batches import seed_batches
 from inlink.client.channel import Channel
 from inlink.client.session import LONGEST_WAIT, SILENT_AFTER, Count, RemoteSession, own_name
 from inlink.crawl import shown
+from inlink.crawl.about import About
 from inlink.crawl.arguments import argument
+from inlink.crawl.known import unknown
 from inlink.errors import ParameterError, UnknownNodeError
 from inlink.frontier.explain import Why
 from inlink.frontier.standing import Harvest
@@ -164,7 +166,10 @@ class RemoteCrawl:
 
     def number(self, page: str | int) -> int:
         """See :meth:`inlink.CrawlView.number`."""
-        return self._look("page", Page, url=_page(page)).id
+        found = self.page(page)
+        if found is None:
+            raise unknown(self.url, page)
+        return found.id
 
     def page(self, page: str | int) -> Page | None:
         """See :meth:`inlink.CrawlView.page`."""
@@ -210,8 +215,9 @@ class RemoteCrawl:
         *,
         aduana: bool = False,
         depth: bool = False,
+        seconds: float = 0.0,
     ) -> shown.Dump:
-        """See :meth:`inlink.CrawlView.dump`; the server decides how long a part is."""
+        """See :meth:`inlink.CrawlView.dump`; the server decides how long a part is, whatever ``seconds`` are."""
         return self._look(
             "dump", shown.Dump, what=what, cursor=cursor, aduana=aduana or None, depth=depth or None
         )
@@ -220,9 +226,13 @@ class RemoteCrawl:
         """See :meth:`inlink.CrawlView.order`."""
         return self._look("next", shown.Order, count=count)
 
-    def hosts(self, count: int = 100, cursor: str | None = None) -> shown.Hosts:
+    def hosts(self, count: int = 100, cursor: str | None = None, *, fullest: bool = False) -> shown.Hosts:
         """See :meth:`inlink.CrawlView.hosts`."""
-        return self._look("hosts", shown.Hosts, count=count, cursor=cursor)
+        return self._look("hosts", shown.Hosts, count=count, cursor=cursor, fullest=fullest or None)
+
+    def errors(self, cursor: str | None = None) -> shown.Errors:
+        """See :meth:`inlink.CrawlView.errors`."""
+        return self._look("errors", shown.Errors, cursor=cursor)
 
     def standing(self, hosts: int = 5) -> Standing:
         """See :meth:`inlink.CrawlView.standing`."""
@@ -235,6 +245,10 @@ class RemoteCrawl:
     def info(self) -> shown.Info:
         """See :meth:`inlink.CrawlView.info`."""
         return self._look("info", shown.Info)
+
+    def about(self) -> About:
+        """What the crawl's folder says: sizes, policy, writer, inbox, and the ranking that orders the crawl."""
+        return self._look("about", About)
 
     def _look(self, path: str, kind: type[T], /, **query: Any) -> T:
         given = {name: "true" if value is True else value for name, value in query.items()}

@@ -49,21 +49,29 @@ class Found(msgspec.Struct, frozen=True):
 
 
 class RankedPage(msgspec.Struct, frozen=True):
-    """A page with its place in a ranking, from 1, and its value there."""
+    """A page with its place in a ranking, from 1, and its value there; and whether it was ever crawled."""
 
     place: int
     page: int
     url: str
     value: float
+    crawled: bool = False
 
 
 class Top(msgspec.Struct, frozen=True):
-    """The best pages of a ranking: ``searched`` of ``known`` pages were looked at."""
+    """The best pages of a ranking: ``searched`` of ``known`` pages were looked at.
+
+    For a ranking that is stored with the crawl, ``algorithm`` made it, and ``hubs`` has the rows' hub scores if it has
+    such. ``certain`` says of each row whether its place is proven by the error bound; None without a bound.
+    """
 
     rows: list[RankedPage]
     searched: int
     known: int
     cursor: str | None = None
+    certain: list[bool] | None = None
+    hubs: list[float] | None = None
+    algorithm: str | None = None
 
 
 class Dump(msgspec.Struct, frozen=True):

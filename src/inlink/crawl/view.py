@@ -22,6 +22,7 @@ from inlink.crawl.errors_seen import ErrorSurvey
 from inlink.crawl.folder import local
 from inlink.crawl.gate import inside
 from inlink.crawl.linkers import Linkers
+from inlink.crawl.ranked import described
 from inlink.crawl.searching import search
 from inlink.crawl.snapshot import FolderCrawl, Shown
 from inlink.errors import ParameterError, UnknownNodeError
@@ -252,11 +253,14 @@ class CrawlView:
         whole = survey.proceed(_SECONDS)
         best = survey.best_so_far()[:count]
         rows = [
-            shown.RankedPage(place, page, self._pages.url(page), value)
+            shown.RankedPage(place, page, self._pages.url(page), value, self._pages.visit(page) is not None)
             for place, (page, value) in enumerate(best, 1)
         ]
         looked_at = survey.result.pages if whole and survey.result else survey.position
-        return shown.Top(rows, looked_at, self._pages.num_pages, None if whole else str(looked_at))
+        part = shown.Top(rows, looked_at, self._pages.num_pages, None if whole else str(looked_at))
+        if ranking is None or not whole:
+            return part
+        return described(part, self._pages.folder, ranking, survey.best_so_far())
 
     def _live_survey(self) -> Survey:
         if self._frontier.policy.algorithm is None:

@@ -128,7 +128,7 @@ class Ranking:
 
     def verdict(self) -> str:
         """Return in one line how exact the values are."""
-        if self._is_exact():
+        if self.is_exact():
             return "exact"
         # A sample has no certain bound.
         if "confidence" in self.parameters:
@@ -144,7 +144,8 @@ class Ranking:
             f"; {self.note}" if self.note else ""
         )
 
-    def _is_exact(self) -> bool:
+    def is_exact(self) -> bool:
+        """Whether the values are exact but for rounding."""
         done = self.iterations == 0 and self.converged and self.residual is None
         return done and "confidence" not in self.parameters
 
@@ -217,9 +218,8 @@ class Ranking:
             If ``k`` is below 0.
         """
         check(_TOP, plain(k), "`k`")
-        if self.error_bound is not None:
-            return certain_places(self.values, self.error_bound, k)
-        return certain_places(self.values, 0.0, k) if self._is_exact() else None
+        bound = 0.0 if self.error_bound is None and self.is_exact() else self.error_bound
+        return None if bound is None else certain_places(self.values, bound, k)
 
     def _label(self, node: int) -> str | int:
         return node if self.names is None else self.names[node]

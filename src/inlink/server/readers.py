@@ -5,6 +5,8 @@ from typing import Literal
 import msgspec
 
 from inlink.crawl import shown
+from inlink.crawl.about import About
+from inlink.crawl.about import about as look
 from inlink.crawl.crawl import Crawl
 from inlink.errors import UnknownNodeError
 from inlink.frontier.explain import Why
@@ -99,6 +101,7 @@ class Dumped(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     what: Literal["pages", "links"] = "pages"
     cursor: str | None = None
     aduana: bool = False
+    depth: bool = False
 
 
 class CrawlList(msgspec.Struct, frozen=True):
@@ -125,6 +128,12 @@ async def standing(crawl: Keeper, query: HostCount) -> Standing:
 async def info(crawl: Keeper) -> shown.Info:
     """What the crawl is: numbers of pages, hosts, links and events."""
     return await crawl.run(lambda opened: opened.view.info())
+
+
+@ENDPOINTS.add("GET", HERE + "/about", "reader")
+async def about(crawl: Keeper) -> About:
+    """What the crawl's folder says: sizes, policy, writer, inbox, ranking."""
+    return await crawl.run(lambda opened: look(opened.folder, opened.view.info().event_bytes))
 
 
 @ENDPOINTS.add("GET", HERE + "/hosts", "reader")
@@ -201,7 +210,9 @@ async def harvest(crawl: Keeper) -> Harvest:
 @ENDPOINTS.add("GET", HERE + "/dump", "reader")
 async def dump(crawl: Keeper, query: Dumped) -> shown.Dump:
     """All pages, or the links between them, as tab-separated lines."""
-    return await crawl.run(lambda opened: opened.view.dump(query.what, query.cursor, aduana=query.aduana))
+    return await crawl.run(
+        lambda opened: opened.view.dump(query.what, query.cursor, aduana=query.aduana, depth=query.depth)
+    )
 
 
 @ENDPOINTS.add("GET", HERE + "/events", "reader")

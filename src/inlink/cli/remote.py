@@ -1,0 +1,109 @@
+"""Crawls behind a server, for the commands that take a crawl's folder or its URL."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from inlink.client.remote import RemoteCrawl
+    from inlink.crawl.view import CrawlView
+
+__all__ = ["OWNER", "Place", "is_url", "refuse_settings", "refuse_url", "remote", "view_of"]
+
+OWNER = "command"
+"""The owner of the session that goes on from one call of ``inlink next`` to the next."""
+
+SILENT_AFTER = 7 * 86400.0
+"""Seconds for which that session lasts on a server without a call. Its tasks are lost when their leases expire."""
+
+
+def is_url(where: object) -> bool:
+    """Whether an argument names a server rather than a folder or file."""
+    return isinstance(where, str) and "://" in where
+
+
+def refuse_url(where: object, instead: str) -> None:
+    """Refuse the URL of a server, with advice.
+
+    Raises
+    ------
+    inlink.errors.ParameterError
+        If ``where`` is one.
+    """
+    if is_url(where):
+        from inlink.errors import ParameterError
+
+        raise ParameterError(f"{where}: {instead}")
+
+
+class Place(click.ParamType):  # type: ignore[type-arg]  # generic in newer versions of click only
+    """A folder as a :class:`~pathlib.Path`, or the URL of a crawl on a server as text.
+
+    Parameters
+    ----------
+    instead : str
+        If given, URLs are refused, and the message ends with this advice.
+    """
+
+    name = "path"
+
+    def __init__(self, instead: str = "") -> None:
+        self.instead = instead
+
+    def convert(self, value: Any, param: click.Parameter | None, context: click.Context | None) -> Any:
+        """Return the place.
+
+        Raises
+        ------
+        inlink.errors.ParameterError
+            If it is a URL, and the command needs a folder.
+        """
+        if not is_url(value):
+            return Path(value)
+        if self.instead:
+            refuse_url(value, self.instead)
+        return value
+
+
+def remote(url: str) -> "RemoteCrawl":
+    """A crawl on a server, which is left when the command ends; its session is that of ``inlink next``."""
+    from inlink.client.remote import RemoteCrawl
+
+    crawl = RemoteCrawl(url, OWNER, 0.0, silent_after=SILENT_AFTER, rejoin=True, renewing=False)
+    click.get_current_context().call_on_close(crawl.leave)
+    return crawl
+
+
+def view_of(where: Path | str, given: dict[str, Any] | None = None) -> "CrawlView | RemoteCrawl":
+    """A read-only view of a crawl in a folder or on a server.
+
+    Parameters
+    ----------
+    where : Path or str
+    given : dict or None
+        Settings that the command was given; only the policy's name is possible, and only for a folder.
+    """
+    if isinstance(where, str):
+        refuse_settings(where, given or {})
+        return remote(where)
+    from inlink.cli.crawls import policy_given
+    from inlink.crawl.view import CrawlView
+
+    return CrawlView.open(where, policy=policy_given(given or {}))
+
+
+def refuse_settings(url: str, given: dict[str, Any]) -> None:
+    """Refuse settings for a crawl on a server.
+
+    Raises
+    ------
+    inlink.errors.ParameterError
+        If there is one.
+    """
+    if given:
+        from inlink.errors import ParameterError
+
+        raise ParameterError(
+            f"{url}: the server decides {', '.join(sorted(given))}: leave --set out, or give it to `inlink serve`"
+        )
