@@ -1,12 +1,12 @@
-"""``python -m bench rank | measures | build | extract | crawl | spider | view | rerank | harvest | truth | tables``."""
+"""``python -m bench NAME``: the benchmarks, by name; without a name, a list of them."""
 
 import json
 import sys
 from pathlib import Path
 
 USAGE = (
-    "usage: python -m bench rank | measures | build | extract | crawl | spider | view | rerank | harvest | truth | "
-    "tables  (each with --help)"
+    "usage: python -m bench rank | measures | build | extract | crawl | spider | view | server | rerank | harvest | "
+    "truth | tables  (each with --help)"
 )
 
 
@@ -60,6 +60,19 @@ def main(arguments: list[str]) -> None:
         from bench import view
 
         view.main(rest)
+    elif command == "server":
+        from bench import server
+
+        server.main(rest)
+    elif command == "serverclient":  # a client of one run of server, in its own process
+        from bench import server
+
+        number, port, batch, pages, certificate = rest
+        print(json.dumps(server.client(int(port), int(number), int(batch), int(pages), certificate)))
+    elif command == "serverembedded":  # one run of server without a server, in its own process
+        from bench import server
+
+        print(json.dumps(server.embedded(Path(rest[0]), int(rest[1]), int(rest[2]))))
     elif command == "rerank":
         from bench import rerank
 

@@ -4,13 +4,14 @@ import asyncio
 import contextlib
 import http.client
 import json
-import socket
 import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from inlink.server.run import Server, server_of
+import uvloop
+
+from inlink.server.run import Server, listening, server_of
 from inlink.server.site import Site, named
 from inlink.server.tokens import Tokens
 from patience import wait_until
@@ -68,7 +69,7 @@ def served(
     settings = {"politeness": {"delay": 0.0}} | settings
     ready: list[Served] = []
     faults: list[BaseException] = []
-    listener = socket.create_server(("127.0.0.1", port))
+    listener = listening("127.0.0.1", port)
 
     async def run() -> None:
         site = Site(Tokens(tokens or folders[0].parent / "tokens.json"), not needs_token)
@@ -79,7 +80,7 @@ def served(
 
     def work() -> None:
         try:
-            asyncio.run(run())
+            uvloop.run(run())
         except BaseException as error:
             faults.append(error)
 

@@ -162,9 +162,8 @@ class Endpoint:
         """Whether it is about one crawl, which the path names."""
         return "crawl" in self.types
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def __call__(self, site: Site, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve a request."""
-        site: Site = scope["app"].state.site
         began, status = time.perf_counter(), 500
         try:
             status = await self._serve(site, scope, receive, send)
