@@ -225,3 +225,14 @@ def test_nobody_is_there():
         pass
     with pytest.raises(AwayError, match="refused"):
         standing(url)
+
+
+def test_replies_do_not_wait_for_acknowledgements(tmp_path):
+    """A reply is two writes: Nagle's algorithm would hold back the second one for 40 ms."""
+    with served(tmp_path / "c") as server:
+        opened = Channel(crawl_of(server), patience=0)
+        opened.call("GET", "standing", Standing)
+        (connection,) = server.server.server_state.connections
+        accepted = connection.transport.get_extra_info("socket")  # type: ignore[union-attr]
+        assert accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+        opened.close()

@@ -123,6 +123,12 @@ def test_a_view_over_http_is_the_view(ready):
         assert there.info().pages == here.info().pages
         assert there.about() == about(folder, here.info().event_bytes)
         assert there.hosts().known == here.hosts().known
+        assert [row.name for row in there.hosts(fullest=True).rows] == [
+            row.name for row in here.hosts(fullest=True).rows
+        ]
+        assert [(one.cause, one.count) for one in there.errors().causes] == [
+            (one.cause, one.count) for one in here.errors().causes
+        ]
         assert there.standing().states == here.standing().states
         assert [row.url for row in there.order(9).rows] == [row.url for row in here.order(9).rows]
         assert there.why(A).url == A
