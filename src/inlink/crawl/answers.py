@@ -262,6 +262,7 @@ def lease_pages(
     session: int = 0,
     request: int = 0,
     ended: int = 0,
+    seconds: float | None = None,
 ) -> list[Lease]:
     """Lease pages that were taken out of the queue, and write the event.
 
@@ -273,9 +274,12 @@ def lease_pages(
         To which session, for which of its requests; 0 if none.
     ended : int
         The lease whose place the first of these takes; 0 if none.
+    seconds : float or None
+        The leases are lost after so long; None is ``lease_seconds``.
     """
     front, known, now = journal.frontier, journal.pages, journal.now
-    expires, first = now + front.settings.lease_seconds, front.leases.next_number
+    expires = now + (front.settings.lease_seconds if seconds is None else seconds)
+    first = front.leases.next_number
     payload = struct_of(LeaseRecord).pack(first, expires, session, request) + pages.tobytes()
     place = journal.append(kinds.LEASE, listed=len(pages), payload=payload, lease=ended)
     leases, depths, crawls = [], known.depths[pages].tolist(), known.answers[pages].tolist()

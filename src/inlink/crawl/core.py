@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from inlink.base.arrays import UInt32Array
 from inlink.base.clock import VirtualClock
 from inlink.crawl.answers import Answers, lease_pages
 from inlink.crawl.arguments import LATEST, moment
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
     from inlink.crawl.desk import Desk
 
 __all__ = ["Core"]
+
+Take = Callable[[int, float], tuple[UInt32Array, UInt32Array]]
+"""Takes at most so many pages out of the frontier, at a time: pages and their slots."""
 
 
 class Core:
@@ -80,8 +84,21 @@ class Core:
             self.journal.append(kinds.PAUSE if paused else kinds.RESUME)
             self.frontier.paused = paused
 
-    def hand_out(self, count: int, session: int = 0, request: int = 0, lost: bool = True) -> list[Lease]:
-        """Lease the next pages to a session: see :meth:`inlink.Crawl.next` and :meth:`.desk.Desk.next`."""
+    def hand_out(
+        self,
+        count: int,
+        session: int = 0,
+        request: int = 0,
+        lost: bool = True,
+        *,
+        take: Take | None = None,
+        seconds: float | None = None,
+    ) -> list[Lease]:
+        """Lease the next pages to a session: see :meth:`inlink.Crawl.next` and :meth:`.desk.Desk.next`.
+
+        ``take`` chooses them, in place of the admission. They are lost after ``seconds``, in place of
+        ``lease_seconds``.
+        """
         now, front, journal = self.tick(), self.frontier, self.journal
         self._let_pass(now)
         self.gate.changing = True
@@ -100,10 +117,10 @@ class Core:
             if turn:
                 return []
             break
-        pages, slots = self.admission.take(count, now)
+        pages, slots = (take or self.admission.take)(count, now)
         if not len(pages):
             return []
-        return lease_pages(journal, pages, slots, session=session, request=request)
+        return lease_pages(journal, pages, slots, session=session, request=request, seconds=seconds)
 
     def due_in(self) -> float | None:
         """See :meth:`inlink.Crawl.due_in`."""

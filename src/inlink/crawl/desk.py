@@ -24,6 +24,7 @@ import numpy as np
 from inlink.crawl.answer_checks import checked_answers
 from inlink.crawl.answers import lease_of
 from inlink.crawl.arguments import argument, check_flags
+from inlink.crawl.byqueue import ByQueue
 from inlink.crawl.core import Core
 from inlink.crawl.visiting import take_visit
 from inlink.errors import ParameterError, SessionError, UnknownNodeError
@@ -64,7 +65,7 @@ LONGEST_OWNER = 200
 """Bytes of an owner's name."""
 
 
-class Desk:
+class Desk(ByQueue):
     """Sessions of spiders on a crawl: they begin, get tasks, answer, renew, and end.
 
     Parameters

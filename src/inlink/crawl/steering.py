@@ -36,7 +36,7 @@ from inlink.store.pages import Pages
 from inlink.urls.canonical import canonical
 from inlink.urls.hosts import registered_domain
 
-__all__ = ["AT_OPENING", "Steering"]
+__all__ = ["AT_OPENING", "Steering", "slot_named"]
 
 _log = logging.getLogger("inlink.crawl")
 AT_OPENING = ("policy", "use_scores", "cross_domain_only", "damping", "trust", "url_rules", "sync")
@@ -292,6 +292,19 @@ def _host_name(host: str) -> str:
     if form is None:
         raise ParameterError(f"`host` must be a host's name or a URL; got {host!r:.200}")
     return _PORT.sub("", form.split("/", 3)[2])
+
+
+def slot_named(journal: Journal, host: str) -> int:
+    """The slot of a host, or of a registered domain if politeness counts domains, by any form of its name.
+
+    Raises
+    ------
+    inlink.errors.UnknownNodeError
+        If the crawl knows neither.
+    inlink.errors.ParameterError
+        If it cannot be the name of a host.
+    """
+    return _slot_of(journal, _host_name(host), host)
 
 
 def _slot_of(journal: Journal, name: str, given: str) -> int:

@@ -10,6 +10,7 @@ the others go on.
 """
 
 import heapq
+from collections.abc import Callable
 
 from inlink.frontier.leases import LeaseBook
 from inlink.frontier.queue import Queue
@@ -121,6 +122,23 @@ class LostPages:
         del self._due[page]
         self._alone[session] = page
         return page, slot
+
+    def take(self, fits: Callable[[int], bool], now: float) -> tuple[int, int] | None:
+        """Take a page that is due, to be leased with others; ``fits`` says which slots may be taken from.
+
+        Returns
+        -------
+        (int, int) or None
+            The page and its slot.
+        """
+        self._move(now)
+        for slot, pages in self._ready.items():
+            if fits(slot) and self.queue.free_in(slot, now) == 0:
+                page = next(iter(pages))
+                self._leave(page, slot)
+                del self._due[page]
+                return page, self.queue.take_one(page, now)
+        return None
 
     def due_in(self, session: int, now: float) -> float | None:
         """Seconds until a session may fetch a lost page; None if time alone does not bring one."""

@@ -1,0 +1,352 @@
+"""The part of the desk for protocols that think in queues: one queue for each host, with limits of its own.
+
+A queue is what politeness counts: a host, or with ``by="domain"`` a registered domain. URLFrontier is such a protocol.
+"""
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from inlink.base.arrays import UInt32Array
+from inlink.crawl.arguments import argument
+from inlink.crawl.core import Core
+from inlink.crawl.gate import Gate
+from inlink.crawl.intake import MOST_CARRIED, coded
+from inlink.crawl.steering import slot_named
+from inlink.errors import ParameterError, UnknownNodeError
+from inlink.frontier.hosts import HostState
+from inlink.protocol import Task
+from inlink.store import format as kinds
+from inlink.store.carried import encode_carried
+from inlink.urls.canonical import canonical, refusal
+from inlink.urls.hosts import registered_domain
+
+if TYPE_CHECKING:
+    from inlink.frontier.leases import Lease
+    from inlink.frontier.sessions import SpiderSession
+
+__all__ = ["ByQueue", "Found", "Row", "is_key"]
+
+MOST_QUEUES = 1 << 32
+"""More than any number of queues or of pages in one."""
+
+Found = tuple[str, str, float, bytes]
+"""A discovered URL: the URL, the key of its queue (or nothing), its score, and data that its task gives back."""
+
+
+class Row(NamedTuple):
+    """A page.
+
+    ``answered`` says whether it was answered for; ``due`` when it may be fetched (Unix time), None if it does not wait;
+    ``data`` what its next task gives back.
+    """
+
+    url: str
+    answered: bool
+    due: float | None
+    data: bytes
+
+
+class ByQueue:
+    """Methods of :class:`.desk.Desk`."""
+
+    _core: Core
+    _gate: Gate
+
+    def discover(self, found: Sequence[Found]) -> list[bool | None]:
+        """Make URLs known, in one event.
+
+        Parameters
+        ----------
+        found : sequence of (str, str, float, bytes)
+            Absolute URL; key, which is "" or the URL's host or registered domain; score; at most 65,536 bytes of data.
+
+        Returns
+        -------
+        list of bool or None
+            For each, in their order: True if it was unknown, False if it was known, None if it is refused: it is no
+            valid URL, its key is of another host, or it has too much data.
+        """
+        core, journal = self._core, self._core.journal
+        with self._gate:
+            core.tick()
+            forms, places, rules = [], [], journal.url_rules
+            told: list[bool | None] = [None] * len(found)
+            for place, (url, key, _, data) in enumerate(found):
+                form = canonical(url, None, rules)
+                if form is None or len(data) > MOST_CARRIED:
+                    core.refused[_why(url, form)] += 1
+                elif key and not is_key(key, form):
+                    core.refused["key is neither the URL's host nor its registered domain"] += 1
+                else:
+                    forms.append(form)
+                    places.append(place)
+            if not forms:
+                return told
+            self._gate.changing = True
+            pages, new, text = journal.pages.number(forms)
+            first = journal.pages.num_pages - new
+            fresh, where = np.unique(pages, return_index=True)
+            where = where[fresh >= first]
+            for place in places:
+                told[place] = False
+            for k in where.tolist():
+                told[places[k]] = True
+            if not new:
+                self._gate.changing = False
+                return told
+            self._write_discovered(found, [places[k] for k in where.tolist()], pages[where], new, text)
+            return told
+
+    def _write_discovered(
+        self, found: Sequence[Found], places: list[int], pages: UInt32Array, new: int, text: bytes
+    ) -> None:
+        journal = self._core.journal
+        scores = np.array([found[place][2] for place in places], np.float32)
+        data = {
+            page: found[place][3]
+            for page, place in zip(pages.tolist(), places, strict=True)
+            if found[place][3]
+        }
+        count, payload = coded(pages.copy(), scores)
+        flags = kinds.HAS_SCORES | (kinds.HAS_CARRIED if data else 0)
+        end = encode_carried(data) if data else b""
+        journal.append(kinds.SEED, flags=flags, listed=count, payload=payload + end, new=new, urls=text)
+        journal.admit(journal.pages.num_pages - new, new, text)
+        journal.frontier.prioritise(pages, journal.now)
+
+    def replace_data(self, url: str, data: bytes) -> None:
+        """Let the next task of a page give back other data.
+
+        Raises
+        ------
+        inlink.errors.UnknownNodeError
+            If the crawl does not know the URL.
+        inlink.errors.ParameterError
+            If there are more than 65,536 bytes.
+        """
+        if len(data) > MOST_CARRIED:
+            raise ParameterError(f"`data` must have at most {MOST_CARRIED:,} bytes; got {len(data):,}")
+        journal = self._core.journal
+        with self._gate:
+            self._core.tick()
+            page = journal.pages.survivor(journal.known(url))
+            if (journal.pages.carried(page) or b"") != data:
+                journal.append(kinds.CARRY, page, payload=data)
+
+    def next_in_queues(
+        self,
+        session: int,
+        count: int,
+        *,
+        per_queue: int | None = None,
+        queues: int | None = None,
+        key: str | None = None,
+        seconds: float | None = None,
+        before: dict[int, int] | None = None,
+    ) -> list[Task]:
+        """Hand out at most ``count`` tasks, within limits of each queue and of their number.
+
+        A lost page is handed out like any other, and not alone: the session may be that of many spiders.
+
+        Parameters
+        ----------
+        session, count : int
+        per_queue, queues : int or None
+            Most tasks from one queue, and most queues; None is no limit.
+        key : str or None
+            Only from the queue of this host or domain. There is no task if the crawl does not know it.
+        seconds : float or None
+            The tasks are lost after so long; None is the crawl's ``lease_seconds``.
+        before : dict of int to int or None
+            Tasks that earlier calls took, by queue: they count for the limits. It is brought up to date.
+
+        Raises
+        ------
+        inlink.errors.SessionError
+            If the session has ended.
+        inlink.errors.ParameterError
+            If an argument is outside its range.
+        """
+        count = argument("count", count)
+        if seconds is not None:
+            seconds = argument("ahead", seconds)
+        with self._gate:
+            self._heard(session)
+            try:
+                slot = None if key is None else slot_named(self._core.journal, key)
+            except UnknownNodeError:
+                return []
+            portion = _Portion(self._core, per_queue or MOST_QUEUES, queues or MOST_QUEUES, slot, before)
+            leases = self._core.hand_out(count, session, 0, False, take=portion.take, seconds=seconds)
+            return [self._task(lease) for lease in leases]
+
+    def queue(self, key: str) -> HostState:
+        """The state of the queue of a host or domain.
+
+        Raises
+        ------
+        inlink.errors.UnknownNodeError
+            If the crawl does not know it.
+        """
+        with self._gate:
+            return self._core.frontier.hosts.state(slot_named(self._core.journal, key), self._core.tick())
+
+    def queue_names(self, begin: int, count: int, *, empty: bool) -> tuple[list[str], int]:
+        """Some of the queues, in the order of their discovery, and how many there are.
+
+        Parameters
+        ----------
+        begin, count : int
+        empty : bool
+            Also those in which no page waits.
+        """
+        with self._gate:
+            frontier = self._core.frontier
+            slots = np.arange(frontier.queue.num_slots)
+            if not empty:
+                slots = slots[frontier.queue.rows["count"][: len(slots)] > 0]
+            return [frontier.hosts.name(slot) for slot in slots[begin : begin + count].tolist()], len(slots)
+
+    def pages_of_queue(self, key: str) -> UInt32Array:
+        """The pages of a queue, uint32[k], increasing.
+
+        Raises
+        ------
+        inlink.errors.UnknownNodeError
+            If the crawl does not know it.
+        """
+        with self._gate:
+            return self._core.frontier.hosts.pages_of(slot_named(self._core.journal, key))
+
+    def urls_of(self, pages: UInt32Array) -> list[str]:
+        """The canonical URLs of some pages."""
+        with self._gate:
+            return self._core.journal.pages.urls(pages)
+
+    def rows_of(self, pages: Sequence[int]) -> list[Row]:
+        """Some pages as a queue's protocol shows them."""
+        with self._gate:
+            now = self._core.tick()
+            return [self._row(page, now) for page in pages]
+
+    def _row(self, page: int, now: float) -> Row:
+        frontier, pages = self._core.frontier, self._core.journal.pages
+        due: float | None = now
+        if page not in frontier.queue:
+            due = frontier.plans.get(page, frontier.lost.due(page))
+        if due is not None and due == math.inf:
+            due = None
+        fresh = int(pages.states[page]) in (kinds.DISCOVERED, kinds.LEASED) and not pages.answers[page]
+        return Row(pages.url(page), not fresh, due, pages.carried(page) or b"")
+
+    def _heard(self, number: int) -> "SpiderSession":
+        raise NotImplementedError
+
+    def _task(self, lease: "Lease") -> Task:
+        raise NotImplementedError
+
+
+class _Portion:
+    """Takes pages out of the frontier for one call.
+
+    Parameters
+    ----------
+    core : Core
+    per_queue, queues : int
+    slot : int or None
+        The only slot to take from.
+    before : dict of int to int or None
+    """
+
+    def __init__(
+        self, core: Core, per_queue: int, queues: int, slot: int | None, before: dict[int, int] | None
+    ) -> None:
+        self._core, self._frontier = core, core.frontier
+        self._per_queue, self._queues, self._slot = per_queue, queues, slot
+        self._taken: dict[int, int] = {} if before is None else before
+        self._kept: list[tuple[int, int]] = []
+
+    def take(self, count: int, now: float) -> tuple[UInt32Array, UInt32Array]:
+        """Pages and their slots, each uint32[≤ count]."""
+        self._take_lost(count, now)
+        if self._slot is not None:
+            self._take_of(self._slot, count, now)
+        else:
+            self._take_of_all(count, now)
+        taken = np.array(self._kept, np.uint32).reshape(-1, 2)
+        return taken[:, 0].copy(), taken[:, 1].copy()
+
+    def _fits(self, slot: int) -> bool:
+        held = self._taken.get(slot)
+        if held is None:
+            return len(self._taken) < self._queues and self._slot in (None, slot)
+        return held < self._per_queue
+
+    def _keep(self, page: int, slot: int) -> None:
+        self._kept.append((page, slot))
+        self._taken[slot] = self._taken.get(slot, 0) + 1
+
+    def _take_lost(self, count: int, now: float) -> None:
+        lost, admission = self._frontier.lost, self._core.admission
+        while len(self._kept) < count and (chosen := lost.take(self._fits, now)) is not None:
+            if not admission.refuses(*chosen, now):
+                self._keep(*chosen)
+
+    def _take_of(self, slot: int, count: int, now: float) -> None:
+        queue, admission = self._frontier.queue, self._core.admission
+        while len(self._kept) < count and self._fits(slot) and queue.free_in(slot, now) == 0:
+            # The first page of a slot's heap is its best.
+            best = queue.waiting_in(slot, 1).tolist()
+            if not best:
+                return
+            queue.take_one(best[0], now)
+            if not admission.refuses(best[0], slot, now):
+                self._keep(best[0], slot)
+
+    def _take_of_all(self, count: int, now: float) -> None:
+        queue, surplus = self._frontier.queue, dict[int, int]()
+        # A slot that has given its share rests until the end of the call, so that each take brings others.
+        resting = {
+            slot: self._rest(slot, now) for slot, held in self._taken.items() if held >= self._per_queue
+        }
+        while len(self._kept) < count and len(self._taken) < self._queues:
+            pages, slots = self._core.admission.take(count - len(self._kept), now)
+            if not len(pages):
+                break
+            for page, slot in zip(pages.tolist(), slots.tolist(), strict=True):
+                if self._fits(slot):
+                    self._keep(page, slot)
+                else:
+                    surplus[page] = slot
+                if slot not in resting and self._taken.get(slot) == self._per_queue:
+                    resting[slot] = self._rest(slot, now)
+        for slot, due in resting.items():
+            queue.rows[slot]["due"] = due
+            queue.settle(slot, now)
+        for page, slot in surplus.items():
+            queue.not_fetched(slot, now)
+            self._frontier.back(page, now)
+        if len(self._taken) >= self._queues:
+            for slot in list(self._taken):
+                self._take_of(slot, count, now)
+
+    def _rest(self, slot: int, now: float) -> float:
+        """Let nothing more be taken from a slot; return when it was due."""
+        due = float(self._frontier.queue.rows[slot]["due"])
+        self._frontier.queue.wait(slot, math.inf, now)
+        return due
+
+
+def is_key(key: str, form: str) -> bool:
+    """Say whether a key names the host or the registered domain of a canonical URL."""
+    host = form.split("/", 3)[2].partition(":")[0] if "[" not in form else form.split("/", 3)[2]
+    return key == host or key.lower() in (host, registered_domain(host))
+
+
+def _why(url: str, form: str | None) -> str:
+    if form is not None:
+        return "link carries too much"
+    return refusal(url) or "link is no valid URL"
