@@ -15,6 +15,11 @@ from inlink.cli.show import say
 @click.option(
     "--port", default=8000, show_default=True, type=click.IntRange(0, 65535), help="0 takes a free one."
 )
+@click.option(
+    "--grpc-port",
+    type=click.IntRange(0, 65535),
+    help="Speak URLFrontier too, on this port; 0 takes a free one.",
+)
 @click.option("--name", "names", multiple=True, help="A host name by which clients call the server.")
 @click.option("--tokens", type=click.Path(path_type=Path), help="The file of tokens; your own by default.")
 @click.option("--tls-cert", "cert", type=click.Path(path_type=Path), help="Certificate, as PEM.")
@@ -39,6 +44,17 @@ def serve(folders: tuple[Path, ...], **options: Any) -> None:
         raise MissingExtraError(
             f"inlink serve needs {error.name}: install it with pip install 'inlink[server]'"
         ) from None
-    names = ("host", "port", "names", "tokens", "cert", "key", "self_signed", "client_ca", "insecure")
+    names = (
+        "host",
+        "port",
+        "names",
+        "tokens",
+        "cert",
+        "key",
+        "self_signed",
+        "client_ca",
+        "insecure",
+        "grpc_port",
+    )
     own = {name: options.pop(name) for name in names}
     run(folders, Options(**own, settings=settings_given(options)), say)

@@ -52,6 +52,8 @@ class Options:
         Clients must have a certificate that one of these signed.
     insecure : bool
         Listen on an address that is not loopback without TLS.
+    grpc_port : int or None
+        Where URLFrontier is spoken, on the same address; 0 takes one that is free, None is nowhere.
     settings : dict
         Of :class:`inlink.Crawl`, for each crawl.
     """
@@ -65,6 +67,7 @@ class Options:
     self_signed: bool = False
     client_ca: Path | None = None
     insecure: bool = False
+    grpc_port: int | None = None
     settings: dict[str, Any] = field(default_factory=dict)
 
 
@@ -126,11 +129,31 @@ async def _run(
     shown = f"[{name}]" if ":" in name else name
     for crawl in crawls:
         say(f"{scheme}://{shown}:{port}/v1/crawls/{quote(crawl, safe='')}")
+    if options.grpc_port is not None:
+        try:
+            say(f"URLFrontier: {await _urlfrontier(site, options)}")
+        except BaseException:
+            await site.close()
+            raise
     if site.is_open:
         say(
             "no token is needed: everybody on this machine may do everything here (inlink token add changes that)"
         )
     await server_of(site, options.names, context).serve([listener])
+
+
+async def _urlfrontier(site: Site, options: Options) -> str:
+    """Begin to speak URLFrontier; return the address."""
+    try:
+        from inlink.server.urlfrontier.door import Door
+    except ImportError as error:
+        raise MissingExtraError(
+            f"--grpc-port needs {error.name}: install it with pip install 'inlink[grpc]'"
+        ) from None
+    assert options.grpc_port is not None
+    return await Door(site).open(
+        options.host, options.grpc_port, options.cert, options.key, options.client_ca
+    )
 
 
 def server_of(site: Site, names: Sequence[str] = (), context: ssl.SSLContext | None = None) -> "Server":

@@ -5,6 +5,7 @@ import base64
 import binascii
 import time
 from collections import Counter, defaultdict
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -90,6 +91,8 @@ class Site:
         What they took, by method and path.
     ready : bool
         Whether new work is taken.
+    beside : list of coroutine functions
+        Close the servers beside the HTTP one, which go before the crawls.
     """
 
     def __init__(self, tokens: Tokens, open_without_token: bool) -> None:
@@ -101,6 +104,7 @@ class Site:
         self.requests: Counter[tuple[str, str, int]] = Counter()
         self.seconds: defaultdict[tuple[str, str], float] = defaultdict(float)
         self.ready = False
+        self.beside: list[Callable[[], Awaitable[None]]] = []
         self._checked_at = 0.0
 
     async def open(self, folders: dict[str, Path], settings: dict[str, Any]) -> list[str]:
@@ -133,6 +137,8 @@ class Site:
 
     async def close(self) -> None:
         """Close the crawls."""
+        while self.beside:
+            await self.beside.pop()()
         self.end()
         for keeper in self.keepers.values():
             await keeper.close()

@@ -1,0 +1,1 @@
+"""URLFrontier, the protocol of crawler-commons for a shared frontier, over gRPC: StormCrawler speaks it."""

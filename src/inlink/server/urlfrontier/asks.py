@@ -1,0 +1,253 @@
+"""Calls that hand out URLs or only look."""
+
+import logging
+from collections.abc import AsyncIterator, Callable, Generator
+from typing import Any
+
+import numpy as np
+
+from inlink.crawl.byqueue import Row, is_key
+from inlink.crawl.crawl import Crawl
+from inlink.errors import InlinkError, ParameterError, UnknownNodeError
+from inlink.protocol import Released, Task
+from inlink.server.keeper import Keeper, Lane
+from inlink.server.urlfrontier.messages import message
+from inlink.server.urlfrontier.taken import session_of
+from inlink.server.urlfrontier.wire import Peer, metadata_of
+
+__all__ = [
+    "count_urls",
+    "get_stats",
+    "get_url_status",
+    "get_urls",
+    "list_crawls",
+    "list_queues",
+    "list_urls",
+]
+
+log = logging.getLogger("inlink.server")
+
+DELAY_REQUESTABLE = 30
+"""Seconds for which a URL is not handed out again, if a client does not say it."""
+
+MOST_URLS = 10_000
+"""URLs that one call hands out."""
+
+TAKEN, LOOKED_AT, SHOWN = 200, 2000, 200
+"""URLs in one step: handed out, searched, and shown."""
+
+USUAL_SIZE = 100
+"""Rows of a list if a client does not say how many."""
+
+_INFO, _ITEM, _STATS = message("URLInfo"), message("URLItem"), message("Stats")
+_QUEUES, _STRINGS, _LONG = message("QueueList"), message("StringList"), message("Long")
+
+Spawn = Callable[[Any], object]
+
+
+async def get_urls(spawn: Spawn, peer: Peer, asked: Any) -> AsyncIterator[Any]:
+    """Hand out URLs; those that the client does not read any more go back."""
+    if asked.WhichOneof("crawl") == "anyCrawlID":
+        if asked.key:
+            raise ParameterError("a key needs a crawlID: the same key may be in several crawls")
+        keepers = peer.all("spider")
+    else:
+        keepers = [peer.keeper(asked.crawlID, "spider")]
+    left, queues = MOST_URLS, asked.max_queues or None
+    for keeper in keepers:
+        before: dict[int, int] = {}
+        while left and (tasks := await _portion(keeper, asked, min(left, TAKEN), queues, before)):
+            left -= len(tasks)
+            sent = 0
+            try:
+                for task in tasks:
+                    info = metadata_of(task.carried)
+                    info.url = task.given or task.url
+                    info.key = asked.key or _host(task.url)
+                    info.crawlID = keeper.name
+                    yield info
+                    sent += 1
+            finally:
+                if sent < len(tasks):
+                    spawn(_give_back(keeper, tasks[sent:]))
+        if queues is not None:
+            queues -= len(before)
+            if queues <= 0:
+                return
+
+
+async def _portion(
+    keeper: Keeper, asked: Any, count: int, queues: int | None, before: dict[int, int]
+) -> list[Task]:
+    def work(opened: Crawl) -> list[Task]:
+        return opened.desk.next_in_queues(
+            session_of(opened),
+            count,
+            per_queue=asked.max_urls_per_queue or None,
+            queues=queues,
+            key=asked.key or None,
+            seconds=float(asked.delay_requestable or DELAY_REQUESTABLE),
+            before=before,
+        )
+
+    return await keeper.run(work, Lane.TASKS)
+
+
+async def _give_back(keeper: Keeper, tasks: list[Task]) -> None:
+    answers = [Released(task.lease) for task in tasks]
+    try:
+        await keeper.change(lambda opened: opened.desk.report(session_of(opened), answers))
+    except InlinkError as error:
+        log.warning("%s: %d URLs stay out until their time is over: %s", keeper.name, len(tasks), error)
+
+
+def _host(url: str) -> str:
+    place = url.split("/", 3)[2]
+    return place if "[" in place else place.partition(":")[0]
+
+
+async def list_crawls(peer: Peer, _: Any) -> Any:
+    """Names of all crawls."""
+    peer.admit("reader", None)
+    return _STRINGS(values=list(peer.site.keepers))
+
+
+async def get_stats(peer: Peer, asked: Any) -> Any:
+    """How far a crawl or one of its queues has come."""
+    keeper = peer.keeper(asked.crawlID, "reader")
+    if asked.key:
+        state = await keeper.run(lambda opened: opened.desk.queue(asked.key))
+        return _STATS(
+            size=state.waiting,
+            inProcess=state.in_flight,
+            counts={"taken": state.taken, "active_queues": int(state.waiting > 0)},
+            numberOfQueues=1,
+            crawlID=keeper.name,
+        )
+    standing, (_, queues), (_, active) = await keeper.run(
+        lambda opened: (
+            opened.view.standing(0),
+            opened.desk.queue_names(0, 0, empty=True),
+            opened.desk.queue_names(0, 0, empty=False),
+        )
+    )
+    counts = dict(standing.states) | {"completed": standing.crawled, "active_queues": active}
+    return _STATS(
+        size=standing.waiting + standing.planned,
+        inProcess=standing.leased,
+        counts=counts,
+        numberOfQueues=queues,
+        crawlID=keeper.name,
+    )
+
+
+async def list_queues(peer: Peer, asked: Any) -> Any:
+    """Names of queues, in the order of their discovery."""
+    keeper = peer.keeper(asked.crawlID, "reader")
+    size = min(asked.size or USUAL_SIZE, MOST_URLS)
+    names, total = await keeper.run(
+        lambda opened: opened.desk.queue_names(asked.start, size, empty=asked.include_inactive)
+    )
+    return _QUEUES(values=names, total=total, start=asked.start, size=len(names), crawlID=keeper.name)
+
+
+async def get_url_status(peer: Peer, asked: Any) -> Any:
+    """What is known of a URL."""
+    if not asked.url:
+        raise ParameterError("`url` is empty: name the URL that is asked for")
+    keeper = peer.keeper(asked.crawlID, "reader")
+
+    def work(opened: Crawl) -> Row:
+        row: Row = opened.desk.rows_of([opened.view.number(asked.url)])[0]
+        if asked.key and not is_key(asked.key, row.url):
+            raise UnknownNodeError(f"{asked.url!r:.200} is not in the queue {asked.key!r:.100}")
+        return row
+
+    return _item(await keeper.run(work), keeper.name)
+
+
+async def list_urls(peer: Peer, asked: Any) -> AsyncIterator[Any]:
+    """URLs in the order of discovery."""
+    keeper = peer.keeper(asked.crawlID, "reader")
+    skip, left = asked.start, asked.size or USUAL_SIZE
+    search = _Search(asked)
+    while left and not search.over:
+        pages = await keeper.run(search.step)
+        pages = pages[skip : skip + left]
+        skip = max(skip - search.found, 0)
+        left -= len(pages)
+        for begin in range(0, len(pages), SHOWN):
+            some = pages[begin : begin + SHOWN]
+            for row in await keeper.run(lambda opened, some=some: opened.desk.rows_of(some)):  # type: ignore[misc]
+                yield _item(row, keeper.name)
+
+
+async def count_urls(peer: Peer, asked: Any) -> Any:
+    """How many URLs there are."""
+    keeper = peer.keeper(asked.crawlID, "reader")
+
+    def work(opened: Crawl) -> Generator[None, None, int]:
+        search, count = _Search(asked), 0
+        while not search.over:
+            count += len(search.step(opened))
+            yield
+        return count
+
+    if not asked.key and not asked.filter:
+        return _LONG(value=await keeper.run(lambda opened: opened.view.info().pages))
+    found: Any = await keeper.run(work)
+    return _LONG(value=found)
+
+
+class _Search:
+    """Goes through the pages of a crawl or of a queue, some at a time.
+
+    Parameters
+    ----------
+    asked : ListUrlParams or CountUrlParams
+
+    Attributes
+    ----------
+    over : bool
+    found : int
+        Pages that the last step found.
+    """
+
+    def __init__(self, asked: Any) -> None:
+        self._key, self._lower = asked.key, asked.ignoreCase
+        self._text = asked.filter.lower() if asked.ignoreCase else asked.filter
+        self._pages: Any = None
+        self._at = self.found = 0
+        self.over = False
+
+    def step(self, opened: Crawl) -> list[int]:
+        """Pages that match, among the next two thousand."""
+        if self._pages is None:
+            self._pages = (
+                opened.desk.pages_of_queue(self._key)
+                if self._key
+                else np.arange(opened.view.info().pages, dtype=np.uint32)
+            )
+        some = self._pages[self._at : self._at + LOOKED_AT]
+        self._at += LOOKED_AT
+        self.over = self._at >= len(self._pages)
+        found: list[int] = some.tolist()
+        if self._text:
+            urls = opened.desk.urls_of(some)
+            if self._lower:
+                urls = [url.lower() for url in urls]
+            found = [page for page, url in zip(found, urls, strict=True) if self._text in url]
+        self.found = len(found)
+        return found
+
+
+def _item(row: Row, crawl: str) -> Any:
+    info = metadata_of(row.data)
+    info.url, info.key, info.crawlID = row.url, _host(row.url), crawl
+    item = _ITEM(ID=row.url)
+    if row.answered:
+        item.known.info.CopyFrom(info)
+        item.known.refetchable_from_date = 0 if row.due is None else int(max(row.due, 1))
+    else:
+        item.discovered.info.CopyFrom(info)
+    return item

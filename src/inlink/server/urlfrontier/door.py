@@ -1,0 +1,228 @@
+"""The gRPC server of URLFrontier: beside the HTTP one, for the same crawls, tokens and certificate."""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import grpc
+import grpc.aio
+
+from inlink.errors import InlinkError, InputError, OutputError
+from inlink.server.site import Site
+from inlink.server.urlfrontier import asks, puts, steers
+from inlink.server.urlfrontier.intake import Intake
+from inlink.server.urlfrontier.messages import METHODS, SERVICE, message
+from inlink.server.urlfrontier.wire import Peer, code_of, decoded
+
+__all__ = ["MOST_BYTES", "Door"]
+
+log = logging.getLogger("inlink.server")
+
+MOST_BYTES = 8 << 20
+"""Bytes of a message."""
+
+MOST_CALLS = 1000
+"""Calls at a time; beyond that RESOURCE_EXHAUSTED."""
+
+DRAIN_SECONDS = 5.0
+"""Seconds in which calls under way may end."""
+
+ONE_REPLY: dict[str, Callable[[Peer, Any], Awaitable[Any]]] = {
+    "ListCrawls": asks.list_crawls,
+    "GetStats": asks.get_stats,
+    "ListQueues": asks.list_queues,
+    "GetURLStatus": asks.get_url_status,
+    "CountURLs": asks.count_urls,
+    "SetDelay": steers.set_delay,
+    "BlockQueueUntil": steers.block_queue_until,
+    "SetCrawlLimit": steers.set_crawl_limit,
+    "SetActive": steers.set_active,
+    "GetActive": steers.get_active,
+    "SetLogLevel": steers.set_log_level,
+    "DeleteQueue": steers.delete_queue,
+    "PurgeURLs": steers.purge_urls,
+    "DeleteCrawl": steers.delete_crawl,
+}
+
+
+class Door:
+    """A gRPC server.
+
+    Parameters
+    ----------
+    site : Site
+        Open; its crawls are closed after this.
+    """
+
+    def __init__(self, site: Site) -> None:
+        self.site = site
+        self._intakes: dict[str, Intake] = {}
+        self._tasks: set[asyncio.Task[Any]] = set()
+        self._where = ""
+        self._server = grpc.aio.server(
+            options=[
+                ("grpc.max_receive_message_length", MOST_BYTES),
+                ("grpc.so_reuseport", 0),
+                ("grpc.keepalive_time_ms", 60_000),
+            ],
+            maximum_concurrent_rpcs=MOST_CALLS,
+        )
+        self._server.add_generic_rpc_handlers(
+            (grpc.method_handlers_generic_handler(SERVICE, self._handlers()),)
+        )
+
+    async def open(
+        self,
+        host: str,
+        port: int,
+        cert: Path | None = None,
+        key: Path | None = None,
+        client_ca: Path | None = None,
+    ) -> str:
+        """Listen; return the address, as clients name it.
+
+        Raises
+        ------
+        inlink.errors.OutputError
+            If the address cannot be listened on.
+        inlink.errors.InputError
+            If a file of TLS cannot be read.
+        """
+        shown = f"[{host}]" if ":" in host else host
+        try:
+            if cert is None:
+                port = self._server.add_insecure_port(f"{shown}:{port}")
+            else:
+                port = self._server.add_secure_port(f"{shown}:{port}", _credentials(cert, key, client_ca))
+        except RuntimeError as error:
+            raise OutputError(
+                f"{host} port {port}: {str(error).splitlines()[0][:200]}: choose another --host or --grpc-port"
+            ) from None
+        self._where = f"{shown}:{port}"
+        self.site.beside.append(self.close)
+        await self._server.start()
+        return self._where
+
+    async def close(self) -> None:
+        """End the calls under way, and take in what has come."""
+        for intake in self._intakes.values():
+            intake.release_all()
+        await self._server.stop(DRAIN_SECONDS)
+        for intake in self._intakes.values():
+            await intake.close()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    def intake(self, peer: Peer, crawl: str) -> Intake:
+        """Where the items of a crawl go.
+
+        Raises
+        ------
+        inlink.errors.InlinkError
+            If there is no such crawl, or the peer may not work on it.
+        """
+        keeper = peer.keeper(crawl, "spider")
+        intake = self._intakes.get(keeper.name)
+        if intake is None:
+            intake = self._intakes[keeper.name] = Intake(keeper)
+        return intake
+
+    # -- inside -------------------------------------------------------------------------------------------------------
+
+    def _spawn(self, work: Any) -> None:
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    def _handlers(self) -> dict[str, Any]:
+        handlers: dict[str, Any] = {
+            name: grpc.unary_unary_rpc_method_handler(self._one_reply(message(sent), call))
+            for name, sent in _SENT.items()
+            if (call := ONE_REPLY.get(name)) is not None
+        }
+        nodes = message("StringList")
+
+        async def list_nodes(peer: Peer, _: Any) -> Any:
+            peer.admit("reader", None)
+            return nodes(values=[self._where])
+
+        handlers["ListNodes"] = grpc.unary_unary_rpc_method_handler(
+            self._one_reply(message("Empty"), list_nodes)
+        )
+        handlers["ListURLs"] = grpc.unary_stream_rpc_method_handler(
+            self._replies(message("ListUrlParams"), asks.list_urls)
+        )
+        handlers["GetURLs"] = grpc.unary_stream_rpc_method_handler(
+            self._replies(message("GetParams"), partial(asks.get_urls, self._spawn))
+        )
+        handlers["PutURLs"] = grpc.stream_stream_rpc_method_handler(self._both_ways(puts.put_urls))
+        handlers["PutDiscovered"] = grpc.stream_stream_rpc_method_handler(
+            self._both_ways(puts.put_discovered)
+        )
+        return handlers
+
+    def _peer(self, context: Any) -> Peer:
+        return Peer(self.site, context.invocation_metadata() or ())
+
+    def _one_reply(self, kind: Any, call: Callable[[Peer, Any], Awaitable[Any]]) -> Any:
+        async def handle(raw: bytes, context: Any) -> bytes:
+            try:
+                reply = await call(self._peer(context), decoded(kind, raw))
+            except Exception as error:
+                await _refuse(context, error)
+                raise
+            coded: bytes = reply.SerializeToString()
+            return coded
+
+        return handle
+
+    def _replies(self, kind: Any, call: Callable[[Peer, Any], AsyncIterator[Any]]) -> Any:
+        async def handle(raw: bytes, context: Any) -> None:
+            replies = None
+            try:
+                replies = call(self._peer(context), decoded(kind, raw))
+                async for reply in replies:
+                    await context.write(reply.SerializeToString())
+            except Exception as error:
+                await _refuse(context, error)
+            finally:
+                if replies is not None:
+                    await replies.aclose()  # type: ignore[attr-defined]
+
+        return handle
+
+    def _both_ways(self, call: Callable[..., Awaitable[None]]) -> Any:
+        async def handle(requests: AsyncIterator[bytes], context: Any) -> None:
+            try:
+                peer = self._peer(context)
+                peer.check("spider")
+                await call(peer, self.intake, requests, context.write)
+            except Exception as error:
+                await _refuse(context, error)
+
+        return handle
+
+
+async def _refuse(context: Any, error: Exception) -> None:
+    """End a call with the status that tells of an error."""
+    if isinstance(error, InlinkError):
+        await context.abort(code_of(error), str(error)[:1000])
+    elif isinstance(error, grpc.aio.AbortError):
+        raise error
+    else:
+        log.exception("URLFrontier", exc_info=error)
+        await context.abort(grpc.StatusCode.INTERNAL, "the server failed; its log says how")
+
+
+def _credentials(cert: Path, key: Path | None, client_ca: Path | None) -> Any:
+    try:
+        chain, private = cert.read_bytes(), (key or cert).read_bytes()
+        authority = None if client_ca is None else client_ca.read_bytes()
+    except OSError as error:
+        raise InputError(f"{error.filename}: {error.strerror}: give a file of TLS, as PEM") from None
+    return grpc.ssl_server_credentials([(private, chain)], authority, authority is not None)
+
+
+_SENT = {line.split()[0]: line.split()[1] for line in METHODS.split("\n")[1:-1]}

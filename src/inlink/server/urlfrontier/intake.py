@@ -1,0 +1,220 @@
+"""Items on their way into a crawl: many messages become one call, and discovered URLs become links of their source.
+
+**Sources.** The protocol does not say which page links to a discovered URL. StormCrawler says it in the metadata: the
+last entry of ``url.path`` is that page. Its links wait here until the page is answered for. StormCrawler sends its
+discovered URLs in batches, up to a second after their page's own message. So once a client sends paths, the answer for
+a page is taken in :data:`HOLD_SECONDS` after it came, and is acknowledged then. Links that come later still
+are added by a second visit of the page.
+"""
+
+import asyncio
+import logging
+import time
+from collections import deque
+from typing import Any
+
+from inlink.errors import InlinkError
+from inlink.server.keeper import BusyError, Keeper
+from inlink.server.urlfrontier.taken import Put, add_late, take_in
+from inlink.server.urlfrontier.wire import FAIL
+
+__all__ = ["HOLD_SECONDS", "Intake"]
+
+log = logging.getLogger("inlink.server")
+
+HOLD_SECONDS = 1.5
+"""Seconds for which an answer waits for the links of its page."""
+
+AT_ONCE = 2000
+"""URLs in one call of the crawl."""
+
+MOST_WAITING = 20_000
+"""URLs that wait to be taken in; beyond that, clients are not read."""
+
+MOST_HELD = 20_000
+"""Answers that wait for links; beyond that, the oldest goes on."""
+
+MOST_LINKS, MOST_TRAILED = 10_000, 1_000_000
+"""Links of a page, and of all pages that are not answered for; beyond that, those of the oldest page are dropped."""
+
+TRAIL_SECONDS = 3600.0
+"""Seconds for which links wait for their page's answer."""
+
+RETRY_SECONDS, RETRIES = 0.05, 600
+"""How often a call is tried again while the crawl is busy."""
+
+
+class Intake:
+    """The items of one crawl. Its methods belong to the event loop.
+
+    Parameters
+    ----------
+    keeper : Keeper
+    """
+
+    def __init__(self, keeper: Keeper) -> None:
+        self.keeper = keeper
+        self._waiting: deque[Put] = deque()
+        self._size = 0
+        self._room = asyncio.Event()
+        self._room.set()
+        self._working: asyncio.Task[None] | None = None
+        self._tending: asyncio.Task[None] | None = None
+        self._held: dict[str, tuple[float, Put]] = {}
+        self._trails: dict[str, dict[str, None]] = {}
+        self._unasked: dict[str, float] = {}
+        self._asked: dict[str, float] = {}
+        self._trailed = 0
+        self._with_paths = False
+
+    async def room(self) -> None:
+        """Wait until there is room for more."""
+        await self._room.wait()
+
+    def put(self, put: Put) -> bool:
+        """Take in a message, now or when the links of its page are there; return whether it waits for links."""
+        known = put.known
+        if known is None or known.error is not None or not self._with_paths:
+            self._go(put)
+            return False
+        self.release([known.url])
+        self._held[known.url] = time.monotonic() + HOLD_SECONDS, put
+        if len(self._held) > MOST_HELD:
+            self.release([next(iter(self._held))])
+        self._tend()
+        return True
+
+    def link(self, source: str, url: str) -> None:
+        """Note that a page links to a URL."""
+        self._with_paths = True
+        trail = self._trails.get(source)
+        if trail is None:
+            trail = self._trails[source] = {}
+            self._unasked[source] = time.monotonic()
+            self._tend()
+        if len(trail) < MOST_LINKS and url not in trail:
+            trail[url] = None
+            self._trailed += 1
+            while self._trailed > MOST_TRAILED:
+                oldest = next(iter(self._trails))
+                log.warning(
+                    "%s: the links of %.200s are dropped: its answer does not come", self.keeper.name, oldest
+                )
+                self._links(oldest)
+
+    def release(self, urls: list[str]) -> None:
+        """Take in answers that wait for links."""
+        for url in urls:
+            held = self._held.pop(url, None)
+            if held is not None:
+                self._go(held[1])
+
+    def release_all(self) -> None:
+        """Take in all answers that wait for links."""
+        self.release(list(self._held))
+
+    async def close(self) -> None:
+        """Take in all that waits."""
+        self.release_all()
+        if self._tending is not None:
+            self._tending.cancel()
+            await asyncio.gather(self._tending, return_exceptions=True)
+        if self._working is not None:
+            await self._working
+
+    # -- inside -------------------------------------------------------------------------------------------------------
+
+    def _links(self, url: str) -> list[str]:
+        """The links of a page, which are forgotten here."""
+        trail = self._trails.pop(url, {})
+        self._unasked.pop(url, None)
+        self._asked.pop(url, None)
+        self._trailed -= len(trail)
+        return list(trail)
+
+    def _go(self, put: Put) -> None:
+        if put.known is not None:
+            links = self._links(put.known.url)
+            put.known.links = links if put.known.error is None else []
+        self._waiting.append(put)
+        self._size += len(put.found) or 1
+        if self._size > MOST_WAITING:
+            self._room.clear()
+        if self._working is None or self._working.done():
+            self._working = asyncio.create_task(self._work())
+
+    async def _work(self) -> None:
+        # What comes in the same moment goes together.
+        await asyncio.sleep(0)
+        while self._waiting:
+            puts: list[Put] = []
+            size = 0
+            while self._waiting and size < AT_ONCE:
+                puts.append(self._waiting.popleft())
+                size += len(puts[-1].found) or 1
+            told = await self._call(puts)
+            self._size -= size
+            if self._size <= MOST_WAITING:
+                self._room.set()
+            for put, statuses in zip(puts, told, strict=True):
+                put.done(statuses)
+
+    async def _call(self, puts: list[Put]) -> list[list[int]]:
+        fault: Any = None
+        for _ in range(RETRIES):
+            try:
+                # The keeper goes through a generator step by step, and returns what the generator returns.
+                result: Any = await self.keeper.change(lambda crawl: take_in(crawl, puts))
+                return result  # type: ignore[no-any-return]
+            except BusyError as error:
+                fault = error
+                if self.keeper.ending:
+                    break
+                await asyncio.sleep(RETRY_SECONDS)
+            except InlinkError as error:
+                fault = error
+                break
+            except Exception as error:
+                log.exception("%s: URLFrontier's items", self.keeper.name)
+                fault = error
+                break
+        log.warning("%s: %d items of URLFrontier failed: %s", self.keeper.name, len(puts), fault)
+        return [[FAIL] * (len(put.found) or 1) for put in puts]
+
+    def _tend(self) -> None:
+        if self._tending is None or self._tending.done():
+            self._tending = asyncio.create_task(self._tend_all())
+
+    async def _tend_all(self) -> None:
+        """Let answers go on whose time has come, and look after links whose page is not answered for."""
+        while self._held or self._trails:
+            await asyncio.sleep(HOLD_SECONDS / 5)
+            now = time.monotonic()
+            self.release([url for url, (until, _) in self._held.items() if until <= now])
+            for url, since in list(self._asked.items()):
+                if since > now - TRAIL_SECONDS:
+                    break
+                self._links(url)
+            due: list[str] = []
+            for url, since in self._unasked.items():
+                if since > now - HOLD_SECONDS or len(due) == AT_ONCE:
+                    break
+                if url not in self._held:
+                    due.append(url)
+            if due:
+                await self._ask(due)
+
+    async def _ask(self, urls: list[str]) -> None:
+        """Add links to the pages that were answered for already; those of the others wait on."""
+        trails = {url: list(self._trails[url]) for url in urls}
+        try:
+            told: Any = await self.keeper.change(lambda crawl: add_late(crawl, trails))
+        except InlinkError:
+            return
+        waiting, asked_at = set(told), time.monotonic()
+        for url in urls:
+            if url in waiting and url in self._unasked:
+                self._asked[url] = asked_at
+                del self._unasked[url]
+            elif url not in waiting and len(self._trails.get(url, ())) == len(trails[url]):
+                self._links(url)

@@ -1,0 +1,198 @@
+"""What comes in by PutURLs and PutDiscovered, taken in by the crawl's thread."""
+
+import math
+import time
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import dataclass, field
+
+from inlink.crawl.byqueue import Found, is_key
+from inlink.crawl.crawl import Crawl
+from inlink.errors import ParameterError, UnknownNodeError
+from inlink.protocol import Answer, Crawled, Failed, Redirected, Released
+from inlink.server.urlfrontier.wire import FAIL, OK, OWNER, SKIPPED, now
+from inlink.urls.canonical import canonical
+
+__all__ = ["Known", "Put", "add_late", "session_of", "take_in"]
+
+AT_ONCE = 500
+"""Discovered URLs in one event: about two milliseconds."""
+
+STEP_SECONDS = 0.002
+"""Seconds after which other calls may come between."""
+
+
+@dataclass(slots=True)
+class Known:
+    """A URL that a client has fetched, or wants to be fetched at a date.
+
+    Parameters
+    ----------
+    url, key : str
+    date : int
+        When it is to be fetched again, Unix time; 0 is never.
+    error : str or None
+        None if it was fetched.
+    status : int or None
+        HTTP status.
+    redirects_to : str or None
+    data : bytes
+        Its metadata.
+    links : list of str
+        What it links to.
+    """
+
+    url: str
+    key: str
+    date: int
+    error: str | None = None
+    status: int | None = None
+    redirects_to: str | None = None
+    data: bytes = b""
+    links: list[str] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Put:
+    """What one message brings: discovered URLs or a known one. ``done`` is told a status for each."""
+
+    found: list[Found]
+    known: Known | None
+    done: Callable[[Sequence[int]], object]
+
+
+def session_of(opened: Crawl) -> int:
+    """The session of all clients of URLFrontier. It ends never, and goes on after a restart."""
+    return opened.desk.hello(OWNER, rejoin=True).number
+
+
+def take_in(opened: Crawl, puts: list[Put]) -> Generator[None, None, list[list[int]]]:
+    """Take in what several messages bring, the discovered URLs first; return the statuses of each.
+
+    Yields
+    ------
+    None
+        Between steps.
+    """
+    found = [one for put in puts for one in put.found]
+    statuses: list[int] = []
+    for begin in range(0, len(found), AT_ONCE):
+        told = opened.desk.discover(found[begin : begin + AT_ONCE])
+        statuses += [OK if new else SKIPPED for new in told]
+        if len(statuses) < len(found):
+            yield
+    result, at, session = [], 0, 0
+    stop = time.perf_counter() + STEP_SECONDS
+    for put in puts:
+        if put.known is None:
+            result.append(statuses[at : at + len(put.found)])
+            at += len(put.found)
+            continue
+        session = session or session_of(opened)
+        result.append([_known(opened, session, put.known)])
+        if time.perf_counter() > stop:
+            yield
+            stop = time.perf_counter() + STEP_SECONDS
+    return result
+
+
+def _known(opened: Crawl, session: int, known: Known) -> int:
+    form = canonical(known.url, None, opened.settings.url_rules)
+    if form is None or (known.key and not is_key(known.key, form)):
+        return SKIPPED
+    try:
+        lease = opened.desk.lease_on(session, known.url)
+        if lease is not None:
+            _answer(opened, session, lease, known)
+        elif not _answer_by_url(opened, known):
+            return SKIPPED
+        if known.redirects_to is None:
+            _set_date(opened, known)
+    except (ParameterError, UnknownNodeError):
+        return FAIL
+    return OK
+
+
+def _answer(opened: Crawl, session: int, lease: int, known: Known) -> None:
+    answer: Answer
+    if known.error is not None:
+        answer = Failed(lease, known.error, known.status, known.date > 0)
+    elif known.redirects_to is not None:
+        answer = Redirected(lease, known.redirects_to)
+    else:
+        answer = Crawled(lease, [*known.links], status=known.status or 200)
+    (receipt,) = opened.desk.report(session, [answer])
+    if receipt.task is not None:
+        # The client discovers the target of a redirect and asks for it in its turn.
+        opened.desk.report(session, [Released(receipt.task.lease)])
+
+
+def _answer_by_url(opened: Crawl, known: Known) -> bool:
+    """Take in what became of a URL that no client has out; return whether it may be answered for."""
+    page = opened.page(known.url)
+    if page is None:
+        # The operator's own, perhaps from another frontier: nothing links to it here.
+        if opened.desk.discover([(known.url, known.key, 1.0, known.data)]) == [None]:
+            return False
+    elif page.state == "leased":
+        # Another spider has it.
+        return False
+    elif page.state != "discovered":
+        # It was answered for: only the date counts.
+        return True
+    if known.error is not None:
+        opened.failed(known.url, known.error, status=known.status, retry=known.date > 0)
+    else:
+        links = known.links if known.redirects_to is None else [known.redirects_to]
+        opened.crawled(known.url, links, status=known.status or 200)
+    return True
+
+
+def _set_date(opened: Crawl, known: Known) -> None:
+    if known.date > 0:
+        ahead = max(known.date - now(), 0.0)
+        # A date beyond thirty years is as good as none.
+        opened.set_due(known.url, ahead if ahead < 1e9 else math.inf)
+        if known.data:
+            opened.desk.replace_data(known.url, known.data)
+    elif known.error is None and opened.settings.revisit is not None:
+        opened.set_due(known.url, math.inf)
+
+
+def add_late(opened: Crawl, trails: dict[str, list[str]]) -> Generator[None, None, list[str]]:
+    """Add links to pages that were answered for without them; return the pages that are not answered for yet.
+
+    The page's visit is written once more, with all of its links.
+
+    Yields
+    ------
+    None
+        Between steps.
+    """
+    waiting = []
+    for url, links in trails.items():
+        page = opened.page(url)
+        if page is not None and page.state in ("leased", "discovered"):
+            waiting.append(url)
+        elif page is not None and page.state == "crawled":
+            forms = [canonical(link, page.url, opened.settings.url_rules) for link in links]
+            before = _links_of(opened, page.url)
+            if not set(forms) - {None} <= set(before):
+                opened.crawled(
+                    page.url,
+                    [*before, *links],
+                    score=page.score,
+                    content_hash=page.content_hash,
+                    status=page.status,
+                )
+        yield
+    return waiting
+
+
+def _links_of(opened: Crawl, url: str) -> list[str]:
+    found: list[str] = []
+    part = opened.view.links(url, "from", 1000)
+    while True:
+        found += [row.url for row in part.rows]
+        if part.cursor is None:
+            return found
+        part = opened.view.links(url, "from", 1000, part.cursor)

@@ -1,0 +1,179 @@
+"""What the calls of URLFrontier have in common: statuses, who may ask, and metadata as pages carry it."""
+
+import contextlib
+import time
+from collections.abc import Iterable
+from typing import Any
+
+import grpc
+from google.protobuf.message import DecodeError
+
+from inlink.errors import InlinkError, ParameterError, SessionError, StoreError, UnknownNodeError
+from inlink.server.keeper import BusyError, Keeper
+from inlink.server.site import AccessError, Site
+from inlink.server.tokens import Role
+from inlink.server.urlfrontier.messages import message
+
+__all__ = [
+    "DEFAULT",
+    "FAIL",
+    "OK",
+    "OWNER",
+    "SKIPPED",
+    "Peer",
+    "RefusedError",
+    "code_of",
+    "decoded",
+    "metadata_of",
+    "now",
+    "packed",
+]
+
+OWNER = "urlfrontier"
+"""The owner of the session in which all clients of URLFrontier work."""
+
+DEFAULT = "DEFAULT"
+"""How the protocol calls the crawl that a request does not name."""
+
+OK, SKIPPED, FAIL = range(3)
+
+_MARK = b"\x00urlfrontier\x01"
+"""Stands before the metadata that a page carries: other spiders give pages other data."""
+
+_INFO = message("URLInfo")
+
+CODES: tuple[tuple[type[InlinkError], grpc.StatusCode], ...] = (
+    (BusyError, grpc.StatusCode.UNAVAILABLE),
+    (UnknownNodeError, grpc.StatusCode.NOT_FOUND),
+    (SessionError, grpc.StatusCode.ABORTED),
+    (ParameterError, grpc.StatusCode.INVALID_ARGUMENT),
+    (StoreError, grpc.StatusCode.UNAVAILABLE),
+)
+"""The gRPC status of each refusal of the crawl's."""
+
+
+class RefusedError(InlinkError):
+    """A call that is answered by a status of its own."""
+
+    def __init__(self, code: grpc.StatusCode, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+def code_of(error: InlinkError) -> grpc.StatusCode:
+    """The gRPC status that tells of an error."""
+    if isinstance(error, RefusedError):
+        return error.code
+    if isinstance(error, AccessError):
+        return grpc.StatusCode.UNAUTHENTICATED if error.status == 401 else grpc.StatusCode.PERMISSION_DENIED
+    return next((code for kind, code in CODES if isinstance(error, kind)), grpc.StatusCode.INTERNAL)
+
+
+class Peer:
+    """Who calls, as the call's metadata say.
+
+    Parameters
+    ----------
+    site : Site
+    metadata : iterable of (str, str or bytes)
+    """
+
+    def __init__(self, site: Site, metadata: Iterable[tuple[str, Any]]) -> None:
+        self.site = site
+        self._scope = {
+            "headers": [
+                (name.encode(), value.encode("utf-8", "replace") if isinstance(value, str) else value)
+                for name, value in metadata
+            ]
+        }
+
+    def admit(self, role: Role, crawl: str | None) -> None:
+        """Let the call pass if its bearer may do what a role may, on a crawl or on the server.
+
+        Raises
+        ------
+        inlink.server.site.AccessError
+            If not.
+        """
+        self.site.admit(self._scope, role, crawl)
+
+    def keeper(self, crawl: str, role: Role) -> Keeper:
+        """The keeper of a crawl; the server's first one if the name is empty or DEFAULT.
+
+        Raises
+        ------
+        inlink.errors.UnknownNodeError
+            If there is no crawl of that name.
+        inlink.server.site.AccessError
+            If the peer may not ask.
+        """
+        keepers = self.site.keepers
+        if crawl in ("", DEFAULT) and crawl not in keepers:
+            crawl = next(iter(keepers))
+        self.admit(role, crawl)
+        return self.site.keeper(crawl)
+
+    def check(self, role: Role) -> None:
+        """Let the call pass if its bearer may do what a role may, on some crawl; each item is checked for its own.
+
+        Raises
+        ------
+        inlink.server.site.AccessError
+            If not.
+        """
+        for name in [*self.site.keepers][1:]:
+            with contextlib.suppress(AccessError):
+                self.admit(role, name)
+                return
+        self.admit(role, next(iter(self.site.keepers)))
+
+    def all(self, role: Role) -> list[Keeper]:
+        """The keepers of all crawls.
+
+        Raises
+        ------
+        inlink.server.site.AccessError
+            If the peer may not ask about one of them.
+        """
+        for name in self.site.keepers:
+            self.admit(role, name)
+        return list(self.site.keepers.values())
+
+
+def decoded(kind: Any, raw: bytes) -> Any:
+    """A message from its bytes.
+
+    Raises
+    ------
+    inlink.errors.ParameterError
+        If they are not such a message.
+    """
+    try:
+        return kind.FromString(raw)
+    except (DecodeError, UnicodeDecodeError, ValueError) as error:
+        raise ParameterError(
+            f"the message is no {kind.DESCRIPTOR.name}: {str(error).splitlines()[0][:200]}"
+        ) from None
+
+
+def packed(info: Any) -> bytes:
+    """The metadata of a URLInfo as its page carries it; empty if there is none. The rest of ``info`` is cleared."""
+    if not info.metadata:
+        return b""
+    info.ClearField("url")
+    info.ClearField("key")
+    info.ClearField("crawlID")
+    coded: bytes = info.SerializeToString()
+    return _MARK + coded
+
+
+def metadata_of(data: bytes | None) -> Any:
+    """A new URLInfo with the metadata that a page carries."""
+    if data is not None and data.startswith(_MARK):
+        return _INFO.FromString(data[len(_MARK) :])
+    return _INFO()
+
+
+def now() -> float:
+    """Unix time: the protocol sends dates."""
+    return time.time()

@@ -1,0 +1,146 @@
+"""URLFrontier's server and clients that send rubbish, go away, or ask for too much."""
+
+import asyncio
+import queue
+import threading
+
+import grpc
+import pytest
+
+import inlink
+from frontiered import Frontier, frontier
+from inlink.server.selfsigned import make
+from inlink.server.urlfrontier.door import MOST_BYTES
+from patience import PATIENCE, wait_until
+
+OK, SKIPPED, FAIL = 0, 1, 2
+URL = "http://a.example/"
+
+
+def tasks(client: Frontier) -> int:
+    async def count() -> int:
+        return len(asyncio.all_tasks())
+
+    return asyncio.run_coroutine_threadsafe(count(), client.loop).result(PATIENCE)
+
+
+def code(call) -> str:
+    with pytest.raises(grpc.RpcError) as caught:
+        call()
+    assert "\n" not in caught.value.details()
+    return caught.value.code().name
+
+
+def test_rubbish_is_refused_and_leaves_nothing_behind(tmp_path):
+    with frontier(tmp_path / "crawl") as client:
+        calls = client.calls
+        assert client.put(client.discovered(URL)) == [(URL, OK)]
+        before = tasks(client)
+        for raw in (b"\xff\xff\xff", b"\x0a\x02\xff\xfe", b"\x0a\x7f"):
+            assert code(lambda raw=raw: calls["GetURLStatus"](raw, timeout=PATIENCE)) == "INVALID_ARGUMENT"
+            assert code(lambda raw=raw: list(calls["PutURLs"](iter([raw])))) == "INVALID_ARGUMENT"
+            assert code(lambda raw=raw: list(calls["PutDiscovered"](iter([raw])))) == "INVALID_ARGUMENT"
+        assert code(lambda: list(calls["GetURLs"](b"\x1a\x02\xff\xfe"))) == "INVALID_ARGUMENT"
+        huge = b"\x0a" + bytes([0x80, 0x80, 0x80, 0x08]) + b"x" * (MOST_BYTES * 2)
+        assert code(lambda: calls["GetURLStatus"](huge, timeout=PATIENCE)) == "RESOURCE_EXHAUSTED"
+        # Too much metadata, URLs of all kinds, numbers at their ends.
+        many = client.info(f"{URL}many")
+        for k in range(200_000):
+            many.metadata[str(k)].SetInParent()
+        assert client.put_batch(many) == [SKIPPED]
+        odd = [
+            "",
+            "x",
+            "http://",
+            "http://[::1]:99999/",
+            "http://a.example/\n\x00",
+            "javascript:1",
+            "h" * 10_000,
+        ]
+        assert client.put_batch(*map(client.info, odd)) == [SKIPPED] * len(odd)
+        assert client.put(client.known(f"{URL}y", 2**64 - 1), client.known("x")) == [
+            (f"{URL}y", OK),
+            ("x", SKIPPED),
+        ]
+        most = 2**32 - 1
+        client.ask("BlockQueueUntil", key="a.example", time=2**64 - 1)
+        assert client.ask("GetURLs") == []
+        client.ask("BlockQueueUntil", key="a.example", time=1)
+        assert code(lambda: client.ask("SetDelay", delay_requestable=most)) == "INVALID_ARGUMENT"
+        assert client.ask("PurgeURLs", key="a.example", days=most).value == 0
+        assert client.ask("ListURLs", start=most, size=most) == []
+        assert list(client.ask("ListQueues", start=most, size=most).values) == []
+        bad = {"fetch_statusCode": ["9" * 400], "_redirTo": ["nowhere"]}
+        assert client.put(client.known(URL, 0, **bad)) == [(URL, OK)]
+        wait_until(lambda: tasks(client) <= before, "tasks to end")
+
+
+def test_streams_that_are_cancelled_leave_nothing_behind(tmp_path):
+    with frontier(tmp_path / "crawl") as client:
+        client.put_batch(*(client.info(f"http://h{k}.example/") for k in range(3000)))
+        before = tasks(client)
+        for name, made in (
+            ("PutURLs", client.discovered(URL)),
+            ("PutDiscovered", client.make("DiscoveredBatch", ID="b")),
+        ):
+            items: queue.Queue = queue.Queue()
+            items.put(made)
+            stream = client.calls[name](iter(items.get, None))
+            next(stream)
+            stream.cancel()
+            items.put(None)
+        # URLs that were not read go back.
+        stream = client.calls["GetURLs"](client.make("GetParams", delay_requestable=3600))
+        for _ in range(5):
+            next(stream)
+        stream.cancel()
+        wait_until(lambda: tasks(client) <= before, "tasks to end")
+        wait_until(lambda: client.ask("GetStats").size + client.ask("GetStats").inProcess == 3001, "the rest")
+        assert client.put(client.discovered(f"{URL}z")) == [(f"{URL}z", OK)]
+
+
+def test_an_answer_waits_for_the_links_of_its_page(tmp_path):
+    other, first = "http://b.example/", [f"{URL}1", f"{URL}2"]
+    with frontier(tmp_path / "crawl") as client:
+        client.put_batch(client.info(URL), client.info(other, url_path=["http://unknown.example/"]))
+        client.ask("GetURLs")
+        items: queue.Queue = queue.Queue()
+        acks = client.calls["PutURLs"](iter(items.get, None), timeout=PATIENCE)
+        items.put(client.known(URL))
+        items.put(client.discovered(first[0], url_path=[other, URL]))
+        # The page's own acknowledgement is the later one.
+        assert first[0] == next(acks).ID
+        assert client.put_batch(client.info(first[1], url_path=[URL])) == [OK]
+        assert next(acks).ID == URL
+        items.put(None)
+        assert list(acks) == []
+    with inlink.Crawl(tmp_path / "crawl") as crawl:
+        assert [row.url for row in crawl.view.links(URL, "from").rows] == first
+        assert crawl.page(URL).crawls == 1
+
+
+def test_many_streams_at_once_and_an_end_amid_them(tmp_path):
+    told: list[tuple[str, int]] = []
+    codes: set[str] = set()
+
+    def put(client: Frontier, k: int) -> None:
+        try:
+            told.extend(client.put(*(client.discovered(f"http://h{k}.example/{i}") for i in range(500))))
+        except grpc.RpcError as error:
+            codes.add(error.code().name)
+
+    with frontier(tmp_path / "crawl") as client:
+        threads = [threading.Thread(target=put, args=(client, k)) for k in range(4)]
+        for thread in threads:
+            thread.start()
+        wait_until(lambda: len(told) > 500, "the first streams")
+    for thread in threads:
+        thread.join()
+    assert codes <= {"UNAVAILABLE", "CANCELLED"}
+    with inlink.Crawl(tmp_path / "crawl") as crawl:
+        assert all(crawl.page(url) is not None for url, status in told if status == OK)
+
+
+def test_tls(tmp_path):
+    with frontier(tmp_path / "crawl", tls=make(tmp_path / "tls", ["127.0.0.1"])) as client:
+        assert client.put_batch(client.info(URL)) == [OK]
