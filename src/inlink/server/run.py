@@ -183,19 +183,6 @@ class Server(uvicorn.Server):
         super().__init__(config)
         self._site = site
 
-    async def serve(self, sockets: list[socket.socket] | None = None) -> None:
-        """Serve until the end.
-
-        Parameters
-        ----------
-        sockets : list of socket
-            That listen. Connections inherit ``TCP_NODELAY``, which asyncio sets only on sockets that name their
-            protocol. Without it, each reply waits 40 ms for the client's acknowledgement of its head.
-        """
-        for one in sockets or ():
-            one.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        await super().serve(sockets)
-
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
         """Take SIGTERM and SIGINT while the server runs, and do not raise them again."""
