@@ -3,6 +3,7 @@
 import asyncio
 import queue
 import threading
+import time
 
 import grpc
 import pytest
@@ -10,6 +11,7 @@ import pytest
 import inlink
 from frontiered import Frontier, frontier
 from inlink.server.selfsigned import make
+from inlink.server.urlfrontier import puts
 from inlink.server.urlfrontier.door import MOST_BYTES
 from patience import PATIENCE, wait_until
 
@@ -144,3 +146,27 @@ def test_many_streams_at_once_and_an_end_amid_them(tmp_path):
 def test_tls(tmp_path):
     with frontier(tmp_path / "crawl", tls=make(tmp_path / "tls", ["127.0.0.1"])) as client:
         assert client.put_batch(client.info(URL)) == [OK]
+
+
+def test_a_client_that_does_not_read_is_not_read(tmp_path, monkeypatch):
+    monkeypatch.setattr(puts, "MOST_UNREAD", 10)
+    name = "x" * 10_000
+    with frontier(tmp_path / "crawl") as client:
+        item, sent = client.discovered(URL), []
+        item.ID = name
+
+        def items():
+            for k in range(20_000):
+                sent.append(k)
+                yield item
+
+        acks = client.calls["PutURLs"](items(), timeout=PATIENCE)
+        next(acks)
+        # What is on its way fills the buffers of both sides, and then nothing moves.
+        size = -1
+        while size != len(sent):
+            size = len(sent)
+            time.sleep(0.5)
+        assert size < 20_000
+        acks.cancel()
+        assert client.put(client.discovered(f"{URL}z")) == [(f"{URL}z", OK)]

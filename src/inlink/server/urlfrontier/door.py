@@ -27,8 +27,8 @@ MOST_BYTES = 8 << 20
 MOST_CALLS = 1000
 """Calls at a time; beyond that RESOURCE_EXHAUSTED."""
 
-DRAIN_SECONDS = 5.0
-"""Seconds in which calls under way may end."""
+DRAIN_SECONDS = 1.0
+"""Seconds in which calls under way may end, after what they brought was taken in."""
 
 ONE_REPLY: dict[str, Callable[[Peer, Any], Awaitable[Any]]] = {
     "ListCrawls": asks.list_crawls,
@@ -109,7 +109,8 @@ class Door:
     async def close(self) -> None:
         """End the calls under way, and take in what has come."""
         for intake in self._intakes.values():
-            intake.release_all()
+            await intake.close()
+        # StormCrawler never ends its streams.
         await self._server.stop(DRAIN_SECONDS)
         for intake in self._intakes.values():
             await intake.close()

@@ -13,7 +13,7 @@ import time
 from collections import deque
 from typing import Any
 
-from inlink.errors import InlinkError
+from inlink.errors import InlinkError, StoreError
 from inlink.server.keeper import BusyError, Keeper
 from inlink.server.urlfrontier.taken import Put, add_late, take_in
 from inlink.server.urlfrontier.wire import FAIL
@@ -24,6 +24,9 @@ log = logging.getLogger("inlink.server")
 
 HOLD_SECONDS = 1.5
 """Seconds for which an answer waits for the links of its page."""
+
+GATHER_SECONDS = 0.004
+"""Seconds for which the first item waits for more: an event of the log for many costs little more than for one."""
 
 AT_ONCE = 2000
 """URLs in one call of the crawl."""
@@ -109,13 +112,9 @@ class Intake:
             if held is not None:
                 self._go(held[1])
 
-    def release_all(self) -> None:
-        """Take in all answers that wait for links."""
-        self.release(list(self._held))
-
     async def close(self) -> None:
         """Take in all that waits."""
-        self.release_all()
+        self.release(list(self._held))
         if self._tending is not None:
             self._tending.cancel()
             await asyncio.gather(self._tending, return_exceptions=True)
@@ -144,9 +143,10 @@ class Intake:
             self._working = asyncio.create_task(self._work())
 
     async def _work(self) -> None:
-        # What comes in the same moment goes together.
-        await asyncio.sleep(0)
         while self._waiting:
+            if self._size < AT_ONCE:
+                # What comes in the same moment goes together.
+                await asyncio.sleep(GATHER_SECONDS)
             puts: list[Put] = []
             size = 0
             while self._waiting and size < AT_ONCE:
@@ -209,8 +209,12 @@ class Intake:
         trails = {url: list(self._trails[url]) for url in urls}
         try:
             told: Any = await self.keeper.change(lambda crawl: add_late(crawl, trails))
-        except InlinkError:
+        except (BusyError, StoreError):
+            # It is tried again.
             return
+        except Exception as error:
+            log.warning("%s: the links of %d pages are dropped: %s", self.keeper.name, len(urls), error)
+            told = []
         waiting, asked_at = set(told), time.monotonic()
         for url in urls:
             if url in waiting and url in self._unasked:

@@ -27,6 +27,9 @@ ERROR_COUNT, CAUSE, MESSAGE, EXCEPTION = (
 SEED_SCORE, LINK_SCORE = 1.0, 0.0
 """Scores of a URL without and with a source page, as of a seed and of a link without a score."""
 
+MOST_UNREAD = 10_000
+"""Acknowledgements that wait to be sent; beyond that, their client's items are not read."""
+
 _ITEM, _ACK = message("URLItem"), message("AckMessage")
 _BATCH, _BATCH_ACK = message("DiscoveredBatch"), message("BatchAck")
 
@@ -46,7 +49,7 @@ class Acks:
         self._send = send
         self._order: deque[_Slot] = deque()
         self._ready: list[Any] = []
-        self._bell = asyncio.Event()
+        self._bell, self._room = asyncio.Event(), asyncio.Event()
         self._open = 0
         self._ended = False
 
@@ -73,6 +76,12 @@ class Acks:
             self._ready.append(self._order.popleft().ack)
         self._bell.set()
 
+    async def room(self) -> None:
+        """Wait while the client does not read its acknowledgements."""
+        if len(self._ready) > MOST_UNREAD:
+            self._room.clear()
+            await self._room.wait()
+
     def end(self) -> None:
         """No more are expected."""
         self._ended = True
@@ -85,6 +94,7 @@ class Acks:
                 await self._bell.wait()
             self._bell.clear()
             ready, self._ready = self._ready, []
+            self._room.set()
             for ack in ready:
                 await self._send(ack.SerializeToString())
 
@@ -106,7 +116,7 @@ async def put_urls(
 
     Acknowledgements come in the order of the items, but for answers that wait for links.
     """
-    held: dict[str, Intake] = {}
+    held: dict[_Slot, tuple[Intake, str]] = {}
 
     def take(raw: bytes, acks: Acks) -> Intake | None:
         item = decoded(_ITEM, raw)
@@ -124,12 +134,13 @@ async def put_urls(
             return None
 
         def done(statuses: Sequence[int]) -> None:
+            held.pop(slot, None)
             acks.add(slot, _ACK(ID=name, status=statuses[0]))
 
         if which == "known":
             known = known_of(info, item.known.refetchable_from_date)
-            held[known.url] = intake
             if intake.put(Put([], known, done)):
+                held[slot] = intake, known.url
                 acks.out_of_order(slot)
         else:
             intake.put(Put([_found(info, intake)], None, done))
@@ -192,6 +203,7 @@ async def _stream(
             intake = take(raw, acks)
             if intake is not None:
                 await intake.room()
+            await acks.room()
             if sending.done():
                 break
         ended()
@@ -203,9 +215,9 @@ async def _stream(
         await asyncio.gather(sending, return_exceptions=True)
 
 
-def _release(held: dict[str, Intake]) -> None:
+def _release(held: "dict[_Slot, tuple[Intake, str]]") -> None:
     """Let the answers of a stream that ends go on."""
-    for url, intake in held.items():
+    for intake, url in held.values():
         intake.release([url])
     held.clear()
 
