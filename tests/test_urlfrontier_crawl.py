@@ -100,6 +100,46 @@ def test_a_crawl_has_the_true_links(tmp_path, late):
     assert built(tmp_path / "crawl") == expected
 
 
+def test_what_stormcrawler_says_of_a_page(tmp_path):
+    a, never = "http://a.example/", 4_070_908_800  # 2099
+    with frontier(tmp_path / "crawl") as client:
+
+        def fetch(url, date=0, **metadata):
+            assert url in [info.url for info in client.ask("GetURLs")]
+            assert client.put(client.known(url, date, **metadata)) == [(url, OK)]
+            return client.ask("GetURLStatus", url=url).known.refetchable_from_date
+
+        client.put_batch(client.info(a), client.info(f"{a}gone"))
+        client.ask("BlockQueueUntil", key="a.example", time=0)
+        client.put_batch(client.info(f"{a}1", url_path=[a]))
+        # It is fetched again at once, is not modified, and has its link still.
+        assert fetch(a, 1, fetch_statusCode=["200"]) > 0
+        client.put(client.known(f"{a}gone", never, fetch_statusCode=["404"]))
+        assert client.ask("GetURLStatus", url=f"{a}gone").known.refetchable_from_date == 0
+        assert fetch(a, never, fetch_statusCode=["304"]) == 0
+        # A target from an earlier redirect is no redirect.
+        client.put(client.known(f"{a}1", 0, fetch_statusCode=["200"], _redirTo=["http://b.example/"]))
+    with inlink.Crawl(tmp_path / "crawl") as crawl:
+        assert [row.url for row in crawl.view.links(a).rows] == [f"{a}1"]
+        page = crawl.page(a)
+        assert (page.crawls, page.status) == (2, 304)
+        assert crawl.page(f"{a}gone").state == "gone"
+        assert crawl.page(f"{a}1").merged_into is None
+        assert crawl.due_in() is None
+
+
+def test_keys_are_domains_where_politeness_counts_them(tmp_path):
+    politeness = {"by": "domain", "delay": 0.0, "in_flight": 10}
+    with frontier(tmp_path / "crawl", politeness=politeness) as client:
+        some = [f"http://{host}.example.com/" for host in ("a", "b", "c")]
+        assert client.put_batch(*(client.info(url, key="example.com") for url in some)) == [OK] * 3
+        assert list(client.ask("ListQueues").values) == ["example.com"]
+        (first,) = client.ask("GetURLs", max_urls_per_queue=1)
+        assert first.key == "example.com"
+        assert len(client.ask("GetURLs", key="example.com", crawlID="crawl")) == 2
+        assert client.ask("GetURLStatus", url=some[0]).discovered.info.key == "example.com"
+
+
 def test_a_server_speaks_both_protocols(tmp_path, monkeypatch):
     servers, lines, made = [], [], run.server_of
 

@@ -39,11 +39,12 @@ Found = tuple[str, str, float, bytes]
 class Row(NamedTuple):
     """A page.
 
-    ``answered`` says whether it was answered for; ``due`` when it may be fetched (Unix time), None if it does not wait;
-    ``data`` what its next task gives back.
+    ``key`` names its queue. ``answered`` says whether it was answered for. ``due`` is the Unix time at which it may be
+    fetched, None if it does not wait. ``data`` is what its next task gives back.
     """
 
     url: str
+    key: str
     answered: bool
     due: float | None
     data: bytes
@@ -221,6 +222,11 @@ class ByQueue:
         with self._gate:
             return self._core.frontier.hosts.pages_of(slot_named(self._core.journal, key))
 
+    def key_of(self, url: str) -> str:
+        """The key of a canonical URL's queue: its host, or with ``by="domain"`` its registered domain."""
+        host = _host(url)
+        return registered_domain(host) or host if self._core.frontier.queue.by_domain else host
+
     def urls_of(self, pages: UInt32Array) -> list[str]:
         """The canonical URLs of some pages."""
         with self._gate:
@@ -240,7 +246,8 @@ class ByQueue:
         if due is not None and due == math.inf:
             due = None
         fresh = int(pages.states[page]) in (kinds.DISCOVERED, kinds.LEASED) and not pages.answers[page]
-        return Row(pages.url(page), not fresh, due, pages.carried(page) or b"")
+        url = pages.url(page)
+        return Row(url, self.key_of(url), not fresh, due, pages.carried(page) or b"")
 
     def _heard(self, number: int) -> "SpiderSession":
         raise NotImplementedError
@@ -342,8 +349,14 @@ class _Portion:
 
 def is_key(key: str, form: str) -> bool:
     """Say whether a key names the host or the registered domain of a canonical URL."""
-    host = form.split("/", 3)[2].partition(":")[0] if "[" not in form else form.split("/", 3)[2]
+    host = _host(form)
     return key == host or key.lower() in (host, registered_domain(host))
+
+
+def _host(form: str) -> str:
+    """The host of a canonical URL."""
+    place = form.split("/", 3)[2]
+    return place.partition(":")[0] if place[0] != "[" else place.partition("]")[0] + "]"
 
 
 def _why(url: str, form: str | None) -> str:

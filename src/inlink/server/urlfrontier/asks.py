@@ -60,16 +60,16 @@ async def get_urls(spawn: Spawn, peer: Peer, asked: Any) -> AsyncIterator[Any]:
             left -= len(tasks)
             sent = 0
             try:
-                for task in tasks:
+                for key, task in tasks:
                     info = metadata_of(task.carried)
                     info.url = task.given or task.url
-                    info.key = asked.key or _host(task.url)
+                    info.key = asked.key or key
                     info.crawlID = keeper.name
                     yield info
                     sent += 1
             finally:
                 if sent < len(tasks):
-                    spawn(_give_back(keeper, tasks[sent:]))
+                    spawn(_give_back(keeper, [task for _, task in tasks[sent:]]))
         if queues is not None:
             queues -= len(before)
             if queues <= 0:
@@ -78,9 +78,11 @@ async def get_urls(spawn: Spawn, peer: Peer, asked: Any) -> AsyncIterator[Any]:
 
 async def _portion(
     keeper: Keeper, asked: Any, count: int, queues: int | None, before: dict[int, int]
-) -> list[Task]:
-    def work(opened: Crawl) -> list[Task]:
-        return opened.desk.next_in_queues(
+) -> list[tuple[str, Task]]:
+    """Some tasks, with the keys of their queues."""
+
+    def work(opened: Crawl) -> list[tuple[str, Task]]:
+        tasks = opened.desk.next_in_queues(
             session_of(opened),
             count,
             per_queue=asked.max_urls_per_queue or None,
@@ -89,6 +91,7 @@ async def _portion(
             seconds=float(asked.delay_requestable or DELAY_REQUESTABLE),
             before=before,
         )
+        return [(opened.desk.key_of(task.url), task) for task in tasks]
 
     return await keeper.run(work, Lane.TASKS)
 
@@ -99,11 +102,6 @@ async def _give_back(keeper: Keeper, tasks: list[Task]) -> None:
         await keeper.change(lambda opened: opened.desk.report(session_of(opened), answers))
     except InlinkError as error:
         log.warning("%s: %d URLs stay out until their time is over: %s", keeper.name, len(tasks), error)
-
-
-def _host(url: str) -> str:
-    place = url.split("/", 3)[2]
-    return place if "[" in place else place.partition(":")[0]
 
 
 async def list_crawls(peer: Peer, _: Any) -> Any:
@@ -243,7 +241,7 @@ class _Search:
 
 def _item(row: Row, crawl: str) -> Any:
     info = metadata_of(row.data)
-    info.url, info.key, info.crawlID = row.url, _host(row.url), crawl
+    info.url, info.key, info.crawlID = row.url, row.key, crawl
     item = _ITEM(ID=row.url)
     if row.answered:
         item.known.info.CopyFrom(info)

@@ -10,8 +10,8 @@ from inlink.crawl.byqueue import Found
 from inlink.errors import InlinkError
 from inlink.server.urlfrontier.intake import Intake
 from inlink.server.urlfrontier.messages import message
-from inlink.server.urlfrontier.taken import Known, Put
-from inlink.server.urlfrontier.wire import FAIL, SKIPPED, Peer, decoded, packed
+from inlink.server.urlfrontier.taken import NEVER, NOT_MODIFIED, Known, Put
+from inlink.server.urlfrontier.wire import FAIL, SKIPPED, Peer, decoded, now, packed
 
 __all__ = ["Acks", "known_of", "put_discovered", "put_urls"]
 
@@ -245,6 +245,9 @@ def _last(info: Any, name: str) -> str:
 
 def known_of(info: Any, date: int) -> Known:
     """A known URL. StormCrawler's metadata say whether it was fetched, failed, or redirects."""
+    if date - now() > NEVER:
+        # StormCrawler's date for never is in 2099.
+        date = 0
     known = Known(info.url, info.key, date)
     if not info.metadata:
         return known
@@ -255,7 +258,7 @@ def known_of(info: Any, date: int) -> Known:
     said = [text for text in (_last(info, CAUSE), _last(info, MESSAGE), _last(info, EXCEPTION)) if text]
     if said or failures.strip("0") or (known.status or 0) >= 400:
         known.error = ": ".join(said) or f"failed {failures or 'once'}"
-    else:
+    elif known.status is None or (300 <= known.status < 400 and known.status != NOT_MODIFIED):
         known.redirects_to = _last(info, REDIRECT) or None
     if date > 0:
         known.data = packed(info)

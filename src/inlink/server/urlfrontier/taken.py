@@ -12,10 +12,16 @@ from inlink.protocol import Answer, Crawled, Failed, Redirected, Released
 from inlink.server.urlfrontier.wire import FAIL, OK, OWNER, SKIPPED, now
 from inlink.urls.canonical import canonical
 
-__all__ = ["Known", "Put", "add_late", "session_of", "take_in"]
+__all__ = ["NEVER", "NOT_MODIFIED", "Known", "Put", "add_late", "session_of", "take_in"]
 
 AT_ONCE = 500
 """Discovered URLs in one event: about two milliseconds."""
+
+NEVER = 1e9
+"""Seconds ahead of a date that stands for never: thirty years."""
+
+NOT_MODIFIED = 304
+"""HTTP status of a page that is as it was before: it has the same links."""
 
 STEP_SECONDS = 0.002
 """Seconds after which other calls may come between."""
@@ -119,6 +125,8 @@ def _answer(opened: Crawl, session: int, lease: int, known: Known) -> None:
     elif known.redirects_to is not None:
         answer = Redirected(lease, known.redirects_to)
     else:
+        if known.status == NOT_MODIFIED and not known.links:
+            known.links = _links_of(opened, known.url)
         answer = Crawled(lease, [*known.links], status=known.status or 200)
     (receipt,) = opened.desk.report(session, [answer])
     if receipt.task is not None:
@@ -149,9 +157,7 @@ def _answer_by_url(opened: Crawl, known: Known) -> bool:
 
 def _set_date(opened: Crawl, known: Known) -> None:
     if known.date > 0:
-        ahead = max(known.date - now(), 0.0)
-        # A date beyond thirty years is as good as none.
-        opened.set_due(known.url, ahead if ahead < 1e9 else math.inf)
+        opened.set_due(known.url, max(known.date - now(), 0.0))
         if known.data:
             opened.desk.replace_data(known.url, known.data)
     elif known.error is None and opened.settings.revisit is not None:
