@@ -42,6 +42,7 @@ CALLS: dict[str, Callable[[Crawl], Any]] = {
     "desk.bye": lambda crawl: crawl.desk.bye(1),
     "desk.next": lambda crawl: crawl.desk.next(1, 1),
     "desk.report": lambda crawl: crawl.desk.report(1, [Crawled(1)]),
+    "desk.lease_on": lambda crawl: crawl.desk.lease_on(1, A),
     "desk.reporting": lambda crawl: list(crawl.desk.reporting(1, [Crawled(1)])),
     "view.number": lambda crawl: crawl.view.number(A),
     "view.page": lambda crawl: crawl.view.page(A),

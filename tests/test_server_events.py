@@ -2,6 +2,7 @@
 
 import http.client
 import json
+import socket
 import threading
 
 from inlink.server import snapshots
@@ -133,3 +134,9 @@ def test_events_end_with_the_server(tmp_path):
         thread.start()
     thread.join()
     assert ended == [True]
+
+
+def test_replies_are_sent_at_once(tmp_path):
+    with served(tmp_path / "c") as server:
+        (listener,) = server.server.servers[0].sockets
+        assert listener.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
