@@ -1,13 +1,17 @@
 """The pages for people, in a browser: what operators see and do, and hostile text, which stays text."""
 
+import asyncio
 import re
+import time
 from pathlib import Path
 
 import pytest
 
 import inlink
 from browser import MISSING, browser
+from inlink.server import logins
 from inlink.server.people import PAGES, _assets
+from inlink.server.tokens import Tokens
 from served import served
 
 A = "http://a.example/"
@@ -321,6 +325,36 @@ def test_the_pages_load_nothing_from_elsewhere_and_have_no_code_inside():
             assert re.fullmatch(r'<script type="module" src="/assets/(\w+\.js)"></script>', tag), tag
 
 
+def luminance(colour):
+    """Of a colour such as #0b5fa5, as WCAG 2 defines it."""
+    values = [int(colour[k : k + 2], 16) / 255 for k in (1, 3, 5)]
+    linear = [value / 12.92 if value <= 0.03928 else ((value + 0.055) / 1.055) ** 2.4 for value in values]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def test_text_has_contrast_in_the_light_and_in_the_dark():
+    both = re.findall(r":root \{(.*?)\}", _assets()["style.css"].decode(), re.S)
+    assert len(both) == 2
+    for part in both:
+        colours = dict(re.findall(r"--([\w-]+): (#\w{6});", part))
+        for text, ground, least in (
+            ("ink", "paper", 4.5),
+            ("ink", "raised", 4.5),
+            ("faint", "paper", 4.5),
+            ("faint", "raised", 4.5),
+            ("link", "paper", 4.5),
+            ("bad", "bad-paper", 4.5),
+            ("bad", "paper", 4.5),
+            ("on-first", "first", 4.5),
+            # Lines and shapes need less.
+            ("first", "paper", 3),
+            ("second", "paper", 3),
+            ("first", "grid", 3),
+        ):
+            light, dark = sorted((luminance(colours[text]), luminance(colours[ground])), reverse=True)
+            assert (light + 0.05) / (dark + 0.05) >= least, (text, ground)
+
+
 def test_pages_and_assets_without_a_browser(tmp_path):
     with served(tmp_path / "c", tokens=tmp_path / "tokens.json", needs_token=True) as server:
         for path in ("/", "/crawls/c", "/crawls/other"):
@@ -364,3 +398,28 @@ def test_a_login_is_a_cookie_that_ends_with_its_token(tmp_path):
         _, _, headers = server.raw("POST", "/logout", headers=mine)
         assert "Max-Age=0" in headers["set-cookie"]
         assert server.raw("GET", "/v1/crawls/c/standing", headers=mine)[0] == 401
+
+
+def test_wrong_tokens_are_slowed_down(tmp_path, monkeypatch):
+    with served(tmp_path / "c", tokens=tmp_path / "tokens.json", needs_token=True) as server:
+        began = time.monotonic()
+        assert server.ask("POST", "/login", {"token": "wrong"})[0] == 403
+        assert time.monotonic() - began > 0.9 * logins.WRONG_SECONDS
+        monkeypatch.setattr(logins, "MOST_WRONG", 0)
+        status, refusal = server.ask("POST", "/login", {"token": "wrong"})
+        assert (status, refusal["kind"]) == (503, "BusyError")
+
+
+def test_a_cookie_under_tls_stays_with_its_host(tmp_path):
+    tokens = Tokens(tmp_path / "tokens.json")
+    text = tokens.add("alice", "reader")
+    kept = logins.Logins(tokens)
+    scope = {"scheme": "https", "server": ("127.0.0.1", 8443), "headers": []}
+    cookie = asyncio.run(kept.begin(scope, text)).decode()
+    assert re.fullmatch(
+        r"__Host-inlink-8443=[\w-]{43}; Path=/; Max-Age=43200; HttpOnly; SameSite=Strict; Secure", cookie
+    )
+    scope["headers"] = [(b"cookie", b"other=1; " + cookie.partition(";")[0].encode())]
+    assert kept.token(scope).name == "alice"
+    kept.end(scope)
+    assert kept.token(scope) is None

@@ -46,6 +46,9 @@ export function say(element, text) {
 
 export const count = (number) => number.toLocaleString("en");
 
+/** A number of things: `many(2, "page")` is "2 pages". */
+export const many = (number, thing) => `${count(number)} ${thing}${number === 1 ? "" : "s"}`;
+
 export const amount = (number) => Number(number.toPrecision(4)).toString();
 
 export const rate = (number) => (number === null ? "–" : number.toFixed(number < 10 ? 1 : 0));

@@ -1,5 +1,5 @@
 // Seeds come in, and rules are shown and changed.
-import { $, button, count, make, put } from "./dom.js";
+import { $, button, count, make, many, put } from "./dom.js";
 import { change, get, may, tell, trying } from "./api.js";
 
 const lines = (text) => text.split(/\r?\n/).map((one) => one.trim()).filter((one) => one);
@@ -18,7 +18,7 @@ function seeds(refresh) {
     const done = await trying(() => change("POST", "seeds", { urls }));
     if (done === null) return;
     const refused = Object.entries(done.refused).map(([why, number]) => `${count(number)} refused: ${why}`);
-    tell([`${count(done.new)} new pages`, ...refused].join("; "), refused.length > 0 && done.new === 0);
+    tell([many(done.new, "new page"), ...refused].join("; "), refused.length > 0 && done.new === 0);
     if (!refused.length) text.value = "";
     refresh();
   };
@@ -37,7 +37,7 @@ async function showRules() {
   const { rules } = await get("settings");
   if (!may("PUT/rules")) {
     const told = FIELDS.flatMap(([name]) => (rules?.[name] ?? []).map((rule) => make("li", { class: "text" }, `${name}: ${rule}`)));
-    if (rules?.max_depth != null) told.push(make("li", {}, `at most ${count(rules.max_depth)} links from a seed`));
+    if (rules?.max_depth != null) told.push(make("li", {}, `at most ${many(rules.max_depth, "link")} from a seed`));
     put($("rules"), make("h3", {}, "Rules for URLs"), told.length ? make("ul", {}, told) : make("p", { class: "note" }, "There are none."));
     return;
   }

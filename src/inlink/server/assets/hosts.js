@@ -3,7 +3,7 @@ import { $, button, count, make, plain, put, time, when } from "./dom.js";
 import { change, ending, get, tell, trying } from "./api.js";
 import { isUsed } from "./lists.js";
 
-const HEADS = ["host", "wait", "next fetch", "delay", "failures in a row", "fetched", "budget left"];
+const HEADS = ["host", "wait", "next fetch", "delay", "failures in a row", "handed out", "budget left"];
 
 export async function showHosts(force = false) {
   const box = $("host-list");
@@ -17,7 +17,7 @@ export async function showHosts(force = false) {
   const steers = ending("PUT", "/block") !== null;
   put(
     box,
-    make("p", {}, `${count(found.known)} hosts are known. These have most pages that wait:`),
+    make("p", {}, found.known > found.rows.length ? `These ${count(found.rows.length)} of ${count(found.known)} hosts have most pages that wait:` : "By the number of pages that wait:"),
     make(
       "table",
       {},
@@ -39,7 +39,7 @@ function row(host, steers) {
     cell("next fetch", when(host.due_in)),
     cell("delay", `${time(host.delay)}${set("delay")}`),
     cell("failures in a row", count(host.failures)),
-    cell("fetched", count(host.taken)),
+    cell("handed out", count(host.taken)),
     cell("budget left", host.budget_left === null ? "no limit" : `${count(host.budget_left)}${set("budget")}`),
     steers && make("td", { "data-label": "change" }, controls(host)),
   );

@@ -15,7 +15,6 @@ export function listen(show, back) {
     if ($("away").hidden) {
       $("away").textContent = text;
       $("away").hidden = false;
-      document.body.classList.add("is-away");
     }
   };
   const open = () => {
@@ -25,7 +24,6 @@ export function listen(show, back) {
       heard = performance.now();
       const was = !$("away").hidden;
       $("away").hidden = true;
-      document.body.classList.remove("is-away");
       show(JSON.parse(event.data));
       if (was) back();
     };

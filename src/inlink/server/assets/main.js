@@ -11,11 +11,11 @@ import "./session.js";
 
 // Seconds after which each part is asked for again while the page is seen.
 const PARTS = [
-  [showHarvest, 10],
-  [showErrors, 5],
-  [showHosts, 5],
-  [showOrder, 5],
-  [showTop, 20],
+  [showHarvest, 5],
+  [showErrors, 3],
+  [showHosts, 3],
+  [showOrder, 3],
+  [showTop, 10],
 ];
 
 const due = new Map();

@@ -1,5 +1,5 @@
 // A page with its links both ways, its path, and its neighbourhood drawn.
-import { $, amount, button, count, draw, make, pageLink, plain, placeOf, put, time } from "./dom.js";
+import { $, amount, button, count, draw, make, many, pageLink, plain, placeOf, put, time } from "./dom.js";
 import { get } from "./api.js";
 import { whyOf } from "./why.js";
 
@@ -56,7 +56,7 @@ function facts(page) {
   const told = [
     ["state", page.state],
     ["status", page.status || "–"],
-    ["fetched", page.last_crawl === null ? "never" : `${time(Math.max(now - page.last_crawl, 0))} ago, ${count(page.crawls)} times, ${count(page.changes)} changes`],
+    ["fetched", page.last_crawl === null ? "never" : `${time(Math.max(now - page.last_crawl, 0))} ago, ${many(page.crawls, "time")}, ${many(page.changes, "change")}`],
     ["score", amount(page.score)],
     ["depth", page.depth],
   ];
@@ -118,8 +118,7 @@ function neighbourhood() {
   const step = 30;
   const height = Math.max(most * step, 60) + 34;
   const middle = { x: width / 2, y: (height - 24) / 2 + 10 };
-  const chars = Math.floor((width / 2 - 60) / 6.6);
-  const parts = [draw("defs", {}, draw("marker", { id: "tip", viewBox: "0 0 8 8", refX: 8, refY: 4, markerWidth: 7, markerHeight: 7, orient: "auto" }, draw("path", { class: "tip", d: "M0 0L8 4L0 8z" })))];
+  const parts = [draw("defs", {}, draw("marker", { id: "tip", viewBox: "0 0 8 8", refX: 8, refY: 4, markerWidth: 9, markerHeight: 9, markerUnits: "userSpaceOnUse", orient: "auto" }, draw("path", { class: "tip", d: "M0 0L8 4L0 8z" })))];
   sides.forEach((rows, side) => {
     const x = side === 0 ? width * 0.5 - width * 0.16 : width * 0.5 + width * 0.16;
     rows.forEach((row, k) => {

@@ -112,7 +112,9 @@ export const key = (name) =>
 
 function sessions(activity) {
   if (!activity.sessions.length) return make("p", { class: "note" }, "No spider has a session.");
-  const rows = activity.sessions.map((one) =>
+  // In an order that stays: the server tells of those first that it heard of last.
+  const order = [...activity.sessions].sort((one, other) => one.owner.localeCompare(other.owner) || one.session - other.session);
+  const rows = order.map((one) =>
     make(
       "tr",
       {},

@@ -1,5 +1,5 @@
 // Why a page stands where it stands, in full.
-import { amount, count, make, pageLink, time, when } from "./dom.js";
+import { amount, count, make, many, pageLink, time, when } from "./dom.js";
 import { get } from "./api.js";
 
 /** The steps of a priority in one line. */
@@ -28,8 +28,8 @@ export function shown(why) {
   else facts.push(`It does not wait: ${why.state}.`);
   if (why.lease !== null) facts.push(`Lease ${why.lease} expires in ${time(why.lease_expires_in)}.`);
   if (why.due_in !== null) facts.push(`It is due ${when(why.due_in)}.`);
-  if (why.failures) facts.push(`${count(why.failures)} failures since the last success.`);
-  if (why.losses) facts.push(`Lost ${count(why.losses)} times: it is handed out alone.`);
+  if (why.failures) facts.push(`${many(why.failures, "failure")} since the last success.`);
+  if (why.losses) facts.push(`Lost ${many(why.losses, "time")}: it is handed out alone.`);
   if (why.outdated) facts.push("A new ranking is being adopted: the queue may still use the old priority.");
   return [
     make("p", { class: "text" }, facts.join(" ")),
@@ -53,8 +53,8 @@ export function hostLine(host) {
     `next fetch ${when(host.due_in)}`,
     `delay ${time(host.delay)}`,
   ];
-  if (host.failures) told.push(`${count(host.failures)} failures in a row`);
-  if (host.budget_left !== null) told.push(`${count(host.budget_left)} pages left in its budget`);
+  if (host.failures) told.push(`${many(host.failures, "failure")} in a row`);
+  if (host.budget_left !== null) told.push(`${many(host.budget_left, "page")} left in its budget`);
   if (host.domain_budget_left !== null) told.push(`${count(host.domain_budget_left)} in its domain's`);
   if (host.blocked_for !== 0) told.push(host.blocked_for === null ? "blocked" : `blocked for ${time(host.blocked_for)}`);
   return `${told.join(", ")}.`;
