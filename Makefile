@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 SECONDS := 600
 MINUTES := 5
 SEED := 1
-.PHONY: demo test quick search torture tables wheel-test clean
+.PHONY: demo dashboard test quick search torture tables wheel-test clean
 
 $(VENV)/ready: pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "inlink needs Python 3.11 or newer")'
@@ -18,6 +18,10 @@ $(VENV)/ready: pyproject.toml
 
 demo: $(VENV)/ready
 	$(BIN)/python demo/demo.py
+
+# the picture of the dashboard, in Debian's Chromium, of a crawl that three spiders work on
+dashboard: $(VENV)/ready
+	$(BIN)/python demo/dashboard.py docs/dashboard.png
 
 test: $(VENV)/ready
 	$(BIN)/ruff format --check .

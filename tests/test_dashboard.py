@@ -105,7 +105,7 @@ def test_an_operator_watches_and_steers(tmp_path, window):
         window.wait_for_text("#errors-mean", "1 in all")
         window.wait_for_text("#host-list", "a.example")
         # The order, with reasons, opened to the full why.
-        window.wait_for_text("#order", f"{A}x")
+        window.wait_for_text("#order li", f"{A}x")
         window.click("#order summary")
         window.wait_for_text("#order .why", "It waits at place 1.")
         window.wait_for_text("#order .why", "The links that give most")
