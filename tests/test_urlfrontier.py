@@ -1,5 +1,6 @@
 """URLFrontier over gRPC: every call of the protocol, and what a restart keeps."""
 
+import logging
 import time
 
 import grpc
@@ -199,7 +200,8 @@ def test_calls_that_steer_and_a_restart(tmp_path):
         for call in ("BlockQueueUntil", "SetCrawlLimit", "DeleteQueue", "PurgeURLs"):
             assert refusal(client, call)[0] == "INVALID_ARGUMENT", call
         assert refusal(client, "DeleteCrawl", value="crawl")[0] == "FAILED_PRECONDITION"
-        client.ask("SetLogLevel", package="inlink.server", level=3)
+        client.ask("SetLogLevel", package="inlink.levels", level=3)
+        assert logging.getLogger("inlink.levels").level == logging.WARNING
         assert refusal(client, "SetLogLevel", package="grpc")[0] == "INVALID_ARGUMENT"
     with frontier(tmp_path / "crawl") as client:
         # Delays, blocks, limits and leases are as they were.

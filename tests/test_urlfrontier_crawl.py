@@ -1,6 +1,7 @@
 """A crawl as StormCrawler runs it over URLFrontier, to its end, and the graph that it leaves."""
 
 import asyncio
+import sys
 import threading
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from click.testing import CliRunner
 import inlink
 from frontiered import Client, Frontier, frontier
 from inlink.cli import commands
-from inlink.errors import OutputError
+from inlink.errors import MissingExtraError, OutputError
 from inlink.server import run
 from patience import PATIENCE, wait_until
 
@@ -166,3 +167,12 @@ def test_a_server_speaks_both_protocols(tmp_path, monkeypatch):
         thread.join()
     with inlink.Crawl(tmp_path / "crawl") as crawl:
         assert crawl.page("http://a.example/").state == "discovered"
+
+
+def test_without_the_extra_the_option_is_refused_in_one_line(tmp_path, monkeypatch):
+    monkeypatch.delitem(sys.modules, "inlink.server.urlfrontier.door", raising=False)
+    monkeypatch.setitem(sys.modules, "grpc", None)
+    options = run.Options(port=0, grpc_port=0, tokens=tmp_path / "tokens.json")
+    with pytest.raises(MissingExtraError, match=r"--grpc-port needs grpc: .*inlink\[grpc\]"):
+        run.serve([tmp_path / "crawl"], options, lambda line: None)
+    inlink.Crawl(tmp_path / "crawl").close()

@@ -68,6 +68,7 @@ def test_rubbish_is_refused_and_leaves_nothing_behind(tmp_path):
         client.ask("BlockQueueUntil", key="a.example", time=2**64 - 1)
         assert client.ask("GetURLs") == []
         client.ask("BlockQueueUntil", key="a.example", time=1)
+        assert [info.url for info in client.ask("GetURLs", delay_requestable=most)] == [URL]
         assert code(lambda: client.ask("SetDelay", delay_requestable=most)) == "INVALID_ARGUMENT"
         assert client.ask("PurgeURLs", key="a.example", days=most).value == 0
         assert client.ask("ListURLs", start=most, size=most) == []

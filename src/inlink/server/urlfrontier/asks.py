@@ -12,7 +12,7 @@ from inlink.errors import InlinkError, ParameterError, UnknownNodeError
 from inlink.protocol import Released, Task
 from inlink.server.keeper import Keeper, Lane
 from inlink.server.urlfrontier.messages import message
-from inlink.server.urlfrontier.taken import session_of
+from inlink.server.urlfrontier.taken import NEVER, session_of
 from inlink.server.urlfrontier.wire import Peer, metadata_of
 
 __all__ = [
@@ -88,7 +88,7 @@ async def _portion(
             per_queue=asked.max_urls_per_queue or None,
             queues=queues,
             key=asked.key or None,
-            seconds=float(asked.delay_requestable or DELAY_REQUESTABLE),
+            seconds=min(float(asked.delay_requestable or DELAY_REQUESTABLE), NEVER),
             before=before,
         )
         return [(opened.desk.key_of(task.url), task) for task in tasks]

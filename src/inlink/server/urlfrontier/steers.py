@@ -8,6 +8,7 @@ import grpc
 
 from inlink.errors import ParameterError
 from inlink.server.urlfrontier.messages import message
+from inlink.server.urlfrontier.taken import NEVER
 from inlink.server.urlfrontier.wire import Peer, RefusedError, now
 
 __all__ = [
@@ -23,8 +24,6 @@ __all__ = [
 ]
 
 DAY = 86_400.0
-LONGEST = 1e9
-"""Seconds beyond which a date is never."""
 
 LEVELS = (logging.DEBUG, logging.DEBUG, logging.INFO, logging.WARNING, logging.ERROR)
 
@@ -34,10 +33,8 @@ _EMPTY, _LONG, _BOOLEAN = message("Empty"), message("Long"), message("Boolean")
 async def set_delay(peer: Peer, asked: Any) -> Any:
     """Set the seconds between two fetches from a queue, or with an empty key from all others."""
     keeper, seconds = peer.keeper(asked.crawlID, "admin"), float(asked.delay_requestable)
-    if seconds > LONGEST:
-        raise ParameterError(
-            f"`delay_requestable` must be at most {LONGEST:,.0f} seconds; got {seconds:,.0f}"
-        )
+    if seconds > NEVER:
+        raise ParameterError(f"`delay_requestable` must be at most {NEVER:,.0f} seconds; got {seconds:,.0f}")
     if asked.key:
         await keeper.change(lambda opened: opened.set_host(asked.key, delay=seconds))
     else:
@@ -49,7 +46,7 @@ async def block_queue_until(peer: Peer, asked: Any) -> Any:
     """Fetch nothing from a queue until a date; a date that is over ends the block."""
     keeper = peer.keeper(asked.crawlID, "admin")
     seconds = max(asked.time - now(), 0.0)
-    block = seconds if seconds <= LONGEST else math.inf
+    block = seconds if seconds <= NEVER else math.inf
     await keeper.change(lambda opened: opened.set_host(_named(asked.key), block=block))
     return _EMPTY()
 
@@ -102,7 +99,7 @@ async def delete_queue(peer: Peer, asked: Any) -> Any:
 async def purge_urls(peer: Peer, asked: Any) -> Any:
     """Exclude the URLs of a queue that wait and were last fetched, or discovered, so many days ago; say how many."""
     keeper = peer.keeper(asked.crawlID, "admin")
-    seconds = min(asked.days * DAY, LONGEST)
+    seconds = min(asked.days * DAY, NEVER)
     return _LONG(
         value=await keeper.change(
             lambda opened: opened.exclude_host(
