@@ -236,3 +236,26 @@ def test_replies_do_not_wait_for_acknowledgements(tmp_path):
         accepted = connection.transport.get_extra_info("socket")  # type: ignore[union-attr]
         assert accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
         opened.close()
+
+
+def test_a_reply_that_is_cut_off_is_asked_for_again():
+    whole = b'{"known":0,"crawled":0,"waiting":0,"leased":0,"states":{},"harvest":null,"hosts":[]}'
+    head = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(whole)
+    replies = [head, head + whole[:40], head + whole]
+
+    def serve() -> None:
+        for reply in replies:
+            connection, _ = listener.accept()
+            with connection:
+                connection.recv(1 << 16)
+                connection.sendall(reply)
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        thread = threading.Thread(target=serve)
+        thread.start()
+        opened = Channel(f"http://127.0.0.1:{listener.getsockname()[1]}/v1/crawls/c")
+        try:
+            assert opened.call("GET", "standing", Standing).states == {}
+        finally:
+            opened.close()
+            thread.join()

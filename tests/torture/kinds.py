@@ -8,6 +8,7 @@ from torture.flips import crawl_flip, graph_flip
 from torture.frames import crafted_frame
 from torture.inputs import mutated_input
 from torture.kills import killed_command, killed_library, killed_spider
+from torture.servers import killed_server
 from torture.trial import Count, Kind
 
 __all__ = ["KINDS", "trials"]
@@ -34,6 +35,12 @@ KINDS = {
             0.5,
         ),
         Kind("killed spiders", "`kill -9` of a Scrapy spider until its site is crawled", killed_spider, 0.25),
+        Kind(
+            "killed servers",
+            "`kill -9` of a server and of its two spiders until the web is crawled",
+            killed_server,
+            0.25,
+        ),
     )
 }
 

@@ -249,6 +249,9 @@ class Channel:
                 connection.request(method, target, raw, headers)
                 with connection.getresponse() as reply:
                     content = reply.read(MOST_REPLY + 1)
+                    if reply.length and len(content) <= MOST_REPLY:
+                        # The server died amid its reply; read() with a limit does not tell.
+                        raise http.client.IncompleteRead(content, reply.length)
             except ssl.SSLCertVerificationError as error:
                 self._drop(connection)
                 raise ServerError(
