@@ -4,8 +4,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from inlink import Crawl, Politeness
+from inlink import Crawl, CrawlView, Politeness
 from inlink.errors import FolderError
+from inlink.protocol import Link
 from inlink.store import urls as urls_module
 from inlink.store.lookup import look_up
 from inlink.store.reader import Reader
@@ -78,3 +79,18 @@ def test_a_page_looked_up_is_the_page(tmp_path_factory, steps, indexed):
 def test_no_crawl_is_told(tmp_path):
     with pytest.raises(FolderError):
         look_up(tmp_path, "http://a.com/")
+
+
+def test_a_page_with_a_variant_is_looked_up_as_it_is_known(tmp_path):
+    url = "http://a.com/form"
+    with Crawl(tmp_path / "c") as crawl:
+        crawl.seed([Link(url, variant="POST:1"), "http://a.com/other"])
+    for asked, found in (
+        (f"{url}#POST:1", f"{url}#POST:1"),
+        ("http://A.com/form#POST:1", f"{url}#POST:1"),
+        ("http://a.com/other#place", "http://a.com/other"),
+        (f"{url}#POST:2", None),
+        (f"{url}#POST:1\nhttp://a.com/other", None),
+    ):
+        page = CrawlView.open(tmp_path / "c").page(asked)
+        assert (page and page.url) == found

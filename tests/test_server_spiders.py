@@ -132,3 +132,16 @@ def test_numbers_out_of_range_are_refused(tmp_path):
             assert "\n" not in told["error"]
         assert server.crawl("POST", "next", {"session": 77})[0] == 409
         assert server.ask("POST", "/v1/crawls/other/next", {"session": 1})[0] == 404
+
+
+def test_messages_do_not_name_the_servers_folders(tmp_path):
+    with served(tmp_path / "c") as server:
+        asked = [
+            ("page?url=http://x.example/", 404),
+            ("why?url=http://x.example/", 404),
+            ("top?ranking=x", 404),
+        ]
+        told = [server.crawl("GET", path) for path, _ in asked]
+        assert [status for status, _ in told] == [status for _, status in asked]
+        begun = server.crawl("POST", "sessions", {"owner": "one"})[1]
+        assert not any(str(tmp_path) in text for text in (*(one["error"] for _, one in told), begun["told"]))

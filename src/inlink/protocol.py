@@ -5,6 +5,7 @@ their type's name in ``type``, so that a list of them can be decoded as ``list[A
 The protocol sends seconds and never times, so clocks need not agree.
 """
 
+import re
 from typing import Any
 
 import msgspec
@@ -12,6 +13,7 @@ import msgspec
 __all__ = [
     "LARGEST_SCORE",
     "OWNER",
+    "VARIANT",
     "Answer",
     "AnyLink",
     "Ask",
@@ -40,6 +42,9 @@ __all__ = [
 
 LARGEST_SCORE = 3e38
 """Scores are below this in size, so that they fit into a float32."""
+
+VARIANT = re.compile(r"[A-Za-z0-9.:=_-]{0,80}")
+"""What a link's variant may be."""
 
 OWNER = "spider"
 """The owner of a spider's sessions if it gives no other name."""

@@ -78,8 +78,9 @@ class _FirstCompilation(Listener):
     logged = False
 
     def on_start(self, event: Event) -> None:
-        """Log that a kernel is not in the cache."""
-        if not self.logged:
+        """Log that a kernel is not in the cache. Functions of the user's own are not inlink's to tell of."""
+        module = getattr(event.data["dispatcher"].py_func, "__module__", "")
+        if not self.logged and module.startswith("inlink."):
             self.logged = True
             _log.info("compiling loops to machine code, once on this machine; it takes up to a minute")
 

@@ -9,7 +9,7 @@ import numpy as np
 from inlink.base.arrays import Float32Array, UInt32Array
 from inlink.crawl.arguments import checked_score
 from inlink.errors import ParameterError
-from inlink.protocol import AnyLink, Link
+from inlink.protocol import VARIANT, AnyLink, Link
 from inlink.store.kernels.frames import encode_links
 from inlink.urls.canonical import MAX_LENGTH, Base, UrlRules, canonical, refusal
 from inlink.urls.hosts import registered_domain
@@ -33,8 +33,6 @@ MOST_CARRIED = 1 << 16
 
 _CANONICAL = re.compile(rb"(?:https?://[!-~]{1,%d}\n)+" % (MAX_LENGTH + 81))
 """Matches lines that may be canonical URLs. The parts of the URLs are not checked."""
-
-_VARIANT = re.compile(r"[A-Za-z0-9.:=_-]{0,80}")
 
 
 def listed(links: Any, what: str = "URLs") -> list[Any]:
@@ -88,7 +86,7 @@ def _check_link(link: Link) -> None:
         )
     if score is not None:
         checked_score(score, f"the score of {url!r}")
-    if not _VARIANT.fullmatch(variant):
+    if not VARIANT.fullmatch(variant):
         raise ParameterError(
             f"`variant` must be at most 80 characters of [A-Za-z0-9.:=_-]; got {variant!r} for {url!r}"
         )

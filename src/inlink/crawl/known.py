@@ -3,10 +3,11 @@
 import re
 
 from inlink.errors import ParameterError, UnknownNodeError
+from inlink.protocol import VARIANT
 from inlink.store.pages import NO_PAGE, Pages
 from inlink.urls.canonical import UrlRules, canonical
 
-__all__ = ["canonical_or_number", "known_page", "numbered", "unknown"]
+__all__ = ["forms_of", "known_page", "numbered", "unknown"]
 
 _HASH = re.compile(r"[0-9a-fA-F]{16}")
 
@@ -53,13 +54,18 @@ def numbered(pages: Pages, page: str | int, url_rules: UrlRules | None) -> int:
     return number
 
 
-def canonical_or_number(page: str | int, url_rules: UrlRules | None) -> str | int | None:
-    """A page's number as it is, or its URL in canonical form; None if it is neither."""
+def forms_of(page: str | int, url_rules: UrlRules | None) -> list[str | int]:
+    """A page's number as it is, or the canonical URLs under which it may be known: with its variant, and without."""
     if isinstance(page, bool) or not isinstance(page, str | int):
         raise ParameterError(f"a page is named by its URL or its number; got {page!r:.200}")
     if isinstance(page, int):
-        return page
-    return int(page, 16) if _HASH.fullmatch(page) else canonical(page, None, url_rules)
+        return [page]
+    if _HASH.fullmatch(page):
+        return [int(page, 16)]
+    form, variant = canonical(page, None, url_rules), page.partition("#")[2]
+    if form is None:
+        return []
+    return [f"{form}#{variant}", form] if variant and VARIANT.fullmatch(variant) else [form]
 
 
 def unknown(folder: object, page: object) -> UnknownNodeError:

@@ -7,7 +7,7 @@ from typing import Protocol
 
 from inlink.crawl.folder import frontier_of
 from inlink.crawl.gate import Gate
-from inlink.crawl.known import canonical_or_number, numbered, unknown
+from inlink.crawl.known import forms_of, numbered, unknown
 from inlink.crawl.settings import stored
 from inlink.frontier.frontier import Frontier
 from inlink.frontier.policies import Policy
@@ -148,10 +148,11 @@ class FolderCrawl:
         """Pages of which this one and those that led to it can be described, and its number."""
         if "pages" in self.__dict__:
             return self.pages, self.number(page)
-        wanted = canonical_or_number(page, self._url_rules)
+        wanted = forms_of(page, self._url_rules)
         lookup = Lookup(self.folder)
-        number = None if wanted is None else lookup.number(wanted)
-        if number is None or not lookup.knows(number):
-            lookup.close()
-            raise unknown(self.folder, page)
-        return lookup, number
+        for form in wanted:
+            number = lookup.number(form)
+            if number is not None and lookup.knows(number):
+                return lookup, number
+        lookup.close()
+        raise unknown(self.folder, page)

@@ -177,7 +177,7 @@ class Endpoint:
                 more = [(b"www-authenticate", b"Bearer")]
             if status >= 500:
                 log.warning("%s %s: %s", self.method, scope["path"], error)
-            await send_refusal(send, status, str(error), type(error).__name__, more)
+            await send_refusal(send, status, self._said(site, scope, error), type(error).__name__, more)
         except TimeoutError:
             status = 503
             await send_refusal(
@@ -188,6 +188,10 @@ class Endpoint:
             await send_refusal(send, 500, "the server failed; its log says how")
         finally:
             site.count(self.method, self.path, status, time.perf_counter() - began)
+
+    def _said(self, site: Site, scope: Scope, error: InlinkError) -> str:
+        keeper = site.keepers.get(scope["path_params"].get("name", "")) if self.on_crawl else None
+        return str(error) if keeper is None else keeper.without_folder(str(error))
 
     async def _serve(self, site: Site, scope: Scope, receive: Receive, send: Send) -> int:
         path = scope["path_params"]

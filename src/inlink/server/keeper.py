@@ -177,6 +177,10 @@ class Keeper:
         self._ring()
         return receipts
 
+    def without_folder(self, text: str) -> str:
+        """A message of the crawl's with its name in place of its folder, which is nothing to clients."""
+        return text.replace(str(self.folder), self.name)
+
     def forget(self, session: int) -> None:
         """A session has ended."""
         self._reports.pop(session, None)

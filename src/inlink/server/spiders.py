@@ -47,7 +47,9 @@ async def begin(crawl: Keeper, body: Hello) -> Begun:
 
     def work(opened: Crawl) -> Begun:
         session = opened.desk.hello(body.owner, silent_after=body.silent_after, rejoin=body.rejoin)
-        return Begun(session, opened.recovered, msgspec.to_builtins(as_data(opened.settings)))
+        return Begun(
+            session, crawl.without_folder(opened.recovered), msgspec.to_builtins(as_data(opened.settings))
+        )
 
     return await crawl.change(work)
 
