@@ -9,6 +9,7 @@ from bench import markdown
 from bench.crawltable import crawl_table
 from bench.measuretable import measures_table
 from bench.results import FOLDER
+from bench.server import server_table
 from bench.spidertable import spider_table
 
 __all__ = ["build_table", "extract_table", "harvest_table", "rank_table", "tables"]
@@ -124,6 +125,7 @@ def tables(folder: Path = FOLDER) -> dict[str, str]:
         "crawl": crawl_table,
         "harvest": harvest_table,
         "spider": spider_table,
+        "server": server_table,
         "measures": measures_table,
     }
     found = {}
