@@ -57,23 +57,15 @@ class Asked(msgspec.Struct, frozen=True):
 @ENDPOINTS.add("POST", HERE + "/pause", "admin")
 async def pause(crawl: Keeper) -> Paused:
     """Hand nothing out until the crawl is resumed. Answers are taken in."""
-
-    def work(opened: Crawl) -> Paused:
-        opened.pause()
-        return Paused(opened.paused)
-
-    return await crawl.change(work)
+    await crawl.change(lambda opened: opened.pause())
+    return Paused(True)
 
 
 @ENDPOINTS.add("POST", HERE + "/resume", "admin")
 async def resume(crawl: Keeper) -> Paused:
     """End a pause."""
-
-    def work(opened: Crawl) -> Paused:
-        opened.resume()
-        return Paused(opened.paused)
-
-    return await crawl.change(work)
+    await crawl.change(lambda opened: opened.resume())
+    return Paused(False)
 
 
 @ENDPOINTS.add("POST", HERE + "/reload", "admin")
