@@ -152,6 +152,12 @@ def test_a_database_as_a_database(tmp_path, web, crawldb):
         update_crawldb(web, crawldb, crawldb)
 
 
+def test_a_database_makes_no_folders_above_itself(tmp_path, web, crawldb):
+    with pytest.raises(OutputError, match="does not exist"):
+        update_crawldb(web, crawldb, tmp_path / "none" / "out", clear=0.5)
+    assert not (tmp_path / "none").exists()
+
+
 def test_a_mapfile_of_many_records_has_an_index_and_sync_marks(tmp_path, web):
     pages = [(text(f"http://{'h' * (k % 200)}{k:05}.org/"), crawl_datum(1, k)) for k in range(1000)]
     pages.sort(key=lambda page: page[0][page[0].index(b"http") :])

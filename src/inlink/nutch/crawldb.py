@@ -298,10 +298,13 @@ def _new_folder(target: Path) -> Iterator[Path]:
     """Yield a hidden folder, and move it to ``target`` when the block ends without an error."""
     if target.exists() and not (target.is_dir() and not any(target.iterdir())):
         raise OutputError(f"{target} exists: name another output, or remove it")
+    if not target.parent.is_dir():
+        raise OutputError(
+            f"{target}: the folder {target.parent} does not exist. Make it first, or correct the name."
+        )
     work: Path | None = None
     try:
         try:
-            target.parent.mkdir(parents=True, exist_ok=True)
             work = Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=".building", dir=target.parent))
             yield work
             work.chmod(0o755)
