@@ -68,7 +68,7 @@ class Frontier:
     async def seed(self, urls: object) -> int:
         return 0
 
-    async def next(self, count: int) -> Tasks:
+    async def next(self, count: int, wait: float = 0.0) -> Tasks:
         assert count > 0
         first, self.handed_out = self.handed_out, self.handed_out + count
         return Tasks([self.task(number) for number in range(first, first + count)], 0.0)
@@ -157,7 +157,7 @@ def test_files_are_written_before_the_crawl_knows(tmp_path):
             job = Job(preset=preset, items=items, tables=tables)
             client = Watched(frontier, job)
             await client.next(2)
-            job.notes[1] = Note("One", f"{base}Canonical", [Article(f"{base}Two", "Two")])
+            job.notes[1] = Note("One", f"{base}Canonical", articles=[Article(f"{base}Two", "Two")])
             frontier.error = StoreError("full")
             with pytest.raises(StoreError):
                 await client.report([Crawled(1, ["http://x.example/"], score=0.5)])

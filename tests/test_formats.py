@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from graphfiles import content, graphs, read
 from inlink import Graph
-from inlink.errors import FormatError, InputError, OutputError, ParameterError
+from inlink.errors import FolderError, InputError, OutputError, ParameterError
 from inlink.graph.names import Names
 from inlink.sources.files import read_source
 from inlink.sources.write import write_graph
@@ -203,7 +203,7 @@ def test_a_format_may_be_named(tmp_path):
         match=r"g: format edgelist has no option `table`; it takes `nodes`, `separator`, `weights`$",
     ):
         read(tmp_path / "g", table="x")
-    with pytest.raises(FormatError, match="open it with"):
+    with pytest.raises(FolderError, match="is a file, not an inlink folder"):
         read(tmp_path / "g", "graph")
 
 

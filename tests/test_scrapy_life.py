@@ -230,9 +230,9 @@ class Counting(Listening):
             self.notes[0] += 1
             wake()
 
-        async def asking(count: int) -> Any:
+        async def asking(count: int, wait: float = 0.0) -> Any:
             self.notes[1] += 1
-            return await ask(count)
+            return await ask(count, wait)
 
         nextcall._func, client.next = waking, asking
 

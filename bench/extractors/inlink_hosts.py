@@ -18,4 +18,6 @@ def run(path: Path, folder: Path, level: Level = LEVEL) -> int:
     from inlink.archives.batches import archive_batches
 
     with path.open("rb") as file:
-        return sum(len(batch.sources) for batch in archive_batches(file, level=level, links="all"))
+        return sum(
+            len(batch.sources) for batch in archive_batches(file, level=level, links="all", self_links=True)
+        )

@@ -416,6 +416,7 @@ def make(folder: Path) -> None:
     later_wat(folder, rng, pages)
     broken(folder, rng, pages, whole)
     graphs(folder, rng)
+    (folder / "trust.txt").write_text("https://trusted.example/\t2\nhttps://good.example/\n")
 
 
 if __name__ == "__main__":

@@ -203,7 +203,7 @@ class Crawl(Steering):
             answers = Answers(journal, Admission(journal))
             self._core = core = Core(journal, answers, self._upkeep, clock, self.refused)
             self._frontier.restore(core.tick())
-            self._upkeep.opened()
+            self._upkeep.opened(journal.now)
             if chosen.before is not None and settings.rules != chosen.before.rules:
                 answers.readmit()
             if settings != chosen.before:

@@ -357,8 +357,6 @@ def from_data(data: Mapping[str, Any]) -> Settings:
     for name, group in GROUPS.items():
         if found.get(name) is not None:
             found[name] = group(**found[name])
-    if found.get("url_rules") is not None:
-        found["url_rules"] = UrlRules(**found["url_rules"])
     found["revisit"] = revisit_of(found.get("revisit"), "revisit", from_folder=True)
     return Settings(**found)
 

@@ -58,8 +58,10 @@ class Upkeep:
         self._first = True
         self._ranked_pages, self._ranked_time = self.pages.num_crawled, now
 
-    def opened(self) -> None:
+    def opened(self, now: float) -> None:
         """Note what opening found: a ranking that cannot be used is replaced, unless new rankings never start."""
+        # Seconds until a ranking count from here: the last event may be days old.
+        self._ranked_time = now
         settings = self.frontier.settings
         automatic = settings.rerank_share is not None or settings.rerank_seconds is not None
         self._refused_at_opening = automatic and self.frontier.ranking_fault is not None
