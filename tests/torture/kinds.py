@@ -39,7 +39,7 @@ KINDS = {
             "killed servers",
             "`kill -9` of a server and of its two spiders until the web is crawled",
             killed_server,
-            0.25,
+            0.1,
         ),
     )
 }
