@@ -96,6 +96,10 @@ class Connection:
             raise RuntimeError(f"{path}: {reply.status} {raw[:200]!r}")
         return msgspec.json.decode(raw)
 
+    def close(self) -> None:
+        """Let go of it."""
+        self._http.close()
+
 
 def client(port: int, number: int, batch: int, pages: int, certificate: str = "") -> dict[str, Any]:
     """One client's share of a run; return links, seconds and what each request for tasks took."""
@@ -139,8 +143,11 @@ def serving(
     port = int(line.split("://")[1].split("/")[0].rpartition(":")[2])
     certificate = str(folder / "config" / "inlink" / "self-signed.pem") if tls else ""
     try:
-        Connection(port, certificate).ask("seeds", {"urls": Web(SEEDS).seeds()[:10_000]})
-        Connection(port, certificate).ask("seeds", {"urls": Web(SEEDS).seeds()[10_000:]})
+        seeds = Web(SEEDS).seeds()
+        first = Connection(port, certificate)
+        for start in range(0, len(seeds), 10_000):
+            first.ask("seeds", {"urls": seeds[start : start + 10_000]})
+        first.close()
         share = [str(port), str(batch), str(pages // clients), certificate]
         workers = [
             subprocess.Popen(
