@@ -59,7 +59,7 @@ class _StandardInput(io.RawIOBase):
     :data:`_KEPT` bytes were read, nothing is kept.
     """
 
-    # What is read from, and the bytes read so far; None if there were too many.
+    # The stream, and the bytes that were read from it; None if there were too many to keep.
     _source: BinaryIO | None = None
     _kept: bytearray | None = None
 

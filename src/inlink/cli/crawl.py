@@ -64,7 +64,7 @@ _ENDINGS = {
     help="Hosts that are asked at a time.",
 )
 @click.option("--agent", help="The User-Agent; put a way to reach you into it.")
-@click.option("--warc", type=Output(dir_okay=False), help="Write what is fetched to this .warc.gz file.")
+@click.option("--warc", type=Output(dir_okay=False), help="Write all responses to this .warc.gz file.")
 @click.option("--items", type=Output(dir_okay=False), help="Write a line of JSON for each page to this file.")
 @click.option("--preset", help="How to read a site: wikipedia, or a file of your own that ends with .toml.")
 @click.option("--start", multiple=True, metavar="TITLE", help="An article of the preset to begin at.")

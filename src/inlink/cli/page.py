@@ -1,4 +1,4 @@
-"""``inlink page``: what a crawl or a graph knows of one page."""
+"""``inlink page``: the stored data of one page of a crawl, or of one node of a graph."""
 
 from dataclasses import asdict
 from datetime import UTC, datetime
@@ -17,9 +17,9 @@ from inlink.cli.show import say, show_json
 @node_argument
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")
 def page(folder: Path | str, page: str, as_json: bool) -> None:
-    """Show what is known of one page, fast in a crawl or graph of any size.
+    """Show the stored data of one page. The size of the crawl or graph makes no difference.
 
-    Of a crawl's page: state, score, depth, crawls. Of a graph's node: numbers of links, and values in stored rankings.
+    For a page of a crawl: state, score, depth, crawls. For a node of a graph: links, and values in stored rankings.
     """
     from inlink.graph.graph import is_graph
 

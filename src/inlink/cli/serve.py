@@ -20,7 +20,7 @@ from inlink.cli.show import say
     type=click.IntRange(0, 65535),
     help="Speak URLFrontier too, on this port; 0 takes a free one.",
 )
-@click.option("--name", "names", multiple=True, help="A host name by which clients call the server.")
+@click.option("--name", "names", multiple=True, help="Host name of the server in clients' URLs.")
 @click.option("--tokens", type=click.Path(path_type=Path), help="The file of tokens; your own by default.")
 @click.option("--tls-cert", "cert", type=click.Path(path_type=Path), help="Certificate, as PEM.")
 @click.option("--tls-key", "key", type=click.Path(path_type=Path), help="Its key, as PEM.")

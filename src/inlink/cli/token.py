@@ -1,4 +1,4 @@
-"""``inlink token``: who may do what on a server."""
+"""``inlink token``: the access tokens of a server."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
