@@ -33,7 +33,7 @@ def ask(url: str, body: Any) -> Any:
 
 
 def fetch(task: dict[str, Any]) -> dict[str, Any]:
-    """The answer for a task: a page with its links, or why there is none."""
+    """Return the answer to a task: the links of its page, or the reason of the failure."""
     lease = {"lease": task["lease"]}
     try:
         with urllib.request.urlopen(task["url"], timeout=5) as reply:

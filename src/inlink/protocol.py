@@ -44,7 +44,7 @@ LARGEST_SCORE = 3e38
 """Scores are below this in size, so that they fit into a float32."""
 
 VARIANT = re.compile(r"[A-Za-z0-9.:=_-]{0,80}")
-"""What a link's variant may be."""
+"""The allowed form of a link's variant."""
 
 OWNER = "spider"
 """The owner of a spider's sessions if it gives no other name."""

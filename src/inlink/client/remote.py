@@ -1,4 +1,4 @@
-"""A crawl on a server, for programs and commands: what a crawl's desk and its view offer, by the same names."""
+"""A crawl on a server, for programs and commands, with the methods of a crawl's desk and view."""
 
 from collections.abc import Iterable
 from types import TracebackType
@@ -162,7 +162,7 @@ class RemoteCrawl:
         """Ask for a new ranking; return whether one is being computed."""
         return self._channel.call("POST", "rerank", _Ranking, {}).ranking
 
-    # -- what there is to see -----------------------------------------------------------------------------------------
+    # -- looking ------------------------------------------------------------------------------------------------------
 
     def number(self, page: str | int) -> int:
         """See :meth:`inlink.CrawlView.number`."""

@@ -1,4 +1,4 @@
-"""What a spider asks of a crawl, wherever that is: in a folder, or behind a server.
+"""The requests of a spider to a crawl, in a folder or on a server.
 
 A spider asks for tasks and answers for each of them, in the types of :mod:`inlink.protocol`. :func:`connect` returns a
 client.

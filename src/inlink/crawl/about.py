@@ -1,4 +1,4 @@
-"""What a crawl's folder says beside its log: sizes, policy, writer, inbox, ranking."""
+"""The state of a crawl's folder: sizes, policy, writer, inbox, ranking."""
 
 import fcntl
 import os
@@ -49,7 +49,7 @@ class About(msgspec.Struct, frozen=True):
 
 
 def about(folder: Path, end: int) -> About:
-    """What a crawl's folder says; ``end`` is the number of bytes of the log that were read.
+    """Describe a crawl's folder; ``end`` is the number of bytes of the log that were read.
 
     Raises
     ------

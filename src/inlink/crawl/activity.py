@@ -1,4 +1,4 @@
-"""What a crawl has done since it was opened, and who works on it: for those who watch it."""
+"""Counts of a crawl since it was opened, and its sessions, for dashboards."""
 
 import math
 
@@ -32,7 +32,7 @@ class Working(msgspec.Struct, frozen=True):
 
 
 class Activity(msgspec.Struct, frozen=True):
-    """What a crawl does.
+    """Counts of a crawl since it was opened, and its sessions.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ MOST_SESSIONS = 100
 
 
 def activity(core: Core) -> Activity:
-    """What a crawl does now; call it inside the gate."""
+    """Return the present counts; call it inside the gate."""
     now, frontier, journal = core.tick(), core.frontier, core.journal
     sessions = sorted(frontier.sessions, key=lambda one: (-one.heard, one.number))
     rows = [

@@ -1,4 +1,4 @@
-"""What an operator may change on a running crawl. Each change is an event of the log and holds after reopening."""
+"""Changes by an operator to a running crawl. Each change is an event of the log and holds after reopening."""
 
 import logging
 import math

@@ -1,4 +1,4 @@
-"""Causes of failures: which of a few groups the error of a page belongs to."""
+"""Causes of failures: groups of similar errors."""
 
 import re
 from http import HTTPStatus

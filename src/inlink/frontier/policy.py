@@ -1,4 +1,4 @@
-"""The base class of all policies, and what link scores are worth to them."""
+"""The base class of all policies, and the conversion of link scores to priorities."""
 
 from collections.abc import Callable
 from typing import Any

@@ -1,4 +1,4 @@
-"""What an operator wants of a host: that it is left alone, another delay, a budget.
+"""The settings of an operator for a host: a block, a delay, a budget.
 
 A wish holds until the operator takes it back, after reopening too. It is above what the settings, robots.txt and the
 host itself say of the same thing.

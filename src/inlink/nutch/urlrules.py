@@ -138,7 +138,7 @@ class UrlRules:
         return found
 
 
-# What String.trim() of Java removes.
+# Characters that String.trim() of Java removes.
 _BLANKS = bytes(range(33))
 
 

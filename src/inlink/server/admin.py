@@ -27,7 +27,7 @@ class Paused(msgspec.Struct, frozen=True):
 
 
 class Seconds(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """For how long a host is blocked, or what is between two fetches; null is for ever, or as the settings say."""
+    """Seconds of a block, where null is for ever; or of a delay, where null is the delay of the settings."""
 
     seconds: float | None
 
@@ -39,7 +39,7 @@ class PageLimit(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class NewRules(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Which URLs may be fetched: see :class:`inlink.Rules`. What is left out restricts nothing."""
+    """Which URLs may be fetched: see :class:`inlink.Rules`. A field that is left out restricts nothing."""
 
     allow: list[str] = []
     deny: list[str] = []
@@ -118,7 +118,7 @@ async def change(crawl: Keeper, body: dict[str, Any]) -> dict[str, Any]:
 
 @ENDPOINTS.add("PUT", HERE + "/rules", "admin")
 async def rules(crawl: Keeper, body: NewRules) -> dict[str, Any]:
-    """Replace the rules for URLs. What they refuse is excluded when it is leased, and returns when they go."""
+    """Replace the rules for URLs. A refused URL is excluded at its turn, and waits again once rules allow it."""
     found = Rules(**msgspec.structs.asdict(body))
     return await crawl.change(lambda opened: _data(opened.change_settings(rules=found)))
 

@@ -1,4 +1,4 @@
-"""The ASGI application of a server: its routes, and what begins and ends with it."""
+"""The ASGI application of a server: its routes, and its shutdown."""
 
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager

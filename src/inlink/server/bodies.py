@@ -1,4 +1,4 @@
-"""The bodies of requests, read with a limit on what comes in, on what it inflates to, and on the time that it takes."""
+"""The bodies of requests. Their size, their inflated size and the time to receive them are limited."""
 
 import asyncio
 import zlib
@@ -14,7 +14,7 @@ MOST_BYTES = 8 << 20
 MOST_INFLATED = 32 << 20
 
 SECONDS = 30.0
-"""Seconds in which a body has to be here."""
+"""Seconds within which a whole body must arrive."""
 
 
 class BodyError(InlinkError):

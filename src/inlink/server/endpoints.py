@@ -1,4 +1,4 @@
-"""Endpoints: what a request may ask, as a table from which the routes and the OpenAPI document are made.
+"""Endpoints as a table, from which the routes and the OpenAPI document are made.
 
 An endpoint is a coroutine whose parameters say what it needs: ``crawl``, the keeper of the crawl that the path names;
 ``body`` and ``query``, structs of :mod:`msgspec` that the request's body and query are decoded to; ``site``, the
@@ -130,7 +130,7 @@ async def _gone(receive: Receive) -> None:
 
 @dataclass(frozen=True, eq=False)
 class Endpoint:
-    """What a request may ask.
+    """A method and a path, and the coroutine that answers.
 
     Attributes
     ----------

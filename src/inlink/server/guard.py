@@ -1,4 +1,4 @@
-"""What every request passes before anything looks at it: names, origins, headers of replies, and the way of a refusal.
+"""The first check of every request: host names and origins. Also the headers of replies, and refusals.
 
 A browser on the operator's machine reaches a server on loopback, and any site that the operator visits can tell it to.
 So the server answers only to its own names (against DNS rebinding), refuses requests that another site's page sends,

@@ -48,7 +48,7 @@ FIRST_PAUSE, LONGEST_PAUSE = 1.0, 60.0
 
 
 class Lane(IntEnum):
-    """Which calls go first."""
+    """The order of calls."""
 
     TASKS, CHANGES, LOOKS = range(3)
 
@@ -137,7 +137,7 @@ class Keeper:
         return self._crawl.recovered
 
     async def close(self) -> None:
-        """Do what was asked so far, and close the crawl."""
+        """Finish the calls that wait, and close the crawl."""
         self.end()
         self._closed = True
         if self._thread.is_alive():
@@ -178,7 +178,7 @@ class Keeper:
         return receipts
 
     def without_folder(self, text: str) -> str:
-        """A message of the crawl's with its name in place of its folder, which is nothing to clients."""
+        """Return a message with the crawl's name in place of its folder, which clients must not see."""
         return text.replace(str(self.folder), self.name)
 
     def forget(self, session: int) -> None:
@@ -253,7 +253,7 @@ class Keeper:
         self._shut()
 
     def _gather(self, until: float) -> bool:
-        """Put what came into the lanes, and wait for something if they are empty; False at the end."""
+        """Sort new calls into the lanes; wait for a call if all are empty. Return False at the end."""
         idle = not any(self._lanes)
         while True:
             try:
@@ -299,7 +299,7 @@ class Keeper:
             self._loop.call_soon_threadsafe(self._deliver)
 
     def _look(self) -> None:
-        """Let the crawl do what is due; if it refuses, open it again."""
+        """Let the crawl do its upkeep. If the crawl refuses all calls, open it again."""
         try:
             if self._crawl is not None:
                 self._crawl.next(0)

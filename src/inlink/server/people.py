@@ -111,7 +111,7 @@ async def asset(caller: Caller, file: str) -> Plain:
 
 
 def _allowed(caller: Caller, crawl: str) -> list[str]:
-    """What somebody may change on a crawl: methods and the last parts of paths, such as ``POST/pause``."""
+    """The changes that a role allows: methods and last parts of paths, such as ``POST/pause``."""
     here = "/v1/crawls/{name}"
     return [
         one.method + one.path.removeprefix(here)

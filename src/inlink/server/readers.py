@@ -96,7 +96,7 @@ class Ranked(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Dumped(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What is dumped, and from where on."""
+    """Pages or links, and the position to continue from."""
 
     what: Literal["pages", "links"] = "pages"
     cursor: str | None = None
@@ -126,13 +126,13 @@ async def standing(crawl: Keeper, query: HostCount) -> Standing:
 
 @ENDPOINTS.add("GET", HERE + "/info", "reader")
 async def info(crawl: Keeper) -> shown.Info:
-    """What the crawl is: numbers of pages, hosts, links and events."""
+    """Numbers of pages, hosts, links and events."""
     return await crawl.run(lambda opened: opened.view.info())
 
 
 @ENDPOINTS.add("GET", HERE + "/about", "reader")
 async def about(crawl: Keeper) -> About:
-    """What the crawl's folder says: sizes, policy, writer, inbox, ranking."""
+    """The state of the crawl's folder: sizes, policy, writer, inbox, ranking."""
     return await crawl.run(lambda opened: look(opened.folder, opened.view.info().event_bytes))
 
 
@@ -217,7 +217,7 @@ async def dump(crawl: Keeper, query: Dumped) -> shown.Dump:
 
 @ENDPOINTS.add("GET", HERE + "/events", "reader")
 async def events(site: Site, crawl: Keeper, caller: Caller) -> Snapshot | Stream:
-    """What goes on: once a second for those who accept text/event-stream, else once."""
+    """The state of the crawl: once a second if the client accepts text/event-stream, else once."""
     snapshots = site.snapshots[crawl.name]
     if not caller.accepts(b"text/event-stream"):
         return await snapshots.latest()

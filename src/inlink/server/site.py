@@ -1,4 +1,4 @@
-"""A server: its crawls, who may ask what of them, and what was asked."""
+"""A server: its crawls, the access to them, and counts of requests."""
 
 import asyncio
 import base64
@@ -26,7 +26,7 @@ TOKENS_SECONDS = 1.0
 
 
 class AccessError(InlinkError):
-    """Somebody asks for what is not theirs.
+    """A request without the necessary access.
 
     Attributes
     ----------

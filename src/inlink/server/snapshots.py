@@ -1,4 +1,4 @@
-"""What goes on in a crawl, once a second, for all who watch it: one snapshot is computed and sent to each of them.
+"""The state of a crawl, once a second. One snapshot is computed and sent to all listeners.
 
 Snapshots are computed only while somebody watches. They are numbered, and the last ones are kept: a browser that was
 away for a moment says which one it saw last (``Last-Event-ID``) and gets those that it missed.
@@ -54,7 +54,7 @@ class Rate(msgspec.Struct, frozen=True):
 
 
 class Snapshot(msgspec.Struct, frozen=True):
-    """What goes on in a crawl.
+    """The state of a crawl at one moment.
 
     Parameters
     ----------

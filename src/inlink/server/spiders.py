@@ -36,7 +36,7 @@ MOST_LINKS = 10_000
 
 
 class Count(msgspec.Struct, frozen=True):
-    """How many."""
+    """A number."""
 
     count: int
 
@@ -80,7 +80,7 @@ async def next_tasks(crawl: Keeper, body: Ask) -> Tasks:
 
 @ENDPOINTS.add("POST", HERE + "/answers", "spider")
 async def answers(crawl: Keeper, body: Report) -> Receipts:
-    """Take in answers; what came of each is said after its event was written."""
+    """Take in answers. The reply is sent after the events of all answers are written."""
     if len(body.answers) > MOST_TASKS:
         raise ParameterError(f"a report has at most {MOST_TASKS:,} answers; got {len(body.answers):,}")
     for answer in body.answers:

@@ -1,4 +1,4 @@
-"""Tokens: who may do what on a server. Only their SHA-256 is on disk.
+"""Access tokens of a server. Only their SHA-256 is on disk.
 
 A role may do all that the roles before it may: a *reader* looks, a *spider* works, an *admin* steers. A token holds for
 all crawls of a server, or for one.
@@ -45,7 +45,7 @@ class Token(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     sha256: str
 
     def opens(self, role: Role, crawl: str | None) -> bool:
-        """Whether its bearer may do what a role may, on a crawl; ``crawl`` is None for the server itself."""
+        """Whether this token includes a role on a crawl; ``crawl`` is None for the server itself."""
         return ROLES.index(self.role) >= ROLES.index(role) and self.crawl in (None, crawl)
 
 

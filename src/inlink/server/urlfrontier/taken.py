@@ -1,4 +1,4 @@
-"""What comes in by PutURLs and PutDiscovered, taken in by the crawl's thread."""
+"""Items of PutURLs and PutDiscovered, taken in by the crawl's thread."""
 
 import math
 import time
