@@ -145,3 +145,11 @@ def test_messages_do_not_name_the_servers_folders(tmp_path):
         assert [status for status, _ in told] == [status for _, status in asked]
         begun = server.crawl("POST", "sessions", {"owner": "one"})[1]
         assert not any(str(tmp_path) in text for text in (*(one["error"] for _, one in told), begun["told"]))
+
+
+def test_reports_for_sessions_that_are_not_there_leave_nothing_behind(tmp_path):
+    with served(tmp_path / "c") as server:
+        begin(server)
+        for session in range(100, 120):
+            assert server.crawl("POST", "answers", {"session": session, "answers": []})[0] == 409
+        assert len(server.site.keepers["c"]._reports) == 0

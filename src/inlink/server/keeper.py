@@ -20,6 +20,7 @@ from enum import IntEnum
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import Any, TypeVar, cast
+from weakref import WeakValueDictionary
 
 from inlink.crawl.crawl import Crawl
 from inlink.errors import InlinkError, StoreError
@@ -113,7 +114,8 @@ class Keeper:
         self._done: deque[tuple[asyncio.Future[Any], bool, Any]] = deque()
         self._queued = 0
         self._delivering = self._ringing = False
-        self._reports: dict[int, asyncio.Lock] = {}
+        # A lock goes when nobody reports for its session.
+        self._reports: WeakValueDictionary[int, asyncio.Lock] = WeakValueDictionary()
         self._loop = asyncio.get_running_loop()
         self._bell = self._loop.create_future()
         self._closed = False
@@ -180,10 +182,6 @@ class Keeper:
     def without_folder(self, text: str) -> str:
         """Return a message with the crawl's name in place of its folder, which clients must not see."""
         return text.replace(str(self.folder), self.name)
-
-    def forget(self, session: int) -> None:
-        """A session has ended."""
-        self._reports.pop(session, None)
 
     async def next(self, ask: Ask) -> Tasks:
         """Hand out tasks, and wait for some if there are none now: see :meth:`inlink.crawl.desk.Desk.next`."""

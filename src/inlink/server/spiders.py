@@ -63,9 +63,7 @@ async def renew(crawl: Keeper, session: int) -> Count:
 @ENDPOINTS.add("DELETE", HERE + "/sessions/{session}", "spider")
 async def end(crawl: Keeper, session: int) -> Count:
     """End a session and give its tasks back; says how many."""
-    released = await crawl.change(lambda opened: opened.desk.bye(session))
-    crawl.forget(session)
-    return Count(released)
+    return Count(await crawl.change(lambda opened: opened.desk.bye(session)))
 
 
 @ENDPOINTS.add("POST", HERE + "/next", "spider")
