@@ -60,8 +60,10 @@ class Arrays(NamedTuple):
 
 
 def data_folder(given: str | None = None) -> Path:
-    """Make the folder of large files: the argument, else INLINK_BENCH_DATA, else one in the system's temporary folder."""
-    folder = Path(given or os.environ.get("INLINK_BENCH_DATA") or Path(tempfile.gettempdir()) / "inlink-bench")
+    """Make the folder of large files: the argument, else INLINK_BENCH_DATA, else one in the temporary folder."""
+    folder = Path(
+        given or os.environ.get("INLINK_BENCH_DATA") or Path(tempfile.gettempdir()) / "inlink-bench"
+    )
     folder.mkdir(parents=True, exist_ok=True)
     return folder
 

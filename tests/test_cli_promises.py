@@ -5,6 +5,7 @@ import re
 from pathlib import Path
 
 import pytest
+from click.shell_completion import ShellComplete
 from click.testing import CliRunner
 
 import inlink
@@ -92,3 +93,16 @@ def test_integers_are_numbers_of_nodes():
     graph = Graph.from_arcs([(1, 2), (2, 3)])
     assert (graph.num_nodes, repr(graph)) == (4, "<inlink graph: 4 nodes, 2 arcs; nodes 0 to 3>")
     assert repr(Graph.from_arcs([("1", "2"), ("2", "3")])) == "<inlink graph: 3 nodes, 2 arcs>"
+
+
+def test_the_help_lists_every_command_with_its_whole_first_sentence():
+    shown = " ".join(run("--help").split())
+    for name, command in commands.commands.items():
+        sentence = " ".join((command.help or "").split("\n\n")[0].split()).partition(". ")[0].rstrip(".")
+        assert f" {name} {sentence}" in shown
+
+
+def test_the_shell_completes_commands_and_options():
+    completed = ShellComplete(commands, {}, "inlink", "_INLINK_COMPLETE").get_completions
+    assert [item.value for item in completed([], "back")] == ["backup"]
+    assert "--peek" in [item.value for item in completed(["next"], "--p")]

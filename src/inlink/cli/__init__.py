@@ -33,6 +33,7 @@ from inlink.cli.plot import plot
 from inlink.cli.rank import rank
 from inlink.cli.reload import reload
 from inlink.cli.repair import repair
+from inlink.cli.sections import Sections
 from inlink.cli.seed import seed
 from inlink.cli.serve import serve
 from inlink.cli.subgraph import subgraph
@@ -44,7 +45,7 @@ from inlink.errors import InlinkError
 __all__ = ["commands", "main"]
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=Sections, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="inlink")
 @click.option("--quiet", "-q", is_flag=True, help="No progress.")
 @click.pass_context
@@ -64,14 +65,11 @@ def commands(context: click.Context, quiet: bool) -> None:
         context.with_resource(progress())
 
 
-for command in (
-    *(build, fold, subgraph, rank, top, info, export, plot),  # graphs
-    nutch,
-    *(crawl, seed, next_, reload, crawl_info, why, import_ranking, dump, backup, repair),  # crawls
-    *(serve, token),  # several spiders
-    *(find, links, near, page, path),  # look-ups in both
-):
-    commands.add_command(command)
+commands.add_section("Graphs", [build, fold, subgraph, rank, top, info, export, plot])
+commands.add_section("Crawls", [crawl, seed, next_, crawl_info, reload, import_ranking, dump, backup, repair])
+commands.add_section("Look-ups in a graph or a crawl", [page, why, find, links, near, path])
+commands.add_section("Several spiders on one crawl", [serve, token])
+commands.add_section("As in Nutch", [nutch])
 
 
 def main() -> NoReturn:
