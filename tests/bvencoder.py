@@ -75,6 +75,8 @@ class Settings:
     min_interval: int = 4
     k: int = 3
     codes: dict = field(default_factory=lambda: dict(DEFAULTS))
+    # WebGraph never writes an interval of one node, even if `min_interval` is 1, but other encoders may.
+    shortest: int = 2
 
     def text(self, nodes, arcs):
         flags = "|".join(f" {kind}_{name} " for kind, name in self.codes.items() if name != DEFAULTS[kind])
@@ -85,58 +87,79 @@ class Settings:
         )
 
 
-def encode(lists, how, references):
-    """The bits of a graph; ``references[x]`` is how far back node x copies from, where that is possible."""
-    bits = ""
+def record(x, row, reference, other, how):
+    """The bits of one node's record, whose list copies from ``other``, ``reference`` nodes back (0: from none)."""
+    bits = code(how.codes["OUTDEGREES"], len(row), how.k)
+    if not row:
+        return bits
 
     def put(kind, x):
         nonlocal bits
         bits += code(how.codes[kind], x, how.k)
 
-    for x, row in enumerate(lists):
-        put("OUTDEGREES", len(row))
-        if not row:
-            continue
-        reference = references[x] if references[x] <= min(how.window, x) else 0
-        if how.window:
-            put("REFERENCES", reference)
-        rest = set(row)
-        if reference:
-            other = lists[x - reference]
-            blocks, copying, run = [], True, 0
-            for y in other:
-                if (y in rest) == copying:
-                    run += 1
-                else:
-                    blocks.append(run)
-                    copying, run = not copying, 1
-            put("BLOCK_COUNT", len(blocks))
-            for place, block in enumerate(blocks):
-                put("BLOCKS", block - (place > 0))
-            rest -= set(other)
-        rest = sorted(rest)
-        if rest and how.min_interval:
-            intervals, residuals = [], []
-            while rest:
-                run = 1
-                while run < len(rest) and rest[run] == rest[0] + run:
-                    run += 1
-                if run >= how.min_interval:
-                    intervals.append((rest[0], run))
-                else:
-                    residuals += rest[:run]
-                rest = rest[run:]
-            bits += gamma(len(intervals))
-            end = None
-            for left, run in intervals:
-                bits += gamma(natural(left - x) if end is None else left - end - 1) + gamma(
-                    run - how.min_interval
-                )
-                end = left + run
-            rest = residuals
-        for place, y in enumerate(rest):
-            put("RESIDUALS", y - rest[place - 1] - 1 if place else natural(y - x))
+    if how.window:
+        put("REFERENCES", reference)
+    rest = set(row)
+    if reference:
+        blocks, copying, run = [], True, 0
+        for y in other:
+            if (y in rest) == copying:
+                run += 1
+            else:
+                blocks.append(run)
+                copying, run = not copying, 1
+        put("BLOCK_COUNT", len(blocks))
+        for place, block in enumerate(blocks):
+            put("BLOCKS", block - (place > 0))
+        rest -= set(other)
+    rest = sorted(rest)
+    if rest and how.min_interval:
+        intervals, residuals = [], []
+        while rest:
+            run = 1
+            while run < len(rest) and rest[run] == rest[0] + run:
+                run += 1
+            if run >= max(how.min_interval, how.shortest):
+                intervals.append((rest[0], run))
+            else:
+                residuals += rest[:run]
+            rest = rest[run:]
+        bits += gamma(len(intervals))
+        end = None
+        for left, run in intervals:
+            bits += gamma(natural(left - x) if end is None else left - end - 1) + gamma(
+                run - how.min_interval
+            )
+            end = left + run
+        rest = residuals
+    for place, y in enumerate(rest):
+        put("RESIDUALS", y - rest[place - 1] - 1 if place else natural(y - x))
     return bits
+
+
+def encode(lists, how, references):
+    """The bits of a graph; ``references[x]`` is how far back node x copies from, where that is possible."""
+    bits = ""
+    for x, row in enumerate(lists):
+        reference = references[x] if references[x] <= min(how.window, x) else 0
+        bits += record(x, row, reference, lists[x - reference], how)
+    return bits
+
+
+def encode_as_webgraph(lists, how, max_references, base=0):
+    """The record of each node, the shortest of all that could be written; ``base`` is the first list's node."""
+    records, chains = [], []
+    for x, row in enumerate(lists):
+        there = [
+            back
+            for back in range(1, min(how.window, x) + 1)
+            if lists[x - back] and chains[x - back] < max_references
+        ]
+        ways = [(record(base + x, row, back, lists[x - back], how), back) for back in (0, *there)]
+        best, back = min(ways, key=lambda way: len(way[0]))
+        records.append(best)
+        chains.append(chains[x - back] + 1 if back else 0)
+    return records
 
 
 def store(folder, bits, text, name="g"):

@@ -43,7 +43,8 @@ HOW = st.builds(
     window=st.sampled_from([0, 1, 3, 7]),
     min_interval=st.sampled_from([0, 1, 2, 4]),
     k=st.integers(1, 5),
-    codes=st.fixed_dictionaries({kind: st.sampled_from(names) for kind, (_, names) in module._KINDS.items()}),
+    codes=st.fixed_dictionaries({kind: st.sampled_from(names) for kind, (_, names) in module.KINDS.items()}),
+    shortest=st.sampled_from([1, 2]),
 )
 
 
@@ -82,7 +83,7 @@ def test_any_bits_end_in_a_graph_or_a_message(tmp_path_factory, raw, how, nodes,
     ("name", "k"), [("GAMMA", 3), ("DELTA", 3), ("NIBBLE", 3), *(("ZETA", k) for k in range(1, 9))]
 )
 def test_large_numbers_in_every_code(name, k, numbers):
-    from inlink.sources.kernels import bits as kernels
+    from inlink.graph.kernels import bits as kernels
 
     for x in numbers:
         if name == "ZETA" and ((x + 1).bit_length() // k + 1) * k > 63:

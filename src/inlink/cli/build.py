@@ -8,10 +8,10 @@ from typing import Any
 
 import click
 
-from inlink.cli.options import folder_output
+from inlink.cli.options import folder_output, format_option
 from inlink.cli.remote import Place
 from inlink.cli.show import printable, say, summary
-from inlink.sources.formats import FORMATS, SITES, Option
+from inlink.sources.formats import FORMATS, SITES
 
 
 class _Grouped(click.Command):
@@ -41,30 +41,11 @@ def _groups() -> dict[str, str]:
 _GROUPS = _groups()
 
 
-def _declared(option: Option) -> Callable[[Any], Any]:
-    """Return the click option that an entry of the table of formats declares."""
-    flag = option.flag or f"--{option.name.replace('_', '-')}"
-    default = f" Default: {option.default}." if option.default else ""
-    if option.kind == "flag":
-        value = not flag.startswith(("--no-", "--drop-"))
-        return click.option(flag, option.name, flag_value=value, type=bool, default=None, help=option.help)
-    if option.kind == "texts":
-        return click.option(
-            flag, option.name, metavar="NAME,NAME[,NAME]", callback=_split, help=option.help + default
-        )
-    kind = click.Choice(option.choices) if option.choices else None
-    return click.option(flag, option.name, type=kind, help=option.help + default)
-
-
-def _split(_: click.Context, __: click.Parameter, value: str | None) -> list[str] | None:
-    return None if value is None else value.split(",")
-
-
 def _format_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options of all formats to a command."""
     declared = {option.name: option for entry in FORMATS.values() for option in entry.options}
     for option in reversed([*declared.values(), *SITES]):
-        command = _declared(option)(command)
+        command = format_option(option)(command)
     return command
 
 

@@ -1,11 +1,21 @@
 """``inlink export``: a graph or a ranking in another program's format."""
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import click
 
-from inlink.cli.options import Output, graph_argument
+from inlink.cli.options import Output, format_option, graph_argument
 from inlink.cli.show import say
+from inlink.sources.formats import FORMATS
+
+
+def _format_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options of writing each format to a command."""
+    for option in reversed([option for entry in FORMATS.values() for option in entry.write_options]):
+        command = format_option(option)(command)
+    return command
 
 
 @click.command()
@@ -28,8 +38,15 @@ from inlink.cli.show import say
 @click.option(
     "--plain", is_flag=True, help='With --by and .csv: write only "name",value lines, without a header.'
 )
+@_format_options
 def export(
-    graph: Path, output: Path, format_: str | None, rankings: tuple[str, ...], by: str | None, plain: bool
+    graph: Path,
+    output: Path,
+    format_: str | None,
+    rankings: tuple[str, ...],
+    by: str | None,
+    plain: bool,
+    **of_formats: Any,
 ) -> None:
     """Write GRAPH, or a ranking of it, to a file. For a crawl, .parquet and .sqlite get the pages' columns too."""
     from inlink.sources.crawlgraph import columns_for, graph_in
@@ -40,8 +57,10 @@ def export(
         raise click.UsageError("--plain applies only to --by with a .csv file")
     opened = graph_in(graph)
     if by is not None:
-        if rankings or format_:
-            raise click.UsageError("--by writes only one ranking: --ranking and --format do not apply")
+        if rankings or format_ or any(value is not None for value in of_formats.values()):
+            raise click.UsageError(
+                "--by writes only one ranking: --ranking, --format and the options of formats do not apply"
+            )
         ranking = load_ranking(opened, by)
         if output.suffix not in (".csv", ".parquet"):
             raise click.UsageError(f"--by writes .csv or .parquet; got {output.name}")
@@ -53,7 +72,7 @@ def export(
     else:
         columns = columns_for(opened, output, format_)
         columns |= {name: values_of(load_ranking(opened, name), opened, float("nan")) for name in rankings}
-        written = write_graph(opened, output, format=format_, columns=columns)
+        written = write_graph(opened, output, format=format_, columns=columns, **of_formats)
         for path in written.paths:
             say(f"{path}: {path.stat().st_size:,} bytes")
         if written.left_out:

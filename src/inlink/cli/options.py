@@ -9,10 +9,12 @@ import click
 from inlink.base.settings import Setting, from_text
 from inlink.cli.remote import Place, refuse_url
 from inlink.frontier.settings import TABLE
+from inlink.sources.formats import Option
 
 __all__ = [
     "Output",
     "folder_output",
+    "format_option",
     "graph_argument",
     "set_option",
     "setting_options",
@@ -90,6 +92,25 @@ def site_options(command: Callable[..., Any]) -> Callable[..., Any]:
     ):
         command = option(command)
     return command
+
+
+def format_option(option: Option) -> Callable[[Any], Any]:
+    """Return the click option that an entry of the table of formats declares."""
+    flag = option.flag or f"--{option.name.replace('_', '-')}"
+    default = f" Default: {option.default}." if option.default else ""
+    if option.kind == "flag":
+        value = not flag.startswith(("--no-", "--drop-"))
+        return click.option(flag, option.name, flag_value=value, type=bool, default=None, help=option.help)
+    if option.kind == "texts":
+        return click.option(
+            flag, option.name, metavar="NAME[,NAME…]", callback=_split, help=option.help + default
+        )
+    kind = int if option.kind == "number" else click.Choice(option.choices) if option.choices else None
+    return click.option(flag, option.name, type=kind, help=option.help + default)
+
+
+def _split(_: click.Context, __: click.Parameter, value: str | None) -> list[str] | None:
+    return None if value is None else value.split(",")
 
 
 set_option = click.option(

@@ -2,7 +2,8 @@
 
 The record of a node holds its outdegree, how many nodes back the list is that it copies from (0: none), which blocks of
 that list it copies, runs of consecutive successors, and the remaining successors as gaps. Each kind of number has its
-own code, named in the properties. Lists are decoded from front to back, so the ``.offsets`` file is not needed.
+own code, named in the properties. Lists are decoded from front to back, so the ``.offsets`` file is not needed. Names
+are not part of the format: LAW publishes them as ``.urls.gz``, a name per line in the order of the nodes.
 
 Source: Boldi & Vigna, "The WebGraph framework I: compression techniques", WWW 2004, and the documentation of
 WebGraph's class BVGraph.
@@ -15,28 +16,29 @@ from typing import NamedTuple
 
 import numpy as np
 
+from inlink.base.opening import Stream
 from inlink.base.progress import track
 from inlink.errors import DamageError, FormatError, InputError
+from inlink.graph import encoder
 from inlink.graph.batches import ArcBatch, Level
-from inlink.graph.source import Source
+from inlink.graph.names import Names
+from inlink.graph.source import Source, level_of
 
-__all__ = ["bvgraph", "is_bvgraph"]
+__all__ = ["bvgraph", "is_bvgraph", "stem_of", "urls_of"]
 
 # Arcs decoded, and bytes read, at a time.
 _ROOM = 1 << 20
 _BYTES = 1 << 22
 _PAD = 40
 _MAX_PROPERTIES = 1 << 20
+# Names looked at to tell pages from other nodes.
+_SAMPLE = 100
 
-_CODES = {"UNARY": 0, "GAMMA": 1, "DELTA": 2, "ZETA": 3, "NIBBLE": 4, "GOLOMB": 5}
-# In the order of kernels.bits.decode: prefix of the flag, code without a flag, codes allowed.
-_KINDS = {
-    "OUTDEGREES": ("GAMMA", ("GAMMA", "DELTA")),
-    "REFERENCES": ("UNARY", ("UNARY", "GAMMA", "DELTA")),
-    "BLOCK_COUNT": ("GAMMA", ("UNARY", "GAMMA", "DELTA")),
-    "BLOCKS": ("GAMMA", ("UNARY", "GAMMA", "DELTA")),
-    "RESIDUALS": ("ZETA", ("GAMMA", "DELTA", "ZETA", "NIBBLE", "GOLOMB")),
-}
+_CODES = encoder.CODES | {"GOLOMB": 5}
+# In the order of kernels.bits.decode: prefix of the flag, code without a flag, codes allowed. Other encoders than
+# WebGraph's may choose from more codes.
+_MORE = {"BLOCKS": ("UNARY",), "RESIDUALS": ("GOLOMB",)}
+KINDS = {kind: (code, (*codes, *_MORE.get(kind, ()))) for kind, (code, codes) in encoder.FIELDS.items()}
 
 
 class _Properties(NamedTuple):
@@ -49,26 +51,26 @@ class _Properties(NamedTuple):
 
 
 def bvgraph(path: str | os.PathLike[str], *, level: Level | None = None) -> Source:
-    """Read a BVGraph. Its nodes have numbers and no names.
+    """Read a BVGraph. Its nodes have names if there is a file ``.urls.gz`` or ``.urls`` beside it.
 
     Parameters
     ----------
     path : path-like
         The ``.graph`` file, the ``.properties`` file, or their common name without the extension.
     level : {"page", "host", "domain"} or None
-        What the nodes are.
+        What the nodes are. None: pages if the names are URLs.
 
     Raises
     ------
     inlink.errors.InputError
-        If one of the files is missing.
+        If one of the files is missing, or there is not one name for each node, or a name is repeated.
     inlink.errors.FormatError
         If the properties do not describe a BVGraph that can be read here.
     inlink.errors.DamageError
         If the file is too short for its nodes. While batches are read: if the file ends or cannot be decoded, naming
         node and bit, or if the number of arcs differs from the properties.
     """
-    stem = _stem(Path(path))
+    stem = stem_of(Path(path))
     graph, text = stem.with_name(f"{stem.name}.graph"), stem.with_name(f"{stem.name}.properties")
     for file in (graph, text):
         if not file.is_file():
@@ -79,17 +81,58 @@ def bvgraph(path: str | os.PathLike[str], *, level: Level | None = None) -> Sour
         raise DamageError(
             f"{graph} is truncated: {graph.stat().st_size:,} bytes for {properties.num_nodes:,} nodes ({text})"
         )
-    return Source(_batches(graph, properties), None, properties.num_nodes, level)
+    beside = next((file for file in urls_of(stem) if file.is_file()), None)
+    names = None if beside is None else _read_names(beside, properties.num_nodes)
+    if names is not None and level is None:
+        level = level_of([names.raw(node) for node in range(min(len(names), _SAMPLE))])
+    return Source(_batches(graph, properties), names, properties.num_nodes, level)
 
 
 def is_bvgraph(path: Path) -> bool:
     """Return whether a path names a BVGraph: by its stem, its ``.graph`` or its ``.properties`` file."""
-    stem = _stem(path)
+    stem = stem_of(path)
     return all(stem.with_name(stem.name + ending).is_file() for ending in (".graph", ".properties"))
 
 
-def _stem(path: Path) -> Path:
+def stem_of(path: Path) -> Path:
+    """Return the common name of a BVGraph's files, without the extension."""
     return path.with_suffix("") if path.suffix in (".graph", ".properties", ".offsets") else path
+
+
+def urls_of(stem: Path) -> tuple[Path, Path]:
+    """Return the files that may hold the names of a BVGraph's nodes, the compressed one first."""
+    return stem.with_name(f"{stem.name}.urls.gz"), stem.with_name(f"{stem.name}.urls")
+
+
+def _read_names(path: Path, num_nodes: int) -> Names:
+    """Read a name per line. Only newline ends a line, so that names may contain any other byte."""
+    from inlink.graph.kernels.names import order_of
+
+    texts, ends, length, count, last = [], [], 0, 0, 10
+    with Stream(path, f"reading {path.name}") as stream:
+        while count <= num_nodes and (raw := stream.read(_BYTES)):
+            block = np.frombuffer(raw, np.uint8)
+            is_end = block == 10
+            found = np.flatnonzero(is_end)
+            texts.append(block[~is_end])
+            # Before the k-th line end there are k line ends that are not part of the text.
+            ends.append((found - np.arange(len(found)) + length).astype(np.uint64))
+            length, count, last = length + len(block) - len(found), count + len(found), int(block[-1])
+    if last != 10:
+        ends.append(np.array([length], np.uint64))
+        count += 1
+    if count != num_nodes:
+        more = "more than " if count > num_nodes else ""
+        raise InputError(
+            f"{path}: {more}{min(count, num_nodes):,} names for {num_nodes:,} nodes. Write one name per line, or "
+            "remove the file."
+        )
+    text = np.concatenate([np.empty(0, np.uint8), *texts])
+    offsets = np.concatenate([np.zeros(1, np.uint64), *ends])
+    try:
+        return Names(text, offsets, order_of(text, offsets))
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from None
 
 
 def _read_properties(path: Path) -> _Properties:
@@ -116,14 +159,14 @@ def _read_properties(path: Path) -> _Properties:
         raise FormatError(
             f"{path}: endianness must be big; got {values['endianness']}. Convert the graph with webgraph-rs first."
         )
-    chosen = {kind: default for kind, (default, _) in _KINDS.items()}
+    chosen = {kind: default for kind, (default, _) in KINDS.items()}
     for flag in filter(
         None, (flag.strip().upper() for flag in values.get("compressionflags", "").split("|"))
     ):
         kind, _, code = flag.rpartition("_")
         if kind == "OFFSETS":
             continue
-        if kind not in _KINDS or code not in _KINDS[kind][1]:
+        if kind not in KINDS or code not in KINDS[kind][1]:
             raise FormatError(f"{path}: unknown compression flag {flag}")
         chosen[kind] = code
     return _Properties(
@@ -132,12 +175,12 @@ def _read_properties(path: Path) -> _Properties:
         number("windowsize", 7, 1 << 20),
         number("minintervallength", 4, 2**32 - 1),
         number("zetak", 3, 2**32 - 1 if chosen["RESIDUALS"] == "GOLOMB" else 60),
-        [_CODES[chosen[kind]] for kind in _KINDS],
+        [_CODES[chosen[kind]] for kind in KINDS],
     )
 
 
 def _batches(path: Path, properties: _Properties) -> Iterator[ArcBatch]:
-    from inlink.sources.kernels import bits as kernels
+    from inlink.graph.kernels import bits as kernels
 
     if properties.k == 0 and properties.codes[4] == kernels.ZETA:
         raise FormatError(f"{path}: zetak must be at least 1; got 0")

@@ -23,14 +23,14 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Option:
-    """An option of reading, as :func:`inlink.read` and ``inlink build`` take it. None always means "not given".
+    """An option of reading or writing, as functions and commands take it. None always means "not given".
 
     Attributes
     ----------
     name : str
         Its name in Python.
-    kind : {"flag", "text", "texts"}
-        True or False, a string, or several strings.
+    kind : {"flag", "text", "texts", "number"}
+        True or False, a string, several strings, or an integer.
     help : str
         One line for the help of the command.
     default : str
@@ -42,7 +42,7 @@ class Option:
     """
 
     name: str
-    kind: Literal["flag", "text", "texts"]
+    kind: Literal["flag", "text", "texts", "number"]
     help: str
     default: str = ""
     choices: tuple[str, ...] = ()
@@ -66,6 +66,8 @@ class Option:
         elif self.kind == "texts":
             fits = isinstance(value, list | tuple) and all(isinstance(item, str) for item in value)
             wanted = "a list of strings"
+        elif self.kind == "number":
+            fits, wanted = isinstance(value, int) and not isinstance(value, bool), "an integer"
         else:
             fits = isinstance(value, str) and (not self.choices or value in self.choices)
             wanted = " or ".join(map(repr, self.choices)) if self.choices else "a string"
@@ -89,6 +91,8 @@ class Format:
         ``module:function``, imported when needed. A reader takes a path and options and returns a Source.
     options : tuple of Option
         What reading takes besides the options of every format.
+    write_options : tuple of Option
+        What writing takes.
     """
 
     name: str
@@ -97,6 +101,7 @@ class Format:
     reader: str | None = None
     writer: str | None = None
     options: tuple[Option, ...] = ()
+    write_options: tuple[Option, ...] = ()
 
 
 _ARCHIVE = (
@@ -115,6 +120,13 @@ _COLUMNS = Option("columns", "texts", "Columns of source, target and, if wanted,
 _SQLITE = (
     Option("table", "text", "The table with an arc in each row. Its nodes are the only ones.", "detected"),
     _COLUMNS,
+)
+_BVGRAPH = (
+    Option("window", "number", "How many nodes back a list may be copied from; 0: none is copied.", "7"),
+    Option("max_references", "number", "The most lists that decoding one list may lead through.", "3"),
+    Option("min_interval", "number", "The shortest run of successors that is an interval; 0: none is.", "4"),
+    Option("zeta_k", "number", "The parameter of ζ codes.", "3"),
+    Option("codes", "texts", "Codes other than WebGraph's, such as RESIDUALS_GAMMA.", "WebGraph's"),
 )
 
 SITES = (
@@ -151,6 +163,8 @@ FORMATS: dict[str, Format] = {
             "WebGraph's BVGraph: .graph and .properties",
             (".graph", ".properties"),
             f"{_HERE}.bvgraph:bvgraph",
+            f"{_HERE}.write_bvgraph:write_bvgraph",
+            write_options=_BVGRAPH,
         ),
         Format(
             "edgelist",
@@ -233,7 +247,9 @@ def format_named(name: str) -> Format:
     return FORMATS[name]
 
 
-def check_options(path: str | os.PathLike[str], entry: Format, options: Mapping[str, Any]) -> dict[str, Any]:
+def check_options(
+    path: str | os.PathLike[str], entry: Format, options: Mapping[str, Any], *, writing: bool = False
+) -> dict[str, Any]:
     """Return the options that are given, that is, not None.
 
     Raises
@@ -242,9 +258,13 @@ def check_options(path: str | os.PathLike[str], entry: Format, options: Mapping[
         If the format has no such option, or the value is none that it can have.
     """
     given = {name: value for name, value in options.items() if value is not None}
-    known = {option.name: option for option in entry.options}
+    known = {option.name: option for option in (entry.write_options if writing else entry.options)}
     known |= {option.name: option for option in SITES} if entry.name in ARCHIVES else {}
-    every = {option.name: option for other in FORMATS.values() for option in (*other.options, *SITES)}
+    every = {
+        option.name: option
+        for other in FORMATS.values()
+        for option in (*other.options, *SITES, *other.write_options)
+    }
     for name, value in given.items():
         if name not in known:
             label = every[name].label if name in every else f"`{name}`"

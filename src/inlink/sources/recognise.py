@@ -41,9 +41,7 @@ def recognise(path: str | os.PathLike[str]) -> str:
         return "commoncrawl"
     if not path.exists():
         if path.suffix == ".graph" or path.with_name(f"{path.name}.graph").exists():
-            raise InputError(
-                f"{path}: a BVGraph is a .graph and a .properties file, and one of them is missing"
-            )
+            raise InputError(f"{path}: {_HALF_BVGRAPH}")
         raise InputError(f"{path} does not exist")
     return _recognise_content(path)
 
@@ -112,6 +110,8 @@ def _recognise_content(path: Path) -> str:
         return "kleinberg"
     if _is_text(lines[:50]) and any(_cuts(line) for line in lines[:50]):
         return "edgelist"
+    if path.suffix == ".graph":
+        raise FormatError(f"{path}: {_HALF_BVGRAPH}")
     raise FormatError(
         f"{path}: format not recognised (looked for archives, SQLite, Parquet, matrices, GraphML, GEXF, GML, "
         f"Kleinberg's, lines of two fields). {_NAMES}"
@@ -122,6 +122,7 @@ def _recognise_content(path: Path) -> str:
 _GML = re.compile(
     rb'(?:\s*+(?:#[^\n]*+\n|(?!graph)[A-Za-z]\w*+[ \t]++(?:"[^"]*+"|[\d.]++)))*+\s*+graph\s*+\['
 )
+_HALF_BVGRAPH = "a BVGraph is a .graph and a .properties file, and one of them is missing"
 _NAMES = f"Name the format with --format ({', '.join(name for name in FORMATS if name not in ('graph', 'crawl'))})."
 
 

@@ -9,7 +9,7 @@ import contextlib
 import os
 import re
 import sqlite3
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, NoReturn, cast
@@ -24,7 +24,7 @@ from inlink.base.progress import track
 from inlink.errors import OutputError, ParameterError
 from inlink.graph.graph import Graph
 from inlink.graph.names import Names, buffers
-from inlink.sources.formats import FORMATS, format_named, implementation
+from inlink.sources.formats import FORMATS, check_options, format_named, implementation
 from inlink.sources.matrixmarket import names_beside
 from inlink.sources.tables import nodes_beside
 
@@ -52,7 +52,16 @@ class Written:
 
 
 def write_graph(
-    graph: Graph, path: str | os.PathLike[str], *, format: str | None = None, columns: Columns | None = None
+    graph: Graph,
+    path: str | os.PathLike[str],
+    *,
+    format: str | None = None,
+    columns: Columns | None = None,
+    window: int | None = None,
+    max_references: int | None = None,
+    min_interval: int | None = None,
+    zeta_k: int | None = None,
+    codes: Sequence[str] | None = None,
 ) -> Written:
     """Write a graph in the format of the file's extension.
 
@@ -63,6 +72,8 @@ def write_graph(
     ``.sqlite``                tables ``nodes(id, name, …)`` and ``arcs(source, target, weight)``
     ``.graphml``, ``.gexf``    nodes with labels and columns, arcs with weights
     ``.mtx``                   Matrix Market; names, one per line, in ``NAME.names.txt`` beside it
+    ``.graph``                 WebGraph's BVGraph: ``.graph``, ``.properties`` and ``.offsets``, without weights; names,
+                               one per line, in ``NAME.urls.gz``
     ``format="commoncrawl"``   a folder with ``vertices.txt.gz`` and ``edges.txt.gz``, ids in byte order of names,
                                without weights; if the name contains ``vertices``, that file and its partner
     ========================== ======================================================================================
@@ -77,6 +88,16 @@ def write_graph(
         A name in :data:`inlink.sources.formats.FORMATS`; None: by the extension.
     columns : mapping of str to number[n], or None
         A number for each node, such as a ranking, to write beside it. Parquet, SQLite, GraphML and GEXF can hold them.
+    window : int or None
+        BVGraph: how many nodes back a list may be copied from, from 0 (none is copied) to 2²⁰. None means 7.
+    max_references : int or None
+        BVGraph: the most lists that decoding one list may lead through. None means 3.
+    min_interval : int or None
+        BVGraph: the shortest run of consecutive successors that is an interval; 0: none is. None means 4.
+    zeta_k : int or None
+        BVGraph: the parameter of ζ codes, from 1 to 60. None means 3.
+    codes : sequence of str or None
+        BVGraph: codes other than WebGraph's, such as ``"RESIDUALS_GAMMA"``; see :data:`inlink.graph.encoder.FIELDS`.
 
     Returns
     -------
@@ -88,13 +109,21 @@ def write_graph(
     inlink.errors.OutputError
         If the format cannot be written, or cannot hold a name or columns; or if the path cannot be written.
     inlink.errors.ParameterError
-        If no format has the name, a column has not one number for each node, or its name is one that formats use.
+        If no format has the name, a column has not one number for each node, or its name is one that formats use; or
+        an option does not apply to the format, or is out of its range.
     """
     path = Path(path)
     entry = format_named(format or _format_of(path))
     if entry.writer is None:
         writable = ", ".join(name for name, other in FORMATS.items() if other.writer)
         raise OutputError(f"{path}: format {entry.name} cannot be written; choose from {writable}")
+    given = {
+        "window": window,
+        "max_references": max_references,
+        "min_interval": min_interval,
+        "zeta_k": zeta_k,
+    }
+    options = check_options(path, entry, {**given, "codes": codes}, writing=True)
     for name, values in (columns or {}).items():
         if len(values) != graph.num_nodes or np.asarray(values).dtype.kind not in "iuf":
             raise ParameterError(
@@ -105,7 +134,7 @@ def write_graph(
             raise ParameterError(f"column {name}: the format uses this name itself. Rename the column.")
     writer: Callable[..., Written] = implementation(entry.writer)
     try:
-        return writer(graph, path, dict(columns or {}))
+        return writer(graph, path, dict(columns or {}), **options)
     except (OSError, sqlite3.Error) as error:
         reason = getattr(error, "strerror", None) or error
         raise OutputError(f"{path}: cannot be written ({reason})") from None
@@ -195,7 +224,7 @@ def refuse(path: Path, names: Names, node: int, what: str, remedy: str) -> NoRet
     raise OutputError(f"{path}: the name {shown} of node {node:,} {what}. {remedy}.")
 
 
-def _refuse_columns(path: Path, columns: Columns) -> None:
+def refuse_columns(path: Path, columns: Columns) -> None:
     if columns:
         raise OutputError(
             f"{path}: this format cannot hold columns ({', '.join(columns)}). "
@@ -220,7 +249,7 @@ _PLAIN = re.compile(rb"https?://|[a-z0-9-]+(\.[a-z0-9-]+)+$")
 
 def write_edge_list(graph: Graph, path: Path, columns: Columns) -> Written:
     """See :func:`write_graph`."""
-    _refuse_columns(path, columns)
+    refuse_columns(path, columns)
     comma = ".csv" in path.suffixes
     names = graph.names
     if names is not None and not comma:
@@ -281,7 +310,7 @@ def _quoted(names: pa.Array) -> pa.Array:
 
 def write_common_crawl(graph: Graph, path: Path, columns: Columns) -> Written:
     """See :func:`write_graph`."""
-    _refuse_columns(path, columns)
+    refuse_columns(path, columns)
     names = graph.names
     if names is None:
         raise OutputError(
@@ -431,7 +460,7 @@ def text_or_blob(raw: bytes) -> str | bytes:
 
 def write_matrix_market(graph: Graph, path: Path, columns: Columns) -> Written:
     """See :func:`write_graph`."""
-    _refuse_columns(path, columns)
+    refuse_columns(path, columns)
     beside, names = names_beside(path), graph.names
     if names is None and beside.exists():
         raise OutputError(f"{beside} exists and would give this graph wrong names. Remove the file.")
