@@ -1,6 +1,7 @@
 """A crawl on a server in Python and in commands: the same as its folder."""
 
 import json
+import math
 from pathlib import Path
 from typing import Any
 
@@ -166,6 +167,54 @@ def test_a_program_works_as_a_spider_and_as_an_operator(tmp_path):
         crawl.close()
         assert server.crawl("GET", "standing")[1]["leased"] == 0
         assert last.lease
+
+
+def test_an_operator_steers_hosts_and_rules(tmp_path):
+    with (
+        served(tmp_path / "c", policy="first-come", politeness=EAGER) as server,
+        inlink.connect(crawl_of(server)) as crawl,
+    ):
+        crawl.seed([A, B, "http://[2001:db8::1]:8080/"])
+        state = crawl.set_host("a.com", block=math.inf, delay=7.5, budget=3)
+        assert (state.name, state.blocked_for, state.delay, state.budget_left) == ("a.com", None, 7.5, 3)
+        assert state.set_by_operator == ("block", "delay", "budget")
+        assert crawl.set_host(B, budget=0).budget_left == 0
+        assert crawl.set_host("[2001:db8::1]:8080", block=60).blocked_for == pytest.approx(60, abs=59)
+        assert crawl.next(9).tasks == []
+        state = crawl.set_host("a.com", block=0, delay=None, budget=None)
+        assert (state.blocked_for, state.budget_left, state.set_by_operator) == (0, None, ("budget",))
+        assert [task.url for task in crawl.next(9).tasks] == [A]
+        for wrong in ({}, {"block": -1}, {"delay": "x"}, {"block": 1, "budget": 1.5}):
+            with pytest.raises(ParameterError):
+                crawl.set_host("a.com", **wrong)
+        with pytest.raises(UnknownNodeError, match=r"unknown\.com"):
+            crawl.set_host("unknown.com", block=1)
+        assert crawl.set_host("a.com", delay=None).set_by_operator == ("budget",)
+
+
+def test_an_operator_changes_settings_as_in_a_folder(tmp_path):
+    every = [
+        {"rules": inlink.Rules(deny=["host:b.com"], max_depth=3)},
+        {"rules": {"allow": "a"}, "max_retries": 1, "politeness": {"delay": 0.25}},
+        {"revisit": {"schedule": "FixedInterval", "seconds": 10.0}, "rerank_share": None},
+        {},
+    ]
+    with (
+        Crawl(tmp_path / "here", policy="first-come", politeness=EAGER) as here,
+        served(tmp_path / "c", policy="first-come", politeness=EAGER) as server,
+        inlink.connect(crawl_of(server)) as there,
+    ):
+        for given in every:
+            assert there.change_settings(**given) == here.change_settings(**given)
+        assert there.change_settings().rules.deny == ("host:b.com",)
+        for wrong in ({"rules": {"deny": ["("]}}, {"max_retry": 1}, {"damping": 0.5}, {"policy": "pagerank"}):
+            said = []
+            for crawl in (here, there):
+                with pytest.raises(ParameterError) as refused:
+                    crawl.change_settings(**wrong)
+                said.append(str(refused.value))
+            assert said[0] == said[1]
+        assert there.change_settings() == here.settings
 
 
 def test_commands_that_change_a_crawl(tmp_path, monkeypatch):

@@ -1,8 +1,10 @@
 """A crawl on a server, for programs and commands, with the methods of a crawl's desk and view."""
 
-from collections.abc import Iterable
+import math
+from collections.abc import Iterable, Mapping
 from types import TracebackType
 from typing import Any, Literal, Self, TypeVar
+from urllib.parse import quote
 
 import msgspec
 
@@ -11,10 +13,13 @@ from inlink.client.channel import Channel
 from inlink.client.session import LONGEST_WAIT, SILENT_AFTER, Count, RemoteSession, own_name
 from inlink.crawl import shown
 from inlink.crawl.about import About
-from inlink.crawl.arguments import argument
+from inlink.crawl.arguments import argument, checked_ahead, host_name
 from inlink.crawl.known import unknown
+from inlink.crawl.settings import NOT_GIVEN, NotGiven, as_data, changed, from_data
 from inlink.errors import ParameterError, UnknownNodeError
 from inlink.frontier.explain import Why
+from inlink.frontier.hosts import HostState
+from inlink.frontier.settings import GROUPS, Settings
 from inlink.frontier.standing import Harvest
 from inlink.protocol import Answer, AnyLink, Begun, Receipt, Seeded, Sitemap, Standing, Tasks
 from inlink.store.page import Page
@@ -161,6 +166,47 @@ class RemoteCrawl:
     def rerank(self) -> bool:
         """Ask for a new ranking; return whether one is being computed."""
         return self._channel.call("POST", "rerank", _Ranking, {}).ranking
+
+    def set_host(
+        self,
+        host: str,
+        *,
+        block: float | NotGiven = NOT_GIVEN,
+        delay: float | NotGiven | None = NOT_GIVEN,
+        budget: int | NotGiven | None = NOT_GIVEN,
+    ) -> HostState:
+        """Set what holds for a host: see :meth:`inlink.Crawl.set_host`. Each value is a request of its own.
+
+        Raises
+        ------
+        inlink.errors.UnknownNodeError
+            If the crawl knows no such host.
+        inlink.errors.ParameterError
+            If nothing is given, or a value is outside its range. Then nothing has changed.
+        """
+        wishes: dict[str, dict[str, float | None]] = {}
+        if not isinstance(block, NotGiven):
+            seconds = checked_ahead("block", block)
+            wishes["block"] = {"seconds": None if seconds == math.inf else seconds}
+        if not isinstance(delay, NotGiven):
+            wishes["delay"] = {"seconds": argument("delay", delay)}
+        if not isinstance(budget, NotGiven):
+            wishes["budget"] = {"pages": argument("budget", budget)}
+        place = f"hosts/{quote(host_name(host), safe='')}"
+        if not wishes:
+            raise ParameterError(f"give `block`, `delay` or `budget` for {host}")
+        return [self._channel.call("PUT", f"{place}/{one}", HostState, wishes[one]) for one in wishes][-1]
+
+    def change_settings(self, **given: Any) -> Settings:
+        """Change settings of the crawl: see :meth:`inlink.Crawl.change_settings`. Returns those in force."""
+        data = msgspec.to_builtins(as_data(changed(Settings(), given)))
+        body = {
+            name: {field: data[name][field] for field in value}
+            if name in GROUPS and isinstance(value, Mapping)
+            else data[name]
+            for name, value in given.items()
+        }
+        return from_data(self._channel.call("PATCH", "settings", dict[str, Any], body))
 
     # -- looking ------------------------------------------------------------------------------------------------------
 

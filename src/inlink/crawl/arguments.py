@@ -6,6 +6,7 @@ argument, its range and the value.
 
 import math
 import numbers
+import re
 from dataclasses import replace
 from typing import Any, SupportsIndex
 
@@ -14,6 +15,7 @@ from inlink.errors import ParameterError
 from inlink.frontier.settings import NO_LIMIT, TABLE
 from inlink.frontier.survey import BEST
 from inlink.protocol import LARGEST_SCORE
+from inlink.urls.canonical import canonical
 
 __all__ = [
     "ARGUMENTS",
@@ -29,9 +31,12 @@ __all__ = [
     "checked_hash",
     "checked_score",
     "checked_status",
+    "host_name",
     "moment",
     "position_of",
 ]
+
+_PORT = re.compile(r":[0-9]+\Z")
 
 MOST_ROWS = BEST
 """Rows that a call of a view returns at most."""
@@ -195,6 +200,16 @@ def check_texts(**texts: Any) -> None:
     for name, value in texts.items():
         if value is not None and not isinstance(value, str):
             raise ParameterError(f"{name} must be text or None; got {value!r:.200}")
+
+
+def host_name(host: Any) -> str:
+    """The name of a host in canonical form, from any form of it or from a URL."""
+    form = None
+    if isinstance(host, str) and (text := host.strip()):
+        form = canonical(text if "://" in text else f"http://{text}/")
+    if form is None:
+        raise ParameterError(f"`host` must be a host's name or a URL; got {host!r:.200}")
+    return _PORT.sub("", form.split("/", 3)[2])
 
 
 def position_of(cursor: Any, most: int) -> int:

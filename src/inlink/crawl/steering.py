@@ -2,7 +2,6 @@
 
 import logging
 import math
-import re
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,7 @@ import numpy as np
 
 from inlink.base.arrays import AnyArray, UInt32Array
 from inlink.crawl.activity import Activity, activity
-from inlink.crawl.arguments import argument, check_text, checked_ahead
+from inlink.crawl.arguments import argument, check_text, checked_ahead, host_name
 from inlink.crawl.core import Core
 from inlink.crawl.gate import Gate
 from inlink.crawl.journal import Journal
@@ -33,7 +32,6 @@ from inlink.store.format import (
     struct_of,
 )
 from inlink.store.pages import Pages
-from inlink.urls.canonical import canonical
 from inlink.urls.hosts import registered_domain
 
 __all__ = ["AT_OPENING", "Steering", "slot_named"]
@@ -41,7 +39,6 @@ __all__ = ["AT_OPENING", "Steering", "slot_named"]
 _log = logging.getLogger("inlink.crawl")
 AT_OPENING = ("policy", "use_scores", "cross_domain_only", "damping", "trust", "url_rules", "sync")
 """The settings that can change only when a crawl is opened; so can ``politeness.by``."""
-_PORT = re.compile(r":[0-9]+\Z")
 
 
 class Steering:
@@ -90,7 +87,7 @@ class Steering:
         inlink.errors.ParameterError
             If an argument is outside its range.
         """
-        name = _host_name(host)
+        name = host_name(host)
         if not isinstance(block, NotGiven):
             block = checked_ahead("block", block)
         if not isinstance(delay, NotGiven):
@@ -134,7 +131,7 @@ class Steering:
         inlink.errors.ParameterError
             If an argument is outside its range.
         """
-        name = _host_name(host)
+        name = host_name(host)
         check_text("reason", reason)
         older_than = argument("older_than", older_than)
         with self._gate:
@@ -284,16 +281,6 @@ def _wish(journal: Journal, slot: int, wish: Wish) -> None:
     journal.frontier.queue.settle(slot, now)
 
 
-def _host_name(host: str) -> str:
-    """The name of a host in canonical form, from any form of it or from a URL."""
-    form = None
-    if isinstance(host, str) and (text := host.strip()):
-        form = canonical(text if "://" in text else f"http://{text}/")
-    if form is None:
-        raise ParameterError(f"`host` must be a host's name or a URL; got {host!r:.200}")
-    return _PORT.sub("", form.split("/", 3)[2])
-
-
 def slot_named(journal: Journal, host: str) -> int:
     """The slot of a host, or of a registered domain if politeness counts domains, by any form of its name.
 
@@ -304,7 +291,7 @@ def slot_named(journal: Journal, host: str) -> int:
     inlink.errors.ParameterError
         If it cannot be the name of a host.
     """
-    return _slot_of(journal, _host_name(host), host)
+    return _slot_of(journal, host_name(host), host)
 
 
 def _slot_of(journal: Journal, name: str, given: str) -> int:
