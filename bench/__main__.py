@@ -5,8 +5,8 @@ import sys
 from pathlib import Path
 
 USAGE = (
-    "usage: python -m bench rank | measures | build | extract | crawl | spider | view | server | rerank | harvest | "
-    "truth | tables  (each with --help)"
+    "usage: python -m bench rank | measures | build | extract | crawl | spider | fleet | view | server | rerank | "
+    "harvest | truth | tables  (each with --help)"
 )
 
 
@@ -56,6 +56,14 @@ def main(arguments: list[str]) -> None:
 
         name, kind, robots, url, pages, place = rest
         run.work(name, kind, robots, url, int(pages), Path(place))
+    elif command == "fleet":
+        from bench import fleet
+
+        fleet.main(rest)
+    elif command == "fleetrun":  # one spider of fleet, in its own process
+        from bench.fleets import run as fleetrun
+
+        fleetrun.work(rest[0], int(rest[1]), int(rest[2]))
     elif command == "view":
         from bench import view
 

@@ -12,7 +12,7 @@ each with a line of JSON:
     forget          drop all pages but the first, and all counts
     mark            note from now on when the first request comes, and count pages
     wait PAGES MOST answer when so many pages have been sent since the mark, or after MOST seconds
-    told            figures: see :func:`Counts.told`
+    told            figures: see :func:`Counts.told`; ``left`` are pages that somebody may know and nobody asked for
 """
 
 import asyncio
@@ -95,6 +95,11 @@ class Pages:
         self._by_target[target] = page
         return page
 
+    @property
+    def known(self) -> int:
+        """Number of pages that a page which was sent links to, the first page included."""
+        return len(self._by_target)
+
     def find(self, target: str) -> Page | None:
         """The page of a path, if one that was sent has a link to it."""
         return self._by_target.get(target)
@@ -168,6 +173,7 @@ class Counts:
 
     def mark(self) -> None:
         self.first: float | None = None
+        self.last: float | None = None
         self.pages, self.robots, self.missing = 0, 0, 0
         self.cpu = time.process_time()
         self._waiting: tuple[int, asyncio.Event] | None = None
@@ -175,6 +181,7 @@ class Counts:
     def page(self, target: str) -> None:
         self.sent[target] += 1
         self.pages += 1
+        self.last = time.monotonic()
         if self._waiting is not None and self.pages >= self._waiting[0]:
             self._waiting[1].set()
 
@@ -185,9 +192,12 @@ class Counts:
                 await asyncio.wait_for(reached.wait(), most)
 
     def told(self) -> dict[str, Any]:
-        """``first`` is when the first request came, by the system's monotonic clock; ``twice`` are pages sent again."""
+        """``first`` and ``last`` are when the first request came and the last page was sent, by the system's monotonic
+        clock; ``twice`` are pages sent again.
+        """
         return {
             "first": self.first,
+            "last": self.last,
             "pages": self.pages,
             "robots": self.robots,
             "missing": self.missing,
@@ -275,7 +285,7 @@ async def _serve(deepest: int | None) -> None:
             await server.counts.wait(int(rest[0]), float(rest[1]))
             answer = {"pages": server.counts.pages}
         elif what == "told":
-            answer = server.counts.told()
+            answer = server.counts.told() | {"left": server.pages.known - len(server.counts.sent)}
         else:
             return
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from bench import markdown
 from bench.crawltable import crawl_table
+from bench.fleet import fleet_table
 from bench.measuretable import measures_table
 from bench.results import FOLDER
 from bench.server import server_table
@@ -125,6 +126,7 @@ def tables(folder: Path = FOLDER) -> dict[str, str]:
         "crawl": crawl_table,
         "harvest": harvest_table,
         "spider": spider_table,
+        "fleet": fleet_table,
         "server": server_table,
         "measures": measures_table,
     }

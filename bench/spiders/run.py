@@ -24,8 +24,15 @@ from scrapy.spiders import CrawlSpider, Rule
 from bench import results
 from bench.spiders import base
 
-__all__ = ["SPIDERS", "work"]
+__all__ = ["SETTINGS", "SPIDERS", "work"]
 
+SETTINGS = {
+    "CONCURRENT_REQUESTS": 16,
+    "CONCURRENT_REQUESTS_PER_DOMAIN": 8,
+    "DOWNLOAD_DELAY": 0,
+    "TELNETCONSOLE_ENABLED": False,
+    "LOG_LEVEL": "WARNING",
+}
 
 NOT_KEPT = (
     "inlink/not_kept",
@@ -107,15 +114,7 @@ class _Clock:
 
 def work(name: str, spider: str, robots: str, url: str, pages: int, folder: Path) -> None:
     """Crawl so many pages, and write the figures as a line of JSON."""
-    settings = {
-        "CONCURRENT_REQUESTS": 16,
-        "CONCURRENT_REQUESTS_PER_DOMAIN": 8,
-        "DOWNLOAD_DELAY": 0,
-        "ROBOTSTXT_OBEY": robots == "robots",
-        "CLOSESPIDER_PAGECOUNT": pages,
-        "TELNETCONSOLE_ENABLED": False,
-        "LOG_LEVEL": "WARNING",
-    }
+    settings = SETTINGS | {"ROBOTSTXT_OBEY": robots == "robots", "CLOSESPIDER_PAGECOUNT": pages}
     process = AsyncCrawlerProcess(settings | base.peer(name).settings(folder))
     crawler = process.create_crawler(SPIDERS[spider])
     clock = _Clock(crawler)

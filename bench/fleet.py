@@ -1,0 +1,268 @@
+"""``python -m bench fleet``: four Scrapy processes on one crawl, behind a server.
+
+The site (:mod:`bench.spidersite`) has an end. Each server runs the crawl three times a round: undisturbed, with a
+spider killed by SIGKILL on the way, and with the server killed. Whatever is killed is started again at once, with the
+same command. The site counts: how many pages it sent, how often, and which pages nobody came back for.
+"""
+
+import argparse
+import os
+import shutil
+import signal
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from contextlib import ExitStack, closing
+from pathlib import Path
+from typing import IO, Any
+
+from bench import markdown, results, webgraph
+from bench.fleets import base
+from bench.server import cpu_of
+from bench.spidersite import CHILDREN, Site
+
+__all__ = ["HOW", "Fleet", "compare", "crawl", "fleet_table", "main"]
+
+SPIDERS = 4
+DEEPEST = 3
+QUIET_SECONDS = 12.0
+"""A crawl is over if the site has sent nothing for so long. It is longer than a server takes to come back."""
+
+HOW = ("undisturbed", "spider", "server")
+"""What is killed."""
+
+
+class Fleet:
+    """A server and its spiders; a context manager that ends them.
+
+    Parameters
+    ----------
+    name : str
+        Of the peer.
+    folder : Path
+        Where all is kept.
+    port : int
+        Of the server.
+    spiders : int
+    """
+
+    def __init__(self, name: str, folder: Path, port: int, spiders: int) -> None:
+        self._name, self._folder, self._port = name, folder, port
+        self._count, self._said = spiders, (folder / "said").open("a")
+        self._server: subprocess.Popen[bytes] | None = None
+        self.spiders: list[subprocess.Popen[bytes]] = []
+
+    def __enter__(self) -> "Fleet":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for process in [*self.spiders, *([self._server] if self._server else [])]:
+            process.kill()
+            process.wait()
+        self._said.close()
+
+    def start(self, url: str, limit: float) -> None:
+        """Start the server, give the first URL, and start the spiders."""
+        self._server = self._listening(limit)
+        base.peer(self._name).begin(self._port, url)
+        self.spiders = [self._spider(number) for number in range(self._count)]
+
+    def kill(self, how: str, limit: float) -> None:
+        """End the server or a spider by SIGKILL, and start it again."""
+        if how == "server":
+            assert self._server is not None
+            _killed(self._server)
+            self._server = self._listening(limit)
+        elif how == "spider":
+            _killed(self.spiders[0])
+            self.spiders[0] = self._spider(0)
+
+    @property
+    def cpu(self) -> float:
+        """CPU seconds of the server and the spiders, those of killed ones and of ranking processes apart."""
+        assert self._server is not None
+        return sum(cpu_of(one.pid) for one in (self._server, *self.spiders))
+
+    @property
+    def at_work(self) -> bool:
+        """Whether a spider runs. Those that have ended stay zombies, so that their CPU time can be read."""
+        return any(not _has_ended(one) for one in self.spiders)
+
+    def said(self) -> list[str]:
+        """The last lines that anybody wrote."""
+        return (self._folder / "said").read_text(errors="replace").splitlines()[-3:]
+
+    def _listening(self, limit: float) -> "subprocess.Popen[bytes]":
+        process = subprocess.Popen(
+            base.peer(self._name).server(self._folder, self._port),
+            stdout=self._said,
+            stderr=self._said,
+            env=os.environ | {"XDG_CONFIG_HOME": str(self._folder)},
+        )
+        until = time.monotonic() + limit
+        while time.monotonic() < until and process.poll() is None:
+            with closing(socket.socket()) as to:
+                if to.connect_ex(("127.0.0.1", self._port)) == 0:
+                    return process
+            time.sleep(0.01)
+        process.kill()
+        raise RuntimeError(f"failed: the server does not listen: {self.said()}")
+
+    def _spider(self, number: int) -> "subprocess.Popen[bytes]":
+        return subprocess.Popen(
+            [sys.executable, "-m", "bench", "fleetrun", self._name, str(number), str(self._port)],
+            stdout=self._said,
+            stderr=self._said,
+            cwd=Path(__file__).parents[1],
+        )
+
+
+def _killed(process: "subprocess.Popen[bytes]") -> None:
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+
+
+def _has_ended(process: "subprocess.Popen[bytes]") -> bool:
+    return os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+
+
+def crawl(name: str, how: str, site: Site, pages: int, data: Path, limit: float) -> dict[str, Any]:
+    """Crawl the site once; return the site's figures and the CPU seconds between its first page and the last.
+
+    Raises
+    ------
+    RuntimeError
+        If the server does not start, or the crawl does not end in ``limit`` seconds.
+    """
+    site.tell("forget")
+    with ExitStack() as stack:
+        folder = Path(tempfile.mkdtemp(prefix="fleet-", dir=data))
+        stack.callback(shutil.rmtree, folder, ignore_errors=True)
+        fleet = stack.enter_context(Fleet(name, folder, _free_port(), SPIDERS))
+        fleet.start(site.url, limit)
+        if not site.tell(f"wait 1 {limit}")["pages"]:
+            raise RuntimeError(f"failed: no page was asked for: {fleet.said()}")
+        before = fleet.cpu
+        # A third of the pages is a moment at which all spiders are at work.
+        if how != "undisturbed" and site.tell(f"wait {pages // 3} {limit}")["pages"] >= pages // 3:
+            fleet.kill(how, limit)
+        until, cpu, sent = time.monotonic() + limit, before, 0
+        while True:
+            told = site.tell("told")
+            if told["pages"] > sent:
+                cpu, sent = fleet.cpu, told["pages"]
+            if not fleet.at_work or time.monotonic() - told["last"] > QUIET_SECONDS:
+                break
+            if time.monotonic() > until:
+                raise RuntimeError(f"failed: {told['pages']:,} pages in {limit:.0f} s: {fleet.said()}")
+            time.sleep(0.1)
+        told = site.tell("told")
+    return told | {"wall": told["last"] - told["first"], "cpu": cpu - before}
+
+
+def _free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port: int = free.getsockname()[1]
+        return port
+
+
+def compare(
+    names: list[str], deepest: int, data: Path, rounds: int, limit: float, say: IO[str] = sys.stderr
+) -> dict[str, Any]:
+    """Crawl in interleaved rounds; what the table is made of."""
+    missing = {name: base.peer(name).missing() for name in names}
+    rows: dict[str, dict[str, Any]] = {
+        name: {how: [] for how in HOW} for name in names if missing[name] is None
+    }
+    pages, load = sum(CHILDREN**depth for depth in range(deepest + 1)), [os.getloadavg()[0]]
+    with Site(deepest) as site:
+        for _ in range(rounds):
+            for how in HOW:
+                for name, row in rows.items():
+                    row[how].append(run := crawl(name, how, site, pages, data, limit))
+                    load.append(os.getloadavg()[0])
+                    rate = (run["pages"] - 1) / max(run["wall"], 1e-9)
+                    print(
+                        f"{name}, {how}: {run['different']:,} of {pages:,} pages, {run['left']:,} left, "
+                        f"{run['twice']:,} twice, {rate:.0f} a second, {run['cpu']:.1f} s of CPU",
+                        file=say,
+                        flush=True,
+                    )
+    return {
+        "pages": pages,
+        "spiders": SPIDERS,
+        "load": load,
+        "machine": results.machine(),
+        "peers": {
+            name: {
+                "name": base.peer(name).NAME,
+                "computes": base.peer(name).COMPUTES,
+                "missing": missing[name],
+            }
+            for name in names
+        },
+        "rows": rows,
+    }
+
+
+def fleet_table(told: dict[str, Any]) -> str:
+    """The figures as Markdown."""
+    lines = [
+        f"{told['spiders']} Scrapy processes, {told['pages']:,} pages of 10 kB from 20 hosts on loopback. "
+        f"{markdown.where(told)}",
+        "",
+        markdown.line(
+            "server",
+            "killed",
+            "pages/s",
+            "CPU s a 1,000 pages",
+            f"fetched of {told['pages']:,}",
+            "known, never fetched",
+            "fetched twice",
+        ),
+        markdown.line("---", "---", *["---:"] * 5),
+    ]
+    for how in HOW:
+        for name, row in told["rows"].items():
+            runs = row[how]
+            disturbed = how != "undisturbed"
+            rates = [(run["pages"] - 1) / run["wall"] for run in runs]
+            cpus = [run["cpu"] / run["pages"] * 1000 for run in runs]
+            lines.append(
+                markdown.line(
+                    told["peers"][name]["name"],
+                    how if disturbed else "–",
+                    "" if disturbed else markdown.spread(rates, ".0f"),
+                    "" if disturbed else markdown.spread(cpus),
+                    f"{statistics.median(run['different'] for run in runs):,.0f}",
+                    ", ".join(f"{run['left']:,}" for run in runs),
+                    ", ".join(f"{run['twice']:,}" for run in runs),
+                )
+            )
+    lines.append("")
+    lines += [
+        f"- {peer['name']}: {peer['computes']}." if peer["missing"] is None else
+        f"- Not in the table, {peer['name']}: {peer['missing']}."
+        for peer in told["peers"].values()
+    ]  # fmt: skip
+    return "\n".join(lines)
+
+
+def main(arguments: list[str]) -> None:
+    """The command line of ``python -m bench fleet``."""
+    parser = argparse.ArgumentParser(prog="python -m bench fleet", description=__doc__.splitlines()[0])
+    parser.add_argument("--deepest", type=int, default=DEEPEST, help="links from the first page to the last")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--peers", nargs="+", default=base.ALL, choices=base.ALL)
+    parser.add_argument("--limit", type=float, default=300, help="seconds after which a crawl is given up")
+    parser.add_argument("--data", help="folder for the crawls (default: $INLINK_BENCH_DATA, else temporary)")
+    parser.add_argument("--results", default=str(results.FOLDER), help="folder for the figures")
+    given = parser.parse_args(arguments)
+    data = webgraph.data_folder(given.data)
+    data.mkdir(parents=True, exist_ok=True)
+    told = compare(given.peers, given.deepest, data, given.rounds, given.limit)
+    results.keep(Path(given.results), "fleet", told)
+    print(fleet_table(told))
