@@ -6,14 +6,18 @@ import http.client
 import json
 import socket
 import ssl
+import subprocess
+import sys
+import time
 
 import pytest
 
 from inlink.errors import InlinkError, InputError, ParameterError
-from inlink.server import bodies
+from inlink.server import bodies, connection
 from inlink.server.keeper import MOST_QUEUED
 from inlink.server.run import Options, serve
 from inlink.server.tokens import Tokens
+from patience import PATIENCE, wait_until
 from served import served
 
 SEEDS = "/v1/crawls/c/seeds"
@@ -255,3 +259,130 @@ def test_a_self_signed_certificate_is_trusted_by_its_file(tmp_path):
             pytest.raises(ssl.SSLCertVerificationError),
         ):
             ssl.create_default_context().wrap_socket(plain, server_hostname="127.0.0.1")
+
+
+def test_a_session_belongs_to_the_token_that_began_it(tmp_path):
+    tokens = Tokens(tmp_path / "tokens.json")
+    headers = {
+        name: {"Authorization": f"Bearer {tokens.add(name, 'spider')}"} for name in ("alice", "alice2")
+    }
+
+    def begin(server, name, **more):
+        server.headers = headers[name]
+        found = server.crawl("POST", "sessions", {"owner": "one", **more})[1]["session"]
+        assert found["owner"] == "one"
+        return found["number"]
+
+    def uses(server, session):
+        asked = {"session": session, "n": 1}
+        answers = {"session": session, "answers": []}
+        return [
+            server.crawl("POST", "next", asked),
+            server.crawl("POST", "answers", answers),
+            server.crawl("POST", f"sessions/{session}"),
+        ]
+
+    with served(tmp_path / "c", tokens=tokens.file) as server:
+        mine = begin(server, "alice")
+        # The same name under another token is another owner, whose session ends nobody's.
+        begin(server, "alice2")
+        assert [status for status, _ in uses(server, mine)] == [409] * 3
+        status, told = server.crawl("DELETE", f"sessions/{mine}")
+        assert (status, told["kind"]) == (409, "SessionError")
+        assert told["error"] == f"session {mine} belongs to another token: begin a session of your own"
+        server.headers = headers["alice"]
+        assert [status for status, _ in uses(server, mine)] == [200] * 3
+    with served(tmp_path / "c", tokens=tokens.file) as server:
+        server.headers = headers["alice2"]
+        assert [status for status, _ in uses(server, mine)] == [409] * 3
+        assert begin(server, "alice", rejoin=True) == mine
+        assert server.crawl("DELETE", f"sessions/{mine}")[0] == 200
+        server.headers = headers["alice2"]
+        assert "has ended" in server.crawl("POST", "next", {"session": mine})[1]["error"]
+
+
+def test_tokens_that_two_processes_make_at_once_are_all_kept(tmp_path):
+    code = (
+        "import sys\nfrom pathlib import Path\nfrom inlink.server.tokens import Tokens\nsys.stdin.readline()\n"
+        "for k in range(20):\n    Tokens(Path(sys.argv[1])).add(f'{sys.argv[2]}-{k}', 'reader')\n"
+    )
+    file = tmp_path / "new" / "tokens.json"
+    makers = [
+        subprocess.Popen([sys.executable, "-c", code, str(file), name], stdin=subprocess.PIPE, text=True)
+        for name in "ab"
+    ]
+    for maker in makers:
+        assert maker.stdin is not None
+        maker.stdin.write("go\n")
+        maker.stdin.flush()
+    for maker in makers:
+        maker.communicate()
+        assert maker.returncode == 0
+    assert {one.name for one in Tokens(file).all()} == {f"{name}-{k}" for name in "ab" for k in range(20)}
+
+
+def drips(sock, text):
+    """Send byte after byte until the other side has closed the connection or replied; return what it said."""
+    sock.settimeout(0.02)
+    for byte in text:
+        try:
+            sock.sendall(bytes([byte]))
+            return sock.recv(1 << 16)
+        except TimeoutError:
+            continue
+        except ConnectionError:
+            return b""
+    raise AssertionError("the client was waited for")
+
+
+HEAD = b"POST /v1/crawls/c/seeds HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+
+
+def test_clients_that_drip_are_cut_off(server, monkeypatch):
+    monkeypatch.setattr(bodies, "SECONDS", 0.2)
+    with socket.create_connection(("127.0.0.1", server.port)) as slow:
+        slow.sendall(HEAD + b"Content-Length: 100000\r\n\r\n")
+        assert drips(slow, b" " * 10_000).startswith(b"HTTP/1.1 408 ")
+    monkeypatch.setattr(connection, "WHOLE_SECONDS", 0.2)
+    for first in (b"", b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"):
+        with socket.create_connection(("127.0.0.1", server.port)) as slow:
+            if first:
+                slow.sendall(first)
+                assert slow.recv(1 << 16).startswith(b"HTTP/1.1 200 ")
+            assert drips(slow, HEAD + b"X: " + b"x" * 10_000) == b""
+    # Nothing at all is a request that drips, too; so is a body that nobody waits for.
+    for text in (b"", b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\n"):
+        with socket.create_connection(("127.0.0.1", server.port)) as slow:
+            slow.settimeout(PATIENCE)
+            slow.sendall(text)
+            with contextlib.suppress(ConnectionError):
+                while slow.recv(1 << 16):
+                    pass
+
+
+def test_a_client_that_does_not_read_is_cut_off(server, monkeypatch):
+    monkeypatch.setattr(connection, "READ_SECONDS", 0.2)
+    with socket.create_connection(("127.0.0.1", server.port)) as deaf:
+        deaf.settimeout(PATIENCE)
+        deaf.setblocking(False)
+        with contextlib.suppress(BlockingIOError):
+            deaf.send(b"GET /openapi.json HTTP/1.1\r\nHost: localhost\r\n\r\n" * 10_000)
+        mine = deaf.getsockname()
+        wait_until(
+            lambda: mine not in [one.client for one in server.server.server_state.connections],
+            "the server to close the connection",
+        )
+
+
+def test_a_request_that_is_whole_in_time_is_served(server, monkeypatch):
+    with socket.create_connection(("127.0.0.1", server.port)) as slow:
+        slow.settimeout(PATIENCE)
+        for part in (HEAD[:20], HEAD[20:], b"Content-Length: 11\r\n\r\n", b'{"urls"', b":[]}"):
+            slow.sendall(part)
+            time.sleep(0.02)
+        assert slow.recv(1 << 16).startswith(b"HTTP/1.1 200 ")
+        # Head and body of a reply come together.
+        slow.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        assert slow.recv(1 << 16).endswith(b'{"ok":true,"faults":{}}')
+        slow.sendall(b"HEAD /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        assert slow.recv(1 << 16).startswith(b"HTTP/1.1 405 ")

@@ -285,7 +285,7 @@ class Hello(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaul
     Parameters
     ----------
     owner : str
-        Whose session it is: one line of at most 200 bytes.
+        Whose session it is: one line of at most 200 bytes, together with the name of the token and a slash.
     silent_after : float
         Seconds without a call after which the session ends.
     rejoin : bool

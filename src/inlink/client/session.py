@@ -31,8 +31,8 @@ SILENT_AFTER = 120.0
 FIGHT_SECONDS = 600.0
 """If two sessions in a row end within this time while the spider is heard, another spider has its name."""
 
-LONGEST_OWNER = 200
-"""Bytes of an owner's name."""
+LONGEST_OWNER = 119
+"""Bytes of a name that is made here: a server takes 200, with the name of the client's token before it."""
 
 _serial = itertools.count(1)
 

@@ -121,6 +121,11 @@ class Desk(ByQueue):
             self._sessions.add(session)
             return self._described(session, lost)
 
+    def owner_of(self, session: int) -> str | None:
+        """The owner of a session; None if it has ended. Any thread may ask at any time."""
+        found = self._sessions.get(session)
+        return None if found is None else found.owner
+
     def renew(self, session: int) -> int:
         """Let a session's tasks run for another ``lease_seconds``; return the number of tasks that were renewed.
 

@@ -179,6 +179,11 @@ class Keeper:
         self._ring()
         return receipts
 
+    def owner_of(self, session: int) -> str | None:
+        """The owner of a session; None if it has ended, or if the crawl cannot be used now."""
+        crawl = self._crawl
+        return None if crawl is None else crawl.desk.owner_of(session)
+
     def without_folder(self, text: str) -> str:
         """Return a message with the crawl's name in place of its folder, which clients must not see."""
         return text.replace(str(self.folder), self.name)

@@ -19,6 +19,7 @@ import uvloop
 
 from inlink.errors import InputError, MissingExtraError, OutputError, ParameterError
 from inlink.server.app import application
+from inlink.server.connection import Connection
 from inlink.server.site import Site, named
 from inlink.server.tokens import Tokens, default_file
 
@@ -28,6 +29,9 @@ log = logging.getLogger("inlink.server")
 
 DRAIN_SECONDS = 10
 """Seconds in which requests under way may end after a signal."""
+
+BACKLOG = 512
+"""Connections that may wait to be accepted."""
 
 
 @dataclass(frozen=True)
@@ -124,6 +128,8 @@ async def _run(
     site = Site(tokens, open_without_token=is_loopback(options.host))
     for line in await site.open(crawls, options.settings):
         say(line)
+    # Whoever reads the address below may connect at once.
+    listener.listen(BACKLOG)
     scheme = "http" if context is None else "https"
     name, port = listener.getsockname()[:2]
     shown = f"[{name}]" if ":" in name else name
@@ -160,7 +166,7 @@ def server_of(site: Site, names: Sequence[str] = (), context: ssl.SSLContext | N
     """A server of an open site; its ``serve`` takes listening sockets and closes the site in the end."""
     config = uvicorn.Config(
         application(site, names),
-        http="httptools",
+        http=Connection,
         ws="none",
         lifespan="on",
         access_log=False,
@@ -169,7 +175,7 @@ def server_of(site: Site, names: Sequence[str] = (), context: ssl.SSLContext | N
         server_header=False,
         timeout_keep_alive=75,
         timeout_graceful_shutdown=DRAIN_SECONDS,
-        backlog=512,
+        backlog=BACKLOG,
     )
     config.load()
     config.ssl = context

@@ -6,7 +6,7 @@ import msgspec
 
 from inlink.crawl.crawl import Crawl
 from inlink.crawl.settings import as_data
-from inlink.errors import ParameterError
+from inlink.errors import ParameterError, SessionError
 from inlink.protocol import (
     AnyLink,
     Ask,
@@ -22,8 +22,9 @@ from inlink.protocol import (
 )
 from inlink.server.endpoints import Endpoints
 from inlink.server.keeper import Keeper, Lane
+from inlink.server.site import Caller
 
-__all__ = ["ENDPOINTS", "MOST_LINKS", "MOST_TASKS", "Count"]
+__all__ = ["ENDPOINTS", "MOST_LINKS", "MOST_TASKS", "Count", "check_session"]
 
 ENDPOINTS = Endpoints()
 HERE = "/v1/crawls/{name}"
@@ -42,48 +43,55 @@ class Count(msgspec.Struct, frozen=True):
 
 
 @ENDPOINTS.add("POST", HERE + "/sessions", "spider", 201)
-async def begin(crawl: Keeper, body: Hello) -> Begun:
+async def begin(crawl: Keeper, caller: Caller, body: Hello) -> Begun:
     """Begin a session; the owner's previous session ends, and its tasks are lost."""
+    owner = _prefix(caller) + body.owner if body.owner.strip() else ""
 
     def work(opened: Crawl) -> Begun:
-        session = opened.desk.hello(body.owner, silent_after=body.silent_after, rejoin=body.rejoin)
+        session = opened.desk.hello(owner, silent_after=body.silent_after, rejoin=body.rejoin)
         return Begun(
-            session, crawl.without_folder(opened.recovered), msgspec.to_builtins(as_data(opened.settings))
+            msgspec.structs.replace(session, owner=body.owner),
+            crawl.without_folder(opened.recovered),
+            msgspec.to_builtins(as_data(opened.settings)),
         )
 
     return await crawl.change(work)
 
 
 @ENDPOINTS.add("POST", HERE + "/sessions/{session}", "spider")
-async def renew(crawl: Keeper, session: int) -> Count:
+async def renew(crawl: Keeper, caller: Caller, session: int) -> Count:
     """Let a session's tasks run for longer; says how many were renewed."""
+    check_session(crawl, caller, session)
     return Count(await crawl.run(lambda opened: opened.desk.renew(session), Lane.CHANGES))
 
 
 @ENDPOINTS.add("DELETE", HERE + "/sessions/{session}", "spider")
-async def end(crawl: Keeper, session: int) -> Count:
+async def end(crawl: Keeper, caller: Caller, session: int) -> Count:
     """End a session and give its tasks back; says how many."""
+    check_session(crawl, caller, session)
     return Count(await crawl.change(lambda opened: opened.desk.bye(session)))
 
 
 @ENDPOINTS.add("POST", HERE + "/next", "spider")
-async def next_tasks(crawl: Keeper, body: Ask) -> Tasks:
+async def next_tasks(crawl: Keeper, caller: Caller, body: Ask) -> Tasks:
     """Hand out tasks, and wait for some if there are none now."""
     if not 1 <= body.n <= MOST_TASKS:
         raise ParameterError(f"`n` must be from 1 to {MOST_TASKS:,}; got {body.n}")
     if not 0 <= body.wait <= 20:
         raise ParameterError(f"`wait` must be from 0 to 20 seconds; got {body.wait}")
+    check_session(crawl, caller, body.session)
     return await crawl.next(body)
 
 
 @ENDPOINTS.add("POST", HERE + "/answers", "spider")
-async def answers(crawl: Keeper, body: Report) -> Receipts:
+async def answers(crawl: Keeper, caller: Caller, body: Report) -> Receipts:
     """Take in answers. The reply is sent after the events of all answers are written."""
     if len(body.answers) > MOST_TASKS:
         raise ParameterError(f"a report has at most {MOST_TASKS:,} answers; got {len(body.answers):,}")
     for answer in body.answers:
         if isinstance(answer, Crawled):
             check_links(answer.links, "links", f"lease {answer.lease}: a page has")
+    check_session(crawl, caller, body.session)
     return Receipts(await crawl.report(body.session, body.answers, body.request))
 
 
@@ -99,6 +107,18 @@ async def sitemap(crawl: Keeper, body: Sitemap) -> Seeded:
     """Take in a sitemap: its URLs become known, and pages that changed since their visit wait again."""
     check_links(body.entries, "entries", "a request with a sitemap has")
     return await crawl.change(_counting(lambda opened: opened.sitemap(body.entries)))
+
+
+def check_session(crawl: Keeper, caller: Caller, session: int) -> None:
+    """Refuse a session that another token has begun. A session that has ended is refused by the crawl."""
+    owner = crawl.owner_of(session)
+    if owner is not None and not owner.startswith(_prefix(caller)):
+        raise SessionError(f"session {session} belongs to another token: begin a session of your own")
+
+
+def _prefix(caller: Caller) -> str:
+    """The beginning of the owners of a caller's sessions. It is in the log, so that it holds after a restart."""
+    return "" if caller.token is None else f"{caller.token.name}/"
 
 
 def check_links(

@@ -4,10 +4,13 @@ A role may do all that the roles before it may: a *reader* looks, a *spider* wor
 all crawls of a server, or for one.
 """
 
+import contextlib
+import fcntl
 import hashlib
 import os
 import re
 import secrets
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal
 
@@ -131,13 +134,14 @@ class Tokens:
                 f"a token's name must have 1 to 80 letters, digits, '.', '_', '@' or '-', a letter or digit first; "
                 f"got {name!r}"
             )
-        self.refresh()
-        if any(one.name == name for one in self._by_digest.values()):
-            raise ParameterError(
-                f"there is a token {name!r} in {self.file}: choose another name, or remove that one"
-            )
         text = secrets.token_urlsafe(32)
-        self._keep([*self._by_digest.values(), Token(name, role, crawl, _digest(text))])
+        self.file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with self._alone():
+            if any(one.name == name for one in self._by_digest.values()):
+                raise ParameterError(
+                    f"there is a token {name!r} in {self.file}: choose another name, or remove that one"
+                )
+            self._keep([*self._by_digest.values(), Token(name, role, crawl, _digest(text))])
         return text
 
     def remove(self, name: str) -> None:
@@ -149,13 +153,29 @@ class Tokens:
             If there is none of that name.
         """
         self.refresh()
+        self._without(name)
+        with self._alone():
+            self._keep(self._without(name))
+
+    def _without(self, name: str) -> list[Token]:
         left = [one for one in self._by_digest.values() if one.name != name]
         if len(left) == len(self._by_digest):
             raise ParameterError(f"there is no token {name!r} in {self.file}")
-        self._keep(left)
+        return left
+
+    @contextlib.contextmanager
+    def _alone(self) -> Iterator[None]:
+        """Wait until no other process changes the file, and read it again."""
+        # The file itself cannot carry the lock: each change puts a new file in its place.
+        folder = os.open(self.file.parent, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            fcntl.flock(folder, fcntl.LOCK_EX)
+            self.refresh()
+            yield
+        finally:
+            os.close(folder)
 
     def _keep(self, tokens: list[Token]) -> None:
-        self.file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         with atomic_file(self.file, secret=True) as part:
             part.write_bytes(msgspec.json.format(msgspec.json.encode(_Kept(tokens)), indent=1))
         self.refresh()
