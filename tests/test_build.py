@@ -257,8 +257,11 @@ def test_damaged_and_newer_folders_are_refused(tmp_path: Path):
             Graph.open(tmp_path / "g")
         assert "\n" not in str(caught.value)
 
-    header.write_text(good.replace('"version": 1', '"version": 99'))
+    header.write_text(good.replace('"version": 2', '"version": 99'))
     says("format version 99 .* upgrade inlink")
+    older = re.sub(r',\s*"check": \d+', "", good).replace('"version": 2', '"version": 1')
+    header.write_text(older)
+    says("a graph of format version 1, and this inlink reads only version 2: build .* again")
     header.write_text(good.replace('"kind": "graph"', '"kind": "ranking"'))
     says("holds a ranking, not a graph")
     unchecked = re.sub(r',\s*"check": \d+', "", good)
@@ -284,7 +287,7 @@ def test_damaged_and_newer_folders_are_refused(tmp_path: Path):
 
 
 def test_the_golden_folder_still_opens():
-    graph = Graph.open(Path(__file__).parent / "golden" / "graph-1", verify=True)
+    graph = Graph.open(Path(__file__).parent / "golden" / "graph-2", verify=True)
     assert graph.names[:] == ["http://a.example/", "http://a.example/x", "http://b.example/"]
     assert out_arcs(graph) == {(0, 1): 2, (0, 2): 1, (1, 0): 1}
     assert in_arcs(graph) == out_arcs(graph)

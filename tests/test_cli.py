@@ -226,7 +226,7 @@ def test_bad_input_is_one_line_and_exit_code_2(links: Path, arguments, says):
     (links / "cut.warc.gz").write_bytes(b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03WARC")
     inlink("build", "links.tsv", "-o", "newer", cwd=links)
     header = links / "newer" / "header.json"
-    header.write_text(header.read_text().replace('"version": 1', '"version": 2'))
+    header.write_text(header.read_text().replace('"version": 2', '"version": 3'))
     before = sorted(p.name for p in links.iterdir())
     error = inlink(*arguments, cwd=links, code=2)
     assert says in error

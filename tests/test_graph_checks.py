@@ -104,7 +104,7 @@ def data_files(path: Path) -> list[Path]:
 
 
 def test_a_sound_folder_gives_its_answers(copy: Path):
-    assert len(data_files(copy)) == 14
+    assert len(data_files(copy)) == 15
     assert Graph.open(copy, verify=True).is_weighted
     assert "refused" not in answers(copy).values()
 
@@ -386,7 +386,7 @@ def test_an_unchanged_folder_is_read_once(copy: Path, cache: Path, monkeypatch):
     assert names == []
     assert len(list(cache.iterdir())) == 2
     Graph.open(copy, verify=True)
-    assert len(names) == 11
+    assert len(names) == 12
 
 
 def test_a_change_is_seen_though_the_folder_is_remembered(copy: Path, cache: Path):
@@ -435,7 +435,7 @@ def test_a_cache_that_is_of_no_use_means_checking_again(copy: Path, cache: Path,
     for _ in range(2):
         names.clear()
         Graph.open(copy)
-        assert len(names) == 11
+        assert len(names) == 12
 
 
 def test_the_cache_is_bounded(copy: Path, cache: Path, monkeypatch):

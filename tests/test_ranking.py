@@ -130,7 +130,7 @@ def test_it_is_kept_with_its_graph_and_refused_for_another(tmp_path: Path):
 
 
 def test_the_golden_folder_still_opens():
-    ranking = Ranking.load(Path(__file__).parent / "golden" / "graph-1", "hits")
+    ranking = Ranking.load(Path(__file__).parent / "golden" / "graph-2", "hits")
     assert ranking.top(1) == [("http://a.example/x", 1.0)]
     assert ranking.hubs.tolist() == [1.0, 0.0, 0.0]
     assert ranking.converged

@@ -23,7 +23,10 @@ def available() -> str | None:
 def load(arrays: Arrays) -> Any:
     from inlink.graph.graph import Graph, Rows
 
-    return Graph(Rows(arrays.offsets, arrays.targets), Rows(arrays.in_offsets, arrays.in_sources))
+    graph = Graph(Rows(arrays.offsets, arrays.targets))
+    # A graph that inlink has built holds its inlinks in this form on disk.
+    _ = graph.split_in_rows
+    return graph
 
 
 def run(graph: Any, setting: float, threads: int | None = None) -> npt.NDArray[np.float64]:

@@ -37,7 +37,7 @@ def samples() -> list[Path]:
         for path in sorted((TESTS / "data").iterdir())
         if path.suffix != ".py" and path.name[0] not in "._"
     ]
-    return [path for path in data if path.stat().st_size or path.is_dir()] + [TESTS / "golden" / "graph-1"]
+    return [path for path in data if path.stat().st_size or path.is_dir()] + [TESTS / "golden" / "graph-2"]
 
 
 def mutated_input(random: Random, place: Path) -> list[str]:

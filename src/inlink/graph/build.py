@@ -3,7 +3,8 @@
 1. Names get provisional numbers from a hash table as they come; arcs are packed into 64 bits and spilled to disk.
 2. Names are put in byte order, and a node's number is its name's place: so the order of the batches never shows.
 3. Arcs are cut into ranges of sources that fit in memory; each range is sorted, its duplicates merged, and written
-   as rows. Their reverse is cut into ranges of targets, which only need counting to become the inlinks.
+   as rows. Their reverse is cut into ranges of targets, which only need counting to become the inlinks. Inlinks are
+   split, as :mod:`inlink.graph.rows` says.
 
 Memory: a node takes its name, 8 bytes for where it lies, 12 to 23 in the hash table and 12 while names are sorted; arcs
 take :data:`BUCKET` at a time, whatever their number.
@@ -22,8 +23,10 @@ from inlink.base.folder import FolderWriter, building
 from inlink.base.progress import track
 from inlink.errors import InputError, ParameterError
 from inlink.graph.batches import ArcBatch
-from inlink.graph.graph import FORMAT, KIND, Graph, Level, check_weights, temporary_graph
+from inlink.graph.checks import check_weights
+from inlink.graph.graph import FORMAT, KIND, Graph, Level, temporary_graph
 from inlink.graph.names import MAX_NODES, Names, NameTable, buffers
+from inlink.graph.rows import row_places
 from inlink.graph.source import Source
 
 __all__ = ["BUCKET", "build_graph", "build_sources"]
@@ -334,8 +337,13 @@ class _Builder:
             if len(label):  # counted by provisional numbers
                 from_[label], to[label] = from_.copy(), to.copy()
             forward = _Ranges(self.spill / "out", from_, self.weighted)
+            # Inlinks are split: their rows and sources are counted by place.
+            linking = np.flatnonzero(from_).astype(np.uint32)
+            self.writer.write("in.linking", linking)
+            places = row_places(linking, nodes)
+            to[places] = to.copy()
             backward = _Ranges(self.spill / "in", to, keep)
-            del from_, to
+            del from_, to, linking
             for arcs, weights in self._spilled():
                 relabel(arcs, label)
                 forward.add(arcs, weights)
@@ -358,13 +366,15 @@ class _Builder:
                     kept = int(merge(arcs, weights, sums))
                     arcs, sums = arcs[:kept], sums[:kept]
                     count_sources(arcs, outdegrees)
-                    count_targets(arcs, indegrees)
                     ends = np.empty(kept, np.uint32)
                     low_halves(arcs, ends)
                     rows.append(ends, sums)
+                    relabel(arcs, places)
                     turn(arcs)
+                    count_sources(arcs, indegrees)
                     for start in range(0, kept, _BLOCK):
                         backward.add(arcs[start : start + _BLOCK], sums[start : start + _BLOCK])
+            del places
             self.writer.write("out.offsets", _offsets(outdegrees))
             offsets = _offsets(indegrees)
             self.writer.write("in.offsets", offsets)

@@ -1,7 +1,8 @@
 """Check that a graph is sound before a kernel reads it. Kernels check no bounds.
 
 A sound graph has offsets that increase from 0 to the number of arcs, rows that increase and hold only nodes that exist,
-inlinks that hold the same arcs as the outlinks, weights above 0, and names that differ.
+inlinks that hold the same arcs as the outlinks, weights above 0, and names that differ. Inlinks in a folder are split:
+``in.linking`` holds the nodes with outlinks.
 """
 
 from collections.abc import Callable, Iterator
@@ -17,10 +18,20 @@ from inlink.base.checked import is_remembered, remember
 from inlink.base.folder import Folder
 from inlink.errors import FolderError, ParameterError
 from inlink.graph.names import MAX_NODES, NO_NODE, Names
+from inlink.graph.rows import nodes_at_places
 
-__all__ = ["RULES", "check_graph", "check_mask", "check_names", "check_offsets", "integers", "sound_rows"]
+__all__ = [
+    "RULES",
+    "check_graph",
+    "check_mask",
+    "check_names",
+    "check_offsets",
+    "check_weights",
+    "integers",
+    "sound_rows",
+]
 
-RULES = 1
+RULES = 2
 """The version of these checks. A folder that was checked by an earlier version is checked again."""
 
 # Elements read at a time: 1 MB of nodes.
@@ -32,6 +43,7 @@ _LAYOUT = {
     "out.offsets": ("<u8",),
     "out.nodes": ("<u4",),
     "out.weights": ("<u4", "<f8"),
+    "in.linking": ("<u4",),
     "in.offsets": ("<u8",),
     "in.nodes": ("<u4",),
     "in.weights": ("<u4", "<f8"),
@@ -83,7 +95,7 @@ def _check_layout(folder: Folder) -> None:
     for name, dtypes in _LAYOUT.items():
         if name in files and files[name].dtype not in dtypes:
             raise _wrong(folder, f"{name} has dtype {files[name].dtype}")
-    for name in ("out.offsets", "out.nodes", "in.offsets", "in.nodes"):
+    for name in ("out.offsets", "out.nodes", "in.linking", "in.offsets", "in.nodes"):
         if name not in files:
             raise _wrong(folder, f"{name} is missing")
     for name, partner in (
@@ -98,6 +110,8 @@ def _check_layout(folder: Folder) -> None:
     nodes, arcs = files["out.offsets"].length - 1, files["out.nodes"].length
     if not 0 <= nodes <= MAX_NODES:
         raise _wrong(folder, f"{nodes:,} nodes")
+    if files["in.linking"].length > nodes:
+        raise _wrong(folder, f"in.linking has {files['in.linking'].length:,} elements for {nodes:,} nodes")
     lengths = {"in.offsets": nodes + 1, "names.offsets": nodes + 1, "names.order": nodes, "crawled": nodes}
     lengths |= {"in.nodes": arcs, "out.weights": arcs, "in.weights": arcs}
     for name, length in lengths.items():
@@ -132,7 +146,8 @@ def _rows(folder: Folder, side: str) -> int:
     """Check the rows of one side, and return the sum of their arcs' hashes."""
     named, weighted = f"{side}.nodes", f"{side}.weights"
     check_offsets(folder, f"{side}.offsets", folder.header.files[named].length)
-    rows = _RowCheck(folder.array(f"{side}.offsets"), side == "in")
+    turned = side == "in"
+    rows = _RowCheck(folder.array(f"{side}.offsets"), turned, _linking(folder) if turned else None)
     if weighted in folder:
         weights: Iterator[tuple[int, AnyArray | None]] = folder.blocks(weighted, _BLOCK)
     else:
@@ -145,11 +160,38 @@ def _rows(folder: Folder, side: str) -> int:
     return rows.total
 
 
+def _linking(folder: Folder) -> UInt32Array:
+    """Check that in.linking holds the nodes with outlinks, increasing, and return it."""
+    offsets = folder.array("out.offsets")
+    nodes, total = len(offsets) - 1, 0
+    before = -1
+    for start, block in folder.blocks("in.linking", _BLOCK):
+        steps = np.diff(block.astype(np.int64), prepend=before)
+        wrong = np.flatnonzero((steps <= 0) | (block >= nodes))
+        if len(wrong):
+            raise folder.damaged("in.linking", f"node {block[wrong[0]]:,} at place {start + int(wrong[0]):,}")
+        before = int(block[-1])
+        dangling = np.flatnonzero(offsets[block] == offsets[block.astype(np.int64) + 1])
+        if len(dangling):
+            raise folder.damaged("in.linking", f"node {block[dangling[0]]:,} has no outlinks")
+        total += len(block)
+    linking = sum(
+        int(np.count_nonzero(np.diff(offsets[low : low + _BLOCK + 1]))) for low in range(0, nodes, _BLOCK)
+    )
+    if linking != total:
+        raise folder.damaged("in.linking", f"it has {total:,} nodes, and {linking:,} nodes have outlinks")
+    return folder.array("in.linking")
+
+
 class _RowCheck:
     """Checks rows, block by block."""
 
-    def __init__(self, offsets: UInt64Array, turned: bool) -> None:
+    def __init__(self, offsets: UInt64Array, turned: bool, linking: UInt32Array | None = None) -> None:
         self.offsets, self.turned = offsets, turned
+        self.limit = len(offsets) - 1 if linking is None else len(linking)
+        self.nodes_at = np.empty(0, np.uint32)
+        if linking is not None:
+            self.nodes_at = nodes_at_places(linking, len(offsets) - 1)
         self.total = 0
         self._row = self._least = np.uint64(0)
 
@@ -159,12 +201,24 @@ class _RowCheck:
 
         bits, most = _bits(weights)
         place, row, least, total = wrong_arc(
-            self.offsets, nodes, bits, np.uint64(most), self.turned, np.uint64(first), self._row, self._least
+            self.offsets,
+            nodes,
+            bits,
+            np.uint64(most),
+            self.turned,
+            np.uint64(self.limit),
+            self.nodes_at,
+            np.uint64(first),
+            self._row,
+            self._least,
         )
         if int(place) < len(nodes):
-            node, n = int(nodes[int(place)]), len(self.offsets) - 1
-            if node >= n:
-                return f"arc {first + int(place):,} ends at node {node:,}, and there are {n:,} nodes"
+            node = int(nodes[int(place)])
+            if node >= self.limit:
+                end, which = ("begins", "linking nodes") if len(self.nodes_at) else ("ends", "nodes")
+                return (
+                    f"arc {first + int(place):,} {end} at node {node:,}, and there are {self.limit:,} {which}"
+                )
             if node < int(least):
                 return f"the nodes of row {int(row):,} do not increase at arc {first + int(place):,}"
             assert weights is not None
@@ -248,6 +302,22 @@ def integers(values: Any, what: str, dtype: type[np.unsignedinteger[Any]], limit
         found: AnyArray = values.view(dtype)
         return found
     return np.ascontiguousarray(values, dtype)
+
+
+def check_weights(weights: AnyArray, place: str) -> None:
+    """Check that weights can be used in rankings.
+
+    Raises
+    ------
+    inlink.errors.ParameterError
+        If a weight is not finite or not above 0.
+    """
+    wrong = ~(np.isfinite(weights) & (weights > 0))
+    if wrong.any():
+        where = int(np.argmax(wrong))
+        raise ParameterError(
+            f"{place}: weights must be finite and above 0; got {weights[where]} at arc {where}"
+        )
 
 
 def check_names(names: Names, nodes: int) -> None:

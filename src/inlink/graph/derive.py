@@ -34,7 +34,7 @@ def transpose_rows(rows: Rows) -> Rows:
     nodes = np.empty(len(rows.nodes), np.uint32)
     given = np.empty(0) if rows.weights is None else rows.weights
     weights = np.empty(len(given), given.dtype)
-    transpose(rows.offsets, rows.nodes, given, offsets[:-1].copy(), nodes, weights)
+    transpose(rows.offsets, rows.nodes, given, np.empty(0, np.uint32), offsets[:-1].copy(), nodes, weights)
     return Rows(offsets, nodes, None if rows.weights is None else weights)
 
 

@@ -1,8 +1,8 @@
 """`Graph`: a link graph as compressed sparse rows in both directions, memory-mapped, with the names of its nodes.
 
 Node *i*'s outlinks are ``out_rows.nodes[out_rows.offsets[i]:out_rows.offsets[i + 1]]``, in increasing order and
-each once; ``in_rows`` holds the inlinks in the same way. Numbers of nodes are uint32 and offsets uint64, so a
-graph may have 2³² − 1 nodes and more than 2³² arcs.
+each once; ``in_rows`` holds the inlinks in the same way. On disk inlinks are split, as :mod:`inlink.graph.rows` says.
+Numbers of nodes are uint32 and offsets uint64, so a graph may have 2³² − 1 nodes and more than 2³² arcs.
 """
 
 import contextlib
@@ -12,19 +12,20 @@ import weakref
 from collections.abc import Callable, Iterable
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from inlink.base.arrays import AnyArray, BoolArray, UInt32Array, UInt64Array
+from inlink.base.arrays import AnyArray, BoolArray, UInt32Array
 from inlink.base.folder import Folder, Header
 from inlink.base.table import html_table
 from inlink.base.unfinished import unfinished_folder
-from inlink.errors import ParameterError, UnknownNodeError
+from inlink.errors import FolderError, ParameterError, UnknownNodeError
 from inlink.graph.batches import Level
 from inlink.graph.names import Names, node_number
+from inlink.graph.rows import Rows, SplitRows, join_rows, row_places, split_transpose, unsplit
 
 if TYPE_CHECKING:
     import networkx
@@ -32,28 +33,10 @@ if TYPE_CHECKING:
 
     from inlink.graph.info import GraphInfo
 
-__all__ = ["FORMAT", "KIND", "Graph", "Level", "Rows", "is_graph"]
+__all__ = ["FORMAT", "KIND", "Graph", "Level", "Rows", "graph_folder", "is_graph"]
 
 KIND = "graph"
-FORMAT = 1
-
-
-class Rows(NamedTuple):
-    """Compressed sparse rows: for each node the nodes at the other end of its arcs.
-
-    Attributes
-    ----------
-    offsets : uint64[n + 1]
-        Where each node's row begins.
-    nodes : uint32[m]
-        The other ends, increasing within a row, each once.
-    weights : uint32[m] or float64[m], or None
-        The arcs' weights (counts, or what the input gave); None means 1 each.
-    """
-
-    offsets: UInt64Array
-    nodes: UInt32Array
-    weights: AnyArray | None = None
+FORMAT = 2
 
 
 class Graph:
@@ -66,8 +49,8 @@ class Graph:
     ----------
     out_rows : Rows
         The outlinks.
-    in_rows : Rows or None
-        The inlinks; None makes them from the outlinks when they are first used.
+    in_rows : Rows, SplitRows or None
+        The inlinks; None makes them from the outlinks when they are first used. Split rows must be ``checked``.
     names : Names or None
         The nodes' names.
     level : {"page", "host", "domain"} or None
@@ -85,7 +68,7 @@ class Graph:
     def __init__(
         self,
         out_rows: Rows,
-        in_rows: Rows | None = None,
+        in_rows: Rows | SplitRows | None = None,
         names: Names | None = None,
         *,
         level: Level | None = None,
@@ -94,8 +77,8 @@ class Graph:
     ) -> None:
         if not checked:
             out_rows, in_rows = _sound(out_rows, in_rows, names, level)
-        self.out_rows = out_rows
-        self._in_rows = in_rows
+        self._out_rows = out_rows
+        self._in_rows = unsplit(in_rows) if isinstance(in_rows, Rows) else in_rows
         self.names = names
         self.level = level
         self._folder = folder
@@ -119,11 +102,11 @@ class Graph:
         Raises
         ------
         inlink.errors.FolderError
-            If the folder is missing, damaged, of another kind or of a newer format.
+            If the folder is missing, damaged, of another kind or of another format version.
         """
         from inlink.graph.checks import check_graph
 
-        folder = Folder(path, KIND, FORMAT)
+        folder = graph_folder(path)
         check_graph(folder, always=verify)
         return cls._of_folder(folder)
 
@@ -138,12 +121,13 @@ class Graph:
             weights = folder.array(f"{side}.weights") if f"{side}.weights" in folder else None
             return Rows(folder.array(f"{side}.offsets"), folder.array(f"{side}.nodes"), weights)
 
+        inlinks = SplitRows(*rows("in"), folder.array("in.linking"))
         names = None
         if "names.text" in folder:
             order = folder.array("names.order") if "names.order" in folder else None
             names = Names(folder.array("names.text"), folder.array("names.offsets"), order)
         return cls(
-            rows("out"), rows("in"), names, level=folder.header.meta.get("level"), checked=True, folder=folder
+            rows("out"), inlinks, names, level=folder.header.meta.get("level"), checked=True, folder=folder
         )
 
     @classmethod
@@ -193,6 +177,11 @@ class Graph:
     # -- what it is -----------------------------------------------------------------------------------
 
     @property
+    def out_rows(self) -> Rows:
+        """The outlinks."""
+        return self._out_rows
+
+    @property
     def num_nodes(self) -> int:
         """The number of nodes."""
         return len(self.out_rows.offsets) - 1
@@ -209,12 +198,19 @@ class Graph:
 
     @cached_property
     def in_rows(self) -> Rows:
-        """The inlinks."""
+        """The inlinks as plain rows. If they are stored split, this makes a copy in memory: 4 bytes an arc."""
         if self._in_rows is None:
             from inlink.graph.derive import transpose_rows
 
             return transpose_rows(self.out_rows)
-        return self._in_rows
+        return join_rows(self._in_rows)
+
+    @cached_property
+    def split_in_rows(self) -> SplitRows:
+        """The inlinks as rankings read them. They are split unless the graph was given plain rows."""
+        if self._in_rows is not None:
+            return self._in_rows
+        return unsplit(self.in_rows) if "in_rows" in self.__dict__ else split_transpose(self.out_rows)
 
     @property
     def path(self) -> Path | None:
@@ -231,7 +227,7 @@ class Graph:
         """The bytes on disk, or for a graph in memory the bytes of its rows and names."""
         if self._folder is not None:
             return self._folder.num_bytes
-        rows = [*self.out_rows, *(self._in_rows or ())]
+        rows = [*self._out_rows, *(self._in_rows or ())]
         names = [] if self.names is None else [self.names.text, self.names.offsets, self.names.order]
         return sum(array.nbytes for array in [*rows, *names] if array is not None)
 
@@ -282,11 +278,14 @@ class Graph:
 
     def outlinks(self, node: int | str | bytes) -> UInt32Array:
         """The nodes that a node links to, uint32[outdegree], increasing."""
-        return _row(self.out_rows, self.node(node))
+        rows, number = self.out_rows, self.node(node)
+        return rows.nodes[int(rows.offsets[number]) : int(rows.offsets[number + 1])]
 
     def inlinks(self, node: int | str | bytes) -> UInt32Array:
         """The nodes that link to a node, uint32[indegree], increasing."""
-        return _row(self.in_rows, self.node(node))
+        rows = self.split_in_rows
+        place = int(rows.places([self.node(node)])[0])
+        return rows.named(rows.nodes[int(rows.offsets[place]) : int(rows.offsets[place + 1])])
 
     @cached_property
     def outdegrees(self) -> UInt32Array:
@@ -296,7 +295,9 @@ class Graph:
     @cached_property
     def indegrees(self) -> UInt32Array:
         """The number of inlinks of each node, uint32[n]."""
-        return np.diff(self.in_rows.offsets).astype(np.uint32)
+        rows = self.split_in_rows
+        degrees = np.diff(rows.offsets).astype(np.uint32)
+        return degrees[row_places(rows.linking, self.num_nodes)] if len(rows.linking) else degrees
 
     @cached_property
     def crawled(self) -> BoolArray | None:
@@ -326,9 +327,7 @@ class Graph:
 
     def transpose(self) -> "Graph":
         """The graph with every arc reversed. Nothing is copied."""
-        turned = Graph(self.in_rows, self.out_rows, self.names, level=self.level, checked=True)
-        turned._keep = self
-        return turned
+        return _Transposed(self)
 
     def fold(
         self,
@@ -408,12 +407,40 @@ class Graph:
         return to_networkx(self)
 
 
-def _row(rows: Rows, node: int) -> UInt32Array:
-    return rows.nodes[int(rows.offsets[node]) : int(rows.offsets[node + 1])]
+class _Transposed(Graph):
+    """A graph with every arc reversed. Its outlinks are made in memory when they are first used."""
+
+    def __init__(self, graph: Graph) -> None:
+        # `out_rows` hides the first argument.
+        super().__init__(graph.out_rows, graph.out_rows, graph.names, level=graph.level, checked=True)
+        self._graph = graph
+
+    @property
+    def out_rows(self) -> Rows:
+        return self._graph.in_rows
+
+    @property
+    def num_nodes(self) -> int:
+        return self._graph.num_nodes
+
+    @property
+    def num_arcs(self) -> int:
+        return self._graph.num_arcs
+
+    @property
+    def is_weighted(self) -> bool:
+        return self._graph.is_weighted
+
+    @cached_property
+    def outdegrees(self) -> UInt32Array:
+        return self._graph.indegrees
+
+    def transpose(self) -> Graph:
+        return self._graph
 
 
 def _sound(
-    out_rows: Rows, in_rows: Rows | None, names: Names | None, level: object
+    out_rows: Rows, in_rows: Rows | SplitRows | None, names: Names | None, level: object
 ) -> tuple[Rows, Rows | None]:
     from inlink.graph.checks import check_names, sound_rows
 
@@ -424,10 +451,29 @@ def _sound(
         check_names(names, len(arrays[0]) - 1)
     if in_rows is None:
         return Rows(*arrays), None
+    if isinstance(in_rows, SplitRows):
+        raise ParameterError("`in_rows` must be plain rows of inlinks; got split rows")
     turned, turned_total = sound_rows(*in_rows, "`in_rows`", turned=True)
     if len(turned[0]) != len(arrays[0]) or turned_total != total:
         raise ParameterError("`in_rows` must hold the same arcs as `out_rows`, reversed; got others")
     return Rows(*arrays), Rows(*turned)
+
+
+def graph_folder(path: str | os.PathLike[str]) -> Folder:
+    """A graph's folder, if this program can read it.
+
+    Raises
+    ------
+    inlink.errors.FolderError
+        If there is no graph, or it has another format version.
+    """
+    folder = Folder(path, KIND, FORMAT)
+    if folder.header.version < FORMAT:
+        raise FolderError(
+            f"{folder.path} holds a graph of format version {folder.header.version}, and this inlink reads only "
+            f"version {FORMAT}: build {folder.path} again"
+        )
+    return folder
 
 
 def is_graph(path: str | os.PathLike[str]) -> bool:
@@ -448,19 +494,3 @@ def temporary_graph(build: Callable[[Path], None]) -> Graph:
         # From here on the folder goes when the graph does.
         weakref.finalize(graph, stack.pop_all().close)
     return graph
-
-
-def check_weights(weights: AnyArray, place: str) -> None:
-    """Check that weights can be used in rankings.
-
-    Raises
-    ------
-    inlink.errors.ParameterError
-        If a weight is not finite or not above 0.
-    """
-    wrong = ~(np.isfinite(weights) & (weights > 0))
-    if wrong.any():
-        where = int(np.argmax(wrong))
-        raise ParameterError(
-            f"{place}: weights must be finite and above 0; got {weights[where]} at arc {where}"
-        )

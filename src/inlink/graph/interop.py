@@ -7,8 +7,8 @@ import numpy.typing as npt
 
 from inlink.base.arrays import UInt32Array, UInt64Array
 from inlink.errors import ParameterError
-from inlink.graph.checks import check_names, integers
-from inlink.graph.graph import Graph, Rows, check_weights
+from inlink.graph.checks import check_names, check_weights, integers
+from inlink.graph.graph import Graph, Rows
 from inlink.graph.names import MAX_NODES, Names
 
 if TYPE_CHECKING:

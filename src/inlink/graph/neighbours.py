@@ -12,7 +12,8 @@ import pyarrow as pa
 
 from inlink.base.arrays import Int64Array, UInt32Array
 from inlink.errors import ParameterError, UnknownNodeError
-from inlink.graph.graph import Graph, Rows
+from inlink.graph.graph import Graph
+from inlink.graph.rows import SplitRows, unsplit
 from inlink.urls.canonical import canonical
 from inlink.urls.hosts import reverse_host
 from inlink.urls.matching import Kind, matcher
@@ -130,7 +131,7 @@ def sharing(graph: Graph, node: int) -> tuple[UInt32Array, Int64Array]:
     """
     node = graph.node(node)
     nodes, counts = np.empty(0, np.uint32), np.empty(0, np.int64)
-    for ends in _ends(graph.out_rows, graph.inlinks(node)):
+    for ends in _ends(unsplit(graph.out_rows), graph.inlinks(node)):
         # Each link counts once in a row, so the number of occurrences is the number of linkers.
         found, times = np.unique(ends, return_counts=True)
         nodes, places = np.unique(np.concatenate([nodes, found]), return_inverse=True)
@@ -219,20 +220,21 @@ def _next(graph: Graph, front: UInt32Array, seen: UInt32Array, sides: tuple[bool
     """Return the nodes one link from those in front that were not seen, uint32[k], increasing."""
     found = np.empty(0, np.uint32)
     for forward in sides:
-        for ends in _ends(graph.out_rows if forward else graph.in_rows, front):
+        for ends in _ends(unsplit(graph.out_rows) if forward else graph.split_in_rows, front):
             found = np.union1d(found, ends)
     return np.setdiff1d(found, seen, assume_unique=True)
 
 
-def _ends(rows: Rows, nodes: UInt32Array) -> Iterator[UInt32Array]:
+def _ends(rows: SplitRows, nodes: UInt32Array) -> Iterator[UInt32Array]:
     """Yield the other ends of the arcs of some nodes, in parts of about a million arcs."""
-    begins = rows.offsets[nodes].astype(np.int64)
-    counts = rows.offsets[nodes.astype(np.int64) + 1].astype(np.int64) - begins
+    at = rows.places(nodes)
+    begins = rows.offsets[at].astype(np.int64)
+    counts = rows.offsets[at + 1].astype(np.int64) - begins
     done = np.concatenate([[0], np.cumsum(counts)])
     low = 0
     while low < len(nodes):
         high = max(int(np.searchsorted(done, done[low] + _ARCS, "right")) - 1, low + 1)
         places = np.arange(done[low], done[high])
         places += np.repeat(begins[low:high] - done[low:high], counts[low:high])
-        yield rows.nodes[places]
+        yield rows.named(rows.nodes[places])
         low = high

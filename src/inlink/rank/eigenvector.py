@@ -116,7 +116,7 @@ def eigenvector(
     elif start is not None and not (reachable(graph, np.flatnonzero(first).tolist()) & on_cycle).any():
         note = "no page of the start reaches a cycle, so all values are 0"
     else:
-        with RowSums(graph.in_rows, use, threads) as sums, track("eigenvector", None, "rounds") as task:
+        with RowSums(graph.split_in_rows, use, threads) as sums, track("eigenvector", None, "rounds") as task:
             found = _power(sums, first, tol, max_iter, task)
             if tol is not None and found.residual <= tol:
                 other = _power(sums, np.random.default_rng(0).random(n)[label], tol, max_iter, task)

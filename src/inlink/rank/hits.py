@@ -102,7 +102,7 @@ def hits(
     note = ""
     with (
         RowSums(graph.out_rows, weights, threads) as hubs,
-        RowSums(graph.in_rows, weights, threads) as authorities,
+        RowSums(graph.split_in_rows, weights, threads) as authorities,
         track("HITS", None, "rounds") as task,
     ):
         while rounds < max_iter:

@@ -9,7 +9,8 @@ import numpy.typing as npt
 
 from inlink.base.arrays import AnyArray, Float64Array
 from inlink.errors import ParameterError, UnknownNodeError
-from inlink.graph.graph import Graph, Rows
+from inlink.graph.graph import Graph
+from inlink.graph.rows import Rows, SplitRows
 from inlink.rank.parameters import check_parameters
 
 __all__ = [
@@ -20,6 +21,7 @@ __all__ = [
     "marked",
     "node_values",
     "strengths",
+    "strengths_by_place",
     "use_weights",
 ]
 
@@ -155,7 +157,7 @@ def marked(graph: Graph, nodes: Nodes, what: str) -> Float64Array:
     return marks
 
 
-def arc_weights(rows: Rows, use: bool) -> AnyArray:
+def arc_weights(rows: Rows | SplitRows, use: bool) -> AnyArray:
     """Return the weights of rows: number[m], or float64[0], which kernels read as weight 1 for each arc."""
     return rows.weights if use and rows.weights is not None else np.empty(0)
 
@@ -198,3 +200,14 @@ def strengths(graph: Graph, weighted: bool) -> AnyArray:
             f"the weights of the outlinks of node {node} add up to {result[node]}: rescale them"
         )
     return result
+
+
+def strengths_by_place(graph: Graph, weighted: bool) -> AnyArray:
+    """:func:`strengths` by the places of ``graph.split_in_rows``: of the linking nodes only if its rows are split."""
+    linking = graph.split_in_rows.linking
+    if not len(linking):
+        return strengths(graph, weighted)
+    if weighted:
+        return strengths(graph, weighted)[linking]
+    offsets = graph.out_rows.offsets
+    return (offsets[linking.astype(np.int64) + 1] - offsets[linking]).astype(np.uint32)

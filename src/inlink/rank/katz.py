@@ -147,7 +147,11 @@ def _solve(
         return np.ones(0), 0, 0.0
     # Overflow makes θ infinite or NaN, and this is checked.
     quiet = np.errstate(over="ignore", invalid="ignore")
-    with quiet, RowSums(graph.in_rows, weighted, threads) as sums, track("Katz", None, "rounds") as task:
+    with (
+        quiet,
+        RowSums(graph.split_in_rows, weighted, threads) as sums,
+        track("Katz", None, "rounds") as task,
+    ):
         roundings = (graph.indegrees.astype(np.float64) + 6) * UNIT
         residual = _Residual(sums, alpha, roundings)
         x, rounds, wait, at = np.ones(n), 0, DEPTH, DEPTH

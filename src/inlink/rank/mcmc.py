@@ -338,7 +338,7 @@ def _ranking(
     if n:
         x, half_width, distance = spread.result(confidence)
         with linear_problem(graph, np.full(1, 1 / n), float(damping), use, threads) as problem:
-            bound = jacobi_sweep(problem, x, np.empty(n), np.empty(0))[0]
+            bound = jacobi_sweep(problem, x, np.empty(problem.size), np.empty(0))[0]
         parameters |= {"half_width": float(half_width.max()), "l1_estimate": distance}
         note = (
             f"about {distance:.1e} by the spread of {len(spread.all):,} rounds, and no value likely to be more than "

@@ -180,30 +180,33 @@ class _Economy:
 
     def importance(self) -> tuple[Float64Array, float]:
         """Return X of the pages and of the virtual page."""
-        from inlink.rank.kernels.gather import sum_where_zero
+        from inlink.rank.kernels.gather import compensated_sum
         from inlink.rank.kernels.opic import CASH, EACH, HISTORY
 
         cash, history, virtual_page = self.state
         passed = history + cash
         passed += virtual_page[EACH]
         virtual = float(virtual_page[HISTORY] + virtual_page[CASH])
-        total = sum_where_zero(passed, np.empty(0)) + virtual
+        total = compensated_sum(passed) + virtual
         return passed / total, virtual / total
 
 
 def _stationary(graph: Graph, weighted: bool, goal: float) -> tuple[Float64Array, float]:
     """Return π of the pages and a bound on its L1 error; infinite if no bound is known."""
-    from inlink.rank.kernels.gather import sum_where_zero
+    from inlink.rank.kernels.gather import compensated_sum
     from inlink.rank.kernels.pagerank import Equation
 
-    n, rows = graph.num_nodes, graph.in_rows
+    n, rows = graph.num_nodes, graph.split_in_rows
     degrees = graph.outdegrees.astype(np.float64)
     # y = Qᵀy + 1 is PageRank's x = c·Pᵀx + (1 − c)·v with c = 1/2, v = 1 and these strengths
     half = np.divide(degrees + 1, 2 * degrees, out=np.zeros(n), where=degrees > 0)
     sending = strengths(graph, weighted) * half
-    equation = Equation(rows.offsets, rows.nodes, arc_weights(rows, weighted), sending, np.ones(1), 0.5)
+    sending = sending[rows.linking] if len(rows.linking) else sending
+    equation = Equation(
+        rows.offsets, rows.nodes, arc_weights(rows, weighted), rows.linking, sending, np.ones(1), 0.5
+    )
     problem = Problem(graph, equation)
-    z = np.divide(0.5, sending, out=np.zeros(n), where=sending > 0)
+    z = np.divide(0.5, sending, out=np.zeros(problem.size), where=sending > 0)
     sweeper, history = Sweeper(problem), History(z, problem)
     done = 0
     with track("OPIC's limit", None, "sweeps") as task:
@@ -215,7 +218,7 @@ def _stationary(graph: Graph, weighted: bool, goal: float) -> tuple[Float64Array
             if stuck or done % CHECK == 0:
                 y = finish(problem, z, np.empty(n))
                 # The virtual page receives as much as it gives.
-                y *= n / sum_where_zero(y / (degrees + 1), np.empty(0))
+                y *= n / compensated_sum(y / (degrees + 1))
                 theta = _largest_residual(problem, y)
                 task.advance(CHECK, f"error of each value {theta:.1e}")
                 if stuck or theta <= goal:
@@ -223,7 +226,7 @@ def _stationary(graph: Graph, weighted: bool, goal: float) -> tuple[Float64Array
             history.accelerate(z)
     # The relative error of each y is at most s, so the error of π is at most 2s / (1 − s).
     share = theta / (1 - theta) if theta < 1 else math.inf
-    y /= n + sum_where_zero(y, np.empty(0))
+    y /= n + compensated_sum(y)
     return y, 2 * share / (1 - share) + 16 * UNIT if share < 1 else math.inf
 
 
@@ -232,7 +235,7 @@ def _largest_residual(problem: Problem, y: Float64Array) -> float:
     from inlink.rank.kernels.pagerank import contributions
     from inlink.rank.kernels.residual import largest_residual
 
-    z = np.empty(len(y))
+    z = np.empty(problem.size)
     equation = problem.equation._replace(damping=1.0)
-    problem.each(lambda low, high: contributions(y, equation.strengths, 0.5, z, low, high))
-    return float(max(problem.each(lambda low, high: largest_residual(equation, 1.0, z, y, low, high))))
+    problem.each(lambda low, high: contributions(equation, y, 0.5, z, low, high))
+    return float(max(problem.each_node(lambda low, high: largest_residual(equation, 1.0, z, y, low, high))))

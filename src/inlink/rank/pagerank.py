@@ -132,7 +132,7 @@ def pagerank(
             if personalization is None
             else distribution(graph, personalization, "personalization")
         )
-        first = np.full(n, 1 / n) if start is None else distribution(graph, start, "start")
+        first = np.full(1, 1 / n) if start is None else distribution(graph, start, "start")
         with linear_problem(
             graph, teleport, float(damping), bool(parameters["weighted"]), threads
         ) as problem:
@@ -203,7 +203,9 @@ def _until_certain(
 def _power(
     problem: Problem, x: Float64Array, tol: float | None, limit: int
 ) -> tuple[Float64Array, int, float]:
-    y, z = np.empty_like(x), np.empty_like(x)
+    n = problem.graph.num_nodes
+    x = np.broadcast_to(x, n).copy()
+    y, z = np.empty(n), np.empty(problem.size)
     best, best_at = math.inf, 0
     with track("PageRank", None if tol is not None else limit, "rounds") as task:
         for done in range(limit):
@@ -224,24 +226,21 @@ def _power(
 def _gauss_seidel(
     problem: Problem, start: Float64Array, tol: float | None, limit: int
 ) -> tuple[Float64Array, int, float]:
-    from inlink.rank.kernels.gather import sum_where_zero
-    from inlink.rank.kernels.pagerank import contributions
+    from inlink.rank.kernels.pagerank import contributions, dangling_mass
 
-    equation = problem.equation
-    c, strengths = equation.damping, equation.strengths
-    z = np.empty_like(start)
+    equation, n = problem.equation, problem.graph.num_nodes
+    c = equation.damping
+    z = np.empty(problem.size)
     # With c = 0 F is constant, and there is nothing to solve.
     if c == 0 or limit == 0:
-        x = start if c else np.broadcast_to(equation.teleport, start.shape).copy()
+        x = np.broadcast_to(start if c else equation.teleport, n).copy()
         return x, 0, jacobi_sweep(problem, x, z, np.empty(0))[0]
-    lost = sum_where_zero(start, strengths)
-    problem.each(
-        lambda low, high: contributions(start, strengths, (1 - c) / (c * lost + 1 - c), z, low, high)
-    )
+    lost = dangling_mass(equation, start)
+    problem.each(lambda low, high: contributions(equation, start, (1 - c) / (c * lost + 1 - c), z, low, high))
     sweeper = Sweeper(problem)
     history = History(z, problem)
     # The memory of the start is free now.
-    x = start
+    x = start if len(start) == n else np.empty(0)
     # After a sweep only the arcs from nodes that came later still carry a change, so the residual is at most c
     # times their share of the change. If that is within tol, it is worth computing the bound.
     ratio = c * (1 - sweeper.new)
@@ -261,7 +260,7 @@ def _gauss_seidel(
                 best, best_at = change / total, done
             stuck = change <= floor * total or done >= 2 * best_at + PLATEAU
             if done >= limit or (tol is not None and (estimate <= tol or stuck)):
-                x = finish(problem, z, x)
+                x = finish(problem, z, x if len(x) else np.empty(n))
                 spare = history.before if done >= limit or stuck else np.empty_like(z)
                 bound, rounding = jacobi_sweep(problem, x, spare, np.empty(0))
                 if tol is None or bound <= tol or done >= limit or stuck:

@@ -6,7 +6,7 @@ from typing import Self
 import numpy as np
 
 from inlink.base.arrays import Float64Array
-from inlink.graph.graph import Rows
+from inlink.graph.rows import Rows, SplitRows, node_bounds, unsplit
 from inlink.rank.inputs import arc_weights
 
 __all__ = ["RowSums"]
@@ -22,7 +22,7 @@ class RowSums:
 
     Parameters
     ----------
-    rows : Rows
+    rows : Rows or SplitRows
         Rows of n nodes.
     weighted : bool
         Whether to use the weights of the rows.
@@ -35,13 +35,14 @@ class RowSums:
         If ``threads`` is below 1.
     """
 
-    def __init__(self, rows: Rows, weighted: bool, threads: int | None) -> None:
-        from inlink.base.jit import chunks_by_arcs, num_threads
-        from inlink.rank.kernels.gather import WeightedRows
+    def __init__(self, rows: Rows | SplitRows, weighted: bool, threads: int | None) -> None:
+        from inlink.base.jit import num_threads
+        from inlink.rank.kernels.gather import Inlinks
 
-        self.rows = WeightedRows(rows.offsets, rows.nodes, arc_weights(rows, weighted))
+        rows = rows if isinstance(rows, SplitRows) else unsplit(rows)
+        self.rows = Inlinks(rows.offsets, rows.nodes, arc_weights(rows, weighted), rows.linking)
         count = num_threads(threads) if len(rows.nodes) >= SMALL else 1
-        self.bounds = chunks_by_arcs(rows.offsets, 4 * count)
+        self.bounds = node_bounds(rows, 4 * count)
         self.pool = ThreadPoolExecutor(count) if count > 1 else None
 
     def __call__(self, x: Float64Array) -> Float64Array:
@@ -50,7 +51,8 @@ class RowSums:
         from inlink.rank.kernels.gather import pull
 
         y = np.empty(len(x))
-        on_threads(lambda low, high: pull(self.rows, x, y, low, high), self.bounds, self.pool)
+        sources = x[self.rows.linking] if len(self.rows.linking) else x
+        on_threads(lambda low, high: pull(self.rows, sources, y, low, high), self.bounds, self.pool)
         return y
 
     def __enter__(self) -> Self:

@@ -12,7 +12,8 @@ import numpy as np
 
 from inlink.base.arrays import Float32Array, Float64Array, UInt32Array
 from inlink.graph.graph import Graph
-from inlink.rank.inputs import arc_weights, strengths
+from inlink.graph.rows import node_bounds
+from inlink.rank.inputs import arc_weights, strengths_by_place
 
 if TYPE_CHECKING:
     from inlink.rank.kernels.pagerank import Equation
@@ -40,6 +41,11 @@ class Problem:
         Its inlinks, strengths, teleport and damping.
     threads : int
         The number of threads that sweep.
+
+    Attributes
+    ----------
+    size : int
+        The number of places that sweeps go over: that of linking nodes, or n if the rows are not split.
     """
 
     def __init__(self, graph: Graph, equation: "Equation", threads: int = 1) -> None:
@@ -50,14 +56,22 @@ class Problem:
         # as keep the threads busy. On cnr-2000 two threads take 19 to 22 sweeps with four chunks. With sixteen chunks,
         # whose starts interleave, they take 21 to 31 sweeps.
         chunks = max(graph.num_arcs >> 22, 1 if threads == 1 else 2 * threads)
-        self.bounds = chunks_by_arcs(graph.in_rows.offsets, chunks)
+        self.size = len(equation.strengths)
+        self.bounds = chunks_by_arcs(equation.offsets[: self.size + 1], chunks)
+        self.node_bounds = node_bounds(graph.split_in_rows, chunks)
         self.pool = ThreadPoolExecutor(threads) if threads > 1 else None
 
     def each(self, work: Callable[[np.uint64, np.uint64], Any]) -> list[Any]:
-        """Call ``work(low, high)`` on every chunk of rows."""
+        """Call ``work(low, high)`` on every chunk of places: of linking nodes only if the rows are split."""
         from inlink.base.jit import on_threads
 
         return on_threads(work, self.bounds, self.pool)
+
+    def each_node(self, work: Callable[[np.uint64, np.uint64], Any]) -> list[Any]:
+        """Call ``work(low, high)`` on every chunk of nodes."""
+        from inlink.base.jit import on_threads
+
+        return on_threads(work, self.node_bounds, self.pool)
 
     def __enter__(self) -> Self:
         return self
@@ -75,9 +89,15 @@ def linear_problem(
     from inlink.rank.kernels.pagerank import Equation
 
     count = num_threads(threads)
-    rows = graph.in_rows
+    rows = graph.split_in_rows
     equation = Equation(
-        rows.offsets, rows.nodes, arc_weights(rows, weighted), strengths(graph, weighted), teleport, damping
+        rows.offsets,
+        rows.nodes,
+        arc_weights(rows, weighted),
+        rows.linking,
+        strengths_by_place(graph, weighted),
+        teleport,
+        damping,
     )
     return Problem(graph, equation, count if graph.num_arcs >= SMALL else 1)
 
@@ -85,16 +105,16 @@ def linear_problem(
 def jacobi_sweep(problem: Problem, x: Float64Array, z: Float64Array, y: Float64Array) -> tuple[float, float]:
     """Write y = F(x), unless y is empty. Return the bound on ‖x − x*‖₁ and the part of it that is due to rounding.
 
-    ``z`` is overwritten. The relative error of the sums over n nodes is at most n·2⁻⁵³, which the factor covers.
+    ``z``, float64[size], is overwritten. The relative error of the sums over n nodes is at most n·2⁻⁵³, which the
+    factor covers.
     """
-    from inlink.rank.kernels.gather import sum_where_zero
-    from inlink.rank.kernels.pagerank import contributions, power_round
+    from inlink.rank.kernels.pagerank import contributions, dangling_mass, power_round
 
     equation = problem.equation
     c = equation.damping
-    problem.each(lambda low, high: contributions(x, equation.strengths, 1.0, z, low, high))
-    jump = c * sum_where_zero(x, equation.strengths) + (1.0 - c)
-    parts = problem.each(lambda low, high: power_round(equation, jump, z, x, y, low, high))
+    problem.each(lambda low, high: contributions(equation, x, 1.0, z, low, high))
+    jump = c * dangling_mass(equation, x) + (1.0 - c)
+    parts = problem.each_node(lambda low, high: power_round(equation, jump, z, x, y, low, high))
     if c == 1:
         return math.inf, math.inf
     factor = (1 + (len(x) + 100) * 4 * UNIT) / (1 - c)
@@ -104,13 +124,13 @@ def jacobi_sweep(problem: Problem, x: Float64Array, z: Float64Array, y: Float64A
 
 def finish(problem: Problem, z: Float64Array, x: Float64Array) -> Float64Array:
     """Write the ranking of contributions z to x, float64[n]: dangling rows are computed, and the sum is 1."""
-    from inlink.rank.kernels.gather import sum_where_zero
+    from inlink.rank.kernels.gather import compensated_sum
     from inlink.rank.kernels.pagerank import finish_dangling
 
-    problem.each(lambda low, high: finish_dangling(problem.equation, z, x, low, high))
+    problem.each_node(lambda low, high: finish_dangling(problem.equation, z, x, low, high))
     # Extrapolation may leave a value slightly below 0.
     np.maximum(x, 0, out=x)
-    x /= sum_where_zero(x, np.empty(0))
+    x /= compensated_sum(x)
     return x
 
 
@@ -121,7 +141,10 @@ class Sweeper:
         from inlink.rank.kernels.pagerank import depth_first_order, scan_arcs
 
         self.problem = problem
-        equation, n = problem.equation, problem.graph.num_nodes
+        equation, n = problem.equation, problem.size
+        if len(equation.linking) and len(equation.teleport) > 1:
+            equation = equation._replace(teleport=equation.teleport[equation.linking])
+        self.equation = equation
         self.loops = np.empty(n, np.uint8 if len(equation.weights) == 0 else np.float64)
         counts = problem.each(lambda low, high: scan_arcs(equation, self.loops, low, high))
         smaller, larger = sum(int(c[0]) for c in counts), sum(int(c[1]) for c in counts)
@@ -142,17 +165,17 @@ class Sweeper:
         from inlink.base.jit import on_threads
         from inlink.rank.kernels.pagerank import sweep, sweep_in_order
 
-        p, loops, order, down = self.problem, self.loops, self.order, self.downwards
+        p, equation, loops, order, down = self.problem, self.equation, self.loops, self.order, self.downwards
         if order is not None:
             p.each(
                 lambda low, high: sweep_in_order(
-                    p.equation, loops, z, order, low, np.uint64(self.ends[int(low)])
+                    equation, loops, z, order, low, np.uint64(self.ends[int(low)])
                 )
             )
             return
 
         def work(one: np.uint64, other: np.uint64) -> None:
-            sweep(p.equation, loops, z, down, min(one, other), max(one, other))
+            sweep(equation, loops, z, down, min(one, other), max(one, other))
 
         on_threads(work, p.bounds[::-1] if down else p.bounds, p.pool)
 

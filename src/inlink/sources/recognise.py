@@ -47,8 +47,7 @@ def recognise(path: str | os.PathLike[str]) -> str:
 
 
 def _recognise_folder(path: Path) -> str:
-    from inlink.base.folder import Folder
-    from inlink.graph.graph import FORMAT, KIND
+    from inlink.graph.graph import KIND, graph_folder
     from inlink.sources.commoncrawl import find_parts
     from inlink.store.reader import KIND as CRAWL
     from inlink.store.reader import crawl_folder, is_crawl
@@ -58,7 +57,7 @@ def _recognise_folder(path: Path) -> str:
             if is_crawl(path):
                 crawl_folder(path)
                 return CRAWL
-            Folder(path, KIND, FORMAT)
+            graph_folder(path)
         except FolderError as error:
             raise FormatError(f"{error}") from None
         return KIND

@@ -154,20 +154,46 @@ def transpose(
     offsets: UInt64Array,
     nodes: UInt32Array,
     weights: Any,
+    label: UInt32Array,
     at: UInt64Array,
     out: UInt32Array,
     out_weights: Any,
 ) -> None:
-    """Turn whole rows round in memory; ``at`` is where each target's new row begins, and is used up."""
+    """Turn whole rows round in memory. A source stands in the new rows as its label, or as its number if there are no
+    labels. ``at`` is where each target's new row begins, and is used up.
+    """
     weighted = len(weights) > 0
     for i in range(U0, np.uint64(len(offsets)) - U1):
+        source = label[i] if len(label) > 0 else np.uint32(i)
         for k in range(offsets[i], offsets[i + U1]):
             j = np.uint64(nodes[k])
             spot = at[j]
             at[j] = spot + U1
-            out[spot] = np.uint32(i)
+            out[spot] = source
             if weighted:
                 out_weights[spot] = weights[k]
+
+
+@kernel
+def join(
+    offsets: UInt64Array,
+    nodes: UInt32Array,
+    weights: Any,
+    linking: UInt32Array,
+    places: UInt32Array,
+    out_offsets: UInt64Array,
+    out: UInt32Array,
+    out_weights: Any,
+) -> None:
+    """Write split rows in the order of the nodes, their sources by number; ``out_offsets`` is where each row goes."""
+    weighted = len(weights) > 0
+    for i in range(U0, np.uint64(len(places))):
+        first = offsets[np.uint64(places[i])]
+        spot = out_offsets[i]
+        for k in range(U0, out_offsets[i + U1] - spot):
+            out[spot + k] = linking[np.uint64(nodes[first + k])]
+            if weighted:
+                out_weights[spot + k] = weights[first + k]
 
 
 @kernel

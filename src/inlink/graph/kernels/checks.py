@@ -20,6 +20,8 @@ def wrong_arc(
     weights: AnyArray,
     most: np.uint64,
     turned: bool,
+    limit: np.uint64,
+    nodes_at: UInt32Array,
     first: np.uint64,
     row: np.uint64,
     least: np.uint64,
@@ -38,6 +40,10 @@ def wrong_arc(
         The largest such weight: floats above 0 are ordered as their bits are.
     turned : bool
         Whether the rows are inlinks.
+    limit : uint64
+        The limit of what stands in the rows: the number of nodes, or that of linking nodes if the rows are split.
+    nodes_at : uint32[n] or uint32[0]
+        The node at each place if the rows are split, else empty.
     first, row, least : uint64
         The number of the first arc, a row that does not begin behind it, and the least node that the arc may have if
         its row began before this block.
@@ -48,7 +54,7 @@ def wrong_arc(
         The place of the first wrong arc, k if there is none; its row; ``least`` for the next block; and a sum of hashes
         of all arcs, which is the same for outlinks and inlinks that hold the same arcs.
     """
-    n = np.uint64(len(offsets)) - U1
+    split = len(nodes_at) > 0
     count = np.uint64(len(nodes))
     weighted = len(weights) > 0
     row_shift = U0 if turned else _U32
@@ -61,12 +67,13 @@ def wrong_arc(
         stop = min(offsets[row + U1] - first, count)
         if offsets[row] == first + at:
             least = U0
-        near = row << row_shift
+        near = (np.uint64(nodes_at[row]) if split else row) << row_shift
         for k in range(at, stop):
             node = np.uint64(nodes[k])
-            if node < least or node >= n:
+            if node < least or node >= limit:
                 return k, row, least, total
-            code = (near | (node << node_shift)) * _K1
+            far = np.uint64(nodes_at[node]) if split else node
+            code = (near | (far << node_shift)) * _K1
             code ^= code >> _U29
             if weighted:
                 weight = np.uint64(weights[k])

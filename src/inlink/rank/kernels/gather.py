@@ -7,7 +7,17 @@ import numpy as np
 from inlink.base.arrays import AnyArray, Float64Array, UInt32Array, UInt64Array
 from inlink.base.jit import U0, U1, Index, inlined, kernel
 
-__all__ = ["WeightedRows", "add_compensated", "pull", "row_strengths", "row_sum", "sum_where_zero"]
+__all__ = [
+    "Inlinks",
+    "WeightedRows",
+    "add_compensated",
+    "compensated_sum",
+    "num_linking",
+    "pull",
+    "row_place",
+    "row_strengths",
+    "row_sum",
+]
 
 
 class WeightedRows(NamedTuple):
@@ -26,6 +36,51 @@ class WeightedRows(NamedTuple):
     offsets: UInt64Array
     nodes: UInt32Array
     weights: AnyArray
+
+
+class Inlinks(NamedTuple):
+    """The rows of :class:`inlink.graph.rows.SplitRows` as kernels take them.
+
+    Attributes
+    ----------
+    offsets : uint64[n + 1]
+        Where the row at each place begins.
+    nodes : uint32[m]
+        The places of the sources.
+    weights : uint32[m], float64[m] or float64[0]
+        The arcs' weights; empty if each arc counts 1.
+    linking : uint32[l] or uint32[0]
+        The linking nodes, increasing; if it is empty, places are node numbers.
+    """
+
+    offsets: UInt64Array
+    nodes: UInt32Array
+    weights: AnyArray
+    linking: UInt32Array
+
+
+@kernel(allocates=False)
+def num_linking(linking: UInt32Array, node: np.uint64) -> np.uint64:
+    """The number of linking nodes below a node; the node itself if ``linking`` is empty."""
+    if len(linking) == 0:
+        return node
+    low, high = U0, np.uint64(len(linking))
+    while low < high:
+        middle = (low + high) // np.uint64(2)
+        if linking[middle] < node:
+            low = middle + U1
+        else:
+            high = middle
+    return low
+
+
+@inlined
+def row_place(linking: UInt32Array, i: Index, before: np.uint64) -> tuple[np.uint64, np.uint64]:
+    """The place of node i's row, and :func:`num_linking` of i + 1; ``before`` is that of i."""
+    count = np.uint64(len(linking))
+    linked = count == U0 or (before < count and linking[before] == i)
+    place = before if linked else count + np.uint64(i) - before
+    return place, before + np.uint64(linked)
 
 
 @inlined
@@ -54,11 +109,13 @@ def add_compensated(total: float, lost: float, value: float) -> tuple[float, flo
 
 
 @kernel
-def pull(rows: WeightedRows, x: Float64Array, y: Float64Array, low: np.uint64, high: np.uint64) -> None:
-    """Write y[i] = Σ_k weights[k] · x[nodes[k]] for each row i in [low, high)."""
-    offsets, nodes, weights = rows
+def pull(rows: Inlinks, x: Float64Array, y: Float64Array, low: np.uint64, high: np.uint64) -> None:
+    """Write y[i] = Σ_k weights[k] · x[nodes[k]] over the row of each node i in [low, high); x is by place."""
+    offsets, nodes, weights, linking = rows
+    before = num_linking(linking, low)
     for i in range(low, high):
-        y[i] = row_sum(0.0, offsets, nodes, weights, x, i)
+        place, before = row_place(linking, i, before)
+        y[i] = row_sum(0.0, offsets, nodes, weights, x, place)
 
 
 @kernel
@@ -74,10 +131,9 @@ def row_strengths(
 
 
 @kernel
-def sum_where_zero(x: Float64Array, marks: AnyArray) -> float:
-    """Σ x[i] over the i with marks[i] = 0 (the dangling nodes), compensated; of all i if ``marks`` is empty."""
+def compensated_sum(x: Float64Array) -> float:
+    """Σ x[i], compensated."""
     total, lost = 0.0, 0.0
     for i in range(U0, np.uint64(len(x))):
-        if len(marks) == 0 or marks[i] == 0:
-            total, lost = add_compensated(total, lost, x[i])
+        total, lost = add_compensated(total, lost, x[i])
     return total + lost

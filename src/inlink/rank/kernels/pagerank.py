@@ -1,5 +1,8 @@
 """The loops of PageRank: Gauss–Seidel sweeps over the contributions z = x / strength, the round that certifies a
 ranking, and the vector work of Anderson acceleration.
+
+Sweeps go over *places*, at which the rows stand: linking nodes only, if the inlinks are split. Rounds go over nodes.
+Both meet the rows in the order of the nodes.
 """
 
 from typing import NamedTuple
@@ -7,13 +10,14 @@ from typing import NamedTuple
 import numpy as np
 
 from inlink.base.arrays import AnyArray, BoolArray, Float32Array, Float64Array, UInt32Array, UInt64Array
-from inlink.base.jit import U0, U1, inlined, kernel
-from inlink.rank.kernels.gather import row_sum
+from inlink.base.jit import U0, U1, Index, inlined, kernel
+from inlink.rank.kernels.gather import add_compensated, num_linking, row_place, row_sum
 
 __all__ = [
     "Equation",
     "accelerate",
     "contributions",
+    "dangling_mass",
     "depth_first_order",
     "dots",
     "finish_dangling",
@@ -30,12 +34,13 @@ class Equation(NamedTuple):
 
     Attributes
     ----------
-    offsets, nodes, weights
-        The rows of inlinks, as in :class:`inlink.rank.kernels.gather.WeightedRows`.
-    strengths : uint32[n] or float64[n]
-        Each node's outdegree, or the sum of its outlinks' weights; 0 marks a dangling node.
+    offsets, nodes, weights, linking
+        The rows of inlinks, as in :class:`inlink.rank.kernels.gather.Inlinks`.
+    strengths : uint32[l] or float64[l]
+        By place, each node's outdegree, or the sum of its outlinks' weights. l is the number of linking nodes if the
+        rows are split. Otherwise it is n, and 0 marks a dangling node.
     teleport : float64[n] or float64[1]
-        Where teleports go; one number if they go everywhere alike.
+        Where teleports go; one number if they go everywhere alike. By node; in sweeps by place, float64[l].
     damping : float
         The share of visits that follow a link.
     """
@@ -43,6 +48,7 @@ class Equation(NamedTuple):
     offsets: UInt64Array
     nodes: UInt32Array
     weights: AnyArray
+    linking: UInt32Array
     strengths: AnyArray
     teleport: Float64Array
     damping: float
@@ -64,10 +70,10 @@ def solved(total: float, own: float, strength: float, loop: float, damping: floa
 def scan_arcs(
     equation: Equation, loops: AnyArray, low: np.uint64, high: np.uint64
 ) -> tuple[np.uint64, np.uint64]:
-    """Write the weights of self-loops to ``loops``. Return how many arcs between nodes with outlinks come from a
-    node with a smaller number, and how many from one with a larger number.
+    """Write the weights of self-loops at the places [low, high) to ``loops``. Return how many arcs
+    between linking nodes come from a node with a smaller number, and how many from one with a larger number.
     """
-    offsets, nodes, weights, strengths, _, _ = equation
+    offsets, nodes, weights, _, strengths, _, _ = equation
     smaller, larger = U0, U0
     for i in range(low, high):
         loops[i] = 0
@@ -89,12 +95,12 @@ def scan_arcs(
 def depth_first_order(
     equation: Equation, seen: BoolArray, order: UInt32Array, low: np.uint64, high: np.uint64
 ) -> np.uint64:
-    """Write the nodes of [low, high) that have outlinks to ``order[low:]``, in postorder of a depth-first walk along
-    inlinks. Return where the order ends.
+    """Write the places of [low, high) whose nodes have outlinks to ``order[low:]``, in postorder of a depth-first walk
+    along inlinks. Return where the order ends.
 
     A node stands behind those that link to it, except on cycles.
     """
-    offsets, nodes, _, strengths, _, _ = equation
+    offsets, nodes, _, _, strengths, _, _ = equation
     stack = np.empty(high - low + U1, np.uint32)
     place = np.empty(high - low + U1, np.uint64)
     end = low
@@ -125,11 +131,11 @@ def depth_first_order(
 def sweep(
     equation: Equation, loops: AnyArray, z: Float64Array, downwards: bool, low: np.uint64, high: np.uint64
 ) -> None:
-    """One Gauss–Seidel sweep over the rows of [low, high), in increasing or decreasing order.
+    """One Gauss–Seidel sweep over the rows at the places [low, high), in increasing or decreasing order.
 
     Rows of dangling nodes are left out: nothing depends on them.
     """
-    offsets, nodes, weights, strengths, teleport, damping = equation
+    offsets, nodes, weights, _, strengths, teleport, damping = equation
     step = U1 if len(teleport) > 1 else U0
     base = (1.0 - damping) / damping
     for t in range(low, high):
@@ -144,7 +150,7 @@ def sweep_in_order(
     equation: Equation, loops: AnyArray, z: Float64Array, order: UInt32Array, low: np.uint64, high: np.uint64
 ) -> None:
     """:func:`sweep` over the rows order[low:high]."""
-    offsets, nodes, weights, strengths, teleport, damping = equation
+    offsets, nodes, weights, _, strengths, teleport, damping = equation
     step = U1 if len(teleport) > 1 else U0
     base = (1.0 - damping) / damping
     for t in range(low, high):
@@ -153,28 +159,53 @@ def sweep_in_order(
         z[i] = solved(total, z[i], strengths[i], loops[i], damping)
 
 
+@inlined
+def links(strengths: AnyArray, place: Index) -> bool:
+    """Whether the node with this place has outlinks."""
+    return place < np.uint64(len(strengths)) and strengths[place] != 0
+
+
+@kernel
+def dangling_mass(equation: Equation, x: Float64Array) -> float:
+    """Σ x[i] over the dangling nodes, compensated. A uniform x may be one number."""
+    offsets, _, _, linking, strengths, _, _ = equation
+    step = U1 if len(x) > 1 else U0
+    total, lost = 0.0, 0.0
+    before = U0
+    for i in range(U0, np.uint64(len(offsets)) - U1):
+        place, before = row_place(linking, i, before)
+        if not links(strengths, place):
+            total, lost = add_compensated(total, lost, x[i * step])
+    return total + lost
+
+
 @kernel
 def finish_dangling(
     equation: Equation, z: Float64Array, x: Float64Array, low: np.uint64, high: np.uint64
 ) -> None:
-    """Write x: z · strength for a node with outlinks, the sum of its row for a dangling node."""
-    offsets, nodes, weights, strengths, teleport, damping = equation
+    """Write x of the nodes [low, high): z · strength if a node has outlinks, the sum of its row if it is dangling."""
+    offsets, nodes, weights, linking, strengths, teleport, damping = equation
     step = U1 if len(teleport) > 1 else U0
+    before = num_linking(linking, low)
     for i in range(low, high):
-        if strengths[i] != 0:
-            x[i] = z[i] * strengths[i]
+        place, before = row_place(linking, i, before)
+        if links(strengths, place):
+            x[i] = z[place] * strengths[place]
         else:
-            total = row_sum(0.0, offsets, nodes, weights, z, i)
+            total = row_sum(0.0, offsets, nodes, weights, z, place)
             x[i] = damping * total + (1.0 - damping) * teleport[i * step]
 
 
 @kernel
 def contributions(
-    x: Float64Array, strengths: AnyArray, scale: float, z: Float64Array, low: np.uint64, high: np.uint64
+    equation: Equation, x: Float64Array, scale: float, z: Float64Array, low: np.uint64, high: np.uint64
 ) -> None:
-    """Write z = scale · x / strengths; 0 for dangling nodes."""
-    for i in range(low, high):
-        z[i] = scale * x[i] / strengths[i] if strengths[i] != 0 else 0.0
+    """Write z = scale · x / strength of the places [low, high); 0 for dangling nodes. A uniform x may be one number."""
+    _, _, _, linking, strengths, _, _ = equation
+    step = U1 if len(x) > 1 else U0
+    for place in range(low, high):
+        i = np.uint64(linking[place]) if len(linking) > 0 else place
+        z[place] = scale * x[i * step] / strengths[place] if strengths[place] != 0 else 0.0
 
 
 @kernel
@@ -187,20 +218,24 @@ def power_round(
     low: np.uint64,
     high: np.uint64,
 ) -> tuple[float, float]:
-    """Write y = F(x), unless ``y`` is empty. Return, over [low, high), Σ|F(x) − x| and
+    """Write y = F(x), unless ``y`` is empty. Return, over the nodes [low, high), Σ|F(x) − x| and
     Σ (inlinks + 16) · (F(x) + |x|).
 
     ``jump`` is damping · Σ_dangling x + 1 − damping. The second sum times 2⁻⁵³ bounds what rounding can have
     done to the first: a sum of k + 1 terms above 0 is exact to k + 1 roundings, and each term to a few.
     """
-    offsets, nodes, weights, _, teleport, damping = equation
+    offsets, nodes, weights, linking, _, teleport, damping = equation
     step = U1 if len(teleport) > 1 else U0
     change, roundings = 0.0, 0.0
+    before = num_linking(linking, low)
     for i in range(low, high):
-        total = row_sum(0.0, offsets, nodes, weights, z, i)
+        place, before = row_place(linking, i, before)
+        total = row_sum(0.0, offsets, nodes, weights, z, place)
         value = damping * total + jump * teleport[i * step]
         change += abs(value - x[i])
-        roundings += np.float64(offsets[i + U1] - offsets[i] + np.uint64(16)) * (abs(value) + abs(x[i]))
+        roundings += np.float64(offsets[place + U1] - offsets[place] + np.uint64(16)) * (
+            abs(value) + abs(x[i])
+        )
         if len(y) > 0:
             y[i] = value
     return change, roundings

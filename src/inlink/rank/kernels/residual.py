@@ -4,7 +4,7 @@ import numpy as np
 
 from inlink.base.arrays import Float64Array
 from inlink.base.jit import U0, U1, kernel
-from inlink.rank.kernels.gather import add_compensated
+from inlink.rank.kernels.gather import add_compensated, num_linking, row_place
 from inlink.rank.kernels.pagerank import Equation
 
 __all__ = ["largest_residual"]
@@ -16,17 +16,19 @@ _ROUNDING = 16 * 2.0**-53
 def largest_residual(
     equation: Equation, jump: float, z: Float64Array, x: Float64Array, low: np.uint64, high: np.uint64
 ) -> float:
-    """A bound on the largest |F(x) − x| of [low, high), rounding included.
+    """A bound on the largest |F(x) − x| of the nodes [low, high), rounding included.
 
     ``jump`` is as in ``power_round`` in kernels/pagerank.py. Sums are compensated, so that the bound does not grow with
     a page's inlinks: it is compared with the rank of the least page.
     """
-    offsets, nodes, weights, _, teleport, damping = equation
+    offsets, nodes, weights, linking, _, teleport, damping = equation
     step = U1 if len(teleport) > 1 else U0
     largest = 0.0
+    before = num_linking(linking, low)
     for i in range(low, high):
+        place, before = row_place(linking, i, before)
         total, lost = 0.0, 0.0
-        for k in range(offsets[i], offsets[i + U1]):
+        for k in range(offsets[place], offsets[place + U1]):
             value = z[nodes[k]]
             if len(weights) > 0:
                 value *= weights[k]
