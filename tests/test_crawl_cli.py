@@ -135,7 +135,7 @@ def test_a_policy_of_the_users_own(tmp_path: Path):
     name = json.loads((tmp_path / "c" / "settings.json").read_text())["policy"]
     assert name.endswith(":test_a_policy_of_the_users_own.<locals>.Mine")
     for words in (("next",), ("next", "--peek"), ("reload",)):
-        with pytest.raises(ParameterError, match="is code that is not inlink"):
+        with pytest.raises(ParameterError, match="is code from outside inlink"):
             run(words[0], tmp_path / "c", *words[1:])
     assert json.loads(run("crawl-info", tmp_path / "c", "--json"))["policy"] == name
 

@@ -1,4 +1,4 @@
-"""One call at a time, in one process, and never after a change that was broken off: whatever goes wrong in between."""
+"""One call at a time, in one process, and no call after an interrupted change, whatever interrupts it."""
 
 import errno
 import os
@@ -56,7 +56,7 @@ def test_a_closed_crawl_says_so(tmp_path):
         pass
 
 
-# -- changes that are broken off --------------------------------------------------------------------------------------
+# -- changes that are interrupted -------------------------------------------------------------------------------------
 
 STEPS = [
     (UrlTable, "number_lines"),
@@ -242,7 +242,7 @@ BUSY = """
         try:
             crawl.next(0)
         except StoreError as error:
-            assert "broken off" in str(error), error
+            assert "was not completed" in str(error), error
             counts[2] += 1
             crawl.close()
             crawl = opened()
@@ -323,7 +323,7 @@ def test_a_call_from_within_a_call_is_refused(tmp_path):
     Asks.crawl = crawl = clocked(tmp_path / "c", policy=Asks)
     with pytest.raises(InUseError, match="another call on this crawl has not returned"):
         crawl.seed([A])
-    with pytest.raises(StoreError, match=r"broken off by .*another call"):
+    with pytest.raises(StoreError, match=r"was not completed \(.*another call"):
         crawl.seed([A])
     crawl.close()
 

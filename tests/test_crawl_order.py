@@ -199,7 +199,7 @@ def test_a_users_policy_lives_and_comes_back(world):
     assert crawl._frontier.policy.told == told
     assert crawl._frontier.policy.made_known == crawl._pages.num_pages == 4
     assert crawl.why(B + "1").parts == [Part("characters", "+", len(B + "1"))]
-    with pytest.raises(ParameterError, match="code that is not inlink's"):
+    with pytest.raises(ParameterError, match="code from outside inlink"):
         look(world.folder, world.clock)
     seen = look(world.folder, world.clock, Longest)
     assert type(seen.policy) is Longest

@@ -108,8 +108,8 @@ def test_ranking_with_trust_is_trustrank(tmp_path, trust):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "no line is a URL"),
-        ("http://a.com/\t0\n", "no line is a URL"),
+        ("", "has no URL with a weight above 0"),
+        ("http://a.com/\t0\n", "has no URL with a weight above 0"),
         ("http://a.com/\t-1\n", r"must be in \[0, 1e30\]; got -1.0"),
         ("http://a.com/\tmuch\n", "line 1: 'much' is not a score"),
         (None, "cannot be read"),
@@ -125,9 +125,9 @@ def test_a_file_without_trust_is_refused(tmp_path, trust, text, message):
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"policy": "hits"}, "trust does not apply to policy 'hits'"),
-        ({"policy": "best-first"}, "trust does not apply to policy 'best-first'"),
-        ({"use_scores": True}, "give either trust or use_scores"),
+        ({"policy": "hits"}, "`trust` does not apply to policy 'hits'"),
+        ({"policy": "best-first"}, "`trust` does not apply to policy 'best-first'"),
+        ({"use_scores": True}, "`trust` and `use_scores` cannot be combined"),
         ({"trust": 7}, "trust must be"),
     ],
 )

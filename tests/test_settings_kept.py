@@ -113,11 +113,13 @@ def test_policies_and_schedules_of_the_users_own_are_kept_by_their_place(tmp_pat
         assert crawl.settings.policy == f"{__name__}:Own"
     # The folder may come from anybody: what it names is imported only if the caller names it too.
     for call in (Crawl, look, lambda place: inlink.CrawlView.open(place).order()):
-        with pytest.raises(ParameterError, match=r"if you trust it, allow its import by "):
+        with pytest.raises(ParameterError, match=r"if you trust it, allow its import with "):
             call(folder)
-    with pytest.raises(ParameterError, match=r"allow its import by policy='.*:Own', or --set policy=.*:Own"):
+    with pytest.raises(
+        ParameterError, match=r"allow its import with policy='.*:Own', or with --set policy=.*:Own"
+    ):
         look(folder)
-    with pytest.raises(ParameterError, match=r"allow its import by revisit=.*EveryMinute"):
+    with pytest.raises(ParameterError, match=r"allow its import with revisit=.*EveryMinute"):
         Crawl(folder, policy=Own)
     name = f"{__name__}:Own"
     for own in (Own, name):
@@ -229,7 +231,7 @@ def test_settings_that_cannot_be_read_are_an_error_for_everybody(text, tmp_path)
         lambda: command("crawl-info", str(folder)),
     ):
         with pytest.raises(
-            FolderError, match=r"settings\.json cannot be read .*remove it, for the log has"
+            FolderError, match=r"settings\.json cannot be read .*remove it: the log also holds"
         ) as caught:
             opened()
         assert "\n" not in str(caught.value)

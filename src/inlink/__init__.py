@@ -122,7 +122,7 @@ def __dir__() -> list[str]:
     return sorted({*globals(), *__all__})
 
 
-# In a notebook nobody reads the log, so it is said on the page why a first call takes long.
+# Notebooks do not show the log, so a message on the page explains why a first call takes long.
 if "ipykernel" in sys.modules:
     from inlink.base.progress import show_compiling
 

@@ -88,7 +88,7 @@ class Task(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     given : str or None
         The URL as it was first given, if it differs from the canonical URL.
     depth : int
-        Number of links from a seed.
+        Number of links between a seed and the page.
     crawls, failures : int
         Number of earlier fetches, and of failures since the last of them.
     linked_from : str or None
@@ -258,8 +258,8 @@ class Standing(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     hosts : list of HostStanding
         The hosts with the most waiting pages.
     planned : int
-        Number of pages that have a date: for a retry, a revisit, or because they were lost. They do not count as
-        waiting before.
+        Number of pages that have a date: for a retry, a revisit, or because they were lost. Until then they do not
+        count as waiting.
     later : list of HostStanding
         Hosts of the planned pages that are due next. ``waiting`` counts those among the next 256 pages, and ``due_in``
         is that of the first.
@@ -327,7 +327,7 @@ class Ask(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults
     request : int
         Id of the request: see :meth:`inlink.crawl.desk.Desk.next`.
     lost : bool
-        Whether the session takes its turn with lost pages; false for a caller that does not answer.
+        Whether the session may get lost pages. False is for a caller that does not answer.
     """
 
     session: int

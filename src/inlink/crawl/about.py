@@ -16,7 +16,7 @@ __all__ = ["About", "RankingInfo", "about", "writer_of"]
 
 
 class RankingInfo(msgspec.Struct, frozen=True):
-    """The ranking that orders a crawl; ``behind`` is the number of bytes of the log after it."""
+    """The ranking that orders a crawl. ``behind`` is the number of bytes that the log has grown by since."""
 
     algorithm: str | None
     pages: int
@@ -34,7 +34,7 @@ class About(msgspec.Struct, frozen=True):
         Sizes of its files and folders.
     policy : str
     writer : str or None
-        Process id of the writer; "unknown" if it cannot be read, None if nobody writes.
+        Process id of the writer, "unknown" if the id cannot be read, None if no process writes.
     inbox : int
         Number of requests that wait for the writer.
     ranking : RankingInfo or None
@@ -49,7 +49,7 @@ class About(msgspec.Struct, frozen=True):
 
 
 def about(folder: Path, end: int) -> About:
-    """Describe a crawl's folder; ``end`` is the number of bytes of the log that were read.
+    """Describe a crawl's folder. ``end`` is the number of bytes of the log that were read.
 
     Raises
     ------
@@ -66,7 +66,7 @@ def about(folder: Path, end: int) -> About:
 
 
 def writer_of(folder: Path) -> str | None:
-    """The process id of a crawl's writer, ``"unknown"`` if it cannot be read; None if nobody writes."""
+    """The process id of a crawl's writer: ``"unknown"`` if it cannot be read, None if no process writes."""
     try:
         file = os.open(folder / LOCK, os.O_RDONLY)
     except FileNotFoundError:

@@ -42,9 +42,9 @@ class Activity(msgspec.Struct, frozen=True):
     ranking : bool
         Whether a ranking is being computed or adopted.
     sessions : list of Working
-        At most 100, those that were heard of last first.
+        At most 100. The session with the latest call is first.
     num_sessions : int
-        All that go on.
+        Number of all sessions that go on.
     """
 
     pages: int

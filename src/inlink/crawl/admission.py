@@ -1,9 +1,9 @@
-"""Rules for pages that are known already: they hold when a page is leased, and a page returns when its rule goes.
+"""Apply the rules for URLs to pages that are known already, and let excluded pages return when the rules change.
 
 New pages are checked when they become known (:meth:`.journal.Journal.admit`). Rules may change when a crawl is opened.
-Pages that were known by then were checked by other rules, so they are checked when they would be leased. A page that
-the rules refuse is excluded by an event of the log, which holds the reason. This costs time only for pages that come to
-the top of the queue.
+Pages that were known by then were checked by other rules, so they are checked again just before they are leased. A page
+that the rules refuse is excluded by an event of the log, which holds the reason. This costs time only for pages that
+come to the top of the queue.
 """
 
 import msgspec
@@ -19,10 +19,10 @@ from inlink.store.repair import LOST_REASON
 __all__ = ["Admission", "refused_by"]
 
 _AT_A_TIME = 1 << 14
-"""Pages whose URLs are read at a time."""
+"""Number of pages whose URLs are read at a time."""
 
 _SWEPT = 256
-"""Waiting pages of a slot that are checked after one of its pages was refused."""
+"""Number of waiting pages of a slot that are checked after a page of the slot was refused."""
 
 
 class Admission:
@@ -43,11 +43,11 @@ class Admission:
         self.unchecked = _known_before(self.pages, journal.rules) if journal.rules else 0
 
     def rules_changed(self) -> None:
-        """Check all pages that are known by now when they are leased."""
+        """Mark all pages that are known now: they are checked when they are leased."""
         self.unchecked = self.pages.num_pages if self.journal.rules else 0
 
     def verdicts(self, pages: UInt32Array) -> list[str | None]:
-        """Why each page must not be fetched; None if it may be."""
+        """The reason why each page must not be fetched; None if it may be fetched."""
         if not self.unchecked or int(pages.min(initial=self.unchecked)) >= self.unchecked:
             return [None] * len(pages)
         return refused_by(self.journal.rules, self.pages, pages)
@@ -81,7 +81,7 @@ class Admission:
         return taken[:, 0].copy(), taken[:, 1].copy()
 
     def _sweep(self, slot: int, now: float) -> dict[int, str]:
-        """Take refused pages out of a slot, among its best few hundred: where one is refused, others often are."""
+        """Remove refused pages from the best few hundred of a slot: refused pages often share a host."""
         some = self.frontier.queue.waiting_in(slot, _SWEPT)
         found = {
             page: reason
@@ -93,7 +93,7 @@ class Admission:
         return found
 
     def refuses(self, page: int, slot: int | None, now: float) -> bool:
-        """Exclude a page if the rules refuse it, and return whether they do; ``slot`` if it was taken from there."""
+        """Exclude a page if the rules refuse it; return whether they do. ``slot`` is the slot it was taken from."""
         (reason,) = self.verdicts(np.array([page], np.uint32))
         if reason is None:
             return False
@@ -107,7 +107,7 @@ class Admission:
         return True
 
     def _put_back(self, page: int, slot: int, now: float, *, by_turn: bool = True) -> None:
-        """Let a slot be as it was before a page was taken. A page that was answered for goes on to count as taken."""
+        """Restore a slot's state from before a page was taken. A page with an answer still counts as taken."""
         self.frontier.queue.not_fetched(slot, now, by_turn=by_turn)
         if not self.pages.answers[page]:
             self.frontier.queue.give_back(slot, now)
@@ -121,39 +121,39 @@ class Admission:
             frame = pages.frame(place)
             payload = frame.payload
             end = record.size + record.unpack_from(payload)[0]
-            # What an operator excluded is excluded by no rule.
+            # An operator's exclusion is not a rule's, so a change of rules does not end it.
             by_a_rule = frame.page == NO_PAGE and payload[record.size : end] != LOST_REASON
             by_rule[np.frombuffer(payload, np.uint32, offset=end)] = place + 1 if by_a_rule else 0
-        found = np.flatnonzero((pages.states[: pages.num_pages] == EXCLUDED) & (by_rule > 0)).astype(
+        excluded = np.flatnonzero((pages.states[: pages.num_pages] == EXCLUDED) & (by_rule > 0)).astype(
             np.uint32
         )
-        # A page may have been excluded later by its spider, as for robots.txt.
-        found = found[by_rule[found] > pages.failures[pages.answers[found]]]
-        return self.allowed(found)
+        # A page may have been excluded later by its spider, for example because of robots.txt.
+        excluded = excluded[by_rule[excluded] > pages.failures[pages.answers[excluded]]]
+        return self.allowed(excluded)
 
-    def allowed(self, found: UInt32Array) -> UInt32Array:
-        """Those of some pages that the rules in force allow."""
+    def allowed(self, candidates: UInt32Array) -> UInt32Array:
+        """The pages among ``candidates`` that the rules in force allow."""
         rules = self.journal.rules
-        if not rules or not len(found):
-            return found
-        blocks = [found[first : first + _AT_A_TIME] for first in range(0, len(found), _AT_A_TIME)]
-        free = [[one is None for one in refused_by(rules, self.pages, block)] for block in blocks]
-        kept: UInt32Array = found[np.concatenate(free).astype(bool)]
+        if not rules or not len(candidates):
+            return candidates
+        blocks = [candidates[first : first + _AT_A_TIME] for first in range(0, len(candidates), _AT_A_TIME)]
+        free = [[reason is None for reason in refused_by(rules, self.pages, block)] for block in blocks]
+        kept: UInt32Array = candidates[np.concatenate(free).astype(bool)]
         return kept
 
 
-def refused_by(rules: Rules | None, pages: Pages, some: UInt32Array) -> list[str | None]:
-    """Why rules refuse each of some pages; None for a page that they allow."""
+def refused_by(rules: Rules | None, pages: Pages, numbers: UInt32Array) -> list[str | None]:
+    """The reasons why rules refuse the pages with these numbers; None for a page that they allow."""
     if not rules:
-        return [None] * len(some)
+        return [None] * len(numbers)
     return [
         rules.verdict(url, depth)
-        for url, depth in zip(pages.urls(some), pages.depths[some].tolist(), strict=True)
+        for url, depth in zip(pages.urls(numbers), pages.depths[numbers].tolist(), strict=True)
     ]
 
 
 def _known_before(pages: Pages, rules: Rules | None) -> int:
-    """How many pages were known when the rules came into force, as the log says."""
+    """Read from the log how many pages were known when the rules came into force."""
     wanted = msgspec.json.decode(msgspec.json.encode(rules))
     since: int | None = None
     for place in pages.frames_of_kind(SETTINGS):

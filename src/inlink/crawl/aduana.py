@@ -174,7 +174,7 @@ def _spec(given: object) -> list[tuple[str, str]]:
 
 
 def _named(setting: str, value: object, known: Iterable[str]) -> str:
-    """Return the known name of a class. The class may be given itself, or by name with or without its modules."""
+    """Return the known name of a class, which is given as the class or by name, with or without its modules."""
     name = value.__name__ if isinstance(value, type) else str(value).rpartition(".")[2]
     if name not in known:
         raise ParameterError(f"{setting} must be {' or '.join(known)}; got {value!r}")

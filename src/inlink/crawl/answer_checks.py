@@ -21,12 +21,12 @@ __all__ = ["checked_answers"]
 
 
 def checked_answers(answers: Any) -> list[Answer]:
-    """Check that each answer has values in their ranges. Links are not checked: an invalid link does not cost its page.
+    """Check that the values of each answer are in range. Links are not checked: an invalid link does not cost its page.
 
     Raises
     ------
     inlink.errors.ParameterError
-        If there is something else among them, or a value is out of its range.
+        If an item is not an answer, or a value is out of range.
     """
     if isinstance(answers, str | bytes) or not isinstance(answers, Iterable):
         raise ParameterError(f"`answers` must be a list of answers; got {answers!r:.200}")

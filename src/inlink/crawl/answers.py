@@ -34,7 +34,7 @@ __all__ = ["Answers", "lease_of", "lease_pages"]
 
 
 LONGEST_ERROR = 500
-"""Bytes of an error's text that are kept."""
+"""Maximum number of bytes of an error's text. The rest is cut off."""
 
 
 class Answers:
@@ -70,8 +70,9 @@ class Answers:
         number, out = journal.answered(page)
         if number == NO_PAGE:
             return False
+        # The page was handed out again, and only the answer to that lease counts.
         if out is not None and not out.current and front.leases.current(number) is not None:
-            return False  # it was handed out again: that lease will tell
+            return False
         outcome = backoff.OUTCOMES[backoff.classify(status, error)]
         wait = backoff.retry_after(retry_after, journal.now)
         failures = int(self.pages.errors[number]) + 1
@@ -133,7 +134,7 @@ class Answers:
         return len(outs)
 
     def lost(self, outs: list[Out]) -> None:
-        """End leases without an answer. Their pages wait, and are then leased alone; in the end they fail."""
+        """End leases without an answer. Their pages wait and are leased alone; after ``max_losses`` they fail."""
         journal, front, now = self.journal, self.frontier, self.journal.now
         most = self.settings.max_losses
         rows: dict[int, tuple[int, float, int, int]] = {}
@@ -169,27 +170,29 @@ class Answers:
             return len(found)
         for page in found.tolist():
             slot = front.queue.slot(page)
-            if slot in front.hosts.failures:  # a host that was let go
+            # Forget the failures of these pages' hosts, and the waits that they led to.
+            if slot in front.hosts.failures:
                 front.hosts.let_go(slot, now)
                 journal.append(kinds.HOST, page, payload=front.hosts.frame(slot, now))
                 front.queue.settle(slot, now)
         return len(found)
 
     def readmit(self) -> int:
-        """Let the pages wait again that a rule excluded which does not hold any more; return their number."""
+        """Let pages wait again whose excluding rule no longer applies; return their number."""
         found = self.admission.returning()
         self.wait_again(found)
         return len(found)
 
     def wait_again(self, found: UInt32Array) -> None:
-        """Let pages wait that failed, are gone or were excluded."""
+        """Let pages that failed, are gone or were excluded wait again."""
         front, now = self.frontier, self.journal.now
         if not len(found):
             return
         self.journal.append(kinds.RELOAD, listed=len(found), payload=found.tobytes())
         for page in found[self.pages.answers[found] > 0].tolist():
+            # A page that was crawled before is not new: it waits for a revisit.
             if self.pages.visit_place(page) is not None:
-                front.plan(page, now)  # it was crawled once, and is not new
+                front.plan(page, now)
             else:
                 front.queue.give_back(front.queue.slot(page), now)
         front.prioritise(found, now)
@@ -271,11 +274,11 @@ def lease_pages(
     journal : Journal
     pages, slots : uint32[n]
     session, request : int
-        To which session, for which of its requests; 0 if none.
+        The session that gets the leases, and the id of its request; 0 if there is none.
     ended : int
-        The lease whose place the first of these takes; 0 if none.
+        Number of a lease that ends, and that the first new lease replaces; 0 if there is none.
     seconds : float or None
-        The leases are lost after so long; None is ``lease_seconds``.
+        Seconds after which the leases are lost; None is ``lease_seconds``.
     """
     front, known, now = journal.frontier, journal.pages, journal.now
     expires = now + (front.settings.lease_seconds if seconds is None else seconds)
@@ -311,7 +314,7 @@ def lease_pages(
 
 
 def lease_of(journal: Journal, out: Out) -> Lease:
-    """A lease on the book as it was handed out."""
+    """Return the lease of an entry of the lease book, as it was handed out."""
     known = journal.pages
     visit = known.visit(out.page)
     return Lease(

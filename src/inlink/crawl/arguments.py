@@ -1,7 +1,7 @@
 """The arguments of a crawl's methods, checked before anything changes.
 
-Each function refuses a value outside its meaning with :class:`inlink.errors.ParameterError`, whose message names the
-argument, its range and the value.
+Each function raises :class:`inlink.errors.ParameterError` for a value out of range. The message names the argument, its
+range and the value.
 """
 
 import math
@@ -39,26 +39,26 @@ __all__ = [
 _PORT = re.compile(r":[0-9]+\Z")
 
 MOST_ROWS = BEST
-"""Rows that a call of a view returns at most."""
+"""Maximum number of rows that a call of a view returns."""
 
 MOST_PLACES = 100
-"""Places of the order that a call of a view returns at most."""
+"""Maximum number of places of the order that a call of a view returns."""
 
 LATEST = 1e11
-"""Unix times are smaller than this: it is the year 5138."""
+"""Upper limit of Unix times, in the year 5138."""
 
 LARGEST_ID = (1 << 63) - 1
 """The largest number of a lease, a session or a request."""
 
 ARGUMENTS = {
-    "count": Setting("count", int, 1, "Leases at most.", at_least=0, at_most=NO_LIMIT),
+    "count": Setting("count", int, 1, "Maximum number of leases.", at_least=0, at_most=NO_LIMIT),
     "seconds": replace(TABLE["politeness.delay"], name="seconds"),
     "delay": replace(TABLE["politeness.delay"], name="delay", none="that of the crawl and of robots.txt"),
     "budget": Setting(
         "budget",
         int,
         None,
-        "Pages that may still be fetched.",
+        "Number of pages that may still be fetched.",
         at_least=0,
         below=NO_LIMIT,
         none="no limit",
@@ -72,7 +72,7 @@ ARGUMENTS = {
         "silent_after",
         float,
         None,
-        "Silence that ends a session.",
+        "Time without a call after which a session ends.",
         unit="seconds",
         above=0,
         at_most=1e9,
@@ -88,28 +88,28 @@ ARGUMENTS = {
         "retry_after",
         float,
         None,
-        "As the header.",
+        "Value of the header Retry-After.",
         unit="seconds",
         at_least=0,
         at_most=1e9,
         none="none was sent",
     ),
-    "rows": Setting("count", int, 100, "Rows at most.", at_least=1, at_most=MOST_ROWS),
-    "places": Setting("count", int, 50, "Places at most.", at_least=1, at_most=MOST_PLACES),
-    "hosts": Setting("hosts", int, 5, "Hosts at most.", at_least=0, at_most=MOST_ROWS),
+    "rows": Setting("count", int, 100, "Maximum number of rows.", at_least=1, at_most=MOST_ROWS),
+    "places": Setting("count", int, 50, "Maximum number of places.", at_least=1, at_most=MOST_PLACES),
+    "hosts": Setting("hosts", int, 5, "Maximum number of hosts.", at_least=0, at_most=MOST_ROWS),
     "cpu_seconds": Setting("seconds", float, 0.005, "CPU time.", unit="seconds", at_least=0, at_most=1e9),
-    "priority": Setting("priority", float, None, "Of a sitemap.", at_least=0, at_most=1, none="0.5"),
+    "priority": Setting("priority", float, None, "Priority in a sitemap.", at_least=0, at_most=1, none="0.5"),
 }
-"""Numbers that methods of :class:`inlink.Crawl` and its desk take."""
+"""Numeric arguments of the methods of :class:`inlink.Crawl` and its desk."""
 
 
 def argument(name: str, value: Any) -> Any:
-    """A number, checked as :data:`ARGUMENTS` says, in its own type."""
+    """Return a number in its own type, checked against :data:`ARGUMENTS`."""
     return check(ARGUMENTS[name], value)
 
 
 def checked_ahead(name: str, value: Any) -> float:
-    """Seconds from now, which may be infinite."""
+    """Return a number of seconds from now, which may be infinite."""
     if isinstance(value, float) and value == math.inf:
         return value
     try:
@@ -120,7 +120,7 @@ def checked_ahead(name: str, value: Any) -> float:
 
 
 def moment(value: Any) -> float:
-    """A time that a clock gave, in Unix seconds."""
+    """Return the time that a clock gave, in Unix seconds."""
     if _is_number(value) and abs(_as_float(value)) <= LATEST:
         return float(value)
     raise ParameterError(
@@ -129,7 +129,7 @@ def moment(value: Any) -> float:
 
 
 def checked_score(score: Any, what: str = "score") -> float:
-    """A score as a float."""
+    """Return a score as a float."""
     if type(score) is float and abs(score) < LARGEST_SCORE:
         return score
     if _is_number(score):
@@ -151,7 +151,7 @@ def _as_float(number: Any) -> float:
 
 
 def checked_status(status: Any) -> int:
-    """An HTTP status as an int."""
+    """Return an HTTP status as an int."""
     if type(status) is int and 0 <= status <= 999:
         return status
     if isinstance(status, SupportsIndex) and not isinstance(status, bool) and 0 <= int(status) <= 999:
@@ -160,7 +160,7 @@ def checked_status(status: Any) -> int:
 
 
 def checked_hash(content_hash: Any) -> bytes:
-    """The first 255 bytes of a content hash."""
+    """Return the first 255 bytes of a content hash."""
     if isinstance(content_hash, bytes):
         return content_hash[:255]
     if isinstance(content_hash, bytearray | memoryview):
@@ -173,7 +173,7 @@ def checked_hash(content_hash: Any) -> bytes:
 def checked_failure(
     error: Any, status: Any, retry: Any, retry_after: Any
 ) -> tuple[int, str | bytes | float | None]:
-    """The status of a failure, 0 for None, and its ``retry_after``; all four arguments are checked."""
+    """Check the arguments of a failure; return the status, 0 for None, and ``retry_after``."""
     check_text("error", error)
     if retry is not None:
         check_flags(retry=retry)
@@ -183,20 +183,20 @@ def checked_failure(
 
 
 def check_flags(**flags: Any) -> None:
-    """Refuse what is neither True nor False."""
+    """Refuse a value that is neither True nor False."""
     for name, value in flags.items():
         if value is not True and value is not False:
             raise ParameterError(f"{name} must be True or False; got {value!r}")
 
 
 def check_text(name: str, value: Any) -> None:
-    """Refuse what is not text."""
+    """Refuse a value that is not a string."""
     if not isinstance(value, str):
         raise ParameterError(f"{name} must be text; got {value!r:.200}")
 
 
 def check_texts(**texts: Any) -> None:
-    """Refuse what is neither text nor None."""
+    """Refuse a value that is neither a string nor None."""
     for name, value in texts.items():
         if value is not None and not isinstance(value, str):
             raise ParameterError(f"{name} must be text or None; got {value!r:.200}")
@@ -213,7 +213,7 @@ def host_name(host: Any) -> str:
 
 
 def position_of(cursor: Any, most: int) -> int:
-    """The number that a cursor holds, 0 without a cursor."""
+    """Return the number in a cursor; 0 without a cursor."""
     if cursor is None:
         return 0
     sound = isinstance(cursor, str) and cursor.isascii() and cursor.isdigit() and len(cursor) < 20

@@ -1,6 +1,6 @@
 """The part of the desk for protocols that think in queues: one queue for each host, with limits of its own.
 
-A queue is what politeness counts: a host, or with ``by="domain"`` a registered domain. URLFrontier is such a protocol.
+A queue holds the pages of a host, or with ``by="domain"`` of a registered domain. URLFrontier is such a protocol.
 """
 
 import math
@@ -30,17 +30,17 @@ if TYPE_CHECKING:
 __all__ = ["ByQueue", "Found", "Row", "is_key"]
 
 MOST_QUEUES = 1 << 32
-"""More than any number of queues or of pages in one."""
+"""Larger than any number of queues, and than any number of pages in a queue."""
 
 Found = tuple[str, str, float, bytes]
-"""A discovered URL: the URL, the key of its queue (or nothing), its score, and data that its task gives back."""
+"""A discovered URL: the URL, the key of its queue or "", its score, and the data that its task gives back."""
 
 
 class Row(NamedTuple):
     """A page.
 
-    ``key`` names its queue. ``answered`` says whether it was answered for. ``due`` is the Unix time at which it may be
-    fetched, None if it does not wait. ``data`` is what its next task gives back.
+    ``key`` names its queue. ``answered`` is True if a spider has answered for the page. ``due`` is the Unix time at
+    which it may be fetched, None if it does not wait. Its next task gives ``data`` back.
     """
 
     url: str
@@ -67,8 +67,8 @@ class ByQueue:
         Returns
         -------
         list of bool or None
-            For each, in their order: True if it was unknown, False if it was known, None if it is refused: it is no
-            valid URL, its key is of another host, or it has too much data.
+            For each URL, in the order given: True if it was unknown, False if it was known, None if it is refused. A
+            URL is refused if it is not valid, its key is of another host, or it has too much data.
         """
         core, journal = self._core, self._core.journal
         with self._gate:
@@ -119,14 +119,14 @@ class ByQueue:
         journal.frontier.prioritise(pages, journal.now)
 
     def replace_data(self, url: str, data: bytes) -> None:
-        """Let the next task of a page give back other data.
+        """Replace the data that the next task of a page gives back.
 
         Raises
         ------
         inlink.errors.UnknownNodeError
             If the crawl does not know the URL.
         inlink.errors.ParameterError
-            If there are more than 65,536 bytes.
+            If ``data`` has more than 65,536 bytes.
         """
         if len(data) > MOST_CARRIED:
             raise ParameterError(f"`data` must have at most {MOST_CARRIED:,} bytes; got {len(data):,}")
@@ -148,21 +148,21 @@ class ByQueue:
         seconds: float | None = None,
         before: dict[int, int] | None = None,
     ) -> list[Task]:
-        """Hand out at most ``count`` tasks, within limits of each queue and of their number.
+        """Hand out at most ``count`` tasks, within limits on queues and on tasks from each queue.
 
-        A lost page is handed out like any other, and not alone: the session may be that of many spiders.
+        A lost page is handed out like any other page, and not alone, because many spiders may share the session.
 
         Parameters
         ----------
         session, count : int
         per_queue, queues : int or None
-            Most tasks from one queue, and most queues; None is no limit.
+            Maximum number of tasks from one queue, and of queues; None is no limit.
         key : str or None
-            Only from the queue of this host or domain. There is no task if the crawl does not know it.
+            Take tasks only from the queue of this host or domain. There is no task if the crawl does not know it.
         seconds : float or None
-            The tasks are lost after so long; None is the crawl's ``lease_seconds``.
+            Seconds after which the tasks are lost; None is the crawl's ``lease_seconds``.
         before : dict of int to int or None
-            Tasks that earlier calls took, by queue: they count for the limits. It is brought up to date.
+            Number of tasks that earlier calls took, by queue. They count towards the limits. The call updates the dict.
 
         Raises
         ------
@@ -196,13 +196,13 @@ class ByQueue:
             return self._core.frontier.hosts.state(slot_named(self._core.journal, key), self._core.tick())
 
     def queue_names(self, begin: int, count: int, *, empty: bool) -> tuple[list[str], int]:
-        """Some of the queues, in the order of their discovery, and how many there are.
+        """Keys of up to ``count`` queues from ``begin`` on, in the order of discovery, and their total number.
 
         Parameters
         ----------
         begin, count : int
         empty : bool
-            Also those in which no page waits.
+            Include queues in which no page waits, also in the total.
         """
         with self._gate:
             frontier = self._core.frontier
@@ -228,12 +228,12 @@ class ByQueue:
         return registered_domain(host) or host if self._core.frontier.queue.by_domain else host
 
     def urls_of(self, pages: UInt32Array) -> list[str]:
-        """The canonical URLs of some pages."""
+        """The canonical URLs of the pages with these numbers."""
         with self._gate:
             return self._core.journal.pages.urls(pages)
 
     def rows_of(self, pages: Sequence[int]) -> list[Row]:
-        """Some pages as a queue's protocol shows them."""
+        """A :class:`Row` for each of the pages with these numbers."""
         with self._gate:
             now = self._core.tick()
             return [self._row(page, now) for page in pages]
@@ -277,7 +277,7 @@ class _Portion:
         self._kept: list[tuple[int, int]] = []
 
     def take(self, count: int, now: float) -> tuple[UInt32Array, UInt32Array]:
-        """Pages and their slots, each uint32[≤ count]."""
+        """Take pages; return their numbers and slots, each uint32[≤ count]."""
         self._take_lost(count, now)
         if self._slot is not None:
             self._take_of(self._slot, count, now)
@@ -315,7 +315,7 @@ class _Portion:
 
     def _take_of_all(self, count: int, now: float) -> None:
         queue, surplus = self._frontier.queue, dict[int, int]()
-        # A slot that has given its share rests until the end of the call, so that each take brings others.
+        # A slot that has reached its limit rests until the call ends. So each take returns pages of other slots.
         resting = {
             slot: self._rest(slot, now) for slot, held in self._taken.items() if held >= self._per_queue
         }
@@ -341,14 +341,14 @@ class _Portion:
                 self._take_of(slot, count, now)
 
     def _rest(self, slot: int, now: float) -> float:
-        """Let nothing more be taken from a slot; return when it was due."""
+        """Stop taking pages from a slot; return the time at which the slot was due."""
         due = float(self._frontier.queue.rows[slot]["due"])
         self._frontier.queue.wait(slot, math.inf, now)
         return due
 
 
 def is_key(key: str, form: str) -> bool:
-    """Say whether a key names the host or the registered domain of a canonical URL."""
+    """Whether a key names the host or the registered domain of a canonical URL."""
     host = _host(form)
     return key == host or key.lower() in (host, registered_domain(host))
 

@@ -1,4 +1,4 @@
-"""What a crawl does, behind its gate: :class:`inlink.Crawl` and its desk check arguments and call this."""
+"""The work of a crawl behind its gate: :class:`inlink.Crawl` and its desk check arguments and call :class:`Core`."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable
@@ -28,7 +28,7 @@ Take = Callable[[int, float], tuple[UInt32Array, UInt32Array]]
 
 
 class Core:
-    """The parts of a crawl, and what needs several of them.
+    """The parts of a crawl, and the work that needs more than one part.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""A crawl: joins the store, which keeps what happened, and the frontier, which orders what comes next.
+"""A crawl joins the store, which keeps all events, and the frontier, which orders the pages to fetch.
 
 :class:`Crawl` is synchronous, belongs to one thread, and is its folder's only writer. It never sleeps and takes the
 time from its clock. Each change is first an event of the log. Columns, policy and queue are folded from the events.
@@ -59,39 +59,39 @@ SETTINGS = rows_of(Settings)
 
 
 class Crawl(Steering):
-    """Which URL to fetch next, and what came of it: an embedded library over one folder.
+    """A crawl in a folder: decides which URL to fetch next, and records the result of each fetch.
 
-    Use it from one thread at a time, in the process that opened it. A call that comes while another has not returned is
-    refused with :class:`inlink.errors.InUseError`, as is any call in the child of a fork. A change that is broken off,
-    as by Ctrl-C, leaves a crawl that refuses all calls but :meth:`close`; open it again then.
+    Use it from one thread at a time, in the process that opened it. A call during another call is refused with
+    :class:`inlink.errors.InUseError`, and so is any call in the child of a fork. After a change was interrupted, for
+    example by Ctrl-C, the crawl refuses all calls but :meth:`close`. Close it and open it again.
 
     Parameters
     ----------
     folder : path-like
-        Made if it is not there; else the crawl goes on where it was, with the settings that it had. Each parameter
-        below but ``clock`` is such a setting: one that is not given stays as the folder has it, or gets its default in
-        a new crawl.
+        The crawl's folder, made if it does not exist. An existing crawl goes on where it was, with its settings. All
+        parameters below but ``clock`` are settings. A setting that is not given keeps the folder's value, or gets its
+        default in a new crawl.
     policy : str, Policy class or instance
-        What decides the order, ``"host-diverse"`` by default: see :mod:`inlink.frontier.policies`. The folder keeps the
-        name of one of inlink's, and ``module:Class`` of your own.
+        Decides the order, ``"host-diverse"`` by default: see :mod:`inlink.frontier.policies`. The folder keeps the name
+        of an inlink policy, and ``module:Class`` of your own.
     use_scores : bool
         Mix content scores into ``pagerank``, ``host-diverse`` or ``hits``; False by default.
     cross_domain_only : bool
         Count only links between hosts in the ranking, as Aduana does; False by default.
     trust : path-like or None
-        A file of trusted pages, which become seeds, with weights: the only teleport of ``pagerank`` and
-        ``host-diverse``, as in TrustRank. It is read when it is given. None, the default, is no file.
+        A file of trusted pages with weights. The pages become seeds, and the only teleport targets of ``pagerank`` and
+        ``host-diverse``, as in TrustRank. The file is read when it is given. None, the default, is no file.
     damping : float
         Damping of PageRank, in (0, 1); 0.85 by default.
     politeness : Politeness or dict
         Delays, budgets and rates for each host. A dict changes the fields that it names.
     rules : Rules, dict or None
-        Which URLs may be fetched; None, the default, is all. They hold for URLs that are known already too: what they
-        refuse is excluded when its turn comes, and waits again once the crawl is opened with rules that allow it.
+        Which URLs may be fetched; None, the default, is all. Rules also apply to URLs that are known already: a refused
+        page is excluded when its turn comes. It waits again once the crawl is opened with rules that allow it.
     revisit : schedule, dict or None
         When crawled pages are fetched again: see :mod:`inlink.frontier.revisit`. None, the default, is never.
     url_rules : UrlRules, dict or None
-        What else makes two URLs one page; None, the default, is nothing beyond the standard. It cannot change later.
+        Further rules for the canonical form of URLs; None, the default, is the standard form. They cannot change later.
     self_links : bool
         Keep links to a place on the page itself (``#top``), as links of the page to itself; False by default.
     lease_seconds : float
@@ -102,26 +102,26 @@ class Crawl(Steering):
     retry_seconds : float
         Seconds before the first retry; they double each time. 60 by default.
     max_losses : int
-        How often a page may be lost before it is ``failed``, from 1 to 254; 3 by default. A lost page waits as before a
-        retry, and is then handed out alone.
+        How often a page may be lost before it is ``failed``, from 1 to 254; 3 by default. A lost page waits as long as
+        before a retry, and is then handed out alone.
     rerank_share, rerank_seconds : float or None
         A new ranking starts when this share more pages were crawled (0.1 by default), or after so many seconds (None by
         default). None is never.
     sync : {"second", "full"}
-        When the log is safe from a power cut: within a second, which is the default, or at once. The death of the
-        process loses nothing in either case.
+        When the log is synced to disk, which protects it from a power cut: within a second, which is the default, or at
+        once. If only the process dies, nothing is lost in either case.
     clock : callable
         Unix time in seconds; a value below an earlier one is ignored.
 
     Attributes
     ----------
     desk : Desk
-        Where spiders begin sessions, get tasks and answer: see :class:`inlink.crawl.desk.Desk`.
+        Sessions, tasks and answers of spiders: see :class:`inlink.crawl.desk.Desk`.
     folder : Path
     recovered : str
-        One line on what was found in the folder, which settings were kept from it, and which were changed.
+        One line: the folder's content, the settings that were kept from it, and those that were changed.
     refused : Counter
-        URLs that were refused at the door, by reason.
+        Number of URLs that were refused, by reason.
 
     Raises
     ------
@@ -221,13 +221,13 @@ class Crawl(Steering):
 
     @property
     def settings(self) -> Settings:
-        """The settings in force: those given, else those that the folder kept, else the defaults."""
+        """The settings in force: a given value, else the folder's value, else the default."""
         return self._settings
 
     # -- what comes in ----------------------------------------------------------------------------------------------
 
     def seed(self, urls: Iterable[AnyLink]) -> int:
-        """Make URLs known, for the crawl to begin at; return the number of new ones.
+        """Add URLs at which the crawl begins; return the number of new URLs.
 
         Parameters
         ----------
@@ -239,7 +239,7 @@ class Crawl(Steering):
             return self._core.seed(urls)
 
     def sitemap(self, entries: Iterable[tuple[str, float | None, float | None]]) -> int:
-        """Take in a sitemap: make its URLs known, and let changed pages wait again; return the number of new ones.
+        """Take in a sitemap: add its URLs, and let changed pages wait again; return the number of new URLs.
 
         Parameters
         ----------
@@ -271,21 +271,21 @@ class Crawl(Steering):
         Parameters
         ----------
         page : Lease, int or str
-            The lease, its number, or the URL that is answered. A lease counts by its number alone.
+            The lease, its number, or the URL that the answer is for. Only the number of a lease is used.
         links : iterable of str, (str, float) or Link
             The page's links, relative or absolute, with scores or without. They replace those of an earlier visit.
         score : float
-            How good its content is.
+            How good the page's content is.
         content_hash : bytes
             A hash of at most 255 bytes. A hash that differs from the last visit's counts as a change.
         status : int
             HTTP status.
         redirected_to : str or None
-            The URL that answered in the end. The page is merged into it, and the visit is that page's.
+            The last URL of a chain of redirects. The page is merged into it, and the visit belongs to that page.
         canonical_link : str or None
             The canonical URL that the page names. The page is merged into it if both are in one registered domain.
         noindex, nofollow : bool
-            What the page asks of robots. This is only stored.
+            The page's robots directives. They are only stored.
         links_are_canonical : bool
             Whether the links are strings in canonical form already.
 
@@ -370,14 +370,14 @@ class Crawl(Steering):
         to : str
             The target. The page is merged into it.
         carried : bytes or None
-            What the target is to carry, see :class:`inlink.protocol.Link`.
+            Data for the target's task, see :class:`inlink.protocol.Link`.
         again : bool
-            Whether to follow although the target was fetched, or is being fetched.
+            Whether to follow even if the target was fetched, or is being fetched.
 
         Returns
         -------
         Lease or None
-            The target's lease, whatever politeness says; None if the target need not or must not be fetched.
+            The target's lease, given regardless of politeness; None if the target need not or must not be fetched.
         """
         with self._gate:
             self._core.tick()
@@ -396,19 +396,19 @@ class Crawl(Steering):
             return self._core.answers.release_all()
 
     def reload(self) -> int:
-        """Let pages that failed, are gone or were excluded wait again if the rules allow; return their number."""
+        """Let pages that failed, are gone or were excluded wait again if the rules allow them; return their number."""
         with self._gate:
             self._core.tick()
             return self._core.answers.reload()
 
     def host_delay(self, page: Answered, seconds: float) -> bool:
-        """Keep ``seconds`` between two fetches from a page's host, as Crawl-delay asks; return whether that is new."""
+        """Set the delay between two fetches from a page's host, as Crawl-delay asks; return whether it changed."""
         with self._gate:
             self._core.tick()
             return self._core.answers.host_delay(page, seconds)
 
     def pause(self) -> None:
-        """Hand nothing out until :meth:`resume`, after reopening too. Answers are taken in."""
+        """Hand out no leases until :meth:`resume`, also after the crawl is opened again. Answers are still taken in."""
         with self._gate:
             self._core.pause(True)
 
@@ -427,14 +427,15 @@ class Crawl(Steering):
     def next(self, count: int = 1) -> list[Lease]:
         """Lease the next URLs to fetch: at most ``count``, fewer or none if politeness allows no more now.
 
-        None while the crawl is paused, and while the caller fetches a lost page or has to answer before it gets one.
+        The list is empty while the crawl is paused, while the caller holds the lease of a lost page, and while the
+        caller must answer its leases before it gets a lost page.
         """
         count = argument("count", count)
         with self._gate:
             return self._core.hand_out(count)
 
     def due_in(self) -> float | None:
-        """Seconds until :meth:`next` may return a lease; None at the end, when no page waits and no lease is out.
+        """Seconds until :meth:`next` may return a lease; None at the end: no page waits and no page is leased.
 
         While the crawl is paused, only the leases that are out count.
         """
@@ -446,18 +447,18 @@ class Crawl(Steering):
         return self.view.page(url)
 
     def why(self, url: str) -> Why:
-        """Where a URL stands in the order, and every reason for it: see :meth:`CrawlView.why`."""
+        """The place of a URL in the order, and all reasons for it: see :meth:`CrawlView.why`."""
         return self.view.why(url)
 
     def standing(self, hosts: int = 5) -> Standing:
-        """How far the crawl has come: pages by state, the ``hosts`` with most waiting pages, the harvest."""
+        """The crawl's progress: pages by state, the ``hosts`` hosts with the most waiting pages, the harvest."""
         return self.view.standing(hosts)
 
     def rerank(self, *, wait: bool = False) -> None:
-        """Ask for a new ranking, which :meth:`next` adopts once it is there.
+        """Start a new ranking, which :meth:`next` adopts once it is finished.
 
         With ``wait``, rank at once, in this process and on one thread, and give all waiting pages their new
-        priorities: the same events give the same bits.
+        priorities. The same events then give the same priorities, bit by bit.
         """
         check_flags(wait=wait)
         with self._gate:
@@ -466,7 +467,7 @@ class Crawl(Steering):
     def wait(self) -> float | None:
         """Advance a :class:`~inlink.base.clock.VirtualClock` until something may be due, and return the seconds.
 
-        None is the end of the crawl: nothing waits and nothing is leased. Other clocks are a ParameterError.
+        None is the end of the crawl: no page waits and no page is leased. Any other clock is a ParameterError.
         """
         clock = self._clock
         if not isinstance(clock, VirtualClock):
@@ -482,7 +483,7 @@ class Crawl(Steering):
         return self._upkeep.reranker.busy or self._frontier.queue.rekeying
 
     def close(self) -> None:
-        """Sync the log and release the folder. A second call does nothing, nor does a call in the child of a fork.
+        """Sync the log and release the folder. A second call, or a call in the child of a fork, does nothing.
 
         Raises
         ------

@@ -1,16 +1,16 @@
 """The desk: the one way in for all spiders, wherever they run.
 
 A spider belongs to an *owner*, a name that stays, and works in a *session*, one life of it. The desk hands out leases
-to sessions and takes their answers by lease number. It looks each number up and believes nothing else that an answer
-says of a lease.
+to sessions and takes their answers by lease number. It looks each number up in its own book of leases, and believes
+nothing else that an answer says about its lease.
 
-**Repeats.** A spider numbers its requests for tasks, and its reports, with increasing integers. It has at most one of
-each under way. If it hears no reply, it repeats the request under the same number. The repeat gives the outcomes of the
-first time and the tasks that are still out, even if the crawl's process died in between: the events of leases and
-reports carry these numbers, and each answer's event carries its lease.
+**Repeats.** A spider numbers its requests for tasks, and its reports, with increasing integers. It has at most one
+request for tasks and one report under way. If it gets no reply, it repeats the request under the same number. The
+repeat returns the outcomes of the first time and the tasks that are still out. This holds even if the crawl's process
+died in between, because the events of leases and reports hold these numbers, and each answer's event holds its lease.
 
 **Losses.** A lease is lost if it expires, if a new session of its owner begins, or if its session is silent for too
-long. :mod:`inlink.frontier.lost` says what becomes of the page. While the crawl itself is down nothing expires.
+long. :mod:`inlink.frontier.lost` describes what happens to the page. While the crawl is closed, no lease expires.
 """
 
 import math
@@ -56,13 +56,13 @@ from inlink.store.format import (
 __all__ = ["Desk"]
 
 LONGEST_RENEWAL = 3600.0
-"""Seconds after a lease was given beyond which it is not renewed."""
+"""Seconds after which a lease is not renewed any more."""
 
 BY_SPIDER, BY_SUCCESSOR, BY_SILENCE = 1, 2, 3
-"""The reason why a session ended."""
+"""Reasons for the end of a session."""
 
 LONGEST_OWNER = 200
-"""Bytes of an owner's name."""
+"""Maximum number of bytes of an owner's name."""
 
 
 class Desk(ByQueue):
@@ -92,7 +92,7 @@ class Desk(ByQueue):
         silent_after : float or None
             Seconds without a call after which the session ends; None is never, for a spider in the crawl's own process.
         rejoin : bool
-            Go on with the owner's session instead, if there is one.
+            Go on with the owner's session instead, if it has a session.
 
         Raises
         ------
@@ -127,7 +127,7 @@ class Desk(ByQueue):
         return None if found is None else found.owner
 
     def renew(self, session: int) -> int:
-        """Let a session's tasks run for another ``lease_seconds``; return the number of tasks that were renewed.
+        """Extend a session's tasks by another ``lease_seconds``; return the number of tasks that were extended.
 
         A task is not renewed beyond one hour after it was given.
 
@@ -169,17 +169,17 @@ class Desk(ByQueue):
     # -- tasks and answers --------------------------------------------------------------------------------------------
 
     def next(self, session: int, count: int, request: int = 0, *, lost: bool = True) -> Tasks:
-        """At most ``count`` tasks for a session.
+        """Hand out at most ``count`` tasks to a session.
 
         Parameters
         ----------
         session : int
         count : int
         request : int
-            Id of the request, larger than that of the one before. The same id again gives those tasks of the first time
-            that are still out. 0 is for a spider that never repeats one.
+            Id of the request, larger than the session's last id. A request with the last id again returns those of its
+            tasks that are still out. 0 is for a spider that never repeats a request.
         lost : bool
-            Whether the session takes its turn with lost pages. False is for a caller that does not answer.
+            Whether the session may get lost pages. False is for a caller that does not answer.
 
         Raises
         ------
@@ -222,22 +222,22 @@ class Desk(ByQueue):
             return None if out is None or out.session != session else out.number
 
     def report(self, session: int, answers: Sequence[Answer], request: int = 0) -> list[Receipt]:
-        """Take in a session's answers; return what came of each, in their order.
+        """Take in a session's answers; return the outcome of each, in their order.
 
         Parameters
         ----------
         session : int
         answers : sequence of Answer
         request : int
-            Id of the report, larger than that of the one before. The same id again gives the outcomes of the first
-            time. 0 is for a spider that never repeats one.
+            Id of the report, larger than the session's last id. A report with the last id again returns the outcomes of
+            the first time. 0 is for a spider that never repeats a report.
 
         Raises
         ------
         inlink.errors.SessionError
             If the session has ended, or the id is smaller than the last.
         inlink.errors.ParameterError
-            If an answer has a value out of range; then none was taken in.
+            If an answer has a value out of range. In this case no answer was taken in.
         """
         steps = self.reporting(session, answers, request, math.inf)
         while True:
@@ -259,7 +259,7 @@ class Desk(ByQueue):
         answers : sequence of Answer
         request : int
         seconds : float
-            A step ends after the answer during which it has taken so long.
+            A step ends after the first answer at whose end it has taken this long.
 
         Yields
         ------
@@ -282,7 +282,7 @@ class Desk(ByQueue):
                 stop = time.perf_counter() + seconds
                 for answer in answers[len(receipts) :]:
                     receipts.append(self._take_in(answer, session, known))
-                    # Each answer is whole by itself.
+                    # Each answer is a complete change, so the report may be interrupted between two answers.
                     self._gate.changing = False
                     if time.perf_counter() > stop:
                         break
@@ -295,7 +295,7 @@ class Desk(ByQueue):
     def _known_before(
         self, state: SpiderSession, answers: Sequence[Answer], request: int
     ) -> dict[int, tuple[int, bool]]:
-        """Outcomes of those answers that were taken in before the crawl's process died."""
+        """Outcomes of the answers that were taken in before the crawl's process died."""
         known: dict[int, tuple[int, bool]] = {}
         if state.since is not None:
             if request and any(self._is_off_the_book(answer) for answer in answers):
@@ -370,7 +370,7 @@ class Desk(ByQueue):
     # -- inside -------------------------------------------------------------------------------------------------------
 
     def advance(self, now: float) -> None:
-        """Take back what has expired by ``now``, and end the sessions that were silent for too long.
+        """Take back the leases that have expired by ``now``, and end the sessions that were silent for too long.
 
         The crawl calls this, inside its gate.
         """
@@ -433,7 +433,7 @@ class Desk(ByQueue):
         )
 
     def _task_of(self, number: int, session: int) -> Task | None:
-        """A task that a session still holds."""
+        """The task of a lease that a session still holds; None if it holds no such lease."""
         out = self._frontier.leases.get(number) if number else None
         if out is None or not out.current or out.session != session:
             return None
@@ -442,7 +442,7 @@ class Desk(ByQueue):
     # -- after opening ------------------------------------------------------------------------------------------------
 
     def _reopen(self) -> None:
-        """Go on where the last process ended: with its sessions, and with the leases that are out."""
+        """Restore the sessions and leases of the process that had the crawl open before."""
         leases = self._frontier.leases
         down = self._journal.now - self._frontier.last_event
         if len(leases) and down > 0:
@@ -458,7 +458,7 @@ class Desk(ByQueue):
         return not isinstance(answer, HostDelay) and self._frontier.leases.get(answer.lease) is None
 
     def _answered_before(self, session: SpiderSession) -> dict[int, tuple[int, bool]]:
-        """Outcomes, by lease, of the answers of a report during which the crawl's process died; as in ``outcomes``."""
+        """Outcomes by lease, as in ``outcomes``, of a report that the death of the crawl's process cut short."""
         pages = self._pages
         own, found = self._sessions.leases_of(session, pages), {}
         answers = (kinds.VISIT, kinds.FAILED, kinds.MERGE, kinds.RELEASE)

@@ -17,21 +17,21 @@ from inlink.store.pages import Pages
 __all__ = ["ErrorSurvey"]
 
 MOST_CAUSES = 100
-"""Causes that are counted apart; the rest is counted as others."""
+"""Maximum number of causes that are counted separately. Further causes are counted together."""
 
 EXAMPLES = 3
 
 OTHERS = "others"
 
 _BYTES = 1 << 20
-"""Bytes of the log that are read between two looks at the clock, unless failures are in them."""
+"""Number of bytes of the log that are read between two looks at the clock. Each failure in them adds a look."""
 
 _ALL = np.uint64((1 << len(KINDS)) - 1)
 
 
 @dataclass(slots=True)
 class _Cause:
-    """How often a cause was met, and the last failures: page, error, status and time of each."""
+    """The number of failures with a cause, and the last of them: page, error, status and time of each."""
 
     count: int = 0
     last: "deque[tuple[int, str, int, float]]" = field(default_factory=lambda: deque(maxlen=EXAMPLES))
@@ -52,7 +52,7 @@ class ErrorSurvey:
         self._left: list[int] = []
 
     def proceed(self, now: float, seconds: float) -> shown.Errors:
-        """Go on through the log for some CPU time; return what was found so far.
+        """Read on in the log for some CPU time; return the counts so far.
 
         Parameters
         ----------
@@ -74,7 +74,7 @@ class ErrorSurvey:
         return self._told(now, end, whole)
 
     def _failures(self, end: int) -> list[int]:
-        """The places of the failures in the next part of the log, the first one last."""
+        """Places of the failures in the next part of the log, in reverse order."""
         log = self._pages.log
         until = min(self._place + _BYTES, end)
         places = find_kinds(log, np.uint64(self._place), np.uint64(until), _ALL).astype(np.int64)
@@ -114,7 +114,7 @@ class ErrorSurvey:
 
 
 def _field(log: AnyArray, places: AnyArray, name: str) -> AnyArray:
-    """A field of the heads at some places."""
+    """A field of the heads of the frames at these places."""
     kind, offset = HEAD.fields[name][:2]  # type: ignore[index]
     at = places[:, None] + np.arange(offset, offset + kind.itemsize)
     return np.ascontiguousarray(log[at]).view(kind)[:, 0]

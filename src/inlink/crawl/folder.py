@@ -48,7 +48,7 @@ def create(folder: Path, started: float, settings: Settings) -> bool:
     if folder.is_file():
         raise FolderError(f"{folder} is a file, not a crawl's folder: name another")
     if (folder / "header.json").exists():
-        # Anything but a crawl is refused before something is put into it.
+        # A folder that holds anything else is refused before a file is written into it.
         crawl_folder(folder)
         return False
     rules = settings.url_rules
@@ -73,10 +73,10 @@ def look(
     clock: Callable[[], float] = time.time,
     policy: "str | type[Policy] | Policy | None" = None,
 ) -> Frontier:
-    """The frontier of a crawl, restored from its folder to be looked at, also while another process crawls.
+    """Restore a crawl's frontier from its folder, to read it only. Another process may be writing the crawl.
 
-    A folder may come from anybody, so no code that it names is imported. ``policy`` names the crawl's policy once more
-    if it is one of your own. A schedule of your own plans nothing here.
+    A folder may come from anybody, so no code that it names is imported. If the crawl's policy is one of your own,
+    ``policy`` must name it again. A schedule of your own plans no revisits here.
 
     Raises
     ------
@@ -86,7 +86,7 @@ def look(
         If its policy is not one of inlink's and ``policy`` does not name it, or if it cannot be imported here.
     """
     settings = stored(Path(folder))
-    # before anything is read that takes long
+    # The policy is checked first, because reading the log takes long.
     policy_of(folder, settings.policy, policy)
     pages = open_pages(folder)
     pages.recover()
@@ -94,7 +94,7 @@ def look(
 
 
 def frontier_of(pages: Pages, now: float, policy: "str | type[Policy] | Policy | None" = None) -> Frontier:
-    """The frontier of a crawl's pages, restored from all their events, by the settings that its folder keeps.
+    """Restore a crawl's frontier from all events of its pages, with the settings that its folder keeps.
 
     Raises
     ------

@@ -1,12 +1,12 @@
-"""The gate of a crawl: one call at a time, in the process that opened it, and never after a change that was broken off.
+"""The gate of a crawl: one call at a time, in the process that opened it, and no call after an interrupted change.
 
-A :class:`inlink.Crawl` keeps arrays in memory that agree with its log, and nothing in them is safe from two threads. So
-each public method shuts the gate behind itself while it works. A call that finds the gate shut is refused at once.
+A :class:`inlink.Crawl` keeps arrays in memory that agree with its log, and they are not safe for two threads. So each
+public method shuts the gate behind itself while it works. A call that finds the gate shut is refused at once.
 
-**Changes that are broken off.** New URLs get their numbers in memory before their event is written. If an exception
-came between the two and the crawl went on, later events would name the wrong pages. So a change says that it begins
-(:attr:`Gate.changing`), and a call that ends by an exception while it was changing something leaves the gate shut. All
-that was acknowledged is in the log: the crawl is opened again from there.
+**Interrupted changes.** New URLs get their numbers in memory before their event is written. If an exception came
+between the two and the crawl went on, later events would name the wrong pages. So a change sets :attr:`Gate.changing`
+before it begins. A call that ends by an exception during a change leaves the gate shut. The log holds all that was
+acknowledged, so the crawl can be opened again.
 
 **Forks.** The child of a fork shares the files of its parent. It closes them, so that the lock on the folder ends with
 the parent, and its gate stays shut.
@@ -43,14 +43,14 @@ class Gate:
     Attributes
     ----------
     changing : bool
-        Whether the call that is inside has begun to change something.
+        Whether the call that is inside has begun a change.
 
     Raises
     ------
     inlink.errors.InUseError
         On entering, if another call is inside, or in the child of a fork.
     inlink.errors.StoreError
-        On entering, if the crawl is closed, or if a change was broken off.
+        On entering, if the crawl is closed, or if a change was interrupted.
     """
 
     __slots__ = (
@@ -72,7 +72,7 @@ class Gate:
         lock = threading.RLock()
         self._acquire, self._release = lock.acquire, lock.release
         self._what, self._pid = what, os.getpid()
-        # True while a call is inside, and for good after a change that was broken off, a fork, or the end.
+        # True while a call is inside, and for good after an interrupted change, a fork, or the end.
         self._shut = False
         self._closed = self._forked = self.changing = False
         self._cause: BaseException | None = None
@@ -96,12 +96,12 @@ class Gate:
         self._release()
 
     def in_child(self, work: Callable[[], object]) -> None:
-        """Call something in the child of each later fork; it closes what the child must not keep open."""
+        """Register ``work``, which each later fork calls in the child to close files that it must not keep open."""
         self._in_child.append(work)
         _gates.add(self)
 
     def close(self) -> bool:
-        """Shut the gate for good; return whether there is something to close: not a second time, nor after a fork.
+        """Shut the gate for good; return whether it was open. It was not on a second call, or after a fork.
 
         Raises
         ------
@@ -123,18 +123,18 @@ class Gate:
 
     @property
     def broken_off(self) -> bool:
-        """Whether memory may differ from the log, since a change was broken off."""
+        """Whether memory may differ from the log because a change was interrupted."""
         return self.changing
 
     def _ask(self, caller: FrameType) -> None:
-        """Refuse a call that holds the lock and found the gate shut, unless only an interruption left it shut."""
+        """Refuse a call that found the gate shut, unless an interruption outside any change left it shut."""
         inside = self._cause is None and self._is_inside(caller)
         if inside or self._closed or self._forked or self.changing:
             self._release()
             raise self._refusal(inside)
 
     def _refusal(self, inside: bool) -> InlinkError:
-        """Why the gate is shut; ``inside`` says whether a call is inside."""
+        """Return the error that says why the gate is shut. ``inside`` is True if a call is inside."""
         if self._closed:
             return StoreError(f"{self._what}: this crawl is closed: open it again with inlink.Crawl")
         if self._forked:
@@ -151,12 +151,12 @@ class Gate:
             return StoreError(str(self._cause))
         cause = "an interruption" if self._cause is None else _named(self._cause)
         return StoreError(
-            f"{self._what}: the last change was broken off by {cause}: close this crawl and open it again; "
-            "all that was acknowledged is kept"
+            f"{self._what}: the last change was not completed ({cause}): close this crawl and open it again; "
+            "all acknowledged changes are kept"
         )
 
     def _is_inside(self, caller: FrameType) -> bool:
-        """Whether this thread is in an earlier call, which then called ``caller``, as a policy of the user's may."""
+        """Whether an earlier call of this thread led to ``caller``. A user's own policy may make such calls."""
         frame: FrameType | None = caller
         while frame is not None and self._is_of(frame):
             # The methods that lead to the call that asks.
@@ -177,7 +177,7 @@ class Gate:
 
 
 def inside(method: Method) -> Method:
-    """A method that works inside the gate of its object, ``_gate``."""
+    """Decorate a method, so that it enters the gate ``_gate`` of its object."""
 
     @functools.wraps(method)
     def call(self: Any, *arguments: Any, **named: Any) -> Any:

@@ -44,9 +44,9 @@ def listed(links: Any, what: str = "URLs") -> list[Any]:
         If ``links`` is a single text, or not iterable.
     """
     if isinstance(links, str | bytes):
-        raise ParameterError(f"several {what} are wanted, as [url]; got the one text {links!r}")
+        raise ParameterError(f"{what} must be a list, such as [url]; got the single string {links!r}")
     if not isinstance(links, Iterable):
-        raise ParameterError(f"several {what} are wanted, as [url]; got {links!r}")
+        raise ParameterError(f"{what} must be a list, such as [url]; got {links!r}")
     return list(links)
 
 
@@ -146,7 +146,7 @@ def hrefs_and_scores(links: Iterable[str | tuple[str, float]]) -> tuple[list[str
         elif isinstance(one, tuple | list) and len(one) == 2 and isinstance(one[0], str):
             href, score = one[0], checked_score(one[1], f"the score of {one[0]!r}")
         else:
-            raise ParameterError(f"a link must be a text, (text, number) or a Link; got {one!r:.200}")
+            raise ParameterError(f"a link must be a URL, (URL, number) or a Link; got {one!r:.200}")
         hrefs.append(href)
         scores.append(score)
     return hrefs, np.array(scores, np.float32)

@@ -28,7 +28,7 @@ LONGEST_REASON = 500
 
 
 MOST_EXCLUDED = 1 << 18
-"""Pages that one event excludes at most."""
+"""Maximum number of pages that one event excludes."""
 
 
 Answered = Lease | int | str
@@ -59,8 +59,8 @@ class Journal:
     log : Log
     frontier : Frontier
     gate : Gate
-        Is notified when a change begins. A method that numbers pages or ends leases before it appends an event notifies
-        the gate too.
+        Its ``changing`` is set when a change begins: by :meth:`append`, and by callers that number pages or end leases
+        before they append the event.
     url_rules : UrlRules or None
     rules : Rules or None
 
@@ -69,7 +69,7 @@ class Journal:
     now : float
         The time of the next event.
     visits, errors : int
-        Events of visits and of failures that were written since the crawl was opened.
+        Number of visits and of failures that were written since the crawl was opened.
     """
 
     def __init__(
@@ -224,7 +224,7 @@ class Journal:
             self.append(kinds.EXCLUDE, listed=len(reasons), payload=payload)
 
     def exclude_for_operator(self, pages: UInt32Array, reason: str) -> None:
-        """Exclude pages for one reason. The event is about the first of them; those of rules are about no page."""
+        """Exclude pages for one reason. The event names the first page; an event of a rule names no page."""
         said = reason.encode("utf-8", "replace")[:LONGEST_REASON]
         for begin in range(0, len(pages), MOST_EXCLUDED):
             part = pages[begin : begin + MOST_EXCLUDED]

@@ -1,4 +1,4 @@
-"""Finding the page that a user means: by a URL in any form, by its number, or by its hash."""
+"""Find the page that a user names by a URL in any form, by its number, or by its hash."""
 
 import re
 
@@ -20,7 +20,7 @@ def known_page(pages: Pages, url: str, url_rules: UrlRules | None) -> int:
     inlink.errors.UnknownNodeError
         If the crawl does not know it.
     """
-    # spiders give URLs back in canonical form: those need not be parsed
+    # Spiders return URLs in canonical form, which need not be parsed.
     page = pages.page_of(url)
     if page == NO_PAGE and (form := canonical(url, None, url_rules)) is not None:
         variant = url.partition("#")[2]
@@ -55,7 +55,7 @@ def numbered(pages: Pages, page: str | int, url_rules: UrlRules | None) -> int:
 
 
 def forms_of(page: str | int, url_rules: UrlRules | None) -> list[str | int]:
-    """A page's number as it is, or the canonical URLs under which it may be known: with its variant, and without."""
+    """The numbers or canonical URLs that a page's name may stand for: a URL with its variant, and without."""
     if isinstance(page, bool) or not isinstance(page, str | int):
         raise ParameterError(f"a page is named by its URL or its number; got {page!r:.200}")
     if isinstance(page, int):

@@ -17,7 +17,7 @@ _VISITS = 1 << 12
 
 
 class Linkers:
-    """Finds the pages that link to a page. A link to a page that was merged into another is a link to that one.
+    """Finds the pages that link to a page. A link to a merged page counts as a link to the page it was merged into.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ class Linkers:
         return shown.PageList(rows, str(position) if position < len(targets) * last_row else None)
 
     def _merged_into(self, number: int) -> Iterator[int]:
-        """The pages that were merged into a page, or into one of those."""
+        """The pages that were merged into a page, directly or through other pages."""
         merged = self._pages.merged
         for page, target in islice(merged.items(), self._merges_seen, None):
             self._merged.setdefault(target, []).append(page)

@@ -1,4 +1,4 @@
-"""The best pages of a ranking that is stored with a crawl, with what the ranking says of their places."""
+"""The best pages of a ranking that is stored with a crawl, with hub scores and certainty of their places."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,17 +13,17 @@ __all__ = ["described"]
 
 
 def described(part: shown.Top, folder: Path, name: str, best: Sequence[tuple[int, float]]) -> shown.Top:
-    """The best pages with their hub scores, the algorithm, and which places are certain.
+    """Add hub scores, the algorithm, and the certainty of places to the best pages.
 
     Parameters
     ----------
     part : Top
-        Of a survey of all pages.
+        The best pages, as found among all pages.
     folder : Path
     name : str
-        Of the ranking.
+        Name of the ranking.
     best : sequence of (int, float)
-        Pages and values, at least as many as the part has rows; one more tells whether the last place is certain.
+        Pages and values, at least as many as the part has rows. One more shows whether the last place is certain.
     """
     from inlink.sources.rankings import ranking_of
 

@@ -30,10 +30,10 @@ def search(
     ----------
     pages : Pages
     matches : callable
-        Returns the positions of the URLs that match, as :func:`inlink.urls.matching.matcher` makes it.
+        Returns the positions of the URLs that match; made by :func:`inlink.urls.matching.matcher`.
     count : int
     cursor : str or None
-        Where to go on.
+        The cursor of the part before.
     seconds : float
 
     Raises

@@ -57,7 +57,7 @@ def seed(journal: Journal, urls: Iterable[AnyLink], refused: MutableMapping[str,
 
 
 def checked_entries(entries: list[Any]) -> list[tuple[str, float | None, float]]:
-    """The entries of a sitemap: URL, lastmod, and priority, which is 0.5 by default.
+    """Check the entries of a sitemap; return URL, lastmod, and priority, which is 0.5 by default.
 
     Raises
     ------
@@ -79,7 +79,7 @@ def checked_entries(entries: list[Any]) -> list[tuple[str, float | None, float]]
 
 
 def hint(journal: Journal, rows: list[tuple[str, float | None, float]]) -> None:
-    """Let the pages wait again that, by their sitemap, changed after their last crawl."""
+    """Let pages wait again that changed after their last crawl, according to their sitemap."""
     for url, lastmod, _ in rows:
         if lastmod is not None:
             # Each change is whole by itself.

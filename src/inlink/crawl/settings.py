@@ -49,7 +49,7 @@ FILE = "settings.json"
 
 
 class NotGiven(Enum):
-    """The type of :data:`NOT_GIVEN`, which differs from None: None can be what a setting is to become."""
+    """The type of :data:`NOT_GIVEN`. It is not None, because None is a value of some settings."""
 
     NOT_GIVEN = "not given"
 
@@ -58,24 +58,24 @@ class NotGiven(Enum):
 
 
 NOT_GIVEN = NotGiven.NOT_GIVEN
-"""A setting that stays as the crawl's folder has it; its default in a new crawl."""
+"""Stands for a setting that keeps the value in the crawl's folder, or gets its default in a new crawl."""
 
 
 @dataclass(frozen=True)
 class SpiderSettings:
-    """What a spider is told beside the settings of its crawl; it is not kept in the crawl's folder."""
+    """Settings of a spider. They are not kept in the crawl's folder."""
 
     crawl: str | None = setting(
-        None, "The crawl's folder, or its URL on a server: see [server.md](server.md).", none="none is named"
+        None, "The crawl's folder, or its URL on a server: see [server.md](server.md).", none="no crawl"
     )
     owner: str | None = setting(
         None,
-        "Name of the spider. A new session under this name ends the one before, whose tasks are lost.",
-        none="`spider` in a folder; on a server a name with the spider's, the machine and the process",
+        "Name of the spider. A new session under this name ends the previous session, whose tasks are lost.",
+        none="`spider` in a folder; on a server the names of spider and machine, and the process id",
     )
     seeds: str | None = setting(
         None,
-        "A file of URLs to begin at: one a line, a tab and a score behind it if you have one.",
+        "A file of URLs to begin at: one URL a line, optionally followed by a tab and a score.",
         none="no file",
     )
     content_scorer: object = setting(
@@ -87,7 +87,7 @@ class SpiderSettings:
     )
     allow_addresses: Sequence[str] = setting(
         (),
-        "Addresses and networks (`10.1.0.0/16`) that may be fetched though they are not public.",
+        "Addresses and networks (`10.1.0.0/16`) that may be fetched although they are not public.",
         commas=True,
     )
     deny_addresses: Sequence[str] = setting(
@@ -106,8 +106,8 @@ class SpiderSettings:
 class Chosen(NamedTuple):
     """The settings that a crawl is opened with.
 
-    ``before`` are those of its folder, None if there is no crawl yet. ``policy`` is what was given as policy, or what
-    the policy's name stands for.
+    ``before`` are the settings in its folder, None if there is no crawl yet. ``policy`` is the policy that was given,
+    or the class that the policy's name stands for.
     """
 
     settings: Settings
@@ -116,7 +116,7 @@ class Chosen(NamedTuple):
 
     @property
     def told(self) -> str:
-        """What was kept from the folder and what was changed, to be put behind a line; empty if neither."""
+        """The end of a log line: the settings that were kept from the folder, and those that were changed."""
         if self.before is None:
             return ""
         old, new, usual = _flat(self.before), _flat(self.settings), _flat(Settings())
@@ -128,19 +128,19 @@ class Chosen(NamedTuple):
 
 
 def choose(folder: Path, given: Mapping[str, Any]) -> Chosen:
-    """The settings that a crawl in a folder has once those that are given hold. Nothing is written.
+    """Return the settings that a crawl has after the given settings are applied. No file is written.
 
     Parameters
     ----------
     folder : Path
-        Of a crawl, or where one is to be made.
+        The folder of a crawl, which need not exist yet.
     given : mapping
         Values by name, as :class:`inlink.Crawl` takes them.
 
     Raises
     ------
     inlink.errors.ParameterError
-        If a value is outside its range, or a setting changes that must not.
+        If a value is outside its range, or a fixed setting changes.
     inlink.errors.FolderError
         If the folder's settings cannot be read.
     """
@@ -156,23 +156,23 @@ def choose(folder: Path, given: Mapping[str, Any]) -> Chosen:
     for name, row in rows_of(Settings).items():
         if row.fixed and before is not None and getattr(settings, name) != getattr(before, name):
             raise ParameterError(
-                f"{name} cannot change after a crawl was made: {folder} has {getattr(before, name)!r}; "
-                f"got {getattr(settings, name)!r}. Leave it out, or begin another crawl"
+                f"`{name}` cannot change after a crawl was made: {folder} has {getattr(before, name)!r}; "
+                f"got {getattr(settings, name)!r}. Leave `{name}` out, or begin another crawl"
             )
     found = policy_found(policy) if "policy" in given else policy_of(folder, base.policy, None)
     if settings.trust is not None and not found.takes_trust:
         raise ParameterError(
-            f"trust does not apply to policy {settings.policy!r}: choose pagerank or host-diverse, or give trust=None"
+            f"`trust` does not apply to policy {settings.policy!r}: choose pagerank or host-diverse, or give trust=None"
         )
     if settings.trust is not None and settings.use_scores:
         raise ParameterError(
-            "give either trust or use_scores: each says which pages PageRank's teleport goes to"
+            "`trust` and `use_scores` cannot be combined, because each sets the teleport of PageRank: give one of them"
         )
     return Chosen(settings, before, found)
 
 
 def changed(base: Settings, given: Mapping[str, Any]) -> Settings:
-    """Settings with other values for those that are given; a mapping for a group changes the fields that it names.
+    """Return settings with the given values. A mapping for a group changes only the fields that it names.
 
     Raises
     ------
@@ -197,12 +197,12 @@ def differences(before: Settings, after: Settings) -> list[str]:
 
 
 def _with_code(folder: Path, before: Settings, settings: Settings) -> Settings:
-    """The folder's settings with the schedule that was given, if that is the one which the folder names."""
+    """Return the folder's settings, with the given schedule if the folder names the same schedule."""
     if isinstance(settings.revisit, StoredSchedule):
         place = settings.revisit.place
         raise ParameterError(
-            f"{folder}: this crawl's schedule {place!r} is code that is not inlink's: if you trust it, allow its "
-            f"import by revisit={revisit_as_data(settings.revisit)!r}"
+            f"{folder}: this crawl's schedule {place!r} is code from outside inlink: if you trust it, allow its "
+            f"import with revisit={revisit_as_data(settings.revisit)!r}"
         )
     if isinstance(before.revisit, StoredSchedule) and revisit_as_data(before.revisit) == revisit_as_data(
         settings.revisit
@@ -212,23 +212,23 @@ def _with_code(folder: Path, before: Settings, settings: Settings) -> Settings:
 
 
 def checked(name: str, value: Any, place: str = "", *, texts: bool = False) -> Any:
-    """A setting's value in its own type.
+    """Check a setting's value and return it in the setting's type.
 
     Parameters
     ----------
     name : str
-        Of a field of :class:`~inlink.frontier.settings.Settings`.
+        Name of a field of :class:`~inlink.frontier.settings.Settings`.
     value : object
-        A mapping for a group names the fields that are to change.
+        The value. A mapping for a group holds the fields to change.
     place : str
-        What messages call the setting.
+        Name of the setting in messages.
     texts : bool
-        Whether the value, or the mapping's values, may be texts that have to be read, as from a command line.
+        Whether the value, or the mapping's values, may be strings to be parsed, as from a command line.
 
     Returns
     -------
     object
-        For a mapping a mapping, but for ``revisit``.
+        The value. For a mapping it is a mapping, except for ``revisit``.
 
     Raises
     ------
@@ -256,27 +256,27 @@ def checked(name: str, value: Any, place: str = "", *, texts: bool = False) -> A
 
 
 def from_name(name: str, text: str, place: str = "") -> tuple[str, Any]:
-    """A setting, or a field of a group, and the value that a text means.
+    """Parse the text value of a setting, or of a field of a group.
 
     Parameters
     ----------
     name : str
-        Such as ``damping`` or ``politeness.delay``.
+        A name such as ``damping`` or ``politeness.delay``.
     text : str
     place : str
-        What messages call the setting.
+        Name of the setting in messages.
 
     Returns
     -------
     str
-        The setting's or the group's name.
+        Name of the setting or of the group.
     object
-        The value; for a field of a group a mapping of it.
+        The value. For a field of a group, a mapping of the field to its value.
 
     Raises
     ------
     inlink.errors.ParameterError
-        If there is no such setting, or the text means no value in its range.
+        If there is no such setting, or the text is not a value in its range.
     """
     row, place = _row(name, TABLE), place or name
     group, dot, field = name.partition(".")
@@ -286,7 +286,7 @@ def from_name(name: str, text: str, place: str = "") -> tuple[str, Any]:
 
 
 def lay_over(found: dict[str, Any], name: str, value: Any) -> None:
-    """Put a checked value over what was found for a setting before; a mapping changes only the fields it names."""
+    """Replace the value of a setting in ``found`` by a checked value. A mapping changes only the fields it names."""
     before = found.get(name)
     if isinstance(value, Mapping) and before is not None:
         value = {**before, **value} if isinstance(before, Mapping) else replace(before, **value)
@@ -294,15 +294,15 @@ def lay_over(found: dict[str, Any], name: str, value: Any) -> None:
 
 
 def is_there(folder: Path) -> bool:
-    """Whether a crawl, or something else of inlink's, is in a folder already."""
+    """Whether a folder already holds a crawl, or other data of inlink."""
     return (folder / "header.json").exists()
 
 
 def stored(folder: Path) -> Settings:
     """The settings that a crawl's folder keeps.
 
-    The log has every change of them as an event. ``settings.json`` holds the last, so that nobody has to read the log
-    for it; the log is read where that file is missing.
+    Each change of the settings is an event of the log. ``settings.json`` holds the last settings, so the log need not
+    be read for them. If that file is missing, the log is read.
 
     Raises
     ------
@@ -318,7 +318,7 @@ def stored(folder: Path) -> Settings:
     except (OSError, TypeError, ValueError, RecursionError, msgspec.MsgspecError) as error:
         said = error.strerror if isinstance(error, OSError) else error
         raise FolderError(
-            f"{path} cannot be read ({said}): restore it from a copy, or remove it, for the log has the settings too"
+            f"{path} cannot be read ({said}): restore it from a copy, or remove it: the log also holds the settings"
         ) from None
 
 
@@ -346,12 +346,12 @@ def _decoded(raw: bytes, url_rules: UrlRules | None) -> Settings:
 
 
 def from_data(data: Mapping[str, Any]) -> Settings:
-    """Settings from what :func:`as_data` made of them, through JSON. No code that they name is imported.
+    """Return the settings that :func:`as_data` turned into data for JSON. No code that they name is imported.
 
     Raises
     ------
     TypeError, ValueError
-        If they are not settings.
+        If the data are not settings.
     """
     found = dict(data)
     for name, group in GROUPS.items():
@@ -362,20 +362,20 @@ def from_data(data: Mapping[str, Any]) -> Settings:
 
 
 def as_data(settings: Settings) -> dict[str, Any]:
-    """Settings as JSON can hold them; those that cannot change are in the folder's header too."""
+    """Return settings as data for JSON. They include the fixed settings, which the folder's header also holds."""
     data = {one.name: getattr(settings, one.name) for one in fields(settings)}
     return data | {"revisit": revisit_as_data(settings.revisit)}
 
 
 def encoded(settings: Settings) -> bytes:
-    """What ``settings.json`` holds: all settings but those that cannot change, which the folder's header keeps."""
+    """Return the content of ``settings.json``: all settings but the fixed ones, which the folder's header keeps."""
     fixed = [name for name, row in rows_of(Settings).items() if row.fixed]
     data = {name: value for name, value in as_data(settings).items() if name not in fixed}
     return msgspec.json.format(msgspec.json.encode(data), indent=1)
 
 
 def save(folder: Path, settings: Settings) -> None:
-    """Keep settings in a crawl's folder."""
+    """Write settings into a crawl's folder."""
     with atomic_file(folder / FILE, sync=False) as file:
         file.write_bytes(encoded(settings))
 
@@ -391,7 +391,7 @@ def _row(name: str, rows: Mapping[str, Setting], place: str = "") -> Setting:
 
 
 def _flat(settings: Settings) -> dict[str, Any]:
-    """The values of settings by name, groups by field."""
+    """The values of settings by name. The fields of a group have names such as ``politeness.delay``."""
     found: dict[str, Any] = {}
     for name in rows_of(Settings):
         value = getattr(settings, name)

@@ -1,6 +1,6 @@
 """Results of :class:`inlink.crawl.view.CrawlView`: small frozen structs that can be encoded as JSON.
 
-A ``cursor`` goes to the next call, to go on where this one stopped; None if the result is whole.
+Pass a result's ``cursor`` to the next call, which goes on where this call stopped. None: the result is complete.
 """
 
 import msgspec
@@ -49,7 +49,7 @@ class Found(msgspec.Struct, frozen=True):
 
 
 class RankedPage(msgspec.Struct, frozen=True):
-    """A page with its place in a ranking, from 1, and its value there; and whether it was ever crawled."""
+    """A page with its place in a ranking, from 1, its value there, and whether it was ever crawled."""
 
     place: int
     page: int
@@ -61,8 +61,9 @@ class RankedPage(msgspec.Struct, frozen=True):
 class Top(msgspec.Struct, frozen=True):
     """The best pages of a ranking: ``searched`` of ``known`` pages were looked at.
 
-    For a ranking that is stored with the crawl, ``algorithm`` made it, and ``hubs`` has the rows' hub scores if it has
-    such. ``certain`` says of each row whether its place is proven by the error bound; None without a bound.
+    For a ranking that is stored with the crawl, ``algorithm`` is the algorithm that made it, and ``hubs`` holds the hub
+    scores of the rows if the ranking has hub scores. ``certain`` holds for each row whether the error bound proves its
+    place; it is None without a bound.
     """
 
     rows: list[RankedPage]
@@ -75,7 +76,7 @@ class Top(msgspec.Struct, frozen=True):
 
 
 class Dump(msgspec.Struct, frozen=True):
-    """Lines of text: ``done`` of ``total`` pages, or crawled pages with their links, are behind them."""
+    """Lines of text. ``done`` of ``total`` pages (or, for links, of crawled pages) are written so far."""
 
     text: str
     done: int
@@ -84,7 +85,7 @@ class Dump(msgspec.Struct, frozen=True):
 
 
 class ErrorExample(msgspec.Struct, frozen=True):
-    """A failure: the page, what the spider said, the HTTP status or 0, and the seconds that have passed since."""
+    """A failure: the page, the spider's error text, the HTTP status or 0, and the seconds that have passed since."""
 
     page: int
     url: str
@@ -94,7 +95,7 @@ class ErrorExample(msgspec.Struct, frozen=True):
 
 
 class ErrorCause(msgspec.Struct, frozen=True):
-    """A cause of failures, their number, and the last of them: at most three, of different pages."""
+    """A cause of failures, their number, and at most three of the last failures, each of another page."""
 
     cause: str
     count: int
@@ -125,12 +126,12 @@ class OrderRow(msgspec.Struct, frozen=True):
     page : int
     url : str
     priority : float
-        By which the page's host competes with other hosts.
+        Priority by which the page's host competes with other hosts.
     due_in : float
         Seconds until it may be fetched.
     parts, host_parts : list of Part
-        Combined from left to right: ``parts`` give the page's own priority, and with ``host_parts`` behind them the
-        ``priority``; see :class:`inlink.frontier.explain.Why`.
+        Combined from left to right, ``parts`` give the page's own priority, and ``parts`` followed by ``host_parts``
+        give ``priority``; see :class:`inlink.frontier.explain.Why`.
     """
 
     place: int
@@ -149,7 +150,7 @@ class Order(msgspec.Struct, frozen=True):
 
 
 class Hosts(msgspec.Struct, frozen=True):
-    """Hosts in the order of discovery, of ``known`` ones."""
+    """Hosts in the order of discovery. ``known`` is the number of all hosts."""
 
     rows: list[HostState]
     known: int
@@ -166,7 +167,7 @@ class Info(msgspec.Struct, frozen=True):
     states : dict of str to int
         Number of pages in each state that occurs.
     links : int or None
-        Number of links of all latest visits, as of the last whole count; None until there is one: ask again.
+        Number of links of all latest visits, from the last complete count; None until a count is complete: ask again.
     event_bytes : int
         Bytes of the log that were read.
     began : float

@@ -1,4 +1,4 @@
-"""The crawls that a view can show: one of this process, and a folder, read no further than is asked for."""
+"""The crawls that a view can show: a crawl of this process, or a folder, which is read only as far as needed."""
 
 from collections.abc import Callable
 from functools import cached_property
@@ -22,11 +22,11 @@ __all__ = ["FolderCrawl", "LiveCrawl", "Shown"]
 
 
 class Single(Protocol):
-    """Pages of which single ones can be described, and those that led to them."""
+    """Pages that can be described one by one, with the pages that led to them."""
 
     @property
     def num_pages(self) -> int:
-        """Pages that are known."""
+        """Number of known pages."""
 
     def page(self, page: int) -> Page | None:
         """All that is known of a page; None if it is not known."""
@@ -39,7 +39,7 @@ class Single(Protocol):
 
 
 class Shown(Protocol):
-    """A crawl that can be looked at."""
+    """A crawl that a view can show."""
 
     @property
     def gate(self) -> Gate:
@@ -64,7 +64,7 @@ class Shown(Protocol):
         """The number of a page among all pages."""
 
     def single(self, page: str | int) -> tuple[Single, int]:
-        """Pages of which at least this one and those that led to it can be described, and its number."""
+        """A page's number, behind an object that can describe at least this page and the pages that led to it."""
 
 
 class LiveCrawl:
@@ -119,23 +119,23 @@ class FolderCrawl:
 
     @cached_property
     def pages(self) -> Pages:
-        """All pages, as of the first time that they are asked for."""
+        """All pages, as of the first access."""
         pages = open_pages(self.folder)
         pages.recover()
         return pages
 
     @cached_property
     def frontier(self) -> Frontier:
-        """The order of the pages, by the settings that the folder holds."""
+        """The order of the pages, with the settings in the folder."""
         return frontier_of(self.pages, self._clock(), self._policy)
 
     @cached_property
     def rules(self) -> Rules | None:
-        """Which URLs may be fetched, by the settings that the folder holds."""
+        """The rules for URLs in the folder's settings."""
         return stored(self.folder).rules
 
     def now(self) -> float:
-        """Unix time; what has become due by now has happened."""
+        """Unix time. The frontier is first advanced to it, so that pages that are due by now wait in the queue."""
         now = self._clock()
         self.frontier.advance(now)
         return now
@@ -145,7 +145,7 @@ class FolderCrawl:
         return numbered(self.pages, page, self._url_rules)
 
     def single(self, page: str | int) -> tuple[Single, int]:
-        """Pages of which this one and those that led to it can be described, and its number."""
+        """See :class:`Shown`."""
         if "pages" in self.__dict__:
             return self.pages, self.number(page)
         wanted = forms_of(page, self._url_rules)

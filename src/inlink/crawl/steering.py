@@ -38,7 +38,7 @@ __all__ = ["AT_OPENING", "Steering", "slot_named"]
 
 _log = logging.getLogger("inlink.crawl")
 AT_OPENING = ("policy", "use_scores", "cross_domain_only", "damping", "trust", "url_rules", "sync")
-"""The settings that can change only when a crawl is opened; so can ``politeness.by``."""
+"""The settings that can change only when a crawl is opened. ``politeness.by`` is another."""
 
 
 class Steering:
@@ -50,7 +50,7 @@ class Steering:
     _settings: Settings
 
     def activity(self) -> Activity:
-        """What the crawl has done since it was opened, and who works on it now."""
+        """Counts of the crawl since it was opened, and the sessions that work on it now."""
         with self._gate:
             return activity(self._core)
 
@@ -62,23 +62,23 @@ class Steering:
         delay: float | NotGiven | None = NOT_GIVEN,
         budget: int | NotGiven | None = NOT_GIVEN,
     ) -> HostState:
-        """Set what holds for a host, or with ``by="domain"`` for its registered domain; return its state.
+        """Set block, delay or budget of a host, or with ``by="domain"`` of its registered domain; return its state.
 
-        What is not given stays as it is. All of it holds after reopening.
+        A value that is not given stays as it is. The values also hold after the crawl is opened again.
 
         Parameters
         ----------
         host : str
-            Its name, or any URL of it.
+            The host's name, or any URL of the host.
         block : float
-            Seconds from now in which nothing is fetched from it; ``math.inf`` is for ever, 0 ends a block. Tasks that
-            are out are not called back.
+            Seconds from now in which no page of the host is handed out; ``math.inf`` is for ever, 0 ends a block. Tasks
+            that are out are not called back.
         delay : float or None
-            Seconds between two fetches, whatever the settings and robots.txt say. None: what they say holds again. A
-            ``Retry-After`` of the host is kept in any case.
+            Seconds between two fetches, regardless of the settings and robots.txt. None: settings and robots.txt apply
+            again. A ``Retry-After`` of the host is kept in any case.
         budget : int or None
-            Pages that may still be fetched from it. None is no limit. A task that is out and comes back (released,
-            lost, or to be tried again) is no further page.
+            Number of pages that may still be fetched from the host; None is no limit. A task that comes back (released,
+            lost, or to be retried) is not counted again.
 
         Raises
         ------
@@ -109,20 +109,21 @@ class Steering:
             return hosts.state(slot, now)
 
     def exclude_host(self, host: str, reason: str = "", *, older_than: float | None = None) -> int:
-        """Exclude all pages of a host that wait, or with ``by="domain"`` of its registered domain; return their number.
+        """Exclude all waiting pages of a host, or with ``by="domain"`` of its registered domain; return their number.
 
-        They wait in the queue, for a retry, or for their next visit. Tasks that are out go on. Pages that become known
-        later wait as usual. :meth:`reload` lets excluded pages wait again; a change of rules does not.
+        These are the pages that wait in the queue, for a retry, or for their next visit. Tasks that are out go on.
+        Pages that become known later wait as usual. :meth:`reload` lets excluded pages wait again. A change of rules
+        does not.
 
         Parameters
         ----------
         host : str
-            Its name, or any URL of it.
+            The host's name, or any URL of the host.
         reason : str
             ``crawl.page(url).error`` shows it, up to 500 bytes.
         older_than : float or None
-            Exclude only pages that were crawled last more than so many seconds ago. A page that was never crawled
-            counts from its discovery. None: all.
+            Exclude only pages whose last crawl was more than this many seconds ago. For a page that was never crawled,
+            its discovery counts. None: all pages.
 
         Raises
         ------
@@ -147,16 +148,16 @@ class Steering:
             return len(found)
 
     def set_due(self, url: str, seconds: float) -> bool:
-        """Say when a page is due, in place of its retry or of the schedule of revisits; return whether that counts.
+        """Set when a page is due, instead of its retry or the revisit schedule; return whether the date was set.
 
-        It holds for once: when the page is answered for, retries and schedule count again. A page that failed or is
-        gone waits again. It does not count for a page that is out or was excluded, or was merged into such a page.
+        The date holds once: after the next answer for the page, retries and schedule apply again. A page that failed or
+        is gone waits again. No date is set for a page that is leased or excluded, or was merged into such a page.
 
         Parameters
         ----------
         url : str
         seconds : float
-            From now; ``math.inf`` is never.
+            Seconds from now; ``math.inf`` is never.
 
         Raises
         ------
@@ -174,14 +175,14 @@ class Steering:
     def change_settings(self, **given: Any) -> Settings:
         """Change settings of the running crawl, as if it were closed and opened with them; return those in force.
 
-        All of them are changed or none.
+        Either all of them are changed, or none is.
 
         Parameters
         ----------
         **given
             Settings as :class:`inlink.Crawl` takes them: ``politeness``, ``rules``, ``revisit``, ``lease_seconds``,
             ``max_retries``, ``retry_seconds``, ``max_losses``, ``rerank_share``, ``rerank_seconds``. A dict for
-            ``politeness`` or ``rules`` changes the fields that it names. Leases that are out keep their end.
+            ``politeness`` or ``rules`` changes the fields that it names. Open leases keep their time of expiry.
 
         Raises
         ------
@@ -214,7 +215,7 @@ def _needs_opening(name: str) -> ParameterError:
 
 
 def _set_settings(core: Core, folder: Path, settings: Settings) -> None:
-    """Write other settings and let them hold."""
+    """Write new settings and apply them."""
     journal, frontier = core.journal, core.frontier
     before, now = frontier.settings, journal.now
     journal.append(kinds.SETTINGS, payload=msgspec.json.encode(as_data(settings)))
@@ -229,7 +230,7 @@ def _set_settings(core: Core, folder: Path, settings: Settings) -> None:
 
 
 def _waiting(journal: Journal, slot: int) -> UInt32Array:
-    """The pages of a slot that are to be fetched some time, uint32[k], increasing."""
+    """The pages of a slot that wait in the queue or for a date, uint32[k], increasing."""
     frontier, states = journal.frontier, journal.pages.states
     found = frontier.hosts.pages_of(slot)
     known, again = found[states[found] == DISCOVERED], found[states[found] == CRAWLED]
@@ -240,7 +241,7 @@ def _waiting(journal: Journal, slot: int) -> UInt32Array:
 
 
 def _last_seen(pages: Pages, some: UInt32Array) -> AnyArray:
-    """When pages were crawled last, or became known, Unix time: float64[k]."""
+    """Unix times at which pages were last crawled, or else discovered: float64[k]."""
     places = np.array(
         [pages.maker_place(page) if place is None else place
          for page in some.tolist() for place in (pages.visit_place(page),)], np.int64,
@@ -253,7 +254,7 @@ def _last_seen(pages: Pages, some: UInt32Array) -> AnyArray:
 
 
 def _set_due(core: Core, page: int, seconds: float) -> bool:
-    """Write when a page is due, and let it wait until then."""
+    """Write the time at which a page is due, and let the page wait until then."""
     journal, frontier = core.journal, core.frontier
     page, now = journal.pages.survivor(page), journal.now
     state = int(journal.pages.states[page])
@@ -269,7 +270,7 @@ def _set_due(core: Core, page: int, seconds: float) -> bool:
 
 
 def _wish(journal: Journal, slot: int, wish: Wish) -> None:
-    """Write an operator's wish and take it in; then write when the slot is due, which depends on its delay."""
+    """Write an operator's wish and apply it. Then write when the slot is due, because that depends on its delay."""
     hosts, now = journal.frontier.hosts, journal.now
     if wish == hosts.wishes.get(slot, NO_WISH):
         return
@@ -289,7 +290,7 @@ def slot_named(journal: Journal, host: str) -> int:
     inlink.errors.UnknownNodeError
         If the crawl knows neither.
     inlink.errors.ParameterError
-        If it cannot be the name of a host.
+        If ``host`` cannot be the name of a host.
     """
     return _slot_of(journal, host_name(host), host)
 

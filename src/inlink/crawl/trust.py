@@ -33,7 +33,7 @@ def read_trust(path: str, rules: UrlRules | None, refused: Counter[str]) -> dict
     path : str
     rules : UrlRules or None
     refused : Counter
-        Counts the lines that are no URLs, by reason.
+        Counts the lines that are not valid URLs, by reason.
 
     Returns
     -------
@@ -59,12 +59,12 @@ def read_trust(path: str, rules: UrlRules | None, refused: Counter[str]) -> dict
         elif weight > 0:
             found[form] = max(weight, found.get(form, 0.0))
     if not found:
-        raise InputError(f"{path}: no line is a URL with a weight above 0, so no page would be trusted")
+        raise InputError(f"trust: {path} has no URL with a weight above 0: name at least one page to trust")
     return found
 
 
 def take_trust(pages: Pages, log: Log, now: float, weights: dict[str, float]) -> None:
-    """Write trusted pages into the log, as seeds, unless its last event of this kind says the same."""
+    """Write trusted pages into the log, as seeds, unless its last event of this kind has the same pages and weights."""
     numbers, new, text = pages.number(list(weights))
     given = np.fromiter(weights.values(), np.float32, len(weights))
     order = np.argsort(numbers)
@@ -98,14 +98,18 @@ def trust_given(
         return None
     found = read_trust(settings.trust, settings.url_rules, refused)
     if refused:
-        _log.warning("%s: %s lines are no URLs and are ignored", settings.trust, f"{sum(refused.values()):,}")
+        _log.warning(
+            "trust: %s: ignored %s lines that are not valid URLs",
+            settings.trust,
+            f"{sum(refused.values()):,}",
+        )
     return found
 
 
 def trust_in(
     pages: Pages, log: Log, now: float, settings: Settings, trusted: dict[str, float] | None
 ) -> None:
-    """Write the trusted pages that were given into the log; those that the log has stay in force if none were given.
+    """Write trusted pages into the log if they were given. Otherwise the trusted pages in the log stay in force.
 
     Raises
     ------

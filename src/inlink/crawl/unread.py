@@ -1,6 +1,6 @@
-"""Settings of Aduana and Frontera that have no effect in inlink, so that they can be named instead of ignored silently.
+"""Find settings of Aduana and Frontera that have no effect in inlink, so that a warning can name them.
 
-``docs/migration.md`` says for each of them what replaces it.
+``docs/migration.md`` lists the replacement for each of them.
 """
 
 from collections.abc import Container, Mapping
@@ -40,7 +40,7 @@ FAMILY = FRONTERA_READS | {
     *("SPIDER_PARTITION_ID", "STATE_CACHE_SIZE", "STATE_CACHE_SIZE_LIMIT", "STORE_CONTENT", "STRATEGY"),
     *("STRATEGY_ARGS", "SW_FLUSH_INTERVAL", "TLDEXTRACT_DOMAIN_INFO", "URL_FINGERPRINT_FUNCTION"),
 }
-"""Names of Frontera's that are unambiguous. Others, such as the USER of Aduana's server, are known by their module."""
+"""Unambiguous names of Frontera's settings. Others, such as USER of Aduana's server, are recognised by their module."""
 
 PREFIXES = (
     *(
@@ -69,8 +69,7 @@ def unread(settings: Mapping[str, object], module: Container[str], read: Contain
     settings : mapping
         All settings that the project sets. A value of None counts as not set.
     module : container of str
-        Those names that stand in the module that ``FRONTERA_SETTINGS`` names. They can only be meant for Frontera,
-        Aduana or inlink.
+        The names in the module that ``FRONTERA_SETTINGS`` names. They can only be meant for Frontera, Aduana or inlink.
     read : container of str
         Names that have an effect.
 
@@ -96,5 +95,5 @@ def unread(settings: Mapping[str, object], module: Container[str], read: Contain
 
 
 def warning(names: list[str]) -> str:
-    """Return the line that tells of unread settings."""
+    """Return the warning about settings without effect."""
     return f"settings without effect in inlink: {', '.join(names)} (docs/migration.md has replacements)"

@@ -18,14 +18,16 @@ from inlink.store.opening import IndexWriter
 __all__ = ["Upkeep"]
 
 _log = logging.getLogger("inlink.crawl")
-HITS_SHARE = "0.5"  # of one processor: every round of it goes over all links
+
+# Share of one processor that HITS may use: each of its rounds goes over all links.
+HITS_SHARE = "0.5"
 POLL_SECONDS = 0.001
 FIRST_PAGES = 100
 FIRST_SECONDS = 10.0
-"""The first ranking starts after so many pages were crawled, or after so many seconds, whichever is first."""
+"""The first ranking starts after FIRST_PAGES crawled pages or after FIRST_SECONDS, whichever is first."""
 
 LEAST_GROWTH = 10
-"""Pages that were crawled between two rankings, at least; the share of few pages is less than one."""
+"""Minimum number of pages crawled between two rankings, because a share of few pages is less than one page."""
 
 
 class Upkeep:
@@ -37,7 +39,7 @@ class Upkeep:
     log : Log
     now : float
     gate : Gate
-        Says at the end whether memory still agrees with the log.
+        Shows at the end whether memory still agrees with the log.
     """
 
     def __init__(self, frontier: Frontier, log: Log, now: float, gate: Gate) -> None:
@@ -54,13 +56,13 @@ class Upkeep:
         self._refused_at_opening = False
         self._index: IndexWriter | None = None
         self._inbox_at = 0.0
-        # Whether the crawl has no ranking yet, and none was asked for
+        # Whether the crawl has no ranking yet, and no ranking was started.
         self._first = True
         self._ranked_pages, self._ranked_time = self.pages.num_crawled, now
 
     def opened(self, now: float) -> None:
-        """Note what opening found: a ranking that cannot be used is replaced, unless new rankings never start."""
-        # Seconds until a ranking count from here: the last event may be days old.
+        """Note the crawl's ranking at opening. An unusable ranking is replaced, unless new rankings never start."""
+        # The seconds between rankings count from the opening, because the last event may be days old.
         self._ranked_time = now
         settings = self.frontier.settings
         automatic = settings.rerank_share is not None or settings.rerank_seconds is not None
@@ -68,7 +70,7 @@ class Upkeep:
         self._first = self.frontier.ranked_up_to == 0
 
     def requests(self) -> Iterator[tuple[str, list[tuple[str, float]]]]:
-        """The requests in the inbox: kind and seeds. It is read once a second; requests that are done are removed."""
+        """The requests in the inbox: kind and seeds. The inbox is read once a second. Finished requests are removed."""
         if time.monotonic() < self._inbox_at:
             return
         self._inbox_at = time.monotonic() + 1.0
@@ -77,7 +79,7 @@ class Upkeep:
             try:
                 seeds = inbox.seeds_in(text, str(path)) if kind == inbox.SEED else []
             except InputError as error:
-                _log.warning("%s; the request is ignored", error)
+                _log.warning("ignored a request from the inbox: %s", error)
             else:
                 yield kind, seeds
             path.unlink(missing_ok=True)
@@ -107,12 +109,12 @@ class Upkeep:
         try:
             return IndexWriter(self.pages, self._log)
         except (OSError, OutputError) as error:
-            _log.warning("no index can be written (%s); opening takes longer", error)
+            _log.warning("cannot write an index (%s); the next opening of this crawl takes longer", error)
             self.pages.table.indexed = self.pages.num_pages
             return None
 
     def rerank(self, now: float) -> None:
-        """Ask for a new ranking."""
+        """Start a new ranking in the ranking process."""
         self._ranked_pages, self._ranked_time, self._first = self.pages.num_crawled, now, False
         if self.frontier.policy.algorithm is not None:
             self.reranker.ask()
@@ -123,7 +125,7 @@ class Upkeep:
         if self.frontier.policy.algorithm is None:
             return
         while self.reranker.busy:
-            # it must not publish an older ranking later
+            # The ranking process must not publish an older ranking later.
             if self.reranker.answer() is None:
                 time.sleep(POLL_SECONDS)
         if self._ranker is None:
@@ -161,7 +163,8 @@ class Upkeep:
             if self._index is not None:
                 self._index.give_up()
             return
-        written = self.pages.urls_end == self._log.urls_end  # else it would hold URLs that are lost
+        # An index must not hold URLs that were not written.
+        written = self.pages.urls_end == self._log.urls_end
         if self._index is None and written and self.pages.index_due():
             self._index = self._new_index()
         if self._index is not None:
@@ -169,5 +172,5 @@ class Upkeep:
             self._index = None
 
     def abandon(self) -> None:
-        """Let go of the ranking process in the child of a fork, so that it ends with the parent."""
+        """Close the connection to the ranking process in the child of a fork, so that it ends with the parent."""
         self.reranker.abandon()

@@ -1,4 +1,4 @@
-"""Everything there is to see of a crawl, read-only: the one type for commands, servers and dashboards.
+"""A read-only view of a crawl, which commands, servers and dashboards share.
 
 A :class:`CrawlView` shows a live :class:`inlink.Crawl` (``crawl.view``), or a folder that any process may be writing
 (:meth:`CrawlView.open`), as it was when it was first read.
@@ -83,13 +83,13 @@ class CrawlView:
         clock: Callable[[], float] = time.time,
         policy: str | type[Policy] | Policy | None = None,
     ) -> "CrawlView":
-        """A view of a crawl's folder, which another process may be writing.
+        """Open a view of a crawl's folder, which another process may be writing.
 
         No code that the folder names is imported. If the crawl's policy is one of your own, the order is shown only if
-        ``policy`` names it once more.
+        ``policy`` names it again.
 
-        What a call needs is read by the first call that needs it. Looking up one page reads that page only; the order
-        needs all events. What is written later is not seen.
+        Data are read by the first call that needs them. A look-up of one page reads that page only; the order needs all
+        events. Events that are written later are not seen.
 
         Raises
         ------
@@ -121,12 +121,12 @@ class CrawlView:
         found, rules = pages.page(number), self._crawl.rules
         if found is None or found.state != "excluded" or not rules:
             return found
-        # The reason stands in an event that lists many pages, and is computed again in less time.
+        # The reason is in an event that lists many pages. Computing it again is faster than finding that event.
         return replace(found, error=rules.verdict(found.url, found.depth) or found.error)
 
     @inside
     def why(self, page: str | int) -> Why:
-        """Where a page stands in the order, and every reason for it.
+        """The place of a page in the order, and all reasons for it.
 
         Raises
         ------
@@ -139,7 +139,7 @@ class CrawlView:
 
     @inside
     def path(self, page: str | int, count: int = 100, cursor: str | None = None) -> shown.PageList:
-        """How the crawl came to know a page: the page, the page whose links made it known, and so on to a seed.
+        """The path to a page's discovery: the page, the page whose links made it known, and so on to a seed.
 
         Raises
         ------
@@ -155,7 +155,7 @@ class CrawlView:
         rows: list[shown.PageRow] = []
         while number != NO_PAGE and len(rows) < count:
             rows.append(shown.PageRow(number, pages.url(number)))
-            # the maker is always an older page, so the chain ends
+            # The page that made another known is always older, so the chain ends.
             number = pages.maker(number)
         return shown.PageList(rows, None if number == NO_PAGE else str(number))
 
@@ -169,14 +169,14 @@ class CrawlView:
     ) -> shown.PageList:
         """The pages that a page links to, or that link to it, as of each page's latest visit.
 
-        A link to a page that was merged into another is a link to that one.
+        A link to a merged page counts as a link to the page it was merged into.
 
         Parameters
         ----------
         page : str or int
         direction : {"from", "to"}
             "from": the pages that it links to, by number. "to": the pages that link to it, in the order in which they
-            were first crawled; a part may have few rows or none while the search goes on.
+            were first crawled. A part may have few or no rows while the search goes on.
         count : int
             Rows at most, 1 … 1,000.
         cursor : str or None
@@ -217,7 +217,7 @@ class CrawlView:
         count : int
             Rows at most, 1 … 1,000.
         cursor : str or None
-            Where to go on. A part may have few rows or none while the search goes on.
+            The cursor of the part before. A part may have few or no rows while the search goes on.
 
         Raises
         ------
@@ -235,11 +235,11 @@ class CrawlView:
         Parameters
         ----------
         ranking : str or None
-            A ranking that is stored with the crawl, or None for the ranks by which the crawl orders its pages now.
+            Name of a ranking that is stored with the crawl, or None for the ranks that order the crawl now.
         count : int
             Rows, 1 … 1,000.
         cursor : str or None
-            Until the cursor of the result is None, ``rows`` are the best of the pages looked at so far.
+            The cursor of the part before. Until the result's cursor is None, its rows are the best pages found so far.
 
         Raises
         ------
@@ -301,9 +301,9 @@ class CrawlView:
         cursor : str or None
             Where to go on.
         aduana : bool
-            In the columns of Aduana's ``page_db_dump``, without a header.
+            Write the columns of Aduana's ``page_db_dump``, without a header.
         depth : bool
-            With ``aduana`` and pages: put the depth before the score.
+            With ``aduana`` and pages, write the depth before the score.
         seconds : float
             CPU time after which the part ends.
 
@@ -347,7 +347,7 @@ class CrawlView:
         Parameters
         ----------
         cursor : str or None
-            That of the last part. Until the cursor of the result is None, only a part of the log was read.
+            The cursor of the part before. Until the result's cursor is None, only a part of the log was read.
 
         Raises
         ------
@@ -361,7 +361,7 @@ class CrawlView:
 
     @inside
     def order(self, count: int = 50) -> shown.Order:
-        """The next pages, best first, as far as priorities and politeness tell now, and why; nothing is leased.
+        """The next pages by present priorities and politeness, best first, with reasons. No page is leased.
 
         Raises
         ------
@@ -391,7 +391,7 @@ class CrawlView:
         cursor : str or None
             Where to go on.
         fullest : bool
-            Only those with the most waiting pages, fullest first. There is no next part.
+            Return only the hosts with the most waiting pages, fullest first. There is no next part.
 
         Raises
         ------
@@ -412,10 +412,10 @@ class CrawlView:
 
     @inside
     def standing(self, hosts: int = 5) -> Standing:
-        """How far the crawl has come: pages by state, the ``hosts`` with most waiting pages, and the harvest.
+        """The crawl's progress: pages by state, the ``hosts`` hosts with the most waiting pages, and the harvest.
 
-        In a crawl of more than a few million pages, the harvest is that of a moment up to a few calls ago, and None
-        before the first calls have computed it.
+        In a crawl of more than a few million pages, the harvest may be a few calls old. It is None until the first
+        calls have computed it.
 
         Raises
         ------
@@ -426,15 +426,15 @@ class CrawlView:
 
     @inside
     def harvest(self) -> Harvest:
-        """The share of all rank that the fetched pages hold, against pages fetched: a curve.
+        """A curve: the share of all rank that the fetched pages hold, against the number of fetched pages.
 
-        While the ``cursor`` of the result is not None, the curve is of an earlier moment or empty: call again.
+        While the ``cursor`` of the result is not None, the curve is old or empty: call again.
         """
         return self._progress.harvest(_SECONDS)
 
     @inside
     def info(self) -> shown.Info:
-        """What the crawl is: numbers of pages by state, hosts, links and events, and its beginning."""
+        """Figures of the crawl: numbers of pages by state, hosts, links and events, and the time of its beginning."""
         pages = self._pages
         return shown.Info(
             pages.num_pages,

@@ -202,8 +202,8 @@ def policy_of(
         )
     if given is None and stored not in POLICIES and not stored.startswith(STORED):
         raise ParameterError(
-            f"{folder}: this crawl's policy {stored!r} is code that is not inlink's: if you trust it, allow its import "
-            f"by policy={stored!r}, or --set policy={stored} on a command line"
+            f"{folder}: this crawl's policy {stored!r} is code from outside inlink: if you trust it, allow its import "
+            f"with policy={stored!r}, or with --set policy={stored} on a command line"
         )
     return policy_found(stored if given is None else given)
 
