@@ -110,8 +110,8 @@ def test_a_ranking_that_was_spoilt_leaves_the_order(folder, monkeypatch, caplog)
         assert order(crawl)[:2] == [C, B]
         told = [one.getMessage() for one in caplog.records]
         assert len(told) == 1
-        assert "ranking mine cannot be the order: it has values below 0" in told[0]
-    with pytest.raises(FolderError, match="cannot be the order"):
+        assert "ranking mine cannot order a crawl: it has values that are negative" in told[0]
+    with pytest.raises(FolderError, match="cannot order a crawl"):
         opened(folder, VirtualClock())
 
 

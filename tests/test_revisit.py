@@ -249,7 +249,7 @@ def test_the_interval_finds_the_page():
     ("arguments", "message"),
     [
         ({"initial": 0}, "initial must be a number of seconds"),
-        ({"shortest": 100, "longest": 99}, "lies above longest"),
+        ({"shortest": 100, "longest": 99}, "is above longest"),
         ({"inc": -0.1}, "inc must be"),
         ({"dec": 1.1}, r"dec must be a number in \[0, 1\]; got 1.1"),
         ({"sync_delta_rate": "x"}, "sync_delta_rate must be"),

@@ -1,11 +1,11 @@
-"""How a host's answers affect the next request to it: outcomes, waiting times, crawl rates. Nothing here reads a clock.
+"""Outcomes of visits, waiting times and crawl rates of hosts. No function here reads a clock.
 
-**Outcomes.** Each visit ends as one of :data:`OUTCOMES`, by its status as :data:`STATUSES` says. The table says which
-outcomes are retried and which count against the host.
+**Outcomes.** Each visit has one of :data:`OUTCOMES`, by its status and the table :data:`STATUSES`. The outcome says
+whether the visit is retried and whether it counts against the host.
 
 **Waiting.** The wait is ``Retry-After`` if the host sends it (RFC 9110, section 10.2.3). Otherwise it is the base,
-doubled with every failure in a row, up to a cap. There is no jitter. Only one frontier speaks to a host, so no
-other client could retry at the same moment, and a replay waits as the crawl did.
+doubled with every failure in a row, up to a cap. There is no jitter, for two reasons. Only one frontier sends requests
+to a host, so no other client retries at the same moment. And a replay must wait as the crawl did.
 
 **Crawl rates.** A host's temperature T counts its crawls. It cools with the window w as its time constant:
 
@@ -21,10 +21,10 @@ as with Aduana's defaults. Waiting until ρ(T) ≤ r before each crawl keeps the
 a burst of about r·w crawls at the start. :mod:`inlink.frontier.kernels.slots` has the loops.
 
 Aduana has soft and hard rates too. It stopped after some hundred pages of one host (``domain_temp.c``) for three
-reasons: it compared the temperature, a count, with the limit, a rate; it kept time as float32 Unix time, in steps
-of 128 s; and hosts cooled only when some page was crawled, so that nothing was crawled once every host was too hot.
-Here both sides are rates, time is float64, and the temperature is computed from the elapsed time at each look. The
-wait for any limit above 0 is finite.
+reasons. It compared the temperature, a count, with the limit, a rate. It kept time as float32 Unix time, in steps of
+128 s. And hosts cooled only when a page was crawled, so crawling stopped once every host was too hot. Here both sides
+are rates, time is float64, and each use of the temperature computes it from the elapsed time. The wait for any limit
+above 0 is finite.
 """
 
 import calendar
@@ -45,7 +45,7 @@ __all__ = [
 ]
 
 LONGEST_WAIT = 86_400.0
-"""Longest wait in seconds: one day, whatever a host asks for and however often it fails."""
+"""Longest wait in seconds: one day. It also limits a host's Retry-After and the wait after many failures."""
 
 
 @dataclass(frozen=True)
@@ -58,9 +58,9 @@ class Outcome:
     retried : bool
         Whether the page is tried again.
     against_host : bool
-        Whether the host may be dead. Any other outcome shows that the host answers.
+        Whether the outcome suggests that the host is dead. Any other outcome shows that the host answers.
     host_waits : bool
-        Whether the host must wait: as :func:`retry_after` or :func:`delay` says.
+        Whether the host must wait, for the time that :func:`retry_after` or :func:`delay` gives.
     """
 
     name: str
@@ -83,7 +83,7 @@ OUTCOMES = {
 """The outcomes of a visit by name."""
 
 STATUSES = (
-    # "Request Timeout" is what the host calls a time-out
+    # With 408 (Request Timeout) the host itself reports a time-out.
     (408, 408, "network"),
     (404, 404, "gone"),
     (410, 410, "gone"),
@@ -155,7 +155,7 @@ def retry_after(value: str | bytes | float | None, now: float) -> float | None:
 
 
 def _http_date(text: str) -> float | None:
-    """Unix time of an HTTP date; None if the text is no date. Without a zone it is GMT (RFC 9110, 5.6.7)."""
+    """Unix time of an HTTP date; None if the text is not a date. A date without a zone is GMT (RFC 9110, 5.6.7)."""
     try:
         fields = parsedate_tz(text)
         if fields is None:
@@ -170,7 +170,7 @@ def _http_date(text: str) -> float | None:
 
 
 def delay(failures: int, base: float, cap: float = LONGEST_WAIT) -> float:
-    """The seconds to wait after some failures in a row: ``min(cap, base · 2^(failures − 1))``; 0 after none.
+    """The seconds to wait after failures in a row: ``min(cap, base · 2^(failures − 1))``; 0 for 0 failures.
 
     Examples
     --------
@@ -184,7 +184,7 @@ def delay(failures: int, base: float, cap: float = LONGEST_WAIT) -> float:
 
 
 def wait_under(heat: float, limit: float, window: float) -> float:
-    """The seconds until the rate of a temperature falls to a limit, by (2); 0 if the limit is 0, which is no limit.
+    """The seconds until the rate of a temperature falls to a limit, by (2). A limit of 0 is no limit: the wait is 0.
 
     Parameters
     ----------

@@ -6,7 +6,7 @@ from http import HTTPStatus
 __all__ = ["cause_of"]
 
 LONGEST = 60
-"""Characters of a text that nothing is known of."""
+"""Maximum length of an unknown error text."""
 
 LOST = re.compile(r"lost \d+ times: ")
 
@@ -44,9 +44,9 @@ def cause_of(status: int, error: str, excluded: bool = False) -> str:
     status : int
         HTTP status; 0 if there was no answer.
     error : str
-        What the spider said.
+        The spider's error text.
     excluded : bool
-        Whether the page is not fetched at all, and ``error`` is the reason.
+        Whether the page was excluded. Then ``error`` is the reason.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Dates that were given from outside: when a page is due, as the log's events say."""
+"""Due dates of pages that were set from outside, read from the log's events."""
 
 import numpy as np
 
@@ -21,9 +21,9 @@ _DATED = np.dtype([("head", HEAD), ("record", dtype_of(DateRecord))])
 
 
 def due_dates(pages: Pages) -> list[tuple[int, float]]:
-    """The pages that wait for a date from outside, or for a moment after it, and the dates; infinity is never.
+    """Pages whose due date was set from outside and still holds, and the dates; infinity is never.
 
-    A date holds until the page is answered for, and is overruled by a reload or a hint.
+    A date holds until the next answer for the page. A reload or a hint ends it too.
     """
     places = np.array(pages.frames_of_kind(DUE), np.int64)
     if not len(places):
@@ -47,7 +47,7 @@ def due_dates(pages: Pages) -> list[tuple[int, float]]:
 
 
 def reloaded(pages: Pages) -> list[tuple[int, float]]:
-    """The pages that were crawled, and were reloaded after their last answer, and when; the last reload counts."""
+    """Crawled pages that were reloaded after their last answer, and the Unix time of the last reload."""
     found: dict[int, float] = {}
     for place in pages.frames_of_kind(RELOAD):
         frame = pages.frame(place)
@@ -59,14 +59,14 @@ def reloaded(pages: Pages) -> list[tuple[int, float]]:
 
 
 def _answered(pages: Pages, some: UInt32Array) -> Int64Array:
-    """The places of the last answers for pages, plus 1; 0 for a page without any: int64[k]."""
+    """The places of the last answers for pages, plus 1; 0 for a page without an answer: int64[k]."""
     rows = pages.answers[some]
     places: Int64Array = np.maximum(pages.visits[rows], pages.failures[rows]).astype(np.int64) * (rows > 0)
     return places
 
 
 def _overruled(pages: Pages, begin: int) -> dict[int, int]:
-    """Pages that were reloaded or said to have changed from a byte of the log on, and the places of these events."""
+    """Pages with a reload or a hint from byte ``begin`` of the log on, and the place of the last of these events."""
     found: dict[int, int] = {}
     for place in pages.frames_of_kind(RELOAD, HINT, begin=begin):
         frame = pages.frame(place)

@@ -1,4 +1,4 @@
-"""Why a page stands where it stands in the order."""
+"""The reasons for a page's place in the order."""
 
 import msgspec
 
@@ -13,11 +13,11 @@ from inlink.store.pages import STATES
 __all__ = ["FARTHEST_PLACE", "Inlink", "Penalty", "Why", "explain", "host_parts", "page_parts"]
 
 FARTHEST_PLACE = 100
-"""Places up to which a page is looked for in the order."""
+"""The last place in the order that is searched for a page."""
 
 
 class Penalty(msgspec.Struct, frozen=True):
-    """A trap rule that lowers a page's priority: its name, what it found in the URL, and its factor."""
+    """A trap rule that lowers a page's priority: its name, its finding in the URL, and its factor."""
 
     rule: str
     finding: str
@@ -25,7 +25,7 @@ class Penalty(msgspec.Struct, frozen=True):
 
 
 class Inlink(msgspec.Struct, frozen=True):
-    """A page that links to the page, and what its link adds to the page's priority before penalties."""
+    """A page that links to the page, and the amount that its link adds to the page's priority before penalties."""
 
     page: int
     url: str
@@ -33,7 +33,7 @@ class Inlink(msgspec.Struct, frozen=True):
 
 
 class Why(msgspec.Struct, frozen=True):
-    """A page's place in the order, and every reason for it.
+    """A page's place in the order, and all reasons for it.
 
     Parameters
     ----------
@@ -55,34 +55,34 @@ class Why(msgspec.Struct, frozen=True):
     host_parts : list of Part
         Combined from left to right, starting with the priority, they give the number by which hosts compete.
     penalties : list of Penalty
-        What the trap penalty among the parts consists of.
+        The components of the trap penalty among the parts.
     score : float
-        Content score of a crawled page; else the best score that a link gave.
+        Content score of a crawled page; else the best score of a link to the page.
     depth : int
-        Links from the nearest seed.
+        Number of links from the nearest seed.
     host : HostState
     lease : int or None
-        Number of the lease that is out.
+        Number of the page's open lease.
     lease_expires_in : float or None
         Seconds until that lease expires.
     due_in : float or None
         Seconds until the page is tried or crawled again, if that is planned.
     losses : int
-        How often the page's lease was lost since its last answer. Then it waits apart from the queue, until
-        ``due_in`` has passed, and is handed out alone.
+        Number of lost leases of the page since its last answer. A lost page waits outside the queue until ``due_in``
+        has passed, and is then handed out alone.
     failures : int
-        Failures since the last success.
+        Number of failures since the last success.
     merged_into : str or None
         URL of the page that it was merged into.
     inlinks : list of Inlink
-        The links that give most, best first. Empty if links do not count under this policy.
+        The links that add most to the priority, best first. Empty if links do not count under this policy.
     inlinks_complete : bool
-        Whether all visits were searched for links to the page. If not, asking again goes on searching.
+        Whether all visits were searched for links to the page. If not, the next call goes on searching.
     refused : str or None
-        The rule of the crawl that refuses the page. A page that waits is then excluded when its turn comes. Or the
-        reason for which an operator excluded it.
+        The rule of the crawl that refuses the page, or the reason for which an operator excluded it. A waiting page
+        that a rule refuses is excluded when its turn comes.
     never_due : bool
-        Whether a date from outside says that the page is never due again: see :meth:`inlink.Crawl.set_due`.
+        Whether the page's due date was set to never: see :meth:`inlink.Crawl.set_due`.
     """
 
     url: str
@@ -163,7 +163,7 @@ class Why(msgspec.Struct, frozen=True):
             again = "handed out" if self.losses else "tried" if self.failures else "crawled"
             lines.append(f"{again} again in {self.due_in:.1f} s")
         if self.never_due:
-            lines.append("never due again, by a date from outside")
+            lines.append("never due again: its due date was set to never")
         if self.failures:
             lines.append(f"failures since the last success: {self.failures}")
         if self.merged_into is not None:
@@ -172,7 +172,7 @@ class Why(msgspec.Struct, frozen=True):
 
 
 def _when(host: HostState) -> str:
-    """When a host may be asked next, in words."""
+    """The time of the next fetch from a host, in words."""
     if host.due_in is None:
         return "blocked by an operator"
     blocked = (
@@ -196,7 +196,7 @@ def host_parts(frontier: Frontier, page: int, before: int = 0) -> list[Part]:
     frontier : Frontier
     page : int
     before : int
-        Waiting pages of the same host that come before it.
+        Number of waiting pages of the same host that come before it.
     """
     slot = frontier.queue.slot(page)
     failures, parts = frontier.hosts.failures.get(slot, 0), []
@@ -211,7 +211,7 @@ def host_parts(frontier: Frontier, page: int, before: int = 0) -> list[Part]:
 def explain(
     frontier: Frontier, page: int, now: float, inlinks: list[Inlink] | None = None, complete: bool = False
 ) -> Why:
-    """Every reason for a page's place.
+    """Return all reasons for a page's place.
 
     Parameters
     ----------
@@ -220,7 +220,7 @@ def explain(
     now : float
         Unix time.
     inlinks : list of Inlink or None
-        The links that give most to the page, as :mod:`inlink.frontier.inlinks` finds them.
+        The links that add most to the page's priority, found by :mod:`inlink.frontier.inlinks`.
     complete : bool
         Whether all visits were searched for them.
     """
@@ -264,7 +264,7 @@ def explain(
 
 
 def _refused(frontier: Frontier, page: int, waits: bool) -> str | None:
-    """Why a page is excluded, or will be when its turn comes."""
+    """The reason why a page is excluded, or will be excluded when its turn comes."""
     state = frontier.pages.states[page]
     if state not in (DISCOVERED, EXCLUDED) and not waits:
         return None

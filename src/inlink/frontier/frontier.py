@@ -1,7 +1,7 @@
 """The frontier: policy, queue, hosts and leases of a crawl, folded from its events.
 
-It writes nothing. :class:`inlink.Crawl` appends events and gives them to :meth:`Frontier.fold`; ``inlink next``
-and ``inlink why`` restore one from a folder that another process is writing, and look.
+It writes no files. :class:`inlink.Crawl` appends events and passes them to :meth:`Frontier.fold`. ``inlink next`` and
+``inlink why`` restore a frontier from a folder that another process may be writing, and read it.
 """
 
 import heapq
@@ -59,9 +59,9 @@ __all__ = ["Frontier"]
 _log = logging.getLogger("inlink.crawl")
 _PAGES = most_pages()
 _MOST_REFUSED = 1000
-"""Refused pages that :meth:`Frontier.order` reads past, about."""
+"""Approximate maximum number of refused pages that :meth:`Frontier.order` skips."""
 _MOST_BUSY = 1000
-"""Leases whose hosts :meth:`Frontier.order` looks at, beside the hosts that may be asked now or later."""
+"""Maximum number of leases whose hosts :meth:`Frontier.order` includes, besides the hosts in its heaps."""
 
 
 class Frontier:
@@ -72,7 +72,7 @@ class Frontier:
     pages : Pages
     settings : Settings
     policy : Policy class or instance, or None
-        None is the one that the settings name.
+        None is the policy that the settings name.
     """
 
     def __init__(self, pages: Pages, settings: Settings, policy: type[Policy] | Policy | None = None):
@@ -88,21 +88,21 @@ class Frontier:
         self.lost = LostPages(self.queue, self.leases)
         self.sessions = SpiderSessions()
         self.paused = False
-        # the time of the last event that was restored; 0 if there was none
+        # The time of the last restored event; 0 if there was none.
         self.last_event = 0.0
-        # penalty codes
+        # The penalty code of each page.
         self.traps: UInt8Array = reserve(np.uint8, _PAGES)
-        # when pages are due that wait for a retry or a revisit
+        # Due times of the pages that wait for a retry or a revisit.
         self.plans: dict[int, float] = {}
-        # pages that are never due again, unless something else happens to them
+        # Pages that are never due again, until another event changes that.
         self.never: set[int] = set()
-        # a heap of the plans; entries of pages that were planned again since are skipped
+        # A heap of the plans. Entries of pages that were planned again later are skipped.
         self._later: list[tuple[float, int]] = []
-        # what was wrong with the ranking that was looked at last
+        # The fault of the last ranking that was checked; None if it was sound.
         self.ranking_fault: str | None = None
-        # the byte of the log up to which the adopted ranking goes
+        # The adopted ranking covers the log up to this byte.
         self.ranked_up_to = 0
-        # the place of the event that names the trusted pages, plus 1; 0 if there are none
+        # The place of the event that names the trusted pages, plus 1; 0 if there are none.
         self.trusted_at = 0
         self.year = datetime.now(UTC).year
         self._take_trust()
@@ -141,7 +141,7 @@ class Frontier:
         self.restore_dates(now)
 
     def restore_dates(self, now: float) -> None:
-        """Let the pages wait that changed after their last visit, and hold those back that have a date from outside."""
+        """Let pages that changed after their last visit wait again, and apply due dates that were set from outside."""
         pages = self.pages
         for place in pages.frames_of_kind(HINT):
             hint = pages.frame(place)
@@ -154,7 +154,7 @@ class Frontier:
             if page not in self.lost:
                 self.plan(page, since)
         for page, due in due_dates(pages):
-            # A date that has passed did what it does.
+            # A date that has passed has no further effect on a page that waits.
             waits = page in self.queue or page in self.lost
             if due > now or not waits:
                 self.hold_back(page, due, now)
@@ -168,13 +168,13 @@ class Frontier:
                 self.policy.trust_in(found.pages, found.weights)
 
     def events(self, begin: int) -> Events:
-        """The events from a byte of the log on."""
+        """The events from byte ``begin`` of the log on."""
         return Events(self.pages.log[begin : self.pages.events_end])
 
     def _restore_leases(self, now: float) -> list[tuple[int, int]]:
-        """Put the leases that nothing has ended on the book; return the page and the slot of each current one.
+        """Put all open leases on the book; return the page and the slot of each current lease.
 
-        A lease ran out if its page does not count as leased, or was leased again since.
+        A lease is not current if its page is not in the state leased, or was leased again later.
         """
         leases, found = self.pages.open_leases(), []
         self.leases.next_number, self.last_event = int(leases.following), float(leases.last_time)
@@ -196,7 +196,7 @@ class Frontier:
         return found
 
     def _restore_lost(self, now: float) -> None:
-        """Let the pages whose leases were lost wait apart from the others."""
+        """Let the pages whose leases were lost wait outside the queue."""
         pages = self.pages
         again = np.flatnonzero(pages.losses[: pages.num_pages])
         states = pages.states[again]
@@ -220,7 +220,7 @@ class Frontier:
 
     def _count_taken(self, leased: list[tuple[int, int]]) -> None:
         answered = self.pages.answered[1 : self.pages.tally.rows + 1]
-        # The others wait again. Those that wait for a retry count as taken until it is due.
+        # Answered pages that wait again do not count as taken, except those that wait for a retry.
         retried = (self.pages.errors[answered] > 0) & (self.pages.losses[answered] == 0)
         answered = answered[(self.pages.states[answered] != DISCOVERED) | retried]
         hosts = self.pages.hosts[answered]
@@ -229,7 +229,7 @@ class Frontier:
         self.hosts.spend(np.concatenate([slots, np.array(again, np.uint32)]).astype(np.int64))
 
     def set_settings(self, settings: Settings, now: float) -> None:
-        """Let other settings hold; of politeness, all but ``by``. Plans of visits are the caller's to make."""
+        """Apply new settings. ``politeness.by`` must not change. The caller must plan revisits again."""
         before, self.settings = self.settings, settings
         self._values.update(_values(settings))
         if settings.politeness != before.politeness:
@@ -238,7 +238,7 @@ class Frontier:
     # -- folding ----------------------------------------------------------------------------------------------------
 
     def fold(self, place: int, frame: bytes) -> None:
-        """Take in one event that was just appended."""
+        """Take in an event that was just appended."""
         raw = np.frombuffer(frame, np.uint8)
         self.pages.fold_frame(place, raw)
         self.policy.fold(Events(raw))
@@ -263,7 +263,7 @@ class Frontier:
         return keys(pages, self.policy.priority(pages), self.traps, FACTORS)
 
     def prioritise(self, pages: UInt32Array, now: float) -> None:
-        """Give the waiting ones among some pages their present priorities."""
+        """Give the waiting pages among ``pages`` their present priorities."""
         self._place(pages, now, False)
 
     def plan(self, page: int, due: float) -> None:
@@ -278,7 +278,7 @@ class Frontier:
         self.never.discard(page)
 
     def hold_back(self, page: int, due: float, now: float) -> None:
-        """Let a page wait until it is due, though it may have been its turn before; infinity is never."""
+        """Let a page wait until ``due``, even if its turn would come sooner. Infinity is never."""
         self.forget_plan(page)
         self.leave(page, now)
         if due < math.inf:
@@ -287,18 +287,18 @@ class Frontier:
             self.never.add(page)
 
     def leave(self, page: int, now: float) -> None:
-        """Take a page out of the queue, and out of the pages that wait to be leased alone, if it is there."""
+        """Remove a page from the queue and from the lost pages, if it waits there."""
         if page not in self.queue and page not in self.lost:
             return
         self.lost.forget(page, now)
         if self.pages.answers[page]:
-            # A page that was answered for counts as taken, unless it is in the queue.
+            # A page with an answer counts as taken, unless it is in the queue.
             self.queue.withhold(page, now)
         else:
             self.queue.remove(page, now)
 
     def next_plans(self, count: int) -> list[tuple[float, int]]:
-        """Dates and pages of about ``count`` plans, the next among them."""
+        """Dates and pages of about ``count`` plans. The plan that is due next is among them."""
         return [(due, page) for due, page in self._later[:count] if self.plans.get(page) == due]
 
     def back(self, page: int, now: float) -> None:
@@ -330,8 +330,8 @@ class Frontier:
     def adopt(self, now: float, *, verify: bool = False) -> bool:
         """Adopt the published ranking if it is newer than the one in use and sound; return whether it was adopted.
 
-        ``ranking_fault`` says what is wrong with one that is not sound; priorities stay as they are then. With
-        ``verify``, its checksum is looked at too.
+        If the ranking is not sound, ``ranking_fault`` names its fault and priorities do not change. With ``verify``,
+        its checksum is checked too.
         """
         self.ranking_fault = None
         if self.policy.algorithm is None:
@@ -361,7 +361,7 @@ class Frontier:
             self.ranking_fault = str(error)
         if self.ranking_fault is not None:
             _log.warning(
-                "%s: the ranking in %s/ is not used (%s); pages keep their present priorities until the next one",
+                "%s: the ranking in %s/ is not used (%s); pages keep their priorities until the next ranking",
                 self.pages.folder,
                 RANKS,
                 self.ranking_fault,
@@ -373,12 +373,12 @@ class Frontier:
         return True
 
     def renew(self) -> None:
-        """Take over what the policy reads outside the log, if that is newer than what is in use."""
+        """Let the policy load a newer state from outside the log. If it did, all waiting pages get new keys."""
         if self.policy.renew(self.events):
             self.queue.begin_rekeying()
 
     def _teleport(self, count: int) -> float | None:
-        """The sum of what the first pages teleport by; None if all pages count alike."""
+        """The sum of the teleport weights of the first ``count`` pages; None if all weights are equal."""
         if self.trusted_at:
             found = trusted_pages(self.pages)
             return 0.0 if found is None else float(found.weights[found.pages < count].sum(dtype=np.float64))
@@ -388,13 +388,13 @@ class Frontier:
         return float(scores[scores > 0].sum(dtype=np.float64)) + LEAST_SCORE * count
 
     def rekey_some(self, now: float) -> None:
-        """Give the next waiting pages their new keys, for a millisecond or two."""
+        """Give some of the waiting pages their new keys. This takes a millisecond or two."""
         if self.queue.rekeying:
             first, last, pages = self.queue.next_to_rekey()
             self.queue.rekey(first, last, self.keys(pages), now)
 
     def order(self, count: int, now: float) -> list[tuple[int, float, float]]:
-        """The next pages, nothing taken: see :meth:`inlink.frontier.queue.Queue.order`.
+        """The next pages, without taking them: see :meth:`inlink.frontier.queue.Queue.order`.
 
         Pages that the rules refuse are left out. If thousands of them come first, fewer pages than asked for are
         returned.
@@ -409,14 +409,14 @@ class Frontier:
             wanted *= 4
 
     def refused(self, page: int) -> str | None:
-        """Why the rules refuse a page; None if they allow it."""
+        """The reason why the rules refuse a page; None if they allow it."""
         rules = self.settings.rules
         return rules.verdict(self.pages.url(page), int(self.pages.depths[page])) if rules else None
 
     # -- time -------------------------------------------------------------------------------------------------------
 
     def advance(self, now: float) -> None:
-        """Put the pages into the queue that were to wait until ``now``."""
+        """Put pages into the queue whose waiting time has ended by ``now``."""
         while (due := self._next_plan()) is not None and due <= now:
             _, page = heapq.heappop(self._later)
             del self.plans[page]
@@ -424,25 +424,26 @@ class Frontier:
                 if self.pages.answers[page]:
                     self.back(page, now)
                 else:
-                    # It was never taken.
+                    # The page was never taken, so it gives no budget back.
                     self._let_wait(page, now)
 
     def _next_plan(self) -> float | None:
         while self._later and self.plans.get(self._later[0][1]) != self._later[0][0]:
-            # planned again since, or crawled
+            # The page was planned again, or crawled.
             heapq.heappop(self._later)
         return self._later[0][0] if self._later else None
 
     def landed(self, out: Out, outcome: Outcome | None, wait: float | None, now: float) -> bool:
-        """A lease has ended, with what outcome, if any; returns whether its host is in another state now.
+        """Take in the end of a lease and its outcome, if any; return whether the state of its host has changed.
 
-        ``wait`` is what the host asked for, in seconds.
+        ``wait`` is the wait in seconds that the host asked for.
         """
         slot, polite = out.slot, self.settings.politeness
         if self.lost:
             self.lost.ended(out.session, out.page)
+        # The common case takes one step.
         if outcome is not None and outcome.name == "ok" and not self.hosts.failures and out.current:
-            self.queue.landed(slot, now)  # the common case, in one step
+            self.queue.landed(slot, now)
             return False
         row = self.queue.rows[slot]
         if out.current and row["flying"] > 0:
@@ -451,12 +452,13 @@ class Frontier:
         if outcome is not None:
             other = self.leases.current(out.page)
             if other is not None:
-                # Handed out again meanwhile: it is dealt with, though that lease may be answered for too.
+                # The page was handed out again in the meantime. Its new lease ends here too, but may be answered late.
                 self.queue.landed(other.slot, now)
                 self.leases.late(other.number)
                 self.lost.ended(other.session, other.page)
             before = self.hosts.failures.get(slot, 0)
-            failures = before + 1 if outcome.against_host else 0  # any other shows that it answers
+            # Any outcome that does not count against the host shows that it answers.
+            failures = before + 1 if outcome.against_host else 0
             until = 0.0
             if outcome.host_waits:
                 pause = delay(max(failures, 1), self.settings.retry_seconds, LONGEST_WAIT)
@@ -472,7 +474,7 @@ class Frontier:
         return changed
 
     def due_in(self, now: float, session: int = 0) -> float | None:
-        """Seconds until a session may get more even if nobody answers; None if only answers can lead to more."""
+        """Seconds until a session may get more tasks even without any answer; None if only answers lead to more."""
         if self.lost.is_alone(session):
             return None if self.leases.held(session) else 0.0
         times = [self.queue.due_in(now)]
@@ -484,5 +486,5 @@ class Frontier:
 
 
 def _values(settings: Settings) -> dict[str, Any]:
-    """The settings by name, as a policy gets them."""
+    """The settings by name, as they are passed to a policy."""
     return {one.name: getattr(settings, one.name) for one in fields(settings)}

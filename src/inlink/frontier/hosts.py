@@ -1,13 +1,14 @@
 """The hosts of a crawl: their domains, waits, failures and budgets.
 
-Longer waits (a Retry-After, a parked host, a delay from robots.txt) and an operator's wishes are events of the log, so
-that they hold after a restart too.
+Longer waits (a Retry-After, a parked host, a delay from robots.txt) and an operator's wishes are events of the log.
+They also hold after a restart.
 
-**Delays.** The delay of a slot is what an operator wants; else its Crawl-delay or that of the settings, whichever is
-longer. A new delay counts from the last fetch. A wait that the host asked for, and a crawl rate, hold nevertheless.
+**Delays.** The delay of a slot is the operator's delay if one is set; else its Crawl-delay or the delay of the
+settings, whichever is longer. A new delay counts from the last fetch. Waits that the host asked for and limits on crawl
+rates still apply.
 
-**Blocks.** The queue knows one date for each slot, when it is due. While a slot is blocked, that date is the end of the
-block or later, and :attr:`Hosts.hidden` has the date that would hold without the block.
+**Blocks.** The queue keeps one date for each slot, at which it is due. While a slot is blocked, that date is the end of
+the block or later. :attr:`Hosts.hidden` holds the date that would apply without the block.
 """
 
 import msgspec
@@ -34,21 +35,21 @@ class HostState(msgspec.Struct, frozen=True):
     ----------
     name : str
     waiting, taken : int
-        Pages that wait; pages that were handed out so far.
+        Number of pages that wait, and of pages that were handed out so far.
     in_flight, in_flight_limit : int
-        Pages that are being fetched, now and at most.
+        Number of pages that are being fetched, and its maximum.
     due_in : float or None
         Seconds until the next fetch is allowed; None if the host is blocked for ever.
     delay : float
         Seconds between two fetches.
     failures : int
-        Failures in a row that count against the host.
+        Number of failures in a row that count against the host.
     budget_left, domain_budget_left : int or None
-        Pages that may still be fetched from the host, and from its registered domain; None without a limit.
+        Number of pages that may still be fetched from the host, and from its registered domain; None without a limit.
     blocked_for : float or None
         Seconds until the end of an operator's block; 0 if there is none, None if it is for ever.
     set_by_operator : tuple of str
-        What an operator has set: ``"block"``, ``"delay"``, ``"budget"``; see :meth:`inlink.Crawl.set_host`.
+        The values that an operator has set: ``"block"``, ``"delay"``, ``"budget"``; see :meth:`inlink.Crawl.set_host`.
     """
 
     name: str
@@ -71,13 +72,13 @@ class Hosts:
     Attributes
     ----------
     failures : dict of int to int
-        By slot, failures in a row.
+        Number of failures in a row, by slot.
     crawl_delays, waits : dict of int to float
-        By slot, the delay that robots.txt asks for, and the time until which the host wants to be left alone.
+        By slot, the delay that robots.txt asks for, and the Unix time before which the host asks for no request.
     wishes : dict of int to Wish
-        By slot, what an operator wants.
+        An operator's settings, by slot.
     hidden : dict of int to float
-        By slot that is or was blocked, when it would be due without the block.
+        For slots that are or were blocked, the Unix time at which they would be due without the block.
     """
 
     def __init__(self, pages: Pages, queue: Queue) -> None:
@@ -166,7 +167,7 @@ class Hosts:
         )
 
     def spend(self, slots: Int64Array) -> None:
-        """Count the pages that were taken before this process began; ``slots`` has the slot of each."""
+        """Count the pages that were taken before this process began. ``slots`` holds the slot of each page."""
         count = self.queue.num_slots
         taken = np.bincount(slots, minlength=count).astype(np.uint32)
         rows = self.queue.rows[:count]
@@ -176,7 +177,7 @@ class Hosts:
         self._count_domains()
 
     def _count_domains(self) -> None:
-        """Set the pages that may still be taken from each domain."""
+        """Set the number of pages that may still be taken from each domain."""
         budget, rows = self.queue.politeness.domain_budget, self.queue.rows[: self.queue.num_slots]
         if budget is None or not self._domains:
             self.queue.slots.domain_budgets[: max(len(self._domains), 1)] = NO_LIMIT
@@ -187,23 +188,23 @@ class Hosts:
     # -- waits, delays and wishes -----------------------------------------------------------------------------------
 
     def due(self, slot: int, now: float) -> float:
-        """When a slot is due but for a block, Unix time."""
+        """Unix time at which a slot is due, without regard to a block."""
         if self.is_blocked(slot, now):
             return self.hidden[slot]
         return float(self.queue.rows[slot]["due"])
 
     def is_blocked(self, slot: int, now: float) -> bool:
-        """Whether an operator wants that a slot is not asked at ``now``."""
+        """Whether an operator has blocked a slot at ``now``."""
         return slot in self.wishes and self.wishes[slot].blocks(now)
 
     def is_closed(self, slot: int, now: float) -> bool:
-        """Whether nothing at all may be fetched from a slot at ``now``: it is blocked, or its budget is spent."""
+        """Whether a slot is blocked at ``now``, or its budget is spent."""
         row = self.queue.rows[slot]
         spent = row["budget"] == 0 or self.queue.slots.domain_budgets[row["domain"]] == 0
         return bool(spent) or self.is_blocked(slot, now)
 
     def wait(self, slot: int, until: float, now: float) -> None:
-        """Do not ask a slot before ``until``: its host wants it so, or is parked."""
+        """Send no request to a slot before ``until``, because its host asks for that or is parked."""
         self.waits[slot] = max(self.waits.get(slot, 0.0), until)
         self._set_due(slot, max(self.due(slot, now), until), now)
 
@@ -214,7 +215,7 @@ class Hosts:
         self._set_due(slot, now, now)
 
     def ask_for_delay(self, slot: int, seconds: float, now: float) -> bool:
-        """Take in the Crawl-delay of a slot; return whether it is longer than any before."""
+        """Take in the Crawl-delay of a slot; return whether it is longer than its previous Crawl-delays."""
         seconds = float(np.float32(seconds))
         if seconds <= self.crawl_delays.get(slot, 0.0):
             return False
@@ -223,7 +224,7 @@ class Hosts:
         return True
 
     def set_wish(self, slot: int, wish: Wish, now: float) -> None:
-        """Take in what an operator wants of a slot from now on."""
+        """Apply an operator's settings for a slot."""
         due = self.due(slot, now)
         if wish == NO_WISH:
             self.wishes.pop(slot, None)
@@ -238,7 +239,7 @@ class Hosts:
         self.queue.count_budget(slot)
 
     def _set_due(self, slot: int, due: float, now: float) -> None:
-        """Set when a slot is due but for a block."""
+        """Set the time at which a slot is due without regard to a block."""
         if self.is_blocked(slot, now):
             self.hidden[slot] = due
             due = max(due, self.wishes[slot].blocked_until or 0.0)
@@ -252,7 +253,7 @@ class Hosts:
         return max(usual, self.crawl_delays.get(slot, 0.0)) if wish.delay is None else wish.delay
 
     def _set_delay(self, slot: int, now: float) -> None:
-        """Let a slot have the delay that it is to have, counted from its last fetch."""
+        """Update the delay of a slot, and count it from the last fetch."""
         row, new = self.queue.rows[slot], self._delay(slot)
         old = float(row["delay"])
         if new != old:
@@ -260,11 +261,11 @@ class Hosts:
             self._set_dates(slot, old, now)
 
     def _set_dates(self, slot: int, before: float, now: float) -> None:
-        """Set when a slot is due by its delay, which was ``before``, by what its host asks for, and by crawl rates."""
+        """Update when a slot is due: by its delay, which was ``before``, by its host's waits and by crawl rates."""
         row, limits = self.queue.rows[slot], self.queue.limits
         due = self.due(slot, now)
         if due > 0:
-            # When the last fetch was, or a later time if the slot had to wait for another reason.
+            # The time of the last fetch, or a later time if the slot had to wait for another reason.
             last = min(due - before, now)
             others = max(self.waits.get(slot, 0.0), self._cooled(slot, limits.hard))
             self._set_due(slot, max(last + float(row["delay"]), others), now)
@@ -272,7 +273,7 @@ class Hosts:
             row["soft_due"] = max(float(row["due"]), self._cooled(slot, limits.soft))
 
     def set_politeness(self, politeness: Politeness, now: float) -> None:
-        """Let other limits hold for all hosts. What politeness counts, hosts or domains, must stay."""
+        """Apply new limits to all hosts. ``politeness.by`` must not change."""
         queue, needed = self.queue, self._need_domains
         rows, were_open = queue.rows[: queue.num_slots], queue.are_open()
         before = rows["delay"].astype(np.float64)
@@ -289,13 +290,13 @@ class Hosts:
         waits |= (rows["due"] > 0) & (rows["due"] - before + rows["delay"] > now)
         for slot in np.flatnonzero(waits).tolist():
             self._set_dates(slot, float(before[slot]), now)
-            # A heap is in order but for one slot at a time.
+            # A heap can repair the order of only one slot at a time.
             queue.settle(slot, now)
         for slot in np.flatnonzero(were_open != queue.are_open()).tolist():
             queue.settle(slot, now)
 
     def _cooled(self, slot: int, limit: float) -> float:
-        """When the crawl rate of a slot has fallen to a limit, Unix time; 0 if the limit is 0, which is none."""
+        """Unix time at which the crawl rate of a slot has fallen to a limit; 0 for a limit of 0, which is no limit."""
         row = self.queue.rows[slot]
         wait = wait_under(float(row["heat"]), limit, self.queue.limits.window)
         return float(row["heated"]) + wait if wait > 0 else 0.0
@@ -320,7 +321,7 @@ class Hosts:
             self.failed(slot, host.failures)
             self.ask_for_delay(slot, host.delay, now)
             self._set_due(slot, host.due, now)
-            # A wait for the next fetch is no wish of the host, and is shorter where an operator wants it.
+            # The usual delay until the next fetch is not a wait that the host asked for. An operator may shorten it.
             if host.due > frame.time + float(self.queue.rows[slot]["delay"]):
                 self.waits[slot] = host.due
             else:
@@ -328,11 +329,11 @@ class Hosts:
         for slot, wish in wishes.items():
             due = self.due(slot, now)
             self.set_wish(slot, wish, now)
-            # The last event about the host has the date that goes with this delay.
+            # The last event about the host holds the date that belongs to this delay.
             self._set_due(slot, due, now)
 
     def failed(self, slot: int, failures: int) -> None:
-        """Set how often a slot has failed in a row; its keys are divided by one more than that."""
+        """Set the number of failures in a row of a slot. Its keys are divided by 1 + failures."""
         if failures:
             self.failures[slot] = failures
         else:
@@ -341,5 +342,5 @@ class Hosts:
 
 
 def _seconds(due: float, now: float) -> float | None:
-    """Seconds until then, 0 if that is past; None if it is never."""
+    """Seconds until ``due``, 0 if it has passed; None if it is infinite."""
     return None if due == np.inf else max(due - now, 0.0)

@@ -1,9 +1,9 @@
-"""The links that give most to a page, found in the log a few milliseconds at a time.
+"""Find the links that add most to a page's priority, reading the log a few milliseconds at a time.
 
-A column of linkers would cost 16 bytes a page and, at each opening, a pass over all links. So nothing is kept for pages
-that nobody asks about. For a page that somebody asks about, a search goes through the log from the event that made the
-page known. It keeps the best linkers found so far and its place in the log. The next question goes on from there, so
-that new visits are found too, and a search that once reached the end is complete again after a moment.
+A column of linkers would cost 16 bytes a page and, at each opening, a pass over all links. So no linkers are stored.
+Instead a search reads the log from the event that made the page known. It keeps the best linkers found so far and its
+place in the log. The next call for the page goes on from there, so it finds new visits too. A search that once reached
+the end needs only a moment to be complete again.
 """
 
 import time
@@ -21,13 +21,13 @@ from inlink.store.pages import Pages
 __all__ = ["InlinkSearch"]
 
 KEPT_LINKERS = 8
-"""Linkers that are kept for a page."""
+"""Number of linkers that a search keeps for a page."""
 
 KEPT_SEARCHES = 1000
-"""Pages whose searches are kept; the one asked about the longest ago is dropped first."""
+"""Number of searches that are kept. The search that was used the longest ago is dropped first."""
 
 _LINKS = np.uint64(1 << 16)
-"""Links that are read between two looks at the clock: about 0.2 ms."""
+"""Number of links that are read between two looks at the clock, in about 0.2 ms."""
 
 
 @dataclass
@@ -39,7 +39,7 @@ class _Search:
 
 
 class InlinkSearch:
-    """Finds the links that give most to pages.
+    """Finds the links that add most to the priorities of pages.
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ class InlinkSearch:
         self._searches: OrderedDict[int, _Search] = OrderedDict()
 
     def best(self, page: int, seconds: float) -> tuple[list[Inlink], bool]:
-        """The links that give most to a page, best first, and whether all visits were searched.
+        """The links that add most to a page's priority, best first, and whether all visits were searched.
 
         Parameters
         ----------
@@ -92,7 +92,7 @@ class InlinkSearch:
         return inlinks, search.place >= pages.events_end
 
     def _keep_best(self, page: int, search: _Search, found: UInt64Array) -> list[float]:
-        """Add places to a search, drop visits that are not the latest any more, and return what each kept one gives."""
+        """Add visits to a search and drop outdated visits; return the share that each kept visit adds."""
         pages = self._frontier.pages
         kept = [place for place in search.best if _is_latest(pages, place)]
         places = np.concatenate([np.array(kept, np.uint64), found])

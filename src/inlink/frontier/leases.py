@@ -1,8 +1,8 @@
-"""Leases: URLs handed out and not yet answered for.
+"""Leases: URLs that were handed out and have no answer yet.
 
-A lease ends by an answer, by its release, or by loss: it expires, or its session ends. A lost lease stays on the book,
-since an answer may still come. A late answer counts if the page was not crawled after the lease was given, and it
-counts once.
+A lease ends by an answer, by its release, or by loss. It is lost if it expires or its session ends. A lost lease stays
+on the book, because an answer may still come. A late answer counts once, if the page was not crawled after the lease
+was given.
 """
 
 import heapq
@@ -13,16 +13,16 @@ from dataclasses import dataclass
 __all__ = ["Lease", "LeaseBook", "Out"]
 
 KEPT = 1_000_000
-"""Lost leases that are kept on the book; beyond that the oldest are forgotten."""
+"""Maximum number of lost leases on the book. Beyond it, the oldest are forgotten."""
 
 
 @dataclass(frozen=True, slots=True)
 class Lease:
-    """A URL handed out to be fetched.
+    """A URL that was handed out to be fetched.
 
-    ``number``, from 1 on, names the lease, and ``page`` the page. ``expires`` is when the lease is lost without an
-    answer, in seconds since 1970. ``given`` is the URL as it was first given, if that differs from the canonical URL,
-    else None. ``crawls`` is the number of earlier fetches, ``failures`` that of failures since the last of them.
+    ``number``, from 1 on, names the lease, and ``page`` the page. ``expires`` is the Unix time at which the lease is
+    lost without an answer. ``given`` is the URL as it was first given, if that differs from the canonical URL, else
+    None. ``crawls`` is the number of earlier fetches, ``failures`` the number of failures since the last fetch.
     """
 
     url: str
@@ -40,8 +40,8 @@ class Lease:
 class Out:
     """A lease on the book.
 
-    ``place`` is that of its event in the log, ``session`` the one that holds it (0 for a caller without a session), and
-    ``given`` when it began. It is ``current`` until it is lost.
+    ``place`` is the place of its event in the log. ``session`` holds the lease (0 for a caller without a session).
+    ``given`` is the Unix time at which it began. It is ``current`` until it is lost.
     """
 
     number: int
@@ -55,17 +55,17 @@ class Out:
 
 
 class LeaseBook:
-    """All leases that are not answered for."""
+    """All leases that have no answer yet."""
 
     def __init__(self) -> None:
         self.next_number = 1
         self._out: dict[int, Out] = {}
-        # Tuples of numbers and not lists: the garbage collector does not go through them.
+        # Numbers of the leases of each page, in tuples: the garbage collector does not go through tuples of numbers.
         self._of_page: dict[int, tuple[int, ...]] = {}
-        self._held: dict[int, dict[int, Out]] = {}  # by session, the current leases
-        self._ends: list[
-            tuple[float, int]
-        ] = []  # a heap; entries of leases that have ended or were renewed are stale
+        # The current leases of each session.
+        self._held: dict[int, dict[int, Out]] = {}
+        # A heap of times of expiry. Entries of leases that have ended or were renewed are stale.
+        self._ends: list[tuple[float, int]] = []
         self._late: deque[int] = deque()
         self._current = 0
 
@@ -87,16 +87,16 @@ class LeaseBook:
         self.next_number = max(self.next_number, number + 1)
 
     def get(self, number: int) -> Out | None:
-        """The lease of a number, if it is on the book."""
+        """The lease with a number; None if it is not on the book."""
         return self._out.get(number)
 
     def oldest(self, page: int) -> int | None:
-        """The oldest lease of a page that is not answered for."""
+        """Number of the oldest lease of a page that has no answer; None if there is none."""
         numbers = self._of_page.get(page)
         return numbers[0] if numbers else None
 
     def current(self, page: int) -> Out | None:
-        """The current lease of a page."""
+        """The current lease of a page; None if it has none."""
         for number in self._of_page.get(page, ()):
             if self._out[number].current:
                 return self._out[number]
@@ -115,7 +115,7 @@ class LeaseBook:
         return list(self._held.get(session, {}).values())
 
     def close(self, number: int) -> Out | None:
-        """Strike a lease off; None if it is not on the book, because it was answered for."""
+        """Remove a lease from the book and return it; None if it is not on the book, because it has an answer."""
         out = self._out.pop(number, None)
         if out is not None:
             if out.current:
@@ -126,7 +126,7 @@ class LeaseBook:
         return out
 
     def late(self, number: int) -> None:
-        """Note that a lease was lost. It stays on the book, since an answer may still come."""
+        """Note that a lease was lost. It stays on the book, because an answer may still come."""
         out = self._out.get(number)
         if out is not None and out.current:
             out.current = False
@@ -143,7 +143,7 @@ class LeaseBook:
             del self._held[out.session]
 
     def expired(self, now: float) -> list[Out]:
-        """The current leases whose time is over; they stay current."""
+        """The current leases that have expired by ``now``. They stay current."""
         found = []
         while self._ends and self._ends[0][0] <= now:
             expires, number = heapq.heappop(self._ends)
@@ -153,13 +153,13 @@ class LeaseBook:
         return found
 
     def renew(self, outs: list[Out], expires: float) -> None:
-        """Let leases run until ``expires``."""
+        """Set the time of expiry of leases to ``expires``."""
         for out in outs:
             out.expires = expires
             heapq.heappush(self._ends, (expires, out.number))
 
     def move_on(self, seconds: float) -> None:
-        """Let all leases run longer: for so long the crawl was down."""
+        """Extend all leases by the seconds for which the crawl was closed."""
         for out in self._out.values():
             out.expires += seconds
             out.given += seconds
@@ -167,7 +167,7 @@ class LeaseBook:
         heapq.heapify(self._ends)
 
     def next_end(self) -> float | None:
-        """When the next lease expires."""
+        """Unix time at which the next lease expires; None if there is none."""
         while self._ends:
             expires, number = self._ends[0]
             out = self._out.get(number)

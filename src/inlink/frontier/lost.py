@@ -1,12 +1,12 @@
-"""Lost pages: those whose lease ended without an answer.
+"""Lost pages: pages whose lease ended without an answer.
 
-A page may have killed its spider, and then the other pages that the spider held were lost for no fault of theirs. So a
-lost page waits until it is due and is then leased alone: to a session that holds no other lease and that gets no
-other before it has answered. If such a session dies again, the page is to blame.
+A page may have killed its spider. The other pages that the spider held are then lost too, although they are harmless.
+So a lost page waits until it is due and is then leased alone: to a session that holds no other lease and gets no other
+lease before it has answered. If this session dies too, the page is the cause.
 
-A session that holds nothing takes a lost page when it asks for tasks. If the session that asks is busy and no other
-*drains*, it drains: it gets nothing until it has answered for all that it holds. So one session drains at a time, and
-the others go on.
+A session that holds no lease gets a lost page when it asks for tasks. If the session that asks holds leases and no
+other session *drains*, it drains: it gets no task until it has answered all its leases. So one session drains at a
+time, and the others go on.
 """
 
 import heapq
@@ -24,20 +24,23 @@ class LostPages:
     Parameters
     ----------
     queue : Queue
-        Its slots say when a page may be fetched; lost pages do not wait in it.
+        Its slots give the time at which a page may be fetched. Lost pages do not wait in it.
     leases : LeaseBook
-        Says what a session holds.
+        Gives the leases that a session holds.
     """
 
     def __init__(self, queue: Queue, leases: LeaseBook) -> None:
         self.queue, self.leases = queue, leases
-        self._due: dict[int, float] = {}  # by page
-        self._later: list[
-            tuple[float, int]
-        ] = []  # a heap of the pages that are not due, and of stale entries
-        self._ready: dict[int, dict[int, None]] = {}  # by slot, the pages that are due
-        self._reserved: tuple[int, int, int] | None = None  # session that drains, its page, the page's slot
-        self._alone: dict[int, int] = {}  # by session, the page that it fetches alone
+        # The Unix time at which each page is due.
+        self._due: dict[int, float] = {}
+        # A heap of the pages that are not due yet. It may hold stale entries.
+        self._later: list[tuple[float, int]] = []
+        # The pages that are due, by slot.
+        self._ready: dict[int, dict[int, None]] = {}
+        # The session that drains, the page reserved for it, and the page's slot.
+        self._reserved: tuple[int, int, int] | None = None
+        # The page that each session fetches alone.
+        self._alone: dict[int, int] = {}
 
     def __len__(self) -> int:
         return len(self._due)
@@ -50,7 +53,7 @@ class LostPages:
         return page in self._due
 
     def due(self, page: int) -> float | None:
-        """When a page that waits here may be handed out, Unix time; None if it does not wait here."""
+        """Unix time at which a page that waits here may be handed out; None if it does not wait here."""
         return self._due.get(page)
 
     def wait(self, page: int, due: float) -> None:
@@ -59,7 +62,7 @@ class LostPages:
         heapq.heappush(self._later, (due, page))
 
     def forget(self, page: int, now: float) -> None:
-        """Let a page wait no more: it was answered for, or must not be fetched."""
+        """Remove a page, because it has an answer or must not be fetched."""
         if self._due.pop(page, None) is None:
             return
         slot = self.queue.slot(page)
@@ -78,7 +81,7 @@ class LostPages:
             del self._alone[session]
 
     def is_alone(self, session: int) -> bool:
-        """Whether a session gets nothing before it has answered: it drains, or fetches a page alone."""
+        """Whether a session drains, or fetches a page alone. It gets no task before it has answered."""
         return session in self._alone or (self._reserved is not None and self._reserved[0] == session)
 
     def session_over(self, session: int, now: float) -> None:
@@ -93,15 +96,16 @@ class LostPages:
         Returns
         -------
         (int, int) or bool
-            A page and its slot, to be leased to the session and nothing else; True if the session gets nothing now;
-            False if it gets what others get.
+            A page and its slot, to be leased to the session alone; True if the session gets no task now; False if it
+            gets ordinary tasks.
         """
         if session in self._alone:
             return True
         holds = self.leases.held(session)
         drains = None if self._reserved is None else self._reserved[0]
+        # The session that drained holds no leases any more but does not ask for tasks.
         if drains is not None and drains != session and not self.leases.held(drains):
-            self._free(now)  # The session that drained does not ask.
+            self._free(now)
         if self._reserved is not None and self._reserved[0] == session:
             if holds:
                 return True
@@ -124,7 +128,9 @@ class LostPages:
         return page, slot
 
     def take(self, fits: Callable[[int], bool], now: float) -> tuple[int, int] | None:
-        """Take a page that is due, to be leased with others; ``fits`` says which slots may be taken from.
+        """Take a page that is due, to be leased together with other pages.
+
+        ``fits(slot)`` returns whether a page of the slot may be taken.
 
         Returns
         -------
@@ -141,7 +147,7 @@ class LostPages:
         return None
 
     def due_in(self, session: int, now: float) -> float | None:
-        """Seconds until a session may fetch a lost page; None if time alone does not bring one."""
+        """Seconds until a session may fetch a lost page; None if that does not depend on time alone."""
         self._move(now)
         holds = self.leases.held(session)
         times = [due - now for due, _ in self._later[:1]]
@@ -152,7 +158,7 @@ class LostPages:
         return min(times, default=None)
 
     def _move(self, now: float) -> None:
-        """Make the pages that have become due ready."""
+        """Move the pages that are due to the pages that are ready."""
         while self._later:
             due, page = self._later[0]
             if self._due.get(page) == due:
@@ -162,7 +168,7 @@ class LostPages:
             heapq.heappop(self._later)
 
     def _ready_page(self, now: float) -> int | None:
-        """A page that is due and whose slot may be asked now."""
+        """A page that is due and may be fetched now by the limits of its slot; None if there is none."""
         self._move(now)
         for slot, pages in self._ready.items():
             if self.queue.free_in(slot, now) == 0:

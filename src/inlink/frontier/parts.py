@@ -8,7 +8,7 @@ import msgspec
 __all__ = ["NOT_REACHED", "Part", "combined"]
 
 NOT_REACHED = "not reached from a trusted page"
-"""The name of the only part of a page that no trust reaches."""
+"""Name of the only part of a priority if no trust reaches the page."""
 
 
 class Part(msgspec.Struct, frozen=True):
@@ -17,7 +17,7 @@ class Part(msgspec.Struct, frozen=True):
     Parameters
     ----------
     name : str
-        What the value is, in words.
+        Meaning of the value, in words.
     operation : {"+", "×", "÷"}
         How the value is combined with the result of the parts before it. The result starts at 0.
     value : float
@@ -29,7 +29,7 @@ class Part(msgspec.Struct, frozen=True):
 
 
 def combined(parts: Iterable[Part], start: float = 0.0) -> float:
-    """The result of some parts, combined from left to right.
+    """Combine parts from left to right, and return the result.
 
     Parameters
     ----------

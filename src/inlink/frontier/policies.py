@@ -4,7 +4,7 @@ A policy is a fold over the crawl's events. It has three methods:
 
 - ``fold(events)`` takes events into the policy's own columns. It is used live, after a crash and in a replay.
 - ``priority(pages)`` gives each page a number of at least 0. Pages with larger numbers are fetched sooner.
-- ``explain(page)`` says what that number is made of.
+- ``explain(page)`` returns the parts of that number.
 
 To use a policy of your own, subclass :class:`Policy` and pass the class or an instance to ``Crawl(policy=…)``::
 
@@ -34,7 +34,7 @@ __all__ = ["POLICIES", "Policy", "policy_found", "policy_name", "policy_of"]
 
 
 class BestFirst(Policy):
-    """By the best score that a link gave to the page: what it is worth, see :func:`.policy.worth`."""
+    """By the worth of the best score of a link to the page, see :func:`.policy.worth`."""
 
     name = "best-first"
 
@@ -67,7 +67,7 @@ class DepthFirst(Policy):
     newest = True
 
     def priority(self, pages: UInt32Array) -> Float32Array:
-        # float32 rounds large numbers to equal ones; `newest` orders those
+        # float32 rounds large numbers to equal values. Pages with equal values are ordered by `newest`.
         return pages.astype(np.float32)
 
     def explain(self, page: int) -> list[Part]:
@@ -100,7 +100,7 @@ class Opic(Policy):
     """On-line page importance: a visited page divides its cash among its links. The page with most cash is next.
 
     Abiteboul, Preda & Cobena, "Adaptive on-line page importance computation", WWW 2003. Each seed brings
-    cash 1, and a page without links keeps its cash, so that only seeding changes the sum of all cash.
+    cash 1, and a page without links keeps its cash. So only seeding changes the sum of all cash.
     """
 
     name = "opic"
@@ -120,7 +120,7 @@ class Opic(Policy):
 
 
 NEVER_CRAWLED = 2.0
-"""Priority of a page that was never crawled, under ``revisit``; that of other pages is at most ½."""
+"""Priority of a page that was never crawled, under ``revisit``. The priority of other pages is at most ½."""
 
 
 class Revisit(Policy):
@@ -166,12 +166,12 @@ POLICIES: dict[str, type[Policy]] = {policy.name: policy for policy in _ALL}
 
 
 def policy_name(policy: "str | type[Policy] | Policy") -> str:
-    """The name under which a policy is kept: its own if it is one of ours, else the place of its class.
+    """The name of a policy in a crawl's folder: its own name if it is inlink's, else the import path of its class.
 
     Raises
     ------
     inlink.errors.ParameterError
-        If it is no policy.
+        If ``policy`` is not a policy.
     """
     if isinstance(policy, str):
         return policy
@@ -188,12 +188,12 @@ def policy_name(policy: "str | type[Policy] | Policy") -> str:
 def policy_of(
     folder: object, stored: str, given: "str | type[Policy] | Policy | None"
 ) -> "type[Policy] | Policy":
-    """The policy of a crawl's folder. One of the user's own is imported only if the caller names it as well.
+    """The policy of a crawl's folder. A user's own policy is imported only if the caller names it too.
 
     Raises
     ------
     inlink.errors.ParameterError
-        If the caller must name it, names another one, or names one that cannot be imported here.
+        If the caller must name the policy, names another policy, or names a policy that cannot be imported here.
     """
     if given is not None and policy_name(given) != stored:
         raise ParameterError(

@@ -61,7 +61,7 @@ class Policy:
         return []
 
     def gives(self, page: int, places: UInt64Array) -> Float32Array | None:
-        """The shares of visits that link to a page in its priority before penalties.
+        """The amounts that the links of visits add to a page's priority before penalties.
 
         Returns
         -------
@@ -71,9 +71,9 @@ class Policy:
         return None
 
     def renew(self, events: Callable[[int], Events]) -> bool:
-        """Look for a newer state outside the log, about once a second; return whether priorities have changed.
+        """Load a newer state from outside the log, if there is one; return whether priorities have changed.
 
-        ``events(begin)`` gives the events from a byte of the log on.
+        It is called about once a second. ``events(begin)`` returns the events from a byte of the log on.
         """
         return False
 
@@ -85,9 +85,9 @@ class Policy:
 
 
 def worth(scores: Float32Array) -> Float32Array:
-    """What scores are worth as priorities, float32[n], above 0: as :func:`inlink.reranking.kernels.push.worth`.
+    """The worth of scores as priorities, float32[n], above 0: see :func:`inlink.reranking.kernels.push.worth`.
 
-    It is the score + 1e-6, and 1e-6 ÷ (1 − score) for a score below 0. So it grows with the score.
+    The worth is the score + 1e-6, or 1e-6 ÷ (1 − score) for a score below 0. So it grows with the score.
     """
     least = np.float32(LEAST_SCORE)
     return np.where(scores >= 0, scores + least, least / (np.float32(1) - np.minimum(scores, 0))).astype(
@@ -96,7 +96,7 @@ def worth(scores: Float32Array) -> Float32Array:
 
 
 def worth_parts(score: float, name: str) -> list[Part]:
-    """The parts that give what a score is worth; ``name`` is what they call it."""
+    """The parts that give the worth of a score. ``name`` is the name of the score in them."""
     if score < 0:
         return [
             Part("least worth", "+", LEAST_SCORE),

@@ -1,7 +1,7 @@
-"""The queue: which waiting page comes next, as far as politeness allows.
+"""The queue of waiting pages: it gives the next page that politeness allows.
 
 This is the Python side of :mod:`inlink.frontier.kernels.queue`. The address space of each column is reserved once. The
-queue does not know what a key means, nor where pages come from.
+queue does not know the meaning of keys, nor the source of pages.
 """
 
 import heapq
@@ -36,10 +36,10 @@ __all__ = ["Queue"]
 _PAGES = most_pages()
 _SLOTS = _PAGES // 8
 _AT_A_TIME = 1 << 14
-"""Pages that get new keys at a time: a millisecond or two."""
+"""Number of pages that get new keys at a time, in a millisecond or two."""
 _Head = tuple[float, float, float, int, int]
 _TIES = 4096
-"""Slots due at the same moment that :meth:`Queue.order` sorts by key."""
+"""Maximum number of slots due at the same moment that :meth:`Queue.order` sorts by key."""
 
 
 class Queue:
@@ -51,9 +51,9 @@ class Queue:
         The host of each page.
     politeness : Politeness
     newest : bool
-        Among pages with equal keys the one discovered last comes first.
+        Among pages with equal keys, the page discovered last comes first.
     sharing : {"none", "shared", "turns"}
-        How slots compete: by their best page's key; by that divided by 1 + pages taken; or in turns.
+        How slots compete: by the key of their best page; by that key divided by 1 + pages taken; or in turns.
     """
 
     def __init__(
@@ -68,7 +68,7 @@ class Queue:
             reserve(np.uint32, 2 * _PAGES),
             np.zeros(64, np.uint64),
         )
-        # block 0 would look like no block
+        # A block at 0 would look like no block.
         self.waiting.free[0] = 2
         self.slots = Slots(
             reserve(SLOT, _SLOTS),
@@ -83,7 +83,7 @@ class Queue:
         self._set_limits(newest, ("none", "shared", "turns").index(sharing))
         self._table = addresses([*self.waiting, *self.slots, self._numbers])
         self.num_slots = 0
-        # Of slots with a limit of their own: pages that may be taken from them in all.
+        # For slots with a limit of their own: the total number of pages that may be taken from them.
         self.limit_of: dict[int, int] = {}
         self._rekeyed = self._rekey_to = 0
 
@@ -94,9 +94,9 @@ class Queue:
         self._numbers[:] = self.limits
 
     def set_politeness(self, politeness: Politeness) -> None:
-        """Let other limits hold for all slots; delays, dates and domains are the caller's to set.
+        """Apply new limits to all slots. The caller must set delays, dates and domains.
 
-        Slots of which that makes a difference stay in their heaps: see :meth:`are_open` and :meth:`settle`.
+        The caller must also call :meth:`settle` for each slot whose value in :meth:`are_open` changes.
         """
         self.politeness = politeness
         self._set_limits(self.limits.newest, self.limits.diverse)
@@ -109,7 +109,7 @@ class Queue:
             self.count_budget(slot)
 
     def are_open(self) -> AnyArray:
-        """Whether leases and budgets let more be taken from each slot, bool[slots]."""
+        """Whether leases and budgets allow further pages to be taken from each slot, bool[slots]."""
         rows = self.rows[: self.num_slots]
         left = self.slots.domain_budgets[rows["domain"]]
         found: AnyArray = (rows["flying"] < rows["most"]) & (rows["budget"] > 0) & (left > 0)
@@ -139,7 +139,7 @@ class Queue:
         return NO_LIMIT if budget is None else budget
 
     def count_budget(self, slot: int) -> None:
-        """Set the pages that may still be taken from a slot, after its limit or the number of taken pages changed."""
+        """Update the budget of a slot after its limit or the number of taken pages changed."""
         row, limit = self.rows[slot], self.limit_of.get(slot, self._usual_limit)
         row["budget"] = NO_LIMIT if limit == NO_LIMIT else max(limit - int(row["taken"]), 0)
 
@@ -161,7 +161,7 @@ class Queue:
         *,
         all_of_them: bool = False,
     ) -> None:
-        """Put pages into the queue, or change the keys of those in it: see :func:`.kernels.queue.place_pages`."""
+        """Put pages into the queue, or change their keys if they are in it: see :func:`.kernels.queue.place_pages`."""
         kernels.place_pages(self._table, pages, priorities, traps, FACTORS, states, errors, all_of_them, now)
 
     def fill(self, pages: UInt32Array, keys: Float32Array, now: float) -> None:
@@ -169,7 +169,7 @@ class Queue:
         kernels.fill(self._table, pages, keys, self.num_slots, now)
 
     def remove(self, page: int, now: float) -> None:
-        """Take a page out, if it is in."""
+        """Remove a page, if it is in the queue."""
         kernels.remove_page(self._table, page, now)
 
     def __contains__(self, page: int) -> bool:
@@ -185,17 +185,17 @@ class Queue:
         return self.waiting.arena[begin : begin + min(count, most)].copy()
 
     def take(self, count: int, now: float) -> tuple[UInt32Array, UInt32Array]:
-        """The best pages that may be fetched at ``now``, taken out: pages and their slots, each uint32[≤ count]."""
+        """Take the best pages that may be fetched at ``now``; return pages and slots, each uint32[≤ count]."""
         pages, slots = np.empty(count, np.uint32), np.empty(count, np.uint32)
         found = kernels.take(self._table, now, pages, slots)
         return pages[:found], slots[:found]
 
     def take_one(self, page: int, now: float) -> int:
-        """Take a page out, whether it is its turn or not, and count it against its slot, which is returned."""
+        """Take a page out of turn and count it against its slot; return the slot."""
         return int(kernels.take_page(self._table, page, now))
 
     def free_in(self, slot: int, now: float) -> float | None:
-        """Seconds until a page of a slot may be fetched; None if time alone does not bring that about."""
+        """Seconds until a page of a slot may be fetched; None if that does not depend on time alone."""
         row = self.rows[slot]
         spent = row["budget"] == 0 or self.slots.domain_budgets[row["domain"]] == 0
         if spent or row["flying"] >= row["most"] or row["due"] == np.inf:
@@ -203,7 +203,7 @@ class Queue:
         return max(float(row["due"]) - now, 0.0)
 
     def due_in(self, now: float) -> float | None:
-        """Seconds until a slot with waiting pages may be fetched from; None if no slot becomes due by time alone."""
+        """Seconds until a page of any slot may be fetched; None if no slot becomes due by time alone."""
         s = self.slots
         if s.tally[IN_READY] > 0 or s.tally[IN_WARM] > 0:
             return 0.0
@@ -213,11 +213,11 @@ class Queue:
     # -- slots ------------------------------------------------------------------------------------------------------
 
     def landed(self, slot: int, now: float) -> None:
-        """A lease of a slot has ended."""
+        """Take in the end of a lease of a slot."""
         kernels.land(self._table, slot, now)
 
     def wait(self, slot: int, until: float, now: float) -> None:
-        """Do not fetch from a slot before ``until``."""
+        """Fetch no page of a slot before ``until``."""
         if until > self.rows[slot]["due"]:
             self.rows[slot]["due"] = until
             self.settle(slot, now)
@@ -234,7 +234,7 @@ class Queue:
         self.settle(slot, now)
 
     def withhold(self, page: int, now: float) -> None:
-        """Take a page out that counts as taken from now on, since it waits for something else than its turn."""
+        """Remove a page that waits for a date from now on. It counts as taken."""
         self.remove(page, now)
         slot = self.slot(page)
         row = self.rows[slot]
@@ -246,14 +246,14 @@ class Queue:
         self.settle(slot, now)
 
     def not_fetched(self, slot: int, now: float, *, by_turn: bool = True) -> None:
-        """Undo the lease, the delay, the crawl rate and the turn of a page that was just taken and is not fetched.
+        """Undo the lease, the delay, the crawl rate and the turn of a page that was just taken but is not fetched.
 
-        ``by_turn`` says that :meth:`take` took it, and not :meth:`take_one`.
+        ``by_turn`` is True if :meth:`take` took the page, False if :meth:`take_one` did.
         """
         row, limits = self.rows[slot], self.limits
         row["due"] = row["soft_due"] = now
         if by_turn:
-            # The turn before is not known. The slot was first in line, so it is first again.
+            # The slot's previous turn is not known. The slot was first in line, so it becomes first again.
             row["turn"] = 0
         if by_turn and (limits.soft > 0 or limits.hard > 0):
             row["heat"] = heat = max(float(row["heat"]) - 1.0, 0.0)
@@ -261,14 +261,14 @@ class Queue:
         self.landed(slot, now)
 
     def settle(self, slot: int, now: float) -> None:
-        """Put a slot into the heap where it belongs, after its columns were changed."""
+        """Move a slot to the right heap after its columns were changed."""
         kernels.settle(self._table, slot, now)
 
     # -- re-keying ----------------------------------------------------------------------------------------------------
 
     def begin_rekeying(self) -> None:
-        """Keys have changed: let :meth:`rekey` go through all slots that there are now."""
-        # slots that come later have new keys already
+        """Note that keys have changed: :meth:`rekey` must go through all present slots."""
+        # Slots that are added later get new keys at once.
         self._rekeyed, self._rekey_to = 0, self.num_slots
 
     @property
@@ -277,7 +277,7 @@ class Queue:
         return self._rekeyed < self._rekey_to
 
     def next_to_rekey(self) -> tuple[int, int, UInt32Array]:
-        """The next slots to re-key, first and end, and their waiting pages: up to 16,384, or all of one slot."""
+        """The next slots to re-key [first, end) and their waiting pages: up to 16,384, or all pages of a slot."""
         first, out = self._rekeyed, np.empty(_AT_A_TIME, np.uint32)
         last, count = kernels.heaps(self._table, first, self._rekey_to, out)
         if last == first and first < self._rekey_to:
@@ -293,11 +293,11 @@ class Queue:
     # -- looking ------------------------------------------------------------------------------------------------------
 
     def order(self, count: int, now: float, busy: Iterable[int] = ()) -> list[tuple[int, float, float]]:
-        """The next pages, nothing taken.
+        """The next pages, without taking them.
 
-        Slots that must wait come after those that may be asked now, in the order in which they become due. Slots that
-        are blocked for ever are left out. The heaps are read from their tops, so the cost depends on ``count`` and not
-        on the number of slots or pages.
+        Slots that must wait come after the slots that are ready, in the order in which they become due. Slots that are
+        blocked for ever are left out. The heaps are read from their tops, so the cost depends on ``count`` and not on
+        the number of slots or pages.
 
         Parameters
         ----------
@@ -310,9 +310,9 @@ class Queue:
         Returns
         -------
         list of (int, float, float)
-            Page; its key among slots; seconds until it may be taken.
+            Page, its key in the comparison of slots, and the seconds until it may be taken.
         """
-        # moves the slots that have become due to where they belong
+        # Move the slots that have become due to their heaps.
         self.take(0, now)
         s = self.slots
         parts = [
@@ -341,14 +341,14 @@ class Queue:
                 row = self.rows[slot]
                 key = float(self._shared(self.key(page) * float(row["factor"]), row, before))
                 if self.limits.diverse == 2:
-                    # its turn is over
+                    # The turn of the slot is over.
                     key = -float(s.tally[TURNS]) - len(found)
                 wait = max(float(row["due"]) - now, 0.0) + before * float(row["delay"])
                 heapq.heappush(heads, (wait, soft, -key, -page if self.limits.newest else page, slot))
         return found
 
     def _shared(self, key: float, row: Any, before: int) -> float:
-        """A page's key as slots compete by it, with ``before`` pages of its slot before it."""
+        """A page's key in the comparison of slots, if ``before`` pages of its slot come before it."""
         if self.limits.diverse == 1:
             return key / (1.0 + float(row["taken"]) + before)
         if self.limits.diverse == 2:
@@ -356,7 +356,7 @@ class Queue:
         return key
 
     def _head(self, slot: int, now: float) -> _Head:
-        """Sort key of a slot by its first page: seconds to wait, seconds to cool down, -key, age, slot."""
+        """The sort key of a slot: seconds to wait, seconds to cool down, and of its first page -key and age; slot."""
         row = self.rows[slot]
         page = int(self.waiting.arena[row["begin"]])
         key = self._shared(self.key(page) * float(row["factor"]), row, 0)
@@ -365,7 +365,7 @@ class Queue:
         return wait, soft, -key, -page if self.limits.newest else page, slot
 
     def _is_idle_but_filled(self, slot: int) -> bool:
-        """Whether a slot has pages, and is in no heap only because of the leases that are out."""
+        """Whether a slot has pages and is in no heap, but only because of its open leases."""
         row = self.rows[slot]
         return bool(
             row["where"] == kernels.NOWHERE
@@ -420,7 +420,7 @@ def _push_next(
     source_of: dict[int, Iterator[_Head]],
     source: Iterator[_Head],
 ) -> None:
-    """Push the next head of a source, if there is one, and note where it came from."""
+    """Push the next head of a source, if there is one, and note its source."""
     head = next(source, None)
     if head is not None:
         source_of[head[-1]] = source

@@ -30,12 +30,12 @@ __all__ = ["RANKED", "STORED", "by_stored_ranking"]
 _log = logging.getLogger("inlink.crawl")
 
 STORED = "ranking:"
-"""How the names of policies begin that order pages by a stored ranking."""
+"""Prefix of the names of policies that order pages by a stored ranking."""
 
 RANKINGS = "rankings"
 
 _BLOCK = 1 << 16
-"""Pages that a ranking is adopted for at a time, so that no copy is as long as the crawl."""
+"""Number of pages for which a ranking is adopted at a time, so that no copy is as long as the crawl."""
 
 _NO_SCORES = np.empty(0, np.float32)
 
@@ -43,7 +43,7 @@ _NO_SCORES = np.empty(0, np.float32)
 class PageRank(Policy):
     """By un-normalised PageRank: x = c·Pᵀx + (1 − c)·v.
 
-    v is 1 for each page; with ``use_scores`` what the page's score is worth (:func:`.policy.worth`); with ``trust`` the
+    v is 1 for each page; with ``use_scores`` the worth of the page's score (:func:`.policy.worth`); with ``trust`` the
     page's weight of trust, which is 0 for most pages. Between two rankings, each visit adds its shares to the ranks of
     the pages that it links to.
     """
@@ -152,7 +152,7 @@ class Hits(PageRank):
     def __init__(self, pages: Pages, settings: dict[str, Any]) -> None:
         super().__init__(pages, settings)
         self.by_score = bool(settings.get("use_scores", False))
-        # 1/λ; 0 before the first ranking
+        # 1/λ, or 0 before the first ranking.
         self.factor = 0.0
         self.ranked_up_to = 0
 
@@ -194,7 +194,7 @@ class Hits(PageRank):
 
     def adopt(self, ranks: Float32Array, meta: dict[str, Any], since: Events) -> None:
         self.factor = 1 / float(meta["lambda"]) if meta.get("lambda", 0) > 0 else 0.0
-        # Scores that leave no authority at all are not counted.
+        # Scores are not used if they would make all authorities 0.
         self.by_score = bool(meta.get("use_scores")) and bool(meta.get("scored", True))
         self.ranked_up_to = int(meta["covers"])
         self.shares[: len(ranks)] = ranks
@@ -203,7 +203,7 @@ class Hits(PageRank):
 
 
 class HitsByScore(Hits):
-    """By HITS authority × what the page's score is worth (:func:`.policy.worth`)."""
+    """By HITS authority × the worth of the page's score (:func:`.policy.worth`)."""
 
     name = "hits-by-score"
 
@@ -227,10 +227,11 @@ class HitsByScore(Hits):
 
 
 class StoredRanking(Policy):
-    """By a ranking that is stored with the crawl. Pages that it lacks are estimated from their links.
+    """By a ranking that is stored with the crawl. Values of pages that it lacks are estimated from their links.
 
-    A page that is newer than the ranking, or has no value above 0 in it, gets c · value ÷ links of each visit that
-    links to it. A ranking that is stored anew is taken over within seconds. ``ranking:NAME`` names a subclass of this.
+    A page that is newer than the ranking, or has no value above 0 in it, gets c · value ÷ links from each visit that
+    links to it. If the ranking is stored again, the new values are used within seconds. ``ranking:NAME`` names a
+    subclass of this class.
     """
 
     stored = ""
@@ -252,7 +253,7 @@ class StoredRanking(Policy):
         Raises
         ------
         inlink.errors.FolderError
-            If there is none, or its values are not those of an order.
+            If there is no such ranking, or its values are not finite or below 0.
         """
         from inlink.sources.rankings import ranking_of
 
@@ -264,7 +265,9 @@ class StoredRanking(Policy):
                 & (ranking.values[start : start + _BLOCK] < 1e38)
             ):
                 place = f"{self.pages.folder}: ranking {self.stored}"
-                raise FolderError(f"{place} cannot be the order: it has values below 0, or not finite")
+                raise FolderError(
+                    f"{place} cannot order a crawl: it has values that are negative or not finite"
+                )
         self.values[: self.pages.num_pages] = 0
         self.ranked[: self.pages.num_pages] = 0
         self.values[:known] = ranking.values[:known]
@@ -280,13 +283,13 @@ class StoredRanking(Policy):
             self._load()
         except (OSError, FolderError) as error:
             if self.fault != str(error):
-                _log.warning("%s; pages keep their present priorities", error)
+                _log.warning("%s; pages keep their priorities", error)
             self.fault = str(error)
             return False
         self.fault = None
         missing = np.flatnonzero(self.ranked[: self.pages.num_pages] == 0)
         if len(missing):
-            # Earlier events link to pages of the ranking only.
+            # Earlier events link only to pages that the ranking covers.
             self.fold(events(self.pages.maker_place(int(missing[0]))))
         return True
 

@@ -146,8 +146,8 @@ class ChangeRate:
     max_crawls : int or None
         A page with this many crawls is not fetched again.
     shortest : float
-        Minimum number of seconds between two crawls, whatever the rate. Without it, two changes within a moment would
-        give an unbounded rate.
+        Minimum number of seconds between two crawls, for any rate. Without it, two changes within a moment would give
+        an unbounded rate.
 
     Raises
     ------
@@ -165,23 +165,27 @@ class ChangeRate:
 
     scale: float | None = setting(
         1.0,
-        "Frequency per rate of changes.",
+        "Frequency of crawls divided by the rate of changes.",
         above=0,
         at_most=1e9,
         none="the default frequency for every page",
     )
-    default: float = setting(0.1, "Crawls a second of pages of which no rate is known.", above=0, at_most=1e6)
+    default: float = setting(
+        0.1, "Crawls a second of pages whose rate of changes is unknown.", above=0, at_most=1e6
+    )
     spec: Sequence[tuple[str, str | float]] = ()
-    margin: float = setting(0.0, "How much earlier a page is due, as a share.", at_least=0, at_most=1e6)
+    margin: float = setting(
+        0.0, "Share of the interval by which a page is due earlier.", at_least=0, at_most=1e6
+    )
     max_crawls: int | None = setting(
         None,
-        "Crawls after which a page is not fetched again.",
+        "Number of crawls after which a page is not fetched again.",
         at_least=1,
         at_most=0xFFFFFFFF,
         none="no limit",
     )
     shortest: float = setting(
-        1.0, "Seconds between two crawls at least.", unit="seconds", above=0, at_most=LONGEST
+        1.0, "Minimum number of seconds between two crawls.", unit="seconds", above=0, at_most=LONGEST
     )
 
     def __post_init__(self) -> None:
@@ -277,15 +281,17 @@ class Adaptive:
     initial: float = setting(
         30 * DAY, "Seconds until the second crawl.", unit="seconds", above=0, at_most=LONGEST
     )
-    inc: float = setting(0.4, "By which share the interval grows without a change.", at_least=0, at_most=1e6)
-    dec: float = setting(0.2, "By which share the interval shrinks after a change.", at_least=0, at_most=1)
+    inc: float = setting(
+        0.4, "Share by which the interval grows after a crawl without a change.", at_least=0, at_most=1e6
+    )
+    dec: float = setting(0.2, "Share by which the interval shrinks after a change.", at_least=0, at_most=1)
     shortest: float = setting(60.0, "The shortest interval.", unit="seconds", above=0, at_most=LONGEST)
     longest: float = setting(365 * DAY, "The longest interval.", unit="seconds", above=0, at_most=LONGEST)
-    sync_delta: bool = setting(True, "Draw the crawls towards the changes.")
+    sync_delta: bool = setting(True, "Move the crawls towards the times of changes.")
     sync_delta_rate: float = setting(
-        0.3, "By which share of the time since the change.", at_least=0, at_most=1
+        0.3, "Share of the time since the change by which crawls move.", at_least=0, at_most=1
     )
-    gone: float = setting(1.5, "Factor of the interval where the page is gone.", above=0, at_most=1e6)
+    gone: float = setting(1.5, "Factor of the interval if the page is gone.", above=0, at_most=1e6)
     at_latest: float = setting(
         90 * DAY, "Every page is crawled again after this time.", unit="seconds", above=0, at_most=LONGEST
     )
@@ -294,7 +300,7 @@ class Adaptive:
         check_fields(self, "Adaptive.")
         if self.shortest > self.longest:
             raise ParameterError(
-                f"Adaptive: shortest ({self.shortest:g} s) lies above longest ({self.longest:g} s)"
+                f"Adaptive: shortest ({self.shortest:g} s) is above longest ({self.longest:g} s)"
             )
 
     def next(self, history: History) -> Next:

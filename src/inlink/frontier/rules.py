@@ -64,11 +64,16 @@ class Rules:
     """
 
     allow: Sequence[str] = setting(
-        (), "Only URLs in which one of these is found; empty for all.", option="--allow"
+        (), "Only URLs in which one of these rules matches; empty for all.", option="--allow"
     )
-    deny: Sequence[str] = setting((), "No URLs in which one of these is found.", option="--deny")
+    deny: Sequence[str] = setting((), "No URLs in which one of these rules matches.", option="--deny")
     max_depth: int | None = setting(
-        None, "The most links from a seed.", at_least=0, at_most=0xFFFFFFFF, none="no limit", option="--depth"
+        None,
+        "Maximum number of links from a seed.",
+        at_least=0,
+        at_most=0xFFFFFFFF,
+        none="no limit",
+        option="--depth",
     )
     hosts: Sequence[str] | None = setting(None, "Only these hosts.", none="all", commas=True)
     domains: Sequence[str] | None = setting(
@@ -138,7 +143,7 @@ class Rules:
 
 @dataclass(frozen=True)
 class _Group:
-    """Rules that match if any of them does. Thousands of hosts and domains cost no more than a single host."""
+    """A group of rules that matches if any rule does. Thousands of hosts cost no more than a single host."""
 
     hosts: frozenset[str]
     domains: frozenset[str]
@@ -180,7 +185,7 @@ def _host_named(what: str, name: str) -> str:
     host = "" if form is None else _host_of(form)
     # The second form is that of a name with a trailing dot, such as "example.org.".
     if not host or form not in (f"http://{host}/", f"http://{host}./"):
-        raise ParameterError(f"{what}: {name!r} is no host's name; give it without scheme, port and path")
+        raise ParameterError(f"{what}: {name!r} is not a host name; give it without scheme, port and path")
     return host
 
 

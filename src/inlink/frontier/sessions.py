@@ -1,7 +1,7 @@
-"""Sessions: each is one life of a spider, whose owner has a name that stays.
+"""Sessions: each is one life of a spider. Its owner's name stays the same for all its sessions.
 
-The sessions that go on are folded from the log's events, with the last request for tasks and the last report of each:
-a spider that did not hear the reply repeats its request and is given the same.
+The open sessions are folded from the log's events, with the last request for tasks and the last report of each. A
+spider that got no reply repeats its request and gets the same reply.
 """
 
 import math
@@ -32,7 +32,7 @@ __all__ = ["SpiderSession", "SpiderSessions"]
 
 @dataclass(slots=True)
 class SpiderSession:
-    """A session that goes on.
+    """An open session.
 
     Attributes
     ----------
@@ -41,18 +41,18 @@ class SpiderSession:
     silent_after : float
         Seconds without a call after which it ends; infinity is never.
     heard : float
-        When it called last, in seconds since 1970.
+        Unix time of its last call.
     asked : int
-        Id of its last request for tasks; 0 if it sent none.
+        Id of its last request for tasks; 0 if there was none.
     given : list of int
-        Numbers of the leases that this request was given.
+        Numbers of the leases that this request got.
     reported : int
-        Id of its last report; 0 if it sent none.
+        Id of its last report; 0 if there was none.
     outcomes : list of (int, bool)
-        For each answer of this report the number of the lease that a redirect led to, or 0, and whether the answer
+        For each answer of this report, the number of the lease of a redirect's target, or 0, and whether the answer
         counted.
     begun : int
-        Place in the log of the event of its beginning.
+        Place in the log of the event that began it.
     since : int or None
         After the crawl was opened again, the place in the log of the session's last report, or ``begun``. None once
         this process has taken in a report.
@@ -71,7 +71,7 @@ class SpiderSession:
 
 
 class SpiderSessions:
-    """The sessions that go on, one an owner."""
+    """The open sessions. Each owner has at most one."""
 
     def __init__(self) -> None:
         self.next_number = 1
@@ -82,37 +82,37 @@ class SpiderSessions:
         return iter(list(self._by_number.values()))
 
     def get(self, number: int) -> SpiderSession | None:
-        """The session of a number, if it goes on."""
+        """The session with a number; None if it is not open."""
         return self._by_number.get(number)
 
     def of_owner(self, owner: str) -> SpiderSession | None:
-        """The session of an owner, if one goes on."""
+        """The open session of an owner; None if there is none."""
         return self._by_owner.get(owner)
 
     def add(self, session: SpiderSession) -> None:
-        """Take in a session that begins."""
+        """Add a session that begins."""
         self._by_number[session.number] = session
         self._by_owner[session.owner] = session
         self.next_number = max(self.next_number, session.number + 1)
 
     def remove(self, number: int) -> None:
-        """Forget a session that has ended."""
+        """Remove a session that has ended."""
         session = self._by_number.pop(number, None)
         if session is not None and self._by_owner.get(session.owner) is session:
             del self._by_owner[session.owner]
 
     def silent(self, now: float) -> list[SpiderSession]:
-        """The sessions that were not heard of for too long."""
+        """The sessions that were silent for too long."""
         return [one for one in self._by_number.values() if now - one.heard >= one.silent_after]
 
     def next_silent(self) -> float:
-        """When the next session will have been silent for too long; infinity if none can be."""
+        """Unix time at which the next session will have been silent for too long; infinity if there is none."""
         return min((one.heard + one.silent_after for one in self), default=math.inf)
 
     # -- restoring ----------------------------------------------------------------------------------------------------
 
     def restore(self, pages: Pages, now: float) -> None:
-        """Take in the sessions that go on, as the log has them; count them as heard of ``now``."""
+        """Restore the open sessions from the log. Their last call counts as of ``now``."""
         record = struct_of(SessionRecord)
         for place in pages.frames_of_kind(SESSION):
             payload = pages.frame(place).payload
@@ -129,7 +129,7 @@ class SpiderSessions:
             self._restore_reports(pages, begin)
 
     def leases_of(self, session: SpiderSession, pages: Pages) -> set[int]:
-        """The numbers of all leases that a session was ever given."""
+        """The numbers of all leases that a session ever got."""
         places = np.array(pages.frames_of_kind(LEASE, begin=session.begun), np.uint64)
         leased = _records(pages, places, LeaseRecord)
         found: set[int] = set()
@@ -162,7 +162,7 @@ class SpiderSessions:
 
 
 def _records(pages: Pages, places: UInt64Array, record: Any) -> AnyArray:
-    """How the payloads of frames begin, as records; ``places``, uint64[n], are those of the frames."""
+    """The beginnings of the payloads of frames, as records. ``places``, uint64[n], are the places of the frames."""
     begins = places.astype(np.int64) + HEAD_SIZE
     raw = pages.log[begins[:, None] + np.arange(size_of(record))]
     return np.ascontiguousarray(raw).view(dtype_of(record)).reshape(-1)

@@ -1,4 +1,4 @@
-"""How far a crawl has come: counts, its fullest hosts, and the harvest."""
+"""The progress of a crawl: counts, its fullest hosts, and the harvest."""
 
 import time
 
@@ -14,10 +14,10 @@ from inlink.store.pages import Pages
 __all__ = ["Harvest", "HarvestPoint", "Progress", "state_counts"]
 
 POINTS = 256
-"""Points of a harvest curve, at most."""
+"""Maximum number of points of a harvest curve."""
 
 _HOSTS = 1 << 19
-"""Hosts among which the fullest are sought at a time: about 3 ms."""
+"""Maximum number of hosts that are searched for the fullest, in about 3 ms."""
 
 _NEXT = 256  # planned pages that are looked at
 
@@ -52,7 +52,7 @@ class Harvest(msgspec.Struct, frozen=True):
     known : int
         Number of pages that were known when the curve was computed.
     cursor : str or None
-        Not None if the curve is not ready. Then ``points`` is of an earlier moment or empty; calling again goes on.
+        None if the curve is ready. Otherwise ``points`` is old or empty, and the next call goes on computing it.
     """
 
     points: list[HarvestPoint]
@@ -67,7 +67,7 @@ def state_counts(pages: Pages) -> dict[str, int]:
 
 
 class Progress:
-    """How far a crawl has come; what takes long is computed a few milliseconds at a time, at each call.
+    """Computes the progress of a crawl. Each call spends a few milliseconds on the values that take long.
 
     Parameters
     ----------
@@ -149,7 +149,7 @@ class _Curve:
         self._sums = np.zeros((3, POINTS))
 
     def proceed(self, seconds: float) -> bool:
-        """Go on for some CPU time; returns whether ``points`` is whole."""
+        """Go on for some CPU time; return whether ``points`` is complete."""
         pages, policy = self._frontier.pages, self._frontier.policy
         if self._position == 0:
             self._rows, self._expected = pages.tally.rows, max(pages.num_crawled, 1)
@@ -181,7 +181,7 @@ class _Curve:
 def fullest(frontier: Frontier, count: int) -> list[int]:
     """The slots with the most waiting pages, at most ``count``, fullest first.
 
-    Beyond 524,288 slots only those that were discovered first are looked at.
+    Only the first 524,288 slots in the order of discovery are searched.
     """
     waiting = frontier.queue.rows["count"][: min(frontier.queue.num_slots, _HOSTS)].astype(np.int64)
     if len(waiting) > count > 0:

@@ -1,8 +1,8 @@
 """Sums over all pages of a crawl, and the best of them, computed a few milliseconds at a time.
 
-A pass over ten million pages takes tens of milliseconds, so it is cut into blocks: each call of :meth:`Survey.proceed`
-goes on where the last one stopped. The results are those of the last whole pass. In a crawl of up to 262,144 pages each
-call makes a whole pass.
+A pass over ten million pages takes tens of milliseconds, so it is cut into blocks. Each call of :meth:`Survey.proceed`
+goes on where the last call stopped. The results are those of the last complete pass. In a crawl of up to 262,144 pages
+each call makes a complete pass.
 """
 
 import time
@@ -18,7 +18,7 @@ from inlink.store.pages import Pages
 __all__ = ["BEST", "LinkCount", "Survey", "Surveyed", "crawled_among"]
 
 BEST = 1000
-"""Best pages that a survey keeps."""
+"""Number of best pages that a survey keeps."""
 
 _BLOCK = 1 << 18
 _ROWS = 1 << 15
@@ -37,7 +37,7 @@ class Surveyed:
 
 
 class Survey:
-    """Passes over one value a page.
+    """Repeated passes over a value of each page.
 
     Parameters
     ----------
@@ -47,14 +47,14 @@ class Survey:
     count : callable
         The number of pages that have a value now.
     version : callable
-        Anything that differs from its earlier value when a new pass is worthwhile.
+        Returns a value that differs from its earlier value if a new pass is needed.
 
     Attributes
     ----------
     result : Surveyed or None
-        What the last whole pass found.
+        The result of the last complete pass.
     position : int
-        Pages that the present pass has seen.
+        Number of pages that the present pass has seen.
     """
 
     def __init__(
@@ -72,7 +72,7 @@ class Survey:
         self._best_pages = np.empty(0, np.int64)
 
     def proceed(self, seconds: float) -> bool:
-        """Go on with the present pass, or begin a new one if something changed since the last.
+        """Go on with the present pass, or begin a new pass if ``version`` changed since the last pass.
 
         Parameters
         ----------
@@ -82,7 +82,7 @@ class Survey:
         Returns
         -------
         bool
-            Whether ``result`` is of the crawl as it is now, or of a pass that ended in this call.
+            True if ``result`` is up to date, or if a pass ended in this call.
         """
         if self.position == 0:
             if self.result is not None and self._made_for == self._version():
@@ -100,7 +100,7 @@ class Survey:
         return True
 
     def best_so_far(self) -> list[tuple[int, float]]:
-        """The best pages that the present pass has seen, or those of the last pass if none is under way."""
+        """The best pages of the present pass so far, or those of the last pass if no pass is under way."""
         if self.position == 0 and self.result is not None:
             return self.result.best
         return self._sorted()
@@ -125,7 +125,7 @@ class Survey:
 
 
 def crawled_among(pages: Pages, first: int, end: int) -> Int64Array:
-    """Which of pages first, …, end − 1 were crawled or merged: their distances from ``first``, int64[k]."""
+    """The pages among first, …, end − 1 that were crawled or merged, as distances from ``first``, int64[k]."""
     rows = pages.answers[first:end]
     answered = np.flatnonzero(rows)
     crawled: Int64Array = answered[pages.visits[rows[answered]] > 0]
@@ -147,7 +147,7 @@ class LinkCount:
         self._counted_to = -1
 
     def proceed(self, seconds: float) -> int | None:
-        """Go on counting, for some CPU time; returns what the last whole pass counted, None before its end."""
+        """Go on counting for some CPU time; return the count of the last complete pass, None before its end."""
         pages = self._pages
         if self._row == 1 and self._counted_to == pages.events_end:
             return self._count

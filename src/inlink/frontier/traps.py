@@ -8,10 +8,10 @@ number of path segments. A certain amount is without penalty; every step above i
 of real sites (``/2024/05/12/slug``, an encoded Japanese title, a file eleven folders deep on GitHub) get no points,
 or one or two.
 
-Calendars are the traps that look most like real pages: every day has a link to the next day. A date in the path is
-without penalty. It gets points if it is in the query or at the end of the path. Points grow fast with every year
-after the present one, and slowly with past years, since archives are real. The present year is an argument, so that
-the same URLs get the same penalties in a replay.
+Calendars are the traps that look most like real pages, because every day has a link to the next day. A date in the path
+has no penalty. It gets points if it is in the query or at the end of the path. Points grow fast with each year after
+the present year, and slowly with past years, because archives are real. The present year is an argument, so the same
+URLs get the same penalties in a replay.
 
 The penalty is a pure function of the URL's bytes, and its code is a single byte a page.
 """
@@ -34,7 +34,7 @@ FACTORS: Float32Array = (0.8 ** np.arange(32)).astype(np.float32)
 
 @dataclass(frozen=True)
 class TrapRule:
-    """One rule of the table.
+    """A rule of the table.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ class TrapRule:
     points : int
         Penalty points; each multiplies the factor by 0.8.
     most : int
-        Most points that the rule gives, at most 31.
+        Maximum number of points that the rule gives, at most 31.
     """
 
     name: str
@@ -63,7 +63,7 @@ class TrapRule:
         return min(self.most, max(0, -((self.free - amount) // self.step)) * self.points)
 
 
-# in the order of the measures in kernels/traps.py
+# The order is that of the measures in kernels/traps.py.
 RULES = (
     TrapRule("deep path", "{} path segments", free=8, step=2, points=1, most=31),
     TrapRule("repeated segment", "a path segment that occurs {} times", free=2, step=1, points=1, most=31),
@@ -93,7 +93,7 @@ DATE_PARAMETERS = {"year": "year", "yr": "year"} | dict.fromkeys(
 
 
 def _hash(name: str) -> int:
-    """FNV-1a, 64 bits."""
+    """The 64-bit FNV-1a hash of a name."""
     value = 0xCBF29CE484222325
     for byte in name.encode():
         value = (value ^ byte) * 0x100000001B3 % 2**64
@@ -124,7 +124,7 @@ def codes(text: UInt8Array, offsets: UInt64Array, year: int) -> UInt8Array:
     text : uint8[bytes]
         Canonical URLs, one after the other.
     offsets : uint64[n + 1]
-        Where each URL begins, and where the last one ends.
+        The place where each URL begins, and the place where the last URL ends.
     year : int
         The present year.
 
@@ -137,12 +137,12 @@ def codes(text: UInt8Array, offsets: UInt64Array, year: int) -> UInt8Array:
 
 
 def line_codes(text: UInt8Array, year: int, out: UInt8Array) -> None:
-    """:func:`codes` of ``len(out)`` URLs that stand one a line, a newline behind each, into ``out``."""
+    """Write the :func:`codes` of ``len(out)`` URLs to ``out``. ``text`` has one URL a line, each with a newline."""
     kernels.line_codes(text, out, year, _names(), _table())
 
 
 def penalties(urls: Sequence[str], year: int) -> UInt8Array:
-    """The penalty code uint8[n] of each of n canonical URLs: see :func:`codes`.
+    """The penalty codes of n canonical URLs, uint8[n]: see :func:`codes`.
 
     Examples
     --------
@@ -153,7 +153,7 @@ def penalties(urls: Sequence[str], year: int) -> UInt8Array:
 
 
 def penalty(url: str, year: int) -> tuple[float, str | None]:
-    """The factor of a URL, and the finding of the rule with most points; (1.0, None) without a penalty.
+    """The factor of a URL, and the finding of the rule with the most points; (1.0, None) without a penalty.
 
     Examples
     --------

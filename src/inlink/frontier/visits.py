@@ -1,4 +1,4 @@
-"""When a crawled page is due again: its visits are read from the log and passed to a schedule, oldest first."""
+"""Compute when a crawled page is due again: pass its visits from the log to a schedule, oldest first."""
 
 import numpy as np
 
@@ -10,13 +10,13 @@ from inlink.store.pages import Pages
 __all__ = ["next_visit", "plan_anew", "plan_visit", "plan_visits"]
 
 MOST = 1000
-"""Visits that are looked back on."""
+"""Maximum number of visits of a page that are passed to the schedule."""
 
 _RECORD = struct_of(VisitRecord)
 
 
 def next_visit(pages: Pages, page: int, schedule: Schedule) -> float | None:
-    """When a page is due again, in Unix time; None is never.
+    """Unix time at which a page is due again; None is never.
 
     The interval in force is computed from all visits, so it need not be stored.
     """
@@ -50,7 +50,7 @@ def plan_visit(frontier: Frontier, page: int, schedule: Schedule) -> None:
 
 
 def plan_visits(frontier: Frontier, schedule: Schedule) -> None:
-    """Plan the next visits of all crawled pages that do not wait already."""
+    """Plan the next visits of all crawled pages that do not wait yet."""
     for page in frontier.pages.crawled()[0].tolist():
         if (
             frontier.pages.states[page] == CRAWLED
@@ -63,10 +63,10 @@ def plan_visits(frontier: Frontier, schedule: Schedule) -> None:
 
 
 def plan_anew(frontier: Frontier, schedule: Schedule | None, now: float) -> None:
-    """Plan all next visits by another schedule, as if the crawl were opened with it."""
+    """Plan all next visits again with another schedule, as if the crawl were opened with it."""
     pages, queue = frontier.pages, frontier.queue
     states, errors = pages.states[: pages.num_pages], pages.errors[: pages.num_pages]
-    # The others wait for a retry.
+    # A page with errors waits for a retry, which does not depend on the schedule.
     for page in np.flatnonzero((states == CRAWLED) & (errors == 0)).tolist():
         frontier.forget_plan(page)
         if page in queue:

@@ -1,7 +1,7 @@
-"""The settings of an operator for a host: a block, a delay, a budget.
+"""An operator's settings for a host: a block, a delay, a budget.
 
-A wish holds until the operator takes it back, after reopening too. It is above what the settings, robots.txt and the
-host itself say of the same thing.
+A wish holds until the operator takes it back, also after the crawl is opened again. It takes precedence over the same
+value from the settings, from robots.txt and from the host itself.
 """
 
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ _BLOCK, _DELAY, _BUDGET = 1, 2, 4
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """All that an operator wants of a host, or with ``by="domain"`` of a registered domain. None is no wish.
+    """An operator's settings for a host, or with ``by="domain"`` for a registered domain. None is no wish.
 
     Parameters
     ----------
@@ -27,7 +27,7 @@ class Wish:
     delay : float or None
         Seconds between two fetches, a float32.
     limit : int or None
-        Pages that may be taken in all, those taken before included; ``NO_LIMIT`` is no limit.
+        Total number of pages that may be taken, including those taken before; ``NO_LIMIT`` is no limit.
     """
 
     blocked_until: float | None = None
@@ -35,14 +35,14 @@ class Wish:
     limit: int | None = None
 
     def packed(self) -> bytes:
-        """The payload of its event."""
+        """The payload of the wish's event."""
         fields = _BLOCK * (self.blocked_until is not None)
         fields |= _DELAY * (self.delay is not None) | _BUDGET * (self.limit is not None)
         return _RECORD.pack(self.blocked_until or 0.0, self.delay or 0.0, self.limit or 0, fields)
 
     @classmethod
     def of(cls, payload: bytes) -> "Wish":
-        """The wish that :meth:`packed` packed."""
+        """The wish in a payload made by :meth:`packed`."""
         told = HostSetRecord._make(_RECORD.unpack(payload))
         return cls(
             told.blocked_until if told.fields & _BLOCK else None,
@@ -55,7 +55,7 @@ class Wish:
         return self.blocked_until is not None and self.blocked_until > now
 
     def names(self, now: float) -> tuple[str, ...]:
-        """What is wanted at ``now``, among block, delay and budget."""
+        """The names of the values that are set at ``now``, among block, delay and budget."""
         held = (
             ("block", self.blocks(now)),
             ("delay", self.delay is not None),
@@ -65,19 +65,19 @@ class Wish:
 
     @staticmethod
     def until(seconds: float, now: float) -> float | None:
-        """The end of a block of so many seconds; None if there are none."""
+        """Unix time at which a block of ``seconds`` ends; None for 0 seconds."""
         return now + seconds if seconds > 0 else None
 
     @staticmethod
     def seconds(delay: float | None) -> float | None:
-        """A delay as the log can hold it."""
+        """A delay, rounded to the float32 that the log holds."""
         return None if delay is None else float(np.float32(delay))
 
     @staticmethod
     def pages(budget: int | None, taken: int) -> int:
-        """The limit by which ``budget`` more pages may be taken; None is no limit."""
+        """The total limit that allows ``budget`` further pages; None is no limit."""
         return NO_LIMIT if budget is None else min(taken + budget, NO_LIMIT - 1)
 
 
 NO_WISH = Wish()
-"""Nothing is wanted."""
+"""A wish that sets no value."""
