@@ -164,7 +164,7 @@ def test_subgraphs(links: Path):
         "subgraph", "g", "-o", "s", "--reachable-from", "http://a.example.com/", cwd=links
     )
     assert "3 nodes, 3 arcs" in inlink("subgraph", "g", "-o", "s", "--without-internal", "domain", cwd=links)
-    assert "does not know which pages" in inlink("subgraph", "g", "-o", "t", "--crawled", cwd=links, code=2)
+    assert "does not record which pages" in inlink("subgraph", "g", "-o", "t", "--crawled", cwd=links, code=2)
     assert "give one of" in inlink("subgraph", "g", "-o", "t", cwd=links, code=2)
     assert not (links / "t").exists()
 

@@ -211,7 +211,7 @@ def test_a_web_graph_is_not_replaced_unasked(tmp_path, segments):
     assert inlink.Graph.open(db).num_arcs == 5
     assert "2 arcs" in run("webgraph", "-webgraphdb", db, "--replace", "-segment", segments / "2")
     assert "5 arcs" in run("webgraph", "--db", db, "--update", "-segment", segments / "1")
-    assert "exclude each other" in run(
+    assert "cannot be combined" in run(
         "webgraph", "--db", db, "--update", "--replace", segments / "1", code=2
     )
     # A newer fetch replaces a page's links, an older one does not; other pages stay.

@@ -1,7 +1,7 @@
-"""The commands: one file each, thin. Whatever they do, the library does.
+"""The commands, one file each. They are thin: the library does the work.
 
-Modules here import only click and what is light; the work is imported inside each command, so that
-``inlink --help`` is quick.
+Modules here import only click and light modules. Each command imports the rest when it runs, so that ``inlink --help``
+is quick.
 """
 
 import errno
@@ -47,17 +47,17 @@ __all__ = ["commands", "main"]
 
 @click.group(cls=Sections, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="inlink")
-@click.option("--quiet", "-q", is_flag=True, help="No progress.")
+@click.option("--quiet", "-q", is_flag=True, help="Show no progress.")
 @click.pass_context
 def commands(context: click.Context, quiet: bool) -> None:
-    """Link graphs of crawls and archives, built and ranked; crawls that know what to fetch next.
+    """Build and rank link graphs of crawls and archives, and run crawls that fetch the best pages first.
 
     \b
     inlink build crawl.warc.gz -o graph     build a graph from archives or graph files
-    inlink rank graph                       rank it, and keep the ranking beside it
-    inlink top graph --by pagerank          see the best
-    inlink crawl https://example.org/       crawl, politely; the best first with --topic
-    inlink next mycrawl --peek              see what a crawl fetches next, and why
+    inlink rank graph                       rank the graph, and keep the ranking in its folder
+    inlink top graph --by pagerank          show the best nodes
+    inlink crawl https://example.org/       crawl politely; with --topic, the best pages first
+    inlink next mycrawl --peek              show the next pages of a crawl, with reasons
     """  # noqa: D301
     if not quiet:
         from inlink.base.progress import progress
@@ -74,25 +74,27 @@ commands.add_section("As in Nutch", [nutch])
 
 def main() -> NoReturn:
     """Run a command: bad input is one line on standard error and exit code 2."""
-    signal.signal(signal.SIGTERM, _interrupt)  # so that what was begun is cleaned up, as with Ctrl-C
+    # SIGTERM cleans up like Ctrl-C.
+    signal.signal(signal.SIGTERM, _interrupt)
     try:
         commands.main(standalone_mode=False)
     except click.ClickException as error:
         error.show()
         sys.exit(error.exit_code)
     except (KeyboardInterrupt, click.Abort):
-        _fail("interrupted; nothing half-made is left", 130)
+        _fail("interrupted; unfinished output was removed", 130)
     except InlinkError as error:
         _fail(str(error))
-    except BrokenPipeError:  # the reader of our output, such as head, has had enough
+    except BrokenPipeError:
+        # The reader of the output, such as head, has stopped reading.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(0)
     except OSError as error:
         place = f"{error.filename}: " if error.filename else ""
-        hint = "; free some room, or name an output on another disk" if error.errno == errno.ENOSPC else ""
+        hint = "; free some space, or name an output on another disk" if error.errno == errno.ENOSPC else ""
         _fail(f"{place}{error.strerror or error}{hint}")
     except MemoryError:
-        _fail("not enough memory for this graph's nodes")
+        _fail("not enough memory: the data of all nodes must fit in memory; use a machine with more memory")
     sys.exit(0)
 
 

@@ -21,7 +21,7 @@ from inlink.cli.show import say
 def backup(folder: Path, output: Path) -> None:
     """Copy the crawl in DIR, also while it runs, and check the copy.
 
-    The copy holds all whole events, the settings, the inbox and the ranking. It is a crawl's folder as any other.
+    The copy holds all complete events, the settings, the inbox and the ranking. You can use it like any crawl's folder.
     """
     from inlink.store import backup as backups
 

@@ -15,7 +15,7 @@ from inlink.sources.formats import FORMATS, SITES
 
 
 class _Grouped(click.Command):
-    """A command whose help shows the options that belong to some formats apart, under the formats' names."""
+    """A command whose help lists the options of formats separately, under the names of the formats."""
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         groups: dict[str, list[tuple[str, str]]] = {"Options": []}
@@ -60,13 +60,13 @@ _SOURCE = Place(
 @click.option(
     "--level",
     type=click.Choice(["page", "host", "domain"]),
-    help="What becomes one node. Default: pages for archives, else the level of the input.",
+    help="The kind of a node. Default: page for archives, else the level of the input.",
 )
 @click.option(
     "--format", "format_", metavar="NAME", help="The input's format. Default: recognised by content."
 )
 @click.option(
-    "--count", is_flag=True, help="Use the number of times that a link stands in the input as its weight."
+    "--count", is_flag=True, help="Use the number of times that a link occurs in the input as its weight."
 )
 @click.option("--crawled-only", is_flag=True, help="Keep only crawled pages and the links between them.")
 @click.option(
@@ -99,7 +99,7 @@ def build(
 
     for path, times in Counter(sources).items():
         if times > 1:
-            say(f"{printable(path)} is named {times} times, and counts {times} times")
+            say(f"{printable(path)} is named {times} times, so its links count {times} times")
     with warnings.catch_warnings():
         # The reasons are printed below.
         warnings.simplefilter("ignore", UserWarning)

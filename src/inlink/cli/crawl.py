@@ -25,12 +25,12 @@ _ENDINGS = {
 
 @click.command()
 @click.argument("urls", nargs=-1, metavar="[URL]...")
-@click.option("--output", "-o", "folder", type=_FOLDER, help="The crawl's folder. (HOST.crawl)")
-@click.option("--seeds", type=_FILE, help="More URLs to begin at, one a line.")
-@click.option("--topic", help="What good pages are about, in a few words.")
-@click.option("--keywords", help="Words of good pages, between commas, instead of the topic.")
+@click.option("--output", "-o", "folder", type=_FOLDER, help="The crawl's folder. Default: HOST.crawl.")
+@click.option("--seeds", type=_FILE, help="File of further URLs to begin at, one a line.")
+@click.option("--topic", help="Topic of good pages, in a few words.")
+@click.option("--keywords", help="Words of good pages, separated by commas.")
 @click.option(
-    "--classifier", type=_FILE, help="A scikit-learn text classifier, kept by skops, that knows good pages."
+    "--classifier", type=_FILE, help="A scikit-learn text classifier of good pages, saved by skops."
 )
 @click.option(
     "--pages", type=click.IntRange(1), help="Stop when the crawl has this many pages, including earlier runs."
@@ -41,7 +41,7 @@ _ENDINGS = {
 @click.option(
     "--max-wait",
     type=click.FloatRange(0, 1e9),
-    help="Stop if nothing is due within this many seconds. (60; never if pages are revisited)",
+    help="Stop if no page is due within this many seconds. Default: 60; never stop if pages are revisited.",
 )
 @click.option(
     "--host",
@@ -54,20 +54,25 @@ _ENDINGS = {
 @click.option(
     "--sitemaps/--no-sitemaps",
     default=None,
-    help="Ask for /sitemap.xml where robots.txt names no sitemap; read no sitemaps. (those that robots.txt names)",
+    help="Also read /sitemap.xml if robots.txt names no sitemap, or read no sitemaps. Default: those in robots.txt.",
 )
 @click.option(
     "--concurrency",
     type=click.IntRange(1, 1000),
     default=16,
     show_default=True,
-    help="Hosts that are asked at a time.",
+    help="Maximum number of hosts that are fetched from at the same time.",
 )
-@click.option("--agent", help="The User-Agent; put a way to reach you into it.")
+@click.option("--agent", help="The User-Agent. It should say how to contact you.")
 @click.option("--warc", type=Output(dir_okay=False), help="Write all responses to this .warc.gz file.")
 @click.option("--items", type=Output(dir_okay=False), help="Write a line of JSON for each page to this file.")
-@click.option("--preset", help="How to read a site: wikipedia, or a file of your own that ends with .toml.")
-@click.option("--start", multiple=True, metavar="TITLE", help="An article of the preset to begin at.")
+@click.option("--preset", help="Rules for reading a site: wikipedia, or a TOML file of your own.")
+@click.option(
+    "--start",
+    multiple=True,
+    metavar="TITLE",
+    help="Title of an article of the preset to begin at. May be repeated.",
+)
 @click.option(
     "--sqlite",
     type=Output(dir_okay=False),
@@ -76,15 +81,15 @@ _ENDINGS = {
 @click.option(
     "--allow-private",
     is_flag=True,
-    help="Fetch addresses that are not public too: loopback, private, link-local, reserved. Those of URLs that you "
-    "type are fetched anyway.",
+    help="Also fetch addresses that are not public: loopback, private, link-local, reserved. The addresses of the URLs "
+    "on the command line are always allowed.",
 )
 @click.option(
     "--allow-address",
     "allow_addresses",
     multiple=True,
     metavar="CIDR",
-    help="Fetch this address or network though it is not public, such as 10.1.0.0/16.",
+    help="Fetch this address or network even if it is not public, such as 10.1.0.0/16.",
 )
 @click.option(
     "--deny-address",
@@ -94,7 +99,7 @@ _ENDINGS = {
     help="Never fetch this address or network.",
 )
 @setting_options
-@click.option("--verbose", "-v", is_flag=True, help="Scrapy's log too.")
+@click.option("--verbose", "-v", is_flag=True, help="Also show Scrapy's log.")
 @click.pass_context
 def crawl(
     context: click.Context, /, urls: tuple[str, ...], folder: Path | None, verbose: bool, **given: Any
@@ -102,8 +107,8 @@ def crawl(
     """Crawl the sites of the URLs politely, following links.
 
     The crawl stays on the registered domains of the URLs; --host, --domains and --everywhere change that.
-    Ctrl-C ends the crawl cleanly, a second one at once. The same command continues it. The exit code is 1 if no page
-    could be crawled; the output says why.
+    Ctrl-C ends the crawl cleanly; a second Ctrl-C ends it at once. The same command continues the crawl. The exit code
+    is 1 if no page could be crawled; the output gives the causes.
     """
     try:
         from inlink.scrapy import run
@@ -117,7 +122,7 @@ def crawl(
     keywords = given["keywords"]
     given["keywords"] = tuple(word.strip() for word in (keywords or "").split(",") if word.strip())
     if keywords is not None and not given["keywords"]:
-        raise ParameterError(f"--keywords {keywords!r} has no words: give words between commas")
+        raise ParameterError(f"--keywords {keywords!r} has no words: give words separated by commas")
     options = run.CrawlOptions(**given)
     quiet = bool(context.find_root().params.get("quiet"))
     done = run.crawl(urls, folder, options, quiet=quiet, verbose=verbose)
@@ -126,7 +131,7 @@ def crawl(
         say(line)
     say(
         f"{done.folder}: {done.crawled:,} pages in {done.seconds:,.0f} s, {done.failed:,} errors; "
-        f"{standing.crawled:,} pages of {standing.known:,} known, {standing.waiting:,} wait"
+        f"{standing.crawled:,} pages of {standing.known:,} known, {standing.waiting:,} waiting"
         f"{'' if standing.harvest is None else f'; harvest {standing.harvest:.1%}'}"
         f"; {_ending(done.ending, done.left)}"
     )
@@ -137,5 +142,5 @@ def crawl(
 
 
 def _ending(ending: str, left: str) -> str:
-    """Why the run ended."""
+    """The reason why the run ended."""
     return f"nothing is due soon (--max-wait), {left}" if ending == "finished" and left else _ENDINGS[ending]

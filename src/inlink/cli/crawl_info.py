@@ -1,4 +1,4 @@
-"""``inlink crawl-info``: what a crawl is, and how far it has come."""
+"""``inlink crawl-info``: the figures of a crawl and its progress."""
 
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,7 +14,7 @@ from inlink.cli.show import printable, say, show_json
 
 @click.command("crawl-info")
 @crawl_argument
-@click.option("--json", "as_json", is_flag=True, help="As JSON.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def crawl_info(folder: Path | str, as_json: bool) -> None:
     """Show the crawl in DIR: pages by state, hosts, links, events, bytes, policy, ranking, and its writer."""
     show_crawl(folder, as_json)

@@ -1,4 +1,4 @@
-"""What the commands on a crawl's folder share."""
+"""Functions that the commands on a crawl's folder share."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -38,7 +38,7 @@ def unknown_page(folder: Path | str, page: str) -> "UnknownNodeError":
 
 
 def reopened(folder: Path, given: Mapping[str, Any] | None = None) -> "Crawl":
-    """A crawl, opened as its only writer with the settings that it has; made if there is nothing.
+    """Open a crawl as its only writer, with the settings in its folder. A crawl that does not exist is made.
 
     Parameters
     ----------
@@ -49,7 +49,7 @@ def reopened(folder: Path, given: Mapping[str, Any] | None = None) -> "Crawl":
     Raises
     ------
     inlink.errors.FolderError
-        If there is something else, or its settings cannot be read.
+        If the folder holds other data, or its settings cannot be read.
     inlink.errors.InUseError
         If another process is writing it.
     inlink.errors.ParameterError
@@ -61,24 +61,24 @@ def reopened(folder: Path, given: Mapping[str, Any] | None = None) -> "Crawl":
 
 
 def policy_given(given: Mapping[str, Any]) -> str | None:
-    """The policy among the settings that a command which only looks was given.
+    """The policy among the settings that were given to a read-only command.
 
     Raises
     ------
     inlink.errors.ParameterError
-        If there is another setting: nothing is changed.
+        If there is another setting, because the command changes nothing.
     """
     others = [name for name in given if name != "policy"]
     if others:
         from inlink.errors import ParameterError
 
         raise ParameterError(
-            f"this command changes nothing, so --set takes the crawl's own policy only; got {', '.join(others)}"
+            f"this command is read-only, so --set takes only policy=MODULE:CLASS; got {', '.join(others)}"
         )
     return given.get("policy")
 
 
 def write_all(out: BinaryIO, lines: bytes) -> None:
-    """Write and flush, so that a closed pipe is noticed here."""
+    """Write lines and flush, so that an error for a closed pipe is raised here."""
     out.write(lines)
     out.flush()

@@ -1,4 +1,4 @@
-"""``inlink dump``: all that a crawl knows, as text."""
+"""``inlink dump``: all pages or links of a crawl, as text."""
 
 import sys
 from collections.abc import Iterator
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("what", type=click.Choice(["pages", "links"]))
 @crawl_argument
-@click.option("--output", "-o", type=Output(), help="The file; standard output if not given.")
-@click.option("--aduana", is_flag=True, help="In the columns of Aduana's page_db_dump.")
+@click.option("--output", "-o", type=Output(), help="The file to write. Default: standard output.")
+@click.option("--aduana", is_flag=True, help="Print the columns of Aduana's page_db_dump.")
 @click.option(
-    "--depth", is_flag=True, help="With --aduana: put the depth before the score, as the real tool does."
+    "--depth", is_flag=True, help="With --aduana: print the depth before the score, as Aduana's tool does."
 )
 def dump(
     what: Literal["pages", "links"], folder: Path | str, output: Path | None, aduana: bool, depth: bool
@@ -47,7 +47,7 @@ def dump(
 def _parts(
     view: "CrawlView | RemoteCrawl", what: Literal["pages", "links"], aduana: bool, depth: bool
 ) -> Iterator[tuple[bytes, int]]:
-    """All parts, and how many pages are in each; they are larger than a server's, which saves a third of the time."""
+    """All parts, and the number of pages in each. Parts larger than a server's save a third of the time."""
     cursor, done = None, 0
     while True:
         part = view.dump(what, cursor, aduana=aduana, depth=depth, seconds=0.5)

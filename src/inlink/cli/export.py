@@ -34,7 +34,7 @@ def _format_options(command: Callable[..., Any]) -> Callable[..., Any]:
     multiple=True,
     help="Write this stored ranking beside the nodes. May be repeated.",
 )
-@click.option("--by", "by", help="Write only this stored ranking, a node per row, as .csv or .parquet.")
+@click.option("--by", "by", help="Write only this stored ranking, one node a row, as .csv or .parquet.")
 @click.option(
     "--plain", is_flag=True, help='With --by and .csv: write only "name",value lines, without a header.'
 )

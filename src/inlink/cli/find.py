@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 @click.option(
     "--seconds", type=click.FloatRange(0), default=10.0, show_default=True, help="Time limit of the search."
 )
-@click.option("--glob", is_flag=True, help="The expression is a pattern with * and ? for the whole URL.")
-@click.option("--text", is_flag=True, help="The expression is text that occurs in the URL, in any case.")
+@click.option("--glob", is_flag=True, help="REGEX is a pattern with * and ? for the whole URL.")
+@click.option("--text", is_flag=True, help="REGEX is text that occurs in the URL, in upper or lower case.")
 def find(
     folder: Path | str, expression: str, count: int | None, seconds: float, glob: bool, text: bool
 ) -> None:
@@ -33,7 +33,7 @@ def find(
     from inlink.graph.graph import is_graph
 
     if glob and text:
-        raise click.UsageError("--glob and --text exclude each other")
+        raise click.UsageError("--glob and --text cannot be combined: give one of them")
     kind: Kind = "glob" if glob else "text" if text else "regex"
     if isinstance(folder, Path) and is_graph(folder):
         print_found(folder, expression, kind, count, seconds)

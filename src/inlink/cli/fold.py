@@ -15,7 +15,7 @@ from inlink.cli.show import say, summary
     "--level",
     type=click.Choice(["host", "domain"]),
     required=True,
-    help="What becomes one node.",
+    help="The kind of a node.",
 )
 @click.option("--self-loops", is_flag=True, help="Keep links within a host or domain as self-loops.")
 @site_options

@@ -12,13 +12,15 @@ from inlink.cli.show import say
 @crawl_argument
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option("--name", required=True, help="Name of the ranking.")
-@click.option("--hosts", "by_host", is_flag=True, help="Lines name hosts; a page gets the value of its host.")
+@click.option(
+    "--hosts", "by_host", is_flag=True, help="Lines name hosts. Each page gets the value of its host."
+)
 @click.option(
     "--column",
     type=click.Choice(["harmonic", "pagerank"]),
     default="harmonic",
     show_default=True,
-    help="Column of Common Crawl's ranks.",
+    help="Column of Common Crawl's ranks to store.",
 )
 def import_ranking(folder: Path, file: Path, name: str, by_host: bool, column: str) -> None:
     """Store the values in FILE as a ranking of the crawl in DIR, for ``--policy ranking:NAME``.
@@ -28,5 +30,7 @@ def import_ranking(folder: Path, file: Path, name: str, by_host: bool, column: s
     from inlink.sources.imports import import_ranking as import_
 
     found = import_(folder, file, name, by_host=by_host, column=column)
-    unknown = f"; {found.unknown:,} lines name what the crawl does not know" if found.unknown else ""
+    unknown = (
+        f"; {found.unknown:,} lines name pages or hosts that the crawl does not know" if found.unknown else ""
+    )
     say(f"{name}: {found.pages:,} pages of {folder} have a value{unknown}")

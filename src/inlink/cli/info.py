@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 @click.command()
 @graph_argument
 @click.option("--verify", is_flag=True, help="Check every file, even if the folder was checked before.")
-@click.option("--json", "as_json", is_flag=True, help="As JSON.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def info(graph: Path, verify: bool, as_json: bool) -> None:
-    """Show the figures of GRAPH: nodes, arcs, degrees, components, origin, rankings. Of a crawl, those of crawl-info.
+    """Show the figures of GRAPH: nodes, arcs, degrees, components, origin, rankings. For a crawl, see crawl-info.
 
-    If a ranking is damaged, the command says so at the end, with exit code 2.
+    If a ranking is damaged, the command reports it at the end, with exit code 2.
     """
     from inlink.base.folder import Folder
     from inlink.errors import ParameterError

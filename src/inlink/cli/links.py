@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 @place_argument
 @node_argument
 def links(folder: Path | str, page: str) -> None:
-    """Print which pages link to a page, and to which pages it links; in a crawl, as of each page's latest visit."""
+    """Print the pages that link to a page, and the pages that it links to. A crawl's links are of latest visits."""
     from inlink.crawl.arguments import MOST_ROWS
     from inlink.graph.graph import is_graph
 

@@ -1,4 +1,4 @@
-"""Look-ups of single nodes in a graph's folder, for the commands that take a crawl's folder or a graph's."""
+"""Look-ups of single nodes in a graph's folder, for commands that take the folder of a crawl or a graph."""
 
 import sys
 import time
@@ -40,12 +40,12 @@ node_argument = click.argument("page", metavar="NAME")
 
 
 def label(graph: "Graph", node: int) -> str:
-    """The name of a node, or its number in a graph without names, as text that is safe on a terminal."""
+    """The name of a node, or its number in a graph without names, with control characters escaped."""
     return str(node) if graph.names is None else printable(graph.names[node])
 
 
 def print_links(folder: Path, given: str) -> None:
-    """Print the nodes that link to a node of a graph, and those to which it links."""
+    """Print the nodes that link to a node of a graph, and the nodes that it links to."""
     from inlink.graph.neighbours import node_of
 
     graph, node = _opened(folder, given, node_of)
@@ -98,7 +98,7 @@ def print_chain(folder: Path, given: str, origin: str | None) -> None:
 
 
 def print_node(folder: Path, given: str, as_json: bool) -> None:
-    """Print what a graph knows of a node: its name, numbers of links, and values in the rankings of its folder."""
+    """Print the data of a node: its name, numbers of links, and values in the rankings of the graph's folder."""
     from inlink.graph.neighbours import node_of
     from inlink.rank.ranking import Ranking, list_rankings
 

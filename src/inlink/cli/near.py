@@ -12,24 +12,22 @@ from inlink.cli.show import show_json, show_table
 @click.command()
 @local_argument
 @node_argument
-@click.option(
-    "--hops", type=click.IntRange(1), help="The largest number of links from the node; 1 if not given."
-)
+@click.option("--hops", type=click.IntRange(1), help="Maximum number of links from the node. Default: 1.")
 @click.option(
     "--direction",
     type=click.Choice(["both", "in", "out"]),
-    help="Follow links in both directions (if not given), backwards (in) or forwards (out).",
+    help="Follow links in both directions (the default), backwards (in) or forwards (out).",
 )
 @click.option(
-    "--sharing", is_flag=True, help="Nodes that share inlinks with the node, in place of its neighbours."
+    "--sharing", is_flag=True, help="Show nodes that share inlinks with the node, instead of its neighbours."
 )
 @click.option(
-    "--by", "ranking", help="A stored ranking: at each distance the best nodes first, with their values."
+    "--by", "ranking", help="Sort the nodes at each distance by this stored ranking, and show its values."
 )
 @click.option(
-    "-n", "--number", "count", type=click.IntRange(1), default=100, show_default=True, help="How many nodes."
+    "-n", "--number", "count", type=click.IntRange(1), default=100, show_default=True, help="Number of nodes."
 )
-@click.option("--json", "as_json", is_flag=True, help="As JSON.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def near(
     folder: Path,
     page: str,
@@ -40,10 +38,10 @@ def near(
     count: int,
     as_json: bool,
 ) -> None:
-    """Show the nodes around a node: how many links away, and their names. Tab-separated unless shown on a terminal.
+    """Show the nodes around a node: distances in links, and names. The output is tab-separated unless on a terminal.
 
-    With --sharing, show the nodes to which the nodes that link to NAME link too (co-citation), and by how many of them.
-    The graph of a crawl is built each time, in a temporary folder.
+    With --sharing, show the nodes that share inlinks with NAME (co-citation), each with the number of nodes that link
+    to both. The graph of a crawl is built each time, in a temporary folder.
     """
     import numpy as np
 
@@ -52,7 +50,7 @@ def near(
     from inlink.sources.rankings import load_ranking, values_of
 
     if sharing and (hops or direction):
-        raise click.UsageError("--sharing excludes --hops and --direction")
+        raise click.UsageError("--sharing cannot be combined with --hops or --direction: leave them out")
     graph = graph_in(folder)
     node = neighbours.node_of(graph, page)
     figures: Any

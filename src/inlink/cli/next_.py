@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from inlink.store.page import Page
 
 MOST_A_REQUEST = 1_000
-"""Tasks that a server hands out at a time."""
+"""Maximum number of tasks that a server hands out at a time."""
 
 
 @click.command("next")
@@ -31,15 +31,15 @@ MOST_A_REQUEST = 1_000
     type=click.IntRange(1),
     default=20,
     show_default=True,
-    help="How many pages.",
+    help="Number of pages.",
 )
 @click.option("--peek", is_flag=True, help="Show the order with reasons; lease nothing.")
-@click.option("--json", "as_json", is_flag=True, help="As JSON.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @set_option
 def next_(folder: Path | str, count: int, peek: bool, as_json: bool, **options: Any) -> None:
-    """Lease the next URLs of DIR and print them, one a line. With --peek, show them without leasing.
+    """Lease the next URLs of DIR and print them, one a line. With --peek, show them without leasing them.
 
-    Leasing is refused while another process is crawling.
+    URLs cannot be leased while another process is crawling.
     """
     given = settings_given(options)
     if not peek:
@@ -65,7 +65,7 @@ def next_(folder: Path | str, count: int, peek: bool, as_json: bool, **options: 
 
 
 def _reasons(row: "OrderRow") -> str:
-    """What a page's priority is made of, in one line."""
+    """The parts of a page's priority, in one line."""
     parts = [*row.parts, *row.host_parts]
     return ", ".join(f"{part.operation} {part.value:.4g} {part.name}" for part in parts)
 
@@ -73,7 +73,7 @@ def _reasons(row: "OrderRow") -> str:
 def _lease(folder: Path, count: int, as_json: bool, given: dict[str, Any]) -> None:
     from inlink.store.reader import crawl_folder
 
-    # Nothing is made here.
+    # This command must not make a crawl.
     crawl_folder(folder)
     with reopened(folder, given) as crawl:
         session = crawl.desk.hello(OWNER, rejoin=True)

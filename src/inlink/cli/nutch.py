@@ -23,11 +23,11 @@ __all__ = ["nutch"]
 
 @click.group(cls=Group)
 def nutch() -> None:
-    """Nutch's link analysis: web graph, loops, LinkRank, scores back into the crawl, and the dumps.
+    """Run Nutch's link analysis: web graph, loops, LinkRank, update of the crawl's scores, and dumps.
 
     \b
     inlink nutch webgraph --segment-dir crawl/segments --db web
-    inlink nutch loops --db web --depth 2             (if you want it)
+    inlink nutch loops --db web --depth 2             (optional)
     inlink nutch linkrank --db web
     inlink nutch scoreupdate --db web --crawl mycrawl
     inlink nutch nodedump --db web --scores --topn 10
@@ -42,7 +42,7 @@ def nutch() -> None:
 @database
 @click.option(
     "--segment", "-segment", "segments", multiple=True, type=click.Path(path_type=Path),
-    help="A segment of Nutch. Takes several values and may be repeated.",
+    help="A segment of a Nutch crawl. Takes several values and may be repeated.",
 )  # fmt: skip
 @click.option(
     "--segment-dir", "-segmentDir", "segment_dirs", multiple=True, type=click.Path(path_type=Path),
@@ -51,7 +51,7 @@ def nutch() -> None:
 @click.option(
     "--update", is_flag=True, help="Add to the existing web graph. The default with -webgraphdb, as in Nutch."
 )
-@click.option("--replace", is_flag=True, help="Build the existing web graph anew.")
+@click.option("--replace", is_flag=True, help="Replace the existing web graph.")
 @click.option(
     "--delete-gone",
     is_flag=True,
@@ -84,7 +84,7 @@ def nutch() -> None:
 @click.option(
     "--strict",
     is_flag=True,
-    help="Refuse damaged segments. Without it damaged records are left out and counted.",
+    help="Refuse damaged segments. Without this option, damaged records are left out and counted.",
 )
 @properties
 def webgraph(
@@ -108,7 +108,7 @@ def webgraph(
 ) -> None:
     """Build the web graph of segments, and of SOURCES: crawls' folders and graphs of any format.
 
-    A web graph that exists is kept: give --update or --replace. With -webgraphdb it is updated, as in Nutch.
+    If the web graph exists, give --update or --replace. With -webgraphdb it is updated, as in Nutch.
     """
     from inlink.nutch.webgraph import LinkRules
     from inlink.nutch.webgraph import webgraph as build
@@ -152,16 +152,16 @@ def webgraph(
 
 
 def _updates(db: Path, update: bool, replace: bool) -> bool:
-    """Return whether the web graph is to be updated. Refuse to replace it unasked."""
+    """Return whether to update the web graph. Refuse to replace it without --replace."""
     from inlink.errors import OutputError
 
     if update and replace:
-        raise click.UsageError("--update and --replace exclude each other")
+        raise click.UsageError("--update and --replace cannot be combined: give one of them")
     if update or replace or not (db.is_dir() and any(db.iterdir())):
         return update
     if given("-webgraphdb"):
         return True
-    raise OutputError(f"{db} exists. Add to this web graph with --update, or build it anew with --replace.")
+    raise OutputError(f"{db} exists. Add to this web graph with --update, or replace it with --replace.")
 
 
 @nutch.command(cls=Command)
@@ -347,22 +347,26 @@ def scoreupdate(
 
 @nutch.command(cls=Command)
 @database
-@click.option("--inlinks", "-inlinks", "what", flag_value="inlinks", help="By the number of inlinks.")
-@click.option("--outlinks", "-outlinks", "what", flag_value="outlinks", help="By the number of outlinks.")
+@click.option("--inlinks", "-inlinks", "what", flag_value="inlinks", help="Sort by the number of inlinks.")
+@click.option(
+    "--outlinks", "-outlinks", "what", flag_value="outlinks", help="Sort by the number of outlinks."
+)
 @click.option(
     "--scores",
     "-scores",
     "what",
     flag_value="scores",
     default=True,
-    help="By score. This is the default.",
+    help="Sort by score. This is the default.",
 )
 @click.option("--topn", "-topn", "-n", "count", type=click.IntRange(0), help="Number of lines. Default: all.")
 @click.option(
     "--group", "-group", type=(click.Choice(["host", "domain"]), click.Choice(["sum", "max"])),
-    help="By host or domain, with the sum or the maximum of their values.",
+    help="Print hosts or domains, with the sum or the maximum of their values.",
 )  # fmt: skip
-@click.option("--eff", "-asEff", "eff", is_flag=True, help="NAME=VALUE, as Solr's ExternalFileField.")
+@click.option(
+    "--eff", "-asEff", "eff", is_flag=True, help="Print NAME=VALUE lines, as for Solr's ExternalFileField."
+)
 @click.option("--output", "-output", "-o", type=Output(), help="The file to write. Default: print.")
 @properties
 def nodedump(
@@ -412,7 +416,7 @@ def nodereader(db: Path, url: str, confs: tuple[Path, ...], defined: tuple[str, 
 @url_option
 @properties
 def linkdump(db: Path, url: str, confs: tuple[Path, ...], defined: tuple[str, ...]) -> None:
-    """Print what links to one URL, each with its scores and degrees."""
+    """Print the pages that link to one URL, each with its scores and degrees."""
     from inlink.graph.graph import Graph
     from inlink.nutch.dumps import read_links
 

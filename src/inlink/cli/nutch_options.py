@@ -31,7 +31,7 @@ _ALIASES = {"scoreupdater": "scoreupdate", "nodedumper": "nodedump", "linkdumper
 class Command(click.Command):
     """A command that reads its arguments as Nutch does.
 
-    ``-segment A B C`` is ``-segment A -segment B -segment C``. A long name behind a single dash is one name, never
+    ``-segment A B C`` means ``-segment A -segment B -segment C``. A long name after a single dash is one name, and not
     several short options. Without arguments the command prints its help.
     """
 
@@ -67,7 +67,7 @@ class Command(click.Command):
 
 
 def _close(name: str, known: Iterable[str]) -> list[str]:
-    """Return the options that a misspelt name may mean."""
+    """Return the options that are similar to a misspelt name."""
     return get_close_matches(name, known, n=3, cutoff=0.75)
 
 

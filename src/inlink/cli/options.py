@@ -24,12 +24,12 @@ __all__ = [
 
 
 class Output(click.Path):
-    """The type of an option that names a file or folder to write: the folder in which it is to be must exist.
+    """The type of an option that names a file or folder to write. Its parent folder must exist.
 
     Parameters
     ----------
     instead : str
-        The advice with which a URL is refused.
+        The advice in the error message for a URL.
     """
 
     def __init__(self, instead: str = "the output must be on this machine", **more: Any) -> None:
@@ -42,9 +42,9 @@ class Output(click.Path):
         Raises
         ------
         inlink.errors.OutputError
-            If the folder above does not exist. It may be misspelt, so it is not made.
+            If the parent folder does not exist. Its name may be misspelt, so it is not made.
         inlink.errors.ParameterError
-            If it is a URL.
+            If the value is a URL.
         """
         refuse_url(value, self._instead)
         path = cast(Path, super().convert(value, param, context))
@@ -69,12 +69,12 @@ folder_output = click.option(
     "-o",
     required=True,
     type=Output(),
-    help="The folder to build. One that holds a graph is replaced when the new graph is whole.",
+    help="The folder to build. A graph in this folder is replaced when the new graph is complete.",
 )
 
 
 def site_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options of making hosts and domains of URLs to a command."""
+    """Add the options for hosts and domains of URLs to a command."""
     for option in (
         click.option(
             "--strip-www",
@@ -132,12 +132,12 @@ class _Value(click.ParamType):  # type: ignore[type-arg]  # generic in newer ver
         self.row, self.name = row, _KINDS[row.kind]
 
     def convert(self, value: Any, param: click.Parameter | None, context: click.Context | None) -> Any:
-        """What the text means."""
+        """Return the value that the text stands for."""
         return from_text(self.row, value, self.row.option) if isinstance(value, str) else value
 
 
 def setting_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The options that set a crawl's settings: those that the table of settings names, and ``--set``."""
+    """Add the options for a crawl's settings to a command: those in the table of settings, and ``--set``."""
     command = set_option(command)
     for name, row in reversed(TABLE.items()):
         parameter, text = name.replace(".", "_"), row.help.replace("`", "")
@@ -154,12 +154,12 @@ def setting_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def settings_given(options: dict[str, Any]) -> dict[str, Any]:
-    """Take the settings that were given out of a command's options, as :class:`inlink.Crawl` takes them.
+    """Remove the settings from a command's options, and return them as arguments of :class:`inlink.Crawl`.
 
     Raises
     ------
     inlink.errors.ParameterError
-        If ``--set`` names no setting, or gives it a value outside its range.
+        If ``--set`` does not name a setting, or its value is outside its range.
     """
     from inlink.crawl.settings import from_name, lay_over
     from inlink.errors import ParameterError

@@ -15,9 +15,9 @@ from inlink.cli.show import say, show_json
 @click.command()
 @place_argument
 @node_argument
-@click.option("--json", "as_json", is_flag=True, help="As JSON.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def page(folder: Path | str, page: str, as_json: bool) -> None:
-    """Show the stored data of one page. The size of the crawl or graph makes no difference.
+    """Show the stored data of one page. This is fast in a crawl or graph of any size.
 
     For a page of a crawl: state, score, depth, crawls. For a node of a graph: links, and values in stored rankings.
     """

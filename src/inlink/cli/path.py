@@ -1,4 +1,4 @@
-"""``inlink path``: how a crawl came to know a page, or a shortest chain of links between two nodes."""
+"""``inlink path``: the links through which a crawl discovered a page, or a shortest path between two nodes."""
 
 from pathlib import Path
 
@@ -12,12 +12,12 @@ from inlink.cli.show import say
 @click.command()
 @place_argument
 @node_argument
-@click.option("--from", "origin", metavar="NAME", help="Print a shortest chain of links from this node.")
+@click.option("--from", "origin", metavar="NAME", help="Print a shortest path of links from this node.")
 def path(folder: Path | str, page: str, origin: str | None) -> None:
-    """Print the chain of first links to a page of a crawl: the page, the page that made it known, and so on to a seed.
+    """Print the links through which a crawl discovered a page: the page, its first linking page, and so on to a seed.
 
-    With --from, which a graph needs, print a shortest chain instead: the page, the page that links to it, and so on. If
-    there is none, the exit code is 1.
+    With --from, print a shortest path of links instead: the page, the page that links to it, and so on. For a graph,
+    --from is required. If there is no path, the exit code is 1.
     """
     from inlink.errors import ParameterError
     from inlink.graph.graph import is_graph

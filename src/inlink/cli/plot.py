@@ -14,13 +14,17 @@ __all__ = ["plot"]
 
 _picture = click.option("--output", "-o", required=True, type=Output(), help="File to write, .png or .svg.")
 _by = click.option(
-    "--by", "name", default="pagerank", show_default=True, help="A ranking that is stored with the graph."
+    "--by",
+    "name",
+    default="pagerank",
+    show_default=True,
+    help="Name of a ranking that is stored with the graph.",
 )
 
 
 @click.group()
 def plot() -> None:
-    """Pictures of graphs and rankings, as PNG or SVG; needs pip install 'inlink[plot]'.
+    """Draw pictures of graphs and rankings, as PNG or SVG. Needs pip install 'inlink[plot]'.
 
     \b
     inlink plot degrees web -o degrees.png
@@ -35,7 +39,7 @@ def plot() -> None:
 
 
 def _draw(output: Path, graph: Path, draw: Callable[[ModuleType, Any], Any]) -> None:
-    """Draw the picture of ``draw(inlink.plot, graph)``; the output is checked before the work."""
+    """Draw the picture of ``draw(inlink.plot, graph)``. The output path is checked before the work."""
     from inlink import plot as room
     from inlink.plot.saving import check
     from inlink.sources.crawlgraph import graph_in
@@ -115,13 +119,11 @@ def compare(graph: Path, one: str, other: str, output: Path) -> None:
 @plot.command()
 @graph_argument
 @click.argument("node", required=False)
-@click.option(
-    "--top", type=click.IntRange(1), help="Number of best nodes, instead of a NODE; 10 if not given."
-)
+@click.option("--top", type=click.IntRange(1), help="Number of best nodes, instead of a NODE. Default: 10.")
 @_by
 @click.option(
     "-n", "--number", "nodes", type=click.IntRange(1), default=50, show_default=True,
-    help="Largest number of nodes to draw.",
+    help="Maximum number of nodes to draw.",
 )  # fmt: skip
 @_picture
 def neighbourhood(
@@ -129,7 +131,7 @@ def neighbourhood(
 ) -> None:
     """Draw NODE, or the best nodes of a ranking, with the best of their neighbours.
 
-    NODE is a name, or a number where the graph has no names.
+    NODE is a name, or a number if the graph has no names.
     """
     if node is not None and top is not None:
         raise click.UsageError("give a NODE or --top, not both")

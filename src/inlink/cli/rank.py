@@ -50,7 +50,7 @@ _DAMPING_TO_1 = _number(
 _TOL = _number("--tol", "Bound on the L1 error to reach; 1e-6 if not given.")
 _RESIDUAL = _number("--tol", "Residual to reach; 1e-6 if not given.")
 _MAX_ITER = _number("--max-iter", "Stop after this number of rounds, converged or not.", int)
-_METHOD = _name("--method", "How to solve the equation", "gauss-seidel", "power")
+_METHOD = _name("--method", "Method of solution", "gauss-seidel", "power")
 _START = click.Option(["--start"], metavar="RANKING", help="Name of a stored ranking to start from.")
 _UNWEIGHTED = _switched_off("--unweighted", "weighted", "Count every arc the same, whatever its weight.")
 _UNNORMALIZED = _switched_off("--unnormalized", "normalized", "Do not normalize the values.")
@@ -65,7 +65,7 @@ _CERTAIN = click.Option(
     ["--until-certain", "certain"],
     type=int,
     metavar="K",
-    help="Go on until the first K places are certain: further apart than the error bound.",
+    help="Iterate until the first K places are certain, because their values differ by more than the error bound.",
 )
 
 _SOLVED = (_TOL, _MAX_ITER, _METHOD, _START, _UNWEIGHTED, _THREADS)
@@ -75,8 +75,8 @@ ALGORITHMS: dict[str, tuple[click.Option, ...]] = {
     "mcmc": (
         _number("--walks", "Number of walks from each node; 10 if not given.", int),
         _DAMPING,
-        _name("--method", "What to count", "stop-at-dangling", "end-point", "complete-path"),
-        _name("--order", "Where walks start: at each node in turn, or at random nodes", "cyclic", "random"),
+        _name("--method", "Visits of walks that are counted", "stop-at-dangling", "end-point", "complete-path"),
+        _name("--order", "Start of the walks: each node in turn, or random nodes", "cyclic", "random"),
         _CONFIDENCE,
         _UNWEIGHTED,
         _SEED,
@@ -99,7 +99,7 @@ ALGORITHMS: dict[str, tuple[click.Option, ...]] = {
     "hits": (_values("scores", "the content scores"), _RESIDUAL, _MAX_ITER, _START, _UNWEIGHTED, _THREADS),
     "salsa": (_UNWEIGHTED,),
     "opic": (
-        _name("--order", "Which page to visit next: the one with the most cash, each in turn, or any",
+        _name("--order", "The next page to visit: the page with the most cash, each in turn, or a random page",
               "greedy", "cyclic", "random"),
         _number("--tol", "Bound on the L1 error to reach; 0.01 if not given."),
         _MAX_ITER,
@@ -107,7 +107,7 @@ ALGORITHMS: dict[str, tuple[click.Option, ...]] = {
         _SEED,
     ),
     "degree": (
-        _name("--direction", "Which links to count", "in", "out", "both"),
+        _name("--direction", "Links that are counted", "in", "out", "both"),
         _UNNORMALIZED,
         click.Option(["--weighted"], is_flag=True, default=None, help="Add up the weights of the arcs."),
     ),
@@ -121,11 +121,11 @@ ALGORITHMS: dict[str, tuple[click.Option, ...]] = {
         _SEED,
         _THREADS,
     ),
-    "percolation": (_values("states", "how far each node is percolated"), _SAMPLE, _CONFIDENCE, _SEED, _THREADS),
+    "percolation": (_values("states", "the percolation state of each node"), _SAMPLE, _CONFIDENCE, _SEED, _THREADS),
     "eigenvector": (_RESIDUAL, _MAX_ITER, _START, _UNWEIGHTED, _THREADS),
     "katz": (
         _number("--alpha", "Factor for each arc of a walk, below 1/λ₁; 0.1 if not given."),
-        _number("--beta", "What each node has of itself, above 0; 1 if not given."),
+        _number("--beta", "Constant that each node gets, above 0; 1 if not given."),
         _number("--tol", "Relative error of each value to reach; 1e-6 if not given."),
         _MAX_ITER,
         _UNNORMALIZED,

@@ -1,4 +1,4 @@
-"""``inlink reload``: let pages that were given up wait again."""
+"""``inlink reload``: let pages that failed, are gone or were excluded wait again."""
 
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ from inlink.cli.show import say
 @crawl_argument
 @set_option
 def reload(folder: Path | str, **options: Any) -> None:
-    """Let the pages of DIR that failed, are gone or were excluded wait again. A running crawl does it itself."""
+    """Let the pages of DIR that failed, are gone or were excluded wait again. A running crawl does this itself."""
     from inlink.errors import InUseError
     from inlink.store.inbox import RELOAD, post
     from inlink.store.reader import crawl_folder
@@ -25,7 +25,7 @@ def reload(folder: Path | str, **options: Any) -> None:
         refuse_settings(folder, given)
         say(f"{remote(folder).reload():,} pages wait again")
         return
-    # Nothing is made here.
+    # This command must not make a crawl.
     crawl_folder(folder)
     try:
         crawl = reopened(folder, given)

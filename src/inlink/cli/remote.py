@@ -12,10 +12,10 @@ if TYPE_CHECKING:
 __all__ = ["OWNER", "Place", "is_url", "refuse_settings", "refuse_url", "remote", "view_of"]
 
 OWNER = "command"
-"""The owner of the session that goes on from one call of ``inlink next`` to the next."""
+"""The owner of the session that all calls of ``inlink next`` share."""
 
 SILENT_AFTER = 7 * 86400.0
-"""Seconds for which that session lasts on a server without a call. Its tasks are lost when their leases expire."""
+"""Seconds without a call after which a server ends that session. Its tasks are lost when their leases expire."""
 
 
 def is_url(where: object) -> bool:
@@ -29,7 +29,7 @@ def refuse_url(where: object, instead: str) -> None:
     Raises
     ------
     inlink.errors.ParameterError
-        If ``where`` is one.
+        If ``where`` is the URL of a server.
     """
     if is_url(where):
         from inlink.errors import ParameterError
@@ -57,7 +57,7 @@ class Place(click.ParamType):  # type: ignore[type-arg]  # generic in newer vers
         Raises
         ------
         inlink.errors.ParameterError
-            If it is a URL, and the command needs a folder.
+            If the value is a URL, and the command needs a folder.
         """
         if not is_url(value):
             return Path(value)
@@ -67,7 +67,7 @@ class Place(click.ParamType):  # type: ignore[type-arg]  # generic in newer vers
 
 
 def remote(url: str) -> "RemoteCrawl":
-    """A crawl on a server, which is left when the command ends; its session is that of ``inlink next``."""
+    """A crawl on a server, with the session of ``inlink next``. The connection ends with the command."""
     from inlink.client.remote import RemoteCrawl
 
     crawl = RemoteCrawl(url, OWNER, 0.0, silent_after=SILENT_AFTER, rejoin=True, renewing=False)
@@ -82,7 +82,7 @@ def view_of(where: Path | str, given: dict[str, Any] | None = None) -> "CrawlVie
     ----------
     where : Path or str
     given : dict or None
-        Settings that the command was given; only the policy's name is possible, and only for a folder.
+        Settings that were given to the command. Only the policy's name is allowed, and only for a folder.
     """
     if isinstance(where, str):
         refuse_settings(where, given or {})
@@ -99,7 +99,7 @@ def refuse_settings(url: str, given: dict[str, Any]) -> None:
     Raises
     ------
     inlink.errors.ParameterError
-        If there is one.
+        If there is a setting.
     """
     if given:
         from inlink.errors import ParameterError

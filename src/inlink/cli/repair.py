@@ -1,4 +1,4 @@
-"""``inlink repair``: what of a damaged crawl is sound, and a copy of that."""
+"""``inlink repair``: report the damage of a crawl's log, or write a sound copy."""
 
 import sys
 from pathlib import Path
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     help="Write a copy without damaged events to this new folder.",
 )
 def repair(folder: Path, output: Path | None) -> None:
-    """Report damage of the log of the crawl in DIR, or write a copy in which every page keeps its number.
+    """Report the damage of the log of the crawl in DIR, or write a sound copy in which every page keeps its number.
 
     DIR is not changed. The exit code is 0 if the log is sound or a copy was written, and 1 if it is damaged.
     """
@@ -33,7 +33,9 @@ def repair(folder: Path, output: Path | None) -> None:
     for damage in report.damages:
         say(f"{folder / damage.file}: {told(damage)}")
     if report.tail:
-        say(f"{folder}: {report.tail:,} bytes at the end were never finished; opening moves them to torn/")
+        say(
+            f"{folder}: {report.tail:,} bytes at the end are an unfinished event; opening the crawl moves them to torn/"
+        )
     lost = f", {report.lost_urls:,} of them without their URLs" if report.lost_urls else ""
     counts = f"{report.pages:,} pages{lost}; {report.events:,} sound events; {len(report.damages):,} damaged places"
     say(f"{folder}: {counts}")
@@ -44,7 +46,7 @@ def repair(folder: Path, output: Path | None) -> None:
 
 
 def told(damage: "Damage") -> str:
-    """One line on a damaged place."""
+    """Describe a damaged place in one line."""
     pages = (
         f"; pages {damage.first:,} to {damage.first + damage.new - 1:,} became known there"
         if damage.new

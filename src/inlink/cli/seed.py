@@ -11,7 +11,8 @@ from inlink.cli.options import set_option, settings_given
 from inlink.cli.remote import refuse_settings, remote
 from inlink.cli.show import printable, say
 
-BATCH = 1_000  # URLs in one event
+# Number of URLs in one event.
+BATCH = 1_000
 
 
 @click.command()
@@ -19,9 +20,9 @@ BATCH = 1_000  # URLs in one event
 @set_option
 @click.argument("file", type=click.Path(path_type=Path, allow_dash=True))
 def seed(folder: Path | str, file: Path, **options: Any) -> None:
-    """Make the URLs in FILE known to the crawl in DIR: one a line, with a tab and a score after it if it has one.
+    """Add the URLs in FILE to the crawl in DIR. FILE has one URL a line, optionally followed by a tab and a score.
 
-    Use - to read standard input. The crawl is made if there is none. A running crawl takes the URLs in within a second.
+    Use - to read standard input. A crawl that does not exist is made. A running crawl takes in the URLs within seconds.
     """
     from inlink.base.opening import open_binary
     from inlink.errors import InputError, InUseError

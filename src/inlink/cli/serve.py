@@ -13,27 +13,33 @@ from inlink.cli.show import say
 @click.argument("folders", metavar="DIR...", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
 @click.option(
-    "--port", default=8000, show_default=True, type=click.IntRange(0, 65535), help="0 takes a free one."
+    "--port",
+    default=8000,
+    show_default=True,
+    type=click.IntRange(0, 65535),
+    help="Port to listen on; 0 selects a free port.",
 )
 @click.option(
     "--grpc-port",
     type=click.IntRange(0, 65535),
-    help="Speak URLFrontier too, on this port; 0 takes a free one.",
+    help="Also serve the protocol URLFrontier, on this port; 0 selects a free port.",
 )
 @click.option("--name", "names", multiple=True, help="Host name of the server in clients' URLs.")
-@click.option("--tokens", type=click.Path(path_type=Path), help="The file of tokens; your own by default.")
-@click.option("--tls-cert", "cert", type=click.Path(path_type=Path), help="Certificate, as PEM.")
-@click.option("--tls-key", "key", type=click.Path(path_type=Path), help="Its key, as PEM.")
-@click.option("--self-signed", is_flag=True, help="Make a certificate, to try TLS with.")
 @click.option(
-    "--client-ca", type=click.Path(path_type=Path), help="Clients need a certificate that this CA signed."
+    "--tokens", type=click.Path(path_type=Path), help="The file of tokens. Default: the file of your account."
 )
-@click.option("--insecure", is_flag=True, help="Allow other addresses than loopback without TLS.")
+@click.option("--tls-cert", "cert", type=click.Path(path_type=Path), help="Certificate, as PEM.")
+@click.option("--tls-key", "key", type=click.Path(path_type=Path), help="Key of the certificate, as PEM.")
+@click.option("--self-signed", is_flag=True, help="Make a certificate, to try out TLS.")
+@click.option(
+    "--client-ca", type=click.Path(path_type=Path), help="Require a client certificate that this CA signed."
+)
+@click.option("--insecure", is_flag=True, help="Allow addresses other than loopback without TLS.")
 @set_option
 def serve(folders: tuple[Path, ...], **options: Any) -> None:
-    """Serve the crawls in the folders DIR to spiders, and to people who watch. A crawl that is not there is made.
+    """Serve the crawls in the folders DIR to spiders, with a dashboard. A crawl that does not exist is made.
 
-    On loopback no token is needed until one is made. Elsewhere tokens and TLS are needed: see inlink token.
+    On loopback no token is needed until you make a token. Other addresses need tokens and TLS: see inlink token.
     """
     from inlink.errors import MissingExtraError
 

@@ -1,4 +1,4 @@
-"""How commands print: names that are safe on a terminal, tables, JSON."""
+"""Output of commands: safe names, tables, JSON."""
 
 import json
 import sys
@@ -18,7 +18,7 @@ def say(line: str) -> None:
 
 
 def show_table(columns: Sequence[str], rows: Sequence[Sequence[object]], right: Sequence[int] = ()) -> None:
-    """Print rows as a table on a terminal; elsewhere, tab-separated."""
+    """Print rows as a table on a terminal, and tab-separated elsewhere."""
     cells = [[printable(cell) for cell in row] for row in rows]
     if not sys.stdout.isatty():
         for row in cells:

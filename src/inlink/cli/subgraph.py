@@ -17,7 +17,10 @@ from inlink.cli.show import say, summary
     "--largest-component", type=click.Choice(["weak", "strong"]), help="Keep the largest component."
 )
 @click.option(
-    "--reachable-from", "sources", multiple=True, help="Keep what can be reached from a node; repeatable."
+    "--reachable-from",
+    "sources",
+    multiple=True,
+    help="Keep the nodes that can be reached from this node. May be repeated.",
 )
 @click.option(
     "--without-internal",
@@ -51,7 +54,9 @@ def subgraph(
     whole = Graph.open(graph)
     if crawled:
         if whole.crawled is None:
-            raise InputError(f"{graph} does not know which pages were crawled: its source did not say")
+            raise InputError(
+                f"{graph} does not record which pages were crawled, because its source has no such data: use --nodes"
+            )
         made = whole.subgraph(whole.crawled, into=output)
     elif nodes is not None:
         made = whole.subgraph([whole.node(name) for name in _lines(nodes)], into=output)

@@ -11,7 +11,10 @@ if TYPE_CHECKING:
     from inlink.server.tokens import Tokens
 
 file_option = click.option(
-    "--tokens", "file", type=click.Path(path_type=Path), help="The file; your own by default."
+    "--tokens",
+    "file",
+    type=click.Path(path_type=Path),
+    help="The file of tokens. Default: the file of your account.",
 )
 
 
@@ -26,15 +29,16 @@ def token() -> None:
     "--role",
     required=True,
     type=click.Choice(["reader", "spider", "admin"]),
-    help="A reader looks, a spider works, an admin steers.",
+    help="A reader may look, a spider may also work, an admin may also steer.",
 )
-@click.option("--crawl", help="The one crawl that it opens; all by default.")
+@click.option("--crawl", help="The only crawl that the token opens. Default: all.")
 @file_option
 def add(name: str, role: Any, crawl: str | None, file: Path | None) -> None:
-    """Make a token for NAME and print it, once: only its SHA-256 is kept."""
+    """Make a token for NAME and print it once. Only its SHA-256 is kept."""
     click.echo(_tokens(file).add(name, role, crawl))
     click.echo(
-        "keep it: it is shown only now. Clients take it from INLINK_TOKEN or INLINK_TOKEN_FILE", err=True
+        "save this token now: it is not shown again. Clients take it from INLINK_TOKEN or INLINK_TOKEN_FILE",
+        err=True,
     )
 
 
@@ -53,7 +57,7 @@ def list(file: Path | None) -> None:
 @click.argument("name")
 @file_option
 def remove(name: str, file: Path | None) -> None:
-    """Remove the token of NAME: it opens nothing any more."""
+    """Remove the token of NAME. It gives no access any more."""
     _tokens(file).remove(name)
     say(f"{printable(name)} is removed")
 

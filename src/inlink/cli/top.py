@@ -12,22 +12,28 @@ crawl_or_graph = click.argument("graph", metavar="GRAPH|DIR|URL", type=Place())
 
 @click.command()
 @crawl_or_graph
-@click.option("--by", "name", default="pagerank", show_default=True, help="A ranking stored with the graph.")
 @click.option(
-    "-n", "--number", "count", type=click.IntRange(0), default=10, show_default=True, help="How many nodes."
+    "--by",
+    "name",
+    default="pagerank",
+    show_default=True,
+    help="Name of a ranking that is stored with the graph.",
 )
-@click.option("--hubs", is_flag=True, help="The best hubs first, of a ranking by HITS or SALSA.")
-@click.option("--all", "every", is_flag=True, help="Of a crawl, also pages that were not crawled.")
-@click.option("--json", "as_json", is_flag=True, help="As JSON.")
+@click.option(
+    "-n", "--number", "count", type=click.IntRange(0), default=10, show_default=True, help="Number of nodes."
+)
+@click.option("--hubs", is_flag=True, help="Sort by hub score. Needs a ranking by HITS or SALSA.")
+@click.option("--all", "every", is_flag=True, help="For a crawl, include pages that were not crawled.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def top(graph: Path | str, name: str, count: int, hubs: bool, every: bool, as_json: bool) -> None:
-    """Show the best nodes of GRAPH or a crawl: place, value, name. Tab-separated unless shown on a terminal.
+    """Show the best nodes of GRAPH or a crawl: place, value, name. The output is tab-separated unless on a terminal.
 
-    Of a crawl, the pages that were crawled are shown, with their places among all known pages.
+    For a crawl, only the pages that were crawled are shown, with their places among all known pages.
 
-    A ranking by HITS or SALSA has the hub score behind the value, which is the authority score.
+    For a ranking by HITS or SALSA, the value is the authority score. A further column has the hub score.
 
-    If the ranking has an error bound, one more column says which places are certain: the values of the neighbours there
-    are further apart than the bound, so no exact computation would change them.
+    If the ranking has an error bound, a further column shows which places are certain. A place is certain if its value
+    differs from its neighbours' values by more than the bound, so that the exact values have the same order.
     """
     if isinstance(graph, str):
         show_best(*_best_there(graph, name, count, hubs, every), name, as_json)
@@ -63,7 +69,7 @@ def show_best(rows: "list[dict[str, object]]", algorithm: str | None, name: str,
         columns.insert(2, "hub")
     if "certain" in fields:
         columns.append("place is")
-    # A value of 0 says that no walk from the pages that were given reaches the node.
+    # A value of 0 means that no walk from the given pages reaches the node.
     trust = algorithm in ("trustrank", "anti-trustrank")
     show_table(columns, [_cells(row, trust) for row in rows], right=(0, 1, 2) if "hub" in columns else (0, 1))
 

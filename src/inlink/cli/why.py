@@ -1,4 +1,4 @@
-"""``inlink why``: where a page of a crawl stands in the order, and why."""
+"""``inlink why``: the place of a page of a crawl in the order, and the reasons for it."""
 
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ from inlink.cli.show import printable, say, say_json
 @crawl_argument
 @click.argument("page", metavar="URL|HASH")
 @set_option
-@click.option("--json", "as_json", is_flag=True, help="As JSON.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def why(folder: Path | str, page: str, as_json: bool, **options: Any) -> None:
     """Print the place of a page of DIR in the order, and why: priority, links, penalties, politeness, leases."""
     view = view_of(folder, settings_given(options))
