@@ -135,7 +135,8 @@ def test_values_by_url_and_by_host_come_from_files(tmp_path, folder):
     ranks = tmp_path / "ranks.tsv"
     ranks.write_text(f"url\tvalue\n{A}2\t7\nHTTP://C.org\t5.5\nhttp://unknown.example/\t1\n\n")
     said = run("import-ranking", folder, ranks, "--name", "given")
-    assert (
+    unknown = "1 lines name pages or hosts that the crawl does not know"
+    assert said == f"given: 2 pages of {folder} have a value; {unknown}\n"
         said
         == f"given: 2 pages of {folder} have a value; 1 lines name pages or hosts that the crawl does not know\n"
     )
