@@ -251,7 +251,7 @@ def test_with_a_proxy_literals_are_checked_and_the_rest_is_told(tmp_path, scrapy
 
     with Site(proxy) as site:
         done = run("http://name.test/start", "-o", "c", cwd=tmp_path, http_proxy=site.root)
-        assert "crawl: warning: a proxy resolves the names of hosts" in done.stderr
+        assert "crawl: warning: a proxy resolves host names" in done.stderr
         assert done.stderr.count("a proxy resolves") == 1
         assert [one.path for one in site.asked if "robots" not in one.path] == ["http://name.test/start"]
     found = pages_of(tmp_path / "c")

@@ -295,8 +295,8 @@ def folder(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ([], "nothing to begin at"),
-        (["-o", "c"], "nothing to begin at, and no crawl in c"),
+        ([], "no URL to begin at"),
+        (["-o", "c"], "no URL to begin at, and no crawl in c"),
         (["ftp://example.org/"], "'ftp://example.org/' is not an http URL"),
         (["http://"], "'http://' is not an http URL"),
         (["a.example", "--preset", "none"], "no preset 'none': there are wikipedia"),
@@ -308,8 +308,8 @@ def folder(tmp_path, monkeypatch):
         (["a.example", "--preset", "wikipedia"], "is not an article below"),
         (["a.example", "--seeds", "none.txt"], "none.txt: cannot be read"),
         (["a.example", "--seeds", "empty.txt"], "empty.txt: none of its 0 lines begins with an http URL"),
-        (["a.example", "--agent", "a\nb"], "--agent 'a\\nb': give one line"),
-        (["a.example", "--agent", " "], "--agent ' ': give one line"),
+        (["a.example", "--agent", "a\nb"], "--agent 'a\\nb': the User-Agent must be a single line"),
+        (["a.example", "--agent", " "], "--agent ' ': the User-Agent must be a single line"),
         (["a.example", "--warc", "w.gz"], "w.gz: name a file that ends with .warc.gz"),
         (["a.example", "--items", "none/i.jsonl"], "none/i.jsonl: the folder none does not exist"),
         (["--preset", "wikipedia", "--start", "X", "--sqlite", "file"], "file: cannot be written"),

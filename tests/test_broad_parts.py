@@ -366,7 +366,7 @@ def test_where_to_begin():
         "http://example.net:8080/x?y",
     ]
     assert folder_for(["http://www.Example.org:8080/x"]) == Path("www.example.org.crawl")
-    with pytest.raises(ParameterError, match="nothing to begin at"):
+    with pytest.raises(ParameterError, match="no URL to begin at"):
         folder_for([])
 
 

@@ -60,7 +60,7 @@ def test_the_limits_of_a_crawl(scope, given, kept, expected):
 
 
 def test_limits_that_contradict_each_other_or_say_nothing():
-    with pytest.raises(ParameterError, match=r"--everywhere contradicts rules\.domains"):
+    with pytest.raises(ParameterError, match=r"--everywhere cannot be combined with rules\.domains"):
         limits("everywhere", URLS, {"domains": ("c.example",)}, None)
     with pytest.raises(ParameterError, match="--host limits the crawl to the hosts of the given URLs: give"):
         limits("host", [], {}, Rules())
@@ -85,7 +85,7 @@ def test_a_crawl_without_urls_keeps_its_limits(tmp_path):
         ("7", "'7' is not a URL"),
         ("", "'' is not a URL"),
         ("mailto:a@b.example", "'mailto:a@b.example' is not a URL"),
-        ("c.crawl", "'c.crawl' is a folder of inlink's, not a URL: -o c.crawl continues its crawl"),
+        ("c.crawl", "'c.crawl' is a folder of inlink, not a URL: use -o c.crawl to continue its crawl"),
     ],
 )
 def test_a_word_is_no_url(tmp_path, monkeypatch, text, said):

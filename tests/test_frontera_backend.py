@@ -282,7 +282,7 @@ def test_own_settings_win_over_aduanas(manager, tmp_path):
 def test_without_a_folder_the_crawl_is_temporary(manager, caplog):
     with caplog.at_level(logging.WARNING):
         front = manager(PAGE_DB_PATH=None)
-    assert "the crawl is forgotten at its end" in caplog.text
+    assert "the crawl's folder is removed at the end" in caplog.text
     folder = front.backend._crawl.folder
     assert folder.exists()
     front.stop()

@@ -141,8 +141,8 @@ def test_aduanas_names(tmp_path):
 MISTAKES = [
     ({"INLINK_CRAWL": None}, "INLINK_CRAWL is not set: name a folder"),
     ({"INLINK_CRAWL": ""}, "INLINK_CRAWL is not set"),
-    ({"INLINK_POLICYY": 1}, "INLINK_POLICYY is no setting of inlink's"),
-    ({"INLINK_SCORER": "HitsScorer"}, "INLINK_SCORER is no setting of inlink's"),
+    ({"INLINK_POLICYY": 1}, "INLINK_POLICYY is not a setting of inlink"),
+    ({"INLINK_SCORER": "HitsScorer"}, "INLINK_SCORER is not a setting of inlink"),
     ({"INLINK_POLICY": "best"}, "INLINK_POLICY must be 'host-diverse', "),
     ({"INLINK_DAMPING": "much"}, "INLINK_DAMPING must be a number in (0, 1); got 'much'"),
     ({"INLINK_DAMPING": "nan"}, "INLINK_DAMPING must be a number in (0, 1); got 'nan'"),
@@ -198,7 +198,7 @@ def refused(folder: Any, **given: Any) -> str:
 
 
 def test_refusals(tmp_path):
-    assert "INLINK_POLICYY is no setting" in refused(tmp_path / "c", INLINK_POLICYY="opic")
+    assert "INLINK_POLICYY is not a setting" in refused(tmp_path / "c", INLINK_POLICYY="opic")
     assert "INLINK_CRAWL is not set" in refused(tmp_path / "c", INLINK_CRAWL=...)
     assert "INLINK_POLICY must be" in refused(tmp_path / "c", INLINK_POLICY="best")
     assert "INLINK_SEEDS" in refused(tmp_path / "c", INLINK_SEEDS=str(tmp_path / "none.txt"))

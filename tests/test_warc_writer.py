@@ -183,7 +183,7 @@ def test_a_cut_end_is_cut_off_wherever_it_was_cut(tmp_path, monkeypatch):
     ("content", "said"),
     [
         (b"dear diary", "no WARC of gzip members from byte 0"),
-        (gzip.compress(b"dear diary", mtime=0), "holds something else than a WARC, at byte 0"),
+        (gzip.compress(b"dear diary", mtime=0), "holds data that are not WARC records, at byte 0"),
         (b"WARC/1.1\r\n", "no WARC of gzip members from byte 0"),
     ],
 )

@@ -1,1 +1,1 @@
-"""How spiders, programs and commands reach a crawl, whether it is in a folder or behind a server."""
+"""Access of spiders, programs and commands to a crawl in a folder or on a server."""

@@ -24,16 +24,16 @@ __all__ = [
 log = logging.getLogger("inlink.client")
 
 MOST_ANSWERS = 1_000
-"""Answers in a report."""
+"""Maximum number of answers in a report."""
 
 MOST_LINKS = 10_000
-"""Links of a page, and URLs in a request for seeds."""
+"""Maximum number of links of a page, and of URLs in a request for seeds."""
 
 MOST_BYTES = 7 << 20
-"""Bytes of one answer. The server takes bodies of 8 MiB."""
+"""Maximum number of bytes of an answer. The server takes bodies of up to 8 MiB."""
 
 BATCH_BYTES = 2 << 20
-"""Bytes after which a batch ends: the server decodes a batch in one piece."""
+"""Number of bytes after which a batch ends, because the server decodes a batch in one piece."""
 
 
 def answer_batches(answers: Sequence[Answer], encoded: Sequence[bytes]) -> Iterator[slice]:
@@ -136,7 +136,7 @@ def _encoded_answer(answer: Answer) -> bytes:
 
 
 def _plain(links: Sequence[AnyLink]) -> list[AnyLink]:
-    """Check links, and make them what JSON can hold. Links that are no valid Unicode are no URLs, and are left out."""
+    """Check links, and convert them to values that JSON can hold. Links that are not valid Unicode are left out."""
     hrefs_and_scores(apart(links)[0])
     if all(type(link) is str for link in links):
         return links if _is_unicode("".join(links)) else [one for one in links if _is_unicode(str(one))]  # type: ignore[arg-type, return-value]
@@ -178,7 +178,7 @@ def _replaced(value: Any) -> Any:
 
 
 def _number(value: Any) -> Any:
-    """A number of NumPy as Python's own."""
+    """Convert a NumPy number to a Python number."""
     if hasattr(value, "item"):
         return value.item()
     raise NotImplementedError(f"{type(value).__name__} has no form in JSON")

@@ -1,6 +1,6 @@
 """Requests to a server of crawls: JSON over HTTP, repeated while the server is away.
 
-Each request may be sent twice without harm. A reading changes nothing, and requests for tasks and reports carry a
+Each request may be sent twice without harm. Requests that read change nothing. Requests for tasks and reports have a
 number by which the server recognises a repeat.
 """
 
@@ -35,13 +35,13 @@ log = logging.getLogger("inlink.client")
 
 CONNECT_SECONDS = 10.0
 REPLY_SECONDS = 40.0
-"""Seconds for a reply, beside the time for which the request asks to wait; a server gives up after 30."""
+"""Seconds to wait for a reply, in addition to the wait that the request asks for. A server gives up after 30."""
 
 MOST_REPLY = 128 << 20
-"""Bytes of a reply at most."""
+"""Maximum number of bytes of a reply."""
 
 GZIP_FROM = 4096
-"""Bytes from which a body is compressed, if the server is on another machine."""
+"""Number of bytes from which a body is compressed, if the server is on another machine."""
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.25, 5.0
 """Seconds before a request is repeated; they double each time."""
@@ -60,17 +60,17 @@ def is_url(where: str) -> bool:
 
 
 class Place:
-    """Where a crawl is on a server.
+    """The address of a crawl on a server.
 
     Parameters
     ----------
     url : str
-        As ``inlink serve`` prints it: ``http://127.0.0.1:8000/v1/crawls/mycrawl``.
+        The URL that ``inlink serve`` prints: ``http://127.0.0.1:8000/v1/crawls/mycrawl``.
 
     Raises
     ------
     inlink.errors.ParameterError
-        If it is another URL, or contains a password.
+        If ``url`` is not the URL of a crawl, or contains a password.
 
     Attributes
     ----------
@@ -125,7 +125,7 @@ class Channel:
     Parameters
     ----------
     url : str
-        Of the crawl; see :class:`Place`.
+        URL of the crawl; see :class:`Place`.
     patience : float or None
         Seconds for which a request is repeated while the server is away; None is for ever.
 
@@ -175,9 +175,9 @@ class Channel:
         path : str
             Below the crawl's URL.
         kind : type
-            That the reply is decoded to.
+            The type to which the reply is decoded.
         body : object
-            Encoded as JSON; bytes are JSON already.
+            The body, which is encoded as JSON. Bytes are taken as JSON.
         query : mapping or None
             Values that are None are left out.
         wait : float
@@ -192,7 +192,7 @@ class Channel:
         inlink.errors.ServerError
             If the server cannot be used, or the channel is closed.
         inlink.errors.InlinkError
-            That the crawl raised.
+            The error that the crawl raised.
         """
         target = f"{self.place.path}/{path}"
         given = {name: value for name, value in (query or {}).items() if value is not None}

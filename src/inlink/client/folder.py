@@ -1,6 +1,6 @@
 """The client of a crawl in a folder.
 
-It runs the crawl in a thread of its own, so that no call holds up the event loop.
+It runs the crawl in a separate thread, so that no call blocks the event loop.
 """
 
 import asyncio
@@ -30,14 +30,14 @@ class FolderClient:
     ----------
     folder : path-like
     owner : str
-        Whose session it is: the spider's name. If the owner's previous session did not end, its tasks are lost.
+        The spider's name, which owns the session. If the owner's previous session did not end, its tasks are lost.
     **settings
-        Of :class:`inlink.Crawl`.
+        Settings of :class:`inlink.Crawl`.
 
     Attributes
     ----------
     settings : Settings
-        Of the crawl, once it is open.
+        Settings of the crawl, once it is open.
     """
 
     def __init__(self, folder: str | os.PathLike[str], owner: str = OWNER, **settings: Any) -> None:
@@ -49,7 +49,7 @@ class FolderClient:
         self._renewing: asyncio.Task[None] | None = None
 
     async def open(self) -> str:
-        """Open the crawl and begin a session; return one line on what was found."""
+        """Open the crawl and begin a session; return one line about the crawl."""
         told, lease_seconds = await self._run(self._open)
         self._renewing = asyncio.ensure_future(self._renew(lease_seconds / 3))
         return told

@@ -51,9 +51,9 @@ class RemoteCrawl:
     Parameters
     ----------
     url : str
-        Of the crawl, as ``inlink serve`` prints it.
+        URL of the crawl, which ``inlink serve`` prints.
     owner : str or None
-        Whose session it is; None is a name that no other spider has.
+        Owner of the session; None is a name that no other spider has.
     patience : float or None
         Seconds for which a call is repeated while the server is away; None is for ever.
     silent_after : float
@@ -81,7 +81,7 @@ class RemoteCrawl:
 
     @property
     def url(self) -> str:
-        """Where the crawl is."""
+        """The URL of the crawl."""
         return self._channel.place.url
 
     def __repr__(self) -> str:
@@ -96,19 +96,19 @@ class RemoteCrawl:
         self.close()
 
     def close(self) -> None:
-        """Give back the tasks that were not answered for, and close the connections."""
+        """Give back the unanswered tasks, and close the connections."""
         self._session.end()
         self.leave()
 
     def leave(self) -> None:
-        """Close the connections, and let the session and its tasks be."""
+        """Close the connections without ending the session or giving back its tasks."""
         self._session.leave()
         self._channel.close()
 
     # -- for spiders --------------------------------------------------------------------------------------------------
 
     def begin(self) -> Begun:
-        """Begin the session; say what the server told of it, and of the crawl's settings."""
+        """Begin the session; return the server's data on the session and on the crawl's settings."""
         return self._session.begin()
 
     def next(self, count: int = 1, wait: float = 0.0, *, lost: bool = True) -> Tasks:
@@ -121,7 +121,7 @@ class RemoteCrawl:
         wait : float
             Seconds.
         lost : bool
-            Whether the session takes its turn with lost pages.
+            Whether the session may get lost pages.
         """
         wait = float(argument("cpu_seconds", wait))
         while True:
@@ -136,7 +136,7 @@ class RemoteCrawl:
         return self._session.report(answers)
 
     def seed(self, urls: Iterable[AnyLink]) -> Seeded:
-        """Make URLs known: see :meth:`inlink.Crawl.seed`. Returns the number of new ones, and what was refused."""
+        """Add URLs: see :meth:`inlink.Crawl.seed`. Return the numbers of new URLs, and of refused URLs by reason."""
         new, refused = 0, dict[str, int]()
         for part in list(seed_batches(urls)):
             told = self._channel.call("POST", "seeds", Seeded, b'{"urls":%s}' % part)
@@ -152,7 +152,7 @@ class RemoteCrawl:
     # -- for operators ------------------------------------------------------------------------------------------------
 
     def pause(self) -> bool:
-        """Hand nothing out until the crawl is resumed; return whether it is paused."""
+        """Stop handing out tasks until the crawl is resumed; return whether it is paused."""
         return self._channel.call("POST", "pause", _Paused, {}).paused
 
     def resume(self) -> bool:
@@ -164,7 +164,7 @@ class RemoteCrawl:
         return self._channel.call("POST", "reload", Count, {}).count
 
     def rerank(self) -> bool:
-        """Ask for a new ranking; return whether one is being computed."""
+        """Start a new ranking; return whether a ranking is being computed."""
         return self._channel.call("POST", "rerank", _Ranking, {}).ranking
 
     def set_host(
@@ -263,7 +263,7 @@ class RemoteCrawl:
         depth: bool = False,
         seconds: float = 0.0,
     ) -> shown.Dump:
-        """See :meth:`inlink.CrawlView.dump`; the server decides how long a part is, whatever ``seconds`` are."""
+        """See :meth:`inlink.CrawlView.dump`. The server decides the length of a part and ignores ``seconds``."""
         return self._look(
             "dump", shown.Dump, what=what, cursor=cursor, aduana=aduana or None, depth=depth or None
         )
@@ -293,7 +293,7 @@ class RemoteCrawl:
         return self._look("info", shown.Info)
 
     def about(self) -> About:
-        """What the crawl's folder says: sizes, policy, writer, inbox, and the ranking that orders the crawl."""
+        """The state of the crawl's folder: sizes, policy, writer, inbox, and the ranking that orders the crawl."""
         return self._look("about", About)
 
     def _look(self, path: str, kind: type[T], /, **query: Any) -> T:
@@ -304,13 +304,13 @@ class RemoteCrawl:
 def connect(url: str, owner: str | None = None, patience: float | None = 60.0) -> RemoteCrawl:
     """Return a crawl on a server, which ``inlink serve`` runs.
 
-    The token comes from the environment: ``INLINK_TOKEN``, or the file that ``INLINK_TOKEN_FILE`` names. Nothing is
+    The token comes from the environment: ``INLINK_TOKEN``, or the file that ``INLINK_TOKEN_FILE`` names. No request is
     sent before the first call of a method.
 
     Parameters
     ----------
     url : str
-        As ``inlink serve`` prints it: ``http://127.0.0.1:8000/v1/crawls/mycrawl``.
+        The URL that ``inlink serve`` prints: ``http://127.0.0.1:8000/v1/crawls/mycrawl``.
     owner : str or None
         Name of the spider, for :meth:`RemoteCrawl.next`. None: a name that no other spider has.
     patience : float or None
@@ -327,7 +327,7 @@ def connect(url: str, owner: str | None = None, patience: float | None = 60.0) -
 
 
 def _page(page: str | int) -> str:
-    """How a server is asked for a page: by its URL, or its number as 16 digits."""
+    """The name of a page in a request to a server: its URL, or its number as 16 digits."""
     if isinstance(page, bool) or not isinstance(page, str | int):
         raise ParameterError(f"a page is named by its URL or its number; got {page!r:.200}")
     if isinstance(page, int) and not 0 <= page < 1 << 64:

@@ -1,4 +1,4 @@
-"""The client of a crawl on a server. Each call waits in a thread, so that none holds up the event loop."""
+"""The client of a crawl on a server. Each call runs in a thread, so that no call blocks the event loop."""
 
 import asyncio
 import contextlib
@@ -22,22 +22,22 @@ T = TypeVar("T")
 class ServerClient:
     """A crawl on a server, for one spider among others.
 
-    While the server is away, calls wait until it is back. Nothing that was answered for is lost.
+    While the server is away, calls wait until it is back. No answer is lost.
 
     Parameters
     ----------
     url : str
-        Of the crawl; see :class:`inlink.client.channel.Channel`.
+        URL of the crawl; see :class:`inlink.client.channel.Channel`.
     owner : str or None
-        Whose session it is: the spider's name. If the owner's previous session did not end, its tasks are lost. None: a
-        name that no other spider has.
+        The spider's name, which owns the session. If the owner's previous session did not end, its tasks are lost.
+        None: a name that no other spider has.
     **settings
-        None is possible: the server decides them.
+        Must be empty, because the server decides the settings.
 
     Attributes
     ----------
     settings : Settings
-        Of the crawl, once it is open.
+        Settings of the crawl, once it is open.
 
     Raises
     ------
@@ -56,7 +56,7 @@ class ServerClient:
         self._session = RemoteSession(self._channel, owner or own_name())
 
     async def open(self) -> str:
-        """Begin a session; return one line on what was found. Fails at once if the server cannot be reached."""
+        """Begin a session; return one line about the crawl. Raise an error at once if the server cannot be reached."""
         begun = await _in_thread(lambda: self._session.begin(at_once=True))
         try:
             self.settings = from_data(begun.settings)
@@ -110,7 +110,7 @@ class ServerClient:
 
 
 async def _in_thread(work: Callable[[], T]) -> T:
-    """Call something in a thread that does not keep the process from ending, unlike those of a pool."""
+    """Call ``work`` in a daemon thread, which does not keep the process from ending as the threads of a pool do."""
     loop = asyncio.get_running_loop()
     future: asyncio.Future[T] = loop.create_future()
 

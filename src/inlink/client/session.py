@@ -1,4 +1,4 @@
-"""A spider's session on a server: its requests are numbered, its tasks renewed, and it begins anew if it has ended."""
+"""A spider's session on a server. It numbers requests, renews tasks, and begins again if the server has ended it."""
 
 import itertools
 import logging
@@ -23,35 +23,35 @@ __all__ = ["LONGEST_WAIT", "RemoteSession", "own_name"]
 log = logging.getLogger("inlink.client")
 
 LONGEST_WAIT = 20.0
-"""Seconds for which a server lets a request for tasks wait."""
+"""Maximum number of seconds for which a server lets a request for tasks wait."""
 
 SILENT_AFTER = 120.0
 """Seconds without a request after which a session ends."""
 
 FIGHT_SECONDS = 600.0
-"""If two sessions in a row end within this time while the spider is heard, another spider has its name."""
+"""If two sessions in a row end within this time although the spider sends requests, another spider has its name."""
 
 LONGEST_OWNER = 119
-"""Bytes of a name that is made here: a server takes 200, with the name of the client's token before it."""
+"""Maximum number of bytes of a name made here. A server takes 200, with the name of the client's token in front."""
 
 _serial = itertools.count(1)
 
 
 class Count(msgspec.Struct, frozen=True):
-    """How many."""
+    """A number of tasks."""
 
     count: int
 
 
 def own_name(name: str = OWNER) -> str:
-    """An owner's name that no other spider has: with the machine, the process, and a number."""
+    """Make an owner's name that no other spider has: it contains the machine, the process, and a number."""
     end = f"@{printable(socket.gethostname())[:60]}:{os.getpid()}.{next(_serial)}{secrets.token_hex(2)}"
     return printable(name).encode()[: LONGEST_OWNER - len(end.encode())].decode("utf-8", "ignore") + end
 
 
 @dataclass
 class _Life:
-    """One session: its number, the ids of its last requests, and the leases that are out."""
+    """One session: its number, the ids of its last requests, and its open leases."""
 
     number: int
     begun: float = field(default_factory=time.monotonic)
@@ -64,8 +64,8 @@ class _Life:
 class RemoteSession:
     """A session on a server, for the threads of one spider.
 
-    A request that got no reply is repeated under its number. If the session has ended, another one begins, and the log
-    says how many tasks are lost.
+    A request that got no reply is repeated under its number. If the session has ended, another session begins, and the
+    log says how many tasks are lost.
 
     Parameters
     ----------
@@ -125,7 +125,7 @@ class RemoteSession:
         wait : float
             Seconds for which the reply may wait until there is a task.
         lost : bool
-            Whether the session takes its turn with lost pages.
+            Whether the session may get lost pages.
 
         Raises
         ------
@@ -136,7 +136,7 @@ class RemoteSession:
         with self._asking:
             while True:
                 life = self._now()
-                # The id stays until it has brought tasks: a reply that was lost on the way may have had some.
+                # The id stays the same until a reply has tasks, because a reply that was lost may have had tasks.
                 ask = Ask(life.number, count, wait, self._id(life.asked), lost)
                 try:
                     found = self._channel.call("POST", "next", Tasks, ask, wait=wait)
@@ -150,7 +150,7 @@ class RemoteSession:
                 return found
 
     def report(self, answers: Iterable[Answer]) -> list[Receipt]:
-        """Answer for tasks; return what came of each answer, in their order.
+        """Report answers; return the outcome of each, in their order.
 
         Answers for tasks of a session that has ended are dropped, and the log says so.
 
@@ -174,7 +174,7 @@ class RemoteSession:
         self._over.set()
 
     def end(self) -> None:
-        """End the session and give its tasks back. If the server is away, they are lost after a while."""
+        """End the session and give its tasks back. If the server is away, the tasks are lost later."""
         self._over.set()
         life, self._life = self._life, None
         if life is None:
@@ -196,7 +196,7 @@ class RemoteSession:
             return self._life
 
     def _id(self, last: int) -> int:
-        """The id of the next request. A session that others have begun has ids that are not known here: it has none."""
+        """The id of the next request; 0 in a session that others have begun, because their ids are not known here."""
         return 0 if self._hello.rejoin else last + 1
 
     def _report(self, answers: Sequence[Answer], encoded: Sequence[bytes]) -> list[Receipt]:
@@ -239,7 +239,7 @@ class RemoteSession:
         return receipts
 
     def _again(self, life: _Life, error: SessionError) -> None:
-        """Begin anew after a session has ended."""
+        """Begin a new session after the server has ended this one."""
         with self._lock:
             if self._life is not life:
                 return

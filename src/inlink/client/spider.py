@@ -16,41 +16,41 @@ __all__ = ["Client", "connect"]
 
 
 class Client(Protocol):
-    """A crawl as a spider sees it. Its methods raise the errors of :class:`inlink.Crawl`."""
+    """A spider's access to a crawl. Its methods raise the errors of :class:`inlink.Crawl`."""
 
     async def seed(self, urls: Iterable[AnyLink]) -> int:
-        """Make URLs known; return the number of new ones."""
+        """Add URLs; return the number of new URLs."""
 
     async def sitemap(self, entries: Iterable[tuple[str, float | None, float | None]]) -> int:
         """Take in a sitemap's entries: URL, lastmod, priority; return the number of new URLs."""
 
     async def next(self, count: int, wait: float = 0.0) -> Tasks:
-        """At most ``count`` tasks. A server waits up to ``wait`` seconds for one; a folder replies at once."""
+        """Get at most ``count`` tasks. A server waits up to ``wait`` seconds for a task; a folder replies at once."""
 
     async def report(self, answers: Sequence[Answer]) -> list[Receipt]:
-        """Answer for tasks; return what came of each answer, in their order."""
+        """Report answers; return the outcome of each, in their order."""
 
     async def standing(self, hosts: int = 5) -> Standing:
-        """How far the crawl has come."""
+        """The crawl's progress."""
 
     async def close(self) -> None:
-        """Give back the tasks that were not answered for, and let go of the crawl."""
+        """Give back the unanswered tasks, and close the crawl."""
 
 
 async def connect(
     where: str, *, owner: str | None = None, **settings: Any
 ) -> tuple[FolderClient | ServerClient, str]:
-    """A client of the crawl that ``where`` names, and one line on what was found there.
+    """Return a client of the crawl that ``where`` names, and one line about the crawl.
 
     Parameters
     ----------
     where : str
         A folder, or the URL of a crawl on a server.
     owner : str or None
-        Whose session it is. None: "spider" in a folder, which has one spider at a time; on a server a name that no
+        Owner of the session. None: "spider" in a folder, which has one spider at a time; on a server a name that no
         other spider has.
     **settings
-        Of :class:`inlink.Crawl`. On a server none are possible, because the server decides them.
+        Settings of :class:`inlink.Crawl`. They must be empty for a server, because the server decides the settings.
 
     Raises
     ------

@@ -58,7 +58,7 @@ READ = frozenset(
 # Requests may wait for a long time in Scrapy. Leases of a process that died are taken back at the next start.
 LEASE_SECONDS = 86_400.0
 MAX_WAIT = rows_of(SpiderSettings)["max_wait"].default
-"""If nothing is due within this many seconds, the crawl ends and can be continued later."""
+"""If no page is due within this many seconds, the crawl ends and can be continued later."""
 
 
 class Backend(frontera.Backend):  # type: ignore[misc]  # Frontera is untyped
@@ -92,7 +92,7 @@ class Backend(frontera.Backend):  # type: ignore[misc]  # Frontera is untyped
         Requests that the spider no longer has, answered or not. Other code may append to it at any time. The pages of
         unanswered requests are excluded, because a middleware dropped them without a report.
     wait : callable or None
-        If there was nothing to hand out, it is called with the seconds until something may be due.
+        If there was no request to hand out, it is called with the seconds until a page may be due.
 
     Raises
     ------
@@ -148,7 +148,9 @@ class Backend(frontera.Backend):  # type: ignore[misc]  # Frontera is untyped
         seeds = seeds_of(None if not self._seeds else str(self._seeds), "INLINK_SEEDS or SEEDS_SOURCE")
         arguments = dict(self.arguments)
         if "folder" not in arguments:
-            logger.warning("neither PAGE_DB_PATH nor INLINK_CRAWL is set: the crawl is forgotten at its end")
+            logger.warning(
+                "neither PAGE_DB_PATH nor INLINK_CRAWL is set: the crawl's folder is removed at the end"
+            )
             top = self._stack.enter_context(tempfile.TemporaryDirectory(prefix="inlink-"))
             arguments["folder"] = f"{top}/crawl"
         self._crawl = self._stack.enter_context(Crawl(**arguments))

@@ -1,7 +1,7 @@
-"""The crawl's handle on its ranking process: starts it, asks it, and reads its answers between two calls.
+"""Control a crawl's ranking process: start it, request rankings, and read its answers between two calls.
 
 The process is a new Python (:mod:`inlink.reranking.process`), never a fork. It ends when its input closes. If it dies,
-or if its ranking cannot be used, it is started again after a wait that doubles each time. That is told once.
+or if its ranking cannot be used, it is started again after a wait that doubles each time. The log reports this once.
 """
 
 import contextlib
@@ -19,7 +19,7 @@ __all__ = ["Reranker"]
 _log = logging.getLogger("inlink.crawl")
 
 FIRST_WAIT, LONGEST_WAIT = 1.0, 600.0
-"""Seconds before a process that failed is started again, for the first time and at most."""
+"""Seconds before a process that failed is started again: the first wait and the longest wait."""
 
 
 class Reranker:
@@ -37,7 +37,7 @@ class Reranker:
     busy : bool
         Whether an answer is awaited.
     failed : str or None
-        Why the last try failed; None once a ranking came.
+        The reason why the last try failed; None after a ranking was made.
     """
 
     def __init__(self, folder: Path, options: list[str]) -> None:
@@ -54,7 +54,7 @@ class Reranker:
         return self.failed is not None and not self.busy and time.monotonic() >= self._again_at
 
     def ask(self) -> None:
-        """Ask for a new ranking; :meth:`answer` returns the answer."""
+        """Request a new ranking. :meth:`answer` returns the answer."""
         if self.busy or (self.failed is not None and not self.again_due):
             return
         try:
@@ -74,17 +74,17 @@ class Reranker:
             [sys.executable, "-m", "inlink.reranking.process", str(self.folder), *self.options],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            # Ctrl-C is for the crawl, which then closes the process's input.
+            # Ctrl-C is meant for the crawl. The crawl then closes the process's input.
             start_new_session=True,
         )
         assert self._process.stdout is not None
         os.set_blocking(self._process.stdout.fileno(), False)
 
     def answer(self) -> dict[str, Any] | None:
-        """The answer of the process, None if there is none yet; never waits."""
+        """The answer of the process; None if there is no answer yet. This method never waits."""
         if not self.busy or self._process is None or self._process.stdout is None:
             return None
-        # The state is looked at first: a process that has ended says nothing after that.
+        # The state is read first, because a process that has ended writes no further answer.
         ended = self._process.poll() is not None
         with contextlib.suppress(BlockingIOError):
             self._heard += self._process.stdout.read() or b""
@@ -106,13 +106,13 @@ class Reranker:
         return told
 
     def succeeded(self) -> None:
-        """Note that a ranking came and is used."""
+        """Note that a ranking was made and is used."""
         if self.failed is not None:
             _log.info("%s: the ranking process works again", self.folder)
         self.failed, self._wait = None, 0.0
 
     def give_up(self, why: str) -> None:
-        """End the process, and start another one when its time has come."""
+        """End the process, and start another process after the wait."""
         if self.failed is None:
             _log.warning(
                 "%s: the ranking process %s; it is started again later, and pages keep their present priorities",
@@ -142,7 +142,7 @@ class Reranker:
             self._process = None
 
     def abandon(self) -> None:
-        """Close the pipes of the process in the child of a fork; the process is the parent's."""
+        """Close the pipes of the process in the child of a fork. The process belongs to the parent."""
         if self._process is not None:
             for pipe in (self._process.stdin, self._process.stdout):
                 if pipe is not None:

@@ -1,7 +1,7 @@
 """Rankings that are kept up to date while a crawl grows: PageRank by residuals, HITS by warm starts.
 
 Both read the links from the crawl's log and keep no copy of the graph. Each update gets the whole state of the crawl:
-the number of pages, and the place of the latest visit of each crawled page. The rankings find out what is new.
+the number of pages, and the place of the latest visit of each crawled page. The rankings find the changes themselves.
 
 **PageRank, un-normalised:**
 
@@ -11,29 +11,29 @@ P[i, j] is 1 / (number of i's links) for each link i → j. The row of a page wi
 pages only teleport. Normalising x gives the PageRank whose dangling pages link to v, so the order is the same. Without
 normalising, x_i does not change when pages are found elsewhere.
 
-Beside x its residual r = (1 − d)·v + d·Pᵀx − x is kept. A new page adds (1 − d)·v_i to r_i, a new row adds d·x_i / k
-to its k targets, an old row takes away what it gave: then x is off by what r says, and *pushing* page i (x_i += r_i,
-d·r_i / k to r of its targets, r_i = 0; Jeh & Widom, WWW 2003; Berkhin, Internet Mathematics 2006) repairs it at a
-cost of k links, only where something is to be repaired. Residuals may be negative. A pass goes over the pages in
-the order of the log and pushes the largest residuals, as many as are needed. Pushing more than r_i (over-relaxation)
-saves another quarter on some graphs and diverges on others.
+The residual of x, r = (1 − d)·v + d·Pᵀx − x, is kept too. A new page adds (1 − d)·v_i to r_i. A new row adds d·x_i / k
+to the residuals of its k targets, and a row that goes subtracts what it added. The error of x then follows from r.
+*Pushing* page i (x_i += r_i, add d·r_i / k to r of its targets, r_i = 0; Jeh & Widom, WWW 2003; Berkhin, Internet
+Mathematics 2006) repairs the error at a cost of k links. Residuals may be negative. A pass goes over the pages in the
+order of the log and pushes the largest residuals, as many as are needed. Pushing more than r_i (over-relaxation) saves
+another quarter of the work on some graphs and diverges on others.
 
 **The bound.** x* − x = (I − d·Pᵀ)⁻¹·r = Σ_k (d·Pᵀ)ᵏ·r, and no column of Pᵀ sums to more than 1, so
-‖x* − x‖₁ ≤ E := ‖r‖₁ / (1 − d), whatever the signs. Further ‖x*‖₁ ≥ ‖x‖₁ − E, and x* ≥ (1 − d)·v. Hence
+‖x* − x‖₁ ≤ E := ‖r‖₁ / (1 − d) for all signs of r. Further ‖x*‖₁ ≥ ‖x‖₁ − E, and x* ≥ (1 − d)·v. Hence
 
     ‖x − x*‖₁ / ‖x*‖₁  ≤  E / max(‖x‖₁ − E, (1 − d)·Σv),                                                    (2)
 
-and pushing goes on until the right side is at most ``tol``. Rounding is counted with ‖r‖₁: for each pass, in this
-update or an earlier one, 2⁻⁴⁷ of ‖x‖₁ + ‖r‖₁ (64 units in the last place: an estimate, for what could happen at worst
-is far from what does). Where it grows above half of what ``tol`` allows, r is computed anew from x.
+and pushing goes on until the right side is at most ``tol``. Rounding is added to ‖r‖₁: for each pass, in this update
+or an earlier one, 2⁻⁴⁷ of ‖x‖₁ + ‖r‖₁. These 64 units in the last place are an estimate, because the worst case is far
+from what happens. If the sum of rounding exceeds half of what ``tol`` allows, r is computed again from x.
 
 **HITS** (Aduana's, with content scores r; see :mod:`inlink.rank.hits`):
 
     h_i = Σ_{i→j} r_j·a_j,      a_j = (1/λ)·Σ_{i→j} h_i                                                      (3)
 
-One pass over the log is a round: a hub's sum is given out as soon as it is known. There is no such short cut as above,
-for every a depends on every link at once; rounds start from the last answer, mixed with a hundredth of the mean, so
-that what was 0, or not there, can still become the first eigenvector.
+A round is one pass over the log: a hub passes on its sum as soon as the sum is known. Residuals cannot be used here,
+because every a depends on every link at once. The rounds start from the last authorities, mixed with a hundredth of the
+mean. So pages that had authority 0, or were unknown, can still gain authority.
 """
 
 from collections.abc import Callable, Iterator
@@ -51,16 +51,16 @@ MOST, AIM, SLACK = 0.85, 1.5, 0.95
 """Figures of :func:`_threshold`."""
 
 ROUNDING = 2.0**-47
-"""Rounding of a pass, relative to ‖x‖₁ + ‖r‖₁."""
+"""Estimated rounding error of a pass, relative to ‖x‖₁ + ‖r‖₁."""
 
 REPAIRS = 5
-"""Repairs in an update at most. Five always suffice: each reduces rounding by a factor of 1e-14."""
+"""Maximum number of repairs in an update. Five always suffice: each reduces rounding by a factor of 1e-14."""
 
 MIX = 0.01
 """Share of the mean in each authority that HITS starts from."""
 
 SLICE = 1 << 16
-"""Rows between two calls of `between`: about 20 ms of work."""
+"""Number of rows between two calls of `between`: about 20 ms of work."""
 
 LARGEST = 1e100
 """The largest starting value; sums of larger ones might not be finite."""
@@ -89,7 +89,7 @@ class Update:
         Whether ``error`` is at most ``tol``. PageRank always converges, unless damping is so near to 1 that rounding
         decides.
     scored : bool
-        HITS: whether scores count. They do not if there are none, or if they leave no authority at all.
+        HITS: whether scores are used. They are not used if there are no scores, or if they make all authorities 0.
     """
 
     sweeps: float
@@ -109,7 +109,7 @@ class GrowingPageRank:
     tol : float
         Target for the relative L1 error bound (2); at least 1e-9.
     least : float
-        What a score of 0 is worth; 0 if ``scores`` are weights of trust.
+        The worth of a score of 0; 0 if ``scores`` are weights of trust.
     start : float[m] or None
         Ranks of the first pages to start from, such as those of an earlier process. Any values are correct; good ones
         save work. Values that are not finite, or above 1e100, count as 0.
@@ -191,8 +191,8 @@ class GrowingPageRank:
         inlink.errors.DamageError
             If there is no valid visit at one of the places.
         inlink.errors.ParameterError
-            If there are fewer pages than before, an array has the wrong length, or ``hosts`` are given for some updates
-            only.
+            If there are fewer pages than before, an array has the wrong length, or ``hosts`` are given only for some of
+            the updates.
         """
         if num_pages < len(self._x):
             raise ParameterError(f"a crawl of {len(self._x):,} pages cannot shrink to {num_pages:,}")
@@ -254,7 +254,7 @@ class GrowingPageRank:
         return arcs, (left + self._rounding) / rest / size if size > 0 else 0.0
 
     def _begin_anew(self, crawl: "_Crawl", teleport: float) -> None:
-        """Compute r anew from x, which removes the rounding errors collected in r."""
+        """Compute r again from x, which removes the rounding errors in r."""
         np.clip(self._x, 0.0, teleport, out=self._x)  # where x* is too
         np.negative(self._x, out=self._r)
         self._known[:] = 0
@@ -279,16 +279,16 @@ class GrowingPageRank:
 
 
 class GrowingHits:
-    """HITS authorities of a crawl, started from the last ones.
+    """HITS authorities of a crawl. Each update starts from the last authorities.
 
     Parameters
     ----------
     tol : float
         Stop once a round moves the authorities, of sum 1, by at most this (L1); 1e-9 or more.
     max_iter : int
-        Stop after so many rounds, converged or not.
+        Stop after this many rounds, converged or not.
     start : float[m] or None
-        Authorities of the first pages to start from; negative ones, and those not finite or above 1e100, count as 0.
+        Authorities of the first pages to start from. Values that are negative, not finite or above 1e100 count as 0.
     between : callable or None
         Called without arguments every few milliseconds of work.
 
@@ -299,8 +299,8 @@ class GrowingHits:
 
     Notes
     -----
-    Memory: 8 bytes a page, 16 while it works, and then 12 for each page crawled where these do not come in the order of
-    the log.
+    Memory: 8 bytes a page. An update takes 8 more for each page, and 12 more for each crawled page if pages are not in
+    the order of the log.
     """
 
     def __init__(
@@ -320,7 +320,7 @@ class GrowingHits:
 
     @property
     def values(self) -> Float64Array:
-        """The authorities, float64[pages], with mean 1; all 1 where there is no link."""
+        """The authorities, float64[pages], with mean 1; all 1 if there is no link."""
         return self._a[: self._count].copy()
 
     def update(
@@ -332,9 +332,9 @@ class GrowingHits:
         scores: npt.ArrayLike | None = None,
         hosts: npt.ArrayLike | None = None,
     ) -> Update:
-        """Take the crawl as it is now; parameters and errors are those of :meth:`GrowingPageRank.update`.
+        """Update the authorities to the crawl's present state. Parameters and errors: :meth:`GrowingPageRank.update`.
 
-        Scores r that leave no authority at all (all 0, or 0 wherever a link leads) count as 1 each.
+        Scores r that make all authorities 0 (because they are 0 for all pages with inlinks) are all counted as 1.
         """
         if num_pages < self._count:
             raise ParameterError(f"a crawl of {self._count:,} pages cannot shrink to {num_pages:,}")
@@ -366,7 +366,7 @@ class GrowingHits:
         return Update(float(rounds), moved, eigenvalue, moved <= self.tol, len(r) > 0)
 
     def _first(self, num_pages: int) -> Float64Array:
-        """Where the rounds begin, sum 1: the last answer, the mean for new pages, a little of it everywhere."""
+        """The first vector of the rounds, sum 1: last authorities, the mean for new pages, and a little everywhere."""
         known = self._a[:num_pages]
         mean = float(known.mean()) if len(known) else 1.0
         if not 0.0 < mean < np.inf:
@@ -386,7 +386,7 @@ class GrowingHits:
 
 
 class _Crawl:
-    """The rows of a crawl, checked, in the order of its log, so that a log on a disk is read from front to back."""
+    """The checked rows of a crawl, in the order of its log, so that a log on a disk is read from front to back."""
 
     def __init__(
         self,
@@ -416,7 +416,7 @@ class _Crawl:
         self.row = np.empty(max(longest, int(longer)), np.uint32)  # every row fits, old ones too
 
     def slices(self, between: Callable[[], None] | None) -> Iterator[tuple[UInt32Array, UInt64Array]]:
-        """Pages and places, a few milliseconds' worth at a time."""
+        """Yield slices of pages and places. Each slice is a few milliseconds of work."""
         for low in range(0, len(self.pages), SLICE):
             yield self.pages[low : low + SLICE], self.places[low : low + SLICE]
             if between is not None:
@@ -424,10 +424,10 @@ class _Crawl:
 
 
 def _threshold(piles: Float64Array, left: float, goal: float) -> float:
-    """The smallest residual to push: the largest ones are pushed, as many as the goal needs.
+    """The smallest residual to push. The largest residuals are pushed, as many as the goal needs.
 
-    Pushing all would push small residuals that grow in the same pass; pushing few would take many passes. Of the
-    figures tried, these followed the fewest links on four crawls (``bench/rerank.py``).
+    Pushing all would push small residuals that grow in the same pass. Pushing few would take many passes. These
+    figures followed the fewest links on four crawls (``bench/rerank.py``).
     """
     wanted = min(MOST * left, AIM * (left - SLACK * goal))
     pile = len(piles) - 1 - int(np.searchsorted(np.cumsum(piles[::-1]), wanted))
@@ -455,7 +455,7 @@ def _lengthened(values: AnyArray, length: int) -> AnyArray:
 
 
 def _frozen(values: AnyArray) -> AnyArray:
-    """A read-only view: kernels are compiled once, whether what they get is mapped or was made here."""
+    """A read-only view, so that kernels are compiled once for mapped arrays and for arrays in memory."""
     view = np.ascontiguousarray(values).view()
     view.flags.writeable = False
     return view

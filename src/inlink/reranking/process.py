@@ -1,18 +1,18 @@
-"""The process that ranks a crawl while the crawl goes on.
+"""The process that ranks a crawl while the crawl runs.
 
 ``python -m inlink.reranking.process FOLDER --algorithm pagerank|hits`` reads lines from its standard input and answers
 each ``rank`` with one line of JSON on its standard output::
 
     {"ready": 1, "covers": 73400320, "pages": 812345, "seconds": 1.2, "sweeps": 0.31}
 
-That many bytes of the log are in the ranking then, which has taken the place of the one before in ``FOLDER/ranks``:
-an inlink folder of kind ``ranks`` with one array, ``rank`` float32[pages] (PageRank: x of
-:mod:`inlink.reranking.live`, not normalised; HITS: authorities of mean 1), and beside it ``covers``, ``algorithm``,
-``damping``, ``lambda``, ``error``, ``converged``, ``use_scores``, ``scored``, ``trust`` and ``cross_domain_only``.
-Nothing else in the folder is written.
+The ranking then covers the first ``covers`` bytes of the log, and has replaced the previous ranking in
+``FOLDER/ranks``. This is an inlink folder of kind ``ranks`` with one array, ``rank`` float32[pages] (PageRank: x of
+:mod:`inlink.reranking.live`, not normalised; HITS: authorities of mean 1). Its header also has ``covers``,
+``algorithm``, ``damping``, ``lambda``, ``error``, ``converged``, ``use_scores``, ``scored``, ``trust`` and
+``cross_domain_only``. The process writes no other files in the folder.
 
-It ends when its standard input closes, whatever it is doing, so it cannot outlive the crawl that started it. An error
-is one line ``{"error": "…"}`` and exit code 2. The process starts from the ranking in the folder.
+The process ends as soon as its standard input closes, so it cannot outlive the crawl that started it. An error is one
+line ``{"error": "…"}`` and exit code 2. The process starts from the ranking in the folder.
 """
 
 import argparse
@@ -147,7 +147,7 @@ class _Parser(argparse.ArgumentParser):
 
 
 def parsed(arguments: list[str] | None) -> argparse.Namespace:
-    """The options of :func:`main`, from a command line.
+    """Parse the options of :func:`main` from a command line.
 
     Raises
     ------
@@ -208,7 +208,7 @@ def _serve(arguments: list[str] | None) -> None:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Serve until standard input closes; return the exit code: 0 then, 2 after an error."""
+    """Serve until standard input closes; return the exit code, which is 0, or 2 after an error."""
     # Ctrl-C is meant for the crawl, whose end closes standard input.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     os.nice(NICENESS)

@@ -14,7 +14,7 @@ from inlink.base.arrays import AnyArray
 __all__ = ["ranking_fault"]
 
 SLACK = 0.01
-"""By which share sums may be off: rankings are exact to 1e-4."""
+"""Tolerated relative error of sums. Rankings are exact to 1e-4."""
 
 _BLOCK = 1 << 18
 
@@ -27,18 +27,18 @@ def ranking_fault(
     Parameters
     ----------
     ranks : array
-        As published; sound are float32[n] with n in [1, num_pages].
+        The published ranks. They are sound only if they are float32[n] with n in [1, num_pages].
     meta : dict
-        What was published beside it.
+        The values that were published with them.
     num_pages : int
-        Pages that the crawl knows.
+        Number of pages that the crawl knows.
     teleport : float or None
         Σv of the ranked pages, where v are their scores; None if all v are 1.
 
     Returns
     -------
     str or None
-        What is wrong, in words; None if the ranking can be used.
+        The fault in words; None if the ranking can be used.
     """
     if ranks.ndim != 1 or ranks.dtype != np.float32 or not 1 <= len(ranks) <= num_pages:
         return f"it has shape {ranks.shape} and type {ranks.dtype} for {num_pages:,} pages"

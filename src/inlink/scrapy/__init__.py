@@ -1,4 +1,4 @@
-"""Scrapy's door: a crawl that fetches what matters first, in two settings.
+"""Scrapy's door: two settings make a Scrapy project fetch the most important pages first.
 
 SCHEDULER = "inlink.scrapy.Scheduler"
 INLINK_CRAWL = "mycrawl"

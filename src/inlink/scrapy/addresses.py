@@ -1,11 +1,10 @@
-"""Keeps a spider from connecting to addresses that it must not.
+"""Keep a spider from connecting to addresses that are not allowed.
 
-The check is made where a connection is: each address that a name resolves to is judged, and the socket connects to one
-of those that passed. So a name that resolves to another address the second time (DNS rebinding) gains nothing.
-Pages, redirects and robots.txt all take this way.
+The check is part of each connection. Each address that a name resolves to is checked, and the socket connects to an
+address that passed. So a name that resolves to another address the second time (DNS rebinding) cannot avoid the check.
+It applies to pages, redirects and robots.txt.
 
-A proxy resolves names itself. Then only an address that stands in the URL is judged, and the proxy's own address is
-not.
+A proxy resolves names itself. Then only an IP address in the URL is checked, and the proxy's own address is not.
 """
 
 import logging
@@ -31,14 +30,14 @@ class AddressNotAllowed(IgnoreRequest):
 
 
 class Guard:
-    """Judges the addresses of one spider.
+    """Checks the addresses that one spider connects to.
 
     Parameters
     ----------
     rules : AddressRules
     typed : collection of str
-        Hosts of the URLs that the user typed. Such a host may keep the addresses that it has when the spider looks it
-        up for the first time. ``rules.deny`` holds all the same.
+        Hosts of the URLs that the user typed. The addresses that the spider finds at the first look-up of such a host
+        are allowed, unless ``rules.deny`` forbids them.
     """
 
     def __init__(self, rules: AddressRules, typed: Collection[str] = ()) -> None:
@@ -49,7 +48,7 @@ class Guard:
         self._proxy_told = False
 
     def refusal(self, host: str, address: str) -> str | None:
-        """Why a host's address is refused; None if it is allowed."""
+        """The reason why a host's address is refused; None if it is allowed."""
         reason = self._rules.refusal(address)
         if host not in self._typed:
             return reason
@@ -63,7 +62,7 @@ class Guard:
         return None
 
     def process_request(self, request: Request) -> None:
-        """Judge a request that goes to a proxy; called as a downloader middleware.
+        """Check a request that goes to a proxy; called as a downloader middleware.
 
         Raises
         ------
@@ -79,25 +78,25 @@ class Guard:
                 raise AddressNotAllowed(reason)
         elif not self._proxy_told:
             self._proxy_told = True
-            log.warning("a proxy resolves the names of hosts: only addresses that stand in URLs are checked")
+            log.warning("a proxy resolves host names, so only IP addresses in URLs are checked")
 
 
 @implementer(IHostnameResolver)
 class Resolver:
-    """Looks up one host, and passes on only those of its addresses that are allowed.
+    """Looks up one host, and returns only its allowed addresses.
 
     Parameters
     ----------
     guard : Guard
     host : str
-        In lower case and IDNA.
+        The host name, in lower case and IDNA.
     below : IHostnameResolver
-        What looks the host up.
+        The resolver that looks up the host.
 
     Attributes
     ----------
     refused : str or None
-        Why an address was not passed on.
+        The reason why an address was refused.
     """
 
     def __init__(self, guard: Guard, host: str, below: Any) -> None:

@@ -1,4 +1,4 @@
-"""Files to which each run of a crawl appends whole records. A record that was cut is removed by the next run."""
+"""Files to which each run of a crawl appends complete records. The next run removes an incomplete record."""
 
 import fcntl
 import os
@@ -17,9 +17,9 @@ class Appended:
     Parameters
     ----------
     path : path-like
-        Made if it does not exist.
+        The file, made if it does not exist.
     whole : callable
-        Called with the file, open for reading at its beginning. Returns the position behind its last whole record;
+        Called with the file, open for reading at its beginning. Returns the position after its last complete record;
         the rest is removed. Raises OutputError if the file is of another kind.
 
     Attributes
@@ -30,7 +30,7 @@ class Appended:
     Raises
     ------
     inlink.errors.OutputError
-        If it cannot be written, or is not a regular file.
+        If the file cannot be written, or is not a regular file.
     inlink.errors.InUseError
         If another process appends to it.
     """
@@ -38,7 +38,7 @@ class Appended:
     def __init__(self, path: str | os.PathLike[str], whole: Callable[[BinaryIO], int]) -> None:
         self.path = Path(path)
         if self.path.exists() and not self.path.is_file():
-            raise OutputError(f"{self.path} is no regular file: name one")
+            raise OutputError(f"{self.path} is not a regular file: name another file")
         try:
             self._file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o666)
         except OSError as error:
@@ -60,12 +60,12 @@ class Appended:
             raise
 
     def append(self, record: bytes) -> None:
-        """Put a record at the end: with the operating system when this returns.
+        """Append a record. When this returns, the operating system has the data.
 
         Raises
         ------
         inlink.errors.OutputError
-            If it cannot be written; nothing of it is in the file then.
+            If the record cannot be written. Then no part of it is in the file.
         """
         done = 0
         try:
@@ -74,12 +74,12 @@ class Appended:
         except OSError as error:
             os.ftruncate(self._file, self.size)
             raise OutputError(
-                f"{self.path}: cannot be written ({error.strerror}): free some room, and go on"
+                f"{self.path}: cannot be written ({error.strerror}): free some space, and start the same command again"
             ) from None
         self.size += done
 
     def close(self) -> None:
-        """Make it safe on disk, as far as the disk does, and let go of it."""
+        """Sync the file to disk, and close it."""
         try:
             os.fsync(self._file)
         except OSError:  # all of it is with the operating system

@@ -1,6 +1,6 @@
-"""Why pages were not fetched or not read: each cause with its number, and one example.
+"""The causes for which pages were not fetched or not read, each with its number and an example.
 
-Causes are phrases of a fixed set, so a hostile site cannot make their number grow.
+Causes are phrases from a fixed set, so a hostile site cannot increase their number.
 """
 
 import re
@@ -15,7 +15,7 @@ from inlink.urls.addresses import NOT_ALLOWED
 
 __all__ = ["Causes", "cause_of", "cause_of_page"]
 
-# What errors of the network say, and what users call them. The example of each is the host with its port.
+# Patterns in the texts of network errors, and the cause of each. The example of such a cause is the host with its port.
 _NETWORK = (
     (re.compile("ConnectionRefused"), "connection refused"),
     (re.compile("CannotResolveHost|DNSLookup"), "host name not found"),
@@ -49,7 +49,7 @@ class Causes:
 
 
 def cause_of(answer: Answer, url: str) -> tuple[str, str] | None:
-    """Return the cause and an example of it, for an answer that brings nothing; None for others.
+    """Return the cause and an example for an answer without a page; None for other answers.
 
     Parameters
     ----------

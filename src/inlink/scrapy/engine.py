@@ -1,7 +1,8 @@
 """All uses of Scrapy's internals.
 
-Scrapy does not tell a scheduler when a request has been processed completely, on which page a request was found, or of
-failures that nobody handles. Its downloader sends every request that it has taken, whatever the host says meanwhile.
+Scrapy does not tell a scheduler when a request has been processed completely, or on which page a request was found. It
+does not report failures without a handler. Its downloader sends every request that it has taken, even if the host asks
+for a pause in the meantime.
 
 The internals used here are tested with Scrapy 2.19; most of them exist since 2.14. :func:`check` refuses a later Scrapy
 that lacks them.
@@ -66,12 +67,12 @@ def check(crawler: Crawler) -> None:
         )
     except (AttributeError, KeyError) as error:
         raise ParameterError(
-            f"Scrapy {__version__} is built otherwise than inlink knows it ({error}): use Scrapy 2.19"
+            f"Scrapy {__version__} does not have the internals that inlink uses ({error}): use Scrapy 2.19"
         ) from None
 
 
 def dealt_with(crawler: Crawler, requests: list[Request]) -> list[Request]:
-    """Those requests that Scrapy has finished: downloaded, parsed, and their items through the pipelines."""
+    """The requests among ``requests`` that Scrapy has finished: downloaded and parsed, with all items processed."""
     engine: Any = crawler.engine
     slot = engine._slot
     if slot is None:
@@ -106,7 +107,7 @@ def add_downloader_middleware(crawler: Crawler, middleware: Any) -> None:
 
 
 def mend_concurrency(crawler: Crawler) -> None:
-    """Let the downloader keep its limits for each host. By itself it counts a request only after its task has begun."""
+    """Make the downloader keep its limits for each host. Without this, it counts a request only once its task began."""
     engine: Any = crawler.engine
     downloader = engine.downloader
     begin = downloader._wait_for_download
@@ -121,9 +122,9 @@ def mend_concurrency(crawler: Crawler) -> None:
 def mend_delay(
     crawler: Crawler, longest: float, ours: Callable[[Request], bool], why: Callable[[], Exception]
 ) -> None:
-    """Let the downloader hold no request of ours for longer than ``longest`` seconds because of its slot's delay.
+    """Keep the downloader from holding a request of ours for longer than ``longest`` seconds because of a delay.
 
-    Such a request fails by ``why`` instead. The crawl hands it out again in time.
+    Such a request fails with ``why`` instead. The crawl hands it out again later.
     """
     engine: Any = crawler.engine
     downloader = engine.downloader
@@ -173,7 +174,7 @@ def guard_addresses(crawler: Crawler, guard: Guard) -> None:
 
 
 def _guard_pool(pool: Any, guard: Guard) -> None:
-    """Give each new connection of a pool a resolver that passes on allowed addresses only."""
+    """Give each new connection of a pool a resolver that returns only allowed addresses."""
     connect = pool._newConnection
 
     def guarded(key: Any, endpoint: Any) -> Any:
@@ -196,7 +197,7 @@ def _guard_pool(pool: Any, guard: Guard) -> None:
 
 
 def fail(crawler: Crawler) -> None:
-    """Let ``scrapy crawl`` end with exit code 1. Scrapy does so for a crawler that ends without a spider."""
+    """Make ``scrapy crawl`` end with exit code 1, as Scrapy does for a crawler that ends without a spider."""
     engine: Any = crawler.engine
     callback = engine._spider_closed_callback
 
@@ -216,7 +217,7 @@ def slot_of(crawler: Crawler, request: Request) -> str:
 
 
 def keep_delay(crawler: Crawler, key: str, seconds: float, *, after_next: bool = False) -> None:
-    """Let the downloader leave at least so many seconds between two requests of a slot.
+    """Keep at least ``seconds`` between two requests of a downloader's slot.
 
     With ``after_next`` the next request of the slot may still follow its former delay.
     """
@@ -238,7 +239,7 @@ def keep_delay(crawler: Crawler, key: str, seconds: float, *, after_next: bool =
 
 
 def pause(crawler: Crawler, key: str) -> None:
-    """Send nothing of a slot until :func:`withdraw`, for a few seconds at most."""
+    """Send no request of a slot until :func:`withdraw` is called, for a few seconds at most."""
     engine: Any = crawler.engine
     slot = engine.downloader.slots.get(key)
     if slot is not None:
@@ -247,7 +248,7 @@ def pause(crawler: Crawler, key: str) -> None:
 
 
 def withdraw(crawler: Crawler, key: str, requests: Container[Request], why: Exception) -> None:
-    """Take back those requests that wait in a slot to be sent. In Scrapy they fail by ``why``."""
+    """Take back the given requests that wait in a slot to be sent. In Scrapy they fail with ``why``."""
     engine: Any = crawler.engine
     slot = engine.downloader.slots.get(key)
     if slot is None:

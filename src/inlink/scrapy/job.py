@@ -49,7 +49,7 @@ _BUSY = 20
 
 @dataclass
 class Note:
-    """What the spider has read in a page that is not reported yet."""
+    """The spider's data of a page that is not reported yet."""
 
     title: str = ""
     canonical: str | None = None
@@ -59,7 +59,7 @@ class Note:
 
 @dataclass
 class Tally:
-    """What this run has done so far."""
+    """Counts of the run so far."""
 
     began: float = field(default_factory=time.monotonic)
     crawled: int = 0
@@ -84,17 +84,17 @@ class Job:
     sitemaps : Sitemaps or None
         Reads the sitemaps of hosts; None if they are not read.
     notes : dict
-        What the spider has read, by lease.
+        The spider's data of pages, by lease.
     ending : Ending
-        Why the run ended.
+        The reason why the run ended.
     error : Exception or None
         The error that ended the run.
     close : callable
         Stops the spider.
     last : Standing or None
-        How far the crawl had come at the end.
+        The crawl's progress at the end.
     left : str
-        What is due later than the run waits, in words.
+        The pages that are due later than the run waits, in words.
     """
 
     pages: int | None = None
@@ -152,21 +152,23 @@ class Watched:
         return await self._client.sitemap(entries)
 
     async def standing(self, hosts: int = 5) -> Standing:
-        """How far the crawl has come."""
+        """The crawl's progress."""
         return await self._client.standing(hosts)
 
     async def next(self, count: int, wait: float = 0.0) -> Tasks:
-        """Tasks, as far as the job allows. If it allows no more, the answer is that of a crawl that has ended."""
+        """Tasks, as far as the job allows. If it allows no more, the reply is that of a crawl that has ended."""
         job = self._job
         room = min(count, self._allowed - len(self._out))
         if job.pages is not None:
             if self._crawled is None or (self._crawled >= job.pages and not self._out):
-                self._crawled = (await self.standing(0)).crawled  # pages that were merged count once
+                # Pages that were merged count once.
+                self._crawled = (await self.standing(0)).crawled
                 if self._crawled >= job.pages and job.ending == "finished":
                     job.ending = "pages"
             room = min(room, job.pages - self._crawled - len(self._out))
+        # After the answers for open tasks, the scheduler asks again.
         if room <= 0 or job.ending != "finished":
-            return Tasks([])  # answers for what is out bring the scheduler here again
+            return Tasks([])
         found = await self._client.next(room, wait)
         self._out.update((task.lease, (task, [])) for task in found.tasks)
         return found
@@ -261,7 +263,7 @@ class Watched:
 
 
 def whole_lines(file: BinaryIO) -> int:
-    """The position in bytes behind the last whole line of a file."""
+    """The position in bytes after the last complete line of a file."""
     end = file.seek(0, 2)
     while end:
         start = max(end - 65_536, 0)

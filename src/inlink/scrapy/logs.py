@@ -1,4 +1,4 @@
-"""The log of ``inlink crawl``: Scrapy's log, reduced to what concerns the user."""
+"""The log of ``inlink crawl``: the messages of Scrapy's log that concern the user."""
 
 import logging
 import sys
@@ -29,14 +29,14 @@ class CalmLog(LogFormatter):
 
 
 class _Log(logging.Handler):
-    """Writes a line to standard error as it is at that time. A display prints such a line above itself."""
+    """Writes lines to the present standard error, so that a progress display can print them above itself."""
 
     def __init__(self, job: Job, verbose: bool) -> None:
         super().__init__(logging.INFO)
         self._job, self._verbose = job, verbose
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Write a record; its traceback only if verbose. The reason why a crawl cannot go on is not written twice."""
+        """Write a record, with its traceback if verbose. The reason why a crawl cannot go on is written only once."""
         quiet = record.levelno < logging.WARNING and record.name not in _TOLD
         if (quiet and not self._verbose) or getattr(record, "shown", False):
             return
@@ -55,7 +55,7 @@ class _Log(logging.Handler):
 
 @contextmanager
 def logging_to(job: Job, verbose: bool, quiet: bool) -> Iterator[None]:
-    """Show the log while the block runs, and keep in the job the reason if the crawl cannot go on."""
+    """Show the log while the block runs. If the crawl cannot go on, store the reason in the job."""
     root, told = logging.getLogger(), [logging.getLogger(name) for name in _TOLD]
     handler = _Log(job, verbose)
     level = root.level

@@ -31,7 +31,7 @@ TIMEOUT = 30.0
 
 @dataclass(frozen=True)
 class CrawlOptions:
-    """What to crawl, and how. ``docs/commands.md`` has an option for each attribute.
+    """The options of ``inlink crawl``. ``docs/commands.md`` describes an option for each attribute.
 
     Attributes
     ----------
@@ -54,7 +54,7 @@ class CrawlOptions:
     concurrency : int
         Maximum number of simultaneous requests over all hosts. Each host gets one request at a time.
     agent : str
-        The User-Agent. It should tell how to reach the operator.
+        The User-Agent. It should say how to contact the operator.
     warc, items, sqlite : Path or None
         Files to write. SQLite needs a preset.
     preset : str or None
@@ -66,7 +66,7 @@ class CrawlOptions:
         read no sitemaps. None: those of robots.txt, of all hosts if the crawl stays on its sites, else of the hosts of
         the given URLs. With a preset no sitemaps are read.
     max_wait : float or None
-        End the run if nothing is due within this many seconds. None: 60 seconds, or never if pages are revisited.
+        End the run if no page is due within this many seconds. None: 60 seconds, or never if pages are revisited.
     allow_private : bool
         Also fetch addresses that are not public: loopback, private, link-local, reserved. Hosts of URLs that are given
         to the run directly, not in a file, are always fetched.
@@ -103,7 +103,7 @@ def beginnings(urls: tuple[str, ...], options: CrawlOptions, preset: Preset | No
     Raises
     ------
     inlink.errors.ParameterError
-        If one of them is no http URL, or an option needs a preset.
+        If a URL is not an http URL, or an option needs a preset.
     """
     if preset is None and (options.start or options.sqlite):
         what = "--start names an article" if options.start else "--sqlite keeps the tables of a wiki"
@@ -118,17 +118,17 @@ def beginnings(urls: tuple[str, ...], options: CrawlOptions, preset: Preset | No
 
 
 def _typed(text: str) -> str:
-    """The canonical form of a URL that somebody typed, perhaps without its scheme.
+    """The canonical form of a URL that the user typed, perhaps without its scheme.
 
     Raises
     ------
     inlink.errors.ParameterError
-        If it is no http URL, or a word that may be a mistake: without a scheme, a host needs a dot or is ``localhost``.
+        If the text is not an http URL. Without a scheme, the host must contain a dot or be ``localhost``.
     """
     if "://" not in text:
         if is_there(Path(text)):
             raise ParameterError(
-                f"{text!r} is a folder of inlink's, not a URL: -o {text} continues its crawl"
+                f"{text!r} is a folder of inlink, not a URL: use -o {text} to continue its crawl"
             )
         host = re.split("[/:?#]", text, maxsplit=1)[0]
         if "." not in host and host != "localhost" and not host.startswith("["):
@@ -172,7 +172,9 @@ def folder_for(urls: list[str]) -> Path:
         If ``urls`` is empty.
     """
     if not urls:
-        raise ParameterError("nothing to begin at: give a URL, --seeds or --start, or a crawl's folder by -o")
+        raise ParameterError(
+            "no URL to begin at: give a URL, --seeds or --start, or a crawl's folder with -o"
+        )
     return Path(f"{urlsplit(canonical(urls[0]) or '').hostname}.crawl")
 
 
@@ -184,7 +186,7 @@ def settings_of(
     The crawl itself handles order, politeness and retries.
     """
     if not options.agent.strip() or not options.agent.isprintable():
-        raise ParameterError(f"--agent {options.agent!r}: give one line")
+        raise ParameterError(f"--agent {options.agent!r}: the User-Agent must be a single line")
     # An empty option is a mistake, such as a variable of the shell that is not set.
     if options.topic is not None:
         topic_words(options.topic)
@@ -263,5 +265,5 @@ def _given(
 
 
 def _named(rules: Any) -> Mapping[str, Any]:
-    """The fields of rules that are given: those of a mapping, or all of an instance."""
+    """The given fields of rules: the fields in a mapping, or all fields of an instance."""
     return rules if isinstance(rules, Mapping) else vars(rules) if isinstance(rules, Rules) else {}

@@ -39,12 +39,12 @@ class Article(msgspec.Struct, frozen=True):
 
 
 class Preset(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """How to read a site.
+    """Rules for reading a site.
 
     Attributes
     ----------
     base : str
-        An http URL that ends with a slash. Pages below it are articles; nothing else is fetched.
+        An http URL that ends with a slash. Pages below it are articles. No other pages are fetched.
     content : str
         CSS selector for the parts of a page that are read.
     links : str
@@ -180,7 +180,7 @@ def load(given: str) -> Preset:
     if not given.endswith(".toml"):
         if given not in names():
             raise ParameterError(
-                f"no preset {given!r}: there are {', '.join(names())}, or give a file that ends with .toml"
+                f"no preset has the name {given!r}: choose {', '.join(names())}, or give a file that ends with .toml"
             )
         return _preset((_PRESETS / f"{given}.toml").read_bytes(), given)
     try:

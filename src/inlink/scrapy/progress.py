@@ -23,9 +23,9 @@ class Lines:
     Parameters
     ----------
     tally : Tally
-        What the run has done so far.
+        Counts of the run so far.
     period : float
-        Seconds.
+        Seconds between two lines.
     """
 
     def __init__(self, tally: Tally, period: float = 10.0) -> None:
@@ -44,10 +44,10 @@ class Lines:
         sys.stderr.flush()
 
     def close(self) -> None:
-        """Clean up; nothing to do here."""
+        """Do nothing, because lines need no cleaning up."""
 
     def _rate(self) -> float | None:
-        """Pages a second in the last seconds; None at the beginning."""
+        """Pages a second in the last fifteen seconds; None at the beginning."""
         now, past = time.monotonic(), self._past
         past.append((now, self.tally.crawled))
         while len(past) > 2 and now - past[0][0] > max(_WINDOW, self.period):
@@ -122,7 +122,7 @@ def _later(due_in: float | None) -> str:
 
 
 def left(standing: Standing) -> str:
-    """What a crawl leaves for a later run, and when it is due."""
+    """The pages that a crawl leaves for a later run, and when they are due, in words."""
     pages = standing.waiting + standing.planned
     both = sorted(
         [*standing.hosts, *standing.later], key=lambda host: math.inf if host.due_in is None else host.due_in

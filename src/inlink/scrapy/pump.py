@@ -1,7 +1,7 @@
 """The pump: the only coroutine that calls the crawl while a spider runs.
 
-Each round hands in seeds, then answers, and asks for as many tasks as there is room for. A round begins if there is
-something to hand in, if there is room for tasks, or if a page has become due.
+Each round hands in seeds, then answers, and asks for as many tasks as there is room for. A round begins if there are
+seeds or answers to hand in, if there is room for tasks, or if a page has become due.
 """
 
 import asyncio
@@ -23,12 +23,12 @@ log = logging.getLogger("inlink.scrapy")
 LONGEST_LOOK = 1.0
 """Seconds between two requests to a crawl that has no tasks now. Another process may have seeded it.
 
-A spider that holds no task lets a server wait so long with its reply.
+For a spider that holds no task, a server may delay its reply by this time.
 """
 
 
 class Told(NamedTuple):
-    """An answer on its way to the crawl, and its visit. ``follower`` is the request that a redirect leads to."""
+    """An answer to be handed to the crawl, and its visit. ``follower`` is the request that a redirect leads to."""
 
     answer: Answer
     visit: Visit | None = None
@@ -42,7 +42,7 @@ class Pump:
     ----------
     client : Client
     ahead : int
-        Largest number of tasks that are held ready.
+        Maximum number of tasks that are kept ready.
     ready : callable
         Returns the number of tasks that are ready.
     take : callable
@@ -55,10 +55,10 @@ class Pump:
     Attributes
     ----------
     due_in : float or None
-        Seconds until there may be more tasks even if nobody answers, as the crawl said last; None if only answers can
+        From the crawl's last reply: seconds until there may be more tasks even without any answer; None if only answers
         lead to more.
     others_busy : bool
-        Whether other sessions hold tasks, or the crawl is paused, as the crawl said last: more tasks may come.
+        From the crawl's last reply: whether other sessions hold tasks, or the crawl is paused. Then tasks may follow.
     """
 
     def __init__(
@@ -77,8 +77,10 @@ class Pump:
         self._seeds: list[AnyLink] = []
         self._entries: list[tuple[str, float | None, float | None]] = []
         self._answers: list[Told] = []
-        self._held = 0  # tasks that are not answered for
-        self._dry = False  # whether the crawl had fewer tasks than there was room for
+        # Number of tasks without an answer.
+        self._held = 0
+        # Whether the crawl had fewer tasks than there was room for.
+        self._dry = False
         self._closing = self._under_way = False
         self._work = asyncio.Event()
         self._work.set()
@@ -101,7 +103,7 @@ class Pump:
         self._work.set()
 
     def ask(self) -> None:
-        """Ask for tasks, if there may be some."""
+        """Ask for tasks, if the crawl may have any."""
         if not self._dry:
             self._work.set()
 
@@ -160,7 +162,7 @@ class Pump:
         if self._closing or room <= 0:
             return
         clock = asyncio.get_running_loop().time
-        # The reply may only wait if no answer is held up meanwhile.
+        # The server may delay its reply only if no answer has to wait for it.
         may_wait, began = self.others_busy and self._held <= 0, clock()
         found = await self.client.next(room, LONGEST_LOOK if may_wait else 0.0)
         self._held += len(found.tasks)

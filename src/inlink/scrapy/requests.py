@@ -1,4 +1,4 @@
-"""Requests as a crawl keeps them: nothing if a request has only default attributes, else JSON of bounded size.
+"""Requests as data of a crawl: no data if a request has only default attributes, else JSON of bounded size.
 
 JSON has fewer types than Python. Bytes, tuples, and mappings with keys other than strings are written as objects with
 one key that begins with ``$``, so that they come back unchanged. :func:`pack` refuses a request with a value that JSON
@@ -22,7 +22,9 @@ __all__ = ["LEASE", "NotPackable", "pack", "unpack"]
 LEASE = "inlink_lease"
 """The key in a request's meta that names its lease."""
 
-_OURS = frozenset((LEASE, "score", "is_start_request"))  # meta that has its own place
+
+# Keys of meta that are stored elsewhere.
+_OURS = frozenset((LEASE, "score", "is_start_request"))
 _OURS_AND_DEPTH = _OURS | {"depth"}
 _DEEPEST = 20  # levels of what is nested
 _DEFAULTS: dict[str, Any] = {
@@ -39,7 +41,7 @@ _CLASSES = {f"{one.__module__}.{one.__qualname__}": one for one in (FormRequest,
 
 
 class NotPackable(ValueError):  # noqa: N818
-    """A request holds a value that cannot be kept."""
+    """A request holds a value that cannot be stored."""
 
 
 def pack(
@@ -51,7 +53,7 @@ def pack(
     depth: int | None = None,
     start: bool = False,
 ) -> bytes:
-    """A request without its URL, as JSON; empty if all attributes have their defaults.
+    """Encode a request without its URL as JSON; empty if all attributes have their defaults.
 
     Parameters
     ----------
@@ -59,18 +61,18 @@ def pack(
     spider : Spider
         The callback and the errback are methods of this spider.
     url : str or None
-        The URL in the crawl. If the request's own URL differs, it is kept as well.
+        The URL in the crawl. If the request's own URL differs, it is stored too.
     referer : str or None
-        A ``Referer`` that is not kept: the page on which the request was found.
+        The page on which the request was found. A ``Referer`` with this value is not stored.
     depth : int or None
-        A depth that is not kept, because the crawl counts it too.
+        The depth in the crawl. A depth with this value is not stored.
     start : bool
-        Whether it is a start request. Its ``dont_filter`` is not kept, or each start would fetch it again.
+        Whether it is a start request. Its ``dont_filter`` is not stored, because each start would fetch it again.
 
     Raises
     ------
     NotPackable
-        If it holds a value that JSON cannot, a callback that is not a method of the spider, or too much data.
+        If the request has a value that JSON cannot hold, a callback that is not the spider's method, or too much data.
     """
     headers: dict[bytes, list[bytes]] = dict.copy(
         request.headers
@@ -142,7 +144,7 @@ def _encode(kept: dict[str, Any]) -> bytes:
 
 
 def _plain(value: Any, level: int = 0) -> Any:
-    """A value as JSON can hold it."""
+    """Convert a value to one that JSON can hold."""
     if level > _DEEPEST:
         raise NotPackable(f"a request with values nested more than {_DEEPEST} deep")
     kind = type(value)
@@ -168,7 +170,7 @@ def _plain(value: Any, level: int = 0) -> Any:
 
 
 def unpack(raw: bytes | None, url: str, spider: Spider) -> Request:
-    """The request that :func:`pack` was given.
+    """Decode the request that :func:`pack` encoded.
 
     Raises
     ------
@@ -216,7 +218,7 @@ def _value(plain: Any) -> Any:
 
 
 def _class(name: Any) -> type[Request]:
-    """A class of requests: Scrapy's, or of a module that the project has already imported. Nothing is imported."""
+    """Find a class of requests in Scrapy, or in a module that the project has imported. No module is imported."""
     if name in _CLASSES:
         return _CLASSES[name]
     module, _, attribute = str(name).rpartition(".")

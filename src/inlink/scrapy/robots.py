@@ -1,14 +1,14 @@
-"""robots.txt by RFC 9309, and each request waits for it.
+"""Obey robots.txt by RFC 9309. Each request waits until the rules of its host are known.
 
 Scrapy's own middleware (2.14 to 2.19) lets the first requests to a host through while that host's robots.txt is
 fetched: the requests that wait share one Deferred, whose result is gone once the first request has taken it. Here each
 request waits for itself.
 
-If a host has no robots.txt (4xx), everything is allowed. If the host does not answer, or answers with 5xx or 429,
-nothing is allowed until it does (section 2.3.1). One of the pages that wait for robots.txt then fails, so that the host
-is asked again later. The other pages go on waiting.
+If a host has no robots.txt (4xx), all pages are allowed. If the host does not answer, or answers with 5xx or 429, no
+page is allowed until it answers (section 2.3.1). Then one of the pages that wait for robots.txt fails, so that it is
+requested again later. The other pages go on waiting.
 
-The first 500 KiB of a robots.txt count (section 2.5), up to the end of the last whole line. The rest is not even
+The first 500 KiB of a robots.txt count (section 2.5), up to the end of the last complete line. The rest is not
 downloaded.
 """
 
@@ -30,20 +30,20 @@ __all__ = ["FORBIDDEN", "Robots", "RobotsUnreachable"]
 
 FORBIDDEN = "Forbidden by robots.txt"
 LONGEST = 500 * 1024
-"""Bytes of a robots.txt that are read. RFC 9309 asks for at least as many."""
+"""Maximum number of bytes of a robots.txt that are read. RFC 9309 asks for at least this number."""
 
 MOST_WORK = 1_000_000
-"""Rules of a robots.txt that are read. A rule counts once for each agent that it is for."""
+"""Maximum number of rules of a robots.txt that are read. A rule counts once for each of its agents."""
 
 _RECEIVED = "inlink_robots"
-"""The key in the meta of a request for robots.txt that counts the bytes so far."""
+"""Key in the meta of a request for robots.txt; its value is the number of bytes received so far."""
 
 
 def readable(body: bytes) -> bytes:
-    """The part of a robots.txt that counts: whole lines, at most :data:`LONGEST` bytes and :data:`MOST_WORK` rules."""
+    """The part of a robots.txt that counts: complete lines, up to :data:`LONGEST` bytes and :data:`MOST_WORK` rules."""
     if len(body) > LONGEST:
         body = body[: max(body.rfind(b"\n", 0, LONGEST), body.rfind(b"\r", 0, LONGEST)) + 1]
-    # The lines are those of the parser, which also ends a line at U+2028 and the like.
+    # Lines are split as in the parser, which also ends a line at U+2028 and similar characters.
     lines = body.decode("utf-8", "ignore").splitlines()
     agents = work = 0
     rules_began = True
@@ -54,16 +54,17 @@ def readable(body: bytes) -> bytes:
             rules_began = False
         elif field:
             work += agents
-            rules_began = rules_began or field.startswith(("allow", "di"))  # "dissalow" is understood too
+            # The parser also accepts misspelt names such as "dissalow".
+            rules_began = rules_began or field.startswith(("allow", "di"))
         if work > MOST_WORK:
             return "\n".join(lines[:number]).encode()
     return body
 
 
 class RobotsUnreachable(IgnoreRequest):
-    """A host's robots.txt could not be had; not now, at least.
+    """A host's robots.txt cannot be fetched now.
 
-    ``asked`` is whether it was this request for which it was asked for; others have waited for the same answer.
+    ``asked`` is True for the request that caused the fetch. Other requests have waited for its result.
     """
 
     def __init__(self, why: str, retry_after: str | None = None, asked: bool = True) -> None:
@@ -72,7 +73,7 @@ class RobotsUnreachable(IgnoreRequest):
 
 
 class Robots(RobotsTxtMiddleware):
-    """Scrapy's middleware, waiting as it should. The scheduler puts it in the place of Scrapy's own."""
+    """Scrapy's middleware, with requests that wait correctly. The scheduler puts it in place of Scrapy's own."""
 
     async def robot_parser(self, request: Request) -> RobotParser | None:
         """The rules of a request's host, fetched once.
@@ -80,7 +81,7 @@ class Robots(RobotsTxtMiddleware):
         Raises
         ------
         RobotsUnreachable
-            If they could not be had.
+            If the rules cannot be fetched.
         """
         netloc = urlparse_cached(request).netloc
         parsers: dict[str, Any] = self._parsers
@@ -94,7 +95,8 @@ class Robots(RobotsTxtMiddleware):
             parser: RobotParser = await asyncio.shield(found)
         except Exception as error:
             if parsers.get(netloc) is found:
-                del parsers[netloc]  # the next request asks again
+                # The next request fetches the rules again.
+                del parsers[netloc]
             if isinstance(error, RobotsUnreachable):
                 raise RobotsUnreachable(str(error), error.retry_after, asked) from None
             raise
@@ -102,18 +104,18 @@ class Robots(RobotsTxtMiddleware):
         return parser
 
     def received(self, data: bytes, request: Request) -> None:
-        """Stop a download of robots.txt that is long enough; called for all that comes from the network.
+        """Stop a download of robots.txt when enough bytes have come. Scrapy calls this for all received data.
 
         Raises
         ------
         scrapy.exceptions.StopDownload
-            To keep what has come.
+            To keep the data received so far.
         """
         count = request.meta.get(_RECEIVED)
         if count is None:
             return
         if not count:
-            # From now on this limits what a packed answer may unpack to.
+            # From now on this limits the unpacked size of a compressed response.
             request.meta["download_maxsize"] = self.crawler.settings.getint("DOWNLOAD_MAXSIZE")
         request.meta[_RECEIVED] = count + len(data)
         if request.meta[_RECEIVED] >= LONGEST:
@@ -124,7 +126,7 @@ class Robots(RobotsTxtMiddleware):
         wanted = Request(
             f"{url.scheme}://{url.netloc}/robots.txt",
             priority=self.DOWNLOAD_PRIORITY,
-            # Unpacked, the first bytes on the wire are the first bytes of the file. Its length does not matter.
+            # Without compression, the first bytes received are the first bytes of the file. Its length does not matter.
             headers={"Accept-Encoding": "identity"},
             meta={"dont_obey_robotstxt": True, "download_maxsize": 0, _RECEIVED: 0},
             callback=NO_CALLBACK,

@@ -59,16 +59,16 @@ class Summary:
     seconds : float
         Duration.
     ending : {"finished", "pages", "seconds", "interrupted"}
-        Why the run ended.
+        The reason why the run ended.
     standing : Standing
-        How far the crawl has come.
+        The crawl's progress.
     causes : tuple of str
-        Why pages were not fetched or not read: a line for each cause, with an example.
+        The causes for which pages were not fetched or not read: a line for each cause, with an example.
     left : str
-        Set if the run ended because nothing was due soon. It says how many pages are left, on which hosts, and when
+        Set if the run ended because no page was due soon. It says how many pages are left, on which hosts, and when
         they are due.
     nothing : bool
-        Whether the run brought nothing home: it crawled no page although there was something to crawl.
+        Whether the run crawled no page although there were pages to crawl.
     """
 
     folder: Path
@@ -119,7 +119,7 @@ def crawl(
     if folder is None:
         folder = folder_for(begin or [url for url in seeds if canonical(url)])
     if not begin and not seeds and not folder.exists():
-        raise ParameterError(f"nothing to begin at, and no crawl in {folder}: give a URL, --seeds or --start")
+        raise ParameterError(f"no URL to begin at, and no crawl in {folder}: give a URL, --seeds or --start")
     settings = settings_of(folder, options, preset, [*begin, *seeds])
     with ExitStack() as stack:
         job = Job(options.pages, options.seconds, preset)
@@ -144,7 +144,7 @@ def crawl(
     if job.error is not None:
         raise job.error
     if job.last is None:
-        raise ParameterError(f"{folder}: the crawl did not begin; -v shows Scrapy's log")
+        raise ParameterError(f"{folder}: the crawl did not begin: use -v to see Scrapy's log")
     tally = job.tally
     seconds = time.monotonic() - tally.began
     nothing = not tally.crawled and (bool(tally.causes) or not job.last.crawled)
@@ -164,7 +164,7 @@ def crawl(
 
 
 def _sitemap_hosts(folder: Path, settings: dict[str, Any], urls: list[str]) -> frozenset[str] | None:
-    """Hosts whose sitemaps are read: None, which is all, if the crawl stays on its sites; else those of the URLs."""
+    """Hosts whose sitemaps are read: all (None) if the crawl stays on its sites, else the hosts of the URLs."""
     given = {"rules": settings["INLINK_RULES"]} if "INLINK_RULES" in settings else {}
     rules = choose(folder, given).settings.rules
     limited = rules is not None and (rules.hosts is not None or rules.domains is not None)
@@ -172,7 +172,7 @@ def _sitemap_hosts(folder: Path, settings: dict[str, Any], urls: list[str]) -> f
 
 
 def _explain(folder: Path, urls: list[str], causes: Causes) -> None:
-    """Add what the crawl knows of the first URLs of a run that got no answer to anything."""
+    """Add causes from the crawl for the first URLs of a run that got no answer at all."""
     view = CrawlView.open(folder)
     for url in urls[:_MOST_EXPLAINED]:
         form = canonical(url)

@@ -1,8 +1,8 @@
-"""The scheduler: Scrapy asks it what to fetch, and it asks the crawl.
+"""The scheduler: Scrapy gets its requests from it, and it gets its tasks from the crawl.
 
-Requests that a callback yields become links of its page. The crawl learns of them when the page has been processed
-completely. Start requests become seeds. The crawl hands out tasks a little ahead of need, and these become requests.
-The methods that Scrapy calls only move requests; :mod:`inlink.scrapy.pump` calls the crawl.
+Requests that a callback yields become links of its page. They are reported to the crawl when the page has been
+processed completely. Start requests become seeds. The crawl hands out tasks a little in advance, and these become
+requests. The methods that Scrapy calls only move requests; :mod:`inlink.scrapy.pump` calls the crawl.
 """
 
 import asyncio
@@ -59,13 +59,17 @@ __all__ = ["Links", "Scheduler"]
 
 log = logging.getLogger("inlink.scrapy")
 
-HOSTS_NAMED = 1000  # at most, of those whose pages are left
-LONGEST_CRAWL_DELAY = 300.0  # seconds
-LATER = (429, 503)  # statuses by which a host asks for a pause
+
+# Maximum number of hosts that the message about left pages takes into account.
+HOSTS_NAMED = 1000
+# The longest Crawl-delay that is obeyed, in seconds.
+LONGEST_CRAWL_DELAY = 300.0
+# Statuses by which a host asks for a pause.
+LATER = (429, 503)
 
 
 class Links:
-    """Links of a page. A callback yields them where a Request for each would cost too much.
+    """Links of a page. A callback yields them if a Request for each link would cost too much.
 
     Parameters
     ----------
@@ -166,12 +170,12 @@ class Scheduler(BaseScheduler):
         self._pump.seed(*seeds)
 
     def watched(self, client: Client) -> Client:
-        """The client that the scheduler uses; a subclass may wrap it."""
+        """Return the client that the scheduler uses. A subclass may wrap it."""
         return client
 
     def say_left(self, line: str) -> None:
-        """Say what is left for a later run."""
-        log.info("nothing is due within %g s (INLINK_MAX_WAIT); %s", self._max_wait, line)
+        """Log which pages are left for a later run."""
+        log.info("no page is due within %g s (INLINK_MAX_WAIT); %s", self._max_wait, line)
 
     def take_sitemap(self, entries: Iterable[tuple[str, float | None, float | None]]) -> None:
         """Hand the entries of a sitemap to the crawl: URL, lastmod, priority."""
@@ -179,11 +183,11 @@ class Scheduler(BaseScheduler):
             self._pump.sitemap(list(entries))
 
     def typed_hosts(self) -> Collection[str]:
-        """Hosts whose addresses are allowed because the user typed their URLs; of a project's spider none."""
+        """Hosts whose addresses are allowed because the user typed their URLs; none for a project's spider."""
         return ()
 
     def close(self, reason: str) -> "Deferred[None] | None":
-        """Answer for all requests that were fetched, give back the others, and close the crawl."""
+        """Report all requests that were fetched, give back the other requests, and close the crawl."""
         return deferred_from_coro(self._close(reason))
 
     async def _close(self, reason: str) -> None:
@@ -217,10 +221,10 @@ class Scheduler(BaseScheduler):
         crawler_engine: Any = self.crawler.engine
         self._ending = asyncio.ensure_future(crawler_engine.close_spider_async(reason="inlink_failed"))
 
-    # -- what Scrapy asks ---------------------------------------------------------------------------------------------
+    # -- methods that Scrapy calls ------------------------------------------------------------------------------------
 
     def has_pending_requests(self) -> bool:
-        """Whether a page is due within ``INLINK_MAX_WAIT`` seconds, or other sessions may lead to more."""
+        """Whether a page is due within ``INLINK_MAX_WAIT`` seconds, or other sessions may bring more pages."""
         self._sweep()
         if self._pump is None or self._closing:
             return False
@@ -252,7 +256,7 @@ class Scheduler(BaseScheduler):
         return visit.request
 
     def enqueue_request(self, request: Request) -> bool:
-        """Take in a request: a link of the page on which it was found, a retry or redirect, or a seed."""
+        """Take in a request. It is a link of the page on which it was found, a retry or redirect, or a seed."""
         if self._pump is None or self._closing:
             return False
         parent = self._found_on.pop(request, None)
@@ -282,7 +286,7 @@ class Scheduler(BaseScheduler):
     # -- requests in and out ------------------------------------------------------------------------------------------
 
     def _link(self, request: Request, parent: Visit | None, start: bool) -> AnyLink:
-        """A request as a link: its URL, its data, and a variant if it differs from other requests to that URL."""
+        """Make a link of a request: its URL, its data, and a variant if it differs from other requests to the URL."""
         spider, url, method = self._spider(), request.url, request.method
         if not url.startswith(("http://", "https://")):
             raise NotPackable("a URL that is not http or https")
@@ -314,7 +318,7 @@ class Scheduler(BaseScheduler):
         engine.wake(self.crawler)
 
     def _visit(self, task: Task) -> Visit | None:
-        """A task as a request; None if its data cannot be decoded, and then the page is excluded."""
+        """Make a request of a task. If its data cannot be decoded, exclude the page and return None."""
         url, _, variant = task.url.partition("#")
         try:
             request = unpack(task.carried, url, self._spider())
@@ -344,7 +348,7 @@ class Scheduler(BaseScheduler):
         return visit
 
     def _follow(self, pump: Pump, before: Visit, request: Request) -> None:
-        """Take in a request that a downloader middleware made of another: a retry, a redirect, or its own."""
+        """Take in a request that a downloader middleware made from another request: a retry, a redirect, or its own."""
         meta, old, task = request.meta, before.request.meta, before.task
         before.over = True
         retry = meta.get("retry_times", 0) > old.get("retry_times", 0)
@@ -371,14 +375,14 @@ class Scheduler(BaseScheduler):
         if self.crawler.stats is not None:
             self.crawler.stats.inc_value(name)
 
-    # -- what Scrapy tells --------------------------------------------------------------------------------------------
+    # -- signals of Scrapy --------------------------------------------------------------------------------------------
 
     def _of(self, request: Request | None) -> Visit | None:
         token = None if request is None else request.meta.get(LEASE)
         return self._by_lease.get(token) if isinstance(token, int) else None
 
     def _response_downloaded(self, response: Response, request: Request) -> None:
-        """A response has come from the network. Pause its host if the response asks for that."""
+        """Pause the host of a response from the network if the response asks for that."""
         slot = engine.slot_of(self.crawler, request)
         if response.status in LATER and request in self._out:
             engine.pause(self.crawler, slot)  # until the crawl knows
@@ -386,7 +390,7 @@ class Scheduler(BaseScheduler):
             engine.keep_delay(self.crawler, slot, self._delays[slot])
 
     def _comes_back(self, request: Request) -> bool:
-        """Whether the crawl keeps a request's host to its Crawl-delay and will hand the request out again."""
+        """Whether the crawl applies the Crawl-delay of a request's host and will hand out the request again."""
         return request in self._out and engine.slot_of(self.crawler, request) in self._delays
 
     def _spider_error(self, failure: Failure, response: Any) -> None:
@@ -395,7 +399,7 @@ class Scheduler(BaseScheduler):
             visit.error = f"{type(failure.value).__name__}: {failure.value}"
 
     def _robots_parsed(self, robotparser: Any, request: Request) -> None:
-        """A robots.txt has been parsed. Keep its Crawl-delay, if it has one, and tell the crawl."""
+        """Apply the Crawl-delay of a robots.txt that was parsed, if it has a delay, and report it to the crawl."""
         settings, pump = self.crawler.settings, self._pump
         agent = (
             settings["ROBOTSTXT_USER_AGENT"] or request.headers.get(b"User-Agent") or settings["USER_AGENT"]
@@ -410,7 +414,7 @@ class Scheduler(BaseScheduler):
             return
         if pump is not None and delay is not None and delay > 0:
             delay, slot = min(delay, LONGEST_CRAWL_DELAY), engine.slot_of(self.crawler, request)
-            # The delay is kept between pages: the first page need not wait so long after robots.txt.
+            # The delay applies between pages. The first page need not wait for it after robots.txt.
             engine.keep_delay(self.crawler, slot, delay, after_next=slot not in self._delays)
             self._delays[slot] = max(delay, self._delays.get(slot, 0.0))
             visit = self._out.get(request)
@@ -419,7 +423,7 @@ class Scheduler(BaseScheduler):
     async def process_spider_output(
         self, response: Response, result: AsyncIterator[Any]
     ) -> AsyncIterator[Any]:
-        """Record on which page requests and links were found, as the outermost spider middleware."""
+        """Record the page on which requests and links were found. This is the outermost spider middleware."""
         visit = self._of(response.request)
         async for one in result:
             if isinstance(one, Links):
@@ -433,7 +437,7 @@ class Scheduler(BaseScheduler):
     # -- answers ------------------------------------------------------------------------------------------------------
 
     def _sweep(self) -> None:
-        """Answer for requests that Scrapy has finished."""
+        """Report the requests that Scrapy has finished."""
         if not self._out or self._pump is None:
             return
         for request in engine.dealt_with(self.crawler, list(self._out)):
@@ -446,7 +450,7 @@ class Scheduler(BaseScheduler):
             visit.forget()
 
     def _taken_in(self, told: Told, receipt: Receipt) -> None:
-        """The crawl has taken an answer in. After a redirect, its receipt may have the next task."""
+        """Handle the receipt of an answer. After a redirect, the receipt may have the next task."""
         answer, visit = told.answer, told.visit
         if visit is not None:
             if self._by_lease.get(visit.task.lease) is visit:
@@ -477,7 +481,7 @@ class Scheduler(BaseScheduler):
                 engine.wake(self.crawler)
 
     def _leave_alone(self, slot: str) -> None:
-        """Give back the requests to a host that have not been sent, because the host asked for a pause."""
+        """Give back the unsent requests to a host that asked for a pause."""
         assert self._pump is not None
         ready, self._ready = self._ready, deque()
         for visit in ready:

@@ -7,8 +7,8 @@ The sites become rules of the crawl, which the folder keeps:
 - ``everywhere``: no limit.
 
 The public suffix list is used with its private section, so that ``a.github.io`` is a site, and ``github.io`` is not. A
-host without a registered domain, such as an address, stands for itself. Ports do not matter. If the caller sets
-``rules.domains`` or ``rules.hosts``, they name the sites in place of the registered domains. The hosts of the given
+host without a registered domain, such as an IP address, is a site of its own. Ports do not matter. If the caller sets
+``rules.domains`` or ``rules.hosts``, these name the sites instead of the registered domains. The hosts of the given
 URLs always belong to the sites.
 """
 
@@ -78,7 +78,7 @@ def limits(
     if scope == "everywhere":
         if named:
             raise ParameterError(
-                f"--everywhere contradicts {' and '.join(f'rules.{name}' for name in named)}"
+                f"--everywhere cannot be combined with {' and '.join(f'rules.{name}' for name in named)}"
             )
         return {"hosts": None, "domains": None}
     sites = sites_of(urls)

@@ -76,7 +76,9 @@ def crawl_settings(settings: BaseSettings) -> tuple[str, dict[str, Any]]:
     given = {name.removeprefix(PREFIX): value for name, value in told.items() if name.startswith(PREFIX)}
     for name in given:
         if name.lower() not in rows and name.lower() not in rows_of(SpiderSettings):
-            raise ParameterError(f"{PREFIX}{name} is no setting of inlink's: docs/scrapy.md lists them")
+            raise ParameterError(
+                f"{PREFIX}{name} is not a setting of inlink: docs/scrapy.md lists the settings"
+            )
     found = crawl_arguments(told)
     folder = found.pop("folder", None)
     where = str(given.get("CRAWL") or folder or "")

@@ -1,7 +1,8 @@
 """Read a sitemap (https://www.sitemaps.org/protocol.html): XML or plain text, also gzipped.
 
-A sitemap comes from anybody, so its size is bounded: :data:`LONGEST` bytes are unpacked and :data:`MOST_URLS` URLs are
-read. A document that declares entities is refused. What is wrong ends the reading; what was read before is kept.
+A sitemap may come from anybody, so its size is bounded: at most :data:`LONGEST` bytes are unpacked and
+:data:`MOST_URLS` URLs are read. A document that declares entities is refused. Reading stops at the first error. The
+entries before it are kept.
 """
 
 import re
@@ -16,10 +17,10 @@ from inlink.urls.canonical import MAX_LENGTH
 __all__ = ["LONGEST", "MOST_URLS", "Entry", "SitemapFile", "read_sitemap"]
 
 LONGEST = 50 << 20
-"""Bytes of a sitemap that are read, unpacked; the protocol's own limit."""
+"""Maximum number of unpacked bytes of a sitemap that are read, which is the protocol's own limit."""
 
 MOST_URLS = 50_000
-"""URLs of a sitemap that are read; the protocol's own limit."""
+"""Maximum number of URLs of a sitemap that are read, which is the protocol's own limit."""
 
 _PIECE = 1 << 16
 _MOST_CHARACTERS = 2 * MAX_LENGTH
@@ -27,7 +28,7 @@ _FIELDS = ("loc", "lastmod", "priority")
 
 
 class Entry(NamedTuple):
-    """A URL of a sitemap, when its page changed (Unix time, None if unknown), and its priority in [0, 1] or None."""
+    """A URL of a sitemap, the Unix time of its page's last change or None, and its priority in [0, 1] or None."""
 
     url: str
     lastmod: float | None = None
@@ -35,16 +36,16 @@ class Entry(NamedTuple):
 
 
 class SitemapFile(NamedTuple):
-    """What a sitemap holds.
+    """The content of a sitemap.
 
     Attributes
     ----------
     entries : list of Entry
-        The pages; of an index, the sitemaps.
+        The pages; for an index, the sitemaps.
     is_index : bool
         Whether it is an index of sitemaps.
     problem : str or None
-        Why not all of it was read.
+        The reason why it was not read completely; None if it was.
     """
 
     entries: list[Entry]
@@ -79,7 +80,7 @@ def read_sitemap(body: bytes) -> SitemapFile:
 
 
 def _pieces(body: bytes) -> Iterator[bytes]:
-    """The pieces of a document, unpacked if it is gzipped. A piece has at most 64 KiB, whatever it was packed to."""
+    """The pieces of a document, unpacked if it is gzipped. Each piece has at most 64 KiB after unpacking."""
     if not body.startswith(b"\x1f\x8b"):
         yield from (body[at : at + _PIECE] for at in range(0, len(body), _PIECE))
         return
@@ -182,7 +183,7 @@ class _Reader:
 
 
 def _moment(text: str) -> float | None:
-    """A W3C date as Unix time; None if the text is no date. A date without a time is the beginning of that day."""
+    """A W3C date as Unix time; None if the text is not a date. A date without a time means the beginning of the day."""
     text = text.strip()
     if re.fullmatch(r"\d{4}(-\d\d)?", text):
         text += "-01" * (2 - text.count("-"))

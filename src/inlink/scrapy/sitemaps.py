@@ -2,8 +2,8 @@
 
 The sitemaps are those that a host's robots.txt names and, if asked for, ``/sitemap.xml``. They are fetched one after
 the other for each host, through Scrapy's downloader, which keeps the delay, robots.txt and the rules for addresses.
-Only URLs on the host's own registered domain count, so that nobody can send the crawl elsewhere. An index may name
-sitemaps, and an index in it more of them; :data:`MOST_FILES` are fetched for a host.
+Only URLs on the host's own registered domain count, so a sitemap cannot lead the crawl to other sites. An index may
+name sitemaps and further indexes. At most :data:`MOST_FILES` files are fetched for a host.
 """
 
 import asyncio
@@ -26,10 +26,10 @@ __all__ = ["MOST_FILES", "Sitemaps"]
 log = logging.getLogger("inlink.sitemaps")
 
 MOST_FILES = 100
-"""Sitemaps that are fetched for a host."""
+"""Maximum number of sitemaps that are fetched for a host."""
 
 DEEPEST = 2
-"""Indexes that lead to a sitemap, one above the other."""
+"""Maximum depth of nested indexes above a sitemap."""
 
 
 class Sitemaps:
@@ -42,15 +42,15 @@ class Sitemaps:
     guess : bool
         Also ask a host for ``/sitemap.xml`` if its robots.txt names no sitemap.
     causes : Causes
-        Where sitemaps that cannot be read are counted.
+        Counts the sitemaps that cannot be read.
     scored : bool
-        Whether the crawl scores links. The priorities of sitemaps then count as 0, or they would come before the links
-        that promise most.
+        Whether the crawl scores links. If it does, priorities in sitemaps count as 0. Otherwise their pages would come
+        before the most promising links.
 
     Attributes
     ----------
     give : callable
-        Takes entries in; set by the scheduler.
+        Takes in entries; set by the scheduler.
     """
 
     def __init__(self, hosts: Set[str] | None, guess: bool, causes: Causes, *, scored: bool = False) -> None:
@@ -65,7 +65,7 @@ class Sitemaps:
         return bool(self._running)
 
     def found(self, crawler: Crawler, robotparser: Any, request: Request) -> None:
-        """A robots.txt has been parsed: begin to fetch the sitemaps of its host."""
+        """Begin to fetch the sitemaps of a host after its robots.txt was parsed."""
         parts = urlsplit(request.url)
         if parts.netloc in self._begun or not (self._hosts is None or parts.hostname in self._hosts):
             return
@@ -84,7 +84,7 @@ class Sitemaps:
         task.add_done_callback(self._running.discard)
 
     def stop(self) -> None:
-        """Fetch no more."""
+        """Stop fetching sitemaps."""
         for task in self._running:
             task.cancel()
 
@@ -122,7 +122,7 @@ class Sitemaps:
             )
 
     async def _fetch(self, crawler: Crawler, url: str, named: bool) -> bytes | None:
-        """The body of a sitemap; None if it could not be had, which counts only if somebody named it."""
+        """The body of a sitemap; None if it cannot be fetched. The failure is counted only if the sitemap was named."""
         engine: Any = crawler.engine
         try:
             response = await engine.download_async(Request(url, callback=NO_CALLBACK, dont_filter=True))

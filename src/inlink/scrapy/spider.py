@@ -21,18 +21,18 @@ __all__ = ["MOST_LINKS", "BroadSpider", "WireMiddleware"]
 log = logging.getLogger("inlink.scrapy")
 
 MOST_LINKS = 100_000
-"""Links of a page that are followed."""
+"""Maximum number of links of a page that are followed."""
 
 
 class BroadSpider(Spider):
-    """Follows the links of each page, except those that ask not to be followed.
+    """Follows the links of each page, except nofollow links.
 
     Parameters
     ----------
     urls : list of str
-        Where to begin.
+        The URLs to begin at.
     job : Job
-        Whose preset says what to read of a page, if it has one.
+        Its preset, if it has one, defines which part of a page is read.
     """
 
     name = "inlink"
@@ -51,7 +51,7 @@ class BroadSpider(Spider):
         return spider
 
     def robots_parsed(self, robotparser: Any, request: Request) -> None:
-        """A robots.txt has been parsed: read the sitemaps of its host."""
+        """Read the sitemaps of a host after its robots.txt was parsed."""
         if self.job.sitemaps is not None:
             self.job.sitemaps.found(self.crawler, robotparser, request)
 
@@ -61,7 +61,7 @@ class BroadSpider(Spider):
             yield Request(url)
 
     def parse(self, response: Response, **_: Any) -> Iterator[Links]:
-        """The links of a page, and a note of what else was read in it."""
+        """Yield the links of a page, and note its other data."""
         page = reading(response, self_links=self.settings.getbool("INLINK_SELF_LINKS"))
         preset = self.job.preset
         note = Note(page.title, page.canonical, page.problem)
@@ -108,7 +108,7 @@ class WireMiddleware:
         Raises
         ------
         scrapy.exceptions.IgnoreRequest
-            If it cannot be written. Then the run ends, and the page waits again.
+            If the response cannot be written. Then the run ends, and the page waits again.
         """
         job = self._job
         try:

@@ -1,4 +1,4 @@
-"""The outcomes of requests, collected while Scrapy processes them, and the answers that the crawl gets."""
+"""Collect the outcomes of requests while Scrapy processes them, and make the crawl's answers of them."""
 
 import logging
 from collections.abc import Mapping, Sequence
@@ -29,7 +29,7 @@ _readings: WeakKeyDictionary[Response, Reading] = WeakKeyDictionary()
 
 
 class Withdrawn(IgnoreRequest):
-    """A request was taken back before it was sent, because its host must be left alone for a while."""
+    """A request was taken back before it was sent, because its host asked for a pause."""
 
 
 @dataclass(eq=False)
@@ -38,17 +38,25 @@ class Visit:
 
     task: Task
     request: Request
-    sent: bool = False  # whether all middlewares have let it through to the network
-    response: Response | None = None  # as the spider gets it
-    status: int | None = None  # of the last response from the network, even if a retry follows
+    # Whether the request passed all middlewares and went to the network.
+    sent: bool = False
+    # The response that the spider gets.
+    response: Response | None = None
+    # The status of the last response from the network, even if a retry follows.
+    status: int | None = None
     retry_after: str | None = None
     failure: BaseException | None = None
-    trouble: str = ""  # the last error of the network
-    error: str | None = None  # of the callback
+    # The last error of the network.
+    trouble: str = ""
+    # The error of the callback.
+    error: str | None = None
     links: list[AnyLink] = field(default_factory=list)
-    alias: str | None = None  # its URL, if the same URL is requested once more (`dont_filter`)
-    form: bool = False  # whether method or body distinguish it from other requests to its URL
-    over: bool = False  # whether the crawl has an answer already, because of a redirect or a retry
+    # The request's URL, if the same URL is requested once more (`dont_filter`).
+    alias: str | None = None
+    # Whether method or body distinguish the request from other requests to its URL.
+    form: bool = False
+    # Whether the crawl has an answer already, because of a redirect or a retry.
+    over: bool = False
 
     def forget(self) -> None:
         """Drop the reference to the page, which may be large."""
@@ -133,7 +141,7 @@ def answer_for(
     visit : Visit
     scorer, link_scorer : callable or None
     retries : bool
-        Whether Scrapy's own retry middleware decides about retries. Then it has decided already.
+        Whether Scrapy's own retry middleware decides about retries. If so, it has decided by now.
     """
     lease, failure = visit.task.lease, visit.failure
     if failure is not None and not isinstance(failure, HttpError):
@@ -144,7 +152,7 @@ def answer_for(
 
 
 def _failed(visit: Visit, failure: BaseException, retries: bool) -> Answer | None:
-    """The answer after a failure; None if the page was fetched all the same."""
+    """The answer after a failure; None if the page was fetched nevertheless."""
     lease, told = visit.task.lease, f"{type(failure).__name__}: {failure}"
     if isinstance(failure, Withdrawn):
         return Released(lease)
@@ -201,7 +209,7 @@ def _fetched(visit: Visit, scorer: ScorePage | None, link_scorer: ScoreLinks | N
 
 
 def _scored(links: list[AnyLink], page: Reading, score: float, scorer: ScoreLinks | None) -> list[AnyLink]:
-    """Links with scores. A link without a score gets the best score that the scorer gives to any link to its URL."""
+    """Add scores to links. A link without a score gets the best score that the scorer gives to a link to its URL."""
     if scorer is None or not links:
         return links
     best: dict[str | None, float] = {}

@@ -1,4 +1,4 @@
-"""A WARC of a crawl: each response and its request, as they went over the wire.
+"""Write a WARC of a crawl: each response and its request, as they went over the wire.
 
 The format is WARC 1.1 (ISO 28500:2017), with a gzip member for each record. The record of a response is followed by the
 record of its request. Both are written at once, before the crawl's own log takes the page in. So after a crash a page
@@ -43,7 +43,7 @@ _BadDeflateError = cast(type[Exception], isal_zlib.error)  # its stub calls the 
 
 
 class WarcFile(Appended):
-    """A WARC that is appended to; a ``warcinfo`` record begins each run.
+    """Appends to a WARC. A ``warcinfo`` record begins each run.
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ class WarcFile(Appended):
     Raises
     ------
     inlink.errors.OutputError
-        If it cannot be written, or is not a WARC of gzip members.
+        If the file cannot be written, or is not a WARC of gzip members.
     inlink.errors.InUseError
         If another process appends to it.
     """
@@ -168,9 +168,9 @@ def _head(line: str, headers: Headers) -> bytes:
 
 
 def _whole(path: Path, file: BinaryIO) -> int:
-    """The position behind the last whole gzip member of a WARC.
+    """The position after the last complete gzip member of a WARC.
 
-    All members are unpacked, at about 500 MB of content a second. Nothing less shows which of them are whole.
+    All members are unpacked, at about 500 MB of content a second. A member can be checked only by unpacking it.
     """
     size = os.fstat(file.fileno()).st_size
     with track(f"checking {path.name}", size, "B") as task:
@@ -188,13 +188,13 @@ def _last_end(path: Path, file: BinaryIO, task: Task) -> int:
             out = unpacker.decompress(data)
         except _BadDeflateError:
             raise OutputError(
-                f"{path} is no WARC of gzip members from byte {end:,}: name another file"
+                f"{path} is not a WARC of gzip members from byte {end:,}: name another file"
             ) from None
         if len(start) < 5:
             start += out[:5]
             if not b"WARC/".startswith(start[:5]):
                 raise OutputError(
-                    f"{path} holds something else than a WARC, at byte {end:,}: name another file"
+                    f"{path} holds data that are not WARC records, at byte {end:,}: name another file"
                 )
         at += len(data) - len(unpacker.unused_data)
         data = unpacker.unused_data

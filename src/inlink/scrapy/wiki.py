@@ -37,7 +37,7 @@ class WikiTables:
     Raises
     ------
     inlink.errors.OutputError
-        If it is not a database, cannot be written, or has tables of these names with other columns.
+        If the file is not a database, cannot be written, or has tables of these names with other columns.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
@@ -71,20 +71,20 @@ class WikiTables:
             raise
 
     def crawled(self, addresses: Iterable[tuple[str, str]], links: Iterable[tuple[str, str]]) -> None:
-        """Take in a page.
+        """Write a page.
 
         Parameters
         ----------
         addresses : iterable of (str, str)
-            Its URLs, each with its title: more than one where it was asked for by an alias, which then has the same
-            links, as it would if it were read by itself.
+            The URLs of the page, each with its title. If the page was requested by an alias, the alias is among them
+            and gets the same links.
         links : iterable of (str, str)
             The URL and the title of each article that it links to. They replace those of an earlier visit.
 
         Raises
         ------
         inlink.errors.OutputError
-            If it cannot be written; nothing of the page is in the tables then.
+            If the database cannot be written. Then no row of the page is in the tables.
         """
         known, run = list(links), self._database.execute
         try:
@@ -104,11 +104,11 @@ class WikiTables:
             if self._database.in_transaction:
                 run("ROLLBACK")
             raise OutputError(
-                f"{self.path}: cannot be written ({error}): free some room, and go on"
+                f"{self.path}: cannot be written ({error}): free some space, and start the same command again"
             ) from None
 
     def close(self) -> None:
-        """Make one file of it again, safe on disk."""
+        """Merge the write-ahead log into the database file, and close it."""
         try:
             self._database.execute("PRAGMA journal_mode = DELETE")
         except sqlite3.Error:  # somebody else is reading: it stays as it is, and whole
