@@ -299,7 +299,7 @@ def folder(tmp_path, monkeypatch):
         (["-o", "c"], "no URL to begin at, and no crawl in c"),
         (["ftp://example.org/"], "'ftp://example.org/' is not an http URL"),
         (["http://"], "'http://' is not an http URL"),
-        (["a.example", "--preset", "none"], "no preset 'none': there are wikipedia"),
+        (["a.example", "--preset", "none"], "no preset has the name 'none': choose wikipedia"),
         (["a.example", "--preset", "none.toml"], "none.toml: cannot be read"),
         (["a.example", "--preset", "bad.toml"], "bad.toml is not a preset"),
         (["a.example", "--start", "X"], "--start names an article: give --preset too"),

@@ -38,7 +38,7 @@ def test_a_crawl_delay_does_not_hold_up_the_end(tmp_path):
         assert len(site.times(2)) == 11
         assert len(site.times(1)) == 1
         assert re.search(
-            r"; nothing is due soon \(--max-wait\), 9 pages are left for later: 127\.0\.0\.1 9 \(in 2\d\d s\)$",
+            r"; no page is due soon \(--max-wait\), 9 pages are left for later: 127\.0\.0\.1 9 \(in 2\d\d s\)$",
             done.stdout.strip(),
         ), done.stdout
         assert list(states(tmp_path / "c").values()).count("discovered") == 9
@@ -75,5 +75,5 @@ def test_a_project_that_has_many_pages_of_a_slow_host_in_hand(tmp_path):
         assert len(site.times(2)) == 12
     assert ran.reason == "finished"
     assert sorted(ran.states.values()) == ["crawled"] * 13 + ["discovered"] * 11
-    (said,) = [line for line in ran.told("INFO") if "nothing is due" in line]
+    (said,) = [line for line in ran.told("INFO") if "no page is due" in line]
     assert "(INLINK_MAX_WAIT); 11 pages are left for later: 127.0.0.1 11 (in 2" in said

@@ -173,7 +173,7 @@ def test_a_full_disk_ends_it_with_one_line(tmp_path):
         assert done.returncode == 2
         assert (
             done.stderr
-            == "inlink: w.warc.gz: cannot be written (File too large): free some space, and start the same command again\n"
+            == "inlink: w.warc.gz: cannot be written (File too large): free some space, and run the command again\n"
         )
         known = crawled(tmp_path / "c")
         assert 1 < len(known) < COUNT
@@ -191,7 +191,7 @@ def test_a_full_disk_under_the_items(tmp_path):
         assert done.returncode == 2
         assert (
             done.stderr
-            == "inlink: i.jsonl: cannot be written (File too large): free some space, and start the same command again\n"
+            == "inlink: i.jsonl: cannot be written (File too large): free some space, and run the command again\n"
         )
         lines = [line for line in (tmp_path / "i.jsonl").read_text().splitlines() if line.strip()]
         assert len(lines) == len(crawled(tmp_path / "c"))

@@ -195,7 +195,9 @@ def test_a_preset_that_is_none(tmp_path, text, said):
 
 
 def test_a_preset_that_is_not_there(tmp_path):
-    with pytest.raises(ParameterError, match="no preset 'wikipaedia': there are wikipedia, or give a file"):
+    with pytest.raises(
+        ParameterError, match="no preset has the name 'wikipaedia': choose wikipedia, or give a file"
+    ):
         load("wikipaedia")
     with pytest.raises(InputError, match="cannot be read"):
         load(str(tmp_path / "none.toml"))

@@ -229,9 +229,9 @@ def test_max_wait_ends_a_crawl(tmp_path):
         ran = crawl(Walker, tmp_path / "c", site, INLINK_MAX_WAIT="30")
         assert ran.reason == "finished"
         assert ran.states == {"/": "crawled", "/later": "discovered"}
-        (said,) = [line for line in ran.told("INFO") if "nothing is due" in line]
+        (said,) = [line for line in ran.told("INFO") if "no page is due" in line]
         assert re.fullmatch(
-            r"nothing is due within 30 s \(INLINK_MAX_WAIT\); "
+            r"no page is due within 30 s \(INLINK_MAX_WAIT\); "
             r"1 page is left for later: 127\.0\.0\.1 1 \(in 3,\d{3} s\)",
             said,
         )

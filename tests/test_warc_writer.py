@@ -246,7 +246,7 @@ with WarcFile(sys.argv[1], "x") as warc:
 """
     run = subprocess.run([sys.executable, "-c", script, path], capture_output=True, text=True)
     assert run.returncode == 0, run.stderr
-    assert "a.warc.gz: cannot be written (File too large): free some room" in run.stdout
+    assert "a.warc.gz: cannot be written (File too large): free some space" in run.stdout
     assert [body for kind, _, _, body in records(path) if kind == "response"] == [b"one", b"two"]
     check(path)
 

@@ -143,4 +143,4 @@ def crawl(
 
 def _ending(ending: str, left: str) -> str:
     """The reason why the run ended."""
-    return f"nothing is due soon (--max-wait), {left}" if ending == "finished" and left else _ENDINGS[ending]
+    return f"no page is due soon (--max-wait), {left}" if ending == "finished" and left else _ENDINGS[ending]

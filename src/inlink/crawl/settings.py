@@ -95,7 +95,7 @@ class SpiderSettings:
     )
     max_wait: float | None = setting(
         60.0,
-        "A spider ends if nothing is due within this time; pages that are due later are left for the next run.",
+        "A spider ends if no page is due within this time. Pages that are due later are left for the next run.",
         unit="seconds",
         at_least=0,
         at_most=LONGEST,

@@ -74,7 +74,7 @@ class Appended:
         except OSError as error:
             os.ftruncate(self._file, self.size)
             raise OutputError(
-                f"{self.path}: cannot be written ({error.strerror}): free some space, and start the same command again"
+                f"{self.path}: cannot be written ({error.strerror}): free some space, and run the command again"
             ) from None
         self.size += done
 

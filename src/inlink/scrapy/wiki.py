@@ -104,7 +104,7 @@ class WikiTables:
             if self._database.in_transaction:
                 run("ROLLBACK")
             raise OutputError(
-                f"{self.path}: cannot be written ({error}): free some space, and start the same command again"
+                f"{self.path}: cannot be written ({error}): free some space, and run the command again"
             ) from None
 
     def close(self) -> None:

@@ -1,1 +1,1 @@
-"""A door: crawls behind HTTP, for many spiders and for people who watch."""
+"""A door: crawls behind HTTP, for many spiders, with pages for people."""

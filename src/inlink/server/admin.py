@@ -1,4 +1,4 @@
-"""Endpoints for those who steer a crawl. Each change is an event of its log, so that it holds after a restart."""
+"""Endpoints for operators of a crawl. Each change is an event of the crawl's log, so it also holds after a restart."""
 
 import math
 from typing import Any
@@ -33,7 +33,7 @@ class Seconds(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class PageLimit(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """How many pages may still be fetched; null is no limit."""
+    """The number of pages that may still be fetched; null is no limit."""
 
     pages: int | None
 
@@ -56,7 +56,7 @@ class Asked(msgspec.Struct, frozen=True):
 
 @ENDPOINTS.add("POST", HERE + "/pause", "admin")
 async def pause(crawl: Keeper) -> Paused:
-    """Hand nothing out until the crawl is resumed. Answers are taken in."""
+    """Stop handing out tasks until the crawl is resumed. Answers are still taken in."""
     await crawl.change(lambda opened: opened.pause())
     return Paused(True)
 
@@ -70,13 +70,13 @@ async def resume(crawl: Keeper) -> Paused:
 
 @ENDPOINTS.add("POST", HERE + "/reload", "admin")
 async def reload(crawl: Keeper) -> Count:
-    """Let pages that failed, are gone or were excluded wait again; says how many."""
+    """Let pages that failed, are gone or were excluded wait again; return their number."""
     return Count(await crawl.change(lambda opened: opened.reload()))
 
 
 @ENDPOINTS.add("POST", HERE + "/rerank", "admin")
 async def rerank(crawl: Keeper) -> Asked:
-    """Ask for a new ranking, which is adopted when it is there."""
+    """Start a new ranking, which is adopted when it is finished."""
 
     def work(opened: Crawl) -> Asked:
         opened.rerank()
@@ -87,20 +87,20 @@ async def rerank(crawl: Keeper) -> Asked:
 
 @ENDPOINTS.add("PUT", HERE + "/hosts/{host}/block", "admin")
 async def block(crawl: Keeper, host: str, body: Seconds) -> HostState:
-    """Fetch nothing from a host for so many seconds; 0 ends a block. Tasks that are out are not called back."""
+    """Block a host for a number of seconds; 0 ends a block. Tasks that are out are not called back."""
     seconds = math.inf if body.seconds is None else body.seconds
     return await crawl.change(lambda opened: opened.set_host(host, block=seconds))
 
 
 @ENDPOINTS.add("PUT", HERE + "/hosts/{host}/delay", "admin")
 async def delay(crawl: Keeper, host: str, body: Seconds) -> HostState:
-    """Keep so many seconds between two fetches from a host, whatever the settings and robots.txt say."""
+    """Set the seconds between two fetches from a host, regardless of the settings and robots.txt."""
     return await crawl.change(lambda opened: opened.set_host(host, delay=body.seconds))
 
 
 @ENDPOINTS.add("PUT", HERE + "/hosts/{host}/budget", "admin")
 async def budget(crawl: Keeper, host: str, body: PageLimit) -> HostState:
-    """Fetch at most so many more pages from a host."""
+    """Set the number of pages that may still be fetched from a host."""
     return await crawl.change(lambda opened: opened.set_host(host, budget=body.pages))
 
 
@@ -112,7 +112,7 @@ async def settings(crawl: Keeper) -> dict[str, Any]:
 
 @ENDPOINTS.add("PATCH", HERE + "/settings", "admin")
 async def change(crawl: Keeper, body: dict[str, Any]) -> dict[str, Any]:
-    """Change settings, all that are named or none; those of a group are changed field by field."""
+    """Change settings. If one value is refused, no setting changes. In a group, only the given fields change."""
     return await crawl.change(lambda opened: _data(opened.change_settings(**body)))
 
 

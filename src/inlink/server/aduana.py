@@ -1,8 +1,8 @@
 """The two endpoints of Aduana's server, for spiders that have its client.
 
-They work on the server's only crawl, in one session that never ends by silence. A page is answered for by its URL. If
-this session holds a lease on the page, the answer ends that lease. Without a lease, a page that was crawled before
-does not count again, so a repeated answer changes nothing. A URL that the crawl does not know is made known.
+They work on the server's only crawl, in one session that never ends because of silence. An answer names its page by the
+URL. If this session holds a lease on the page, the answer ends that lease. Without a lease, an answer for a page that
+was crawled before does not count, so a repeated answer changes nothing. An unknown URL is added to the crawl.
 """
 
 from typing import Any
@@ -27,7 +27,7 @@ OWNER = "aduana"
 
 
 class AduanaPage(msgspec.Struct, frozen=True):
-    """A page that Aduana's client crawled; other fields are passed over, as in Aduana."""
+    """A page that Aduana's client crawled. Other fields are ignored, as in Aduana."""
 
     url: str
     score: float = 0.0
@@ -36,7 +36,7 @@ class AduanaPage(msgspec.Struct, frozen=True):
 
 
 class Number(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """How many requests, at most 1,000."""
+    """The number of requests, at most 1,000."""
 
     n: int = 10
 

@@ -22,7 +22,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     *aduana.ENDPOINTS.all,
     *health.ENDPOINTS.all,
 )
-"""All endpoints, in the order in which the OpenAPI document has them."""
+"""All endpoints, in the order of the OpenAPI document."""
 
 
 async def openapi() -> Plain:
@@ -63,9 +63,9 @@ def application(site: Site, names: Iterable[str] = ()) -> ASGIApp:
     Parameters
     ----------
     site : Site
-        Opened by the caller, who closes it too.
+        The open site. The caller closes it.
     names : iterable of str
-        Host names by which the server may be called.
+        Host names that requests may use for the server.
     """
     endpoints = [*ENDPOINTS, Endpoint("GET", "/openapi.json", None, openapi, 200), *PAGES.all]
     paths = dict.fromkeys(one.path for one in endpoints)

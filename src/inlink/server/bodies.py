@@ -18,7 +18,7 @@ SECONDS = 30.0
 
 
 class BodyError(InlinkError):
-    """A body that is not taken.
+    """A body that is refused.
 
     Attributes
     ----------
@@ -37,7 +37,7 @@ async def read_body(scope: Scope, receive: Receive) -> bytes:
     Raises
     ------
     BodyError
-        If it is too large, too slow, cut, or in another encoding. What is too large is refused while it streams in.
+        If the body is too large, too slow, cut, or in another encoding. It is refused as soon as it is too large.
     """
     encoding = (header(scope, b"content-encoding") or b"identity").strip().lower()
     if encoding not in (b"identity", b"gzip"):

@@ -1,9 +1,9 @@
 """Endpoints as a table, from which the routes and the OpenAPI document are made.
 
-An endpoint is a coroutine whose parameters say what it needs: ``crawl``, the keeper of the crawl that the path names;
-``body`` and ``query``, structs of :mod:`msgspec` that the request's body and query are decoded to; ``site``, the
-server; ``caller``, who asks; ``raw``, the body as it is; and any other name, a part of the path. Its result is encoded
-as JSON.
+An endpoint is a coroutine that gets its arguments by name. ``crawl`` is the keeper of the crawl that the path names.
+``body`` and ``query`` are structs of :mod:`msgspec` to which the request's body and query are decoded. ``site`` is the
+server, ``caller`` the sender of the request, and ``raw`` the undecoded body. Any other name is a part of the path. The
+result is encoded as JSON.
 """
 
 import asyncio
@@ -40,7 +40,7 @@ __all__ = ["Endpoint", "Endpoints", "Plain", "Raw", "Stream", "status_of"]
 log = logging.getLogger("inlink.server")
 
 SECONDS = 30.0
-"""Seconds that a request may take, beside the time for which it asks to wait."""
+"""Maximum number of seconds of a request, in addition to the wait that it asks for."""
 
 JSON = b"application/json"
 
@@ -59,7 +59,7 @@ STATUSES: tuple[tuple[type[InlinkError], int], ...] = (
 
 
 def status_of(error: InlinkError) -> int:
-    """The HTTP status that tells of an error."""
+    """The HTTP status of an error."""
     if isinstance(error, BodyError | AccessError):
         return error.status
     return next((status for kind, status in STATUSES if isinstance(error, kind)), 500)
@@ -87,8 +87,8 @@ class Stream:
     Parameters
     ----------
     events : callable
-        Called with ``Last-Event-ID``, or an empty text, and a function that raises an error once the one who asked may
-        ask no longer. Returns an asynchronous iterator of bytes.
+        Called with ``Last-Event-ID``, or an empty string, and a function that raises an error once the caller has lost
+        its access. Returns an asynchronous iterator of bytes.
     """
 
     events: Callable[[str, Callable[[], None]], AsyncIterator[bytes]]
@@ -97,7 +97,7 @@ class Stream:
         """Send the events until they end, or until the client goes away."""
         last_id = (header(scope, b"last-event-id") or b"").decode("latin-1")
         events = self.events(last_id, check)
-        # The first part comes before the reply begins: a refusal is a reply of its own.
+        # The first part is computed before the reply begins, so that a refusal can have its own status.
         first = await anext(events)
         await send_start(send, b"text/event-stream")
         sending = asyncio.ensure_future(_send_all(first, events, send))
@@ -130,17 +130,17 @@ async def _gone(receive: Receive) -> None:
 
 @dataclass(frozen=True, eq=False)
 class Endpoint:
-    """A method and a path, and the coroutine that answers.
+    """A method and a path, and the coroutine that serves them.
 
     Attributes
     ----------
     method, path : str
         The path has names in braces.
     role : {"reader", "spider", "admin"} or None
-        Who may ask; None is everybody.
+        The role that is needed; None means that no role is needed.
     call : coroutine function
     status : int
-        Of a reply that is no refusal.
+        HTTP status of a reply that is not a refusal.
     summary : str
         The first line of the docstring.
     """
@@ -159,7 +159,7 @@ class Endpoint:
 
     @property
     def on_crawl(self) -> bool:
-        """Whether it is about one crawl, which the path names."""
+        """Whether the path names a crawl."""
         return "crawl" in self.types
 
     async def __call__(self, site: Site, scope: Scope, receive: Receive, send: Send) -> None:

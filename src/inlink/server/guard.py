@@ -1,8 +1,8 @@
 """The first check of every request: host names and origins. Also the headers of replies, and refusals.
 
-A browser on the operator's machine reaches a server on loopback, and any site that the operator visits can tell it to.
-So the server answers only to its own names (against DNS rebinding), refuses requests that another site's page sends,
-and takes changes as JSON only, which no form can send.
+A browser on the operator's machine can reach a server on loopback, and any site that the operator visits can make it
+send requests. So the server answers only requests under its own names (against DNS rebinding). It refuses requests that
+a page of another site sends. It takes changes only as JSON, which no form can send.
 """
 
 from collections.abc import Iterable
@@ -21,7 +21,7 @@ POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
     "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 )
-"""No code and no style but from the server's own files, and none in the page."""
+"""Allows scripts and styles only from the server's own files, and none within the page."""
 
 HEADERS = [
     (b"content-security-policy", POLICY.encode()),
@@ -41,7 +41,7 @@ class Guard:
     ----------
     app : ASGI application
     names : iterable of str
-        Host names by which the server may be called, beside those of loopback and the address of the connection.
+        Host names that requests may use, besides those of loopback and the address of the connection.
     """
 
     def __init__(self, app: ASGIApp, names: Iterable[str] = ()) -> None:
@@ -92,7 +92,7 @@ class Guard:
 
     @staticmethod
     def _is_visit(scope: Scope) -> bool:
-        """Whether somebody follows a link to the page."""
+        """Whether the request comes from following a link to the page."""
         return (
             scope["method"] in ("GET", "HEAD")
             and header(scope, b"sec-fetch-mode") == b"navigate"
@@ -126,7 +126,7 @@ async def send_refusal(
 async def send_bytes(
     send: Send, status: int, body: bytes, content_type: bytes, headers: Iterable[tuple[bytes, bytes]] = ()
 ) -> None:
-    """Reply with a body that is at hand."""
+    """Reply with a complete body."""
     length = (b"content-length", str(len(body)).encode())
     await send_start(send, content_type, status, [length, *headers])
     await send({"type": "http.response.body", "body": body})

@@ -1,4 +1,4 @@
-"""Endpoints for those who run the server: is it alive, is it ready, and how much it does."""
+"""Endpoints for monitoring: whether the server is alive and ready, and its metrics."""
 
 import time
 
@@ -15,7 +15,7 @@ ENDPOINTS = Endpoints()
 
 
 class Health(msgspec.Struct, frozen=True):
-    """Whether the server is alive, or ready; ``faults`` says what is wrong with single crawls."""
+    """Whether the server is alive, or ready. ``faults`` has the faults of crawls by name."""
 
     ok: bool
     faults: dict[str, str] = {}
@@ -32,7 +32,7 @@ async def ready(site: Site) -> Plain:
     """Whether the server takes requests, and each of its crawls can be used; 503 if not."""
     faults = {name: one.fault for name, one in site.keepers.items() if one.fault is not None}
     well = site.ready and not faults
-    # What is wrong with a crawl names its folder, which is for those with a token.
+    # The text of a fault names the crawl's folder, which only callers with a token may see.
     health = Health(well, dict.fromkeys(faults, "cannot be used now; the server's log says why"))
     return Plain(msgspec.json.encode(health), b"application/json", 200 if well else 503)
 
@@ -60,7 +60,7 @@ async def metrics(site: Site) -> Plain:
         *_family(
             "inlink_request_seconds_total",
             "counter",
-            "Seconds that requests took, waiting included.",
+            "Seconds that requests took, including waiting.",
             [
                 ({"method": method, "path": path}, seconds)
                 for (method, path), seconds in sorted(site.seconds.items())
@@ -87,7 +87,7 @@ async def metrics(site: Site) -> Plain:
     for field, help_text in (
         ("waiting", "Pages that may be handed out."),
         ("leased", "Pages that are being fetched."),
-        ("planned", "Pages that have a date."),
+        ("planned", "Pages that wait for a date."),
     ):
         rows = [({"crawl": name}, getattr(standing, field)) for name, standing in standings.items()]
         lines += _family(f"inlink_crawl_{field}", "gauge", help_text, rows)
@@ -96,7 +96,9 @@ async def metrics(site: Site) -> Plain:
         for name, standing in standings.items()
         if standing.harvest is not None
     ]
-    lines += _family("inlink_crawl_harvest", "gauge", "Share of known rank that is fetched.", rows)
+    lines += _family(
+        "inlink_crawl_harvest", "gauge", "Share of the known pages' rank that was fetched.", rows
+    )
     return Plain("\n".join([*lines, ""]).encode(), b"text/plain; version=0.0.4; charset=utf-8")
 
 

@@ -1,12 +1,12 @@
-"""A crawl of a server, open in a thread of its own, in which all calls on it are made.
+"""A crawl of a server. It is open in a thread of its own, which makes all calls on it.
 
-Calls wait in three lanes. Requests for tasks go first, then what changes the crawl, then what only looks. A report is
-taken in in steps of about two milliseconds, so that a request for tasks does not wait for a long one. All results that
-are ready go back to the event loop together.
+Calls wait in three lanes. Requests for tasks go first, then changes, then calls that only read. A report is taken in in
+steps of about two milliseconds, so that a request for tasks does not wait for a long report. All results that are ready
+go back to the event loop together.
 
-The thread also calls the crawl once a second when nobody else does, so that sessions end, leases expire and rankings
-are adopted while all spiders are silent. If the crawl refuses all calls, as after a full disk, it is closed and opened
-again; the other crawls of the server go on.
+If there are no other calls, the thread calls the crawl once a second. So sessions end, leases expire and rankings are
+adopted while all spiders are silent. If the crawl refuses all calls, for example after a full disk, it is closed and
+opened again. The other crawls of the server go on.
 """
 
 import asyncio
@@ -33,16 +33,16 @@ T = TypeVar("T")
 log = logging.getLogger("inlink.server")
 
 LONGEST_WAIT = 20.0
-"""Seconds for which a request for tasks may wait."""
+"""Maximum number of seconds for which a request for tasks may wait."""
 
 MOST_QUEUED = 64
-"""Calls that may wait for a crawl at a time."""
+"""Maximum number of calls that may wait for a crawl at a time."""
 
 LOOK_SECONDS = 1.0
-"""Seconds after which a waiting request looks at the crawl again, and after which an idle crawl is called."""
+"""Seconds after which a waiting request asks the crawl again, and after which an idle crawl is called."""
 
 BELL_SECONDS = 0.02
-"""Seconds from a change until those who wait for tasks are woken: many changes wake them once."""
+"""Seconds from a change until requests that wait for tasks are woken, so that many changes wake them once."""
 
 FIRST_PAUSE, LONGEST_PAUSE = 1.0, 60.0
 """Seconds before a crawl that refuses all calls is opened again; they double each time."""
@@ -87,16 +87,16 @@ class Keeper:
     Parameters
     ----------
     name : str
-        How requests call it.
+        Name of the crawl in requests.
     folder : Path
-        Made if there is nothing.
+        The crawl's folder, made if it does not exist.
     **settings
-        Of :class:`inlink.Crawl`.
+        Settings of :class:`inlink.Crawl`.
 
     Attributes
     ----------
     fault : str or None
-        Why the crawl cannot be used now.
+        The reason why the crawl cannot be used now; None if it can.
     ending : bool
         Whether the server is ending: requests that wait for tasks end at once.
     ended : asyncio.Event
@@ -125,12 +125,12 @@ class Keeper:
     # -- for the event loop -------------------------------------------------------------------------------------------
 
     async def open(self) -> str:
-        """Open the crawl; return one line on what was found.
+        """Open the crawl; return one line about it.
 
         Raises
         ------
         inlink.errors.InlinkError
-            If it cannot be opened.
+            If the crawl cannot be opened.
         """
         self._crawl = await asyncio.to_thread(Crawl, self.folder, **self._settings)
         # Others may change while it runs, and the folder keeps them.
@@ -139,7 +139,7 @@ class Keeper:
         return self._crawl.recovered
 
     async def close(self) -> None:
-        """Finish the calls that wait, and close the crawl."""
+        """Finish the waiting calls, and close the crawl."""
         self.end()
         self._closed = True
         if self._thread.is_alive():
@@ -147,13 +147,13 @@ class Keeper:
             await asyncio.to_thread(self._thread.join)
 
     def end(self) -> None:
-        """Let those who wait for tasks go."""
+        """End the requests that wait for tasks."""
         self.ending = True
         self.ended.set()
         self._rung()
 
     async def run(self, work: Callable[[Crawl], T], lane: Lane = Lane.LOOKS) -> T:
-        """Call something in the crawl's thread.
+        """Call ``work`` in the crawl's thread.
 
         Raises
         ------
@@ -165,7 +165,7 @@ class Keeper:
         return cast(T, await self._submit(work, lane))
 
     async def change(self, work: Callable[[Crawl], T]) -> T:
-        """Call something that changes the crawl and may lead to tasks."""
+        """Call ``work``, which changes the crawl and may lead to tasks."""
         result = cast(T, await self._submit(work, Lane.CHANGES))
         self._ring()
         return result
@@ -185,11 +185,11 @@ class Keeper:
         return None if crawl is None else crawl.desk.owner_of(session)
 
     def without_folder(self, text: str) -> str:
-        """Return a message with the crawl's name in place of its folder, which clients must not see."""
+        """Replace the crawl's folder, which clients must not see, by the crawl's name in a message."""
         return text.replace(str(self.folder), self.name)
 
     async def next(self, ask: Ask) -> Tasks:
-        """Hand out tasks, and wait for some if there are none now: see :meth:`inlink.crawl.desk.Desk.next`."""
+        """Hand out tasks, and wait for a task if there is none now: see :meth:`inlink.crawl.desk.Desk.next`."""
         until = time.monotonic() + min(ask.wait, LONGEST_WAIT)
         while True:
             bell = self._bell
@@ -203,7 +203,7 @@ class Keeper:
             await asyncio.wait({bell}, timeout=min(pause, left, LOOK_SECONDS))
 
     def _ring(self) -> None:
-        """Wake those who wait for tasks, a little later."""
+        """Wake the requests that wait for tasks, after a short delay."""
         if not self._ringing:
             self._ringing = True
             self._loop.call_later(BELL_SECONDS, self._rung)
@@ -245,7 +245,7 @@ class Keeper:
             if not self._gather(looked + LOOK_SECONDS):
                 break
             self._turns += 1
-            # Every eighth turn is for those who would wait longest.
+            # Every eighth turn starts with the last lane, so that no lane waits for ever.
             lanes = self._lanes if self._turns % 8 else self._lanes[::-1]
             lane = next((one for one in lanes if one), None)
             if lane is not None:
@@ -338,13 +338,13 @@ class Keeper:
 
 
 def _asked(crawl: Crawl, ask: Ask) -> tuple[Tasks, bool]:
-    """Tasks for a session, and whether the crawl is at its end."""
+    """Get tasks for a session; return them, and whether the crawl has ended."""
     tasks = crawl.desk.next(ask.session, ask.n, ask.request, lost=ask.lost)
     return tasks, not (tasks.tasks or tasks.paused) and crawl.due_in() is None
 
 
 def warm_up() -> None:
-    """Go through a small crawl, so that everything is loaded and compiled before the first request."""
+    """Run a small crawl, so that all modules are loaded and all kernels compiled before the first request."""
     with tempfile.TemporaryDirectory() as folder, Crawl(Path(folder) / "crawl") as crawl:
         crawl.seed([("http://a.example/", 1.0), Link("http://b.example/", data=b"x")])
         first, second = crawl.next(2)

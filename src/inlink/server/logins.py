@@ -1,7 +1,7 @@
-"""Logins of people: a browser shows its token once, and then has a cookie with a random number.
+"""Logins of people: a browser sends its token once, and then has a cookie with a random number.
 
-Logins are kept in memory, each with the digest of its token: a token that is removed ends them, and so does the end of
-the server.
+Logins are kept in memory, each with the digest of its token. They end when the token is removed, or when the server
+ends.
 """
 
 import asyncio
@@ -22,13 +22,13 @@ SECONDS = 12 * 3600.0
 """Seconds without a request after which a login ends."""
 
 MOST_LOGINS = 1000
-"""Logins that are kept; beyond, the one that was used the longest ago ends."""
+"""Maximum number of logins. Beyond it, the login that was used the longest ago ends."""
 
 WRONG_SECONDS = 1.0
-"""Seconds that a wrong token costs."""
+"""Seconds before a wrong token is refused."""
 
 MOST_WRONG = 4
-"""Wrong tokens that may wait at a time: so many a second can be tried at most."""
+"""Maximum number of wrong tokens that wait at a time. It limits the number of attempts a second."""
 
 
 class Logins:
@@ -41,17 +41,17 @@ class Logins:
 
     def __init__(self, tokens: Tokens) -> None:
         self._tokens = tokens
-        # By the digest of the cookie: the digest of the token, and when it was used last.
+        # The digest of the token and the time of the last use, by the digest of the cookie.
         self._kept: dict[str, tuple[str, float]] = {}
         self._waiting = 0
 
     async def begin(self, scope: Scope, text: str) -> bytes | None:
-        """The ``Set-Cookie`` of a new login; None, after a while, if there is no such token.
+        """Return the ``Set-Cookie`` of a new login; None, after a delay, if there is no such token.
 
         Raises
         ------
         BusyError
-            If too many wrong tokens came just now.
+            If too many wrong tokens are waiting.
         """
         if self._waiting >= MOST_WRONG:
             raise BusyError("too many wrong tokens came just now: try again in a second")
@@ -70,7 +70,7 @@ class Logins:
         return _set_cookie(scope, cookie, int(SECONDS))
 
     def end(self, scope: Scope) -> bytes:
-        """End the login of a request; the ``Set-Cookie`` that removes its cookie."""
+        """End the login of a request; return the ``Set-Cookie`` that removes its cookie."""
         cookie = _cookie(scope)
         if cookie is not None:
             self._kept.pop(_digest(cookie), None)
@@ -92,7 +92,7 @@ class Logins:
 
 
 def _name(scope: Scope) -> str:
-    """The cookie's name. Servers on other ports of this host get the cookie too, and have their own name for theirs."""
+    """The cookie's name. It contains the port, because servers on other ports of this host get the cookie too."""
     port = (scope.get("server") or ("", 0))[1]
     return f"__Host-inlink-{port}" if scope["scheme"] == "https" else f"inlink-{port}"
 

@@ -1,4 +1,4 @@
-"""The OpenAPI document of a server, made from the table of endpoints; a test holds replies to it."""
+"""The OpenAPI document of a server, made from the table of endpoints. A test compares replies with it."""
 
 import re
 from collections.abc import Iterable
@@ -15,8 +15,8 @@ __all__ = ["document"]
 
 REFUSALS = {
     400: "The request cannot be read.",
-    401: "No token, or one that is not known.",
-    403: "The token does not open this, or another site sent the request.",
+    401: "There is no token, or it is unknown.",
+    403: "The token does not give access, or another site sent the request.",
     404: "There is no such crawl, page or ranking.",
     409: "The session has ended, or the request is older than its last.",
     413: "The body is too large.",
@@ -44,7 +44,7 @@ def document(endpoints: tuple[Endpoint, ...]) -> bytes:
                 "info": {
                     "title": "inlink",
                     "version": __version__,
-                    "description": "Crawls that hand out what to fetch next, and take what was found.",
+                    "description": "Crawls that hand out the next pages to fetch, and take in the results.",
                 },
                 "paths": paths,
                 "components": {
@@ -58,7 +58,7 @@ def document(endpoints: tuple[Endpoint, ...]) -> bytes:
 
 
 def _reply_of(endpoint: Endpoint) -> Any:
-    """The type of a reply; if it may be a stream too, that of the reply that is none."""
+    """The type of a reply. If the reply may also be a stream, the type of the other reply."""
     hint = get_type_hints(endpoint.call)["return"]
     return next((kind for kind in get_args(hint) if kind is not Stream), hint) if _streams(endpoint) else hint
 

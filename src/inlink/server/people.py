@@ -1,7 +1,7 @@
-"""Pages for people: the dashboard of each crawl, the list of crawls, the login, and what these pages load.
+"""Pages for people: the dashboard of each crawl, the list of crawls, the login, and the files of these pages.
 
-Pages are rendered here and kept up to date by small scripts, which ask the same endpoints as everybody else. Nothing is
-loaded from elsewhere. All that comes from crawls is text: Jinja2 escapes it, and scripts set it by ``textContent``.
+Pages are rendered here. Small scripts keep them up to date with the same endpoints that all clients use. Pages load no
+files from other servers. All data of crawls are inserted as text: Jinja2 escapes them, and scripts set ``textContent``.
 """
 
 from functools import cache
@@ -32,13 +32,13 @@ LONGEST_TOKEN = 200
 
 
 class Shown(msgspec.Struct, frozen=True):
-    """Somebody shows a token to log in."""
+    """The token with which a person logs in."""
 
     token: str
 
 
 class Welcome(msgspec.Struct, frozen=True):
-    """Where to go."""
+    """The page to go to after a login."""
 
     to: str
 
@@ -78,7 +78,7 @@ async def dashboard(site: Site, caller: Caller, name: str) -> Plain:
 
 @PAGES.add("GET", "/login", None)
 async def login_page(caller: Caller) -> Plain:
-    """Where people show their token."""
+    """The page on which people log in with their token."""
     return _page("login.html", caller)
 
 

@@ -1,4 +1,4 @@
-"""Endpoints that only look: all that :class:`inlink.CrawlView` shows, a part at a time."""
+"""Endpoints that only read: the methods of :class:`inlink.CrawlView`, a part at a time."""
 
 from typing import Literal
 
@@ -25,7 +25,7 @@ HERE = "/v1/crawls/{name}"
 
 
 class Rows(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A part of a list: at most ``count`` rows, from where the part with this ``cursor`` ended."""
+    """A part of a list: at most ``count`` rows, after the part that returned this ``cursor``."""
 
     count: int = 100
     cursor: str | None = None
@@ -38,7 +38,7 @@ class HostRows(Rows, frozen=True, forbid_unknown_fields=True):
 
 
 class Onward(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Where to go on."""
+    """The cursor of the part before."""
 
     cursor: str | None = None
 
@@ -50,7 +50,7 @@ class Places(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class HostCount(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """How many of the fullest hosts."""
+    """The number of hosts, those with the most waiting pages."""
 
     hosts: int = 5
 
@@ -70,7 +70,7 @@ class Chain(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Linked(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A page, and whether the links from it or to it are meant."""
+    """A page, and the direction of its links: from it or to it."""
 
     url: str
     direction: Literal["from", "to"] = "from"
@@ -88,7 +88,7 @@ class Search(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Ranked(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A ranking that is stored with the crawl; None for the one that orders it now."""
+    """A ranking that is stored with the crawl; None is the ranking that orders the crawl now."""
 
     ranking: str | None = None
     count: int = 10
@@ -105,7 +105,7 @@ class Dumped(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class CrawlList(msgspec.Struct, frozen=True):
-    """The crawls of a server; ``faults`` says why some cannot be used now."""
+    """The crawls of a server. ``faults`` has the faults of the crawls that cannot be used now."""
 
     crawls: list[str]
     faults: dict[str, str]
@@ -120,7 +120,7 @@ async def crawls(site: Site) -> CrawlList:
 
 @ENDPOINTS.add("GET", HERE + "/standing", "reader")
 async def standing(crawl: Keeper, query: HostCount) -> Standing:
-    """How far the crawl has come."""
+    """The crawl's progress."""
     return await crawl.run(lambda opened: opened.view.standing(query.hosts))
 
 
@@ -150,7 +150,7 @@ async def errors(crawl: Keeper, query: Onward) -> shown.Errors:
 
 @ENDPOINTS.add("GET", HERE + "/next", "reader")
 async def order(crawl: Keeper, query: Places) -> shown.Order:
-    """The next pages and why; nothing is handed out."""
+    """The next pages, with reasons. No task is handed out."""
     return await crawl.run(lambda opened: opened.view.order(query.count))
 
 
@@ -169,7 +169,7 @@ async def page(crawl: Keeper, query: OnePage) -> Page:
 
 @ENDPOINTS.add("GET", HERE + "/why", "reader")
 async def why(crawl: Keeper, query: OnePage) -> Why:
-    """Where a page stands in the order, and every reason for it."""
+    """The place of a page in the order, and all reasons for it."""
     return await crawl.run(lambda opened: opened.view.why(query.url))
 
 
@@ -191,7 +191,7 @@ async def links(crawl: Keeper, query: Linked) -> shown.PageList:
 
 @ENDPOINTS.add("GET", HERE + "/path", "reader")
 async def path(crawl: Keeper, query: Chain) -> shown.PageList:
-    """How the crawl came to know a page, back to a seed."""
+    """The links through which the crawl discovered a page, back to a seed."""
     return await crawl.run(lambda opened: opened.view.path(query.url, query.count, query.cursor))
 
 

@@ -1,4 +1,4 @@
-"""Run a server: addresses, TLS, signals, and the end in order."""
+"""Run a server: addresses, TLS, signals, and an orderly end."""
 
 import asyncio
 import contextlib
@@ -28,7 +28,7 @@ __all__ = ["Options", "Server", "is_loopback", "listening", "serve", "server_of"
 log = logging.getLogger("inlink.server")
 
 DRAIN_SECONDS = 10
-"""Seconds in which requests under way may end after a signal."""
+"""Seconds for which open requests may go on after a signal."""
 
 BACKLOG = 512
 """Connections that may wait to be accepted."""
@@ -36,30 +36,30 @@ BACKLOG = 512
 
 @dataclass(frozen=True)
 class Options:
-    """How a server is reached.
+    """Addresses, access and settings of a server.
 
     Parameters
     ----------
     host : str
         Address to listen on.
     port : int
-        0 takes one that is free.
+        Port to listen on; 0 selects a free port.
     names : sequence of str
-        Host names by which it may be called.
+        Host names that requests may use for the server.
     tokens : Path or None
-        The file of tokens; None is the user's own.
+        The file of tokens; None is the file of the user's account.
     cert, key : Path or None
         Files of TLS: certificate and key, in PEM.
     self_signed : bool
-        Make a certificate and a key, to try TLS with.
+        Make a certificate and a key, to try out TLS.
     client_ca : Path or None
         Clients must have a certificate that one of these signed.
     insecure : bool
         Listen on an address that is not loopback without TLS.
     grpc_port : int or None
-        Where URLFrontier is spoken, on the same address; 0 takes one that is free, None is nowhere.
+        Port of URLFrontier, on the same address; 0 selects a free port, None serves no URLFrontier.
     settings : dict
-        Of :class:`inlink.Crawl`, for each crawl.
+        Settings of :class:`inlink.Crawl`, for each crawl.
     """
 
     host: str = "127.0.0.1"
@@ -81,10 +81,10 @@ def serve(folders: Sequence[Path], options: Options, say: Callable[[str], object
     Parameters
     ----------
     folders : sequence of Path
-        Crawls; one that is not there is made.
+        Folders of crawls. A crawl that does not exist is made.
     options : Options
     say : callable
-        Told, line by line, what was opened and where the server is.
+        Called with each line about the opened crawls and the addresses of the server.
 
     Raises
     ------
@@ -149,7 +149,7 @@ async def _run(
 
 
 async def _urlfrontier(site: Site, options: Options) -> str:
-    """Begin to speak URLFrontier; return the address."""
+    """Start the server of URLFrontier; return its address."""
     try:
         from inlink.server.urlfrontier.door import Door
     except ImportError as error:
@@ -183,7 +183,7 @@ def server_of(site: Site, names: Sequence[str] = (), context: ssl.SSLContext | N
 
 
 class Server(uvicorn.Server):
-    """uvicorn's server, which tells the crawls of a signal and leaves with exit code 0."""
+    """uvicorn's server, changed to end the crawls after a signal and to leave with exit code 0."""
 
     def __init__(self, config: uvicorn.Config, site: Site) -> None:
         super().__init__(config)
@@ -191,7 +191,7 @@ class Server(uvicorn.Server):
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """Take SIGTERM and SIGINT while the server runs, and do not raise them again."""
+        """Handle SIGTERM and SIGINT while the server runs, and do not raise them again."""
         if threading.current_thread() is not threading.main_thread():
             yield
             return
@@ -206,7 +206,7 @@ class Server(uvicorn.Server):
                 loop.remove_signal_handler(one)
 
     def end(self) -> None:
-        """Stop listening, let requests under way end, and close the crawls; at the second call, at once."""
+        """Stop listening, let open requests end, and close the crawls. A second call does not wait for requests."""
         self._site.end()
         if self.should_exit:
             self.force_exit = True
@@ -214,7 +214,7 @@ class Server(uvicorn.Server):
 
 
 def is_loopback(host: str) -> bool:
-    """Whether an address is reached from this machine only."""
+    """Whether an address can be reached only from this machine."""
     if host == "localhost":
         return True
     try:
@@ -266,7 +266,7 @@ def listening(host: str, port: int) -> socket.socket:
     Raises
     ------
     inlink.errors.OutputError
-        If the address cannot be had.
+        If the address cannot be used.
     """
     try:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]

@@ -1,4 +1,4 @@
-"""A certificate that the server signs itself, to try TLS with. Clients need its file to trust it."""
+"""Make a self-signed certificate, to try out TLS. Clients need its file to trust it."""
 
 import datetime
 import ipaddress
@@ -27,9 +27,9 @@ def make(folder: Path, names: Iterable[str]) -> tuple[Path, Path]:
     Parameters
     ----------
     folder : Path
-        Made if it is missing. The key is readable by its owner only.
+        The folder of the files, made if it is missing. The key is readable only by its owner.
     names : iterable of str
-        Host names and addresses of the server, beside this machine's name and loopback.
+        Host names and addresses of the server, besides this machine's name and loopback.
 
     Raises
     ------

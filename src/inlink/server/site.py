@@ -31,7 +31,7 @@ class AccessError(InlinkError):
     Attributes
     ----------
     status : int
-        401 without a token that is known, 403 with one that does not suffice.
+        401 without a known token, 403 if the token's role does not suffice.
     """
 
     def __init__(self, status: int, message: str) -> None:
@@ -41,7 +41,7 @@ class AccessError(InlinkError):
 
 @dataclass(frozen=True)
 class Caller:
-    """Who sends a request.
+    """The sender of a request.
 
     Parameters
     ----------
@@ -75,24 +75,24 @@ class Site:
     ----------
     tokens : Tokens
     open_without_token : bool
-        Whether everybody may do everything as long as there is no token: for loopback.
+        Whether every caller may do everything as long as there is no token, as on loopback.
 
     Attributes
     ----------
     keepers : dict of str to Keeper
     snapshots : dict of str to Snapshots
-        Of each crawl.
+        The snapshots of each crawl.
     logins : Logins
     started : float
-        On :func:`time.monotonic`.
+        Time of the start, from :func:`time.monotonic`.
     requests : Counter
-        Requests by method, path as in the table of endpoints, and status.
+        Number of requests by method, path in the table of endpoints, and status.
     seconds : dict
-        What they took, by method and path.
+        Seconds of these requests, by method and path.
     ready : bool
-        Whether new work is taken.
+        Whether the server takes new work.
     beside : list of coroutine functions
-        Close the servers beside the HTTP one, which go before the crawls.
+        Called to close the servers besides the HTTP server, before the crawls are closed.
     """
 
     def __init__(self, tokens: Tokens, open_without_token: bool) -> None:
@@ -113,7 +113,7 @@ class Site:
         Raises
         ------
         inlink.errors.InlinkError
-            If one cannot be opened; then those that were are closed.
+            If a crawl cannot be opened. Then the crawls that were opened are closed.
         """
         told = []
         await asyncio.to_thread(warm_up)
@@ -130,7 +130,7 @@ class Site:
         return told
 
     def end(self) -> None:
-        """Take no new work, and let those who wait go."""
+        """Refuse new work, and end the waiting requests."""
         self.ready = False
         for keeper in self.keepers.values():
             keeper.end()
@@ -158,7 +158,7 @@ class Site:
         return self.keepers[name]
 
     def bearer(self, scope: Scope) -> Token | None:
-        """The token of a request: a bearer's, or the password of Basic, or that of a login."""
+        """The token of a request: a bearer token, the password of Basic authentication, or the token of a login."""
         sent = header(scope, b"authorization")
         if sent is None:
             return self.logins.token(scope)
@@ -183,7 +183,7 @@ class Site:
         return self._open and not len(self.tokens)
 
     def caller(self, scope: Scope) -> Caller:
-        """Who sends a request."""
+        """The sender of a request."""
         is_open = self.is_open
         return Caller(scope, self.bearer(scope), is_open)
 
@@ -193,7 +193,7 @@ class Site:
         Raises
         ------
         AccessError
-            If not.
+            If the caller may not.
         """
         if role is None or self.is_open:
             return
@@ -219,7 +219,7 @@ def named(folders: list[Path]) -> dict[str, Path]:
     Raises
     ------
     inlink.errors.ParameterError
-        If two have one name, or a folder's name cannot be part of a path.
+        If two crawls have the same name, or a folder's name cannot be part of a path.
     """
     found: dict[str, Path] = {}
     for folder in folders:

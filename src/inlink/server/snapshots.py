@@ -1,7 +1,7 @@
 """The state of a crawl, once a second. One snapshot is computed and sent to all listeners.
 
-Snapshots are computed only while somebody watches. They are numbered, and the last ones are kept: a browser that was
-away for a moment says which one it saw last (``Last-Event-ID``) and gets those that it missed.
+Snapshots are computed only while there are listeners. They are numbered, and the last snapshots are kept. A browser
+that was away for a moment sends the number of its last snapshot (``Last-Event-ID``) and gets the snapshots after it.
 """
 
 import asyncio
@@ -26,10 +26,10 @@ SECONDS = 1.0
 """Seconds from one snapshot to the next."""
 
 KEPT = 120
-"""Snapshots that are kept for those who come back."""
+"""Number of snapshots that are kept for listeners that come back."""
 
 MOST_LISTENERS = 64
-"""Listeners that a crawl has at a time."""
+"""Maximum number of listeners of a crawl."""
 
 RATE_SECONDS = 10.0
 """Seconds over which the present rates are taken."""
@@ -41,11 +41,11 @@ class Rate(msgspec.Struct, frozen=True):
     Parameters
     ----------
     total : int
-        Since the server was started.
+        Number since the server was started.
     now : float or None
-        A second, in the last ten seconds or since the first snapshot; None at the first.
+        Rate a second, over the last ten seconds or since the first snapshot; None in the first snapshot.
     mean : float
-        A second, since the server was started.
+        Rate a second since the server was started.
     """
 
     total: int
@@ -59,9 +59,9 @@ class Snapshot(msgspec.Struct, frozen=True):
     Parameters
     ----------
     seconds : float
-        Since the server was started.
+        Seconds since the server was started.
     fault : str or None
-        Why there is nothing to say now.
+        The reason why there are no figures now; None if there are.
     standing : Standing or None
     activity : Activity or None
     pages, errors : Rate or None
@@ -76,7 +76,7 @@ class Snapshot(msgspec.Struct, frozen=True):
 
 
 class Snapshots:
-    """The snapshots of a crawl, and those who listen for them.
+    """The snapshots of a crawl, and their listeners.
 
     Parameters
     ----------
@@ -97,7 +97,7 @@ class Snapshots:
         self._before, self._last = (0, 0), (0, 0)
 
     async def latest(self) -> Snapshot:
-        """A snapshot of the last second, for one who does not listen."""
+        """A snapshot of the last second, for a caller that does not listen."""
         when, snapshot = self._latest
         return snapshot if time.monotonic() - when < SECONDS else await self._snapshot()
 
@@ -107,9 +107,9 @@ class Snapshots:
         Parameters
         ----------
         last_id : str
-            ``Last-Event-ID``; empty for one who comes for the first time.
+            ``Last-Event-ID``; empty for a new listener.
         check : callable
-            Raises an error if the listener may listen no longer; then the events end.
+            Raises an error if the listener has lost its access. Then the events end.
 
         Raises
         ------
@@ -138,14 +138,14 @@ class Snapshots:
             self._listeners -= 1
 
     def _seen(self, last_id: str) -> int:
-        """The number of the last snapshot that a listener has: those behind it are sent."""
+        """The number of the last snapshot that a listener has. The snapshots after it are sent."""
         run, _, number = last_id.partition("-")
         if run == self._run and number.isascii() and number.isdigit() and len(number) < 16:
             return min(int(number), self._number)
         return self._number
 
     async def _tick(self) -> None:
-        """Make snapshots while somebody listens."""
+        """Make snapshots while there are listeners."""
         while self._listeners and not self._keeper.ending:
             began = time.monotonic()
             snapshot = await self._snapshot()

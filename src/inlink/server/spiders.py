@@ -30,10 +30,10 @@ ENDPOINTS = Endpoints()
 HERE = "/v1/crawls/{name}"
 
 MOST_TASKS = 1000
-"""Tasks that a request may ask for."""
+"""Maximum number of tasks that a request may ask for."""
 
 MOST_LINKS = 10_000
-"""Links of a page, and URLs in a request for seeds."""
+"""Maximum number of links of a page, and of URLs in a request for seeds."""
 
 
 class Count(msgspec.Struct, frozen=True):
@@ -60,21 +60,21 @@ async def begin(crawl: Keeper, caller: Caller, body: Hello) -> Begun:
 
 @ENDPOINTS.add("POST", HERE + "/sessions/{session}", "spider")
 async def renew(crawl: Keeper, caller: Caller, session: int) -> Count:
-    """Let a session's tasks run for longer; says how many were renewed."""
+    """Extend a session's tasks; return the number of tasks that were extended."""
     check_session(crawl, caller, session)
     return Count(await crawl.run(lambda opened: opened.desk.renew(session), Lane.CHANGES))
 
 
 @ENDPOINTS.add("DELETE", HERE + "/sessions/{session}", "spider")
 async def end(crawl: Keeper, caller: Caller, session: int) -> Count:
-    """End a session and give its tasks back; says how many."""
+    """End a session and give its tasks back; return their number."""
     check_session(crawl, caller, session)
     return Count(await crawl.change(lambda opened: opened.desk.bye(session)))
 
 
 @ENDPOINTS.add("POST", HERE + "/next", "spider")
 async def next_tasks(crawl: Keeper, caller: Caller, body: Ask) -> Tasks:
-    """Hand out tasks, and wait for some if there are none now."""
+    """Hand out tasks, and wait for a task if there is none now."""
     if not 1 <= body.n <= MOST_TASKS:
         raise ParameterError(f"`n` must be from 1 to {MOST_TASKS:,}; got {body.n}")
     if not 0 <= body.wait <= 20:
@@ -97,14 +97,14 @@ async def answers(crawl: Keeper, caller: Caller, body: Report) -> Receipts:
 
 @ENDPOINTS.add("POST", HERE + "/seeds", "spider")
 async def seed(crawl: Keeper, body: Seeds) -> Seeded:
-    """Make URLs known, for the crawl to begin at."""
+    """Add URLs at which the crawl begins."""
     check_links(body.urls, "URLs", "a request for seeds has")
     return await crawl.change(_counting(lambda opened: opened.seed(body.urls)))
 
 
 @ENDPOINTS.add("POST", HERE + "/sitemap", "spider")
 async def sitemap(crawl: Keeper, body: Sitemap) -> Seeded:
-    """Take in a sitemap: its URLs become known, and pages that changed since their visit wait again."""
+    """Take in a sitemap: add its URLs, and let pages that changed since their visit wait again."""
     check_links(body.entries, "entries", "a request with a sitemap has")
     return await crawl.change(_counting(lambda opened: opened.sitemap(body.entries)))
 
@@ -130,7 +130,7 @@ def check_links(
 
 
 def _counting(work: Callable[[Crawl], int]) -> Callable[[Crawl], Seeded]:
-    """Run ``work``, which returns the number of new URLs, and count what is refused meanwhile."""
+    """Run ``work``, which returns the number of new URLs, and count the URLs that it refuses."""
 
     def counted(opened: Crawl) -> Seeded:
         before = opened.refused.copy()

@@ -1,7 +1,7 @@
 """Access tokens of a server. Only their SHA-256 is on disk.
 
-A role may do all that the roles before it may: a *reader* looks, a *spider* works, an *admin* steers. A token holds for
-all crawls of a server, or for one.
+Each role includes the roles before it: a *reader* looks, a *spider* works, an *admin* steers. A token gives access to
+all crawls of a server, or to one.
 """
 
 import contextlib
@@ -25,7 +25,7 @@ Role = Literal["reader", "spider", "admin"]
 ROLES: tuple[Role, ...] = ("reader", "spider", "admin")
 
 MOST_BYTES = 1 << 20
-"""A larger file is no file of tokens."""
+"""Maximum number of bytes of a file of tokens."""
 
 
 class Token(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -34,12 +34,12 @@ class Token(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     Parameters
     ----------
     name : str
-        Who has it.
+        Name of its holder.
     role : {"reader", "spider", "admin"}
     crawl : str or None
-        The one crawl that it opens; None is all.
+        The only crawl that it opens; None is all.
     sha256 : str
-        Of the token's text, in hexadecimal.
+        SHA-256 of the token's text, in hexadecimal.
     """
 
     name: str
@@ -57,7 +57,7 @@ class _Kept(msgspec.Struct, forbid_unknown_fields=True):
 
 
 def default_file() -> Path:
-    """Where tokens are kept: ``$XDG_CONFIG_HOME/inlink/tokens.json``, or below ``~/.config``."""
+    """The default file of tokens: ``$XDG_CONFIG_HOME/inlink/tokens.json``, or below ``~/.config``."""
     base = Path(os.environ.get("XDG_CONFIG_HOME", ""))
     # The XDG specification says to ignore a relative path.
     return (base if base.is_absolute() else Path.home() / ".config") / "inlink" / "tokens.json"
@@ -69,7 +69,7 @@ class Tokens:
     Parameters
     ----------
     file : Path
-        It need not exist.
+        The file, which need not exist.
 
     Raises
     ------
@@ -114,20 +114,20 @@ class Tokens:
         self._stamp = stamp
 
     def of(self, text: str) -> Token | None:
-        """The token with a text; None if there is none."""
+        """The token with this text; None if there is none."""
         return self._by_digest.get(_digest(text))
 
     def with_digest(self, sha256: str) -> Token | None:
-        """The token whose text has a SHA-256; None if there is none."""
+        """The token whose text has this SHA-256; None if there is none."""
         return self._by_digest.get(sha256)
 
     def add(self, name: str, role: Role, crawl: str | None = None) -> str:
-        """Make a token of 256 bits and keep its SHA-256; return its text, which is kept nowhere.
+        """Make a token of 256 bits and keep its SHA-256; return its text, which is not stored.
 
         Raises
         ------
         inlink.errors.ParameterError
-            If the name is taken, or is not one short word.
+            If the name is in use, or is not one short word.
         """
         if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._@-]{0,79}", name):
             raise ParameterError(
@@ -150,7 +150,7 @@ class Tokens:
         Raises
         ------
         inlink.errors.ParameterError
-            If there is none of that name.
+            If no token has this name.
         """
         self.refresh()
         self._without(name)

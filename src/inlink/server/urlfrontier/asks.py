@@ -1,4 +1,4 @@
-"""Calls that hand out URLs or only look."""
+"""Calls that hand out URLs or only read."""
 
 import logging
 from collections.abc import AsyncIterator, Callable, Generator
@@ -28,16 +28,16 @@ __all__ = [
 log = logging.getLogger("inlink.server")
 
 DELAY_REQUESTABLE = 30
-"""Seconds for which a URL is not handed out again, if a client does not say it."""
+"""Seconds for which a URL is not handed out again, if the client gives no time."""
 
 MOST_URLS = 10_000
-"""URLs that one call hands out."""
+"""Maximum number of URLs that one call hands out."""
 
 TAKEN, LOOKED_AT, SHOWN = 200, 2000, 200
-"""URLs in one step: handed out, searched, and shown."""
+"""Maximum number of URLs in one step: handed out, searched, and shown."""
 
 USUAL_SIZE = 100
-"""Rows of a list if a client does not say how many."""
+"""Number of rows of a list if the client gives no number."""
 
 _INFO, _ITEM, _STATS = message("URLInfo"), message("URLItem"), message("Stats")
 _QUEUES, _STRINGS, _LONG = message("QueueList"), message("StringList"), message("Long")
@@ -46,7 +46,7 @@ Spawn = Callable[[Any], object]
 
 
 async def get_urls(spawn: Spawn, peer: Peer, asked: Any) -> AsyncIterator[Any]:
-    """Hand out URLs; those that the client does not read any more go back."""
+    """Hand out URLs. URLs that the client no longer reads are given back."""
     if asked.WhichOneof("crawl") == "anyCrawlID":
         if asked.key:
             raise ParameterError("a key needs a crawlID: the same key may be in several crawls")
@@ -79,7 +79,7 @@ async def get_urls(spawn: Spawn, peer: Peer, asked: Any) -> AsyncIterator[Any]:
 async def _portion(
     keeper: Keeper, asked: Any, count: int, queues: int | None, before: dict[int, int]
 ) -> list[tuple[str, Task]]:
-    """Some tasks, with the keys of their queues."""
+    """Take at most ``count`` tasks; return them with the keys of their queues."""
 
     def work(opened: Crawl) -> list[tuple[str, Task]]:
         tasks = opened.desk.next_in_queues(
@@ -111,7 +111,7 @@ async def list_crawls(peer: Peer, _: Any) -> Any:
 
 
 async def get_stats(peer: Peer, asked: Any) -> Any:
-    """How far a crawl or one of its queues has come."""
+    """The progress of a crawl or of one of its queues."""
     keeper = peer.keeper(asked.crawlID, "reader")
     if asked.key:
         state = await keeper.run(lambda opened: opened.desk.queue(asked.key))
@@ -150,7 +150,7 @@ async def list_queues(peer: Peer, asked: Any) -> Any:
 
 
 async def get_url_status(peer: Peer, asked: Any) -> Any:
-    """What is known of a URL."""
+    """The stored data of a URL."""
     if not asked.url:
         raise ParameterError("`url` is empty: name the URL that is asked for")
     keeper = peer.keeper(asked.crawlID, "reader")
@@ -181,7 +181,7 @@ async def list_urls(peer: Peer, asked: Any) -> AsyncIterator[Any]:
 
 
 async def count_urls(peer: Peer, asked: Any) -> Any:
-    """How many URLs there are."""
+    """The number of URLs."""
     keeper = peer.keeper(asked.crawlID, "reader")
 
     def work(opened: Crawl) -> Generator[None, None, int]:
@@ -198,7 +198,7 @@ async def count_urls(peer: Peer, asked: Any) -> Any:
 
 
 class _Search:
-    """Goes through the pages of a crawl or of a queue, some at a time.
+    """Goes through the pages of a crawl or of a queue in steps.
 
     Parameters
     ----------
@@ -208,7 +208,7 @@ class _Search:
     ----------
     over : bool
     found : int
-        Pages that the last step found.
+        Number of pages that the last step found.
     """
 
     def __init__(self, asked: Any) -> None:
@@ -219,7 +219,7 @@ class _Search:
         self.over = False
 
     def step(self, opened: Crawl) -> list[int]:
-        """Pages that match, among the next two thousand."""
+        """The matching pages among the next two thousand."""
         if self._pages is None:
             self._pages = (
                 opened.desk.pages_of_queue(self._key)

@@ -1,4 +1,4 @@
-"""The gRPC server of URLFrontier: beside the HTTP one, for the same crawls, tokens and certificate."""
+"""The gRPC server of URLFrontier. It has the same crawls, tokens and certificate as the HTTP server."""
 
 import asyncio
 import logging
@@ -22,13 +22,13 @@ __all__ = ["MOST_BYTES", "Door"]
 log = logging.getLogger("inlink.server")
 
 MOST_BYTES = 8 << 20
-"""Bytes of a message."""
+"""Maximum number of bytes of a message."""
 
 MOST_CALLS = 1000
-"""Calls at a time; beyond that RESOURCE_EXHAUSTED."""
+"""Maximum number of calls at a time. Further calls end with RESOURCE_EXHAUSTED."""
 
 DRAIN_SECONDS = 1.0
-"""Seconds in which calls under way may end, after what they brought was taken in."""
+"""Seconds for which open calls may go on after their items were taken in."""
 
 ONE_REPLY: dict[str, Callable[[Peer, Any], Awaitable[Any]]] = {
     "ListCrawls": asks.list_crawls,
@@ -54,7 +54,7 @@ class Door:
     Parameters
     ----------
     site : Site
-        Open; its crawls are closed after this.
+        The open site. Its crawls are closed after this server.
     """
 
     def __init__(self, site: Site) -> None:
@@ -82,7 +82,7 @@ class Door:
         key: Path | None = None,
         client_ca: Path | None = None,
     ) -> str:
-        """Listen; return the address, as clients name it.
+        """Listen; return the address for clients.
 
         Raises
         ------
@@ -107,7 +107,7 @@ class Door:
         return self._where
 
     async def close(self) -> None:
-        """End the calls under way, and take in what has come."""
+        """End the open calls, and take in the items that have come."""
         for intake in self._intakes.values():
             await intake.close()
         # StormCrawler never ends its streams.
@@ -117,7 +117,7 @@ class Door:
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     def intake(self, peer: Peer, crawl: str) -> Intake:
-        """Where the items of a crawl go.
+        """The intake for the items of a crawl.
 
         Raises
         ------
@@ -207,7 +207,7 @@ class Door:
 
 
 async def _refuse(context: Any, error: Exception) -> None:
-    """End a call with the status that tells of an error."""
+    """End a call with the status of an error."""
     if isinstance(error, InlinkError):
         await context.abort(code_of(error), str(error)[:1000])
     elif isinstance(error, grpc.aio.AbortError):

@@ -1,10 +1,10 @@
-"""Items on their way into a crawl: many messages become one call, and discovered URLs become links of their source.
+"""Collect items for a crawl: many messages become one call, and discovered URLs become links of their source.
 
-**Sources.** The protocol does not say which page links to a discovered URL. StormCrawler says it in the metadata: the
-last entry of ``url.path`` is that page. Its links wait here until the page is answered for. StormCrawler sends its
-discovered URLs in batches, up to a second after their page's own message. So once a client sends paths, the answer for
-a page is taken in :data:`HOLD_SECONDS` after it came, and is acknowledged then. Links that come later still
-are added by a second visit of the page.
+**Sources.** The protocol has no field for the page that links to a discovered URL. StormCrawler sends it in the
+metadata: it is the last entry of ``url.path``. The links of this page wait here until its answer comes. StormCrawler
+sends discovered URLs in batches, up to a second after their page's own message. So once a client sends paths, an answer
+for a page is taken in and acknowledged only :data:`HOLD_SECONDS` after it came. Links that come later are added by a
+second visit of the page.
 """
 
 import asyncio
@@ -26,25 +26,25 @@ HOLD_SECONDS = 1.5
 """Seconds for which an answer waits for the links of its page."""
 
 GATHER_SECONDS = 0.004
-"""Seconds for which the first item waits for more: an event of the log for many costs little more than for one."""
+"""Seconds for which the first item waits for further items, because one event for many items costs little more."""
 
 AT_ONCE = 2000
-"""URLs in one call of the crawl."""
+"""Maximum number of URLs in one call of the crawl."""
 
 MOST_WAITING = 20_000
-"""URLs that wait to be taken in; beyond that, clients are not read."""
+"""Maximum number of URLs that wait to be taken in. Beyond it, no further messages of clients are read."""
 
 MOST_HELD = 20_000
-"""Answers that wait for links; beyond that, the oldest goes on."""
+"""Maximum number of answers that wait for links. Beyond it, the oldest answer is taken in."""
 
 MOST_LINKS, MOST_TRAILED = 10_000, 1_000_000
-"""Links of a page, and of all pages that are not answered for; beyond that, those of the oldest page are dropped."""
+"""Maximum numbers of waiting links of a page, and of all pages. Beyond, the links of the oldest page are dropped."""
 
 TRAIL_SECONDS = 3600.0
 """Seconds for which links wait for their page's answer."""
 
 RETRY_SECONDS, RETRIES = 0.05, 600
-"""How often a call is tried again while the crawl is busy."""
+"""Maximum number of times that a call is tried again while the crawl is busy."""
 
 
 class Intake:
@@ -71,11 +71,11 @@ class Intake:
         self._with_paths = False
 
     async def room(self) -> None:
-        """Wait until there is room for more."""
+        """Wait until there is room for further items."""
         await self._room.wait()
 
     def put(self, put: Put) -> bool:
-        """Take in a message, now or when the links of its page are there; return whether it waits for links."""
+        """Take in a message, now or when the links of its page have come; return whether it waits for links."""
         known = put.known
         if known is None or known.error is not None or not self._with_paths:
             self._go(put)
@@ -101,7 +101,9 @@ class Intake:
             while self._trailed > MOST_TRAILED:
                 oldest = next(iter(self._trails))
                 log.warning(
-                    "%s: the links of %.200s are dropped: its answer does not come", self.keeper.name, oldest
+                    "%s: the links of %.200s are dropped, because no answer for this page came",
+                    self.keeper.name,
+                    oldest,
                 )
                 self._links(oldest)
 
@@ -113,7 +115,7 @@ class Intake:
                 self._go(held[1])
 
     async def close(self) -> None:
-        """Take in all that waits."""
+        """Take in all waiting items."""
         self.release(list(self._held))
         if self._tending is not None:
             self._tending.cancel()
@@ -124,7 +126,7 @@ class Intake:
     # -- inside -------------------------------------------------------------------------------------------------------
 
     def _links(self, url: str) -> list[str]:
-        """The links of a page, which are forgotten here."""
+        """Remove and return the waiting links of a page."""
         trail = self._trails.pop(url, {})
         self._unasked.pop(url, None)
         self._asked.pop(url, None)
@@ -145,7 +147,7 @@ class Intake:
     async def _work(self) -> None:
         while self._waiting:
             if self._size < AT_ONCE:
-                # What comes in the same moment goes together.
+                # Items that come at the same moment are taken in together.
                 await asyncio.sleep(GATHER_SECONDS)
             puts: list[Put] = []
             size = 0
@@ -163,7 +165,7 @@ class Intake:
         fault: Any = None
         for _ in range(RETRIES):
             try:
-                # The keeper goes through a generator step by step, and returns what the generator returns.
+                # The keeper runs a generator step by step, and returns its result.
                 result: Any = await self.keeper.change(lambda crawl: take_in(crawl, puts))
                 return result  # type: ignore[no-any-return]
             except BusyError as error:
@@ -186,7 +188,7 @@ class Intake:
             self._tending = asyncio.create_task(self._tend_all())
 
     async def _tend_all(self) -> None:
-        """Let answers go on whose time has come, and look after links whose page is not answered for."""
+        """Take in the answers whose waiting time is over, and check the links whose page has no answer."""
         while self._held or self._trails:
             await asyncio.sleep(HOLD_SECONDS / 5)
             now = time.monotonic()
@@ -205,7 +207,7 @@ class Intake:
                 await self._ask(due)
 
     async def _ask(self, urls: list[str]) -> None:
-        """Add links to the pages that were answered for already; those of the others wait on."""
+        """Add links to pages that have an answer already. The links of other pages go on waiting."""
         trails = {url: list(self._trails[url]) for url in urls}
         try:
             told: Any = await self.keeper.change(lambda crawl: add_late(crawl, trails))

@@ -22,13 +22,13 @@ ERROR_COUNT, CAUSE, MESSAGE, EXCEPTION = (
     "error.message",
     "fetch.exception",
 )
-"""Metadata of StormCrawler."""
+"""Names of StormCrawler's metadata."""
 
 SEED_SCORE, LINK_SCORE = 1.0, 0.0
-"""Scores of a URL without and with a source page, as of a seed and of a link without a score."""
+"""Scores of a URL without and with a source page: those of a seed and of a link without a score."""
 
 MOST_UNREAD = 10_000
-"""Acknowledgements that wait to be sent; beyond that, their client's items are not read."""
+"""Maximum number of acknowledgements that wait to be sent. Beyond it, no further items of their client are read."""
 
 _ITEM, _ACK = message("URLItem"), message("AckMessage")
 _BATCH, _BATCH_ACK = message("DiscoveredBatch"), message("BatchAck")
@@ -37,12 +37,12 @@ Intakes = Callable[[Peer, str], Intake]
 
 
 class Acks:
-    """The acknowledgements of one stream, sent as they come.
+    """The acknowledgements of one stream, which are sent in order.
 
     Parameters
     ----------
     send : coroutine function
-        Sends one.
+        Sends an acknowledgement.
     """
 
     def __init__(self, send: Callable[[Any], Any]) -> None:
@@ -54,20 +54,20 @@ class Acks:
         self._ended = False
 
     def expect(self) -> "_Slot":
-        """One more will come, after those that are expected already."""
+        """Expect a further acknowledgement, after those that are expected already."""
         slot = _Slot()
         self._order.append(slot)
         self._open += 1
         return slot
 
     def out_of_order(self, slot: "_Slot") -> None:
-        """Send the others before this one, the last that is expected."""
+        """Take the acknowledgement that is expected last out of the order, so that it does not hold up others."""
         if slot.ack is None:
             slot.ordered = False
             self._order.pop()
 
     def add(self, slot: "_Slot", ack: Any) -> None:
-        """Send one that was expected, in its turn."""
+        """Send an expected acknowledgement in its turn."""
         slot.ack = ack
         self._open -= 1
         if not slot.ordered:
@@ -83,12 +83,12 @@ class Acks:
             await self._room.wait()
 
     def end(self) -> None:
-        """No more are expected."""
+        """Note that no further acknowledgements are expected."""
         self._ended = True
         self._bell.set()
 
     async def run(self) -> None:
-        """Send them until the last one was sent."""
+        """Send acknowledgements until the last was sent."""
         while self._open or self._ready or not self._ended:
             if not self._ready:
                 await self._bell.wait()
@@ -112,9 +112,9 @@ class _Slot:
 async def put_urls(
     peer: Peer, intakes: Intakes, requests: AsyncIterator[bytes], send: Callable[[bytes], Any]
 ) -> None:
-    """Take in items; each is acknowledged under its ID, or its URL if it has none.
+    """Take in items. Each is acknowledged under its ID, or its URL if it has no ID.
 
-    Acknowledgements come in the order of the items, but for answers that wait for links.
+    Acknowledgements come in the order of the items, except those of answers that wait for links.
     """
     held: dict[_Slot, tuple[Intake, str]] = {}
 
@@ -155,7 +155,7 @@ async def put_urls(
 async def put_discovered(
     peer: Peer, intakes: Intakes, requests: AsyncIterator[bytes], send: Callable[[bytes], Any]
 ) -> None:
-    """Take in batches of discovered URLs; each is acknowledged with one status a URL, in their order."""
+    """Take in batches of discovered URLs. Each batch is acknowledged with a status for each URL, in their order."""
 
     def take(raw: bytes, acks: Acks) -> Intake | None:
         batch = decoded(_BATCH, raw)
@@ -195,7 +195,7 @@ async def _stream(
     send: Callable[[bytes], Any],
     ended: Callable[[], None],
 ) -> None:
-    """Read messages while there is room, and send acknowledgements meanwhile."""
+    """Read messages while there is room, and send acknowledgements at the same time."""
     acks = Acks(send)
     sending = asyncio.create_task(acks.run())
     try:
@@ -216,14 +216,14 @@ async def _stream(
 
 
 def _release(held: "dict[_Slot, tuple[Intake, str]]") -> None:
-    """Let the answers of a stream that ends go on."""
+    """Take in the answers of a stream that ends, without waiting for links."""
     for intake, url in held.values():
         intake.release([url])
     held.clear()
 
 
 def _found(info: Any, intake: Intake) -> Found:
-    """A discovered URL, with its metadata; its source, if there is one, gets the link."""
+    """A discovered URL, with its metadata. If it has a source page, the link is added to that page."""
     url, key, score = info.url, info.key, SEED_SCORE
     if not info.metadata:
         return url, key, score, b""
@@ -235,7 +235,7 @@ def _found(info: Any, intake: Intake) -> Found:
 
 
 def _last(info: Any, name: str) -> str:
-    """The last value of a name in the metadata, or nothing."""
+    """The last value of a name in the metadata; empty if there is none."""
     metadata = info.metadata
     if name not in metadata:
         return ""

@@ -1,4 +1,4 @@
-"""Calls that steer: each change is an event of the crawl's log, so that it holds after a restart."""
+"""Calls that steer a crawl. Each change is an event of the crawl's log, so it also holds after a restart."""
 
 import logging
 import math
@@ -31,7 +31,7 @@ _EMPTY, _LONG, _BOOLEAN = message("Empty"), message("Long"), message("Boolean")
 
 
 async def set_delay(peer: Peer, asked: Any) -> Any:
-    """Set the seconds between two fetches from a queue, or with an empty key from all others."""
+    """Set the seconds between two fetches from a queue, or with an empty key from all queues without a delay."""
     keeper, seconds = peer.keeper(asked.crawlID, "admin"), float(asked.delay_requestable)
     if seconds > NEVER:
         raise ParameterError(f"`delay_requestable` must be at most {NEVER:,.0f} seconds; got {seconds:,.0f}")
@@ -43,7 +43,7 @@ async def set_delay(peer: Peer, asked: Any) -> Any:
 
 
 async def block_queue_until(peer: Peer, asked: Any) -> Any:
-    """Fetch nothing from a queue until a date; a date that is over ends the block."""
+    """Block a queue until a date. A date in the past ends the block."""
     keeper = peer.keeper(asked.crawlID, "admin")
     seconds = max(asked.time - now(), 0.0)
     block = seconds if seconds <= NEVER else math.inf
@@ -52,7 +52,7 @@ async def block_queue_until(peer: Peer, asked: Any) -> Any:
 
 
 async def set_crawl_limit(peer: Peer, asked: Any) -> Any:
-    """Set how many URLs of a queue may be fetched in all; 0 is no limit."""
+    """Set the total number of URLs of a queue that may be fetched; 0 is no limit."""
     keeper = peer.keeper(asked.crawlID, "admin")
 
     def work(opened: Any) -> None:
@@ -65,14 +65,14 @@ async def set_crawl_limit(peer: Peer, asked: Any) -> Any:
 
 
 async def set_active(peer: Peer, asked: Any) -> Any:
-    """Pause all crawls, or go on with them."""
+    """Pause or resume all crawls."""
     for keeper in peer.all("admin"):
         await keeper.change(lambda opened: opened.resume() if asked.state else opened.pause())
     return _EMPTY()
 
 
 async def get_active(peer: Peer, _: Any) -> Any:
-    """Whether any crawl goes on."""
+    """Whether any crawl is not paused."""
     paused = [await keeper.run(lambda opened: opened.paused) for keeper in peer.all("reader")]
     return _BOOLEAN(state=not all(paused))
 
@@ -90,14 +90,14 @@ async def set_log_level(peer: Peer, asked: Any) -> Any:
 
 
 async def delete_queue(peer: Peer, asked: Any) -> Any:
-    """Exclude all URLs of a queue that wait; say how many."""
+    """Exclude all waiting URLs of a queue; return their number."""
     keeper = peer.keeper(asked.crawlID, "admin")
     work = lambda opened: opened.exclude_host(_named(asked.key), "URLFrontier: DeleteQueue")  # noqa: E731
     return _LONG(value=await keeper.change(work))
 
 
 async def purge_urls(peer: Peer, asked: Any) -> Any:
-    """Exclude the URLs of a queue that wait and were last fetched, or discovered, so many days ago; say how many."""
+    """Exclude waiting URLs of a queue whose last fetch (or discovery) is ``days`` days old; return their number."""
     keeper = peer.keeper(asked.crawlID, "admin")
     seconds = min(asked.days * DAY, NEVER)
     return _LONG(
@@ -110,11 +110,11 @@ async def purge_urls(peer: Peer, asked: Any) -> Any:
 
 
 async def delete_crawl(peer: Peer, asked: Any) -> Any:
-    """Refuse: a crawl is its folder."""
+    """Refuse to delete a crawl, because a crawl is a folder of the operator."""
     keeper = peer.keeper(asked.value, "admin")
     raise RefusedError(
         grpc.StatusCode.FAILED_PRECONDITION,
-        f"{keeper.name} is not deleted from here: end the server and remove its folder",
+        f"{keeper.name} cannot be deleted by a client: end the server and remove the crawl's folder",
     )
 
 

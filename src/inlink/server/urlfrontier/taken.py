@@ -1,4 +1,4 @@
-"""Items of PutURLs and PutDiscovered, taken in by the crawl's thread."""
+"""Take in items of PutURLs and PutDiscovered, in the crawl's thread."""
 
 import math
 import time
@@ -15,16 +15,16 @@ from inlink.urls.canonical import canonical
 __all__ = ["NEVER", "NOT_MODIFIED", "Known", "Put", "add_late", "session_of", "take_in"]
 
 AT_ONCE = 500
-"""Discovered URLs in one event: about two milliseconds."""
+"""Maximum number of discovered URLs in one event, which takes about two milliseconds."""
 
 NEVER = 1e9
-"""Seconds ahead of a date that stands for never: thirty years."""
+"""A date that is further ahead than these seconds (thirty years) means never."""
 
 NOT_MODIFIED = 304
-"""HTTP status of a page that is as it was before: it has the same links."""
+"""HTTP status of a page that has not changed. It has the same links as before."""
 
 STEP_SECONDS = 0.002
-"""Seconds after which other calls may come between."""
+"""Seconds after which other calls get a turn."""
 
 
 @dataclass(slots=True)
@@ -35,16 +35,16 @@ class Known:
     ----------
     url, key : str
     date : int
-        When it is to be fetched again, Unix time; 0 is never.
+        Unix time at which it is due again; 0 is never.
     error : str or None
-        None if it was fetched.
+        The error; None if the URL was fetched.
     status : int or None
         HTTP status.
     redirects_to : str or None
     data : bytes
         Its metadata.
     links : list of str
-        What it links to.
+        The URLs that it links to.
     """
 
     url: str
@@ -59,7 +59,7 @@ class Known:
 
 @dataclass(slots=True)
 class Put:
-    """What one message brings: discovered URLs or a known one. ``done`` is told a status for each."""
+    """The content of a message: discovered URLs or a known URL. ``done`` is called with a status for each."""
 
     found: list[Found]
     known: Known | None
@@ -67,12 +67,12 @@ class Put:
 
 
 def session_of(opened: Crawl) -> int:
-    """The session of all clients of URLFrontier. It ends never, and goes on after a restart."""
+    """The session of all clients of URLFrontier. It never ends, and goes on after a restart."""
     return opened.desk.hello(OWNER, rejoin=True).number
 
 
 def take_in(opened: Crawl, puts: list[Put]) -> Generator[None, None, list[list[int]]]:
-    """Take in what several messages bring, the discovered URLs first; return the statuses of each.
+    """Take in the content of messages, the discovered URLs first; return the statuses of each message.
 
     Yields
     ------
@@ -135,17 +135,17 @@ def _answer(opened: Crawl, session: int, lease: int, known: Known) -> None:
 
 
 def _answer_by_url(opened: Crawl, known: Known) -> bool:
-    """Take in what became of a URL that no client has out; return whether it may be answered for."""
+    """Take in an answer for a URL that no client has leased; return whether the answer is possible."""
     page = opened.page(known.url)
     if page is None:
         # The operator's own, perhaps from another frontier: nothing links to it here.
         if opened.desk.discover([(known.url, known.key, 1.0, known.data)]) == [None]:
             return False
     elif page.state == "leased":
-        # Another spider has it.
+        # Another spider has leased the page.
         return False
     elif page.state != "discovered":
-        # It was answered for: only the date counts.
+        # The page has an answer already, so only the date counts.
         return True
     if known.error is not None:
         opened.failed(known.url, known.error, status=known.status, retry=known.date > 0)
@@ -165,7 +165,7 @@ def _set_date(opened: Crawl, known: Known) -> None:
 
 
 def add_late(opened: Crawl, trails: dict[str, list[str]]) -> Generator[None, None, list[str]]:
-    """Add links to pages that were answered for without them; return the pages that are not answered for yet.
+    """Add late links to pages that have an answer; return the pages that have no answer yet.
 
     The page's visit is written once more, with all of its links.
 

@@ -1,4 +1,4 @@
-"""What the calls of URLFrontier have in common: statuses, who may ask, and metadata as pages carry it."""
+"""Common parts of the calls of URLFrontier: statuses, access, and the metadata that pages carry."""
 
 import contextlib
 import time
@@ -33,12 +33,12 @@ OWNER = "urlfrontier"
 """The owner of the session in which all clients of URLFrontier work."""
 
 DEFAULT = "DEFAULT"
-"""How the protocol calls the crawl that a request does not name."""
+"""The protocol's name of the crawl if a request does not name a crawl."""
 
 OK, SKIPPED, FAIL = range(3)
 
 _MARK = b"\x00urlfrontier\x01"
-"""Stands before the metadata that a page carries: other spiders give pages other data."""
+"""Prefix of the metadata that a page carries. Other spiders give pages other data."""
 
 _INFO = message("URLInfo")
 
@@ -53,7 +53,7 @@ CODES: tuple[tuple[type[InlinkError], grpc.StatusCode], ...] = (
 
 
 class RefusedError(InlinkError):
-    """A call that is answered by a status of its own."""
+    """A call is refused with the given status."""
 
     def __init__(self, code: grpc.StatusCode, message: str) -> None:
         super().__init__(message)
@@ -61,7 +61,7 @@ class RefusedError(InlinkError):
 
 
 def code_of(error: InlinkError) -> grpc.StatusCode:
-    """The gRPC status that tells of an error."""
+    """The gRPC status of an error."""
     if isinstance(error, RefusedError):
         return error.code
     if isinstance(error, AccessError):
@@ -70,7 +70,7 @@ def code_of(error: InlinkError) -> grpc.StatusCode:
 
 
 class Peer:
-    """Who calls, as the call's metadata say.
+    """The caller, identified by the call's metadata.
 
     Parameters
     ----------
@@ -114,7 +114,7 @@ class Peer:
         return self.site.keeper(crawl)
 
     def check(self, role: Role) -> None:
-        """Let the call pass if its bearer may do what a role may, on some crawl; each item is checked for its own.
+        """Let the call pass if its bearer has a role on any crawl. Each item is checked for its own crawl later.
 
         Raises
         ------
@@ -146,7 +146,7 @@ def decoded(kind: Any, raw: bytes) -> Any:
     Raises
     ------
     inlink.errors.ParameterError
-        If they are not such a message.
+        If the bytes are not a message of this kind.
     """
     try:
         return kind.FromString(raw)
@@ -157,7 +157,7 @@ def decoded(kind: Any, raw: bytes) -> Any:
 
 
 def packed(info: Any) -> bytes:
-    """The metadata of a URLInfo as its page carries it; empty if there is none. The rest of ``info`` is cleared."""
+    """Encode the metadata of a URLInfo for its page; empty if there are none. Clears the other fields of ``info``."""
     if not info.metadata:
         return b""
     info.ClearField("url")
@@ -175,5 +175,5 @@ def metadata_of(data: bytes | None) -> Any:
 
 
 def now() -> float:
-    """Unix time: the protocol sends dates."""
+    """Unix time. The protocol sends dates, so clients and server must agree on it."""
     return time.time()
