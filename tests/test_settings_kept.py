@@ -87,7 +87,7 @@ def test_url_rules_cannot_change(tmp_path):
     Crawl(folder, url_rules=UrlRules(sort_query=True)).close()
     Crawl(folder, url_rules={"sort_query": True}).close()
     for other in (None, UrlRules(), {"drop_session_ids": True}):
-        with pytest.raises(ParameterError, match="url_rules cannot change after a crawl was made"):
+        with pytest.raises(ParameterError, match="`url_rules` cannot change after a crawl was made"):
             Crawl(folder, url_rules=other)
     with Crawl(folder) as crawl:
         assert crawl.settings.url_rules == UrlRules(sort_query=True)
