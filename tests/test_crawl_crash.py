@@ -414,7 +414,7 @@ def test_an_index_of_a_crawl_that_broke_is_not_believed(tmp_path, monkeypatch):
     monkeypatch.setattr(
         logs, "_write", lambda *_: (_ for _ in ()).throw(OSError(28, "No space left on device"))
     )
-    with pytest.raises(StoreError, match="make room and open the crawl again"):
+    with pytest.raises(StoreError, match="free some space and open the crawl again"):
         crawl.seed(["http://lost.com/1", "http://lost.com/2"])
     crawl.close()
     monkeypatch.undo()

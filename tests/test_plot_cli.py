@@ -72,7 +72,7 @@ def test_pictures(folder: Path, tmp_path: Path, output: str, kind: str, argument
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (("degrees", "g", "-o", "p.pdf"), "p.pdf: a picture is a .png or a .svg file"),
+        (("degrees", "g", "-o", "p.pdf"), "p.pdf: unknown extension: name a .png or .svg file"),
         (("degrees", "none", "-o", "p.pdf"), "p.pdf: a picture"),  # told before the graph is read
         (("degrees", "none", "-o", "p.png"), "none does not exist"),
         (("degrees", "g", "-o", "d.png"), "d.png is a folder"),

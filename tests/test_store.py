@@ -261,7 +261,7 @@ def test_opening_cuts_off_what_never_happened(tmp_path):
     reader.close()
     with opened(tmp_path / "c", clock) as crawl:
         assert "2 pages known" in crawl.recovered
-        assert "44 bytes of an event that was never finished were cut off" in crawl.recovered
+        assert "44 bytes of an unfinished event were cut off" in crawl.recovered
         assert "\n" not in crawl.recovered
         assert [(tmp_path / "c" / name).stat().st_size for name in (logs.URLS, logs.EVENTS)] == sizes
         crawl.seed(["http://c.com/"])
@@ -467,7 +467,7 @@ def test_an_index_that_cannot_be_written_does_not_stop_the_crawl(tmp_path, monke
         crawl.seed([f"http://a.com/{k}" for k in range(300)])
         for k in range(300):
             assert crawl.crawled(f"http://a.com/{k}", [f"http://b.com/{k}"])
-    assert "no index was written (No space left on device)" in caplog.text
+    assert "cannot write an index (No space left on device)" in caplog.text
     assert not (tmp_path / "c" / urls_module.INDEX).exists()
     assert not list((tmp_path / "c").glob(".*"))
     monkeypatch.undo()

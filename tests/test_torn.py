@@ -30,7 +30,7 @@ def crawl_folder(folder: Path) -> Path:
 
 
 def tear(folder: Path) -> tuple[bytes, bytes]:
-    """Append a tail to both files that was never finished."""
+    """Append an unfinished tail to both files."""
     tails = (b"http://never.com/\nhttp://ne", b"\x40\0\0\0 half a frame")
     for name, tail in zip((URLS, EVENTS), tails, strict=True):
         with (folder / name).open("ab") as file:
@@ -111,7 +111,7 @@ def test_a_tail_that_cannot_be_kept_is_not_cut(tmp_path: Path, monkeypatch):
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr("os.fsync", full)
-    with pytest.raises(StoreError, match=r"No space left on device.*make room") as error:
+    with pytest.raises(StoreError, match=r"No space left on device.*free some space") as error:
         opened(folder, Clock())
     assert "\n" not in str(error.value)
     assert {name: (folder / name).read_bytes() for name in (URLS, EVENTS)} == before

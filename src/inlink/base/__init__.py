@@ -1,1 +1,1 @@
-"""What every room stands on: the gate to Numba, threads, versioned folders, progress."""
+"""The base of all rooms: the gate to Numba, threads, versioned folders, progress."""

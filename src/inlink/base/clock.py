@@ -1,4 +1,4 @@
-"""A clock that moves only when it is told to."""
+"""A clock whose time passes only when it is advanced."""
 
 import math
 
@@ -10,7 +10,7 @@ __all__ = ["VirtualClock"]
 class VirtualClock:
     """Unix time for ``Crawl(clock=…)`` that passes only when :meth:`advance` is called.
 
-    Benchmarks, replays and tests step a crawl with it: hours of politeness pass in no time.
+    Benchmarks, replays and tests step a crawl with it, so that they need not wait for politeness.
 
     Parameters
     ----------
@@ -38,7 +38,7 @@ class VirtualClock:
         return self.now
 
     def advance(self, seconds: float) -> None:
-        """Let time pass; if ``seconds`` is above 0, the time always increases, whatever the rounding.
+        """Let time pass. If ``seconds`` is above 0, the time always increases, in spite of rounding.
 
         Raises
         ------

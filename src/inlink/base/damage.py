@@ -1,7 +1,7 @@
-"""Counts of what an archive held and of what was skipped, with the first place of each reason.
+"""Count the records and links of an archive, and those that were skipped, with the first place of each reason.
 
-Archives of crawls are sometimes damaged, and hold much besides links to pages. Nothing is skipped silently: every
-skipped record or link is counted under its reason.
+Archives of crawls are sometimes damaged, and have other content than links to pages. Each skipped record or link is
+counted under its reason.
 """
 
 import os
@@ -12,26 +12,26 @@ from inlink.errors import DamageError
 
 __all__ = ["Skipped", "Tally"]
 
-# Reasons are a few fixed phrases. If one came from the input, this would bound the memory.
+# Reasons are a few fixed phrases. This limit bounds the memory if a reason ever came from the input.
 _MAX_REASONS = 200
 
 
 @dataclass(slots=True)
 class Skipped:
-    """What was skipped for one reason.
+    """The records or links that were skipped for one reason.
 
     Attributes
     ----------
     count : int
-        How many times.
+        Number of skipped records or links.
     path : str
-        The file where it happened first.
+        The file of the first.
     offset : int
         Byte of that file at which the record, or its gzip member, begins.
     damage : bool
-        Whether the input is damaged; False for what is intact and not a link to a page.
+        Whether the input is damaged; False for intact content that is not a link to a page.
     size : int
-        Number of bytes that were passed over, in all; 0 if unknown.
+        Total number of bytes that were skipped; 0 if unknown.
     """
 
     count: int
@@ -42,13 +42,13 @@ class Skipped:
 
     @property
     def passed_over(self) -> str:
-        """How many bytes were passed over, in words that follow a place; empty if unknown."""
+        """The number of skipped bytes, as the end of a message; empty if unknown."""
         return f"; {self.size:,} bytes passed over" if self.size else ""
 
 
 @dataclass
 class Tally:
-    """Counts of what archives held, and of what was skipped.
+    """Counts of the records and links of archives, and of those that were skipped.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ class Tally:
     links : int
         Links from pages to pages; repeated links count each time.
     skipped : dict of str to Skipped
-        What was skipped, by reason.
+        The skipped records and links, by reason.
     """
 
     strict: bool = False
@@ -83,9 +83,9 @@ class Tally:
         offset : int
             The byte at which the record, or the gzip member that holds it, begins.
         what : str
-            What is wrong, in a few words.
+            The fault, in a few words.
         size : int
-            Number of bytes that are passed over; 0 if unknown.
+            Number of bytes that are skipped; 0 if unknown.
 
         Raises
         ------
@@ -106,7 +106,7 @@ class Tally:
         self._count(path, offset, why, count, damage=False)
 
     def skip_all(self, path: str | os.PathLike[str], offset: int, counts: Mapping[str, int]) -> None:
-        """Count what was skipped in one record, by reason."""
+        """Count the skipped links of one record, by reason."""
         for why, count in counts.items():
             self.skip(path, offset, why, count)
 
@@ -121,7 +121,7 @@ class Tally:
 
     @property
     def damaged(self) -> int:
-        """How many records were skipped because the input is damaged."""
+        """The number of records that were skipped because the input is damaged."""
         return sum(entry.count for entry in self.skipped.values() if entry.damage)
 
     def lines(self) -> list[str]:

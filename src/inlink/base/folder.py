@@ -36,7 +36,7 @@ __all__ = ["FileEntry", "Folder", "Header", "atomic_file", "building", "new_fold
 HEADER = "header.json"
 # Bytes read or written at a time: they stay in the processor's cache while they are checked.
 _BLOCK = 1 << 20
-# NumPy's names of the types that data files may have
+# NumPy's names of the types that data files may have.
 _DTYPES = frozenset(
     np.dtype(kind).newbyteorder("<").str
     for kind in ("?", "u1", "u2", "u4", "u8", "i1", "i2", "i4", "i8", "f4", "f8")
@@ -60,11 +60,11 @@ class Header(msgspec.Struct):
     generation: int
     files: dict[str, FileEntry]
     meta: dict[str, Any] = {}
-    # CRC-32 of the header's JSON without this field; absent in folders that were made before it was there
+    # CRC-32 of the header's JSON without this field. Older folders do not have it.
     check: int | None = None
 
     def checksum(self) -> int:
-        """The CRC-32 of everything in the header but ``check``."""
+        """The CRC-32 of all fields of the header but ``check``."""
         return zlib.crc32(msgspec.json.encode(msgspec.structs.replace(self, check=None)))
 
 
@@ -85,7 +85,7 @@ class Folder:
     Attributes
     ----------
     opened : float
-        Unix time, before any file was looked at.
+        Unix time before the first file was read.
     stamps : dict of str to os.stat_result
         The status of each data file when the folder was opened.
 
@@ -137,7 +137,7 @@ class Folder:
         return found
 
     def _file(self, name: str) -> Path:
-        # A header is data: it must not lead out of its folder.
+        # The names in a header are untrusted. They must not lead out of the folder.
         if not name.isascii() or "/" in name or "\\" in name or "\0" in name:
             raise FolderError(
                 f"{self.path / HEADER} is damaged (no data file is named {name!r}): build {self.path} again"
@@ -145,7 +145,7 @@ class Folder:
         return self.data / f"{name}.bin"
 
     def damaged(self, name: str, what: str) -> FolderError:
-        """The error that says that a data file is damaged, and how."""
+        """Make the error for a damaged data file; ``what`` describes the damage."""
         return FolderError(f"{self._file(name)} is damaged ({what}): build {self.path} again")
 
     def __contains__(self, name: str) -> bool:
@@ -176,13 +176,13 @@ class Folder:
         Yields
         ------
         int, dtype[length]
-            The place of the block's first element, and the block. It is valid until the next one is read.
+            The place of the block's first element, and the block. It is valid until the next block is read.
 
         Raises
         ------
         FolderError
-            If the file cannot be read, or its bytes are not those that were written. The latter is known only after
-            the last block.
+            If the file cannot be read, or its bytes differ from those that were written. A difference is found only
+            after the last block.
         """
         # python-isal, several times as fast as zlib
         from isal.isal_zlib import crc32
@@ -224,7 +224,7 @@ class Folder:
         Raises
         ------
         FolderError
-            If the bytes of a file are not those that were written; the first such file is named.
+            If the bytes of a file differ from those that were written. The message names the first such file.
         """
         for name in self.header.files if names is None else names:
             size = max(np.dtype(self.header.files[name].dtype).itemsize, 1)
@@ -264,7 +264,7 @@ class FolderWriter:
 
     def __init__(self, data: Path, kind: str, version: int) -> None:
         self.data = data
-        # files that the build needs and the folder does not
+        # Temporary files of the build, which are not kept in the folder.
         self.scratch = data.with_name("scratch")
         data.mkdir()
         self.scratch.mkdir()
@@ -420,7 +420,7 @@ def _commit(writer: FolderWriter, work: Path, target: Path, sync: bool) -> None:
         with atomic_file(work / HEADER, sync=sync) as file:
             file.write_bytes(raw)
         work.chmod(0o777 & ~_umask())
-        # one step, which also replaces an empty folder
+        # A rename is one step. It also replaces an empty folder.
         work.rename(target)
     else:
         place = target / data.name
@@ -474,11 +474,11 @@ def atomic_file(path: str | os.PathLike[str], *, sync: bool = True, secret: bool
 
 
 def _full_disk(target: Path, error: OSError) -> Exception:
-    """An error that says what could not be written, if the disk was full; else the error itself."""
+    """Make an error that names the output if the disk was full; otherwise return the error itself."""
     if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
         return error
     return OutputError(
-        f"{target}: cannot be written ({error.strerror}): free some room, or name an output on another disk"
+        f"{target}: cannot be written ({error.strerror}): free some space, or name an output on another disk"
     )
 
 

@@ -53,10 +53,10 @@ def size_of(file: io.BufferedReader) -> int | None:
 
 
 class _StandardInput(io.RawIOBase):
-    """Standard input from its first byte on, each time that it is opened, as long as that byte is kept.
+    """Standard input that can be opened several times, as long as its first bytes are kept.
 
-    Recognising a format, or the columns of an edge list, takes the first bytes. They are kept for who reads all. Once
-    :data:`_KEPT` bytes were read, nothing is kept.
+    Recognising a format, or the columns of an edge list, reads the first bytes. They are kept for the reader of the
+    whole input. Once :data:`_KEPT` bytes were read, no bytes are kept any more.
     """
 
     # The stream, and the bytes that were read from it; None if there were too many to keep.

@@ -1,7 +1,7 @@
 """Progress of long work: silent in a library, a bar on a terminal, lines in a log.
 
-Long work calls :func:`track`. Whoever wants to see the progress installs a reporter with :func:`reporting`. No function
-in between passes it on.
+Long work calls :func:`track`. A caller that wants to show the progress installs a reporter with :func:`reporting`. The
+functions in between need no parameter for it.
 """
 
 import contextlib
@@ -22,11 +22,11 @@ class Task:
     Parameters
     ----------
     label : str
-        What is being done, as the user sees it.
+        Label of the work for the user.
     total : float or None
         The amount of work, in ``unit``; None if it is not known.
     unit : str
-        What is counted: ``"B"`` (bytes), ``"arcs"``, ``"sweeps"``, …
+        Unit of the amount: ``"B"`` (bytes), ``"arcs"``, ``"sweeps"``, …
     """
 
     def __init__(self, label: str, total: float | None = None, unit: str = "") -> None:
@@ -35,7 +35,7 @@ class Task:
         self.note = ""
 
     def advance(self, amount: float, note: str = "") -> None:
-        """Add ``amount`` to what is done. ``note`` is shown beside the bar (a residual, a count)."""
+        """Add ``amount`` to the work that is done. ``note`` is shown beside the bar (a residual, a count)."""
         self.done += amount
         self.note = note or self.note
 
@@ -124,7 +124,7 @@ class _BarTask(Task):
 
 
 class _BarReporter:
-    """One display for all tasks: rich allows no second one."""
+    """One display for all tasks, because rich allows only one display."""
 
     def __init__(self) -> None:
         from rich.console import Console
@@ -155,17 +155,17 @@ class _BarReporter:
 
 
 class _Compiling(logging.Handler):
-    """Writes to standard error that loops are compiled. The log says so once in a process, when it happens."""
+    """Writes to standard error that loops are being compiled. The log reports this once in a process."""
 
     def emit(self, record: logging.LogRecord) -> None:
         if not getattr(record, "shown", False):
             sys.stderr.write(f"inlink: {record.getMessage()}\n")
-        # Other handlers need not show it again.
+        # Other handlers must not show this message again.
         record.shown = True
 
 
 def show_compiling() -> None:
-    """Write a line to standard error if loops have to be compiled, from now on; for notebooks."""
+    """From now on, write a line to standard error if loops must be compiled; for notebooks."""
     log = logging.getLogger("inlink.compiling")
     log.addHandler(_Compiling())
     log.setLevel(logging.INFO)

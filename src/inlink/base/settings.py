@@ -1,4 +1,4 @@
-"""Settings, declared once: what a setting is called, which values it takes, and what it means.
+"""Settings, declared once: name, type, range, default and meaning of each setting.
 
 A group of settings is a dataclass whose fields are made by :func:`setting`. Everything else comes from these
 declarations: the checks of the values, the reading of text (an environment, a command line), and the tables of the
@@ -31,7 +31,7 @@ __all__ = [
 ]
 
 LONGEST = 1e9
-"""Seconds of the longest wait that can be set: 31 years."""
+"""The longest wait that can be set, in seconds: 31 years."""
 
 _PLAIN = {bool: "True or False", int: "a whole number", float: "a number", str: "text"}
 
@@ -50,23 +50,23 @@ class Setting:
         ``bool``, ``int``, ``float``, ``str``, ``tuple`` for several strings, or the class of a group.
     default : object
     help : str
-        What it means, in one line.
+        Its meaning, in one line.
     unit : str
-        What a number counts, such as ``"seconds"``.
+        The unit of a number, such as ``"seconds"``.
     at_least, above, at_most, below : float or None
         The range of a number.
     choices : tuple of str
-        The texts that are known; empty if any text will do.
+        The allowed texts; empty if any text is allowed.
     other : str
-        What else than a choice is accepted, in words.
+        Description of further texts that are allowed, besides the choices.
     none : str or None
-        What None means; None if it is refused.
+        The meaning of None; None if None is refused.
     fixed : bool
-        Whether it must stay as it is once the crawl was made.
+        Whether the setting cannot change after the crawl was made.
     commas : bool
-        Whether commas stand between several texts; else a text is one of them.
+        Whether commas separate several values in a text; otherwise a text is one value.
     option : str
-        The option of ``inlink crawl`` that sets it, such as ``"--delay"``; empty if only ``--set`` does.
+        The option of ``inlink crawl`` that sets it, such as ``"--delay"``; empty if only ``--set`` sets it.
     """
 
     name: str
@@ -87,7 +87,7 @@ class Setting:
 
     @property
     def interval(self) -> str:
-        """The range of a number, such as ``"in [0, 1)"``; empty if there is none."""
+        """The range of a number, such as ``"in [0, 1)"``; empty without a range."""
         low = self.at_least if self.above is None else self.above
         high = self.at_most if self.below is None else self.below
         if low is None:
@@ -99,7 +99,7 @@ class Setting:
 
     @property
     def meaning(self) -> str:
-        """What its value must be, in words."""
+        """Description of the allowed values."""
         if self.choices:
             said = _listed([repr(choice) for choice in self.choices] + ([self.other] if self.other else []))
         elif self.kind is tuple:
@@ -113,15 +113,15 @@ class Setting:
 
 
 def setting(default: Any, help: str, **more: Any) -> Any:
-    """A field of a dataclass that is a setting.
+    """Declare a field of a dataclass as a setting.
 
     Parameters
     ----------
     default : object
-        A class stands for the instance that it makes without arguments.
+        The default. A class stands for an instance that is made without arguments.
     help : str
     **more
-        The other attributes of :class:`Setting`, but for name and kind: those are the field's.
+        The other attributes of :class:`Setting`, except name and kind, which come from the field.
     """
     metadata = {"setting": {"help": help, **more}}
     if isinstance(default, type):
@@ -142,7 +142,7 @@ def rows_of(group: Any) -> dict[str, Setting]:
 
 
 def check_fields(group: object, prefix: str = "") -> None:
-    """Check the fields of a group's instance, and put each into its own type.
+    """Check the fields of a group's instance, and convert each to its own type.
 
     Raises
     ------
@@ -154,14 +154,14 @@ def check_fields(group: object, prefix: str = "") -> None:
 
 
 def check(row: Setting, value: Any, place: str = "") -> Any:
-    """The value of a setting in the setting's own type.
+    """Check the value of a setting and return it in the setting's own type.
 
     Parameters
     ----------
     row : Setting
     value : object
     place : str
-        What the message calls the setting; its name if empty.
+        Name of the setting in the message; its own name if empty.
 
     Raises
     ------
@@ -175,12 +175,12 @@ def check(row: Setting, value: Any, place: str = "") -> Any:
 
 
 def from_text(row: Setting, text: str, place: str = "") -> Any:
-    """The value that a text means: ``2.5``, ``true``, ``none``; JSON for a group.
+    """Parse the value of a setting from a text: ``2.5``, ``true``, ``none``; JSON for a group.
 
     Raises
     ------
     inlink.errors.ParameterError
-        If it means none that the setting takes.
+        If the text is not an allowed value of the setting.
     """
     found: Any = text
     if row.none is not None and text.strip().lower() == "none":
@@ -205,18 +205,18 @@ def from_text(row: Setting, text: str, place: str = "") -> Any:
 
 
 def plain(value: Any) -> Any:
-    """A number of NumPy's as Python's; any other value as it is."""
+    """Convert a NumPy number to a Python number; return any other value unchanged."""
     # NumPy is not imported for this.
     return value.item() if type(value).__module__ == "numpy" and value.shape == () else value
 
 
 def imported(place: str, what: str) -> Any:
-    """The object at a place, ``module:Class``.
+    """Import the object at an import path, ``module:Class``.
 
     Raises
     ------
     inlink.errors.ParameterError
-        If it cannot be imported here; ``what`` is what the message calls it.
+        If it cannot be imported here. ``what`` is its name in the message.
     """
     module, _, name = place.partition(":")
     try:
@@ -232,7 +232,7 @@ def imported(place: str, what: str) -> Any:
 
 
 def _converted(row: Setting, value: Any) -> Any:
-    """The value in the setting's own type; MISSING if it has no meaning."""
+    """Convert a value to the setting's own type; MISSING if that is not possible."""
     if value is None:
         return None
     if row.kind is bool:
@@ -270,7 +270,7 @@ def _number(row: Setting, value: Any) -> Any:
 
 
 def _other(row: Setting, value: str) -> bool:
-    """Whether a text that is no choice is accepted: the place of a class, ``module:Class``."""
+    """Whether a text is allowed although it is not a choice, because it is an import path, ``module:Class``."""
     module, colon, name = value.partition(":")
     return bool(row.other and colon and module and name)
 
@@ -287,7 +287,7 @@ def _default(one: "Field[Any]") -> Any:
 
 
 def _kind(hint: Any) -> type:
-    """The type of a setting's values, None left out."""
+    """The type of a setting's values, without None."""
     if get_origin(hint) in (Union, UnionType):
         (hint,) = [one for one in get_args(hint) if one is not type(None)]
     origin: Any = get_origin(hint) or hint

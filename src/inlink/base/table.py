@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 
 __all__ = ["html_table", "printable"]
 
-# characters of a cell
+# Maximum number of characters of a cell.
 _LIMIT = 200
 
 
@@ -20,7 +20,7 @@ def printable(name: object) -> str:
 
 
 def html_table(title: str, heads: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """An HTML table with a caption, and a line of column heads if there are any.
+    """An HTML table with a caption, and a line of column heads if ``heads`` are given.
 
     Numbers are right-aligned, with commas between thousands. A cell has at most 200 characters.
     """

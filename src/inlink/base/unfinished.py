@@ -1,9 +1,10 @@
 """Unfinished files and folders: each belongs to one process, and is removed after that process has ended.
 
 An unfinished file or folder is hidden, and its name ends in ``.inlink-unfinished``. The process that makes it holds a
-lock on it (``flock``), which the system releases when the process ends, even by kill -9. Whoever makes the next one in
-the same folder removes those that nobody holds. A process id would not do: another program may get it, and it means
-nothing on another host or in another container. On a file system without locks nothing is removed.
+lock on it (``flock``), which the system releases when the process ends, even by kill -9. The process that makes the
+next unfinished file in the same folder removes those without a lock. A process id could not replace the lock, because
+another program may get the same id, and the id has no meaning on another host or in another container. On a file system
+without locks, unfinished files are not removed.
 """
 
 import contextlib
@@ -24,7 +25,7 @@ _LONGEST = 40
 
 @contextlib.contextmanager
 def unfinished_file(target: Path) -> Iterator[Path]:
-    """Make an empty file beside ``target``, which the caller writes and renames; if it is still there, remove it.
+    """Make an empty file beside ``target``, which the caller writes and renames. Remove it if it was not renamed.
 
     Raises
     ------
@@ -46,7 +47,7 @@ def unfinished_file(target: Path) -> Iterator[Path]:
 
 @contextlib.contextmanager
 def unfinished_folder(target: Path) -> Iterator[Path]:
-    """Make a folder beside ``target``, which the caller fills and renames; if it is still there, remove it.
+    """Make a folder beside ``target``, which the caller fills and renames. Remove it if it was not renamed.
 
     Raises
     ------

@@ -1,7 +1,7 @@
 """Batches of arcs, which sources hand to the builder of graphs.
 
-A source is anything that iterates over :class:`ArcBatch`; :class:`inlink.graph.build.GraphBuilder` makes a
-graph of them. The order of batches never shows in the result.
+A source iterates over :class:`ArcBatch`, and :class:`inlink.graph.build.GraphBuilder` makes a graph of the batches. The
+result does not depend on the order of the batches.
 """
 
 from dataclasses import dataclass
@@ -21,22 +21,22 @@ Level = Literal["page", "host", "domain"]
 
 @dataclass(slots=True)
 class ArcBatch:
-    """Some arcs, from ``sources[k]`` to ``targets[k]``.
+    """A batch of arcs from ``sources[k]`` to ``targets[k]``.
 
-    With ``names``, the ends are places in that array, so that a page with a hundred links gives its own name
-    once: ``names = [page, link, link, …]``, ``sources = [0, 0, …]``, ``targets = [1, 2, …]``. A name may stand
-    more than once, and one at no arc's end still becomes a node. Without, the ends are the nodes' numbers.
+    With ``names``, the ends are places in that array, so that a page with a hundred links has its own name only
+    once: ``names = [page, link, link, …]``, ``sources = [0, 0, …]``, ``targets = [1, 2, …]``. A name may occur more
+    than once. A name without an arc also becomes a node. Without ``names``, the ends are numbers of nodes.
 
     Attributes
     ----------
     sources, targets : unsigned integer[k]
         The ends of the arcs: uint32 or uint64.
     names : pyarrow.Array of string or binary (normal or large), or None
-        What the ends refer to.
+        The names that the ends refer to.
     weights : float64[k] or None
         Finite and above 0; None means 1 each.
     crawled : unsigned integer[…] or None
-        Which of the names (or nodes) are pages that were crawled, not only linked to; None if nobody knows.
+        The names (or nodes) that are pages that were crawled, not only linked to; None if this is unknown.
     """
 
     sources: npt.NDArray[np.unsignedinteger]

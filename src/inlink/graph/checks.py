@@ -241,7 +241,7 @@ def _bits(weights: AnyArray | None) -> tuple[AnyArray, int]:
 def sound_rows(
     offsets: Any, nodes: Any, weights: Any, what: str, *, turned: bool
 ) -> tuple[tuple[UInt64Array, UInt32Array, AnyArray | None], int]:
-    """Rows that a caller gave, checked, in one piece and in this machine's byte order.
+    """Check rows that a caller gave; return them as contiguous arrays in this machine's byte order.
 
     Returns
     -------
@@ -251,7 +251,7 @@ def sound_rows(
     Raises
     ------
     inlink.errors.ParameterError
-        If they are not sound; ``what`` is what the message calls them.
+        If the rows are not sound. ``what`` is their name in the message.
     """
     offsets, nodes = (
         integers(offsets, f"{what}: offsets", np.uint64, 2**63),
@@ -278,12 +278,12 @@ def sound_rows(
 
 
 def integers(values: Any, what: str, dtype: type[np.unsignedinteger[Any]], limit: int) -> AnyArray:
-    """An array of integers in ``range(limit)`` as contiguous unsigned ones, not copied if they are so already.
+    """Check integers in ``range(limit)``; return them as a contiguous unsigned array, copied only if needed.
 
     Raises
     ------
     inlink.errors.ParameterError
-        If it is no such array; ``what`` is what the message calls it.
+        If the values are not such integers. ``what`` is their name in the message.
     """
     values = np.asarray(values)
     if values.ndim != 1 or (values.dtype.kind not in "iu" and values.size):
@@ -293,7 +293,7 @@ def integers(values: Any, what: str, dtype: type[np.unsignedinteger[Any]], limit
     if values.size and (int(values.min()) < 0 or int(values.max()) >= limit):
         wrong = values.min() if values.min() < 0 else values.max()
         raise ParameterError(f"{what} must be in [0, {limit:,}); got {wrong}")
-    # A view has the same bytes where the size and the byte order are the same.
+    # If the size and the byte order are the same, a view has the same bytes.
     if (
         values.dtype.isnative
         and values.flags.c_contiguous
@@ -326,7 +326,7 @@ def check_names(names: Names, nodes: int) -> None:
     Raises
     ------
     inlink.errors.ParameterError
-        If they are not one for each node, their offsets do not increase, or two are the same.
+        If there is not one name for each node, their offsets do not increase, or two names are the same.
     """
     from inlink.graph.kernels.checks import wrong_name
 
@@ -353,7 +353,7 @@ def check_offsets(folder: Folder, name: str, end: int) -> None:
     Raises
     ------
     inlink.errors.FolderError
-        If they do not, or the checksum is wrong.
+        If the offsets do not increase, or the checksum is wrong.
     """
     last = np.uint64(0)
     for start, block in folder.blocks(name, _BLOCK):
@@ -418,7 +418,7 @@ def check_mask(folder: Folder, name: str) -> None:
     Raises
     ------
     inlink.errors.FolderError
-        If one is not, or the checksum is wrong.
+        If a byte is neither 0 nor 1, or the checksum is wrong.
     """
     for start, block in folder.blocks(name, 4 * _BLOCK):
         wrong = np.flatnonzero(block.view(np.uint8) > 1)

@@ -11,15 +11,15 @@ __all__ = ["components", "largest_component", "reachable"]
 
 
 def components(graph: Graph, *, strong: bool = False) -> UInt32Array:
-    """One node of its component for each node, the same for the whole component: uint32[n].
+    """For each node, a node that stands for its component: uint32[n]. It is the same for the whole component.
 
     Parameters
     ----------
     graph : Graph
         The graph.
     strong : bool
-        Strongly connected components (each node reaches each other along arcs) instead of weakly connected ones
-        (arcs taken without their direction), for which it is the least node of each.
+        Strongly connected components, in which each node reaches all others along arcs. False: weakly connected
+        components, which ignore the direction of arcs; then the node is the least node of its component.
 
     References
     ----------
@@ -34,19 +34,19 @@ def components(graph: Graph, *, strong: bool = False) -> UInt32Array:
 
 
 def largest_component(graph: Graph, *, strong: bool = False) -> BoolArray:
-    """Which nodes are in the largest component, bool[n]; of several the one with the least node."""
+    """Whether each node is in the largest component, bool[n]; of several, the component with the least node."""
     label = components(graph, strong=strong)
     if len(label) == 0:
         return np.zeros(0, np.bool_)
     sizes = np.bincount(label, minlength=graph.num_nodes)
-    # the least node of a largest component
+    # The least node of a largest component.
     first = int(np.argmax(sizes[label] == sizes.max()))
     same: BoolArray = label == label[first]
     return same
 
 
 def reachable(graph: Graph, sources: Iterable[int | str | bytes]) -> BoolArray:
-    """Which nodes can be reached from ``sources`` along outlinks, the sources included: bool[n].
+    """Whether each node can be reached from ``sources`` along outlinks, bool[n]. The sources are included.
 
     Raises
     ------

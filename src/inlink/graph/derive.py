@@ -1,7 +1,7 @@
-"""Graphs derived from graphs: reversed, folded to hosts or domains, cut to a set of nodes or arcs.
+"""Derive graphs from graphs: reversed, folded to hosts or domains, cut to a set of nodes or arcs.
 
-Each streams its arcs through the one builder. The header of the result names its parent's uuid, and
-:attr:`inlink.Graph.from_parent` says what each of the parent's nodes became, so that ranks can be carried back.
+Each function streams arcs through the builder. The header of the result has its parent's uuid, and
+:attr:`inlink.Graph.from_parent` maps the parent's nodes to the new nodes, so that ranks can be carried back.
 """
 
 import os
@@ -25,7 +25,7 @@ _BLOCK = 1 << 20
 
 
 def transpose_rows(rows: Rows) -> Rows:
-    """The rows of the reversed arcs, made in memory: 4 bytes an arc and 8 a node, for a moment twice that."""
+    """The rows of the reversed arcs. They take 4 bytes of memory an arc and 8 a node, and for a moment twice that."""
     from inlink.graph.kernels.arcs import count_nodes, transpose
 
     offsets = np.zeros(len(rows.offsets), np.uint64)
@@ -41,9 +41,9 @@ def transpose_rows(rows: Rows) -> Rows:
 def row_blocks(
     rows: Rows,
 ) -> Iterator[tuple[UInt32Array, UInt32Array, AnyArray | None]]:
-    """All arcs in order, about a million at a time.
+    """Yield all arcs in order, about a million at a time.
 
-    A block holds whole rows, so that the longest row bounds its memory.
+    A block holds complete rows, so the longest row bounds its memory.
 
     Yields
     ------
@@ -78,17 +78,17 @@ def fold(
     Parameters
     ----------
     graph : Graph
-        Of pages (names are URLs) or of hosts (names are reversed, as ``com.example.www``).
+        A graph of pages (names are URLs) or of hosts (names are reversed, such as ``com.example.www``).
     level : {"host", "domain"}
-        What to fold to. Domains are those of the public suffix list: suffix and one label more.
+        The kind of the new nodes. A domain is a suffix of the public suffix list and one label more.
     self_loops : bool
-        Keep the arcs within a host, as a self-loop; Common Crawl's graphs have none.
+        Keep the arcs within a host as a self-loop. Common Crawl's graphs have no self-loops.
     private_suffixes : bool
-        Count the list's private section too: ``a.github.io`` and ``b.github.io`` become two domains.
+        Use the list's private section too: ``a.github.io`` and ``b.github.io`` become two domains.
     keep_suffixes : bool
         Keep hosts that are public suffixes themselves (``gov.uk``) as domains, instead of leaving them out.
     strip_www : bool
-        Take ``www.`` off hosts, as Common Crawl did before the end of 2025.
+        Drop ``www.`` from hosts, as Common Crawl did before the end of 2025.
     into : path-like or None
         The folder to build.
 
@@ -96,7 +96,7 @@ def fold(
     -------
     Graph
         With the number of folded arcs (or the sum of their weights) as weights, nodes in byte order of their
-        names. Nodes without a host (an IP address, a name that is no URL) are left out; ``meta["left_out"]`` is
+        names. Nodes without a host (an IP address, a name that is not a URL) are left out. ``meta["left_out"]`` is
         their number, and :attr:`Graph.from_parent` is 2³² − 1 for them.
 
     Raises
@@ -127,9 +127,9 @@ def fold(
 def without_internal(
     graph: Graph, level: Literal["host", "domain"], *, into: str | os.PathLike[str] | None = None
 ) -> Graph:
-    """The same nodes without the arcs that stay within one host or one registered domain.
+    """The graph with all nodes, without the arcs within one host or one registered domain.
 
-    Arcs of a node that has no host are kept, except its self-loop.
+    Arcs of a node without a host are kept, except its self-loop.
     """
     sites, _ = _sites(graph, level, False, True, False)
 
@@ -160,7 +160,7 @@ def subgraph(graph: Graph, nodes: npt.ArrayLike, *, into: str | os.PathLike[str]
     graph : Graph
         The graph to cut.
     nodes : bool[n], integer[k], or a sequence of names
-        Which nodes to keep: ``graph.crawled`` keeps the pages that were crawled.
+        The nodes to keep. ``graph.crawled`` keeps the pages that were crawled.
     into : path-like or None
         The folder to build.
 
@@ -169,7 +169,7 @@ def subgraph(graph: Graph, nodes: npt.ArrayLike, *, into: str | os.PathLike[str]
     inlink.errors.UnknownNodeError
         If a node is not in the graph.
     ParameterError
-        If a mask has not one entry a node.
+        If a mask does not have one entry for each node.
     """
     mask = _mask(graph, nodes)
     kept = np.flatnonzero(mask).astype(np.uint32)
@@ -196,10 +196,12 @@ def _mask(graph: Graph, nodes: npt.ArrayLike) -> BoolArray:
     values = np.asarray(nodes)
     if values.dtype == np.bool_:
         if values.shape != (graph.num_nodes,):
-            raise ParameterError(f"a mask of {values.shape} for {graph.num_nodes:,} nodes")
+            raise ParameterError(
+                f"a mask must have one entry for each of the {graph.num_nodes:,} nodes; its shape is {values.shape}"
+            )
         return values
     if values.ndim != 1:
-        raise ParameterError("nodes are a mask, or a sequence of numbers or of names")
+        raise ParameterError("`nodes` must be a mask, or a sequence of numbers or names")
     mask = np.zeros(graph.num_nodes, np.bool_)
     if values.dtype.kind in "iu":
         for wrong in values[(values < 0) | (values >= graph.num_nodes)]:
@@ -233,7 +235,7 @@ def _with_crawled(batches: Iterator[ArcBatch], graph: Graph, ids: UInt32Array) -
 
 
 ORIGIN = ("sources", "records", "pages", "links", "files_left_out", "skipped")
-"""What a graph's header says of its origin, and the headers of graphs derived from it."""
+"""Fields of a graph's header on its origin. Headers of derived graphs have them too."""
 
 
 def _parent(graph: Graph) -> dict[str, Any]:
@@ -244,15 +246,17 @@ def _parent(graph: Graph) -> dict[str, Any]:
 def _sites(
     graph: Graph, level: str, private_suffixes: bool, keep_suffixes: bool, strip_www: bool
 ) -> tuple[UInt32Array, Names]:
-    """Each node's host or domain: uint32[n] with NO_NODE for those without, and their names in byte order."""
+    """The host or domain of each node, uint32[n], NO_NODE if it has none; and their names in byte order."""
     from inlink.urls.columns import domains_of, hosts_of
 
     if level not in ("host", "domain"):
-        raise ParameterError(f"level is 'host' or 'domain', not {level!r}")
+        raise ParameterError(f"`level` must be 'host' or 'domain'; got {level!r}")
     if graph.names is None:
-        raise ParameterError("this graph has no names, so its nodes have no hosts")
+        raise ParameterError(
+            "this graph has no names, so its nodes have no hosts: fold a graph whose names are URLs"
+        )
     if graph.level == "domain" and level == "host":
-        raise ParameterError("a graph of domains cannot be folded to hosts")
+        raise ParameterError("a graph of domains cannot be folded to hosts: fold the graph of pages or hosts")
     table = NameTable()
     ids = np.full(graph.num_nodes, NO_NODE, np.uint32)
     for start in range(0, graph.num_nodes, _BLOCK):

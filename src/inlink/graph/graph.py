@@ -54,15 +54,15 @@ class Graph:
     names : Names or None
         The nodes' names.
     level : {"page", "host", "domain"} or None
-        What the names are: ``"page"``, URLs; ``"host"`` and ``"domain"``, reversed names such as
-        ``com.example.www``; None, anything.
+        The kind of the names: URLs for ``"page"``; reversed names such as ``com.example.www`` for ``"host"`` and
+        ``"domain"``; any names for None.
     checked : bool
         Whether rows and names are known to be sound. Otherwise they are checked, because loops check no bounds.
 
     Raises
     ------
     inlink.errors.ParameterError
-        If rows or names are not what this says; the message names the first wrong arc.
+        If rows or names are not sound. The message names the first wrong arc.
     """
 
     def __init__(
@@ -82,7 +82,7 @@ class Graph:
         self.names = names
         self.level = level
         self._folder = folder
-        # what has to live as long as the graph: a temporary folder, a transposed graph
+        # Objects that must live as long as the graph: a temporary folder, a transposed graph.
         self._keep: object = None
 
     @classmethod
@@ -145,8 +145,9 @@ class Graph:
         Parameters
         ----------
         arcs : iterable of (source, target), or integer[k, 2]
-            Nodes by number, or by name where they are str or bytes. Integers are numbers of nodes, from 0 on, and not
-            names: ``[(1, 2), (2, 3)]`` has the four nodes 0, 1, 2 and 3. Write ``("1", "2")`` for nodes named so.
+            Pairs of numbers, or of names, which are str or bytes. Integers are numbers of nodes, from 0 on, and not
+            names: ``[(1, 2), (2, 3)]`` has the four nodes 0, 1, 2 and 3. Write ``("1", "2")`` for nodes with these
+            names.
         num_nodes : int or None
             The number of nodes, if nodes are numbers; None is one more than the largest number.
         weights : float[k] or None
@@ -174,7 +175,7 @@ class Graph:
 
         return graph_of_pairs(arcs, num_nodes=num_nodes, weights=weights, count=count, into=into)
 
-    # -- what it is -----------------------------------------------------------------------------------
+    # -- properties -----------------------------------------------------------------------------------
 
     @property
     def out_rows(self) -> Rows:
@@ -248,7 +249,7 @@ class Graph:
         if 0 < self.num_nodes <= 1 << 22:
             rows.append(("dangling", int((self.outdegrees == 0).sum())))
             sides = [("out", self.outdegrees)]
-            # Inlinks that are not there yet take too long to make.
+            # Making inlinks would take too long here.
             if self._in_rows is not None:
                 sides.append(("in", self.indegrees))
             for side, degrees in sides:
@@ -301,14 +302,14 @@ class Graph:
 
     @cached_property
     def crawled(self) -> BoolArray | None:
-        """Which nodes are pages that were crawled, bool[n]; None if the input did not say."""
+        """Whether each node is a page that was crawled, bool[n]; None if this is unknown."""
         if self._folder is None or "crawled" not in self._folder:
             return None
         return self._folder.array("crawled")
 
     @cached_property
     def from_parent(self) -> UInt32Array | None:
-        """For each node of the parent of a derived graph its node in this graph, uint32[nodes of the parent].
+        """For each node of the parent of a derived graph, its node in this graph: uint32[nodes of the parent].
 
         It is 2³² − 1 for nodes that are not in this graph. None for a graph that was not derived.
         ``values[from_parent]`` are the values of a ranking for the parent's nodes.
@@ -323,10 +324,10 @@ class Graph:
 
         return info(self)
 
-    # -- other graphs made of this one ------------------------------------------------------------------
+    # -- derived graphs ---------------------------------------------------------------------------------
 
     def transpose(self) -> "Graph":
-        """The graph with every arc reversed. Nothing is copied."""
+        """The graph with every arc reversed. No arrays are copied."""
         return _Transposed(self)
 
     def fold(

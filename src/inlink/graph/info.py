@@ -17,29 +17,29 @@ class GraphInfo:
     Attributes
     ----------
     nodes, arcs : int
-        How many there are, duplicates counted once.
+        Number of nodes, and of arcs. Duplicates are counted once.
     dangling : int
-        Nodes without outlinks.
+        Number of nodes without outlinks.
     islands : int
-        Nodes without any link from or to another node.
+        Number of nodes without links from or to another node.
     self_loops : int
-        Nodes that link to themselves.
+        Number of nodes that link to themselves.
     max_outdegree, max_indegree : int
         The largest degrees.
     max_outdegree_node, max_indegree_node : str or int or None
-        The first nodes that have them, by name if there are names; None without nodes.
+        The first nodes with these degrees, by name if there are names; None without nodes.
     components : int
-        Weakly connected components.
+        Number of weakly connected components.
     largest_component : int
-        Nodes in the largest of them.
+        Number of nodes in the largest component.
     weighted, named : bool
         Whether arcs have weights and nodes have names.
     crawled : int or None
-        Pages that were crawled, where the graph knows.
+        Number of pages that were crawled; None if this is unknown.
     level : str or None
-        What the names are.
+        The kind of the names.
     bytes : int
-        What it takes on disk, or in memory if it lies there only.
+        Number of bytes on disk, or in memory for a graph without a folder.
     """
 
     nodes: int

@@ -58,7 +58,7 @@ def as_graph(graph: GraphLike) -> Graph:
     Raises
     ------
     inlink.errors.ParameterError
-        If it is none of these, a matrix is not square, or a weight is not a finite number above 0.
+        If ``graph`` is none of these, a matrix is not square, or a weight is not a finite number above 0.
     """
     if isinstance(graph, Graph):
         return graph
@@ -88,12 +88,12 @@ def from_scipy(matrix: Any, names: Names | None = None) -> Graph:
         )
     if matrix.dtype.kind not in "biuf":
         raise ParameterError(f"an adjacency matrix must have numbers as entries; got {matrix.dtype}")
-    # SciPy's own loops check no bounds either.
+    # SciPy's own loops check no bounds.
     _check_indices(matrix)
     csr = matrix.tocsr()
     offsets, nodes = _check_indices(csr)
     if not _increase(offsets, nodes) or not csr.data[: len(nodes)].all():
-        # Matrices say themselves whether they are in order, and may be wrong.
+        # The flags of a matrix on the order of its indices may be wrong.
         csr = type(csr)((csr.data.astype(np.float64), csr.indices, csr.indptr), shape=shape, copy=True)
         csr.has_canonical_format = csr.has_sorted_indices = False
         csr.sum_duplicates()
@@ -146,7 +146,7 @@ def _increase(offsets: UInt64Array, nodes: UInt32Array) -> bool:
     """Whether each row is in increasing order, and has no node twice."""
     rises = np.ones(len(nodes) + 1, np.bool_)
     rises[1:-1] = nodes[1:] > nodes[:-1]
-    # Between two rows nothing has to rise.
+    # From one row to the next, the nodes need not increase.
     rises[offsets] = True
     return bool(rises.all())
 

@@ -40,7 +40,7 @@ def node_number(node: object, nodes: int) -> int:
     Parameters
     ----------
     node : int
-        An integer of any type, but no bool.
+        An integer of any type except bool.
     nodes : int
         The number of nodes.
 
@@ -70,7 +70,7 @@ class Names(Sequence[str]):
     text : uint8[number of bytes]
         All names, one after the other.
     offsets : uint64[n + 1]
-        Where each begins.
+        The place where each name begins.
     order : uint32[n] or None
         The nodes in the byte order of their names; None if that is 0, 1, 2, …
     """
@@ -90,7 +90,7 @@ class Names(Sequence[str]):
         Raises
         ------
         inlink.errors.InputError
-            If a name stands twice.
+            If two names are the same.
         """
         from inlink.graph.kernels.names import order_of
 
@@ -133,7 +133,7 @@ class Names(Sequence[str]):
         Raises
         ------
         UnknownNodeError
-            If none has it.
+            If no node has this name.
         """
         node = self._search(encode(name))
         if node is None:
@@ -162,7 +162,7 @@ class Names(Sequence[str]):
         return None
 
     def find_all(self, names: pa.Array) -> Int64Array:
-        """Many names at once: int64[len(names)], -1 where no node has the name."""
+        """Find many names at once: int64[len(names)], -1 if no node has the name."""
         from inlink.graph.kernels.names import find_many
 
         text, offsets = buffers(names)
@@ -192,7 +192,7 @@ class NameTable:
     """A table that numbers names in the order in which they first occur."""
 
     def __init__(self) -> None:
-        # The seed is new each time, so that nobody can make names that all fall into one place of the table.
+        # The seed is random, so that nobody can make names that all have the same place in the table.
         self._seed = np.uint64(secrets.randbits(64))
         self._slots = np.full(1 << 12, 0xFFFFFFFF, np.uint32)
         self._prints = np.empty(1 << 12, np.uint32)
@@ -234,7 +234,7 @@ class NameTable:
             refill(self._slots, self._prints, self._seed, self._text, self._offsets, np.uint64(self.known))
 
     def forget(self, known: int) -> None:
-        """Forget all names but the first ``known``."""
+        """Forget all names except the first ``known``."""
         from inlink.graph.kernels.names import refill
 
         if known < self.known:

@@ -29,16 +29,16 @@ _NUMBER = re.compile(r"[0-9a-fA-F]{16}")
 
 
 def node_of(graph: Graph, given: str) -> int:
-    """Return the node that a user means.
+    """Return the node that a user names.
 
     Parameters
     ----------
     graph : Graph
         The graph.
     given : str
-        A name as it stands in the graph, or 16 hexadecimal digits: the node's number. In a graph of pages a URL in any
-        form that means the same page; in one of hosts or domains a name that is not reversed. In a graph without names
-        also a decimal number.
+        A name in the graph, or the node's number as 16 hexadecimal digits. In a graph of pages also a URL in any form
+        that means the same page. In a graph of hosts or domains also a name that is not reversed. In a graph without
+        names also a decimal number.
 
     Raises
     ------
@@ -79,21 +79,21 @@ def near(
     node : int
         The node's number.
     hops : int
-        The largest number of links, at least 1.
+        Maximum number of links, at least 1.
     direction : {"in", "out", "both"}
         Follow links backwards, forwards, or both.
 
     Returns
     -------
     nodes : uint32[k]
-        The nodes, by distance; those at the same distance by number.
+        The nodes, sorted by distance, then by number.
     distances : uint32[k]
-        The number of links to each.
+        The number of links to each node.
 
     Raises
     ------
     inlink.errors.ParameterError
-        If ``hops`` is below 1 or ``direction`` is none of these.
+        If ``hops`` is below 1 or ``direction`` is unknown.
     inlink.errors.UnknownNodeError
         If there is no such node.
     """
@@ -113,14 +113,14 @@ def near(
 
 
 def sharing(graph: Graph, node: int) -> tuple[UInt32Array, Int64Array]:
-    """Return the nodes that share inlinks with a node: those to which the nodes that link to it link too (co-citation).
+    """Return the nodes that share inlinks with a node (co-citation), and the number of shared inlinks of each.
 
     Source: Small, "Co-citation in the scientific literature", JASIS 1973.
 
     Returns
     -------
     nodes : uint32[k]
-        The node itself is not among them. The largest count is first; equal counts are by number.
+        The nodes without the node itself. The largest count is first; nodes with equal counts are sorted by number.
     counts : int64[k]
         The number of nodes that link to both.
 
@@ -143,10 +143,10 @@ def sharing(graph: Graph, node: int) -> tuple[UInt32Array, Int64Array]:
 
 
 def chain(graph: Graph, source: int, target: int) -> list[int] | None:
-    """Return a shortest chain of links from one node to another, with both ends; None if there is none.
+    """Return a shortest path of links from one node to another, with both ends; None if there is no path.
 
-    The search goes from both ends and continues where fewer nodes wait. Of several shortest chains always the same is
-    returned.
+    The search goes from both ends and continues at the end where fewer nodes wait. If there are several shortest paths,
+    the same path is returned each time.
 
     Raises
     ------
@@ -184,12 +184,12 @@ def find(graph: Graph, expression: str, kind: Kind = "regex") -> Iterator[tuple[
     expression : str
         See :func:`inlink.urls.matching.matcher`.
     kind : {"regex", "glob", "text"}
-        What the expression is.
+        The kind of the expression.
 
     Yields
     ------
     nodes : list of (int, str)
-        The numbers and names of the nodes in this part that match.
+        The numbers and names of the matching nodes in this part.
     searched : int
         The number of names that were searched so far.
 
@@ -199,7 +199,7 @@ def find(graph: Graph, expression: str, kind: Kind = "regex") -> Iterator[tuple[
         If the graph has no names, or the expression is not valid.
     """
     if graph.names is None:
-        raise ParameterError("this graph has no names to search: its nodes are numbers")
+        raise ParameterError("this graph has no names to search, only numbers of nodes")
     matches = matcher(expression, kind)
     for first in range(0, graph.num_nodes, _NAMES):
         end = min(first + _NAMES, graph.num_nodes)
@@ -217,7 +217,7 @@ def find(graph: Graph, expression: str, kind: Kind = "regex") -> Iterator[tuple[
 
 
 def _next(graph: Graph, front: UInt32Array, seen: UInt32Array, sides: tuple[bool, ...]) -> UInt32Array:
-    """Return the nodes one link from those in front that were not seen, uint32[k], increasing."""
+    """Return the unseen nodes that are one link away from the nodes in ``front``, uint32[k], increasing."""
     found = np.empty(0, np.uint32)
     for forward in sides:
         for ends in _ends(unsplit(graph.out_rows) if forward else graph.split_in_rows, front):
@@ -226,7 +226,7 @@ def _next(graph: Graph, front: UInt32Array, seen: UInt32Array, sides: tuple[bool
 
 
 def _ends(rows: SplitRows, nodes: UInt32Array) -> Iterator[UInt32Array]:
-    """Yield the other ends of the arcs of some nodes, in parts of about a million arcs."""
+    """Yield the other ends of the arcs of ``nodes``, in parts of about a million arcs."""
     at = rows.places(nodes)
     begins = rows.offsets[at].astype(np.int64)
     counts = rows.offsets[at + 1].astype(np.int64) - begins

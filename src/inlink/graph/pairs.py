@@ -60,12 +60,14 @@ def graph_of_pairs(
         for arc in arcs:
             if isinstance(arc, str | bytes) or not isinstance(arc, Sequence | np.ndarray) or len(arc) != 2:
                 raise ParameterError(
-                    f"an arc must be a pair (source, target); got {arc!r:.60}. Give weights by weights="
+                    f"an arc must be a pair (source, target); got {arc!r:.60}. Use weights= for weights"
                 )
         named = {isinstance(end, str | bytes) for arc in arcs for end in arc}
         if named == {True}:
             if num_nodes is not None:
-                raise ParameterError("num_nodes goes with nodes by number, not by name")
+                raise ParameterError(
+                    "`num_nodes` applies only to nodes by number: leave it out for nodes by name"
+                )
             places = np.arange(2 * len(arcs), dtype=np.uint32).reshape(-1, 2)
             batch = ArcBatch(
                 places[:, 0],

@@ -24,16 +24,16 @@ __all__ = [
 
 
 class Rows(NamedTuple):
-    """Compressed sparse rows: for each node the nodes at the other end of its arcs.
+    """Compressed sparse rows: for each node, the nodes at the other ends of its arcs.
 
     Attributes
     ----------
     offsets : uint64[n + 1]
-        Where each node's row begins.
+        The place where each node's row begins.
     nodes : uint32[m]
         The other ends, increasing within a row, each once.
     weights : uint32[m] or float64[m], or None
-        The arcs' weights (counts, or what the input gave); None means 1 each.
+        The arcs' weights (counts, or weights of the input); None means 1 each.
     """
 
     offsets: UInt64Array

@@ -12,22 +12,22 @@ __all__ = ["Source", "level_of"]
 
 @dataclass
 class Source:
-    """Arcs, and what a format says of their nodes beforehand.
+    """Arcs, and the data on their nodes that a format has before its arcs.
 
     Attributes
     ----------
     batches : iterator of ArcBatch
-        The arcs, read as they are asked for; what is wrong with the input is raised from here.
+        The arcs. They are read when the iterator advances, which raises the errors of the input.
     names : Names or None
-        The nodes' names, where the format gives them by number: batches then hold numbers.
+        The nodes' names, if the format gives them by number. Then batches hold numbers.
     num_nodes : int or None
-        How many nodes there are, where batches hold numbers and the format says so.
+        The number of nodes, if batches hold numbers and the format states it.
     level : {"page", "host", "domain"} or None
-        What the names are, where that is known.
+        The kind of the names, if it is known.
     fractional : bool
         Whether weights are kept as float64 even if all that are left are whole, because their parts were not.
     origin : dict
-        What a graph's header says of its origin, if the source is a graph.
+        The origin in a graph's header, if the source is a graph.
     """
 
     batches: Iterator[ArcBatch]

@@ -1,4 +1,4 @@
-"""Read and write Hadoop's checksum files: beside ``data`` lies ``.data.crc``.
+"""Read and write Hadoop's checksum files: ``.data.crc`` beside ``data``.
 
 A checksum file is ``crc`` and a zero byte, the number of bytes in a chunk (int32, big-endian), and the CRC-32 of each
 chunk (uint32, big-endian). The last chunk may be shorter.

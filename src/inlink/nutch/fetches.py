@@ -147,7 +147,7 @@ def map_files(folder: Path) -> list[Path]:
 
 
 def fetches_of_segment(path: Path, now: int, delete_gone: bool, tally: Tally) -> Iterator[Fetches]:
-    """The pages of a segment's parse_data, fetched when it says so, else when crawl_fetch says so, else ``now``.
+    """Yield the pages of a segment's parse_data. The fetch time is in parse_data, else in crawl_fetch, else ``now``.
 
     Parameters
     ----------
@@ -155,14 +155,14 @@ def fetches_of_segment(path: Path, now: int, delete_gone: bool, tally: Tally) ->
     now : int
         Milliseconds since 1970.
     delete_gone : bool
-        Give the pages too that crawl_fetch calls gone or redirected, without links.
+        Also yield pages that are gone or redirected according to crawl_fetch, without links.
     tally : Tally
-        Told of damage.
+        Counts damage.
 
     Raises
     ------
     inlink.errors.InputError
-        If it cannot be read.
+        If the segment cannot be read.
     """
     times: _Times | None = None
     block = _Block()
@@ -183,14 +183,14 @@ def fetches_of_segment(path: Path, now: int, delete_gone: bool, tally: Tally) ->
 
 
 def _fetched(segment: Path, tally: Tally) -> Iterator[tuple[bytes, int, int]]:
-    """crawl_fetch: URLs, their status and time."""
+    """Yield the URLs of crawl_fetch, with status and time."""
     for file in map_files(segment / "crawl_fetch"):
         for url, datum in records(file, TEXT, CRAWL_DATUM, tally):
             yield url, datum.status, datum.fetch_time
 
 
 class _Times:
-    """When crawl_fetch says that pages were fetched, for segments whose ParseData do not say it."""
+    """Times of fetches from crawl_fetch, for segments whose ParseData have no times."""
 
     def __init__(self, segment: Path, tally: Tally) -> None:
         self.table = NameTable()
@@ -333,7 +333,7 @@ def _rows_of(
         low = high
 
 
-# -- a web graph that was made before ------------------------------------------------------------------------------
+# -- earlier web graphs --------------------------------------------------------------------------------------------
 
 
 def fetches_of_webgraph(graph: Graph) -> Iterator[Fetches]:

@@ -237,7 +237,7 @@ def _same_rules(rules: LinkRules | None, old: Graph) -> LinkRules:
         had = LinkRules(**old.meta["nutch"]["rules"])
     except (KeyError, TypeError):
         raise FolderError(
-            f"{old.path} does not tell the rules that it was built with. Build it again, without --update."
+            f"{old.path} does not record the rules that it was built with. Build it again, without --update."
         ) from None
     if rules is not None and rules != had:
         raise ParameterError(

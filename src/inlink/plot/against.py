@@ -1,4 +1,4 @@
-"""One number of each node against another: points for a few nodes, the density of nodes for many.
+"""Draw one number of each node against another: points for a few nodes, the density of nodes for many.
 
 Both axes are logarithmic with a place for 0. Agreement is measured by Spearman's ρ (Spearman, "The proof and
 measurement of association between two things", 1904) and Kendall's τ-b (Kendall, "The treatment of ties in ranking
@@ -36,7 +36,7 @@ def rank_against_degree(
     ranking : Ranking
         A ranking of this graph. Pages that a crawl found later are left out.
     name : str or None
-        What to call the ranking; None is the algorithm.
+        Label of the ranking; None is the algorithm.
     ax : matplotlib.axes.Axes or None
         Where to draw; None makes a figure.
 
@@ -47,7 +47,7 @@ def rank_against_degree(
     Raises
     ------
     inlink.errors.ParameterError
-        If the ranking is of another graph or of no nodes, or a value is negative, infinite or no number.
+        If the ranking is of another graph or has no nodes, or a value is negative, infinite or not a number.
     """
     graph = as_graph(graph)
     values = values_on(graph, ranking)
@@ -70,7 +70,7 @@ def compare(
     one, other : Ranking
         Nodes are matched by number. Of two rankings of a crawl, pages that only the later one knows are left out.
     names : (str, str) or None
-        What to call them; None is their algorithms.
+        Labels of the rankings; None is their algorithms.
     ax : matplotlib.axes.Axes or None
         Where to draw; None makes a figure.
 
@@ -81,11 +81,13 @@ def compare(
     Raises
     ------
     inlink.errors.ParameterError
-        If they are of different or no nodes, or a value is negative, infinite or no number.
+        If the rankings have different nodes or none, or a value is negative, infinite or not a number.
     """
     x, y = values_of(one), values_of(other)
     if len(x) != len(y) and (one.graph_uuid is None or one.graph_uuid != other.graph_uuid):
-        raise ParameterError(f"rankings of {len(x):,} and of {len(y):,} nodes: they are of different graphs")
+        raise ParameterError(
+            f"rankings of {len(x):,} and {len(y):,} nodes belong to different graphs: give two rankings of one graph"
+        )
     count = min(len(x), len(y))
     x, y = x[:count], y[:count]
     ax = axes_for(ax)
@@ -113,7 +115,7 @@ def _number(value: float | None) -> str:
 
 
 def _scatter(ax: Axes, x: AnyArray, y: AnyArray, *, whole: bool = False) -> None:
-    """Draw points, or how many there are in each cell; ``whole``: the x are whole numbers."""
+    """Draw points, or their number in each cell. ``whole`` is True if x has whole numbers."""
     across, up = Scale.of(x), Scale.of(y)
     px, py = across.place(x), up.place(y)
     if len(px) <= POINTS:

@@ -1,8 +1,9 @@
-"""The distributions of degrees and ranks. Every node is drawn, without bins, which would hide the tail.
+"""Draw the distributions of degrees and ranks. Every node is drawn, without bins, which would hide the tail.
 
-Degrees as the complementary cumulative distribution, P(D ≥ d) over d = 1, 2, …; ranks as value over place (Zipf's
-plot), which is the same curve with its axes exchanged. Both axes are logarithmic, so that a power law is a straight
-line. (Newman, "Power laws, Pareto distributions and Zipf's law", Contemporary Physics 2005, section 2.1, appendix A.)
+Degrees are drawn as the complementary cumulative distribution, P(D ≥ d) over d = 1, 2, …. Ranks are drawn as value over
+place (Zipf's plot), which is the same curve with its axes exchanged. Both axes are logarithmic, so that a power law is
+a straight line. (Newman, "Power laws, Pareto distributions and Zipf's law", Contemporary Physics 2005, section 2.1,
+appendix A.)
 """
 
 import numpy as np
@@ -41,7 +42,7 @@ def degrees(graph: GraphLike, *, ax: Axes | None = None) -> Axes:
     """
     graph = as_graph(graph)
     if not graph.num_arcs:
-        raise ParameterError("a graph without arcs: all degrees are 0, and there is nothing to draw")
+        raise ParameterError("the graph has no arcs, so there is nothing to draw")
     ax = axes_for(ax)
     lines = [
         ("inlinks", graph.indegrees, FIRST, "-"),
@@ -97,14 +98,14 @@ def ranks(ranking: Ranking, *, name: str | None = None, ax: Axes | None = None) 
     Raises
     ------
     inlink.errors.ParameterError
-        If no value is above 0, or one is negative, infinite or no number.
+        If no value is above 0, or a value is negative, infinite or not a number.
     """
     values = values_of(ranking)
     scale = Scale.of(values)
     ordered = np.sort(values)[::-1]
     shown = int(np.count_nonzero(ordered >= scale.low))
     if not ordered[0] or not shown:
-        raise ParameterError("all ranks are 0: there is nothing to draw")
+        raise ParameterError("all ranks are 0, so there is nothing to draw")
     ax = axes_for(ax)
     places = thinned(shown)
     ax.plot(places + 1, ordered[places], color=FIRST, linewidth=1.8,

@@ -55,16 +55,16 @@ def neighbourhood(
     ----------
     graph : Graph, SciPy sparse matrix or array, or NetworkX graph
     ranking : Ranking
-        Of this graph. It says which nodes are the best, and how large they are drawn: discs' areas are in proportion,
-        down to a least size.
+        A ranking of this graph. It selects the best nodes. The areas of discs are in proportion to its values, with a
+        minimum size.
     node : int, str, bytes or None
-        The node in question, by number or by name.
+        The central node, by number or by name.
     top : int or None
-        In its place, so many of the best; None is 10.
+        Instead of ``node``, the number of best nodes at the centre; None is 10.
     nodes : int
-        How many to draw at most, from 1 to 200.
+        Maximum number of nodes to draw, from 1 to 200.
     name : str or None
-        What to call the ranking; None is the algorithm.
+        Label of the ranking; None is the algorithm.
     ax : matplotlib.axes.Axes or None
         Where to draw; None makes a figure.
 
@@ -77,13 +77,13 @@ def neighbourhood(
     inlink.errors.UnknownNodeError
         If there is no such node.
     inlink.errors.ParameterError
-        If both node and top are given, one of the numbers is outside its meaning, or the ranking is of another graph or
-        of no nodes, or has a value that is negative, infinite or no number.
+        If both node and top are given, or a number is out of range. If the ranking is of another graph, has no nodes,
+        or has a value that is negative, infinite or not a number.
     """
     graph = as_graph(graph)
     known = values_on(graph, ranking)
     if node is not None and top is not None:
-        raise ParameterError("give a node, or how many of the best: not both")
+        raise ParameterError("`node` and `top` cannot be combined: give one of them")
     if not 1 <= nodes <= MOST:
         raise ParameterError(
             f"nodes must be from 1 to {MOST}, not {nodes}: more of them cannot be told apart"
@@ -124,7 +124,7 @@ def _counted(arcs: int) -> str:
 
 
 def _chosen(graph: Graph, values: Float64Array, centres: list[int], nodes: int) -> tuple[list[int], int]:
-    """The centres and the best of their neighbours, best first; and how many neighbours there are."""
+    """The centres and the best of their neighbours, best first; and the number of all neighbours."""
     rows = [row for node in centres for row in (graph.outlinks(node), graph.inlinks(node))]
     near = np.setdiff1d(np.concatenate(rows), np.array(centres, np.uint32))
     order = np.lexsort((near, -values[near]))[: nodes - len(centres)]
@@ -132,7 +132,7 @@ def _chosen(graph: Graph, values: Float64Array, centres: list[int], nodes: int) 
 
 
 def _arcs(graph: Graph, chosen: list[int]) -> list[tuple[int, int]]:
-    """The arcs between the chosen nodes, by their places among them, those of the best first; no loops."""
+    """The arcs between the chosen nodes, by their places among them; arcs of the best nodes first; no loops."""
     place = {node: k for k, node in enumerate(chosen)}
     wanted = np.array(sorted(chosen), np.uint32)
     found = []
@@ -143,7 +143,7 @@ def _arcs(graph: Graph, chosen: list[int]) -> list[tuple[int, int]]:
 
 
 def _short(name: str) -> str:
-    """A label: of a URL the host, and the end of what follows it."""
+    """A short label. For a URL it has the host, and the end of the rest."""
     _, scheme, rest = name.partition("://")
     if not scheme:
         return drawable(cut(name, LABEL))
@@ -157,11 +157,11 @@ def _short(name: str) -> str:
     return drawable(f"{host}{slash}{path}")
 
 
-# -- where it stands -----------------------------------------------------------------------------------------------
+# -- layout --------------------------------------------------------------------------------------------------------
 
 
 def _axes(ax: Axes | None) -> Axes:
-    """Axes whose place does not depend on what is drawn, for labels are laid out by it."""
+    """Axes whose position does not depend on the content, because the layout of labels needs a fixed position."""
     if ax is not None:
         return ax
     return Figure(figsize=SIZE, dpi=DPI).add_axes((0.015, 0.015, 0.97, 0.88))
@@ -201,7 +201,7 @@ def _layout(
 def _placed(
     at: Float64Array, radii: Float64Array, texts: Sequence[str], centres: int, size: Float64Array
 ) -> list[tuple[float, float] | None]:
-    """The middle of each label, in points, or None if there is no room. Labels of centres may cover discs."""
+    """The middle of each label in points; None if there is no room. Labels of centres may cover discs."""
     height = 1.25 * TEXT
     measure, font = TextToPath(), FontProperties(family=FONT, size=TEXT)
     boxes = np.empty((0, 4))  # left, bottom, right, top of the labels that have a place

@@ -1,4 +1,4 @@
-"""Write pictures to files: the same bytes each time, and never a part of a file."""
+"""Write pictures to files: the same bytes each time, and always complete files."""
 
 import os
 from pathlib import Path
@@ -18,16 +18,16 @@ METADATA: dict[str, dict[str, None]] = {"png": {"Software": None}, "svg": {"Date
 
 
 def check(path: str | os.PathLike[str]) -> str:
-    """The format of a file by its extension: ``"png"`` or ``"svg"``.
+    """Return the format of a file by its extension: ``"png"`` or ``"svg"``.
 
     Raises
     ------
     inlink.errors.OutputError
-        If the extension is another.
+        If the file has another extension.
     """
     found = FORMATS.get(Path(path).suffix.lower())
     if found is None:
-        raise OutputError(f"{path}: a picture is a .png or a .svg file")
+        raise OutputError(f"{path}: unknown extension: name a .png or .svg file")
     return found
 
 
@@ -37,14 +37,14 @@ def save(picture: Axes | Figure, path: str | os.PathLike[str]) -> None:
     Parameters
     ----------
     picture : matplotlib.axes.Axes or matplotlib.figure.Figure
-        What a function of :mod:`inlink.plot` returned, or the whole figure.
+        The result of a function of :mod:`inlink.plot`, or the whole figure.
     path : path-like
         The file, with the extension .png or .svg.
 
     Raises
     ------
     inlink.errors.OutputError
-        If the extension is another, or the file cannot be written.
+        If the file has another extension, or cannot be written.
     """
     wanted = check(path)
     part = picture.figure if isinstance(picture, Axes) else picture

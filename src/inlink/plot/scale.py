@@ -1,4 +1,4 @@
-"""Logarithmic axes that have a place for 0 too, since pages without inlinks or rank are not to be hidden."""
+"""Logarithmic axes that also have a place for 0, so that pages without inlinks or rank are visible."""
 
 import math
 from dataclasses import dataclass
@@ -21,14 +21,14 @@ _SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 @dataclass(frozen=True)
 class Scale:
-    """Where values stand on a logarithmic axis.
+    """The places of values on a logarithmic axis.
 
     Attributes
     ----------
     low, high : float
-        The smallest and the largest value that are not 0; both are 1 if all are.
+        The smallest and the largest value that are not 0; both are 1 if all values are 0.
     zero : float or None
-        Where 0 stands, below ``low``; None if no value is 0.
+        The place of 0, below ``low``; None if no value is 0.
     """
 
     low: float
@@ -37,7 +37,7 @@ class Scale:
 
     @classmethod
     def of(cls, values: AnyArray) -> "Scale":
-        """The scale that shows all of the values, which are at least 0 and at most 1e300."""
+        """Make the scale that shows all of the values, which must be in [0, 1e300]."""
         high = float(values.max(initial=0))
         shown = values[values >= max(high * FLOOR, TINY)]
         if not len(shown):
@@ -48,12 +48,12 @@ class Scale:
         return cls(low, high, zero)
 
     def place(self, values: AnyArray) -> Float64Array:
-        """Where values are drawn, float64[k]: themselves, or the place of 0."""
+        """The places of values, float64[k]: the values themselves, or the place of 0."""
         return np.where(values >= self.low, values, self.low if self.zero is None else self.zero)
 
     @property
     def limits(self) -> tuple[float, float]:
-        """Where the axis begins and ends."""
+        """The ends of the axis."""
         begin = self.low if self.zero is None else self.zero
         pad = 10 ** max(0.1, 0.04 * math.log10(self.high / begin))
         return begin / pad, self.high * pad
@@ -61,7 +61,7 @@ class Scale:
     def edges(self, count: int, *, whole: bool = False) -> Float64Array:
         """The edges of about ``count`` cells of the axis, float64[cells + 1]; ``whole`` centres cells on integers.
 
-        What is 0 has the first cell, and behind it is one that stays empty.
+        Values of 0 have the first cell. The cell after it stays empty.
         """
         begin, end = (math.log(limit) for limit in self.limits)
         cells = math.ceil(count * math.log(self.high / self.low) / (end - begin)) or 1
@@ -98,7 +98,7 @@ class Scale:
 
 
 def steps(low: float, high: float) -> list[float]:
-    """Ticks from low to high: powers of ten, at most nine; 1, 2, 5, 10, … where there are few of these."""
+    """Ticks from low to high: at most nine powers of ten, or 1, 2, 5, 10, … if there are few of them."""
     first, last = math.ceil(math.log10(low) - 1e-9), math.floor(math.log10(high) + 1e-9)
     if last - first >= 2:
         step = (last - first) // 9 + 1

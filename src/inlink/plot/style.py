@@ -1,4 +1,4 @@
-"""What all pictures share: colours, sizes, axes, and text that nobody can make Matplotlib parse."""
+"""Common parts of all pictures: colours, sizes, axes, and text that Matplotlib does not parse."""
 
 import textwrap
 from functools import cache
@@ -30,11 +30,11 @@ INK, FAINT, GRID = "#222222", "#666666", "#dddddd"
 FIRST, SECOND = "#0b5fa5", "#d95f02"  # blue and orange: all eyes can tell them apart
 DENSITY = "viridis"
 PLAIN: dict[str, Any] = {"parse_math": False, "usetex": False, "fontfamily": FONT}
-"""What every text is drawn with: a ``$`` in a URL is a dollar."""
+"""Options of every text: a ``$`` in a URL is a dollar, not mathematics."""
 
 
 def axes_for(ax: Axes | None) -> Axes:
-    """The axes to draw on: those given, or those of a new figure, which pyplot does not know."""
+    """The axes to draw on: the given axes, or those of a new figure that is not registered with pyplot."""
     if ax is not None:
         return ax
     return Figure(figsize=SIZE, dpi=DPI, layout="constrained").add_subplot()
@@ -46,18 +46,18 @@ def _glyphs() -> frozenset[int]:
 
 
 def drawable(text: str) -> str:
-    """A text that the font can draw: � stands for what it lacks, for control characters and for stray bytes."""
+    """A text that the font can draw: � replaces missing characters, control characters and undecodable bytes."""
     return "".join(c if c.isprintable() and ord(c) in _glyphs() else "\ufffd" for c in text)
 
 
 def cut(text: str, limit: int) -> str:
-    """A text of at most ``limit`` characters, its middle left out where it was longer."""
+    """A text of at most ``limit`` characters. The middle of a longer text is left out."""
     end = (limit - 1) // 2
     return text if len(text) <= limit else f"{text[: limit - 1 - end]}…{text[len(text) - end :]}"
 
 
 def dress(ax: Axes, title: str, facts: str, x: str = "", y: str = "") -> None:
-    """Say what the picture shows: a title, a few lines of facts below it, the axes' labels."""
+    """Describe the picture: add a title, a few lines of facts below it, and the axes' labels."""
     width = ax.get_window_extent().width * 72 / ax.figure.dpi
     lines = _wrapped(facts, width / (0.52 * FACTS), 4)
     heading = _wrapped(title, width / (0.67 * TITLE), 2)

@@ -1,4 +1,4 @@
-"""How fast PageRank converges: the error after each sweep, by both of its methods."""
+"""Draw how fast PageRank converges: the error after each sweep, for both of its methods."""
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -36,11 +36,11 @@ def convergence(
     ----------
     graph : Graph, SciPy sparse matrix or array, or NetworkX graph
     damping : float
-        PageRank's.
+        Damping of PageRank.
     tol : float
-        The bound on the L1 error to stop at.
+        Bound on the L1 error to reach.
     max_iter : int
-        The largest number of sweeps, of each method.
+        Maximum number of sweeps of each method.
     ax : matplotlib.axes.Axes or None
         Where to draw; None makes a figure.
 
@@ -51,11 +51,11 @@ def convergence(
     Raises
     ------
     inlink.errors.ParameterError
-        If the graph has no nodes, or as :func:`inlink.pagerank`.
+        If the graph has no nodes, or a parameter is out of range as in :func:`inlink.pagerank`.
     """
     graph = as_graph(graph)
     if not graph.num_nodes:
-        raise ParameterError("a graph without nodes: there is nothing to draw")
+        raise ParameterError("the graph has no nodes, so there is nothing to draw")
     runs: list[tuple[str, Int64Array, Float64Array]] = []
     for method, label in (("gauss-seidel", "Gauss–Seidel"), ("power", "Power method")):
         with track(f"PageRank by {label}", None, "sweeps") as shown:
@@ -66,7 +66,7 @@ def convergence(
                     method="power" if method == "power" else "gauss-seidel",
                 )  # fmt: skip
         bound = float("inf") if ranking.error_bound is None else ranking.error_bound
-        # the power method tells the bound of what it had before a round, Gauss–Seidel what a sweep led to
+        # The power method reports the bound of the vector before a round, Gauss–Seidel the error after a sweep.
         begin = 0 if method == "power" else 1
         at = np.array([*range(begin, begin + len(recorder.errors)), ranking.iterations])
         state = "" if ranking.converged else ", not converged"
@@ -104,9 +104,9 @@ def _counted(sweeps: int) -> str:
 
 
 class _Recorder(Task):
-    """Keeps the errors that PageRank tells as its progress, and passes them on to the task that is shown.
+    """Keeps the errors that PageRank reports as its progress, and passes them on to the task that is shown.
 
-    They are told in two digits, which is finer than a line in a picture. It is its own reporter.
+    They have two digits, which is finer than a line in a picture. A recorder is its own reporter.
     """
 
     def __init__(self, shown: Task) -> None:
@@ -119,7 +119,7 @@ class _Recorder(Task):
         return self
 
     def advance(self, amount: float, note: str = "") -> None:
-        """A sweep is done; the note ends with the error."""
+        """Record the error after a sweep. It is at the end of the note."""
         super().advance(amount, note)
         self.errors.append(float(note.rpartition(" ")[2]))
         self.shown.advance(amount, note)

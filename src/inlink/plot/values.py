@@ -1,4 +1,4 @@
-"""What the pictures take from graphs and rankings, checked."""
+"""Checked values of graphs and rankings, for pictures."""
 
 import numpy as np
 
@@ -15,7 +15,7 @@ LARGEST = 1e300  # so that no limit of an axis overflows
 
 
 def called(graph: Graph) -> str:
-    """A graph in a few words: its folder, nodes and arcs."""
+    """Describe a graph in a few words: its folder, nodes and arcs."""
     name = "" if graph.path is None else f"{cut(graph.path.name, 40)}: "
     return f"{name}{graph.num_nodes:,} nodes, {graph.num_arcs:,} arcs"
 
@@ -26,11 +26,11 @@ def values_of(ranking: Ranking) -> Float64Array:
     Raises
     ------
     inlink.errors.ParameterError
-        If there are none, or one is negative, infinite or no number.
+        If there are no values, or a value is negative, infinite or not a number.
     """
     values = np.asarray(ranking.values, np.float64)
     if not len(values):
-        raise ParameterError("a ranking of no nodes: there is nothing to draw")
+        raise ParameterError("the ranking has no nodes, so there is nothing to draw")
     wrong = ~((values >= 0) & (values <= LARGEST))
     if wrong.any():
         node = int(wrong.argmax())
@@ -41,7 +41,7 @@ def values_of(ranking: Ranking) -> Float64Array:
 
 
 def values_on(graph: Graph, ranking: Ranking) -> Float64Array:
-    """The values of a graph's nodes, float64[k]; k < n where a crawl has found n − k pages since it was ranked.
+    """The values of a graph's nodes, float64[k]; k < n if a crawl has found n − k pages since it was ranked.
 
     Raises
     ------
@@ -72,7 +72,7 @@ def thinned(count: int, most: int = 1000) -> Int64Array:
 
 
 def spearman(one: AnyArray, other: AnyArray) -> float | None:
-    """Spearman's ρ, the correlation of ranks with ties shared; None where either has only one value."""
+    """Spearman's ρ, the correlation of ranks with ties shared; None if either has only one value."""
     from scipy.stats import rankdata
 
     middle = (len(one) + 1) / 2

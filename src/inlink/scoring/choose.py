@@ -1,4 +1,4 @@
-"""Make scorers from settings: a name or a small mapping. Only what is imported by name is run."""
+"""Make scorers from settings: a name or a small mapping. Only code that the setting names is run."""
 
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
@@ -13,10 +13,10 @@ from inlink.scoring.reading import Reading
 __all__ = ["ScoreLinks", "ScorePage", "content_scorer", "link_scorer"]
 
 ScorePage = Callable[[Reading], float]
-"""How good a page is, from 0 to 1."""
+"""A content scorer: returns how good a page is, from 0 to 1."""
 
 ScoreLinks = Callable[[Reading, float], Sequence[float]]
-"""How promising each link of a page is, from 0 to 1, given the page's own score."""
+"""A link scorer: returns how promising each link of a page is, from 0 to 1, given the page's own score."""
 
 _CONTENT = (
     "expected None, a callable, its name 'package.module.name', {'topic': 'some words'}, {'keywords': ['word', …]},"
@@ -42,7 +42,7 @@ def content_scorer(spec: object) -> ScorePage | None:
     inlink.errors.ParameterError
         If the setting is none of these. The message lists them.
     inlink.errors.InlinkError
-        If the scorer cannot be made of it.
+        If the scorer cannot be made from the setting.
 
     Examples
     --------
@@ -73,7 +73,7 @@ def link_scorer(spec: object) -> ScoreLinks | None:
     Raises
     ------
     inlink.errors.ParameterError
-        If it is none of these; the message lists them.
+        If the setting is none of these. The message lists them.
     """
     if isinstance(spec, Mapping) and set(spec) == {"topic"}:
         return LinkScorer(spec["topic"])

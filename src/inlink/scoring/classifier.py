@@ -16,7 +16,7 @@ from inlink.scoring.reading import Reading
 __all__ = ["MAX_MODEL", "Classifier"]
 
 MAX_MODEL = 1 << 30
-"""Bytes of a model at most, unpacked."""
+"""Maximum number of bytes of an unpacked model."""
 
 
 class Classifier:
@@ -36,7 +36,7 @@ class Classifier:
     inlink.errors.MissingExtraError
         If skops or scikit-learn is not installed.
     inlink.errors.InputError
-        If the file is not there, cannot be read, holds types that are not trusted, or no classifier of texts.
+        If the file does not exist, cannot be read, holds types that are not trusted, or is not a classifier of texts.
     inlink.errors.ParameterError
         If the model has no such class, or `path` is not a path.
     """
@@ -49,7 +49,7 @@ class Classifier:
             self._model.predict_proba(["a text"])
             classes = list(self._model.classes_)
         except Exception as error:
-            # A model of another kind may raise anything when it is given text.
+            # A model of another kind may raise any exception when it gets text.
             raise InputError(
                 f"{path}: not a text classifier with predict_proba and classes_ ({_line(error)})."
                 " Save a fitted pipeline that begins with a vectorizer."
@@ -83,7 +83,7 @@ def _load(path: Path) -> Any:
         untrusted = skops.io.get_untrusted_types(data=data) if size <= MAX_MODEL else []
         model = skops.io.loads(data, trusted=[]) if size <= MAX_MODEL and not untrusted else None
     except Exception as error:
-        # Damaged zip, JSON, arrays or estimators may raise anything.
+        # Damaged zip, JSON, arrays or estimators may raise any exception.
         raise InputError(
             f"{path}: not a skops model, or damaged ({_line(error)}). Write it with skops.io.dump."
         ) from error

@@ -33,7 +33,7 @@ class Keywords:
     Raises
     ------
     inlink.errors.ParameterError
-        If there are none, one has no words, or a weight is no finite number.
+        If there are no keywords, a keyword has no words, or a weight is not a finite number.
 
     Examples
     --------

@@ -8,7 +8,7 @@ from inlink.urls.canonical import canonical
 __all__ = ["OUR_NAMES", "asks", "canonicals_in_header", "only", "robots_words"]
 
 OUR_NAMES = frozenset(("robots", "inlink"))
-"""Names of robots that are meant to be us."""
+"""Names of robots that mean inlink."""
 
 _MAX_HEADER = 8192
 _WITH_VALUES = frozenset(("max-snippet", "max-image-preview", "max-video-preview", "unavailable_after"))
@@ -19,7 +19,7 @@ _REL = re.compile(r""";\s*rel\s*=\s*(?:"([^"]*)"|([^\s;,"]*))""", re.I)
 def robots_words(header: str | Iterable[str]) -> set[str]:
     """Return the directives of ``X-Robots-Tag`` for all robots and for inlink, in lower case.
 
-    A value may begin with the name of a robot. All of it is then for that robot:
+    A value may begin with the name of a robot. It then applies only to that robot:
     https://developers.google.com/search/docs/crawling-indexing/robots-meta-tag
 
     Examples
@@ -70,6 +70,6 @@ def canonicals_in_header(header: str | Iterable[str], base: str | None) -> set[s
 
 
 def only(named: set[str | None]) -> str | None:
-    """Return the URL if exactly one is named, else None. A None in the input means that a name was no URL."""
+    """Return the URL if exactly one is named, else None. A None in the input stands for a name that is not a URL."""
     urls = [url for url in named if url is not None]
     return urls[0] if len(urls) == 1 else None

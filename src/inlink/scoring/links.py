@@ -25,18 +25,18 @@ class LinkScorer:
         context       = 1 if anchor > 0, else sim(topic, words around the link)                          (4)
         anchor        = sim(topic, words of the link and of its URL)                                        (5)
 
-    with γ = 0.5, δ = 0.5 and β = 0.8. So the words of a link count more than its page, and a page on the topic raises
-    links without telling words. Differences from the paper:
+    with γ = 0.5, δ = 0.5 and β = 0.8. So the words of a link count more than its page, and a page on the topic also
+    raises links without words of the topic. Differences from the paper:
 
-    - sim is the share of the topic's words that occur, since a few words have no useful frequencies.
-    - The words of the URL count in (5): its path and query, and its host if it is not the page's own. Words that all
-      links of a page share would not tell them apart.
+    - sim is the share of the topic's words that occur, because a few words have no useful frequencies.
+    - The words of the URL count in (5): its path and query, and its host if it is not the page's own. The page's own
+      host does not distinguish its links.
     - In the paper, a page without relevance passes on what it inherited. A scorer sees only one page: (2) is 0 there.
 
     Parameters
     ----------
     topic : str
-        Some words, without those that have no meaning (*the*, *of*). All count alike.
+        Some words, without words that have no meaning (*the*, *of*). All words count the same.
 
     Raises
     ------
@@ -68,7 +68,7 @@ class LinkScorer:
         Returns
         -------
         list of float
-            One for each of ``reading.links``, in [0, 1].
+            The score of each link in ``reading.links``, in [0, 1].
         """
         inherited = self.DELTA * min(max(page_score, 0.0), 1.0) if page_score == page_score else 0.0
         own_host = _host_and_rest(canonical(reading.url) or "")[0]

@@ -1,11 +1,11 @@
 """Read a fetched page: title, text, links with the words around them, and directives for robots.
 
 HTML is parsed as in :mod:`inlink.archives.html`, so that a crawl and its archive have the same links. Reading a page
-finds its head and its links. Its text, and the words of each link, are found in one walk when they are first asked for:
-most crawls never ask.
+finds its head and its links. Its text, and the words of each link, are found in one walk when they are first used,
+because most crawls do not use them.
 
 The cost of a page is bounded: :data:`MAX_PAGE` bytes are parsed, :data:`MAX_TEXT` characters of text are kept, and
-pages built to slow parsers down are not parsed at all. Links behind those characters have no words.
+pages built to slow parsers down are not parsed at all. Links after those characters have no words.
 """
 
 import re
@@ -22,14 +22,14 @@ from inlink.urls.canonical import Base, canonical
 __all__ = ["AROUND", "MAX_PAGE", "MAX_TEXT", "PageLink", "Reading", "read_page"]
 
 MAX_PAGE = 1 << 24
-"""Bytes of a document that are parsed at most: less than of one in an archive, as a crawl must go on meanwhile and a
-byte can take 80 of memory when it is parsed."""
+"""Maximum number of bytes of a document that are parsed. It is lower than for archives, because a crawl must not wait
+long, and parsing can take 80 bytes of memory a byte."""
 
 MAX_TEXT = 1 << 20
-"""Characters of text that are kept at most."""
+"""Maximum number of characters of text that are kept."""
 
 AROUND = 80
-"""Characters before a link, and after it, that count as the words around it, cut where a word begins."""
+"""Number of characters before a link, and after it, that count as the words around it, cut at the start of a word."""
 
 LONG_PAGE = f"rest of a page beyond {MAX_PAGE:,} bytes"
 
@@ -52,7 +52,7 @@ _BOMS = (b"\xff\xfe", b"\xfe\xff")
 
 @dataclass(frozen=True, slots=True)
 class PageLink:
-    """A link of a page. Its words are found when they are asked for.
+    """A link of a page. Its words are found when they are first used.
 
     Attributes
     ----------
@@ -92,7 +92,7 @@ class PageLink:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What was read from a page.
+    """The data that were read from a page.
 
     Attributes
     ----------
@@ -104,9 +104,9 @@ class Reading:
         The canonical URL that the page names, in its head or in an HTTP ``Link`` header, in canonical form. None if
         it names several, as search engines treat it.
     noindex, nofollow : bool
-        What it asks of robots, in its head (``robots`` or ``inlink``) or in ``X-Robots-Tag``.
+        Its directives for robots, in its head (``robots`` or ``inlink``) or in ``X-Robots-Tag``.
     problem : str or None
-        Why all or part of the page was not read, as a fixed phrase that can be counted.
+        The reason why all or part of the page was not read, as a fixed phrase that can be counted.
     """
 
     url: str
@@ -126,7 +126,7 @@ class Reading:
     def links(self) -> list[PageLink]:
         """Links of ``a`` and ``area`` with ``href``, in the order of the page. Repeated links are repeated here.
 
-        Links to a place on the page itself are left out, unless :func:`read_page` was told to keep them.
+        Links to a place on the page itself are left out, unless :func:`read_page` was called with ``self_links``.
         """
         return self._links.found()[0] if self._links else []
 
@@ -137,7 +137,7 @@ class Reading:
 
 
 class _Words:
-    """The text of a page and the place of each link's text in it, found when first asked for."""
+    """The text of a page and the place of each link's text in it, found when first used."""
 
     def __init__(self, tree: LexborHTMLParser | None, plain: str = "") -> None:
         self.anchors: list[LexborNode] = []
@@ -154,7 +154,7 @@ class _Words:
 
 
 class _Links:
-    """The links of a page, resolved when they are first asked for.
+    """The links of a page, resolved when they are first used.
 
     They refer to :class:`_Words` but not to the reading, so there is no reference cycle: the tree is freed with the
     reading.
@@ -197,11 +197,11 @@ def read_page(
     url : str
         The URL of the page. Links are resolved against it. If it is not an HTTP URL, there are no links.
     content_type : str or None
-        The ``Content-Type`` header. HTML is parsed, and so is ``application/octet-stream`` that begins as HTML does.
-        Other ``text/*`` has text and no links. Other types are not read, which :attr:`Reading.problem` says.
-        A document without a type, or of ``text/plain``, is not read if it contains null bytes.
+        The ``Content-Type`` header. HTML is parsed, and so is ``application/octet-stream`` that begins like HTML. Other
+        ``text/*`` has text but no links. Other types are not read, and :attr:`Reading.problem` is set. A document
+        without a type, or of ``text/plain``, is not read if it contains null bytes.
     charset : str or None
-        The encoding, if the caller knows it better than header and document. A byte order mark still comes first.
+        The encoding. It takes precedence over header and document, but not over a byte order mark.
     robots_header, link_header : str or iterable of str
         The ``X-Robots-Tag`` and ``Link`` headers.
     self_links : bool
@@ -210,7 +210,7 @@ def read_page(
     Returns
     -------
     Reading
-        Any bytes give a reading; they never raise.
+        The reading. No input raises an exception.
 
     Examples
     --------

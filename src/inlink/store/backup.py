@@ -1,4 +1,4 @@
-"""Copies of a crawl's folder: of a crawl that another process may be writing, up to its last whole event."""
+"""Copy a crawl's folder up to its last complete event. Another process may be writing the crawl."""
 
 import os
 import shutil
@@ -19,11 +19,11 @@ __all__ = ["Copied", "backup", "copy_beside_log", "mapped"]
 
 _BLOCK = 1 << 22
 _TRIES = 5
-"""How often a ranking is copied that is replaced meanwhile."""
+"""Maximum number of attempts to copy a ranking, which may be replaced during the copy."""
 
 
 class Copied(NamedTuple):
-    """What a backup holds: pages, events, and bytes of both files of the log."""
+    """The content of a backup: numbers of pages and events, and bytes of both files of the log."""
 
     pages: int
     events: int
@@ -33,22 +33,22 @@ class Copied(NamedTuple):
 def backup(folder: str | os.PathLike[str], target: str | os.PathLike[str]) -> Copied:
     """Copy a crawl's folder, also while another process crawls.
 
-    The copy has all events that were whole when it began, and some that came later. Every checksum in the copy is
+    The copy has all events that were complete when it began, and may have later events. All checksums in the copy are
     compared before it gets its name. The lock, the index and torn tails are not copied.
 
     Parameters
     ----------
     folder : path-like
-        The crawl's.
+        The crawl's folder.
     target : path-like
-        The copy. It must not exist.
+        The folder of the copy. It must not exist.
 
     Raises
     ------
     inlink.errors.FolderError
         If there is no crawl, or it is damaged.
     inlink.errors.OutputError
-        If ``target`` exists or cannot be written. Nothing is left then.
+        If ``target`` exists or cannot be written. Then no files are left.
     """
     source = Path(folder)
     hash_seed_of(source)
@@ -70,7 +70,7 @@ def backup(folder: str | os.PathLike[str], target: str | os.PathLike[str]) -> Co
 
 
 def copy_beside_log(source: Path, work: Path) -> None:
-    """Copy what a crawl's folder holds beside its log: header, settings, inbox and the ranking.
+    """Copy the files of a crawl's folder besides its log: header, settings, inbox and ranking.
 
     Raises
     ------
@@ -92,7 +92,7 @@ def copy_beside_log(source: Path, work: Path) -> None:
 
 
 def _copy_ranking(source: Path, work: Path) -> bool:
-    """Copy the ranking; return whether there is none, or it was copied whole."""
+    """Copy the ranking; return True if it was copied completely, or if there is no ranking."""
     shutil.rmtree(work / RANKS, ignore_errors=True)
     try:
         Folder(source / RANKS, RANKS, 1)
@@ -105,7 +105,7 @@ def _copy_ranking(source: Path, work: Path) -> bool:
 
 
 def _copy_now(source: Path, target: Path) -> None:
-    """Copy a file that grows, as long as it is now."""
+    """Copy a growing file up to its present length."""
     try:
         file = source.open("rb", buffering=0)
     except OSError as error:
@@ -118,12 +118,12 @@ def _copy_now(source: Path, target: Path) -> None:
 
 
 def mapped(path: Path) -> UInt8Array:
-    """A file that nobody writes, mapped: uint8[bytes].
+    """Map a file that no process writes: uint8[bytes].
 
     Raises
     ------
     inlink.errors.FolderError
-        If it cannot be read.
+        If the file cannot be read.
     """
     try:
         # An empty file cannot be mapped.

@@ -1,6 +1,6 @@
-"""The pages of a crawl in blocks: their links as arcs, their URLs, their columns.
+"""Read the pages of a crawl in blocks: their links as arcs, their URLs, their columns.
 
-For code that reads a whole crawl, such as the builder of its graph, or a dump.
+This is for code that reads a whole crawl, such as the builder of its graph, or a dump.
 """
 
 import os
@@ -57,7 +57,7 @@ def known_pages(path: str | os.PathLike[str], *, with_urls: bool = False) -> Pag
     ----------
     path : path-like
     with_urls : bool
-        Whether URLs can be looked up by page and pages by URL, which takes longer to read.
+        Whether to read what is needed to look up URLs by page and pages by URL, which takes longer.
 
     Raises
     ------
@@ -70,9 +70,9 @@ def known_pages(path: str | os.PathLike[str], *, with_urls: bool = False) -> Pag
 
 
 def crawled_rows(pages: Pages, first_row: int = 1, end_row: int | None = None) -> tuple[U32, U64]:
-    """The pages that were crawled and not merged, and where their latest visits are: uint32[k], uint64[k].
+    """The pages that were crawled and not merged, and the places of their latest visits: uint32[k], uint64[k].
 
-    Only those in rows ``first_row``, …, ``end_row`` - 1 of the crawl's answered pages.
+    Only pages in rows ``first_row``, …, ``end_row`` - 1 of the crawl's answered pages are returned.
     """
     found, places = pages.crawled(first_row, end_row)
     if pages.merged:
@@ -82,20 +82,20 @@ def crawled_rows(pages: Pages, first_row: int = 1, end_row: int | None = None) -
 
 
 def arcs_of(pages: Pages, first_row: int = 1, end_row: int | None = None) -> Iterator[tuple[U32, U32, int]]:
-    """The links of all latest visits, those to merged pages leading to their survivors.
+    """The links of all latest visits. A link to a merged page becomes a link to the page it was merged into.
 
     Parameters
     ----------
     pages : Pages
     first_row, end_row : int
-        Only the visits in these rows of the crawl's answered pages, 1, 2, ….
+        Read only the visits in these rows of the crawl's answered pages, which are 1, 2, ….
 
     Yields
     ------
     sources, targets : uint32[k]
-        Sources in the order in which they were first crawled. A link may come twice where it led to a merged page.
+        Sources in the order in which they were first crawled. A link may occur twice if it led to a merged page.
     done : int
-        Bytes of the log behind us with these.
+        Number of bytes of the log that have been read so far.
     """
     from inlink.store.kernels.frames import link_count, links_of_frames
 
@@ -129,14 +129,14 @@ def links_from(pages: Pages, page: int) -> U32:
 
 
 def links_to(pages: Pages, page: int) -> U32:
-    """The pages whose latest visits link to a page, or to one that was merged into it: uint32[k], increasing."""
+    """The pages whose latest visits link to a page, or to a page that was merged into it: uint32[k], increasing."""
     ends = [page, *(one for one in pages.merged if pages.survivor(one) == page)]
     found = np.unique(np.concatenate([pages.inlinks(end) for end in ends]))
     return found[~np.isin(found, np.fromiter(pages.merged, np.uint32))]
 
 
 def num_links(pages: Pages, first_row: int = 1, end_row: int | None = None) -> int:
-    """How many links the latest visits have, in rows ``first_row``, …, ``end_row`` - 1 of the answered pages."""
+    """The number of links of the latest visits in rows ``first_row``, …, ``end_row`` - 1 of the answered pages."""
     _, places = crawled_rows(pages, first_row, end_row)
     parts = (places[k : k + ARCS] for k in range(0, len(places), ARCS))
     return sum(int(_field(pages.log, part, Head, "listed").sum(dtype=np.int64)) for part in parts)
@@ -149,18 +149,18 @@ def url_blocks(pages: Pages, size: int = BLOCK, first: int = 0) -> Iterator[tupl
     ----------
     pages : Pages
     size : int
-        Bytes at a time; more if one URL is longer.
+        Maximum number of bytes of a block; a longer URL is a block of its own.
     first : int
-        The page to begin with. Other than 0, it needs pages that were read with their URLs.
+        The page to begin with. If it is not 0, ``pages`` must have been read with their URLs.
 
     Yields
     ------
     first : int
-        The page of the first of them.
+        The page of the block's first URL.
     text : uint8[…]
         The URLs, one right after the other.
     offsets : uint64[k + 1]
-        Where each begins in the text.
+        The place in the text where each URL begins, and the end of the last.
     """
     begin, wanted = 0, size
     if first:
@@ -179,7 +179,7 @@ def url_blocks(pages: Pages, size: int = BLOCK, first: int = 0) -> Iterator[tupl
 
 
 def _field(log: U8, places: U64, record: Any, name: str) -> npt.NDArray[Any]:
-    """One field of the records that stand at ``places``."""
+    """One field of the records at ``places``."""
     fields = dtype_of(record).fields
     assert fields is not None
     dtype, offset = fields[name][:2]
@@ -197,16 +197,16 @@ def content_hash_at(pages: Pages, place: int) -> bytes:
 
 
 def page_columns(pages: Pages, low: int, high: int) -> tuple[dict[str, npt.NDArray[Any]], U64]:
-    """What is known of pages low, …, high - 1.
+    """The columns of pages low, …, high - 1.
 
     Returns
     -------
     columns : dict
         By the names in :data:`COLUMNS`: state uint8 (places in :data:`inlink.store.pages.STATES`), score float32, depth
         uint16, linked_from uint32 (a page, or NO_PAGE), first_crawl and last_crawl float64 (seconds since 1970,
-        NaN where never), crawls and changes uint32, status uint16 (0 where never), errors uint8.
+        NaN for never), crawls and changes uint32, status uint16 (0 if there is none), errors uint8.
     visits : uint64[high − low]
-        One more than the place of each page's latest visit in the log, 0 where there is none.
+        The place of each page's latest visit in the log, plus 1; 0 if there is none.
     """
     log, count = pages.log, high - low
     rows = pages.answers[low:high]

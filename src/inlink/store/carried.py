@@ -1,10 +1,10 @@
-"""What links carry: bytes that a spider gave with a link, and gets back with the lease.
+"""Encode and read carried data: bytes that a spider gives with a link, and that the lease of the page returns.
 
-They are the end of the frame that told of the links, which has the flag ``HAS_CARRIED``::
+Carried data are at the end of the frame that holds the links, which has the flag ``HAS_CARRIED``::
 
     all carried bytes     n times CarriedRecord     n as uint32
 
-The records are in the order of their pages, so that one page's bytes are found without reading the others'.
+The records are in the order of their pages, so that the bytes of one page are found without reading all records.
 """
 
 from collections.abc import Mapping
@@ -18,7 +18,7 @@ __all__ = ["carried_in", "encode_carried"]
 
 
 def encode_carried(data: Mapping[int, bytes]) -> bytes:
-    """Code what pages carry, by page, as the end of a frame; empty if they carry nothing."""
+    """Encode the data of pages as the end of a frame; empty if there are no data."""
     if not data:
         return b""
     pages = sorted(data)
@@ -29,7 +29,7 @@ def encode_carried(data: Mapping[int, bytes]) -> bytes:
 
 
 def carried_in(frame: UInt8Array, page: int) -> bytes | None:
-    """What a page carries by a frame, or by a frame's payload; None if the frame does not say."""
+    """The data that a frame, or its payload, gives a page; None if it gives the page no data."""
     count = int.from_bytes(frame[-4:].tobytes(), "little")
     record = dtype_of(CarriedRecord)
     begin = len(frame) - 4 - record.itemsize * count

@@ -1,7 +1,7 @@
-"""Whole frames, torn tails and damage: what of a log is sound, and what to say of the rest.
+"""Find the sound part of a log, and tell torn tails from damage.
 
-A process that dies, or a power cut, may leave a *torn tail*: frames that were never finished, at or behind the last
-byte that is recorded as synced. They never happened. A frame before that byte that is not sound is *damage*: it was
+A process that dies, or a power cut, may leave a *torn tail*: unfinished frames at or after the last byte that is
+recorded as synced. They do not count as events. A frame before that byte that is not sound is *damage*, because it was
 safe on disk once.
 """
 
@@ -32,18 +32,18 @@ FAULTS = (
     "an event does not follow the one before it",
     "the checksums of an event hold, and it says what cannot be",
 )
-"""What may be wrong with a frame, by the numbers of :mod:`inlink.store.kernels.checks`."""
+"""Descriptions of the faults of a frame, by the numbers of :mod:`inlink.store.kernels.checks`."""
 
 _HEAD = struct_of(Head)
 _ALL = np.uint64(0xFFFFFFFFFFFFFFFF)
 _TAIL = 1 << 20
-"""Bytes that may be a torn tail although no event at all is sound."""
+"""Maximum number of bytes of a torn tail in a log without any sound event."""
 
 
 class Stretch(NamedTuple):
-    """Some bytes of events.log: a sound frame with its head, or damage, where ``fault`` says what is wrong.
+    """A part of events.log: a sound frame with its head, or damage, described by ``fault``.
 
-    The head of a damaged frame is there if it is sound itself: then its page numbers are known.
+    A damaged frame has its head too if the head itself is sound. Then its page numbers are known.
     """
 
     begin: int
@@ -67,9 +67,9 @@ def last_whole(
     urls, events : uint8[…]
         The two files.
     urls_begin, events_begin, pages : int
-        Where to begin: bytes of both files, and the pages known there.
+        The place to begin at: bytes of both files, and the number of pages known there.
     text_from : int
-        URLs before this byte of urls.txt are not looked at.
+        URLs before this byte of urls.txt are not checked.
     """
     reached = Reached(place=events_begin, text_place=urls_begin, pages=pages)
     kernels.whole_frames(events, urls, np.uint64(text_from), reached.array())
@@ -77,7 +77,7 @@ def last_whole(
 
 
 def last_synced(events: UInt8Array, reached: Reached) -> int:
-    """The byte of events.log up to which all was safe on disk, by all sound heads of the log, behind damage too."""
+    """The byte of events.log up to which all was safe on disk, from all sound heads, also those after damage."""
     synced, place = reached.synced, int(kernels.next_head(events, np.uint64(reached.place)))
     while place < len(events):
         head = Head._make(_HEAD.unpack_from(events.data, place))
@@ -88,7 +88,7 @@ def last_synced(events: UInt8Array, reached: Reached) -> int:
 
 
 def refuse_damage(folder: Path, events: UInt8Array, reached: Reached, synced: int = 0) -> None:
-    """Refuse a log that is damaged before the last byte that is recorded as synced, or that says what cannot be.
+    """Refuse a log that is damaged before the last byte that is recorded as synced, or that has impossible values.
 
     Parameters
     ----------
@@ -96,20 +96,20 @@ def refuse_damage(folder: Path, events: UInt8Array, reached: Reached, synced: in
     events : uint8[…]
         All of events.log.
     reached : Reached
-        Where its last sound frame ends.
+        The end of its last sound frame.
     synced : int
-        A byte up to which it is known to have been safe on disk, beside what the log says.
+        A byte up to which the log was safe on disk, known from other files than the log.
 
     Raises
     ------
     inlink.errors.FolderError
-        If it is damaged; with file and byte. Nothing is changed.
+        If the log is damaged. The message has the file and the byte. The folder is not changed.
     """
     if reached.place == 0 and _was_longer(folder):
         synced = max(synced, 1)
     if reached.place == len(events) >= synced:
         return
-    # No power cut leaves right checksums of wrong numbers.
+    # A power cut cannot leave impossible values with correct checksums.
     wild = reached.fault == kernels.WILD
     if not wild and reached.place >= max(synced, last_synced(events, reached)):
         return
@@ -125,7 +125,7 @@ def refuse_damage(folder: Path, events: UInt8Array, reached: Reached, synced: in
 
 
 def safe_from_the_start(folder: Path, events: UInt8Array) -> int:
-    """The byte of events.log up to which all was safe on disk, by all that a crawl's folder says.
+    """The byte of events.log up to which all was safe on disk, from all files of a crawl's folder.
 
     Parameters
     ----------
@@ -153,10 +153,10 @@ def _index_end(folder: Path, size: int) -> int:
 
 
 def _was_longer(folder: Path) -> bool:
-    """Whether a log whose first event is not sound was more than a torn tail.
+    """Whether a log whose first event is not sound is more than a torn tail.
 
-    Its own heads cannot say so if all are damaged. The crawl's index and ranking cover a part of the log. And more
-    than :data:`_TAIL` bytes were not written before the first sync, a second after the crawl began.
+    If all its heads are damaged, they cannot show this. But the crawl's index and ranking cover a part of the log. And
+    a crawl cannot write more than :data:`_TAIL` bytes before its first sync, a second after it began.
     """
     for name, field in ((INDEX, "events_end"), (RANKS, "covers")):
         with suppress(FolderError):
@@ -167,7 +167,7 @@ def _was_longer(folder: Path) -> bool:
 
 
 def frames(urls: UInt8Array, events: UInt8Array, begin: int = 0) -> Iterator[Stretch]:
-    """Go over a log that may be damaged; behind damage, go on at the next sound head.
+    """Yield the parts of a log that may be damaged. After damage, reading goes on at the next sound head.
 
     Parameters
     ----------
@@ -179,7 +179,7 @@ def frames(urls: UInt8Array, events: UInt8Array, begin: int = 0) -> Iterator[Str
     Yields
     ------
     Stretch
-        In order and without gaps: every byte from ``begin`` on belongs to one.
+        The parts in order and without gaps: every byte from ``begin`` on belongs to a part.
     """
     place, size = begin, len(events)
     while place < size:

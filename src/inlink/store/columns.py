@@ -1,4 +1,4 @@
-"""What events make of pages: columns folded from the log, an array with one number a page each."""
+"""The columns of pages that are folded from the log: arrays with one number for each page."""
 
 import numpy as np
 
@@ -18,7 +18,7 @@ _HOSTS = _PAGES // 8
 
 
 class PageColumns:
-    """The columns of all pages of a crawl. They never move, since their address space is reserved once.
+    """The columns of all pages of a crawl. They never move, because their address space is reserved once.
 
     Parameters
     ----------
@@ -30,10 +30,10 @@ class PageColumns:
     Attributes
     ----------
     states, errors, losses : uint8[…]
-        Of page i at [i]: its state, a place in :data:`~inlink.store.format.STATES`; its failures since it was last
-        crawled; its leases that were lost since its last answer.
+        For page i at [i]: its state, a place in :data:`~inlink.store.format.STATES`; its failures since it was last
+        crawled; its lost leases since its last answer.
     depths : uint16[…]
-        Links from a seed to the page, on the way on which it was found.
+        Number of links from a seed to the page, along the links through which it was discovered.
     scores : float32[…]
         The score of the page's content if it was crawled, else the best score of a link to it.
     answers : uint32[…]
@@ -41,19 +41,20 @@ class PageColumns:
     answered : uint32[…]
         The page of each row.
     visits, failures : uint64[…]
-        Of each row: the place of its last visit or merge, and of its last failure, plus 1; 0 if there is none.
+        For each row: the place of its last visit or merge, and of its last failure, plus 1; 0 if there is none.
     makers, maker_places : uint32[…], uint64[…]
-        Of each event that made pages known: the first of them, and the event's place.
+        For each event that made pages known: the first of these pages, and the event's place.
     carriers : uint64[…]
-        The place plus 1 of the frame that holds what a page carries, 0 if it carries nothing.
+        The place plus 1 of the frame that holds a page's carried data; 0 if it carries no data.
     state_counts : uint64[len(STATES)]
         The number of pages in each state.
     host_pages, host_waiting, host_crawled : uint32[…]
-        Of each host, once :meth:`count_hosts` was called: its pages, those discovered, those crawled.
+        For each host, once :meth:`count_hosts` was called: the numbers of its pages, of its pages in the state
+        discovered, and of its crawled pages.
     merged : dict of int to int
         The page that a page was merged into.
     given : dict of int to str
-        The URL as it was given, where it differs from the canonical form.
+        The URL as it was given, if it differs from the canonical form.
     """
 
     def __init__(self, tally: Tally, hosts: UInt32Array) -> None:
@@ -79,11 +80,11 @@ class PageColumns:
         self._at = addresses([tally.array(), *(getattr(self, name) for name in Columns._fields[1:])])
 
     def fold(self, frames: UInt8Array) -> None:
-        """Fold sound frames, one behind the other."""
+        """Fold a sequence of sound frames."""
         kernels.fold(self._at, frames)
 
     def take_in_rare(self, frames: Frames, begin: int) -> None:
-        """Take in what few pages have, and dictionaries hold, of the frames from byte ``begin`` of the log on."""
+        """Take in the data that few pages have, and that dictionaries hold, of frames from byte ``begin`` on."""
         for place in frames.of_kind(MERGE, GIVEN, begin=begin):
             frame = frames.frame(place)
             if frame.kind == MERGE:
@@ -92,15 +93,15 @@ class PageColumns:
                 self.given[frame.page] = frame.payload.decode("utf-8", "surrogateescape")
 
     def count_hosts(self) -> None:
-        """Count the pages of each host by state; each event that is folded from now on is counted too."""
+        """Count the pages of each host by state, now and with each event that is folded from now on."""
         kernels.count_hosts(self._at)
 
     def set_state(self, page: int, state: int) -> None:
-        """Change a page's state by what no event says, such as the time."""
+        """Change a page's state for a reason that is not an event, such as the time."""
         kernels.move(self._at, np.uint64(page), state)
 
     def survivor(self, page: int) -> int:
-        """The page that a page was merged into, itself if it was not."""
+        """The page that a page was merged into; the page itself if it was not merged."""
         for _ in range(64):
             if page not in self.merged:
                 break
@@ -121,7 +122,7 @@ class PageColumns:
     def crawled(self, first_row: int = 1, end_row: int | None = None) -> tuple[UInt32Array, UInt64Array]:
         """Pages that were crawled or merged, and the places of their latest visits or merges: uint32[k], uint64[k].
 
-        Only those in rows ``first_row``, …, ``end_row`` - 1 of ``answered``; by default all.
+        Only rows ``first_row``, …, ``end_row`` - 1 of ``answered`` are returned; by default all.
         """
         end = self.tally.rows + 1 if end_row is None else end_row
         rows = np.flatnonzero(self.visits[first_row:end]) + first_row

@@ -1,4 +1,4 @@
-"""The events of a log, as policies see them."""
+"""The events of a log, in the form that policies read."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -42,23 +42,23 @@ class Event:
     time : float
         Unix time in seconds.
     page : int or None
-        The page that it is about.
+        The page that the event is about.
     score : float
-        Of the page's content, for a visit.
+        For a visit, the score of the page's content.
     status : int
         HTTP status, 0 if there is none.
     flags : int
         Bits that :mod:`inlink.store.format` names.
     first, new : int
-        It made the pages ``first``, …, ``first + new - 1`` known.
+        The event made the pages ``first``, …, ``first + new - 1`` known.
     pages : uint32[n]
         The links of a visit, the target of a merge, or the pages of a seed, lease, release, loss, reload or exclusion.
     scores : float32[n] or None
-        Of ``pages``; None if it has none.
+        Scores of ``pages``; None if the event has no scores.
     place : int
-        Its byte in events.log.
+        Place of the event in events.log, in bytes.
     lease : int
-        The lease that it ends, 0 if none.
+        The lease that the event ends; 0 if there is none.
     """
 
     kind: str
@@ -77,12 +77,12 @@ class Event:
 
 @dataclass(frozen=True)
 class Events:
-    """Events in a row, to be iterated over, or to be given to a kernel as they are.
+    """A sequence of events, to iterate over or to pass to a kernel.
 
     Parameters
     ----------
     frames : uint8[…]
-        Whole frames, one behind the other.
+        Complete frames, one after the other.
     """
 
     frames: UInt8Array

@@ -1,4 +1,4 @@
-"""The frames of events.log, read where they lie: one at its place, all of some kinds, the lists in them."""
+"""Read frames of events.log: a frame at its place, all frames of some kinds, and the lists in them."""
 
 import os
 import zlib
@@ -37,7 +37,7 @@ class Frames:
     Parameters
     ----------
     folder : Path
-        The crawl's.
+        The crawl's folder.
 
     Attributes
     ----------
@@ -48,7 +48,7 @@ class Frames:
     def __init__(self, folder: Path) -> None:
         self._mapped = Mapped(folder / EVENTS)
         self.end = 0
-        # Places of the events by which an operator excluded pages, and the byte up to which they were sought.
+        # Places of the events by which an operator excluded pages, and the byte up to which they were searched for.
         self._exclusions: list[int] = []
         self._sought = 0
 
@@ -60,16 +60,16 @@ class Frames:
 
     @property
     def log(self) -> UInt8Array:
-        """The log as far as it is read, mapped: uint8[end or more]."""
+        """The part of the log that is read, mapped: uint8[end or more]."""
         return self._mapped.map(self.end)
 
     def frame(self, place: int) -> Frame:
-        """The frame at ``place``, its payload checked.
+        """The frame at ``place``, with a checked payload.
 
         Raises
         ------
         inlink.errors.FolderError
-            If it is damaged.
+            If the frame is damaged.
         """
         raw = self._mapped.read(place, HEAD_SIZE)
         if len(raw) < HEAD_SIZE:
@@ -155,10 +155,10 @@ class Frames:
         return out
 
     def open_leases(self) -> fold.OpenLeases:
-        """The leases that nothing has ended."""
+        """The leases that no event has ended."""
         found: fold.OpenLeases = fold.open_leases(self.log, np.uint64(self.end))
         return found
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         self._mapped.close()

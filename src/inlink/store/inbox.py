@@ -1,9 +1,9 @@
 """Requests to a crawl that another process is running: files in its folder, which the crawl reads between two calls.
 
-A process that is not the writer can ask for two things: to seed URLs, and to let failed pages wait again. A request is
-one file in ``inbox/``. Its name is the time and the process id, with the kind of request as extension. A file is there
-whole or not at all. The crawl does what it asks, then removes it. So each request is done at least once, and doing
-it twice does no harm.
+A process that is not the writer can request two things: to add seeds, and to let failed pages wait again. A request is
+one file in ``inbox/``. Its name is the time and the process id, with the kind of request as extension. A file becomes
+visible only when it is complete. The crawl carries out the request, then removes the file. So each request is carried
+out at least once, and doing it twice does no harm.
 """
 
 import math
@@ -27,7 +27,7 @@ def post(folder: Path, kind: str, text: str = "") -> Path:
     Parameters
     ----------
     folder : Path
-        The crawl's.
+        The crawl's folder.
     kind : {"seed", "reload"}
     text : str
         The content of the request: for ``seed``, lines that :func:`seeds_in` reads.
@@ -35,7 +35,7 @@ def post(folder: Path, kind: str, text: str = "") -> Path:
     Raises
     ------
     inlink.errors.OutputError
-        If it cannot be written.
+        If the request cannot be written.
     """
     path = folder / INBOX / f"{time.time_ns():020d}-{os.getpid()}.{kind}"
     with atomic_file(path) as file:
@@ -82,7 +82,7 @@ def seeds_in(text: str, place: str) -> list[tuple[str, float]]:
             value = math.nan
         if not math.isfinite(value):
             raise InputError(
-                f"{place}, line {number}: {score!r} is not a score: give a finite number behind the tab"
+                f"{place}, line {number}: {score!r} is not a score: give a finite number after the tab"
             )
         found.append((url, value))
     return found

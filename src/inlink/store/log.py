@@ -106,8 +106,8 @@ class Log:
         except (OSError, OutputError) as error:
             said = error.strerror if isinstance(error, OSError) else error
             raise StoreError(
-                f"{self.folder}: what was never finished cannot be moved to {TORN} ({said}): nothing is lost; "
-                "make room and open the crawl again"
+                f"{self.folder}: the unfinished event at the end cannot be moved to {TORN} ({said}): no event is lost; "
+                "free some space and open the crawl again"
             ) from None
         return kept
 
@@ -153,9 +153,7 @@ class Log:
         if self._broken is not None:
             raise StoreError(self._broken)
         if not self._whole:
-            raise StoreError(
-                f"{self.folder}: an event was broken off while it was written: open the crawl again"
-            )
+            raise StoreError(f"{self.folder}: an event was not written completely: open the crawl again")
         length, place = HEAD_SIZE + len(payload), self.events_end
         checked = CHECKED.pack(
             MARKER,
@@ -200,9 +198,13 @@ class Log:
 
     def _fail(self, error: OSError) -> None:
         remedy = (
-            "make room and open the crawl again" if error.errno == errno.ENOSPC else "open the crawl again"
+            "free some space and open the crawl again"
+            if error.errno == errno.ENOSPC
+            else "open the crawl again"
         )
-        self._broken = f"{self.folder}: cannot be written ({error.strerror}): all before it is kept; {remedy}"
+        self._broken = (
+            f"{self.folder}: cannot be written ({error.strerror}): all earlier events are kept; {remedy}"
+        )
         with contextlib.suppress(OSError):
             os.ftruncate(self._events, self.events_end)
             os.ftruncate(self._urls, self.urls_end)
@@ -289,7 +291,7 @@ def lock(folder: Path) -> Iterator[None]:
         except OSError:
             holder = os.pread(file, 32, 0).decode("ascii", "replace").strip() or "another process"
             raise InUseError(
-                f"{folder} is being crawled by process {holder}: one at a time; stop it, or wait for it"
+                f"{folder} is being crawled by process {holder}: stop that process, or wait until it ends"
             ) from None
         # On a full disk the process id cannot be written, but the lock is still held.
         with contextlib.suppress(OSError):

@@ -1,9 +1,9 @@
-"""One page of a crawl, looked up without folding all the others.
+"""Look up one page of a crawl without folding all pages.
 
-The index tells which pages may have the URL, and their lines in urls.txt which of them has it; behind the index the
-text is searched. One walk over the log, from head to head, finds what happened to the page. It costs some nanoseconds
-a frame and, behind the index, a fraction of one for each byte of URLs, where opening the crawl costs tenths of a
-microsecond a URL.
+The index gives the pages that may have the URL, and their lines in urls.txt show which page has it. The text after the
+part that the index covers is searched. Then one pass over the heads of the log finds the events of the page. It costs
+a few nanoseconds a frame and, after the part in the index, less than a nanosecond a byte of URLs. Opening the crawl
+costs tenths of a microsecond a URL.
 """
 
 import math
@@ -34,19 +34,19 @@ _CHUNK = 16 << 20
 
 
 def look_up(folder: str | os.PathLike[str], given: str | int) -> Page | None:
-    """What a crawl knows of one page; None if the crawl does not know it.
+    """Look up all stored data of one page; None if the crawl does not know it.
 
     Parameters
     ----------
     folder : path-like
-        The crawl's; another process may be writing it.
+        The crawl's folder. Another process may be writing it.
     given : str or int
         A canonical URL, or a page's number.
 
     Raises
     ------
     inlink.errors.FolderError
-        If there is no crawl, or it is damaged where this was looked for.
+        If there is no crawl, or its log is damaged where the page is searched for.
     """
     lookup = Lookup(folder)
     try:
@@ -57,12 +57,12 @@ def look_up(folder: str | os.PathLike[str], given: str | int) -> Page | None:
 
 
 class Lookup:
-    """A crawl's folder, in which single pages are looked up.
+    """Looks up single pages in a crawl's folder.
 
     Parameters
     ----------
     folder : path-like
-        The crawl's; another process may be writing it. What it writes later is not seen.
+        The crawl's folder. Another process may be writing it; later events are not seen.
 
     Raises
     ------
@@ -88,7 +88,7 @@ class Lookup:
         self._load_index()
 
     def _load_index(self) -> None:
-        """Read the index, if there is one of this crawl; of the slots only a shard is checked and read at a time."""
+        """Read the index, if this crawl has one. Only one shard of its slots is checked and read at a time."""
         found = index_of(self.folder, int(self._table.hash_seed), len(self._urls))
         if found is None:
             return
@@ -112,12 +112,12 @@ class Lookup:
     # -- URLs -------------------------------------------------------------------------------------------------------
 
     def number(self, given: str | int) -> int | None:
-        """The number of the page that has a canonical URL or a number; None if no page has that URL.
+        """The number of the page with a canonical URL or a number; None if no page has that URL.
 
         Raises
         ------
         inlink.errors.FolderError
-            If no page has it and the log is damaged.
+            If no page has the URL and the log is damaged.
         """
         if not isinstance(given, str):
             return given
@@ -125,7 +125,7 @@ class Lookup:
         if page is None:
             page = self._behind_index(given)
         if page is None:
-            # It may only be missed because its line is damaged.
+            # The URL may be missing only because its line is damaged.
             reached = last_whole(self._urls, self._events, text_from=self._indexed_end)
             refuse_damage(self.folder, self._events, reached)
         return page
@@ -164,7 +164,7 @@ class Lookup:
         return None
 
     def url(self, page: int) -> str:
-        """The canonical URL of a page that is known, read from the text of the event that made it known.
+        """The canonical URL of a known page, read from the text of the event that made it known.
 
         Raises
         ------
@@ -182,19 +182,19 @@ class Lookup:
         return text.split(b"\n")[page - head.first].decode("ascii")
 
     def _is_url_of(self, page: int, url: str) -> bool:
-        """Whether a page that is in the index has a URL."""
+        """Whether a page in the index has this URL."""
         try:
             if self._table.url(page) == url:
                 return True
         except (UnicodeDecodeError, UnknownNodeError):
             pass
-        # It may only seem another because it is damaged.
+        # The URLs may differ only because the text is damaged.
         return page < self.num_pages and self.url(page) == url
 
     # -- events -----------------------------------------------------------------------------------------------------
 
     def page(self, page: int) -> Page | None:
-        """What the log says of a page; None if no event made it known.
+        """All data of a page in the log; None if no event made it known.
 
         Raises
         ------
@@ -216,7 +216,7 @@ class Lookup:
         )
         depth, maker = 0, self.maker(page)
         first_maker = maker
-        # A maker is always an older page, so this ends.
+        # The page that made another known is always older, so this loop ends.
         while maker != NO_PAGE:
             depth, maker = depth + 1, self.maker(maker)
         return describe(
@@ -235,7 +235,7 @@ class Lookup:
 
     @property
     def num_pages(self) -> int:
-        """Pages that events made known, up to the last sound one."""
+        """Number of pages that events made known, up to the last sound event."""
         if self._traced is None:
             self._trace(NO_PAGE)
         return self._tally.event_pages
@@ -258,7 +258,7 @@ class Lookup:
         return int(self._maker_places[row])
 
     def _trace(self, page: int) -> Columns:
-        """Fold what the log says of one page, as page 0 of columns of its own."""
+        """Fold the events of one page, as page 0 of separate columns."""
         if self._traced is not None and self._traced[0] == page:
             return self._traced[1]
         self._tally = tally = Tally()
@@ -285,7 +285,7 @@ class Lookup:
         return best
 
     def _survivor(self, page: int) -> int:
-        """The page that a page was merged into in the end, itself if it was not merged."""
+        """The page that a page was finally merged into; the page itself if it was not merged."""
         for _ in range(64):
             one = self._trace(page)
             last = int(one.visits[int(one.answers[0])])
@@ -295,7 +295,7 @@ class Lookup:
         return page
 
     def close(self) -> None:
-        """Let go of the files."""
+        """Close the files."""
         self._table.close()
         self._frames.close()
 

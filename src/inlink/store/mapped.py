@@ -14,7 +14,7 @@ __all__ = ["Mapped"]
 
 
 class Mapped:
-    """A growing file, memory-mapped. What lies behind the mapping is read with ``pread``.
+    """A growing file, memory-mapped. Bytes after the mapping are read with ``pread``.
 
     Raises
     ------
@@ -44,7 +44,7 @@ class Mapped:
         return self.bytes
 
     def read(self, begin: int, size: int) -> bytes:
-        """Read ``size`` bytes from byte ``begin`` on. It is mapped anew only if much lies behind the mapping."""
+        """Read ``size`` bytes from byte ``begin`` on. The file is mapped again only if it has grown much."""
         stop = begin + size
         if stop <= len(self.bytes):
             return self.bytes[begin:stop].tobytes()
@@ -53,6 +53,6 @@ class Mapped:
         return os.pread(self.file, size, begin)
 
     def close(self) -> None:
-        """Let go of the file. A second call does nothing."""
+        """Close the file. A second call does nothing."""
         self.bytes = np.empty(0, np.uint8)
         self._finalizer()

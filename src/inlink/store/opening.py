@@ -1,11 +1,11 @@
 """Opening a crawl, and its index: the table of URLs on disk.
 
-With an index a crawl opens without sorting all its URLs anew, and one URL is looked up without opening the crawl.
+With an index, a crawl opens without sorting all its URLs again, and a URL can be looked up without opening the crawl.
 
 The index holds, for each of the 256 shards in turn, the slots that are not empty (``tag << 32 | page + 1``, by tag),
 with a checksum, and the place of every 32nd URL in urls.txt. It is written while the crawl goes on: a shard at a time
-between two calls, then a thread makes it safe and puts it in place. Some of the shards may hold pages that were
-discovered meanwhile. They are taken in again at the next opening, which does no harm.
+between two calls. Then a thread syncs it and renames it. Shards may hold pages that were discovered in the meantime.
+The next opening takes in these pages again, which does no harm.
 """
 
 import logging
@@ -33,7 +33,7 @@ class IndexWriter:
     ----------
     pages : Pages
     log : Log
-        Synced before the index says that it is whole up to here.
+        Synced before the index becomes visible.
     """
 
     def __init__(self, pages: Pages, log: Log) -> None:
@@ -53,9 +53,9 @@ class IndexWriter:
         }
 
     def step(self) -> bool:
-        """Write one shard more; returns whether the work is over.
+        """Write the next shard; return whether the work is over.
 
-        An index that cannot be written is given up, without a trace: the crawl can do without, and goes on.
+        If an index cannot be written, its files are removed, and the crawl goes on without an index.
         """
         try:
             return self._step()
@@ -94,33 +94,37 @@ class IndexWriter:
     def _give_up(self, error: OSError | OutputError) -> None:
         with suppress(OSError, OutputError):
             self._stack.__exit__(type(error), error, None)
-        # It is not tried again before there are more pages.
+        # The next attempt comes when there are more pages.
         self._pages.table.indexed = self._writer.header.meta["pages"]
         said = error.strerror if isinstance(error, OSError) else error
-        _log.warning("%s: no index was written (%s); opening takes longer", self._pages.folder, said)
+        _log.warning(
+            "%s: cannot write an index (%s); the next opening of this crawl takes longer",
+            self._pages.folder,
+            said,
+        )
 
     def give_up(self) -> None:
-        """Leave nothing of the index."""
+        """Remove all files of the index."""
         if self._thread is not None and self._thread.ident is not None:
             self._thread.join()
         self._stack.__exit__(GeneratorExit, GeneratorExit(), None)
 
     def finish(self) -> None:
-        """Write all that is left, and wait until it is in place."""
+        """Write the rest of the index, and wait until it is in place."""
         while not self.step():
             if self._thread is not None:
                 self._thread.join()
 
 
 def recover(pages: Pages, log: Log) -> str:
-    """Take in all of a crawl that is whole, move a torn tail to ``torn/``, and say in one line what was found.
+    """Take in all complete events of a crawl, move a torn tail to ``torn/``, and return one line about the crawl.
 
     Raises
     ------
     inlink.errors.FolderError
-        If the log is damaged where it was safe on disk; nothing is changed then.
+        If the log is damaged where it was safe on disk. Then the folder is not changed.
     inlink.errors.StoreError
-        If a torn tail cannot be moved; nothing is changed then.
+        If a torn tail cannot be moved. Then the folder is not changed.
     """
     urls_end, events_end = pages.recover()
     log.synced = pages.synced
@@ -132,5 +136,5 @@ def recover(pages: Pages, log: Log) -> str:
     )
     if lost:
         names = " and ".join(str(path.relative_to(pages.folder)) for path in kept)
-        told += f"; {lost:,} bytes of an event that was never finished were cut off, and are kept in {names}"
+        told += f"; {lost:,} bytes of an unfinished event were cut off, and are kept in {names}"
     return told

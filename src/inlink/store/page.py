@@ -1,4 +1,4 @@
-"""What is known of one page."""
+"""The stored data of one page."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -9,7 +9,7 @@ __all__ = ["Frame", "Page", "Visit", "describe", "error_of"]
 
 
 class Frame(NamedTuple):
-    """One frame of the log: what its :class:`~inlink.store.format.Head` says, and its payload."""
+    """One frame of the log: the fields of its :class:`~inlink.store.format.Head`, and its payload."""
 
     kind: int
     time: float
@@ -23,7 +23,7 @@ class Frame(NamedTuple):
 
 
 class Visit(NamedTuple):
-    """A page's latest visit; times in seconds since 1970, ``place`` its frame's in the log."""
+    """A page's latest visit. Times are Unix times. ``place`` is the place of its frame in the log."""
 
     time: float
     status: int
@@ -37,13 +37,13 @@ class Visit(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """What a crawl knows of one page. Times are seconds since 1970; None is not yet.
+    """All stored data of one page. Times are Unix times; None is not yet.
 
-    ``score`` is its content's where it was crawled, else the best of the scores that links to it were given.
-    ``linked_from`` is the URL whose links made it known, None for a seed. ``changes`` counts the crawls that found
-    another content hash than the one before. ``errors`` counts failures since the last success. ``error`` tells the
-    last one; of an excluded page it says why the page was excluded. ``noindex`` and ``nofollow`` are what the page
-    asked of robots when it was crawled last.
+    ``score`` is the score of its content if it was crawled, else the best score of a link to it. ``linked_from`` is the
+    URL whose links made it known, None for a seed. ``changes`` is the number of crawls that found another content hash
+    than the crawl before. ``errors`` is the number of failures since the last success. ``error`` is the text of the
+    last failure; for an excluded page, the reason for the exclusion. ``noindex`` and ``nofollow`` are the page's robots
+    directives at its last crawl.
     """
 
     url: str
@@ -66,7 +66,7 @@ class Page:
 
 
 def error_of(failure: Frame) -> str:
-    """What a failure's frame says of the error."""
+    """The error text in a failure's frame."""
     return failure.payload[size_of(FailedRecord) :].decode("utf-8", "replace")
 
 
@@ -83,9 +83,9 @@ def describe(
     merged_into: str | None,
     reason: str | None = None,
 ) -> Page:
-    """Put together what a crawl knows of a page; ``failure`` is its last one if there was none since the last visit.
+    """Make a :class:`Page` of its parts. ``failure`` is the page's last failure, if it came after the last visit.
 
-    ``reason`` is the one for which an operator excluded it.
+    ``reason`` is the reason for which an operator excluded the page.
     """
     return Page(
         url,

@@ -29,13 +29,13 @@ class Pages:
     Parameters
     ----------
     folder : Path
-        The crawl's.
+        The crawl's folder.
     hash_seed : int
-        Of the URL table: secret, so that nobody can make URLs collide.
+        Seed of the URL table. It is secret, so that nobody can make URLs collide.
     started : float
-        When the crawl began, Unix time.
+        Unix time at which the crawl began.
     with_urls : bool
-        Without, events are folded and URLs are not looked at: pages are known by their ids only.
+        If False, events are folded but URLs are not read: pages are known only by their ids.
 
     Attributes
     ----------
@@ -44,7 +44,7 @@ class Pages:
         Its arrays are attributes of this object too.
     frames : Frames
     synced : int
-        The byte of events.log up to which the log says that it was safe on disk.
+        The byte of events.log up to which the log was safe on disk, according to its own records.
     """
 
     def __init__(self, folder: Path, hash_seed: int, started: float = 0.0, *, with_urls: bool = True) -> None:
@@ -66,32 +66,32 @@ class Pages:
 
     @property
     def num_pages(self) -> int:
-        """URLs known: pages are 0 … num_pages - 1."""
+        """Number of known URLs: pages are 0 … num_pages - 1."""
         return self.tally.pages
 
     @property
     def num_hosts(self) -> int:
-        """Hosts known."""
+        """Number of known hosts."""
         return self.tally.hosts
 
     @property
     def num_events(self) -> int:
-        """Events folded in."""
+        """Number of folded events."""
         return self.tally.events
 
     @property
     def num_crawled(self) -> int:
-        """Pages crawled at least once."""
+        """Number of pages that were crawled at least once."""
         return self.tally.crawled
 
     @property
     def urls_end(self) -> int:
-        """Bytes of urls.txt that are taken in."""
+        """Number of bytes of urls.txt that are taken in."""
         return self.tally.url_bytes
 
     @property
     def events_end(self) -> int:
-        """Bytes of events.log that are folded in."""
+        """Number of bytes of events.log that are folded."""
         return self.frames.end
 
     @property
@@ -102,7 +102,7 @@ class Pages:
     # -- opening --------------------------------------------------------------------------------------------------
 
     def recover(self) -> tuple[int, int]:
-        """Read the log from the start; return where its whole part ends in both files: (urls, events).
+        """Read the log from the start; return the ends of its sound part in both files: (urls, events).
 
         Raises
         ------
@@ -120,13 +120,13 @@ class Pages:
         if not self.table.as_indexed(covered):
             refuse_damage(self.folder, events, last_whole(urls, events), events_known)
             raise FolderError(
-                f"{self.folder / INDEX} was made of other URLs than {URLS} holds: remove the folder {INDEX}, and it is "
-                "made anew"
+                f"{self.folder / INDEX} does not belong to the URLs in {URLS}: remove the folder {INDEX}; it is then "
+                "made again"
             )
         return reached.text_place, reached.place
 
     def refresh(self) -> None:
-        """Take in what another process has written since; only whole frames.
+        """Take in the complete frames that another process has written since.
 
         Raises
         ------
@@ -139,7 +139,7 @@ class Pages:
         self._take_in(reached, 0)
 
     def _take_in(self, reached: Reached, covered: int) -> None:
-        """Fold in both files up to their ends; the URLs on another thread than the events, where there are many."""
+        """Fold both files up to their ends. If there are many URLs, they are taken in on a second thread."""
         if reached.pages >= len(self.table.checks):
             raise StoreError(f"{self.folder}: no address space for {reached.pages:,} pages")
         begin, urls_end = self.events_end, reached.text_place
@@ -165,7 +165,7 @@ class Pages:
         self.frames.end = place + len(frame)
 
     def index_due(self) -> bool:
-        """Whether a new index of the URLs is worth its while."""
+        """Whether a new index of the URLs is worth its cost."""
         return self.with_urls and self.table.index_due()
 
     # -- URLs -----------------------------------------------------------------------------------------------------
@@ -191,7 +191,7 @@ class Pages:
         return self.table.url(page)
 
     def url_begin(self, page: int) -> int:
-        """Where the URL of a page begins in urls.txt."""
+        """The byte of urls.txt at which the URL of a page begins."""
         return self.table.url_begin(page)
 
     def text(self, begin: int, end: int) -> UInt8Array:
@@ -199,7 +199,7 @@ class Pages:
         return self.table.text(begin, end)
 
     def urls(self, pages: UInt32Array | Sequence[int]) -> list[str]:
-        """The canonical URLs of some pages."""
+        """The canonical URLs of the given pages."""
         return self.table.urls(pages)
 
     def host(self, host: int) -> str:
@@ -229,7 +229,7 @@ class Pages:
         return self.frames.open_leases()
 
     def last_time(self) -> float:
-        """When pages were made known last, Unix time: time has not gone back since."""
+        """Unix time of the last event that made pages known. Later events are not earlier than this time."""
         rows = self.tally.makers
         return self.frame(int(self.maker_places[rows - 1])).time if rows else self.started
 
@@ -240,7 +240,7 @@ class Pages:
         self.columns.set_state(page, state)
 
     def survivor(self, page: int) -> int:
-        """The page that a page was merged into, itself if it was not."""
+        """The page that a page was merged into; the page itself if it was not merged."""
         return self.columns.survivor(page)
 
     def maker_place(self, page: int) -> int:
@@ -252,7 +252,7 @@ class Pages:
         return self.frame(self.maker_place(page)).page
 
     def carried(self, page: int) -> bytes | None:
-        """What a page carries: what the first link that carried something gave it, or what took its place since."""
+        """A page's carried data: those of the first link that had any, unless they were replaced later."""
         place = int(self.carriers[page])
         if not place:
             return None
@@ -276,7 +276,7 @@ class Pages:
         return None if place is None else self.frames.visit(place)
 
     def page(self, page: int) -> Page:
-        """All that is known of a page."""
+        """All stored data of a page."""
         row = int(self.answers[page])
         failure = int(self.failures[row]) if row and self.errors[page] else 0
         return describe(
@@ -294,7 +294,7 @@ class Pages:
         )
 
     def exclusion_of(self, page: int) -> str | None:
-        """The reason for which an operator excluded a page; None if none did."""
+        """The reason for which an operator excluded a page; None if no operator did."""
         row = int(self.answers[page])
         failure = int(self.failures[row]) if row else 0
         return self.frames.exclusion_of(page, failure) if self.states[page] == EXCLUDED else None
@@ -314,6 +314,6 @@ class Pages:
         return self.columns.crawled(first_row, end_row)
 
     def close(self) -> None:
-        """Let go of the files."""
+        """Close the files."""
         self.table.close()
         self.frames.close()

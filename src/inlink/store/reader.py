@@ -1,4 +1,4 @@
-"""A crawl's folder as other processes see it while the crawl writes: all whole events."""
+"""Read a crawl's folder from another process while the crawl writes: all complete events."""
 
 import os
 from pathlib import Path
@@ -54,7 +54,7 @@ def crawl_folder(path: str | os.PathLike[str]) -> Folder:
 
 
 def open_pages(folder: str | os.PathLike[str], *, with_urls: bool = True) -> Pages:
-    """The pages of a crawl's folder, before anything is read.
+    """The pages of a crawl's folder, before its log is read.
 
     Raises
     ------
@@ -66,7 +66,7 @@ def open_pages(folder: str | os.PathLike[str], *, with_urls: bool = True) -> Pag
 
 
 def url_rules_of(folder: str | os.PathLike[str]) -> UrlRules | None:
-    """The rules for URLs that a crawl began with; None if it has none.
+    """The rules for canonical URLs of a crawl; None if it has none.
 
     Raises
     ------
@@ -88,7 +88,7 @@ def hash_seed_of(folder: str | os.PathLike[str]) -> int:
 
 
 class _Meta(msgspec.Struct):
-    """What a crawl's header says of the crawl."""
+    """The data on the crawl in the header of its folder."""
 
     hash_seed: Annotated[str, msgspec.Meta(pattern="^[0-9]{1,19}$")]
     # The years 1 to 9999.
@@ -113,9 +113,9 @@ class Reader:
     Parameters
     ----------
     folder : path-like
-        The crawl's.
+        The crawl's folder.
     with_urls : bool
-        If False, pages are known by their ids only, which saves most of the memory.
+        If False, pages are known only by their ids, which saves most of the memory.
 
     Raises
     ------
@@ -128,7 +128,7 @@ class Reader:
         self.pages.recover()
 
     def refresh(self) -> None:
-        """Take in what was written since the last call."""
+        """Take in the events that were written since the last call."""
         self.pages.refresh()
 
     @property
@@ -138,12 +138,12 @@ class Reader:
 
     @property
     def end(self) -> int:
-        """The byte behind the last whole event."""
+        """The byte after the last complete event."""
         return self.pages.events_end
 
     @property
     def event_count(self) -> int:
-        """The number of whole events."""
+        """The number of complete events."""
         return self.pages.num_events
 
     @property
@@ -162,9 +162,9 @@ class Reader:
         return self.pages.hosts[: self.num_pages]
 
     def scores(self) -> npt.NDArray[np.float32]:
-        """The score of each crawled page's content, of others the best score of a link to them: float32[num_pages]."""
+        """The score of each crawled page's content; for other pages the best score of a link: float32[num_pages]."""
         return self.pages.scores[: self.num_pages]
 
     def close(self) -> None:
-        """Let go of the files."""
+        """Close the files."""
         self.pages.close()

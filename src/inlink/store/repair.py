@@ -1,9 +1,9 @@
-"""Repair of a damaged log: what of it is sound, and a copy in which every page keeps its number.
+"""Repair a damaged log: report its damage, or write a sound copy in which every page keeps its number.
 
-The copy has the same events at the same bytes. Zeros stand in place of damaged events: a *repaired* event, which makes
-known the pages that those made known. So nothing that names a page, a lease or a place of the log has to change.
-URLs whose checksum holds stay. Others are lost, and each gets a URL of its own under ``.invalid``, a domain that never
-exists (RFC 2606), with the crawl's uuid as its host, so that it is no other page's. Such pages are excluded.
+The copy has the same events at the same bytes. A *repaired* event of zeros replaces damaged events, and makes the same
+pages known. So numbers of pages and leases, and places in the log, stay valid. URLs with a correct checksum stay. All
+other URLs are lost. Each is replaced by a unique URL under ``.invalid``, a domain that never exists (RFC 2606), with
+the crawl's uuid as its host. Pages with lost URLs are excluded.
 """
 
 import os
@@ -44,7 +44,7 @@ __all__ = ["Damage", "Report", "examine", "repair"]
 _HEAD, _VISIT = struct_of(Head), struct_of(VisitRecord)
 _LONGEST = 1 << 30
 _AT_ONCE = 1 << 20
-"""Pages that one event excludes."""
+"""Maximum number of pages that one event excludes."""
 LOST_REASON = b"repair: the URL was lost"
 _TEXT_CHECK = HEAD_SIZE - 8
 
@@ -57,9 +57,9 @@ class Damage(NamedTuple):
     file : str
         ``events.log`` or ``urls.txt``.
     begin, end : int
-        The bytes.
+        First byte, and the byte after the last.
     fault : str
-        What is wrong with the first event of them.
+        The fault of the first event in them.
     kind : str
         The kind of the event, if its head is sound; else empty.
     first, new : int
@@ -76,18 +76,18 @@ class Damage(NamedTuple):
 
 
 class Report(NamedTuple):
-    """What of a crawl's log is sound.
+    """The state of a crawl's log.
 
     Attributes
     ----------
     pages, events : int
-        Pages known, those of damaged events too; sound events.
+        Number of known pages, including those of damaged events; number of sound events.
     damages : list of Damage
-        In the order of the log.
+        The damaged bytes, in the order of the log.
     tail : int
-        Bytes of both files that were never finished. Opening moves them aside.
+        Number of bytes of an unfinished event in both files. Opening the crawl moves them aside.
     lost_urls : int
-        Pages whose URLs are lost.
+        Number of pages whose URLs are lost.
     """
 
     pages: int
@@ -98,10 +98,10 @@ class Report(NamedTuple):
 
 
 class _Piece(NamedTuple):
-    """A sound event, or damaged bytes, in the order of the log: what a repaired log has in their place.
+    """A sound event, or damaged bytes, and the URLs for the repaired log.
 
-    ``lines`` are the URLs of the pages from ``first`` on, None where one is lost; None altogether if the event's own
-    text holds.
+    ``lines`` are the URLs of the pages from ``first`` on, with None for a lost URL. ``lines`` is None if the event's
+    own text is sound.
     """
 
     begin: int
@@ -116,7 +116,7 @@ class _Piece(NamedTuple):
 
 
 class _Log:
-    """A log that is gone over."""
+    """A log that is checked from front to back."""
 
     def __init__(self, folder: Path) -> None:
         hash_seed_of(folder)
@@ -125,7 +125,7 @@ class _Log:
         self.end = self.urls_end = 0
 
     def pieces(self) -> Iterator[_Piece]:
-        """Its pieces up to a torn tail; afterwards ``end`` and ``urls_end`` say where that begins."""
+        """Yield its pieces up to a torn tail. Afterwards ``end`` and ``urls_end`` are the beginning of the tail."""
         safe = safe_from_the_start(self.folder, self.events)
         pages = text = 0
         run: list[Stretch] = []
@@ -160,7 +160,7 @@ class _Log:
         self.urls_end = text
 
     def _follows(self, head: Head, stretch: Stretch, pages: int, text: int, behind: bool) -> bool:
-        """Whether a frame can stand where ``pages`` are known and ``text`` bytes of URLs, maybe ``behind`` damage."""
+        """Whether a frame is possible after ``pages`` pages and ``text`` bytes of URLs, perhaps ``behind`` damage."""
         if not sound(self.events, np.uint64(stretch.begin), np.uint64(head.first + head.new)):
             return False
         new, size = head.first - pages, head.text_place - text
@@ -179,7 +179,7 @@ class _Log:
                     lines, head.first - pages, head.new, head.text_place, head.text_size, head.text_check
                 )
         if len(run) == 1 and run[0].head is None and new and run[0].end - run[0].begin >= HEAD_SIZE:
-            # The checksum of the URLs stands in the damaged head, and is right if it is that of all of them.
+            # The checksum of the URLs is in the damaged head. It is correct if it equals the checksum of all URLs.
             at = run[0].begin + _TEXT_CHECK
             check = int.from_bytes(self.events[at : at + 4].tobytes(), "little")
             self._keep(lines, 0, new, text, text_end - text, check)
@@ -187,7 +187,7 @@ class _Log:
         return _Piece(run[0].begin, run[-1].end, head, run[0].fault, pages, new, text, text_end, lines)
 
     def _keep(self, lines: list[bytes | None], at: int, new: int, place: int, size: int, check: int) -> None:
-        """Keep URLs whose checksum holds."""
+        """Keep URLs whose checksum is correct."""
         raw = self.urls[place : place + size]
         if not new or len(raw) != size or zlib.crc32(raw.data) != check:
             return
@@ -214,7 +214,7 @@ def _report(log: _Log, pieces: Iterator[_Piece]) -> Report:
 
 
 def examine(folder: str | os.PathLike[str]) -> Report:
-    """Say what of a crawl's log is sound. Nothing is changed.
+    """Report the damage of a crawl's log. The folder is not changed.
 
     Raises
     ------
@@ -231,21 +231,21 @@ def repair(folder: str | os.PathLike[str], target: str | os.PathLike[str]) -> Re
     Parameters
     ----------
     folder : path-like
-        The crawl's. It is not changed.
+        The crawl's folder. It is not changed.
     target : path-like
-        The copy. It must not exist.
+        The folder of the copy. It must not exist.
 
     Returns
     -------
     Report
-        On the original.
+        The report on the original.
 
     Raises
     ------
     inlink.errors.FolderError
         If there is no crawl, or its header or a file cannot be read.
     inlink.errors.OutputError
-        If ``target`` exists or cannot be written. Nothing is left then.
+        If ``target`` exists or cannot be written. Then no files are left.
     """
     log = _Log(Path(folder))
     ranges = [(piece.begin, piece.end) for piece in log.pieces() if piece.fault]
@@ -272,7 +272,7 @@ class _Writer:
         self._host = f"http://{crawl_folder(log.folder).header.uuid}.invalid/"
 
     def written(self, pieces: Iterator[_Piece]) -> Iterator[_Piece]:
-        """Write each piece, and pass it on."""
+        """Write each piece, and yield it."""
         for piece in pieces:
             if piece.lines is None:
                 text = self._log.urls[piece.text_place : piece.text_end].tobytes()
@@ -293,7 +293,7 @@ class _Writer:
         if head.kind == VISIT:
             visit = VisitRecord._make(_VISIT.unpack_from(payload))
             row = int(np.searchsorted(self._begins, visit.previous - 1, "right")) - 1
-            # The visit before is one of the damaged events.
+            # The previous visit is one of the damaged events.
             if visit.previous and row >= 0 and visit.previous - 1 < self._ends[row]:
                 payload = _VISIT.pack(*visit._replace(previous=0)) + payload[_VISIT.size :]
         elif head.kind == MERGE:
@@ -302,11 +302,11 @@ class _Writer:
         self._append(head, payload, text)
 
     def _fill(self, piece: _Piece, text: bytes) -> None:
-        """Put repaired events in place of damaged bytes."""
+        """Replace damaged bytes by repaired events."""
         left, known = piece.end - piece.begin, piece.head
         if left < HEAD_SIZE and piece.end < len(self._log.events):
             raise FolderError(
-                f"{self._log.folder / EVENTS}: {left} damaged bytes at byte {piece.begin:,} are less than an event: "
+                f"{self._log.folder / EVENTS}: {left} damaged bytes at byte {piece.begin:,} are too few for an event: "
                 "take the crawl's folder from a backup"
             )
         page = known.page if known is not None and (known.page < piece.first or not piece.new) else NO_PAGE
@@ -316,7 +316,7 @@ class _Writer:
             left, text = left - size, b""
 
     def finish(self) -> None:
-        """Exclude the pages whose URLs are lost, and say that all is safe up to here."""
+        """Exclude the pages whose URLs are lost, and record that all is synced up to here."""
         lost = np.array([page for page in self._lost if page not in self._merged], "<u4")
         reason = struct_of(ExcludedRecord).pack(len(LOST_REASON)) + LOST_REASON
         for begin in range(0, len(lost), _AT_ONCE):
@@ -341,7 +341,7 @@ class _Writer:
         self._append(head, payload, text)
 
     def _append(self, head: Head, payload: bytes, text: bytes) -> None:
-        """Write an event as it is but for its place, and that of its URLs."""
+        """Write an event unchanged, except for its place and the place of its URLs."""
         head = head._replace(
             length=HEAD_SIZE + len(payload),
             place=self._place,

@@ -1,4 +1,4 @@
-"""The trusted pages of a crawl, as its log has them: a seed event whose scores are weights of trust."""
+"""Read the trusted pages of a crawl from its log: a seed event whose scores are weights of trust."""
 
 from typing import NamedTuple
 
@@ -21,7 +21,7 @@ class Trusted(NamedTuple):
 
 
 def trusted_pages(pages: Pages) -> Trusted | None:
-    """The pages that the log's last event of this kind names; None if it has none."""
+    """The trusted pages of the log's last event of this kind; None if there is no such event."""
     for place in reversed(pages.frames_of_kind(SEED)):
         if pages.frame(place).flags & TRUSTED:
             found = pages.list_at(place)

@@ -1,7 +1,7 @@
-"""The URLs of a crawl: urls.txt, and the table that tells which page has a URL.
+"""The URLs of a crawl: urls.txt, and the table that finds the page of a URL.
 
-All but the text can be made anew from urls.txt. Only the slots of the table are kept on disk as well (``index/``), so
-that a crawl opens quickly and other processes can look up one URL without reading all.
+The table can be made again from urls.txt. Its slots are kept on disk too (``index/``), so that a crawl opens quickly
+and other processes can look up a URL without reading all URLs.
 """
 
 import os
@@ -27,19 +27,19 @@ __all__ = ["SHARDS", "SLACK", "UrlTable", "index_of"]
 
 
 SHARDS, SLACK = 256, 64
-"""Parts of the table, and slots behind the last home of each."""
+"""Number of parts of the table, and of slots after the last home of each part."""
 
 CHUNK = 4 << 20
-"""Bytes of URLs that are taken in at a time: more than one URL can have."""
+"""Number of bytes of URLs that are taken in at a time. It is larger than the longest URL."""
 
 _PAGES = most_pages()
 _HOSTS = _PAGES // 8
 _FEW = 1 << 20
-"""Pages below which an index costs more than it saves."""
+"""Number of pages below which an index costs more than it saves."""
 
 
 class Indexed(msgspec.Struct):
-    """What an index covers: pages, bytes of both files; and for the URLs a checksum of a part of their hashes."""
+    """The extent of an index: pages, bytes of both files, and a checksum of a part of the URLs' hashes."""
 
     pages: int
     urls_end: int
@@ -49,18 +49,18 @@ class Indexed(msgspec.Struct):
 
 
 def index_of(folder: Path, hash_seed: int, urls_size: int) -> tuple[Folder, Indexed] | None:
-    """The index of a crawl's URLs and what it covers; None if there is none that can be used.
+    """The index of a crawl's URLs and its extent; None if there is no usable index.
 
-    Its files have the right lengths, and their checksums are not compared.
+    The lengths of its files are checked. Their checksums are not compared.
 
     Parameters
     ----------
     folder : Path
-        The crawl's.
+        The crawl's folder.
     hash_seed : int
-        The crawl's.
+        The crawl's seed of hashes.
     urls_size : int
-        Bytes of urls.txt. An index of more belongs to a log that a power cut has shortened.
+        Number of bytes of urls.txt. An index of more bytes belongs to a log that a power cut has shortened.
     """
     try:
         index = Folder(folder / INDEX, INDEX, INDEX_VERSION)
@@ -94,9 +94,9 @@ class UrlTable:
     Parameters
     ----------
     folder : Path
-        The crawl's.
+        The crawl's folder.
     hash_seed : int
-        Of the table: secret, so that nobody can make URLs collide.
+        Seed of the table. It is secret, so that nobody can make URLs collide.
     tally : Tally
         Counts pages, hosts and bytes.
 
@@ -105,9 +105,9 @@ class UrlTable:
     hosts : uint32[…]
         The number of each page's host, in the order of discovery.
     marks : uint64[…]
-        Where every 32nd URL begins in urls.txt.
+        The byte of urls.txt at which every 32nd URL begins.
     indexed : int
-        Pages in the index on disk.
+        Number of pages in the index on disk.
     """
 
     def __init__(self, folder: Path, hash_seed: int, tally: Tally) -> None:
@@ -125,7 +125,7 @@ class UrlTable:
         self._mapped = Mapped(folder / URLS)
 
     def _addresses(self) -> UInt64Array:
-        """Where the table's arrays are, for kernels."""
+        """The addresses of the table's arrays, for kernels."""
         return addresses([self.tally.array(), *(getattr(self, name) for name in Table._fields[1:])])
 
     def all(self) -> UInt8Array:
@@ -135,38 +135,38 @@ class UrlTable:
         return self._mapped.map(size)[:size]
 
     def take_in(self, end: int, covered: int) -> None:
-        """Take in the lines up to byte ``end`` of urls.txt; pages below ``covered`` are in the slots already."""
+        """Take in the lines up to byte ``end`` of urls.txt. Pages below ``covered`` are in the slots already."""
         most = 1 << 16
         while self.tally.url_bytes < end:
             begin = self.tally.url_bytes
             stop = end if end - begin <= CHUNK + len(table.PADDING) else begin + CHUNK
             text = self._mapped.bytes[begin : stop + len(table.PADDING)]
             if len(text) < stop - begin + len(table.PADDING):
-                # Nothing is mapped behind the last lines.
+                # The mapping ends after the last lines.
                 text = np.frombuffer(self._mapped.bytes[begin:stop].tobytes() + table.PADDING, np.uint8)
             self._room_for_hosts(most, len(text))
             table.insert_known(self._table, text, begin, self.hash_seed, most, covered)
 
     def number(self, urls: Sequence[str]) -> tuple[UInt32Array, int, bytes]:
-        """The pages of canonical URLs, numbered on the spot where they are new.
+        """The pages of canonical URLs. New URLs get page numbers.
 
         Returns
         -------
         pages : uint32[n]
         new : int
-            How many were not known.
+            Number of new URLs.
         text : bytes
             Their lines for urls.txt.
 
         Raises
         ------
         StoreError
-            If there is no address space for more.
+            If there is no address space for more URLs.
         """
         return self.number_lines(("\n".join(urls) + "\n").encode("ascii") if urls else b"", len(urls))
 
     def number_lines(self, lines: bytes, n: int) -> tuple[UInt32Array, int, bytes]:
-        """:meth:`number` for ``n`` canonical URLs that stand one a line, a newline behind each."""
+        """Do the same as :meth:`number` for ``n`` canonical URLs, one a line, each followed by a newline."""
         pages = np.empty(n, np.uint32)
         if n == 0:
             return pages, 0, b""
@@ -179,7 +179,7 @@ class UrlTable:
         return pages, self.tally.pages - before, new_text[:written].tobytes()
 
     def find(self, urls: Sequence[str]) -> UInt32Array:
-        """The pages of canonical URLs, :data:`NO_PAGE` where one is not known."""
+        """The pages of canonical URLs; :data:`NO_PAGE` for an unknown URL."""
         pages = np.empty(len(urls), np.uint32)
         if urls:
             text = ("\n".join(urls) + "\n").encode("ascii", "replace") + table.PADDING
@@ -187,7 +187,7 @@ class UrlTable:
         return pages
 
     def page_of(self, url: str) -> int:
-        """The page of one URL, :data:`NO_PAGE` if it is not known, or not in canonical form."""
+        """The page of a URL; :data:`NO_PAGE` if it is unknown, or not in canonical form."""
         if not url.isascii() or "\n" in url:
             return NO_PAGE
         found: int = table.find_url(self._table, url.encode("ascii") + table.LINE_END, self.hash_seed)
@@ -204,12 +204,12 @@ class UrlTable:
         return self._lines(page)[page & 31].decode("ascii")
 
     def url_begin(self, page: int) -> int:
-        """Where the URL of a page begins in urls.txt."""
+        """The byte of urls.txt at which the URL of a page begins."""
         before = self._lines(page)[: page & 31]
         return int(self.marks[page >> 5]) + sum(map(len, before)) + len(before)
 
     def _lines(self, page: int) -> list[bytes]:
-        """The lines of urls.txt from the last marked one up to a page's, without their newlines, and what follows."""
+        """The lines of urls.txt from the last marked line up to the page's, without newlines, and the rest read."""
         begin = int(self.marks[page >> 5])
         left = page & 31
         size = 4096
@@ -227,7 +227,7 @@ class UrlTable:
         return self._mapped.map(self.tally.url_bytes)[begin:end]
 
     def urls(self, pages: UInt32Array | Sequence[int]) -> list[str]:
-        """The canonical URLs of some pages."""
+        """The canonical URLs of the given pages."""
         return [self.url(page) for page in map(int, pages)]
 
     def host(self, host: int) -> str:
@@ -236,7 +236,7 @@ class UrlTable:
         return self.host_text[begin : int(self.host_ends[host])].tobytes().decode("ascii")
 
     def host_number(self, name: str) -> int | None:
-        """The number of the host of a name in canonical form; None if it is not known."""
+        """The number of the host with a name in canonical form; None if it is unknown."""
         sought = np.frombuffer(name.encode("ascii", "replace"), np.uint8)
         ends = self.host_ends[: self.tally.hosts].astype(np.int64)
         begins = np.concatenate([np.zeros(1, np.int64), ends[:-1]])
@@ -246,7 +246,7 @@ class UrlTable:
         return int(found[0]) if len(found) else None
 
     def _room_for_hosts(self, more: int, size: int) -> None:
-        """Make room for more hosts, whose names take ``size`` bytes at most."""
+        """Make room for ``more`` hosts, whose names have at most ``size`` bytes."""
         hosts = self.tally.hosts
         used = int(self.host_ends[hosts - 1]) if hosts else 0
         if hosts + more > len(self.host_ends) or used + size > len(self.host_text):
@@ -263,7 +263,7 @@ class UrlTable:
     # -- the index --------------------------------------------------------------------------------------------------
 
     def index_due(self) -> bool:
-        """Whether a new index is worth its while: there are an eighth more pages, and not few."""
+        """Whether a new index is worth its cost: there are an eighth more pages, and more than a minimum."""
         return self.tally.pages >= max(_FEW, self.indexed + self.indexed // 8)
 
     def load_index(self, events_size: int) -> tuple[int, int, int]:
@@ -290,12 +290,12 @@ class UrlTable:
         return covered.pages, covered.urls_end, covered.events_end
 
     def as_indexed(self, pages: int) -> bool:
-        """Whether the URLs of the first ``pages``, now that they are taken in, are those that the index was made of.
+        """Whether the first ``pages`` URLs that were taken in are the URLs of the index.
 
-        A part of each URL's hash was kept for searching. The checksum of these parts stands in the index.
+        A part of each URL's hash is kept for searching. The index has the checksum of these parts.
         """
         return not pages or zlib.crc32(self.checks[:pages].data) == self._urls_check
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         self._mapped.close()

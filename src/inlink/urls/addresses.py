@@ -1,4 +1,4 @@
-"""Which IP addresses a crawl may connect to.
+"""Rules for the IP addresses that a crawl may connect to.
 
 An address is *public* if anybody on the internet may own it. All others are listed in the special-purpose registries of
 IANA (https://www.iana.org/assignments/iana-ipv4-special-registry/ and ``iana-ipv6-special-registry``), which this
@@ -6,7 +6,7 @@ module holds as of 2025: loopback, private, link-local (with the metadata servic
 unique-local, multicast, unspecified, documentation and reserved addresses.
 
 An IPv6 address may contain an IPv4 address: ``::ffff:10.0.0.1`` (mapped), ``::10.0.0.1`` (compatible),
-``64:ff9b::10.0.0.1`` (NAT64) and ``2002:a00:1::`` (6to4). Such an address is judged by both, and one refusal suffices.
+``64:ff9b::10.0.0.1`` (NAT64) and ``2002:a00:1::`` (6to4). Such an address is refused if either address is refused.
 """
 
 from collections.abc import Iterable
@@ -17,7 +17,7 @@ from inlink.errors import ParameterError
 __all__ = ["NOT_ALLOWED", "AddressRules", "parsed"]
 
 NOT_ALLOWED = "address not allowed: "
-"""How the reason begins with which a page at a forbidden address is excluded; the address follows."""
+"""Beginning of the reason for which a page at a forbidden address is excluded. The address follows."""
 
 Address = IPv4Address | IPv6Address
 Network = IPv4Network | IPv6Network
@@ -58,10 +58,10 @@ _NAT64, _6TO4 = IPv6Network("64:ff9b::/96"), IPv6Network("2002::/16")
 
 
 class AddressRules:
-    """Which addresses a crawl may connect to.
+    """The addresses that a crawl may connect to.
 
-    An address in a network of ``deny`` is refused. Else one in a network of ``allow`` is allowed. Any other is allowed
-    if it is public, or if ``private`` is set.
+    An address in a network of ``deny`` is refused. Otherwise, an address in a network of ``allow`` is allowed. All
+    other addresses are allowed if they are public, or if ``private`` is set.
 
     Parameters
     ----------
@@ -92,7 +92,7 @@ class AddressRules:
         return bool(self.deny) or not self.private
 
     def refusal(self, address: str) -> str | None:
-        """Why an address is refused, as one phrase; None if it is allowed.
+        """The reason why an address is refused, as one phrase; None if it is allowed.
 
         Parameters
         ----------
@@ -111,7 +111,7 @@ class AddressRules:
 
 
 def parsed(text: str) -> Address | None:
-    """The address that a text is, in brackets or not; None if it is none. A zone (``%eth0``) is dropped."""
+    """Parse an address, with or without brackets; None if the text is not an address. Drop a zone (``%eth0``)."""
     try:
         return ip_address(text.removeprefix("[").removesuffix("]").partition("%")[0])
     except ValueError:
@@ -119,7 +119,7 @@ def parsed(text: str) -> Address | None:
 
 
 def _embedded(address: Address) -> tuple[IPv4Address, ...]:
-    """The IPv4 address within an IPv6 address, if there is one."""
+    """The IPv4 address within an IPv6 address, if it contains one."""
     if isinstance(address, IPv4Address):
         return ()
     number = int(address)

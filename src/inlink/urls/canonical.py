@@ -1,34 +1,34 @@
 r"""The canonical form of a URL: the only name by which a crawl knows a page.
 
-It is computed once, when a URL comes in.
+It is computed once, when the crawl takes in a URL.
 
 The rules are those of the WHATWG URL Standard (https://url.spec.whatwg.org/), as browsers apply them:
 
 - white space and control characters around a URL are removed, and tabs and newlines within it;
 - the scheme is ``http`` or ``https``, in lower case; other schemes are not links between pages;
-- the host is in lower case and IDNA (``bücher.example`` is ``xn--bcher-kva.example``), a numeric one is an
-  address of four decimal numbers, and a backslash ends it as a slash does (``http://foo.com\@evil.com/`` is on
+- the host is in lower case and IDNA (``bücher.example`` is ``xn--bcher-kva.example``), a numeric host is an
+  address of four decimal numbers, and a backslash ends a host like a slash (``http://foo.com\@evil.com/`` is on
   foo.com);
 - the port is dropped where it is the scheme's own; an empty path is ``/``; ``.`` and ``..`` are resolved;
 - characters that a URL must not have are percent-encoded as UTF-8; existing percent-encodings stay as they are.
 
-And three rules of inlink:
+inlink adds three rules:
 
 - the fragment is dropped, because it names a place on a page and not another page;
 - user name and password are dropped, because they identify the client and not the page;
 - a URL longer than :data:`MAX_LENGTH` in this form is refused.
 
-A query stays as it is, an empty one too. The form is ASCII and is its own canonical form.
+A query stays as it is, even if it is empty. The form is ASCII and is its own canonical form.
 
-A crawl that knows its sites may set more rules by :class:`UrlRules`. Each is off by default, because it can merge two
-different pages:
+For known sites, a crawl may set further rules with :class:`UrlRules`. Each rule is off by default, because it can merge
+two different pages:
 
-- ``sort_query``: parameters are put in the order of their names; those of one name keep theirs;
+- ``sort_query``: parameters are sorted by their names; parameters with the same name keep their order;
 - ``drop_session_ids``: ``;jsessionid=…`` in a path and the parameters of :data:`SESSION_PARAMETERS` are dropped;
-- ``drop_parameters``: the named parameters are dropped. Parameters such as ``utm_*`` belong here: whether they make
+- ``drop_parameters``: the named parameters are dropped. Parameters such as ``utm_*`` belong here. Whether they make
   another page depends on the site, so this module has no list of them.
 
-If nothing is left of a query, its question mark is dropped too. A canonical form is its own canonical form under the
+If a rule leaves an empty query, its question mark is dropped too. A canonical form is its own canonical form under the
 same rules.
 """
 
@@ -45,7 +45,7 @@ from inlink.errors import ParameterError
 __all__ = ["MAX_LENGTH", "SESSION_PARAMETERS", "Base", "UrlRules", "canonical", "refusal"]
 
 MAX_LENGTH = 2048
-"""Bytes of the longest canonical URL. Longer ones are nearly always traps or misplaced data URLs."""
+"""Maximum number of bytes of a canonical URL. Longer URLs are nearly always traps or misplaced data URLs."""
 
 NOT_HTTP = "link is not http"
 NO_URL = "link is no valid URL"
@@ -70,7 +70,7 @@ _PATH_SESSION = re.compile(r";jsessionid=[^/;]*", re.IGNORECASE)
 
 @dataclass(frozen=True)
 class UrlRules:
-    """Rules beyond the standard's that make two URLs one; all are off by default.
+    """Rules beyond the standard for the canonical form of URLs; all are off by default.
 
     Parameters
     ----------
@@ -110,7 +110,7 @@ class UrlRules:
                 )
 
     def apply(self, form: str) -> str:
-        """The canonical form under these rules of a URL that is in canonical form."""
+        """Apply these rules to a URL in canonical form; return the canonical form under the rules."""
         if self.drop_session_ids and ";" in form:
             path, mark, query = form.partition("?")
             shorter = _PATH_SESSION.sub("", path)
@@ -144,22 +144,22 @@ def _names(name: str, patterns: tuple[str, ...]) -> bool:
 
 @lru_cache(maxsize=64)
 def _split(patterns: tuple[str, ...]) -> tuple[frozenset[str], tuple[str, ...]]:
-    """The patterns without a ``*``, and the beginnings of those with one."""
+    """The patterns without a ``*``, and the prefixes of the patterns with a ``*``."""
     exact = frozenset(name for name in patterns if not name.endswith("*"))
     return exact, tuple(name[:-1] for name in patterns if name.endswith("*"))
 
 
 def canonical(url: str | bytes, base: str | None = None, rules: UrlRules | None = None) -> str | None:
-    """The canonical form of a URL, or None if it is not a link to a page; :func:`refusal` says why.
+    """The canonical form of a URL; None if it is not a link to a page. :func:`refusal` gives the reason.
 
     Parameters
     ----------
     url : str or bytes
         A URL, relative or not; bytes are UTF-8.
     base : str or None
-        What a relative URL is resolved against.
+        The URL against which a relative URL is resolved.
     rules : UrlRules or None
-        Rules beyond the standard's.
+        Rules beyond the standard.
 
     Examples
     --------
@@ -174,7 +174,7 @@ def canonical(url: str | bytes, base: str | None = None, rules: UrlRules | None 
 
 
 def refusal(url: str | bytes, base: str | None = None, rules: UrlRules | None = None) -> str | None:
-    """Why :func:`canonical` refuses a URL, as one of a few phrases; None if it does not.
+    """The reason why :func:`canonical` refuses a URL, as one of a few phrases; None if it accepts the URL.
 
     Examples
     --------
@@ -220,9 +220,9 @@ class Base:
     url : str
         The page's URL, canonical.
     href : str or None
-        What the page's ``<base href>`` says, if it has one; where that is no http URL, it is ignored.
+        The page's ``<base href>``, if it has one. It is ignored if it is not an http URL.
     rules : UrlRules or None
-        Rules beyond the standard's, for the links; the base itself stays as it is.
+        Rules beyond the standard, for the links. The base itself stays as it is.
     self_links : bool
         Whether :meth:`canonical_links` keeps links to a place on the page itself (``#top``).
 
@@ -256,22 +256,22 @@ class Base:
             return None, NOT_TEXT
 
     def canonical_links(self, hrefs: Iterable[str], refused: MutableMapping[str, int]) -> list[str]:
-        """The canonical forms of a page's links, in their order, without those that are refused.
+        """The canonical forms of a page's links, in their order, without refused links.
 
-        Links to a place on the page itself are left out without being counted, unless the base keeps them. They lead
-        within the page, not to a page. A link to the page itself that has no fragment is kept.
+        Links to a place on the page itself are left out without being counted, unless the base keeps them, because they
+        lead within the page. A link to the page itself without a fragment is kept.
 
         Parameters
         ----------
         hrefs : iterable of str
-            The links as they stand on the page.
+            The links in the text of the page.
         refused : mutable mapping of str to int
-            Counts the refused ones by reason.
+            Counts the refused links by reason.
 
         Returns
         -------
         list of str
-            One for each link that is not refused; a link that stands twice comes twice.
+            The canonical form of each link that is not refused. A repeated link is repeated here.
         """
         join, result = self._parsed.join, []
         plain = self._rules is None

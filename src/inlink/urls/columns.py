@@ -1,4 +1,4 @@
-"""Hosts and registered domains of columns of URLs: :mod:`inlink.urls.hosts`, once for each distinct value."""
+"""Hosts and registered domains of columns of URLs, computed once for each distinct value."""
 
 from collections.abc import Callable
 from typing import Any
@@ -10,7 +10,7 @@ from inlink.urls.hosts import domain_of, host_of, reverse_host
 
 __all__ = ["by_value", "domains_of", "hosts_of"]
 
-# What stands before the path. It ends at the third slash, or at what ends a host instead of it.
+# The part before the path. It ends at the third slash, or at another character that ends a host.
 _ORIGIN = rb"^(?P<origin>https?://[^/?#\\\x00-\x20]+)(?:[/?#\\]|$)"
 
 
@@ -27,12 +27,12 @@ def hosts_of(names: pa.Array, *, strip_www: bool = False) -> pa.LargeBinaryArray
     Returns
     -------
     pyarrow.LargeBinaryArray[n]
-        Null where a name is no http URL or has no host that a host graph may hold.
+        Null if a name is not an http URL or has no host that a host graph may hold.
     """
     raw = _large_binary(names)
     origins = pc.struct_field(pc.extract_regex(raw, _ORIGIN), 0)
     hosts = by_value(origins, lambda origin: _reversed_host(origin, strip_www))
-    # names that do not begin plainly with an origin (white space, upper case, "http:/x") go one by one
+    # Names that do not begin with a plain origin (white space, upper case, "http:/x") are parsed one by one.
     odd = pc.and_(pc.is_null(origins), pc.is_valid(raw))
     if pc.any(odd).as_py():
         parsed = by_value(raw.filter(odd), lambda url: _reversed_host(url, strip_www))
@@ -48,14 +48,14 @@ def domains_of(
     Parameters
     ----------
     reversed_hosts : pyarrow.Array of string or binary (normal or large)[n]
-        Hosts as :func:`hosts_of` gives them.
+        Hosts in the form of :func:`hosts_of`.
     private, keep_suffixes : bool
         As in :func:`registered_domain`.
 
     Returns
     -------
     pyarrow.LargeBinaryArray[n]
-        Null where a host is null or has no registered domain.
+        Null if a host is null or has no registered domain.
     """
 
     def domain(raw: bytes) -> str | None:

@@ -1,13 +1,17 @@
 """Hosts and registered domains of URLs, by the rules of Common Crawl's graphs.
 
-A host is what a URL's host is by the WHATWG rules, in lower case and IDNA, without port, user or a trailing dot.
-No host, and so no node of a host graph, are: IP addresses; single labels (``localhost``); names of more than
-253 bytes or with a label that is empty, longer than 63 bytes, or does not begin and end with a letter or digit
-(inside it, ``-`` and ``_`` may stand); and names whose last label is no top-level domain of the public suffix list.
+The host of a URL is defined by the WHATWG rules, in lower case and IDNA, without port, user or a trailing dot. Some
+names are not hosts here, and so not nodes of a host graph:
 
-A domain is what somebody can register: one label more than the longest public suffix (https://publicsuffix.org/).
+- IP addresses, and single labels (``localhost``);
+- names of more than 253 bytes;
+- names with a label that is empty, longer than 63 bytes, or does not begin and end with a letter or digit (within a
+  label, ``-`` and ``_`` are allowed);
+- names whose last label is not a top-level domain of the public suffix list.
 
-Graphs hold both reversed, ``com.example.www``, so that what belongs together stands together.
+A registered domain has one label more than the longest public suffix (https://publicsuffix.org/).
+
+Graphs hold both in reversed form, ``com.example.www``, so that the hosts of a domain are neighbours.
 """
 
 import re
@@ -69,15 +73,15 @@ def valid_host(host: str) -> bool:
 
 
 def host_of(url: str, *, strip_www: bool = False) -> str | None:
-    r"""The host of an absolute http or https URL, or None if it has none that a host graph may hold.
+    r"""The host of an absolute http or https URL; None if it has no host that a host graph may hold.
 
     Parameters
     ----------
     url : str
         The URL.
     strip_www : bool
-        Leave out a leading ``www.`` where two labels or more remain, as Common Crawl's graphs did before the
-        release 2025-26-nov-dec-jan.
+        Drop a leading ``www.`` if at least two labels remain, as Common Crawl's graphs did before the release
+        2025-26-nov-dec-jan.
 
     Examples
     --------
@@ -115,14 +119,14 @@ def registered_domain(host: str, *, private: bool = False, keep_suffixes: bool =
     host : str
         A host in lower case and IDNA, not reversed.
     private : bool
-        Take the list's private section too: ``github.io`` is then a suffix, and ``someone.github.io`` a domain.
+        Use the list's private section too: ``github.io`` is then a suffix, and ``someone.github.io`` a domain.
     keep_suffixes : bool
-        A host that is itself a public suffix, such as ``gov.uk``, is its own domain; else it has none.
+        A host that is itself a public suffix, such as ``gov.uk``, is its own domain. Otherwise it has no domain.
 
     Returns
     -------
     str or None
-        None where the host has no registered domain: a public suffix, or an address.
+        None if the host has no registered domain, because it is a public suffix or an address.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Searching URLs or other names for an expression, a block of names at a time and in linear time."""
+"""Search URLs or other names for an expression, a block of names at a time and in linear time."""
 
 import re
 from collections.abc import Callable
@@ -18,14 +18,14 @@ Kind = Literal["regex", "glob", "text"]
 
 
 def matcher(expression: str, kind: Kind = "regex") -> Callable[[pa.Array], Int64Array]:
-    """A function that returns the rows of an array of URLs that an expression matches, int64[k], increasing.
+    """Return a function that finds the rows of an array of URLs that an expression matches, int64[k], increasing.
 
     Parameters
     ----------
     expression : str
     kind : {"regex", "glob", "text"}
         A regular expression in RE2's syntax that matches anywhere in the URL; a pattern with ``*`` and ``?`` for the
-        whole URL; or text that occurs in the URL, whatever the case.
+        whole URL; or text that occurs in the URL, in upper or lower case.
 
     Raises
     ------

@@ -28,13 +28,13 @@ from inlink.errors import ParameterError
 __all__ = ["LONGEST", "MOST_INSTRUCTIONS", "NUTCH_LOOPS", "Pattern", "compiled", "repeats_segments"]
 
 LONGEST = 10_000
-"""Bytes of the longest expression."""
+"""Maximum number of bytes of an expression."""
 
 MOST_INSTRUCTIONS = 5_000
-"""Size of the largest compiled expression. At this size the slowest expression known takes 0.1 s for a long URL."""
+"""Maximum size of a compiled expression. At this size the slowest known expression takes 0.1 s for a long URL."""
 
 NUTCH_LOOPS = r".*(/[^/]+)/[^/]+\1/[^/]+\1/"
-"""Nutch's rule against loops: a segment of the path stands in three places, each two segments behind the last."""
+"""Nutch's rule against loops: a segment of the path occurs three times, each time two segments after the last."""
 
 _LOOPS = re.compile(r"(\.\*)?" + re.escape(NUTCH_LOOPS.removeprefix(".*")) + r"(?:\.\*)?")
 _OPTIONS = re2.Options()
@@ -99,7 +99,7 @@ def compiled(text: str, place: str = "") -> Pattern:
     ----------
     text : str
     place : str
-        What the message calls the place where the expression was given.
+        Name of the expression's place in the message.
 
     Raises
     ------
