@@ -59,13 +59,8 @@ __all__ = ["Links", "Scheduler"]
 
 log = logging.getLogger("inlink.scrapy")
 
-
-# Maximum number of hosts that the message about left pages takes into account.
-HOSTS_NAMED = 1000
-# The longest Crawl-delay that is obeyed, in seconds.
-LONGEST_CRAWL_DELAY = 300.0
-# Statuses by which a host asks for a pause.
-LATER = (429, 503)
+# Hosts that the message about left pages counts, the longest Crawl-delay in seconds, statuses that ask for a pause.
+HOSTS_NAMED, LONGEST_CRAWL_DELAY, LATER = 1000, 300.0, (429, 503)
 
 
 class Links:
