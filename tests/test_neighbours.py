@@ -221,7 +221,7 @@ def test_near_is_bounded_and_can_be_ordered_by_a_ranking(folder):
     wrong = CliRunner().invoke(
         commands, ["near", str(folder), "a", "--sharing", "--hops", "2"], standalone_mode=False
     )
-    assert "--sharing excludes" in str(wrong.exception)
+    assert "--sharing cannot be combined" in str(wrong.exception)
 
 
 def test_names_from_outside_are_escaped(folder):

@@ -190,7 +190,7 @@ def test_a_strangers_folder_runs_no_code(tmp_path, monkeypatch):
     assert A in result.output
     assert trace.exists()
     result = CliRunner().invoke(commands, ["-q", "next", str(folder), "--peek", "--set", "damping=0.5"])
-    assert "changes nothing" in str(result.exception)
+    assert "is read-only" in str(result.exception)
 
 
 BAD = (

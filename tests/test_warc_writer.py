@@ -212,7 +212,7 @@ def test_names_and_places_that_cannot_be(tmp_path):
     with pytest.raises(OutputError, match="cannot be written"):
         WarcFile(tmp_path / "none" / "a.warc.gz", "x")
     (tmp_path / "d.warc.gz").mkdir()
-    with pytest.raises(OutputError, match="no regular file"):
+    with pytest.raises(OutputError, match="is not a regular file"):
         WarcFile(tmp_path / "d.warc.gz", "x")
 
 

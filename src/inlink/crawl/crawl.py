@@ -128,7 +128,7 @@ class Crawl(Steering):
     inlink.errors.InUseError
         If another process crawls in this folder.
     inlink.errors.FolderError
-        If the folder holds something else, or its settings cannot be read.
+        If the folder holds other data, or its settings cannot be read.
     inlink.errors.ParameterError
         If a setting is outside its range; then no folder is made.
 

@@ -43,7 +43,7 @@ def create(folder: Path, started: float, settings: Settings) -> bool:
     Raises
     ------
     inlink.errors.FolderError, inlink.errors.OutputError
-        If the place holds something else.
+        If the folder holds other data.
     """
     if folder.is_file():
         raise FolderError(f"{folder} is a file, not a crawl's folder: name another")
