@@ -88,6 +88,8 @@ def test_the_main_job(data, tmp_path: Path, files):
         ("degree", {"direction": "both", "unnormalized": True}),
         ("closeness", {"direction": "out"}),
         ("harmonic", {"direction": "out"}),
+        ("harmonic", {"log2m": 6, "runs": 3, "seed": 1}),
+        ("closeness", {"log2m": 5}),
         ("betweenness", {"k": 2, "endpoints": True, "unnormalized": True, "seed": 1}),
         ("percolation", {"scores": {"http://a.example.com/": 1.0}, "k": 1}),
         ("eigenvector", {"tol": 1e-9}),
@@ -122,6 +124,28 @@ def test_algorithms_are_the_librarys(links: Path, algorithm, options):
     assert found.algorithm == algorithm.replace("-", "_")
 
 
+def test_several_algorithms_in_one_command(links: Path):
+    (links / "scores.txt").write_text("http://a.example.com/,1\n")
+    said = inlink(
+        "rank", "g", "--log2m", 6, "--algorithm", "harmonic,pagerank,percolation,betweenness", "--runs=2",
+        "--scores", "scores.txt", "--damping", "0.5", "-k2", "--seed", 1, cwd=links,
+    )  # fmt: skip
+    assert [line.partition(":")[0] for line in said.splitlines()] == [
+        "harmonic", "pagerank", "percolation", "betweenness",
+    ]  # fmt: skip
+    graph = Graph.open(links / "g")
+    only = {"http://a.example.com/": 1.0}
+    for expected in (
+        rank_room.harmonic(graph, log2m=6, runs=2, seed=1),
+        rank_room.pagerank(graph, damping=0.5, personalization=only),
+        rank_room.percolation(graph, only, k=2, seed=1),
+        rank_room.betweenness(graph, k=2, seed=1),
+    ):
+        found = Ranking.load(graph, expected.algorithm)
+        assert found.values.tolist() == pytest.approx(expected.values.tolist(), abs=1e-6)
+        assert found.parameters == expected.parameters
+
+
 @pytest.mark.slow
 def test_every_algorithm_and_its_options(links: Path):
     (links / "trusted.txt").write_text("http://a.example.com/x\n\nhttp://nobody.example.com/\n")
@@ -146,10 +170,11 @@ def test_help_shows_the_options_of_one_algorithm():
             shown = CliRunner().invoke(rank, arguments).output
             assert f"Options of {name}:" in shown
             own = {option.opts[0] for option in ALGORITHMS[name]}
-            assert (
-                set(re.findall(r"^  (--?[a-z-]+)", shown, re.M)) - {"--algorithm", "--name", "--help", "-h"}
-                == own
-            )
+            found = set(re.findall(r"^  (--?[a-z0-9-]+)", shown, re.M))
+            assert found - {"--algorithm", "--name", "--help", "-h"} == own
+    both = CliRunner().invoke(rank, ["--algorithm", "salsa,degree", "--help"]).output
+    assert "Options of salsa:" in both
+    assert "Options of degree:" in both
     for name, options in ALGORITHMS.items():
         parameters = signature(getattr(rank_room, name.replace("-", "_"))).parameters
         assert {option.name for option in options} <= set(parameters), name
@@ -196,13 +221,31 @@ def test_subgraphs(links: Path):
         ),
         (
             ("rank", "g", "--algorithm", "closeness", "--damping", "0.5"),
-            "--damping does not apply to --algorithm closeness; it takes --direction, --threads",
+            "--damping does not apply to --algorithm closeness; closeness takes --direction, --exact, --estimate,",
         ),
         (
             ("rank", "g", "--unnormalized", "--algorithm=salsa"),
             "--unnormalized does not apply to --algorithm salsa",
         ),
-        (("rank", "g", "-k", "3"), "-k does not apply to --algorithm pagerank; it takes --scores, --damping"),
+        (
+            ("rank", "g", "-k", "3"),
+            "-k does not apply to --algorithm pagerank; pagerank takes --scores, --damping",
+        ),
+        (("rank", "g", "--algorithm", "betweenness", "-k3x"), "'3x' is not a valid integer"),
+        (("rank", "g", "--algorithm", "betweenness", "-k"), "requires an argument"),
+        (
+            ("rank", "g", "--algorithm", "harmonic,salsa", "--tol", "1"),
+            "--tol does not apply to --algorithm harmonic,salsa; harmonic takes --direction",
+        ),
+        (("rank", "g", "--algorithm", "harmonic,magic"), "'magic' is not one of pagerank, mcmc"),
+        (("rank", "g", "--algorithm", "harmonic,"), "'' is not one of pagerank"),
+        (("rank", "g", "--algorithm", "salsa,salsa"), "'salsa,salsa' names an algorithm twice"),
+        (
+            ("rank", "g", "--algorithm", "salsa,degree", "--name", "x"),
+            "--name names one ranking, and salsa,degree are 2",
+        ),
+        (("rank", "g", "--algorithm", "degree,harmonic", "--direction", "both"), "'both' is not one of"),
+        (("rank", "g", "--algorithm", "harmonic", "--exact", "--log2m", "8"), "not both"),
         (("rank", "g", "--algorithm", "salsa", "--scores", "x"), "--scores does not apply to"),
         (("rank", "g", "--algorithm", "magic", "-k", "3"), "'magic'"),
         (("rank", "g", "--bogus"), "No such option"),

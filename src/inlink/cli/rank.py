@@ -1,18 +1,25 @@
 """``inlink rank``: rank a graph and keep the ranking in its folder."""
 
 from collections.abc import Iterable
+from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from inlink.cli.options import graph_argument
 from inlink.cli.show import say
 
+if TYPE_CHECKING:
+    from inlink.graph.graph import Graph
+
 __all__ = ["ALGORITHMS", "rank"]
 
 _DEFAULT = "pagerank"
-_CHOSEN = "inlink.cli.rank.algorithm"  # key of the context's notes
+
+# keys of the context's notes: the algorithms that the arguments name, and the one whose options are read
+_CHOSEN = "inlink.cli.rank.algorithms"
+_READ = "inlink.cli.rank.algorithm"
 
 # options that name a file of values, and of nodes, by the parameter that these are given to
 _VALUES = {"personalization", "scores", "states"}
@@ -60,6 +67,21 @@ _CONFIDENCE = _number("--confidence", "Confidence of the error that is reported;
 _SEED = _number("--seed", "Seed of the random numbers, at least 0; 0 if not given.", int)
 _THREADS = _number("--threads", "Number of threads; all processors if not given.", int)
 _TRUSTED = _nodes("--trusted", "File of pages that are known to be good")
+
+_DISTANCES = (
+    _DIRECTION,
+    click.Option(
+        ["--exact/--estimate"],
+        default=None,
+        help="Search from every node, or estimate by HyperBall; by default exact up to 100,000 nodes.",
+    ),
+    _number("--log2m", "Estimate with 2^LOG2M registers a counter, from 4 to 16; 8 if not given.", int),
+    _number(
+        "--runs", "Return the mean of this number of estimates, and report their spread; 1 if not given.", int
+    ),
+    _SEED,
+    _THREADS,
+)
 
 _CERTAIN = click.Option(
     ["--until-certain", "certain"],
@@ -111,8 +133,8 @@ ALGORITHMS: dict[str, tuple[click.Option, ...]] = {
         _UNNORMALIZED,
         click.Option(["--weighted"], is_flag=True, default=None, help="Add up the weights of the arcs."),
     ),
-    "closeness": (_DIRECTION, _THREADS),
-    "harmonic": (_DIRECTION, _THREADS),
+    "closeness": _DISTANCES,
+    "harmonic": _DISTANCES,
     "betweenness": (
         _SAMPLE,
         click.Option(["--endpoints"], is_flag=True, default=None, help="Count a path for the nodes at its ends too."),
@@ -136,11 +158,62 @@ ALGORITHMS: dict[str, tuple[click.Option, ...]] = {
 
 
 def _flags(algorithm: str) -> list[str]:
-    return [option.opts[0] for option in ALGORITHMS[algorithm]]
+    return [flag for option in ALGORITHMS[algorithm] for flag in (*option.opts, *option.secondary_opts)]
+
+
+# the options of all algorithms that are followed by a value
+_VALUED = {flag for options in ALGORITHMS.values() for o in options if not o.is_flag for flag in o.opts}
+_ALL_FLAGS = {flag for name in ALGORITHMS for flag in _flags(name)}
+
+
+class _Algorithms(click.ParamType):  # type: ignore[type-arg]  # generic in newer versions of click only
+    """Names of algorithms, separated by commas."""
+
+    name = "names"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> list[str]:
+        """Return the names, and refuse those that are unknown or that stand there twice."""
+        if isinstance(value, list):
+            return value
+        names = [name.strip() for name in str(value).split(",")]
+        for name in names:
+            if name not in ALGORITHMS:
+                self.fail(f"{name!r} is not one of {', '.join(ALGORITHMS)}", param, ctx)
+        if len(set(names)) < len(names):
+            self.fail(f"{value!r} names an algorithm twice", param, ctx)
+        return names
+
+
+def _named(args: list[str]) -> list[str]:
+    """Return the algorithms that the arguments name, known or not."""
+    text = _DEFAULT
+    for place, argument in enumerate(args):
+        if argument == "--algorithm" and place + 1 < len(args):
+            text = args[place + 1]
+        elif argument.startswith("--algorithm="):
+            text = argument.partition("=")[2]
+    return [name.strip() for name in text.split(",")]
+
+
+def _pieces(args: list[str]) -> list[tuple[str, list[str]]]:
+    """Return the arguments in pieces: each option of an algorithm with its value and flag, the others without flag."""
+    pieces: list[tuple[str, list[str]]] = []
+    rest = iter(args)
+    for argument in rest:
+        flag = argument.partition("=")[0]
+        if flag not in _ALL_FLAGS:
+            # A value may follow a short option without a space.
+            flag = argument[:2] if argument[:2] in _VALUED else ""
+        values = rest if argument == "--" else islice(rest, int(argument in _VALUED))
+        pieces.append((flag, [argument, *values]))
+    return pieces
 
 
 class RankCommand(click.Command):
-    """A command whose options are those of the algorithm that its arguments name."""
+    """A command whose options are those of the algorithms that its arguments name.
+
+    The arguments are read once for each algorithm, with the options that it has. Its values are in ``given``.
+    """
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
@@ -148,39 +221,47 @@ class RankCommand(click.Command):
         self.params = [*self.general, *(option for options in ALGORITHMS.values() for option in options)]
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Find the algorithm first, and take its options only."""
-        for place, argument in enumerate(args):
-            if argument == "--algorithm" and place + 1 < len(args):
-                ctx.meta[_CHOSEN] = args[place + 1]
-            elif argument.startswith("--algorithm="):
-                ctx.meta[_CHOSEN] = argument.partition("=")[2]
-        try:
-            return super().parse_args(ctx, args)
-        except click.NoSuchOption as error:
-            algorithm = ctx.meta.get(_CHOSEN, _DEFAULT)
-            if algorithm not in ALGORITHMS:
-                message = f"--algorithm: {algorithm!r} is not one of {', '.join(ALGORITHMS)}"
-                raise click.UsageError(message, ctx) from None
-            if any(error.option_name in _flags(other) for other in ALGORITHMS):
-                message = f"{error.option_name} does not apply to --algorithm {algorithm}; it takes "
-                raise click.UsageError(message + ", ".join(_flags(algorithm)), ctx) from None
-            raise
+        """Find the algorithms first, and take their options only."""
+        names = _named(args)
+        known = [name for name in names if name in ALGORITHMS] or [_DEFAULT]
+        if any(argument == "--algorithm" or argument.startswith("--algorithm=") for argument in args):
+            ctx.meta[_CHOSEN] = known
+        pieces = _pieces(args)
+        for flag, _ in pieces:
+            if flag and names == known and not any(flag in _flags(name) for name in names):
+                takes = "; ".join(f"{name} takes {', '.join(_flags(name))}" for name in names)
+                raise click.UsageError(
+                    f"{flag} does not apply to --algorithm {','.join(names)}; {takes}", ctx
+                )
+        given: dict[str, dict[str, Any]] = {}
+        common: dict[str, Any] = {}
+        rest: list[str] = []
+        for name in known:
+            ctx.meta[_READ] = name
+            ctx.params = {}
+            flags = ["", *_flags(name)]
+            rest = super().parse_args(
+                ctx, [part for flag, parts in pieces if flag in flags for part in parts]
+            )
+            common = {option.name: ctx.params.pop(option.name) for option in self.general if option.name}
+            given[name] = ctx.params
+        ctx.params = {**common, "given": given}
+        return rest
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
-        """The general options and those of the algorithm."""
-        own = ALGORITHMS.get(ctx.meta.get(_CHOSEN, _DEFAULT), ())
+        """The general options and those of the algorithm that is read."""
         help_option = self.get_help_option(ctx)
+        own = ALGORITHMS[ctx.meta.get(_READ, _DEFAULT)]
         return [*self.general, *own, *([help_option] if help_option else [])]
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Describe the options of the algorithm; without an algorithm, list the options of all."""
+        """Describe the options of the algorithms; without an algorithm, list the options of all."""
         general = [option for option in self.general if isinstance(option, click.Option)]
         help_option = self.get_help_option(ctx)
         _describe(ctx, formatter, "Options", [*general, *([help_option] if help_option else [])])
-        chosen = ctx.meta.get(_CHOSEN)
-        if chosen in ALGORITHMS:
+        for chosen in ctx.meta.get(_CHOSEN, []):
             _describe(ctx, formatter, f"Options of {chosen}", ALGORITHMS[chosen])
-        else:
+        if _CHOSEN not in ctx.meta:
             with formatter.section("Options of each algorithm"):
                 formatter.write_dl([(name, ", ".join(_flags(name))) for name in ALGORITHMS])
 
@@ -197,24 +278,41 @@ def _describe(
 @graph_argument
 @click.option(
     "--algorithm",
-    type=click.Choice(list(ALGORITHMS)),
+    "algorithms",
+    type=_Algorithms(),
     metavar="NAME",
     default=_DEFAULT,
     show_default=True,
-    help="How to rank; inlink rank --algorithm NAME --help describes its options.",
+    help="How to rank, separated by commas; inlink rank --algorithm NAME --help describes the options of NAME.",
 )
 @click.option("--name", help="Name of the ranking; the algorithm's name if not given.")
-def rank(graph: Path, algorithm: str, name: str | None, **given: Any) -> None:
+def rank(graph: Path, algorithms: list[str], name: str | None, given: dict[str, dict[str, Any]]) -> None:
     """Rank GRAPH and keep the ranking in its folder, for ``inlink top`` and ``inlink export``.
 
     GRAPH may be the folder of a crawl. Its graph is built each time, in a temporary folder.
     """
     from inlink import rank as room
     from inlink.sources.crawlgraph import graph_in
+
+    if name and len(algorithms) > 1:
+        raise click.UsageError(
+            f"--name names one ranking, and {','.join(algorithms)} are {len(algorithms)}: leave it out, "
+            "and each ranking has the name of its algorithm"
+        )
+    opened = graph_in(graph)
+    # All files are read before the first ranking begins.
+    options = {algorithm: _read(given[algorithm], opened, graph) for algorithm in algorithms}
+    for algorithm in algorithms:
+        ranking = getattr(room, algorithm.replace("-", "_"))(opened, **options[algorithm])
+        ranking.save(opened, name or algorithm)
+        say(f"{name or algorithm}: {ranking.verdict()}")
+
+
+def _read(given: dict[str, Any], opened: "Graph", graph: Path) -> dict[str, Any]:
+    """Return the options of an algorithm that were given, with the contents of files in place of their paths."""
     from inlink.sources.rankings import load_ranking, values_of
     from inlink.sources.scores import read_nodes, read_scores
 
-    opened = graph_in(graph)
     options = {key: value for key, value in given.items() if value is not None}
     for key, value in options.items():
         if key in _VALUES:
@@ -226,9 +324,7 @@ def rank(graph: Path, algorithm: str, name: str | None, **given: Any) -> None:
         elif key == "start":
             start = load_ranking(opened, value)
             options[key] = values_of(start, opened, float(start.values.mean()) if len(start) else 1.0)
-    ranking = getattr(room, algorithm.replace("-", "_"))(opened, **options)
-    ranking.save(opened, name or algorithm)
-    say(f"{name or algorithm}: {ranking.verdict()}")
+    return options
 
 
 def _say_unknown(file: Path, graph: Path, unknown: int) -> None:

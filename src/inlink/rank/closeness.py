@@ -1,4 +1,4 @@
-"""Closeness and harmonic centrality, exact.
+"""Closeness and harmonic centrality, exact or estimated.
 
 Let d(u, v) be the number of arcs on a shortest path from u to v, R the set of nodes u ≠ v that reach v, and r = |R| ::
 
@@ -12,23 +12,31 @@ it. (2) needs no such factor, because nodes that cannot reach v add 0 (Boldi & V
 Mathematics 2014). As in NetworkX, both use inlinks; ``direction="out"`` uses the distances d(v,
 u) instead. A node that no node reaches has 0.
 
-A breadth-first search runs from every page, 512 searches at once (:mod:`inlink.rank.kernels.paths`). Distances and
-their counts are integers, and 1/d is a fixed-point number of 64 bits. So the sums do not depend on their order.
+**Exact**: A breadth-first search runs from every page, 512 searches at once (:mod:`inlink.rank.kernels.paths`).
+Distances and their counts are integers, and 1/d is a fixed-point number of 64 bits. So the sums do not depend on their
+order.
+
+**Estimated**: HyperBall counts with random hashes how many nodes are within t steps of each node
+(:mod:`inlink.rank.hyperball`). A step is a pass over the arcs. There are as many steps as the longest shortest path has
+arcs, and the last ones touch only the nodes that still change.
 """
 
+import math
 import time
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from inlink.base.arrays import Float64Array, UInt64Array
 from inlink.base.progress import track
+from inlink.errors import ParameterError
 from inlink.graph.graph import Graph
 from inlink.graph.interop import GraphLike, as_graph
 from inlink.rank.parameters import check_choice, check_parameters
 from inlink.rank.ranking import Ranking
 
 if TYPE_CHECKING:
+    from inlink.rank.hyperball import ValuesOf
     from inlink.rank.kernels.paths import DistanceSums
 
 __all__ = ["closeness", "harmonic"]
@@ -36,9 +44,23 @@ __all__ = ["closeness", "harmonic"]
 Direction = Literal["in", "out"]
 UNIT = 2.0**-53
 
+EXACT_NODES = 100_000
+"""The largest graph that is searched from every node if neither ``exact`` nor ``log2m`` says otherwise."""
+
+LOG2M = 8
+"""Log₂ of the number of registers of an estimate's counters, if not given."""
+
 
 def closeness(
-    graph: GraphLike, *, direction: Direction = "in", wf_improved: bool = True, threads: int | None = None
+    graph: GraphLike,
+    *,
+    direction: Direction = "in",
+    wf_improved: bool = True,
+    exact: bool | None = None,
+    log2m: int | None = None,
+    runs: int = 1,
+    seed: int = 0,
+    threads: int | None = None,
 ) -> Ranking:
     """The inverse of the mean distance to a node from the nodes that reach it.
 
@@ -50,18 +72,18 @@ def closeness(
         Whether distances are taken to the node, as NetworkX does, or from it.
     wf_improved : bool
         Whether to multiply by the share of the other nodes that reach the node.
-    threads : int or None
-        None uses all processors. The result has the same bits with any number of threads.
+    exact, log2m, runs, seed, threads
+        As in :func:`harmonic`.
 
     Returns
     -------
     Ranking
-        float64[n], between 0 and 1. Exact; ``error_bound`` bounds the rounding error, in L1.
+        float64[n], at least 0, and at most 1 if exact. Errors are reported as by :func:`harmonic`.
 
     Raises
     ------
     inlink.errors.ParameterError
-        If the direction is neither of these, or the number of threads is not above 0.
+        If a parameter is out of range, or ``exact`` is given together with ``log2m``.
 
     Examples
     --------
@@ -73,22 +95,40 @@ def closeness(
     began = time.perf_counter()
     graph = as_graph(graph)
     check_parameters(wf_improved=wf_improved)
+    log2m = _checked(graph, direction, exact, log2m, runs, seed, threads)
+    others = max(graph.num_nodes - 1, 1)
+    parameters: dict[str, Any] = {"direction": direction, "wf_improved": wf_improved}
+
+    def values_of(far: Float64Array, reached: Float64Array) -> Float64Array:
+        # Each distance is at least 1, but an estimate of their sum may be smaller.
+        values = reached / np.maximum(np.maximum(far, reached), 1)
+        return values * (reached / others) if wf_improved else values
+
+    if log2m is not None:
+        return _estimated(graph, "closeness", parameters, False, values_of, log2m, runs, seed, threads, began)
     sums, _ = _sums(graph, direction, threads, "closeness")
-    values = sums.reached.astype(np.float64) / np.maximum(sums.far, 1)
-    if wf_improved:
-        values *= sums.reached / max(graph.num_nodes - 1, 1)
+    values = values_of(sums.far.astype(np.float64), sums.reached.astype(np.float64))
     return Ranking(
         values,
         algorithm="closeness",
         names=graph.names,
         error_bound=float(5 * UNIT * values.sum()),
-        parameters={"direction": direction, "wf_improved": wf_improved},
+        parameters=parameters,
         graph_uuid=graph.uuid,
         elapsed=time.perf_counter() - began,
     )
 
 
-def harmonic(graph: GraphLike, *, direction: Direction = "in", threads: int | None = None) -> Ranking:
+def harmonic(
+    graph: GraphLike,
+    *,
+    direction: Direction = "in",
+    exact: bool | None = None,
+    log2m: int | None = None,
+    runs: int = 1,
+    seed: int = 0,
+    threads: int | None = None,
+) -> Ranking:
     """The sum of the inverse distances from all other nodes to a node.
 
     Parameters
@@ -97,18 +137,31 @@ def harmonic(graph: GraphLike, *, direction: Direction = "in", threads: int | No
         In a matrix A[i, j] is the arc i → j. Arc weights are no lengths: each arc is one step.
     direction : {"in", "out"}
         Whether distances are taken to the node, as NetworkX does, or from it.
+    exact : bool or None
+        Whether to search from every node, in about n · m steps, or to estimate by HyperBall, in about 50 passes over
+        the arcs. None searches if ``log2m`` is None and n is at most 100,000.
+    log2m : int or None
+        Log₂ of the number of registers of HyperBall's counters, from 4 to 16. The relative standard error is 1.06/√m;
+        2m bytes are needed for each node with inlinks and outlinks. None is 8 for an estimate: an error of 6.6%.
+    runs : int
+        The number of estimates with different hashes, whose mean is returned.
+    seed : int
+        Seed of the hashes, at least 0.
     threads : int or None
         None uses all processors. The result has the same bits with any number of threads.
 
     Returns
     -------
     Ranking
-        float64[n], between 0 and n − 1. Exact; ``error_bound`` bounds the rounding error, in L1.
+        float64[n], at least 0, and at most n − 1 if exact. If exact, ``error_bound`` bounds the rounding error, in L1.
+        An estimate has no bound: ``parameters["relative_error"]`` is the standard error of a value by theory,
+        and ``parameters["spread"]`` is that by the spread of the runs (None with one run). ``note`` reports both,
+        ``iterations`` is the largest number of steps of a run, and ``converged`` is False.
 
     Raises
     ------
     inlink.errors.ParameterError
-        If the direction is neither of these, or the number of threads is not above 0.
+        If a parameter is out of range, or ``exact`` is given together with ``log2m``.
 
     Examples
     --------
@@ -119,6 +172,14 @@ def harmonic(graph: GraphLike, *, direction: Direction = "in", threads: int | No
     """
     began = time.perf_counter()
     graph = as_graph(graph)
+    log2m = _checked(graph, direction, exact, log2m, runs, seed, threads)
+    parameters: dict[str, Any] = {"direction": direction}
+    if log2m is not None:
+
+        def values_of(sums: Float64Array, reached: Float64Array) -> Float64Array:
+            return sums
+
+        return _estimated(graph, "harmonic", parameters, True, values_of, log2m, runs, seed, threads, began)
     sums, unit = _sums(graph, direction, threads, "harmonic centrality")
     values: Float64Array = sums.inverse.astype(np.float64) / unit
     return Ranking(
@@ -126,7 +187,68 @@ def harmonic(graph: GraphLike, *, direction: Direction = "in", threads: int | No
         algorithm="harmonic",
         names=graph.names,
         error_bound=float(sums.reached.sum() / (2 * unit) + 4 * UNIT * values.sum()),
-        parameters={"direction": direction},
+        parameters=parameters,
+        graph_uuid=graph.uuid,
+        elapsed=time.perf_counter() - began,
+    )
+
+
+def _checked(
+    graph: Graph,
+    direction: str,
+    exact: bool | None,
+    log2m: int | None,
+    runs: int,
+    seed: int,
+    threads: int | None,
+) -> int | None:
+    """Check the parameters. Return log2m of HyperBall, or None for an exact result."""
+    check_choice("direction", direction, ("in", "out"))
+    check_parameters(exact=exact, log2m=log2m, runs=runs, seed=seed, threads=threads)
+    if exact and log2m is not None:
+        raise ParameterError("`log2m` applies only to estimates: give `exact` or `log2m`, not both")
+    if exact is None:
+        exact = log2m is None and graph.num_nodes <= EXACT_NODES
+    return None if exact else LOG2M if log2m is None else int(log2m)
+
+
+def _estimated(
+    graph: Graph,
+    algorithm: str,
+    parameters: dict[str, Any],
+    inverse: bool,
+    values_of: "ValuesOf",
+    log2m: int,
+    runs: int,
+    seed: int,
+    threads: int | None,
+    began: float,
+) -> Ranking:
+    """Return a ranking by HyperBall."""
+    from inlink.rank.hyperball import STANDARD_ERROR, mean_of_runs
+
+    rows, readers = graph.in_rows, graph.out_rows
+    if parameters["direction"] == "out":
+        rows, readers = readers, rows
+    found = mean_of_runs(rows, readers, inverse, values_of, log2m, runs, seed, threads, algorithm)
+    error = STANDARD_ERROR / math.sqrt((1 << log2m) * runs)
+    by = f"HyperBall with {1 << log2m:,} registers" + (f", mean of {runs:,} runs" if runs > 1 else "")
+    seen = "" if found.spread is None else f" by theory, {found.spread:.2g} by the spread of the runs"
+    return Ranking(
+        found.values,
+        algorithm=algorithm,
+        names=graph.names,
+        iterations=found.steps,
+        converged=False,
+        note=f"{by}: relative standard error {error:.2g}{seen}; this is not a bound",
+        parameters={
+            **parameters,
+            "log2m": log2m,
+            "runs": runs,
+            "seed": seed,
+            "relative_error": error,
+            "spread": found.spread,
+        },
         graph_uuid=graph.uuid,
         elapsed=time.perf_counter() - began,
     )
@@ -138,8 +260,6 @@ def _sums(graph: Graph, direction: str, threads: int | None, label: str) -> tupl
     from inlink.rank.kernels.blocks import each_block
     from inlink.rank.kernels.paths import SOURCES, WORDS, DistanceSums, Search, distances_from
 
-    check_choice("direction", direction, ("in", "out"))
-    check_parameters(threads=threads)
     n = graph.num_nodes
     rows = graph.out_rows if direction == "in" else graph.in_rows
     # The sum of n − 1 units fits in 64 bits.

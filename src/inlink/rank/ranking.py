@@ -13,13 +13,7 @@ from inlink.base.checked import is_remembered, remember
 from inlink.base.folder import Folder, building
 from inlink.base.settings import Setting, check, plain
 from inlink.base.table import html_table
-from inlink.errors import (
-    DamageError,
-    FolderError,
-    OutputError,
-    ParameterError,
-    UnknownNodeError,
-)
+from inlink.errors import DamageError, FolderError, OutputError, ParameterError, UnknownNodeError
 from inlink.graph.names import Names, encode, node_number
 from inlink.rank.certain import Places, best_nodes, certain_places
 
@@ -37,6 +31,8 @@ FORMAT = 1
 # the version of the checks of a folder's values
 _RULES = 1
 _BATCH = 1 << 16
+# Parameters of samples and of counters, whose values have no certain bound.
+_ESTIMATES = {"confidence", "log2m"}
 _TOP = Setting("k", int, 10, "", at_least=0)
 
 
@@ -130,8 +126,7 @@ class Ranking:
         """Return in one line how exact the values are."""
         if self.is_exact():
             return "exact"
-        # A sample has no certain bound.
-        if "confidence" in self.parameters:
+        if _ESTIMATES & self.parameters.keys():
             return f"estimated: {self.note}"
         if self.error_bound is not None and self.error_bound < float("inf"):
             exactness = f"L1 error at most {self.error_bound:.1e}"
@@ -147,7 +142,7 @@ class Ranking:
     def is_exact(self) -> bool:
         """Whether the values are exact but for rounding."""
         done = self.iterations == 0 and self.converged and self.residual is None
-        return done and "confidence" not in self.parameters
+        return done and not _ESTIMATES & self.parameters.keys()
 
     def __len__(self) -> int:
         return len(self.values)

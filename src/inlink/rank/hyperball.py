@@ -1,0 +1,274 @@
+"""Sums over the distances to each node, estimated by HyperBall; for harmonic and closeness centrality.
+
+Let B(v, t) be the number of nodes within t steps of v, with v ::
+
+    Σ_{u ≠ v} 1 / d(u, v) = Σ_{t ≥ 1} (B(v, t) − B(v, t − 1)) / t                                          (1)
+    Σ_{u ≠ v} d(u, v)     = Σ_{t ≥ 1} (B(v, t) − B(v, t − 1)) · t                                          (2)
+
+B(v, 0) and B(v, 1) are known. The others are estimated by counters of m = 2^log2m registers
+(:mod:`inlink.rank.kernels.hyperball`). The relative standard error of a size is 1.06/√m, and that of (1) is at most
+this (Boldi & Vigna, "In-core computation of geometric centralities with HyperBall", 2013, section 5).
+This is no bound: an estimate may be off by any amount. All balls of a run share their hashes, and large balls are
+largely the same, so the errors of a run have mostly the same sign and hardly change the order. Runs with other hashes
+have independent errors: the mean of r runs has 1/√r of the error, and the spread of the runs shows it.
+
+Memory: 2m bytes for each node that has inlinks and outlinks, m for a node without outlinks but with more than 32
+inlinks, and 20 bytes for each node; 16 more with several runs. With ``direction="out"`` inlinks and outlinks change
+places. The results have the same bits with any number of threads.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from inlink.base.arrays import Float64Array, UInt8Array, UInt32Array
+from inlink.base.jit import chunks_by_arcs, num_threads
+from inlink.base.progress import track
+from inlink.graph.graph import Rows
+from inlink.rank.kernels.blocks import each_block
+from inlink.rank.kernels.hyperball import (
+    LONG,
+    NONE,
+    Balls,
+    Counting,
+    Readers,
+    few_steps,
+    first_step,
+    next_step,
+)
+
+__all__ = ["STANDARD_ERROR", "HyperBall", "Mean", "Sums", "ValuesOf", "mean_of_runs"]
+
+STANDARD_ERROR = 1.06
+"""√m times the relative standard error of a ball's size, for m of at least 64 (Flajolet et al. 2007, theorem 1)."""
+
+ValuesOf = Callable[[Float64Array, Float64Array], Float64Array]
+
+# Arcs between two looks at Ctrl-C.
+_ARCS = 1 << 24
+
+
+@dataclass(frozen=True)
+class Sums:
+    """What a run found.
+
+    Attributes
+    ----------
+    sums : float64[n]
+        (1) or (2) for each node.
+    reached : float64[n]
+        How many other nodes reach each node.
+    steps : int
+        The number of steps until nothing changed.
+    """
+
+    sums: Float64Array
+    reached: Float64Array
+    steps: int
+
+
+@dataclass(frozen=True)
+class Mean:
+    """The mean of several runs.
+
+    Attributes
+    ----------
+    values : float64[n]
+        The mean.
+    spread : float or None
+        The standard error of the mean by the spread of the runs, relative to the value. It is the root of the mean
+        square over the nodes whose value is not 0. None with one run.
+    steps : int
+        The largest number of steps of a run.
+    """
+
+    values: Float64Array
+    spread: float | None
+    steps: int
+
+
+class HyperBall:
+    """The balls of a graph, and the room for their counters. Runs use the room one after the other.
+
+    Parameters
+    ----------
+    rows : Rows
+        The row of v holds the neighbours whose balls v takes over: inlinks for distances to v.
+    readers : Rows
+        The rows of the reversed arcs.
+    log2m : int
+        Log₂ of the number of registers of a counter, from 4 to 16.
+    threads : int or None
+        None uses all processors.
+    few : int or None
+        A step goes from the nodes that changed to their readers, instead of over all rows, if at most this number of
+        arcs lead to readers. None is n / 8 + 64.
+
+    Attributes
+    ----------
+    slots : uint32[n]
+        The number of each node's counter; see :class:`inlink.rank.kernels.hyperball.Balls`.
+    """
+
+    def __init__(
+        self, rows: Rows, readers: Rows, log2m: int, threads: int | None = None, few: int | None = None
+    ) -> None:
+        self._rows, self._readers = rows, readers
+        self._threads = num_threads(threads)
+        self._log2m = log2m
+        lengths, read = np.diff(rows.offsets), np.diff(readers.offsets) > 0
+        self.slots: UInt32Array = np.full(len(lengths), NONE, np.uint32)
+        inner, ends = (lengths > 0) & read, (lengths > LONG) & ~read
+        pairs, single = int(inner.sum()), int(ends.sum())
+        self.slots[inner] = np.arange(pairs, dtype=np.uint32)
+        self.slots[ends] = np.arange(pairs, pairs + single, dtype=np.uint32)
+        m = 1 << log2m
+        self._counters = [np.empty((pairs, m), np.uint8) for _ in range(2)]
+        self._ends = np.empty((single, m), np.uint8)
+        self._flags = [np.zeros(pairs, np.uint8) for _ in range(2)]
+        self._few = len(lengths) // 8 + 64 if few is None else few
+
+    @property
+    def counters(self) -> UInt8Array:
+        """The counters after a run, by their numbers: uint8[counters, m]."""
+        return np.concatenate([self._counters[0], self._ends])
+
+    def run(self, key: int, *, inverse: bool, label: str) -> Sums:
+        """Do the steps until no counter changes.
+
+        Parameters
+        ----------
+        key : int
+            Chooses the hashes; at least 0 and below 2⁶⁴.
+        inverse : bool
+            Whether to return (1), or (2).
+        label : str
+            What progress is reported as.
+        """
+        n, m = len(self.slots), 1 << self._log2m
+        sums, sizes = np.empty(n), np.empty(n, np.float32)
+        (now, next_), (changed, fresh) = self._counters, self._flags
+        balls = Balls(self.slots, now, next_, self._ends, changed, fresh, sums, sizes)
+        scale = 0.7213 / (1 + 1.079 / m) * m * m
+        empty = np.array([m * _sigma(zeros / m) for zeros in range(m + 1)])
+        counting = Counting(np.uint64(key), np.uint64(64 - self._log2m), scale, empty, inverse)
+        with track(label, None, "steps") as task:
+            count, arcs, balls = self._sweep(1, balls, counting)
+            step = 2
+            few: Readers | None = None
+            task.advance(1)
+            while count:
+                before = step
+                if arcs > self._few:
+                    few = None
+                    count, arcs, balls = self._sweep(step, balls, counting)
+                    step += 1
+                else:
+                    few = few or self._readers_of(balls)
+                    step, count, arcs, balls = self._follow(step, count, balls, counting, few)
+                task.advance(step - before)
+        return Sums(sums, np.maximum(sizes.astype(np.float64) - 1, 0), step - 1)
+
+    def _sweep(self, step: int, balls: Balls, counting: Counting) -> tuple[int, int, Balls]:
+        """Do a step over all rows. Return how many balls changed, the arcs to their readers, and the new state."""
+        offsets, nodes = self._rows.offsets, self._rows.nodes
+        blocks = 1 + len(nodes) // _ARCS
+        bounds = chunks_by_arcs(offsets, max(blocks, 4 * self._threads if self._threads > 1 else 1))
+
+        def scratch() -> UInt8Array:
+            return np.empty(1 << self._log2m, np.uint8)
+
+        def work(own: UInt8Array, block: int) -> tuple[int, int]:
+            low, high = bounds[block], bounds[block + 1]
+            rows = offsets, nodes, self._readers.offsets, low, high
+            if step == 1:
+                count, arcs = first_step(*rows, balls, counting)
+            else:
+                count, arcs = next_step(*rows, np.uint64(step), balls, counting, own)
+            return int(count), int(arcs)
+
+        done = list(each_block(len(bounds) - 1, self._threads, scratch, work))
+        if step > 1:
+            balls = balls._replace(now=balls.next, next=balls.now, changed=balls.fresh, fresh=balls.changed)
+        return sum(count for count, _ in done), sum(arcs for _, arcs in done), balls
+
+    def _follow(
+        self, step: int, count: int, balls: Balls, counting: Counting, few: Readers
+    ) -> tuple[int, int, int, Balls]:
+        """Do steps from node to node. Return the number of the next step, and what :meth:`_sweep` returns."""
+        given = np.uint64(step), np.uint64(count), np.uint64(_ARCS), balls, counting
+        scratch = np.empty(1 << self._log2m, np.uint8)
+        after, changed, arcs = few_steps(self._rows.offsets, self._rows.nodes, *given, scratch, few)
+        if (int(after) - step) % 2:
+            balls = balls._replace(now=balls.next, next=balls.now)
+        return int(after), int(changed), int(arcs), balls
+
+    def _readers_of(self, balls: Balls) -> Readers:
+        """Return work space with the nodes whose balls changed in the last step."""
+        changed, reached = (np.empty(self._few, np.uint32) for _ in range(2))
+        inner = np.flatnonzero(self.slots < len(balls.changed))
+        moved = inner[balls.changed != 0]
+        changed[: len(moved)] = moved
+        seen = np.zeros(len(self.slots), np.bool_)
+        return Readers(self._readers.offsets, self._readers.nodes, changed, reached, seen)
+
+
+def mean_of_runs(
+    rows: Rows,
+    readers: Rows,
+    inverse: bool,
+    values_of: ValuesOf,
+    log2m: int,
+    runs: int,
+    seed: int,
+    threads: int | None,
+    label: str,
+) -> Mean:
+    """Return the mean over several runs of a function of their sums.
+
+    Parameters
+    ----------
+    rows, readers : Rows
+        As in :class:`HyperBall`.
+    inverse : bool
+        Whether the sums are (1), or (2).
+    values_of : callable
+        Makes float64[n] of the sums, float64[n], and of how many other nodes reach each node, float64[n].
+    log2m, runs, seed, threads : int
+        As in :func:`inlink.rank.closeness.harmonic`. The first runs of a seed are the same for any number of runs.
+    label : str
+        What progress is reported as.
+    """
+    balls = HyperBall(rows, readers, log2m, threads)
+    mean, squares, steps = np.zeros(0), np.zeros(0), 0
+    for done, key in enumerate(np.random.SeedSequence(seed).generate_state(runs, np.uint64), 1):
+        told = label if runs == 1 else f"{label}, run {done} of {runs}"
+        found = balls.run(int(key), inverse=inverse, label=told)
+        steps = max(steps, found.steps)
+        values = values_of(found.sums, found.reached)
+        if done == 1:
+            mean, squares = values, np.zeros(len(values) if runs > 1 else 0)
+            continue
+        # Welford, "Note on a method for calculating corrected sums of squares and products", Technometrics 1962
+        change = values - mean
+        mean = mean + change / done
+        squares += change * (values - mean)
+    if runs == 1:
+        return Mean(mean, None, steps)
+    nodes = max(int(np.count_nonzero(mean)), 1)
+    relative = np.divide(squares, mean**2, out=np.zeros(len(mean)), where=mean > 0)
+    return Mean(mean, math.sqrt(float(relative.sum()) / (nodes * (runs - 1) * runs)), steps)
+
+
+def _sigma(x: float) -> float:
+    """Return x + Σ_{k ≥ 1} 2^(k − 1) · x^(2^k); see Ertl 2017, algorithm 4."""
+    if x == 1:
+        return math.inf
+    total, factor = x, 1.0
+    while True:
+        x *= x
+        before, total, factor = total, total + x * factor, 2 * factor
+        if total == before:
+            return total

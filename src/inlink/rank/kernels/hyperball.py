@@ -1,0 +1,418 @@
+"""HyperBall: how many nodes are within t steps of each node, by HyperLogLog counters that nodes pass on.
+
+A counter is a row of m = 2^log2m registers, uint8. Each node has a hash of 64 bits. The highest log2m bits of the hash
+choose a register, and the register keeps the largest number of trailing zeros plus 1 among all hashes that chose it.
+The counter of a union is the maximum, register by register. The ball of t steps around v is the union of v and the
+balls of t − 1 steps around the neighbours of v.
+
+Source: Boldi, Rosa & Vigna, "HyperANF: approximating the neighbourhood function of very large graphs on a budget", WWW
+2011; Boldi & Vigna, "In-core computation of geometric centralities with HyperBall", ICDMW 2013. A size is estimated
+as in Flajolet, Fusy, Gandouet & Meunier, "HyperLogLog", AofA 2007, but empty registers count as in Ertl, "New
+cardinality estimation algorithms for HyperLogLog sketches", arXiv:1702.01284 (2017). So the estimate has no threshold
+at which it jumps, and never decreases while a ball grows.
+
+The row of v holds the neighbours whose balls v takes over. Three kinds of nodes have a row and need a counter or none:
+
+- A node that is also in a row of another node is read: it has two counters, of the last step and of this step.
+- A node that is in no row is read by nobody. If its row is longer than :data:`LONG`, it has one counter, to which each
+  step adds the balls that changed.
+- If its row is shorter, it has no counter. A step adds up the balls of its neighbours again if any of them changed.
+
+A node without a row is its own ball. Its hash is added in the first step, and it needs no counter either.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from inlink.base.arrays import BoolArray, Float32Array, Float64Array, UInt8Array, UInt32Array, UInt64Array
+from inlink.base.jit import U0, U1, Index, inlined, kernel
+from inlink.rank.kernels.paths import population
+
+__all__ = ["LONG", "NONE", "Balls", "Counting", "Readers", "few_steps", "first_step", "next_step"]
+
+NONE = np.uint32(0xFFFFFFFF)
+LONG = 32
+
+# No register exceeds this number: one of 2⁴⁰ hashes has 39 trailing zeros.
+_TOP = np.uint64(40)
+_GUARD = U1 << (_TOP - U1)
+_UNIT = 2.0**-40
+_NONE = np.uint64(NONE)
+_STEP = np.uint64(64)
+
+# Weyl's sequence and the mixer of SplitMix64 (Steele, Lea & Flood, OOPSLA 2014)
+_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+_MIX1, _MIX2 = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
+_27, _30, _31 = np.uint64(27), np.uint64(30), np.uint64(31)
+
+
+class Balls(NamedTuple):
+    """The state of all balls.
+
+    Attributes
+    ----------
+    slots : uint32[n]
+        The number of each node's counter. Below k: a pair in ``now`` and ``next``. From k on: a row of ``ends``.
+        :data:`NONE`: no counter.
+    now, next : uint8[k, m]
+        Counters after the last step, and room for this step. They agree where ``changed`` is 0.
+    ends : uint8[h, m]
+        Counters that no node reads.
+    changed, fresh : uint8[k]
+        Which counters changed in the last step, and room for this step.
+    sums : float64[n]
+        Σ_t weight(t) · (size after t steps − size after t − 1 steps).
+    sizes : float32[n]
+        The size of each ball, with the node itself.
+    """
+
+    slots: UInt32Array
+    now: UInt8Array
+    next: UInt8Array
+    ends: UInt8Array
+    changed: UInt8Array
+    fresh: UInt8Array
+    sums: Float64Array
+    sizes: Float32Array
+
+
+class Counting(NamedTuple):
+    """How nodes are hashed and balls are weighed.
+
+    Attributes
+    ----------
+    key : uint64
+        Chooses the hash.
+    shift : uint64
+        64 − log2m.
+    scale : float
+        α_m · m².
+    empty : float64[m + 1]
+        What a number of empty registers adds to the denominator.
+    inverse : bool
+        Whether step t weighs 1/t, or t.
+    """
+
+    key: np.uint64
+    shift: np.uint64
+    scale: float
+    empty: Float64Array
+    inverse: bool
+
+
+class Readers(NamedTuple):
+    """Work space for steps in which few balls change.
+
+    Attributes
+    ----------
+    offsets, nodes : uint64[n + 1], uint32[arcs]
+        The nodes that read each node: the rows of the reversed arcs.
+    changed, reached : uint32[limit], uint32[limit]
+        Nodes that changed in the last step, and their readers.
+    seen : bool[n]
+        Which nodes are in ``reached``. All False before and after a step.
+    """
+
+    offsets: UInt64Array
+    nodes: UInt32Array
+    changed: UInt32Array
+    reached: UInt32Array
+    seen: BoolArray
+
+
+@inlined
+def _add(counter: UInt8Array, node: Index, key: np.uint64, shift: np.uint64) -> None:
+    """Add a node to a ball."""
+    h = key + np.uint64(node) * _GOLDEN
+    h = (h ^ (h >> _30)) * _MIX1
+    h = (h ^ (h >> _27)) * _MIX2
+    h ^= h >> _31
+    low = h | _GUARD
+    value = np.uint8(population((low & (~low + U1)) - U1) + U1)
+    place = h >> shift
+    if counter[place] < value:
+        counter[place] = value
+
+
+@inlined
+def _merge(counter: UInt8Array, other: UInt8Array) -> None:
+    for j in range(U0, np.uint64(len(counter))):
+        counter[j] = max(counter[j], other[j])
+
+
+@inlined
+def _copy(counter: UInt8Array, other: UInt8Array) -> None:
+    for j in range(U0, np.uint64(len(counter))):
+        counter[j] = other[j]
+
+
+@inlined
+def _differ(counter: UInt8Array, other: UInt8Array) -> bool:
+    # Without a way out of the loop, LLVM compares 32 registers at a time.
+    different = np.uint8(0)
+    for j in range(U0, np.uint64(len(counter))):
+        different |= counter[j] ^ other[j]
+    return bool(different != 0)
+
+
+@inlined
+def _size(counter: UInt8Array, scale: float, empty: Float64Array) -> float:
+    """The estimated size of a ball: α_m · m² / (Σ 2^−M over the registers M > 0, and a term for the empty ones)."""
+    total, zeros = U0, U0
+    for j in range(U0, np.uint64(len(counter))):
+        register = np.uint64(counter[j])
+        total += U1 << (_TOP - register)
+        if register == U0:
+            zeros += U1
+    return scale / (np.float64(total - (zeros << _TOP)) * _UNIT + empty[zeros])
+
+
+@inlined
+def _weight(step: np.uint64, inverse: bool) -> float:
+    return 1.0 / np.float64(step) if inverse else np.float64(step)
+
+
+@inlined
+def _gather(
+    counter: UInt8Array,
+    i: Index,
+    offsets: UInt64Array,
+    nodes: UInt32Array,
+    slots: UInt32Array,
+    now: UInt8Array,
+    key: np.uint64,
+    shift: np.uint64,
+) -> None:
+    """Make the ball of node i again, from the balls of all its neighbours."""
+    for j in range(U0, np.uint64(len(counter))):
+        counter[j] = 0
+    _add(counter, i, key, shift)
+    for p in range(offsets[i], offsets[i + U1]):
+        u = np.uint64(nodes[p])
+        t = np.uint64(slots[u])
+        if t == _NONE:
+            _add(counter, u, key, shift)
+        else:
+            _merge(counter, now[t])
+
+
+@kernel(allocates=False)
+def first_step(
+    offsets: UInt64Array,
+    nodes: UInt32Array,
+    readers: UInt64Array,
+    low: np.uint64,
+    high: np.uint64,
+    balls: Balls,
+    counting: Counting,
+) -> tuple[np.uint64, np.uint64]:
+    """Make the balls of one step of the nodes in [low, high), in ``now``, ``ends`` and ``changed``.
+
+    Their sizes are exact: 1, and 1 for each neighbour. Arguments and results are those of :func:`next_step`.
+    """
+    slots, now, next_, ends, changed, _, sums, sizes = balls
+    key, shift = counting.key, counting.shift
+    k = np.uint64(len(now))
+    count, arcs = U0, U0
+    for i in range(low, high):
+        near = U0
+        for p in range(offsets[i], offsets[i + U1]):
+            if np.uint64(nodes[p]) != i:
+                near += U1
+        # The weight of the first step is 1 in both sums.
+        sums[i] = np.float64(near)
+        sizes[i] = np.float32(near + U1)
+        s = np.uint64(slots[i])
+        if s == _NONE:
+            continue
+        if s < k:
+            changed[s] = near > U0
+            if near > U0:
+                count += U1
+                arcs += readers[i + U1] - readers[i]
+        counter = now[s] if s < k else ends[s - k]
+        for j in range(U0, np.uint64(len(counter))):
+            counter[j] = 0
+        _add(counter, i, key, shift)
+        for p in range(offsets[i], offsets[i + U1]):
+            _add(counter, np.uint64(nodes[p]), key, shift)
+        # A node with a self-loop only does not change, so both of its counters must be the same.
+        if s < k and near == U0:
+            _copy(next_[s], counter)
+    return count, arcs
+
+
+@kernel(allocates=False)
+def next_step(
+    offsets: UInt64Array,
+    nodes: UInt32Array,
+    readers: UInt64Array,
+    low: np.uint64,
+    high: np.uint64,
+    step: np.uint64,
+    balls: Balls,
+    counting: Counting,
+    scratch: UInt8Array,
+) -> tuple[np.uint64, np.uint64]:
+    """Make the balls of ``step`` steps of the nodes in [low, high), in ``next``, ``ends`` and ``fresh``.
+
+    Parameters
+    ----------
+    offsets, nodes : uint64[n + 1], uint32[arcs]
+        The rows.
+    readers : uint64[n + 1]
+        Where the row of each node begins among the reversed arcs.
+    low, high : uint64
+        The nodes. No two calls at once may have a node in common.
+    step : uint64
+        The number of the step, from 2.
+    balls, counting : Balls, Counting
+        See there.
+    scratch : uint8[m]
+        Room for one counter.
+
+    Returns
+    -------
+    uint64, uint64
+        How many counters changed, and how many arcs end at readers of these.
+    """
+    slots, now, next_, ends, changed, fresh, sums, sizes = balls
+    key, shift, scale, empty, inverse = counting
+    weight = _weight(step, inverse)
+    k = np.uint64(len(now))
+    count, arcs = U0, U0
+    for i in range(low, high):
+        start, stop = offsets[i], offsets[i + U1]
+        if start == stop:
+            continue
+        s = np.uint64(slots[i])
+        if s < k:
+            fresh[s] = 0
+            if changed[s] != 0:
+                _copy(next_[s], now[s])
+        touched = False
+        for p in range(start, stop):
+            t = np.uint64(slots[nodes[p]])
+            # A self-loop adds nothing.
+            if t < k and changed[t] != 0 and t != s:
+                touched = True
+                if s < k:
+                    _merge(next_[s], now[t])
+                elif s != _NONE:
+                    _merge(ends[s - k], now[t])
+                else:
+                    break
+        if not touched:
+            continue
+        if s < k:
+            if _differ(next_[s], now[s]):
+                fresh[s] = 1
+                count += U1
+                arcs += readers[i + U1] - readers[i]
+            size = _size(next_[s], scale, empty)
+        elif s != _NONE:
+            size = _size(ends[s - k], scale, empty)
+        else:
+            _gather(scratch, i, offsets, nodes, slots, now, key, shift)
+            size = _size(scratch, scale, empty)
+        # A size that is the same but for rounding adds nothing.
+        if np.float32(size) != sizes[i]:
+            sums[i] += weight * (size - sizes[i])
+            sizes[i] = np.float32(size)
+    return count, arcs
+
+
+@kernel(allocates=False)
+def few_steps(
+    offsets: UInt64Array,
+    nodes: UInt32Array,
+    step: np.uint64,
+    count: np.uint64,
+    budget: np.uint64,
+    balls: Balls,
+    counting: Counting,
+    scratch: UInt8Array,
+    readers: Readers,
+) -> tuple[np.uint64, np.uint64, np.uint64]:
+    """Do the steps from ``step`` on while few balls change: each goes from the nodes that changed to their readers.
+
+    Parameters
+    ----------
+    offsets, nodes : uint64[n + 1], uint32[arcs]
+        The rows.
+    step : uint64
+        The number of the first step.
+    count : uint64
+        How many nodes of ``readers.changed`` changed in the step before. At most as many arcs as ``readers.reached``
+        has places may end at their readers.
+    budget : uint64
+        Stop when this many arcs were followed. A step counts as 64 arcs.
+    balls, counting : Balls, Counting
+        See there.
+    scratch : uint8[m]
+        Room for one counter.
+    readers : Readers
+        See there.
+
+    Returns
+    -------
+    uint64, uint64, uint64
+        The number of the next step, how many nodes changed in the last one, and how many arcs end at readers of these.
+        If the number of steps is odd, ``now`` and ``next`` have changed places.
+    """
+    slots, now, next_, ends, changed, _, sums, sizes = balls
+    key, shift, scale, empty, inverse = counting
+    reading, reader, moved, reached, seen = readers
+    k = np.uint64(len(now))
+    room = np.uint64(len(moved))
+    arcs, done = U0, U0
+    while count > U0 and arcs <= room and done <= budget:
+        weight = _weight(step, inverse)
+        # Both buffers of a node that changed are made equal before anything is added to them.
+        for q in range(U0, count):
+            s = np.uint64(slots[moved[q]])
+            _copy(next_[s], now[s])
+            changed[s] = 0
+        done += _STEP
+        found, arcs = U0, U0
+        for q in range(U0, count):
+            u = np.uint64(moved[q])
+            t = np.uint64(slots[u])
+            done += reading[u + U1] - reading[u]
+            for p in range(reading[u], reading[u + U1]):
+                v = np.uint64(reader[p])
+                if v == u:
+                    continue
+                s = np.uint64(slots[v])
+                if s < k:
+                    _merge(next_[s], now[t])
+                elif s != _NONE:
+                    _merge(ends[s - k], now[t])
+                if not seen[v]:
+                    seen[v] = True
+                    reached[found] = v
+                    found += U1
+        count = U0
+        for q in range(U0, found):
+            v = np.uint64(reached[q])
+            seen[v] = False
+            s = np.uint64(slots[v])
+            if s < k:
+                if _differ(next_[s], now[s]):
+                    changed[s] = 1
+                    moved[count] = v
+                    count += U1
+                    arcs += reading[v + U1] - reading[v]
+                size = _size(next_[s], scale, empty)
+            elif s != _NONE:
+                size = _size(ends[s - k], scale, empty)
+            else:
+                _gather(scratch, v, offsets, nodes, slots, now, key, shift)
+                size = _size(scratch, scale, empty)
+            if np.float32(size) != sizes[v]:
+                sums[v] += weight * (size - sizes[v])
+                sizes[v] = np.float32(size)
+        now, next_ = next_, now
+        step += U1
+    return step, count, arcs
