@@ -1,11 +1,23 @@
 """Common Crawl's graphs, in parts and by every way to name them, and Kleinberg's."""
 
 import gzip
+import json
 
+import numpy as np
 import pytest
+from click.testing import CliRunner
+from hypothesis import given
+from hypothesis import strategies as st
 
 from graphfiles import content, read
-from inlink.errors import InputError
+from inlink import Graph
+from inlink.cli import commands
+from inlink.errors import InputError, OutputError, ParameterError
+from inlink.graph.names import Names
+from inlink.rank.closeness import harmonic
+from inlink.sources import write, write_commoncrawl
+from inlink.sources.write import write_graph
+from inlink.sources.write_commoncrawl import java_numbers
 
 
 @pytest.mark.parametrize(
@@ -110,3 +122,160 @@ def test_wrong_kleinberg(tmp_path, raw, message):
     path.write_bytes(raw)
     with pytest.raises(InputError, match=message):
         read(path, "kleinberg")
+
+
+def published(data, name):
+    found = json.loads(data(f"ranks/{name}.json").read_text())
+    return found["header"], found["rows"]
+
+
+@pytest.mark.parametrize("level", ["host", "domain"])
+def test_numbers_look_as_published(data, level):
+    for release in ("2026-apr-may-jun", "2026-feb-mar-apr"):
+        _, rows = published(data, f"{level}-cc-main-{release}")
+        for column, kind in ((1, np.float32), (3, np.float64)):
+            texts = [row[column] for row in rows]
+            assert java_numbers(np.array(texts, kind)).to_pylist() == [text.encode() for text in texts]
+
+
+def test_numbers_as_java_prints_them():
+    shown = {
+        0.0: "0.0", 1.0: "1.0", 0.001: "0.001", 9.99e-4: "9.99E-4", 1e-4: "1.0E-4", 2.5e-9: "2.5E-9",
+        1234567.0: "1234567.0", 9999999.5: "9999999.5", 1e7: "1.0E7", 12345678.9: "1.23456789E7",
+        1e22: "1.0E22", 1.7976931348623157e308: "1.7976931348623157E308",
+    }  # fmt: skip
+    assert java_numbers(np.array(list(shown))).to_pylist() == [text.encode() for text in shown.values()]
+    single = np.array([3.546816e7, 0.1, 1e-10, 16777216.0], np.float32)
+    assert java_numbers(single).to_pylist() == [b"3.546816E7", b"0.1", b"1.0E-10", b"1.6777216E7"]
+
+
+@given(st.lists(st.floats(0, 1e300)))
+def test_numbers_read_back(values):
+    assert [float(text) for text in java_numbers(np.array(values, np.float64)).to_pylist()] == values
+
+
+HOSTS = ("com.b.www", "com.a", "com.a.x", "org.c", "com.b", "org.c.y")
+HOST_ARCS = [(0, 1), (1, 0), (2, 0), (3, 0), (3, 2), (4, 5), (5, 1), (0, 3), (2, 1)]
+
+
+def some_hosts(folder):
+    pages = ["http://" + ".".join(reversed(host.split("."))) + "/" for host in HOSTS]
+    return Graph.from_arcs([(pages[a], pages[b]) for a, b in HOST_ARCS]).fold("host", into=folder)
+
+
+def unpacked(path):
+    return gzip.decompress(path.read_bytes()).decode().splitlines()
+
+
+def test_domains_are_exported_as_published(tmp_path, data):
+    """Every field against a plain computation, and the columns against those of a published file."""
+    domains = some_hosts(tmp_path / "hosts").fold("domain", into=tmp_path / "domains")
+    values = {"harmonic": np.array([2.5, 1 / 3, 1 / 3 + 1e-12]), "pagerank": np.array([0.2, 0.6, 0.2])}
+    written = write_graph(domains, tmp_path / "out", format="commoncrawl", columns=values)
+    assert [path.name for path in written.paths] == ["vertices.txt.gz", "edges.txt.gz", "ranks.txt.gz"]
+    assert unpacked(tmp_path / "out/vertices.txt.gz") == ["0\tcom.a\t2", "1\tcom.b\t2", "2\torg.c\t2"]
+    assert unpacked(tmp_path / "out/edges.txt.gz") == ["0\t1", "1\t0", "1\t2", "2\t0", "2\t1"]
+    # Harmonic centrality has 32 bits, so that the last two are equal and have the order of their ids.
+    assert unpacked(tmp_path / "out/ranks.txt.gz") == [
+        "\t".join(published(data, "domain-cc-main-2026-apr-may-jun")[0]),
+        "1\t2.5\t2\t0.2\tcom.a\t2",
+        "2\t0.33333334\t1\t0.6\tcom.b\t2",
+        "3\t0.33333334\t3\t0.2\torg.c\t2",
+    ]
+    back = read(tmp_path / "out")
+    assert back.level == "domain"
+    assert content(back) == (content(domains)[0], dict.fromkeys(content(domains)[1], 1))
+
+
+def test_places_values_and_names_of_random_ranks(tmp_path, monkeypatch):
+    monkeypatch.setattr(write, "ARCS", 7)
+    rng = np.random.default_rng(1)
+    n = 60
+    names = [f"com.{number:03}" for number in rng.permutation(n)]
+    graph = Graph.from_arcs(rng.integers(0, n, (200, 2)).astype(np.uint32), num_nodes=n)
+    graph.names = Names.of(names)
+    harmonic, pagerank = rng.integers(0, 9, n) / 3, rng.integers(1, 9, n) / 1e5
+    columns = {"harmonic": harmonic, "pagerank": pagerank}
+    write_graph(graph, tmp_path / "x-vertices.gz", format="commoncrawl", columns=columns)
+    lines = [line.split("\t") for line in unpacked(tmp_path / "x-ranks.gz")]
+    assert lines[0] == ["#harmonicc_pos", "#harmonicc_val", "#pr_pos", "#pr_val", "#host_rev"]
+    by = {
+        name: sorted(range(n), key=lambda v: (-np.float32(values[v]), names[v]))
+        for name, values in columns.items()
+    }
+    assert len(lines) == n + 1
+    for place, (v, line) in enumerate(zip(by["harmonic"], lines[1:], strict=True), 1):
+        assert line[0] == str(place)
+        assert np.float32(line[1]) == np.float32(harmonic[v])
+        assert line[2] == str(by["pagerank"].index(v) + 1)
+        assert float(line[3]) == pagerank[v]
+        assert line[4] == names[v]
+
+
+def test_hosts_are_exported_in_parts(tmp_path, monkeypatch):
+    monkeypatch.setattr(write_commoncrawl, "_VERTICES", 4)
+    monkeypatch.setattr(write_commoncrawl, "_EDGES", 3)
+    hosts = some_hosts(tmp_path / "hosts")
+    out = tmp_path / "out"
+    write_graph(hosts, out, format="commoncrawl")
+    assert sorted(str(path.relative_to(out)) for path in out.rglob("*.gz")) == [
+        *(f"edges/part-0000{part}.txt.gz" for part in range(3)),
+        *(f"vertices/part-0000{part}.txt.gz" for part in range(2)),
+    ]
+    assert unpacked(out / "vertices/part-00001.txt.gz") == ["4\torg.c", "5\torg.c.y"]
+    edges = [line for part in range(3) for line in unpacked(out / f"edges/part-0000{part}.txt.gz")]
+    assert edges == sorted(edges)
+    assert len(edges) == len(HOST_ARCS)
+    back = read(out)
+    assert back.level == "host"
+    assert content(back) == content(hosts)
+    # A part that is left over would be read with the others.
+    monkeypatch.setattr(write_commoncrawl, "_EDGES", 5)
+    with pytest.raises(OutputError, match=r"part-00002\.txt\.gz belongs to another graph: remove"):
+        write_graph(hosts, out, format="commoncrawl")
+    assert content(read(out)) == content(hosts)
+
+
+def test_a_graph_without_arcs_has_its_files(tmp_path):
+    empty = Graph.from_arcs(np.empty((0, 2), np.uint32), num_nodes=1)
+    empty.names = Names.of(["com.a"])
+    write_graph(empty, tmp_path / "a", format="commoncrawl")
+    assert unpacked(tmp_path / "a/edges.txt.gz") == []
+    empty.level = "host"
+    write_graph(empty, tmp_path / "b", format="commoncrawl")
+    assert unpacked(tmp_path / "b/edges/part-00000.txt.gz") == []
+    for name in ("a", "b"):
+        assert read(tmp_path / name).num_nodes == 1
+
+
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [
+        ({"harmonic": [1, 2, 3]}, "need the columns harmonic and pagerank; pagerank is missing"),
+        ({"harmonic": [1, 2, 3], "pagerank": [1, 2, np.nan]}, "values of pagerank must be finite"),
+        ({"degree": [1, 2, 3]}, r"cannot hold columns \(degree\)"),
+    ],
+)
+def test_wrong_ranks(tmp_path, columns, message):
+    graph = Graph.from_arcs([("com.a", "com.b"), ("com.b", "com.c")])
+    values = {name: np.array(column, np.float64) for name, column in columns.items()}
+    with pytest.raises((OutputError, ParameterError), match=message):
+        write_graph(graph, tmp_path / "out", format="commoncrawl", columns=values)
+    assert not (tmp_path / "out").exists()
+
+
+def test_the_command_writes_ranks_or_says_how_to_make_them(tmp_path):
+    some_hosts(tmp_path / "hosts").fold("domain", into=tmp_path / "domains")
+    domains, out = str(tmp_path / "domains"), str(tmp_path / "out")
+    export = ["export", domains, "--format", "commoncrawl", "-o", out]
+    found = CliRunner().invoke(commands, export)
+    assert found.exit_code == 0
+    assert f"Make it with: inlink rank {domains} --algorithm harmonic,pagerank" in found.output
+    assert not (tmp_path / "out/ranks.txt.gz").exists()
+    assert CliRunner().invoke(commands, ["rank", domains, "--algorithm", "harmonic,pagerank"]).exit_code == 0
+    found = CliRunner().invoke(commands, export)
+    assert "Make it with" not in found.output
+    exact = harmonic(Graph.open(domains), exact=True)
+    rows = [line.split("\t") for line in unpacked(tmp_path / "out/ranks.txt.gz")[1:]]
+    assert [(row[4], float(row[1])) for row in rows] == exact.top(3)
+    assert {row[5] for row in rows} == {"2"}

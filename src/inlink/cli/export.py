@@ -2,13 +2,17 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from inlink.cli.options import Output, format_option, graph_argument
 from inlink.cli.show import say
 from inlink.sources.formats import FORMATS
+
+if TYPE_CHECKING:
+    from inlink.base.arrays import Float64Array
+    from inlink.graph.graph import Graph
 
 
 def _format_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -72,8 +76,29 @@ def export(
     else:
         columns = columns_for(opened, output, format_)
         columns |= {name: values_of(load_ranking(opened, name), opened, float("nan")) for name in rankings}
+        if format_ == "commoncrawl" and not rankings:
+            columns |= _ranks(opened, graph)
         written = write_graph(opened, output, format=format_, columns=columns, **of_formats)
         for path in written.paths:
             say(f"{path}: {path.stat().st_size:,} bytes")
         if written.left_out:
             say(f"left out: {written.left_out:,} nodes without arcs. This format cannot hold them.")
+
+
+def _ranks(opened: "Graph", graph: Path) -> dict[str, "Float64Array"]:
+    """Return the rankings that Common Crawl publishes. If one is missing, return none, and say how to make them."""
+    from inlink.rank.ranking import Ranking, list_rankings
+    from inlink.sources.crawlgraph import CrawlGraph
+    from inlink.sources.write_commoncrawl import RANKS
+
+    # A crawl's rankings are those of its policy, and need not cover all pages.
+    if isinstance(opened, CrawlGraph):
+        return {}
+    missing = [name for name in RANKS if name not in list_rankings(opened)]
+    if missing:
+        say(
+            f"no file of ranks: {graph} has no ranking {' and no ranking '.join(missing)}. "
+            f"Make it with: inlink rank {graph} --algorithm {','.join(missing)}"
+        )
+        return {}
+    return {name: Ranking.load(opened, name).values for name in RANKS}

@@ -119,7 +119,7 @@ def fold(
         level=level,
         count=True,
         into=into,
-        meta={**_parent(graph), "left_out": int((ids == NO_NODE).sum())},
+        meta={**_parent(graph), "parent_level": graph.level, "left_out": int((ids == NO_NODE).sum())},
         from_parent=ids,
     )
 

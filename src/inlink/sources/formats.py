@@ -176,10 +176,10 @@ FORMATS: dict[str, Format] = {
         ),
         Format(
             "commoncrawl",
-            "Common Crawl's vertices and edges: a folder, one of the files, or a pattern",
+            "Common Crawl's vertices, edges and ranks: a folder, one of the files, or a pattern",
             (),
             f"{_HERE}.commoncrawl:common_crawl",
-            f"{_HERE}.write:write_common_crawl",
+            f"{_HERE}.write_commoncrawl:write_common_crawl",
         ),
         Format(
             "kleinberg", "Kleinberg's 'n ID URL' and 'e FROM TO' lines", (), f"{_HERE}.kleinberg:kleinberg"

@@ -74,8 +74,7 @@ def write_graph(
     ``.mtx``                   Matrix Market; names, one per line, in ``NAME.names.txt`` beside it
     ``.graph``                 WebGraph's BVGraph: ``.graph``, ``.properties`` and ``.offsets``, without weights; names,
                                one per line, in ``NAME.urls.gz``
-    ``format="commoncrawl"``   a folder with ``vertices.txt.gz`` and ``edges.txt.gz``, ids in byte order of names,
-                               without weights; if the name contains ``vertices``, that file and its partner
+    ``format="commoncrawl"``   a folder with vertices, edges and ranks; see :mod:`inlink.sources.write_commoncrawl`
     ========================== ======================================================================================
 
     Parameters
@@ -303,57 +302,6 @@ def _quoted(names: pa.Array) -> pa.Array:
     quote, none = pa.scalar(b'"', pa.large_binary()), pa.scalar(b"", pa.large_binary())
     doubled = pc.replace_substring(names, b'"', b'""')
     return pc.if_else(odd, pc.binary_join_element_wise(quote, doubled, quote, none), names)
-
-
-# -- Common Crawl --------------------------------------------------------------------------------------------
-
-
-def write_common_crawl(graph: Graph, path: Path, columns: Columns) -> Written:
-    """See :func:`write_graph`."""
-    refuse_columns(path, columns)
-    names = graph.names
-    if names is None:
-        raise OutputError(
-            f"{path}: Common Crawl's format needs names, and this graph has none. Write .tsv or .parquet."
-        )
-    refuse_bytes(path, names, b"\t\n\r", "contains a tab or a line end", "Write .csv or .parquet")
-    vertices, edges = path / "vertices.txt.gz", path / "edges.txt.gz"
-    if "vertices" in path.name:
-        vertices, edges = path, path.with_name(path.name.replace("vertices", "edges"))
-    order = names.order if names.order is not None else np.arange(len(names), dtype=np.uint32)
-    rank = np.empty(len(order), np.uint32)
-    rank[order] = np.arange(len(order), dtype=np.uint32)
-    with atomic_file(edges) as edge_work, atomic_file(vertices) as vertex_work:
-        with packed(vertex_work, vertices) as file:
-            for low, high in node_blocks(graph):
-                numbers = as_text(np.arange(low, high, dtype=np.uint32))
-                file.write(join_rows(numbers, b"\t", names.take(order[low:high]), b"\n"))
-        with packed(edge_work, edges) as file:
-            for sources, targets in _reordered(graph, order, rank):
-                file.write(join_rows(as_text(sources), b"\t", as_text(targets), b"\n"))
-    return Written([vertices, edges])
-
-
-def _reordered(
-    graph: Graph, order: UInt32Array, rank: UInt32Array
-) -> Iterator[tuple[UInt32Array, UInt32Array]]:
-    """Yield blocks of arcs in the order of new numbers. Memory: one block of arcs, or the longest row."""
-    rows = graph.out_rows
-    starts = rows.offsets[:-1][order]
-    degrees = (rows.offsets[1:][order] - starts).astype(np.int64)
-    ends = np.cumsum(degrees)
-    first = 0
-    while first < len(order):
-        done = int(ends[first - 1]) if first else 0
-        last = max(int(np.searchsorted(ends, done + ARCS, "right")), first + 1)
-        count = degrees[first:last]
-        sources = np.repeat(np.arange(first, last, dtype=np.uint32), count)
-        within = np.arange(int(count.sum())) - np.repeat(np.cumsum(count) - count, count)
-        targets = rank[rows.nodes[np.repeat(starts[first:last].astype(np.int64), count) + within]]
-        key = np.sort(sources.astype(np.uint64) << np.uint64(32) | targets)
-        if len(key):
-            yield (key >> np.uint64(32)).astype(np.uint32), key.astype(np.uint32)
-        first = last
 
 
 # -- tables --------------------------------------------------------------------------------------------------
