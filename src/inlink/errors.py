@@ -6,16 +6,16 @@ line and leaves with exit code 2.
 ::
 
     InlinkError
-    ├── InputError           what was given cannot be read: file, place, remedy
+    ├── InputError           input cannot be read; the message names file, place and remedy
     │   ├── FormatError      no known format, or not the one that was named
     │   └── DamageError      a known format, but cut or damaged (raised only where it cannot be skipped)
-    ├── OutputError          what was asked for cannot be written (a name the format cannot hold, a folder in the way)
+    ├── OutputError          output cannot be written (a name the format cannot hold, a folder in the way)
     ├── FolderError          an inlink folder is missing, damaged, of another kind or of a newer version
     │   └── InUseError       another process is writing it; the message names it
-    ├── StoreError           a crawl cannot be written on (a full disk); all that was written before is kept
+    ├── StoreError           a crawl cannot be written (a full disk); all that was written before is kept
     ├── ServerError          a server of crawls cannot be reached, or does not take the request
     ├── SessionError         a spider's session has ended, or it sent a request that is older than its last
-    ├── ParameterError       a parameter outside its meaning (also a ValueError)
+    ├── ParameterError       a parameter has an invalid value (also a ValueError)
     ├── UnknownNodeError     no node has that name or number (also a KeyError)
     └── MissingExtraError    an optional part is not installed; the message says how to install it (also an ImportError)
 """
@@ -42,7 +42,7 @@ class InlinkError(Exception):
 
 
 class InputError(InlinkError):
-    """Something that was given cannot be read."""
+    """Input cannot be read."""
 
 
 class FormatError(InputError):
@@ -54,7 +54,7 @@ class DamageError(InputError):
 
 
 class OutputError(InlinkError):
-    """Something that was asked for cannot be written."""
+    """Output cannot be written."""
 
 
 class FolderError(InlinkError):
@@ -66,7 +66,7 @@ class InUseError(FolderError):
 
 
 class StoreError(InlinkError):
-    """A crawl cannot be written on; what was written before is kept."""
+    """A crawl cannot be written; all that was written before is kept."""
 
 
 class ServerError(InlinkError):
@@ -78,7 +78,7 @@ class SessionError(InlinkError):
 
 
 class ParameterError(InlinkError, ValueError):
-    """A parameter lies outside its meaning."""
+    """A parameter has an invalid value."""
 
 
 class UnknownNodeError(InlinkError, KeyError):

@@ -4,8 +4,8 @@ Each field below is a row: type, default, meaning in one line, unit and range. G
 :class:`Politeness` here, :class:`~inlink.frontier.rules.Rules`, :class:`~inlink.urls.canonical.UrlRules` and the
 schedules of :mod:`inlink.frontier.revisit` where their code is.
 
-A new setting is one line here, a parameter of :class:`inlink.Crawl`, and ``make tables`` for the docs; tests tell what
-is missing.
+A new setting is one line here and a parameter of :class:`inlink.Crawl`; ``make tables`` adds it to the docs. Tests fail
+for a part that is missing.
 """
 
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ from inlink.urls.canonical import UrlRules
 __all__ = ["GROUPS", "NO_LIMIT", "TABLE", "Politeness", "Settings"]
 
 NO_LIMIT = 0xFFFFFFFF
-"""The largest number of leases or pages: as good as no limit."""
+"""The largest number of leases or pages. As a limit it means no limit."""
 
 POLICIES = (
     "host-diverse",
@@ -44,11 +44,11 @@ class Politeness:
     Parameters
     ----------
     by : {"host", "domain"}
-        What the other fields hold for: a host, or a registered domain.
+        Whether the other fields apply to a host or to a registered domain.
     delay : float
         Seconds between two fetches.
     in_flight : int
-        Leases out at a time.
+        Maximum number of open leases of a host.
     soft_rate, hard_rate : float
         Crawls a second above which a host comes after all others, and above which it is not asked; 0 is no limit.
         The rate is counted as Aduana does, by a temperature that rises by one with each crawl and cools down
@@ -56,11 +56,11 @@ class Politeness:
     rate_window : float
         Seconds over which a rate is counted: the time in which the temperature falls to 1/e.
     host_budget, domain_budget : int or None
-        Pages that the crawl may take from a host, from a domain. None is no limit.
+        Maximum number of pages that the crawl fetches from a host or a domain. None is no limit.
     park_after : int
-        Failures in a row, of the kind that tell of a dead host, after which the host is parked.
+        Number of failures in a row after which the host is parked. Only failures that suggest a dead host count.
     park_seconds : float
-        Seconds that a parked host rests. Then one of its pages is tried.
+        Seconds for which no page of a parked host is fetched. Then one of its pages is tried.
 
     Raises
     ------
@@ -68,7 +68,9 @@ class Politeness:
         If a field is outside its range.
     """
 
-    by: str = setting("host", "What politeness counts.", choices=("host", "domain"))
+    by: str = setting(
+        "host", "Whether limits apply to hosts or registered domains.", choices=("host", "domain")
+    )
     delay: float = setting(
         1.0,
         "Seconds between two fetches from a host.",
@@ -77,7 +79,7 @@ class Politeness:
         at_most=LONGEST,
         option="--delay",
     )
-    in_flight: int = setting(1, "Leases out to a host at a time.", at_least=1, at_most=NO_LIMIT)
+    in_flight: int = setting(1, "Maximum number of open leases of a host.", at_least=1, at_most=NO_LIMIT)
     soft_rate: float = setting(
         0.0,
         "Crawls a second above which a host comes after all others; 0 is no limit.",
@@ -88,23 +90,27 @@ class Politeness:
         0.0, "Crawls a second above which a host is not asked; 0 is no limit.", at_least=0, at_most=1e6
     )
     rate_window: float = setting(
-        60.0, "Seconds over which a rate is counted.", unit="seconds", above=0, at_most=LONGEST
+        60.0, "Time constant of a host's crawl rate.", unit="seconds", above=0, at_most=LONGEST
     )
     host_budget: int | None = setting(
-        None, "Pages that may be taken from a host.", at_least=0, below=NO_LIMIT, none="no limit"
+        None, "Maximum number of pages from a host.", at_least=0, below=NO_LIMIT, none="no limit"
     )
     domain_budget: int | None = setting(
         None,
-        "Pages that may be taken from a registered domain.",
+        "Maximum number of pages from a registered domain.",
         at_least=0,
         below=NO_LIMIT,
         none="no limit",
     )
     park_after: int = setting(
-        8, "Failures in a row after which a host is parked.", at_least=1, at_most=NO_LIMIT
+        8, "Number of failures in a row after which a host is parked.", at_least=1, at_most=NO_LIMIT
     )
     park_seconds: float = setting(
-        86_400.0, "Seconds that a parked host rests.", unit="seconds", at_least=0, at_most=LONGEST
+        86_400.0,
+        "Seconds for which no page of a parked host is fetched.",
+        unit="seconds",
+        at_least=0,
+        at_most=LONGEST,
     )
 
     def __post_init__(self) -> None:
@@ -115,13 +121,13 @@ class Politeness:
 class Settings:
     """The settings of a crawl. Its folder stores them.
 
-    The parameters are those of :class:`inlink.Crawl` of the same names. ``policy`` is a name here: one of the known
-    ones, or the place of a class, ``module:Class``.
+    The parameters are those of :class:`inlink.Crawl` of the same names. ``policy`` is a name here: a known name, or the
+    import path of a class, ``module:Class``.
     """
 
     policy: str = setting(
         "host-diverse",
-        "What decides the order.",
+        "The policy that decides the order of the pages.",
         choices=POLICIES,
         other="ranking:NAME or module:Class",
         option="--policy",
@@ -132,8 +138,8 @@ class Settings:
     cross_domain_only: bool = setting(False, "Count only links between hosts in the ranking, as Aduana does.")
     trust: str | None = setting(
         None,
-        "A file of trusted pages, one URL a line, a tab and a weight behind it if not 1: `pagerank` and `host-diverse` "
-        "then rank pages by the trust that reaches them, as TrustRank does.",
+        "A file of trusted pages: one URL a line, optionally followed by a tab and a weight. `pagerank` and "
+        "`host-diverse` then rank pages by the trust that reaches them, as TrustRank does.",
         none="no file",
         option="--trust",
     )
@@ -142,7 +148,7 @@ class Settings:
     rules: Rules | None = setting(None, "Which URLs may be fetched.", none="all")
     revisit: Schedule | None = setting(None, "When crawled pages are fetched again.", none="never")
     url_rules: UrlRules | None = setting(
-        None, "What else makes two URLs one page.", none="nothing beyond the standard", fixed=True
+        None, "Further rules for the canonical form of URLs.", none="the standard form", fixed=True
     )
     self_links: bool = setting(
         False,
@@ -151,8 +157,8 @@ class Settings:
     )
     lease_seconds: float = setting(
         600.0,
-        "Seconds after which a page that was handed out and not answered for is lost. It waits as before a retry, is "
-        "then handed out alone, and is `failed` after `max_losses` losses.",
+        "Seconds after which a page is lost if its lease was not answered. A lost page waits as before a retry, "
+        "is then handed out alone, and is `failed` after `max_losses` losses.",
         unit="seconds",
         above=0,
         at_most=LONGEST,
@@ -182,7 +188,7 @@ class Settings:
     )
     rerank_seconds: float | None = setting(
         None,
-        "A new ranking starts after so many seconds.",
+        "A new ranking starts after this many seconds.",
         unit="seconds",
         above=0,
         at_most=LONGEST,
@@ -190,7 +196,7 @@ class Settings:
     )
     sync: Literal["second", "full"] = setting(
         "second",
-        "When the log is safe from a power cut: within a second, or at once.",
+        "When the log is synced to disk, which protects it from a power cut: within a second, or at once.",
         choices=("second", "full"),
     )
 
@@ -199,9 +205,9 @@ class Settings:
 
 
 GROUPS: dict[str, type] = {"politeness": Politeness, "rules": Rules, "url_rules": UrlRules}
-"""The settings that are groups."""
+"""The groups of settings, by name."""
 
 TABLE: dict[str, Setting] = rows_of(Settings) | {
     f"{name}.{row.name}": row for name, group in GROUPS.items() for row in rows_of(group).values()
 }
-"""All settings of a crawl, by name; those of groups as ``group.field``."""
+"""All settings of a crawl by name. A field of a group has the name ``group.field``."""

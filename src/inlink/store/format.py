@@ -2,10 +2,10 @@
 
 A frame is a :class:`Head`, then a payload that depends on its kind. Each record is a class whose annotations are
 NumPy dtypes. :func:`dtype_of` makes the packed record dtype that kernels read, :func:`struct_of` the
-:class:`struct.Struct` that Python packs and unpacks; so a field has one place, and nobody writes an offset down.
+:class:`struct.Struct` that Python packs and unpacks. So each field is declared once, and no code contains an offset.
 
 ====================  ==================================================================================
-kind                  payload, behind the head
+kind                  payload, after the head
 ====================  ==================================================================================
 ``SEED``              a list of ``listed`` pages, their scores, carried data
 ``VISIT``             :class:`VisitRecord`, content hash, a list of ``listed`` links, their scores, their
@@ -21,17 +21,17 @@ kind                  payload, behind the head
 ``RELOAD``            ``listed`` pages as uint32 that wait again
 ``MERGE``             a list of one page, the target; carried data
 ``EXCLUDE``           :class:`ExcludedRecord`, the reason as UTF-8, then ``listed`` pages as uint32
-``HOST``              :class:`HostRecord`: what the crawl learned of the page's host
-``HOST_SET``          :class:`HostSetRecord`: what an operator wants of the page's host
-``HINT``              :class:`DateRecord`: the page changed then
-``DUE``               :class:`DateRecord`: the page is due then; infinity is never
-``GIVEN``             the URL as it was given, where that differs from the canonical form, as UTF-8
-``CARRY``             what the page carries from now on, in place of what it carried before
+``HOST``              :class:`HostRecord`: the state of the page's host
+``HOST_SET``          :class:`HostSetRecord`: an operator's settings for the page's host
+``HINT``              :class:`DateRecord`: the time at which the page changed
+``DUE``               :class:`DateRecord`: the time at which the page is due; infinity is never
+``GIVEN``             the URL as it was given, if it differs from the canonical form, as UTF-8
+``CARRY``             the carried data of the page, which replace its earlier data
 ``PAUSE``, ``RESUME``  nothing
 ``SETTINGS``          the settings that hold from now on, as JSON; the rules for URLs are among them
 ``RANKING``           :class:`RankingRecord`, then the algorithm's name and parameters as JSON
-``SYNCED``            nothing: the log is whole up to here, as the head says
-``REPAIRED``          zeros, in place of damaged events; the head makes known the pages that those made known
+``SYNCED``            nothing: the log is synced up to the byte in the head
+``REPAIRED``          zeros, in place of damaged events; the head makes the same pages known
 ====================  ==================================================================================
 
 Integers and floats are little-endian. Times are Unix times in seconds.
@@ -80,14 +80,14 @@ Float32 = Annotated[float, "<f4"]
 Float64 = Annotated[float, "<f8"]
 
 MARKER = 0x1F4B4E6C
-"""The first four bytes of each frame: reading can go on behind damage at the next place where it stands."""
+"""The first four bytes of each frame. After damage, reading can go on at the next place with these bytes."""
 
 NO_PAGE = 0xFFFFFFFF
 NO_LIMIT = 0xFFFFFFFF
 
 
 class Head(NamedTuple):
-    """How each frame begins.
+    """The beginning of each frame.
 
     ``place`` is the frame's own first byte in events.log, and ``text_place`` that of its URLs in urls.txt. So a
     frame can be used without the frames before it. ``first`` is the number of pages known before it: it makes
@@ -119,7 +119,7 @@ class Head(NamedTuple):
 
 
 class VisitRecord(NamedTuple):
-    """How a visit's payload begins.
+    """The beginning of a visit's payload.
 
     ``previous`` is the place of the page's visit before this one, plus 1; 0 if there is none. ``fingerprint`` is a
     similarity hash of the page's text, 0 if there is none. The content hash of ``hash_size`` bytes comes next.
@@ -137,13 +137,13 @@ class VisitRecord(NamedTuple):
 
 
 class FailedRecord(NamedTuple):
-    """How a failure's payload begins: ``due`` is when the page is tried again."""
+    """The beginning of a failure's payload: ``due`` is the time of the next try."""
 
     due: Float64
 
 
 class LeaseRecord(NamedTuple):
-    """How a lease event's payload begins; ``session`` is 0 for a caller without one, ``request`` then too."""
+    """The beginning of a lease event's payload. ``session`` and ``request`` are 0 for a caller without a session."""
 
     first_lease: Uint64
     expires: Float64
@@ -152,10 +152,10 @@ class LeaseRecord(NamedTuple):
 
 
 class RenewedRecord(NamedTuple):
-    """How a renewal's payload begins: the listed leases run until ``expires``.
+    """The beginning of a renewal's payload: the listed leases run until ``expires``.
 
-    With an empty list ``expires`` is a number of seconds by which all leases that are out run longer: the crawl was
-    down for so long.
+    With an empty list, ``expires`` is a number of seconds by which all open leases are extended, because the crawl was
+    closed for this time.
     """
 
     expires: Float64
@@ -170,7 +170,7 @@ class ReleasedRecord(NamedTuple):
 
 
 class LostRecord(NamedTuple):
-    """A lease that ended without an answer. The page waits until ``due``; if ``over`` is 1 it has failed for good."""
+    """A lease that ended without an answer. The page waits until ``due``. If ``over`` is 1, it has failed for good."""
 
     lease: Uint64
     due: Float64
@@ -187,27 +187,27 @@ class SessionRecord(NamedTuple):
 
 
 class ReportedRecord(NamedTuple):
-    """A batch of answers that was taken in whole."""
+    """A batch of answers that was taken in completely."""
 
     session: Uint32
     request: Uint64
 
 
 class OutcomeRecord(NamedTuple):
-    """What came of one answer of a batch: ``counted`` is 0 or 1, ``lease`` that of a redirect's target, or 0."""
+    """The outcome of one answer of a batch. ``counted`` is 0 or 1; ``lease`` is that of a redirect's target, or 0."""
 
     lease: Uint64
     counted: Uint8
 
 
 class ExcludedRecord(NamedTuple):
-    """How an exclusion's payload begins: the bytes of its reason."""
+    """The beginning of an exclusion's payload: the number of bytes of its reason."""
 
     reason_size: Uint16
 
 
 class HostRecord(NamedTuple):
-    """What the crawl learned of a host: when it may be asked next, seconds between fetches, failures in a row."""
+    """The state of a host: time of the next fetch, seconds between fetches, failures in a row."""
 
     due: Float64
     delay: Float32
@@ -215,11 +215,11 @@ class HostRecord(NamedTuple):
 
 
 class HostSetRecord(NamedTuple):
-    """All that an operator wants of a host. ``fields`` says which hold: 1 the block, 2 the delay, 4 the budget.
+    """An operator's settings for a host. ``fields`` has a bit for each value that is set: 1 block, 2 delay, 4 budget.
 
-    The host is not asked before ``blocked_until``; infinity is for ever. ``delay`` is in seconds and may be lower than
-    the crawl's own. ``budget`` is the number of pages that may be taken from the host in all, those before this event
-    included; ``NO_LIMIT`` is no limit. A field that does not hold is 0.
+    No page of the host is fetched before ``blocked_until``; infinity is for ever. ``delay`` is in seconds and may be
+    shorter than the crawl's own delay. ``budget`` is the total number of pages that may be taken from the host,
+    including those taken before this event; ``NO_LIMIT`` is no limit. A value that is not set is 0.
     """
 
     blocked_until: Float64
@@ -229,13 +229,13 @@ class HostSetRecord(NamedTuple):
 
 
 class DateRecord(NamedTuple):
-    """A time, and nothing else."""
+    """A single time."""
 
     date: Float64
 
 
 class CarriedRecord(NamedTuple):
-    """A page that carries something: its bytes end at byte ``end`` of all carried bytes of the frame."""
+    """A page with carried data. They end at byte ``end`` of all carried bytes of the frame."""
 
     page: Uint32
     end: Uint32
@@ -271,7 +271,7 @@ def size_of(record: Any) -> int:
 HEAD = dtype_of(Head)
 HEAD_SIZE = size_of(Head)
 CHECKED = struct.Struct(struct_of(Head).format[:-1])
-"""A head without its own checksum, which is its last field: what that checksum is of."""
+"""Number of bytes of a head without its own checksum, which is its last field. The checksum covers these bytes."""
 
 
 KINDS = (

@@ -1,4 +1,4 @@
-"""The loop that spares most URLs the parser: which are in canonical form already?"""
+"""The loop that finds URLs that are in canonical form already, so that most URLs need no parser."""
 
 import numpy as np
 
@@ -23,7 +23,7 @@ def _classes() -> UInt8Array:
 
 
 CLASSES = _classes()
-"""uint8[256]: where a byte may stand without being changed. A subset of what the standard leaves alone."""
+"""uint8[256]: the parts of a URL in which a byte stays unchanged. The standard leaves more bytes unchanged."""
 
 _U3 = np.uint64(3)
 _NEWLINE, _SLASH, _DOT, _DASH, _PERCENT, _QUESTION, _TWO = (np.uint8(b) for b in b"\n/.-%?2")
@@ -32,11 +32,11 @@ _A, _Z, _X, _N = (np.uint8(b) for b in b"azxn")
 
 @kernel
 def plain_lines(text: bytes, most: int, classes: UInt8Array, plain: BoolArray) -> bool:
-    """Which lines are certainly their own canonical form: http or https, a host of plain labels whose
-    last begins with a letter (so that it is no number), no port, no user, no dot segment, nothing to be encoded.
+    """Find the lines that are certainly their own canonical form: http or https, a host of plain labels, the last of
+    which begins with a letter (so that it is not a number), no port, user, dot segment, or byte to be encoded.
 
-    Fills ``plain``, a place for each line, and returns whether all are, at most ``most`` bytes long. A line too many
-    makes the answer False.
+    Write a result for each line to ``plain``. Return whether all lines are in canonical form and at most ``most`` bytes
+    long. The result is also False if there are more lines than places in ``plain``.
     """
     at, length, every = U0, np.uint64(len(text)), True
     for line in range(U0, np.uint64(len(plain))):

@@ -1,8 +1,8 @@
 """The loops of the queue: a heap of waiting pages for each slot, and three heaps of slots.
 
-A *slot* is what politeness counts: a host, or a registered domain. Each heap is 4-ary and lies in an array. Members
-know their places in their heap, so that a priority can change in place. Pages are ordered by key, largest first, then
-by age; ready slots by the key of their best page.
+A *slot* is a host, or with ``by="domain"`` a registered domain. Each heap is 4-ary and stored in an array. Each member
+has its place in its heap, so that a priority can change in place. Pages are ordered by key, largest first, then by age.
+Ready slots are ordered by the key of their best page.
 
 ``table`` is always a table of addresses: see :func:`.slots.queue_at`.
 """
@@ -125,7 +125,7 @@ def _slot_of(w: Waiting, page: np.uint64) -> np.uint64:
     return np.uint64(w.slot_of[host]) if len(w.slot_of) > 0 else host
 
 
-# -- slots among one another --------------------------------------------------------------------------------------
+# -- heaps of slots -------------------------------------------------------------------------------------------------
 
 
 @kernel
@@ -184,7 +184,7 @@ def _slot_down(
 
 @kernel
 def _heap(s: Slots, where: np.uint8) -> UInt32Array:
-    """The heap of slots with that name."""
+    """The heap of slots with this name."""
     if where == READY:
         return s.ready
     return s.later if where == LATER else s.warm
@@ -192,7 +192,7 @@ def _heap(s: Slots, where: np.uint8) -> UInt32Array:
 
 @kernel
 def _leave(w: Waiting, s: Slots, limits: Limits, slot: np.uint64) -> None:
-    """Take a slot out of the heap it is in."""
+    """Remove a slot from its heap."""
     where = s.rows[slot].where
     if where == NOWHERE:
         return
@@ -209,7 +209,7 @@ def _leave(w: Waiting, s: Slots, limits: Limits, slot: np.uint64) -> None:
 
 @kernel
 def _settle(w: Waiting, s: Slots, limits: Limits, slot: np.uint64, now: float) -> None:
-    """Put a slot into the heap where it belongs: ready, warm or later; or into none."""
+    """Move a slot to the right heap: ready, warm or later; or to none."""
     domain = np.uint64(s.rows[slot].domain)
     if (
         s.rows[slot].count == 0
@@ -247,19 +247,19 @@ def _settle(w: Waiting, s: Slots, limits: Limits, slot: np.uint64, now: float) -
     _slot_up(w, s, limits, heap, place)
 
 
-# -- what the frontier calls -----------------------------------------------------------------------------------------
+# -- functions for the frontier --------------------------------------------------------------------------------------
 
 
 @kernel
 def settle(table: UInt64Array, slot: int, now: float) -> None:
-    """:func:`_settle` after a slot's columns were changed."""
+    """Move a slot to the right heap after its columns were changed."""
     w, s, limits = queue_at(table)
     _settle(w, s, limits, np.uint64(slot), now)
 
 
 @kernel
 def land(table: UInt64Array, slot: int, now: float) -> None:
-    """A lease of a slot has ended."""
+    """Take in the end of a lease of a slot."""
     w, s, limits = queue_at(table)
     if s.rows[slot].flying > 0:
         s.rows[slot].flying -= np.uint32(1)
@@ -291,8 +291,8 @@ def place_pages(
 ) -> None:
     """Put pages into the queue, or change the keys of pages in it. A key is priority times the factor of the trap code.
 
-    Unless ``all_of_them``, pages that are not discovered are left out, and so are pages that failed and are not in the
-    queue.
+    Unless ``all_of_them`` is set, pages in other states than discovered are left out. So are pages that failed and are
+    not in the queue.
     """
     w, s, limits = queue_at(table)
     touched = U0
@@ -341,7 +341,7 @@ def place_pages(
 
 @kernel
 def remove_page(table: UInt64Array, number: int, now: float) -> None:
-    """Take a page out of the queue, if it is in it."""
+    """Remove a page from the queue, if it is in the queue."""
     w, s, limits = queue_at(table)
     page = np.uint64(number)
     if w.pages[page].place == 0:
@@ -363,7 +363,7 @@ def remove_page(table: UInt64Array, number: int, now: float) -> None:
 
 @kernel
 def take_page(table: UInt64Array, page: int, now: float) -> int:
-    """Take one page whether it is its turn or not, and count it against its slot, which is returned."""
+    """Take a page out of turn and count it against its slot; return the slot."""
     remove_page(table, page, now)
     w, s, limits = queue_at(table)
     slot = _slot_of(w, np.uint64(page))
@@ -374,7 +374,7 @@ def take_page(table: UInt64Array, page: int, now: float) -> int:
 
 @kernel
 def take(table: UInt64Array, now: float, pages: UInt32Array, slots: UInt32Array) -> int:
-    """Take pages out of the queue, best first, as their slots allow at ``now``.
+    """Take pages from the queue, best first, as far as their slots allow at ``now``.
 
     Write the pages to ``pages`` and their slots to ``slots``, at most as many as fit, and return their number.
     """
@@ -454,7 +454,7 @@ def rebuild(table: UInt64Array, first: int, last: int, keys: Float32Array, now: 
 
 @kernel
 def fill(table: UInt64Array, pages: UInt32Array, keys: Float32Array, slots: int, now: float) -> None:
-    """Put pages into an empty queue, each slot's heap at once and in a block of the size that it needs."""
+    """Put pages into an empty queue. Each slot's heap is made at once, in a block of the right size."""
     w, s, limits = queue_at(table)
     num_slots = np.uint64(slots)
     for i in range(U0, np.uint64(len(pages))):

@@ -48,7 +48,7 @@ def _share(
 ) -> np.float32:
     """The rank that each link of a page passes on: damping · rank / number of links that count; 0 if none counts.
 
-    ``scores`` and ``least`` say where the teleport goes: see :func:`inlink.reranking.kernels.push.worth`.
+    ``scores`` and ``least`` define the teleport: see :func:`inlink.reranking.kernels.push.worth`.
     """
     counted = count
     if cross_only and not merged:
@@ -222,7 +222,7 @@ def _estimate(
     damping: float,
     cross_only: bool,
 ) -> np.float32:
-    """What each link of a page adds to an estimate: damping · value / number of links that count."""
+    """The amount that each link of a page adds to an estimate: damping · value / number of links that count."""
     counted = count
     if cross_only and not merged:
         counted = U0
@@ -272,7 +272,7 @@ def estimates_given(
     damping: float,
     cross_only: bool,
 ) -> Float32Array:
-    """What the visit at each place adds to the estimate of ``target``, by :func:`give_estimates`."""
+    """The amount that the visit at each place adds to the estimate of ``target``, by :func:`give_estimates`."""
     given = np.zeros(np.uint64(len(places)), np.float32)
     for k in range(U0, np.uint64(len(places))):
         place = places[k]
@@ -287,7 +287,7 @@ def estimates_given(
 
 @kernel
 def scores_given(log: UInt8Array, places: UInt64Array, target: np.uint64) -> Float32Array:
-    """The score that the visit at each place gave to its link to ``target``, 0 if it gave none."""
+    """The score of the link to ``target`` in the visit at each place; 0 if the link has no score."""
     given = np.zeros(np.uint64(len(places)), np.float32)
     for k in range(U0, np.uint64(len(places))):
         links = np.empty(link_count(log, places[k]), np.uint32)
@@ -320,7 +320,7 @@ def find_linkers(
     uint64
         The place of the first frame that was not searched.
     uint64
-        How many places were written to ``places``.
+        The number of places that were written to ``places``.
     """
     place, found, read = begin, U0, U0
     while place < stop and found < np.uint64(len(places)) and read < most_links:

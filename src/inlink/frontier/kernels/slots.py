@@ -15,7 +15,7 @@ _U2, _U3, _U4 = np.uint64(2), np.uint64(3), np.uint64(4)
 _NO_LIMIT = np.uint32(NO_LIMIT)
 
 PAGE = np.dtype([("key", np.float32), ("place", np.uint32)])
-"""Of a page: its key, and its place in its slot's heap plus 1; 0 if it does not wait."""
+"""The record of a page: its key, and its place in its slot's heap plus 1; 0 if it does not wait."""
 
 SLOT = np.dtype(
     [
@@ -40,31 +40,31 @@ SLOT = np.dtype(
     ],
     align=True,
 )
-"""Of a slot. Times are Unix times.
+"""The record of a slot. Times are Unix times.
 
-- ``begin``, ``count``, ``room``: its heap in the arena: where it begins, waiting pages, pages that fit
-- ``due``, ``soft_due``: when it may be fetched from next, and when its crawl rate is below the soft limit too
-- ``heated``, ``heat``: when its temperature was computed, and the temperature
-- ``turn``: when it had its last turn, counted in turns of all slots
-- ``key``: that of its best page as slots compete by it
+- ``begin``, ``count``, ``room``: its heap in the arena: beginning, number of waiting pages, number of pages that fit
+- ``due``, ``soft_due``: time of the next fetch, and time at which its crawl rate is also below the soft limit
+- ``heated``, ``heat``: time at which its temperature was computed, and the temperature
+- ``turn``: its last turn, counted in turns of all slots
+- ``key``: the key of its best page in the comparison of slots
 - ``factor``: 1, less for a slot that fails
 - ``delay``: seconds between two fetches
-- ``flying``, ``most``: leases out, now and at most
-- ``taken``, ``budget``: pages handed out so far, and pages that may still be
+- ``flying``, ``most``: number of open leases, and its maximum
+- ``taken``, ``budget``: number of pages handed out so far, and number that may still be handed out
 - ``domain``: the number of its registered domain
-- ``place``, ``where``: its place in its heap of slots, and which heap that is
+- ``place``, ``where``: its place in its heap of slots, and the number of that heap
 """
 
 
 IN_READY, IN_LATER, IN_WARM, TURNS, WAITING, SINK = range(6)
 """Places in the slots' tally: slots in each heap, turns taken, waiting pages, and a sink.
 
-The sink keeps the prefetch loop from being optimised away; nobody reads it.
+The sink keeps the prefetch loop from being optimised away. It is never read.
 """
 
 
 class Waiting(NamedTuple):
-    """Waiting pages, and where their heaps are."""
+    """Waiting pages, and their heaps."""
 
     pages: Any  # PAGE[…]
     hosts: UInt32Array  # of each page
@@ -74,7 +74,7 @@ class Waiting(NamedTuple):
 
 
 class Slots(NamedTuple):
-    """Slots, and three heaps of them: ready by key, later by when they are due, warm by when they have cooled down."""
+    """Slots in three heaps: ready by key, later by due time, warm by the time at which they have cooled down."""
 
     rows: Any  # SLOT[…]
     domain_budgets: UInt32Array
@@ -85,7 +85,7 @@ class Slots(NamedTuple):
 
 
 class Limits(NamedTuple):
-    """What holds for all: ``newest`` first among equals; ``diverse``: 0 by key, 1 shared among slots, 2 in turns."""
+    """Limits of all slots; ``newest``: newest first among equals; ``diverse``: 0 by key, 1 shared, 2 in turns."""
 
     newest: bool
     diverse: int
@@ -96,7 +96,7 @@ class Limits(NamedTuple):
 
 @kernel
 def class_of(room: np.uint64) -> np.uint64:
-    """Which free list a block of ``room`` pages belongs to: 2 for 2 pages, 3 for 3, 4 for 4, 5 for 6, 6 for 8, …"""
+    """The free list of a block of ``room`` pages: 2 for 2 pages, 3 for 3, 4 for 4, 5 for 6, 6 for 8, …"""
     number, left = U0, room
     while left > U1:
         left >>= U1
@@ -136,7 +136,7 @@ def queue_at(table: UInt64Array) -> tuple[Waiting, Slots, Limits]:
 
 @kernel
 def spend(s: Slots, slot: np.uint64, now: float) -> None:
-    """Count a page that is taken from a slot: leases, budgets, and the delay until the next."""
+    """Count a page that is taken from a slot: leases, budgets, and the delay until the next fetch."""
     s.rows[slot].flying += np.uint32(1)
     s.rows[slot].taken += np.uint32(1)
     if s.rows[slot].budget != _NO_LIMIT and s.rows[slot].budget > 0:
@@ -156,7 +156,7 @@ def _wait_under(heat: float, limit: float, window: float) -> float:
 
 @kernel
 def cool(s: Slots, limits: Limits, slot: np.uint64, now: float) -> None:
-    """Count a crawl in the slot's temperature, and set when its rate is below the limits again."""
+    """Count a crawl in the slot's temperature, and set the times at which its rate is below the limits again."""
     heat = np.float64(s.rows[slot].heat) * np.exp(-max(now - s.rows[slot].heated, 0.0) / limits.window) + 1.0
     s.rows[slot].heat = np.float32(heat)
     s.rows[slot].heated = now

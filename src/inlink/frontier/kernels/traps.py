@@ -11,7 +11,7 @@ DEPTH, REPEATED, LOOP, CALENDAR, FUTURE, PAST, LENGTH, PARAMETERS, SAME, SESSION
     np.uint64(i) for i in range(MEASURES)
 )
 KEPT = 32
-"""Segments and parameters that are compared with each other. A URL with more has points for their number alone."""
+"""Maximum number of segments and of parameters that are compared. A URL with more has points for their number alone."""
 
 # The loops share one work array. Passing several arrays between functions would cost more in reference counting than
 # the work itself: 175 ns a URL instead of 84. After the measures come, for each path segment, where it begins,
@@ -153,7 +153,7 @@ def dates(text: UInt8Array, count: np.uint64, now: int, work: UInt64Array) -> No
                 i += U1
         if year >= 0:
             note_year(work, year, now)
-            # an article has a name after its date; a calendar's page ends with the date
+            # An article has a name after its date. A calendar's page ends with the date.
             if i == count:
                 work[CALENDAR] += U1
 
@@ -322,13 +322,13 @@ def codes(
     text : uint8[bytes]
         The URLs, one after the other.
     offsets : uint64[n + 1]
-        Where each URL begins, and where the last one ends.
+        The place where each URL begins, and the place where the last URL ends.
     now : int
         The present year.
     names : uint64[2 · k]
         Parameter names with a meaning: the FNV-1a hash of the lower-case name, and the meaning, in turn.
     rules : uint64[MEASURES, 4]
-        Free, step, points and most of each rule.
+        The numbers free, step, points and most of each rule.
     """
     n = np.uint64(len(offsets) - 1)
     result = np.empty(n, np.uint8)

@@ -1,4 +1,4 @@
-"""Loops over arcs: packing, cutting into ranges, merging duplicates, turning round.
+"""Loops over arcs: packing, cutting into ranges, merging duplicates, reversing.
 
 An arc is one uint64, the source in the upper half, so that sorting numbers sorts arcs by source and target.
 """
@@ -16,7 +16,7 @@ _LOW = np.uint64(0xFFFFFFFF)
 
 @kernel
 def pack(sources: Any, targets: Any, out: UInt64Array) -> np.uint64:
-    """Pack arcs; returns the largest node number, which is wrong above 2³² − 2."""
+    """Pack arcs; return the largest node number. The packed arcs are wrong if it is above 2³² − 2."""
     largest = U0
     for k in range(U0, np.uint64(len(out))):
         source, target = np.uint64(sources[k]), np.uint64(targets[k])
@@ -34,7 +34,7 @@ def pack_known(sources: Any, targets: Any, ids: UInt32Array, out: UInt64Array) -
 
 @kernel
 def relabel(arcs: UInt64Array, label: UInt32Array) -> None:
-    """Give both ends of each arc their new numbers, in place; no labels leave them as they are."""
+    """Give both ends of each arc their new numbers, in place. With no labels the arcs stay as they are."""
     if len(label) == 0:
         return
     for k in range(U0, np.uint64(len(arcs))):
@@ -67,7 +67,7 @@ def split(
 ) -> None:
     """Cut arcs into parts by source, keeping their order within a part.
 
-    ``part_of`` gives the part of each source; part *p* then is ``out[ends[p]:ends[p + 1]]``.
+    ``part_of`` gives the part of each source. Part *p* is then ``out[ends[p]:ends[p + 1]]``.
     """
     ends[:] = U0
     for k in range(U0, np.uint64(len(arcs))):
@@ -86,9 +86,9 @@ def split(
 
 @kernel
 def merge(arcs: UInt64Array, weights: Float64Array, counts: Float64Array) -> np.uint64:
-    """Merge equal neighbours in place; ``counts`` takes the sum of their weights, or their number.
+    """Merge equal neighbours in place, and write the sum of their weights, or their number, to ``counts``.
 
-    Returns how many are left.
+    Return the number of arcs that are left.
     """
     weighted = len(weights) > 0
     counted = len(counts) > 0
@@ -113,7 +113,7 @@ def merge(arcs: UInt64Array, weights: Float64Array, counts: Float64Array) -> np.
 
 @kernel
 def turn(arcs: UInt64Array) -> None:
-    """Turn each arc round, in place."""
+    """Reverse each arc, in place."""
     for k in range(U0, np.uint64(len(arcs))):
         arc = arcs[k]
         arcs[k] = (arc << _U32) | (arc >> _U32)
@@ -135,9 +135,9 @@ def place(
     out: UInt32Array,
     out_weights: Float64Array,
 ) -> None:
-    """Put each arc's target into its source's row; ``at[source - first]`` is the row's next free place.
+    """Put each arc's target into its source's row. ``at[source - first]`` is the row's next free place.
 
-    A counting sort: stable, so rows come out in the order in which the arcs came in.
+    This is a counting sort. It is stable, so the targets in a row keep the order of the arcs.
     """
     weighted = len(weights) > 0
     for k in range(U0, np.uint64(len(arcs))):
@@ -159,8 +159,8 @@ def transpose(
     out: UInt32Array,
     out_weights: Any,
 ) -> None:
-    """Turn whole rows round in memory. A source stands in the new rows as its label, or as its number if there are no
-    labels. ``at`` is where each target's new row begins, and is used up.
+    """Transpose rows in memory. The new rows hold the sources' labels, or their numbers without labels. ``at`` has the
+    beginning of each target's new row, and is overwritten.
     """
     weighted = len(weights) > 0
     for i in range(U0, np.uint64(len(offsets)) - U1):
@@ -198,7 +198,7 @@ def join(
 
 @kernel
 def count_nodes(nodes: UInt32Array, counts: UInt64Array) -> None:
-    """Add one to ``counts[node + 1]`` for each node that stands there."""
+    """Add 1 to ``counts[node + 1]`` for each node in ``nodes``."""
     for k in range(U0, np.uint64(len(nodes))):
         counts[np.uint64(nodes[k]) + U1] += U1
 

@@ -37,7 +37,7 @@ def wrong_arc(
     weights : uint32[k] or uint64[k], or [0] without weights
         The weights as they are, or their bits if they are floats.
     most : uint64
-        The largest such weight: floats above 0 are ordered as their bits are.
+        The largest allowed weight. Floats above 0 have the same order as their bits.
     turned : bool
         Whether the rows are inlinks.
     limit : uint64
@@ -45,8 +45,8 @@ def wrong_arc(
     nodes_at : uint32[n] or uint32[0]
         The node at each place if the rows are split, else empty.
     first, row, least : uint64
-        The number of the first arc, a row that does not begin behind it, and the least node that the arc may have if
-        its row began before this block.
+        The number of the first arc, a row that does not begin after it, and the least node that the arc may have if its
+        row began before this block.
 
     Returns
     -------
@@ -91,13 +91,13 @@ def wrong_arc(
 def wrong_name(
     text: UInt8Array, offsets: UInt64Array, order: UInt32Array, low: np.uint64, high: np.uint64
 ) -> np.uint64:
-    """The first place in ``range(low, high)`` of the order whose name is not above the one before; ``high`` if none.
+    """The first place of the order in ``range(low, high)`` whose name is not above the one before; ``high`` if none.
 
     Parameters
     ----------
     text : uint8[number of bytes]
     offsets : uint64[n + 1]
-        Where each name begins, checked before.
+        The place where each name begins, checked before.
     order : uint32[n], or [0] if it is 0, 1, 2, …
         A place whose node is not below n is wrong too. If no place is wrong, the order holds each node once.
     low, high : uint64

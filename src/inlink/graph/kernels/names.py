@@ -1,6 +1,6 @@
-"""Loops over names: numbering them as they come, putting them in byte order, finding them.
+"""Loops over names: number them in the order in which they come, sort them in byte order, find them.
 
-Strings are compared as bytes, unsigned, the shorter first: the order of ``sorted()`` on bytes.
+Strings are compared as unsigned bytes, in the order of ``sorted()`` on bytes.
 """
 
 import numpy as np
@@ -20,7 +20,7 @@ _GROUP = np.uint64(32)
 
 @kernel
 def _word(text: UInt8Array, start: np.uint64, stop: np.uint64) -> np.uint64:
-    """Up to eight bytes as a big-endian number, zeros behind the end: it orders as the bytes do."""
+    """Up to eight bytes as a big-endian number, filled with zeros. Its order is the order of the bytes."""
     word = U0
     if stop - start >= _U8 and stop > start:
         for k in range(U0, _U8):
@@ -69,14 +69,14 @@ def number(
     first: np.uint64,
     ids: UInt32Array,
 ) -> tuple[np.uint64, np.uint64]:
-    """Give each name its number: the one it has, or the next.
+    """Give each name its number. A new name gets the next number.
 
-    ``slots`` is an open-addressed hash table of numbers, ``prints`` holds 32 more bits of each one's hash; where
-    both agree the bytes are compared, so names never merge because their hashes do. Stops when the table is 70%
-    full or there is no more room for names; returns how many names of the batch are done and how many are known.
+    ``slots`` is an open-addressed hash table of numbers, and ``prints`` holds 32 more bits of each hash. If both agree,
+    the bytes are compared, so equal hashes never merge names. The loop stops when the table is 70% full or there is no
+    more room for names. Return the number of names of the batch that are done, and the number of known names.
 
-    Names go in groups: hashing a group first lets the processor wait for its table slots, and then for its names'
-    bytes, all at once instead of one after the other.
+    Names are processed in groups. A whole group is hashed first, so that the processor waits for all its table slots at
+    once, and then for the bytes of all its names.
     """
     mask = np.uint64(len(slots)) - U1
     limit = np.uint64(len(slots)) * np.uint64(7) // np.uint64(10)
@@ -160,11 +160,11 @@ def less(text: UInt8Array, offsets: UInt64Array, a: np.uint64, b: np.uint64, dep
 
 @kernel
 def sort_names(text: UInt8Array, offsets: UInt64Array, order: UInt32Array, words: UInt64Array) -> None:
-    """Put ``order``, some nodes, into the byte order of their names: multikey quicksort on words of eight bytes.
+    """Sort the nodes in ``order`` by the byte order of their names: multikey quicksort on words of eight bytes.
 
-    ``words`` is scratch space of the same length. Pivots are picked by a pseudo-random sequence: names are
-    untrusted, and fixed places would let them make this quadratic. Bentley & Sedgewick, "Fast algorithms for
-    sorting and searching strings", SODA 1997.
+    ``words`` is scratch space of the same length. Pivots are chosen by a pseudo-random sequence, because names are
+    untrusted and could make a fixed choice quadratic. Bentley & Sedgewick, "Fast algorithms for sorting and searching
+    strings", SODA 1997.
     """
     stack = np.empty((64, 3), np.uint64)
     top = U0
@@ -246,7 +246,7 @@ def sort_names(text: UInt8Array, offsets: UInt64Array, order: UInt32Array, words
 def find_many(
     text: UInt8Array, offsets: UInt64Array, order: UInt32Array, wanted: UInt8Array, places: UInt64Array
 ) -> Int64Array:
-    """The node of each wanted name, -1 where there is none."""
+    """The node of each wanted name; -1 if there is none."""
     n = np.uint64(len(offsets)) - U1
     count = np.uint64(len(places)) - U1
     found = np.full(count, -1, np.int64)
@@ -272,7 +272,7 @@ def find_many(
 
 @kernel
 def gather(text: UInt8Array, offsets: UInt64Array, nodes: UInt32Array) -> tuple[UInt8Array, UInt64Array]:
-    """The names of some nodes, one after the other."""
+    """The names of the given nodes, one after the other."""
     count = np.uint64(len(nodes))
     places = np.empty(count + U1, np.uint64)
     total = U0
@@ -291,7 +291,7 @@ def gather(text: UInt8Array, offsets: UInt64Array, nodes: UInt32Array) -> tuple[
 
 @kernel
 def first_twin(text: UInt8Array, offsets: UInt64Array, order: UInt32Array) -> np.int64:
-    """Where in ``order`` a name equals the one before it; -1 if nowhere."""
+    """The first place in ``order`` with the same name as the place before; -1 if there is none."""
     for k in range(U1, np.uint64(len(order))):
         a, b = np.uint64(order[k - U1]), np.uint64(order[k])
         if _same(text, offsets[a], offsets[a + U1], text, offsets[b], offsets[b + U1]):
@@ -300,12 +300,12 @@ def first_twin(text: UInt8Array, offsets: UInt64Array, order: UInt32Array) -> np
 
 
 def order_of(text: UInt8Array, offsets: UInt64Array) -> UInt32Array | None:
-    """The nodes in the byte order of their names, uint32[n]; None where that is 0, 1, 2, …
+    """The nodes in the byte order of their names, uint32[n]; None if that is 0, 1, 2, …
 
     Raises
     ------
     inlink.errors.InputError
-        If a name stands twice.
+        If two names are the same.
     """
     count = len(offsets) - 1
     order = np.arange(count, dtype=np.uint32)

@@ -1,4 +1,4 @@
-"""Loops that follow arcs: components and what can be reached."""
+"""Loops that follow arcs: components and reachable nodes."""
 
 import numpy as np
 
@@ -17,7 +17,7 @@ def begin_union(root: UInt32Array) -> None:
 
 @inlined
 def join(root: UInt32Array, a: Index, b: Index) -> None:
-    """Join the components of two nodes; the lesser root becomes that of both."""
+    """Join the components of two nodes. The smaller root becomes the root of both."""
     while np.uint64(root[a]) != a:
         root[a] = root[np.uint64(root[a])]
         a = np.uint64(root[a])
@@ -40,7 +40,7 @@ def finish_union(root: UInt32Array) -> None:
 
 @inlined
 def first_at_least(nodes: UInt32Array, low: np.uint64, high: np.uint64, wanted: Index) -> np.uint64:
-    """The first place in nodes[low:high], which is increasing, that holds ``wanted`` or more; ``high`` if none does."""
+    """The first place in the increasing nodes[low:high] whose node is at least ``wanted``, or ``high`` if none is."""
     while low < high:
         middle = (low + high) >> U1
         if np.uint64(nodes[middle]) < wanted:
@@ -52,7 +52,7 @@ def first_at_least(nodes: UInt32Array, low: np.uint64, high: np.uint64, wanted: 
 
 @kernel
 def weak_components(offsets: UInt64Array, nodes: UInt32Array, root: UInt32Array) -> None:
-    """Write to ``root``, for each node, the least node of its component, directions ignored."""
+    """Write the least node of each node's component to ``root``. Directions are ignored."""
     begin_union(root)
     for i in range(U0, np.uint64(len(root))):
         for k in range(offsets[i], offsets[i + U1]):
@@ -62,7 +62,7 @@ def weak_components(offsets: UInt64Array, nodes: UInt32Array, root: UInt32Array)
 
 @kernel
 def strong_components(offsets: UInt64Array, nodes: UInt32Array, label: UInt32Array) -> None:
-    """Give each node a node of its strongly connected component, the same for all of it.
+    """Label each node with a node of its strongly connected component, the same for the whole component.
 
     Tarjan, "Depth-first search and linear graph algorithms", SIAM J. Comput. 1972, without recursion; ``label``
     holds the low links until a component is closed.
@@ -120,7 +120,7 @@ def strong_components(offsets: UInt64Array, nodes: UInt32Array, label: UInt32Arr
 def reach(
     offsets: UInt64Array, nodes: UInt32Array, queue: UInt32Array, waiting: np.uint64, seen: BoolArray
 ) -> np.uint64:
-    """Breadth-first search from the first ``waiting`` nodes of ``queue``, which are ``seen``; returns how many are."""
+    """Breadth-first search from the first ``waiting`` nodes of ``queue``; return the number of ``seen`` nodes."""
     done = U0
     while done < waiting:
         i = np.uint64(queue[done])

@@ -1,5 +1,4 @@
-"""The loops of betweenness: from one source, the number of shortest paths to each node, and the number of those that
-lead on from it.
+"""The loops of betweenness: numbers of shortest paths from one source, and the dependencies on each node.
 
 Brandes, "A faster algorithm for betweenness centrality", J. Math. Sociology 2001, without lists of
 predecessors. On the way back, the nodes of one distance take their sums over *all* outlinks. ``behind`` is 0
@@ -38,9 +37,9 @@ class Search(NamedTuple):
     queue : uint32[n]
         The nodes in the order of their distances.
     ends : uint64[n + 2]
-        Where the nodes of each distance end in the queue.
+        The place in the queue where the nodes of each distance end.
     put : float64[n]
-        What ``behind`` becomes next.
+        The next values of ``behind``.
     """
 
     depths: UInt32Array
@@ -72,7 +71,7 @@ def dependencies(
     ``sums.squares[v]`` unless that is empty.
 
     δ_s(v) = Σ_{t ≠ v} σ_st(v) / σ_st is the part of the shortest paths from s, one for each node it reaches,
-    that go through v ≠ s; with ``endpoints`` also those that end in v, and for v = s all of them.
+    that go through v ≠ s. With ``endpoints``, paths that end in v also count, and for v = s all paths.
 
     Returns False, and leaves all work space and the sums unfinished, if there are more shortest paths to a node than a
     float64 can count.
@@ -145,9 +144,9 @@ def dependencies_of_many_paths(
     powers: UInt32Array,
     sums: DependencySums,
 ) -> None:
-    """The same for any number of shortest paths, which is paths · 2^(512 · powers); several times slower.
+    """Do the same for any number of shortest paths, which is paths · 2^(512 · powers). This is several times slower.
 
-    Where each page links to the next under two addresses, the number doubles at each step. After 1024 steps it is more
+    If each page links to the next under two addresses, the number doubles at each step. After 1024 steps it is larger
     than a float64 can hold. ``powers`` is uint32[n].
     """
     depths, paths, behind, queue, _, _ = search

@@ -1,8 +1,8 @@
 """Long work in blocks of sources, on threads that each have their own arrays.
 
-A block is what one thread does at a stretch, and how long Ctrl-C may wait. Blocks depend on the graph only,
-and their results come in the blocks' order, so that what is summed from them has the same bits with any
-number of threads.
+A thread does one block without a pause, so the length of a block is the time that Ctrl-C may wait. Blocks depend only
+on the graph, and their results come in the order of the blocks. So sums of them have the same bits with any number of
+threads.
 """
 
 import threading
@@ -20,18 +20,18 @@ R = TypeVar("R")
 def each_block(
     blocks: int, threads: int, scratch: Callable[[], S], work: Callable[[S, int], R]
 ) -> Iterator[R]:
-    """Call ``work(scratch, block)`` for the blocks 0, 1, …, and yield what it returns in this order.
+    """Call ``work(scratch, block)`` for the blocks 0, 1, …, and yield the results in this order.
 
     Parameters
     ----------
     blocks : int
-        How many there are.
+        Number of blocks.
     threads : int
-        How many work at once; 1 works in the calling thread.
+        Number of threads; 1 works in the calling thread.
     scratch : callable
         Makes the arrays of one thread, at its first block.
     work : callable
-        Does one block. No two calls at once are given the same scratch.
+        Does one block. Two simultaneous calls never get the same scratch.
 
     Notes
     -----

@@ -21,12 +21,12 @@ __all__ = [
 
 
 class WeightedRows(NamedTuple):
-    """Compressed sparse rows as kernels take them.
+    """Compressed sparse rows in the form for kernels.
 
     Attributes
     ----------
     offsets : uint64[n + 1]
-        Where each node's row begins.
+        The place where each node's row begins.
     nodes : uint32[m]
         The other ends of the arcs.
     weights : uint32[m], float64[m] or float64[0]
@@ -39,18 +39,18 @@ class WeightedRows(NamedTuple):
 
 
 class Inlinks(NamedTuple):
-    """The rows of :class:`inlink.graph.rows.SplitRows` as kernels take them.
+    """The rows of :class:`inlink.graph.rows.SplitRows` in the form for kernels.
 
     Attributes
     ----------
     offsets : uint64[n + 1]
-        Where the row at each place begins.
+        The beginning of the row at each place.
     nodes : uint32[m]
         The places of the sources.
     weights : uint32[m], float64[m] or float64[0]
         The arcs' weights; empty if each arc counts 1.
     linking : uint32[l] or uint32[0]
-        The linking nodes, increasing; if it is empty, places are node numbers.
+        The linking nodes, increasing. If it is empty, places are node numbers.
     """
 
     offsets: UInt64Array
@@ -99,9 +99,9 @@ def row_sum(
 
 @inlined
 def add_compensated(total: float, lost: float, value: float) -> tuple[float, float]:
-    """``total`` + ``value``, and what all such additions have lost by rounding (Neumaier 1974).
+    """``total`` + ``value``, and the sum of all rounding errors so far (Neumaier 1974).
 
-    The two together are exact to two roundings, however many values are added.
+    For any number of values, the sum of the two results is exact to two roundings.
     """
     raised = total + value
     lost += (total - raised) + value if abs(total) >= abs(value) else (value - raised) + total

@@ -1,4 +1,4 @@
-"""The loops of LinkRank: which inlinks and outlinks count, and one round over them."""
+"""The loops of LinkRank: selection of the inlinks and outlinks that count, and one round over them."""
 
 from typing import NamedTuple
 
@@ -16,9 +16,9 @@ NONE = np.uint32(2**32 - 1)
 
 
 class Sites(NamedTuple):
-    """The host, domain and page of each node or link, by number, uint32[…] each; :data:`NONE` where there is none.
+    """The host, domain and page of each node or link, by number, uint32[…] each; :data:`NONE` if there is none.
 
-    An array is empty where no rule asks for it.
+    An array is empty if no rule needs it.
     """
 
     hosts: UInt32Array
@@ -34,7 +34,7 @@ class Seen(NamedTuple):
 
 
 class Rules(NamedTuple):
-    """Nutch's rules for outlinks: leave out links within a host or domain; of a page or domain keep the first."""
+    """Nutch's rules for outlinks: leave out links within a host or domain; keep only the first to a page or domain."""
 
     ignore_host: bool
     ignore_domain: bool
@@ -52,7 +52,7 @@ def counting_inlinks(
     offsets: UInt64Array,
     nodes: UInt32Array,
 ) -> np.uint64:
-    """Write the inlinks that count, as rows: no loops, and of each page and domain the first. Return their number.
+    """Write the inlinks that count, as rows: no loops, and only the first of each page and domain; return their number.
 
     ``loops``, bool[m] in the order of the outlinks, is empty if loops count. ``sites`` are those of the nodes.
     ``offsets`` is uint64[n + 1], ``nodes`` uint32[m].
@@ -129,7 +129,7 @@ def linkrank_round(
 ) -> tuple[float, float]:
     """Write y[i] = base + damping · Σ z[u] over the inlinks u that count.
 
-    Return Σ|y − x| and Σ (inlinks + 16) · (|y| + |x|), which times 2⁻⁵³ bounds what rounding can have done.
+    Return Σ|y − x| and Σ (inlinks + 16) · (|y| + |x|). The second sum times 2⁻⁵³ bounds the rounding error.
     """
     offsets, nodes, weights = rows
     change, roundings = 0.0, 0.0

@@ -1,4 +1,4 @@
-"""The loops of Loops: which arcs lie on short closed walks."""
+"""The loops of Loops: find the arcs on short closed walks."""
 
 import numpy as np
 

@@ -1,8 +1,8 @@
-"""The loops of OPIC: pages are visited and hand their cash over.
+"""The loops of OPIC: visits of pages, which pass on their cash.
 
-The virtual page gives the same to all n pages, in one step: each page's cash is ``cash[i] + virtual[EACH]``, where
-``virtual[EACH]`` is what the virtual page has given to each page so far. The order of the pages by cash does not
-change by that.
+The virtual page gives the same amount to all n pages, in one step. Each page's cash is ``cash[i] + virtual[EACH]``,
+where ``virtual[EACH]`` is the amount that the virtual page has given to each page so far. This does not change the
+order of the pages by cash.
 """
 
 from typing import NamedTuple
@@ -21,12 +21,12 @@ _2 = np.uint64(2)
 
 
 class Links(NamedTuple):
-    """Where the cash of each page goes.
+    """The links along which pages pass on their cash.
 
     Attributes
     ----------
     offsets : uint64[n + 1]
-        Where each page's outlinks begin.
+        The place where each page's outlinks begin.
     nodes : uint32[m]
         The pages that are linked to.
     weights : uint32[m], float64[m] or float64[0]
@@ -42,14 +42,14 @@ class Links(NamedTuple):
 
 
 class Economy(NamedTuple):
-    """Who has how much cash.
+    """The cash of the pages and of the virtual page.
 
     Attributes
     ----------
     cash : float64[n]
-        What each page has, less ``virtual[EACH]``.
+        The cash of each page, less ``virtual[EACH]``.
     history : float64[n]
-        What each page has handed over.
+        The cash that each page has passed on.
     virtual : float64[3]
         The virtual page: see :data:`CASH`, :data:`HISTORY`, :data:`EACH`.
     """
@@ -60,14 +60,14 @@ class Economy(NamedTuple):
 
 
 class Heap(NamedTuple):
-    """The pages in a heap, the one with the most cash on top; of two with the same cash the smaller is above.
+    """The pages in a heap, with the most cash on top. Of pages with the same cash, the smaller number is above.
 
     Attributes
     ----------
     pages : uint32[n]
         The heap.
     place : uint32[n]
-        Where each page is in it.
+        The place of each page in the heap.
     """
 
     pages: UInt32Array
@@ -76,7 +76,7 @@ class Heap(NamedTuple):
 
 @inlined
 def visit_virtual(virtual: Float64Array, n: Index) -> None:
-    """Visit the virtual page: each of the n pages gets the same."""
+    """Visit the virtual page: each of the n pages gets the same amount."""
     virtual[HISTORY] += virtual[CASH]
     virtual[EACH] += virtual[CASH] / np.float64(n)
     virtual[CASH] = 0.0

@@ -1,9 +1,9 @@
 """Distances from many sources at once: breadth-first searches whose sources are bits.
 
-Each node has :data:`WORDS` · 64 bits for the sources that have reached it; one pass over an arc carries all
-of them. This is Then et al., "The more the merrier: efficient multi-source graph traversal", PVLDB 2014,
-turned round. Sums are kept for the nodes that are reached, where one population count tells how many sources are d
-steps away. At the sources each bit would be a counter of its own.
+Each node has :data:`WORDS` · 64 bits for the sources that have reached it, and one pass over an arc carries all of
+them. This is Then et al., "The more the merrier: efficient multi-source graph traversal", PVLDB 2014, in reverse: sums
+are kept for the nodes that are reached. One population count gives the number of sources that are d steps away. Sums
+for the sources would need a counter for each bit.
 """
 
 from typing import NamedTuple
@@ -34,8 +34,8 @@ class Search(NamedTuple):
     Attributes
     ----------
     bits : uint64[3, n, WORDS]
-        Which sources have reached a node, which did so in the last step, and which do in this one. The last two
-        are 0 before and after a search.
+        The sources that have reached a node, those that reached it in the last step, and those that reach it in this
+        step. The last two are 0 before and after a search.
     active, touched : uint32[n]
         Nodes that were reached in the last step and in this one.
     """
@@ -55,7 +55,7 @@ class DistanceSums(NamedTuple):
 
 @inlined
 def population(word: np.uint64) -> np.uint64:
-    """How many bits of a word are set. LLVM makes one instruction of it."""
+    """The number of bits of a word that are set. LLVM compiles this to one instruction."""
     word -= (word >> U1) & _PAIRS
     word = (word & _FOURS) + ((word >> _2) & _FOURS)
     word = (word + (word >> _4)) & _BYTES
@@ -75,7 +75,7 @@ def distances_from(
     """Add to ``sums`` of each node v, over the sources s in [first, last) with 0 < d(s, v) < ∞: d(s, v), 1, and
     unit / d(s, v) rounded.
 
-    There are at most :data:`SOURCES` sources. Returns the greatest distance plus 1.
+    There are at most :data:`SOURCES` sources. Return the greatest distance plus 1.
     """
     bits, active, touched = search
     far, reached, inverse = sums

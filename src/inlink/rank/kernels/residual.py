@@ -1,4 +1,4 @@
-"""How well PageRank's equation holds for each page: the certificate of spam mass and of OPIC's limit."""
+"""The residual of PageRank's equation for each page, which certifies spam mass and OPIC's limit."""
 
 import numpy as np
 

@@ -1,7 +1,7 @@
-"""Random walks of PageRank: counted as they go, or recorded, and walked anew only where a graph has changed.
+"""Random walks of PageRank: counted at once, or recorded and repeated only from the places where a graph has changed.
 
-A walk has random numbers of its own, from its number and a key, by SplitMix64 (Steele, Lea & Flood, "Fast splittable
-pseudorandom number generators", OOPSLA 2014). So the result does not depend on which thread walks it, or when.
+Each walk has its own random numbers, from its number and a key, by SplitMix64 (Steele, Lea & Flood, "Fast splittable
+pseudorandom number generators", OOPSLA 2014). So the result does not depend on the thread or the time of a walk.
 """
 
 from typing import NamedTuple
@@ -39,7 +39,7 @@ class Arcs(NamedTuple):
     Attributes
     ----------
     offsets : uint64[n + 1]
-        Where each node's row begins.
+        The place where each node's row begins.
     nodes : uint32[m]
         The targets of the arcs.
     sums : float64[m] or float64[0]
@@ -57,7 +57,7 @@ class Recorded(NamedTuple):
     Attributes
     ----------
     ends : uint64[n + 1]
-        Where each walk ends.
+        The place where each walk ends.
     path : uint32[…]
         The nodes that the walks visit, one walk after the other.
     """
@@ -68,7 +68,7 @@ class Recorded(NamedTuple):
 
 @inlined
 def mixed(state: np.uint64) -> np.uint64:
-    """The bits of a number, mixed: SplitMix64's output for a state."""
+    """SplitMix64's output for a state."""
     z = (state ^ (state >> _30)) * _MIX1
     z = (z ^ (z >> _27)) * _MIX2
     return z ^ (z >> _31)
@@ -181,7 +181,7 @@ def weight_at(sums: Float64Array, k: Index, first: np.uint64) -> float:
 
 @inlined
 def row_weight(sums: Float64Array, low: np.uint64, high: np.uint64) -> float:
-    """The sum of the weights of a row that is not empty."""
+    """The sum of the weights of a nonempty row."""
     return np.float64(high - low) if len(sums) == 0 else sums[high - U1]
 
 
@@ -189,9 +189,9 @@ def row_weight(sums: Float64Array, low: np.uint64, high: np.uint64) -> float:
 def chances_of_step(
     before: Arcs, now: Arcs, i: np.uint64, j: np.uint32, gains: Float64Array
 ) -> tuple[float, float, float]:
-    """The probability of the step i → j before and now, and the sum of what the probabilities of i's arcs have gained.
+    """The probability of the step i → j before and now, and the sum of the gains in probability of i's arcs.
 
-    What each arc of i's row has gained is written to ``gains``, 0 for arcs that have lost.
+    The gain of each arc of i's row is written to ``gains``; it is 0 for arcs that have lost.
     """
     before_offsets, before_nodes, before_sums = before
     offsets, nodes, sums = now
@@ -225,13 +225,13 @@ def kept_steps(
     at: np.uint64,
     path: UInt32Array,
 ) -> tuple[np.uint64, np.uint64, bool, bool, np.uint64]:
-    """Copy a recorded walk to ``path``, from ``at`` on, up to its first step that the new graph makes another one.
+    """Copy a recorded walk to ``path``, from ``at`` on, up to the first step that the new graph changes.
 
     Returns
     -------
     at, i, changed, going, state
-        Where the copy ends; the node to go on from; whether the walk is another one now, and whether it goes on from
-        node i; the state of its random numbers.
+        The end of the copy; the node to go on from; whether the walk has changed, and whether it goes on from node i;
+        the state of its random numbers.
     """
     p, stop = recorded.ends[walk], recorded.ends[walk + U1]
     i = walk
@@ -284,16 +284,16 @@ def record_walks(
     """Write the walks walk, walk + 1, … n − 1, one from each node, that end at dangling nodes, to ``path``;
     walk w ends at ``ends[w + 1]``.
 
-    Walks that are ``recorded`` are kept up to the first step from a ``changed`` row that the new graph makes another
-    one; new nodes have none. Consider a step from u to x that was taken with probability p before and is taken with
-    q now. It stands with probability min(1, q/p); otherwise u's step is drawn in proportion to what the arcs
-    have gained, max(0, q − p). So x is reached with probability q, and the walk is as good as one that was begun in
-    the new graph. ``gains`` is float64[length of the longest row].
+    ``recorded`` walks are kept up to the first step from a ``changed`` row that the new graph changes. New nodes have
+    no recorded walks. Consider a step from u to x that had probability p before and has q now. It is kept with
+    probability min(1, q/p). Otherwise u's step is drawn in proportion to the gains of its arcs, max(0, q − p). So x is
+    reached with probability q, and the walk has the same distribution as a walk that was begun in the new graph.
+    ``gains`` is float64[length of the longest row].
 
     Returns
     -------
     (uint64, uint64)
-        The first walk for which ``path`` had no room: n if all are done. How many recorded walks are others now.
+        The first walk for which ``path`` had no room, n if all are done; and the number of recorded walks that changed.
     """
     offsets, nodes, sums = now
     old_ends = recorded.ends

@@ -1,8 +1,8 @@
-"""The loops of live re-ranking: over the rows of links that lie in a crawl's log, one after the other.
+"""The loops of live re-ranking over the rows of links in a crawl's log.
 
-A row is decoded where it lies (:mod:`inlink.store.kernels.frames`) into a small buffer that stays in the
-processor's cache, and used from there: the decoding is a chain of dependent steps, the sums that follow are not,
-and apart the processor overlaps their cache misses.
+A row is decoded from the log (:mod:`inlink.store.kernels.frames`) into a small buffer that stays in the processor's
+cache. Decoding is a chain of dependent steps; the sums are not. Because they are separate loops, the processor overlaps
+the cache misses of the sums.
 """
 
 import numpy as np
@@ -31,17 +31,17 @@ __all__ = [
 PILES = 1 << 13
 FINE, ALL = np.uint64(50), np.uint64(PILES - 1)  # an exponent and the two highest bits behind it; no sign
 LEAST_SCORE = 1e-6
-"""What a score of 0 is worth, so that pages without a score are ranked by their links."""
+"""The worth of a score of 0, so that pages without a score are ranked by their links."""
 
 
 @kernel
 def links(
     log: UInt8Array, place: np.uint64, page: np.uint64, hosts: UInt32Array, row: UInt32Array
 ) -> np.uint64:
-    """Decode the links of the visit at ``place`` into ``row``; returns how many.
+    """Decode the links of the visit at ``place`` into ``row``; return their number.
 
-    Where ``hosts`` (uint32[pages]) is given, links within the page's host are left out. The link of a merged page to
-    the page that it was merged into always counts.
+    If ``hosts`` (uint32[pages]) is given, links within the page's host are left out. The link of a merged page to the
+    page that it was merged into always counts.
     """
     listed = links_at(log, place, row)
     if len(hosts) == 0 or head_at(log, place).kind == MERGE:
@@ -58,10 +58,10 @@ def links(
 def check(
     log: UInt8Array, pages: UInt32Array, places: UInt64Array, known: UInt64Array, count: np.uint64
 ) -> tuple[np.uint64, np.uint64]:
-    """Look over the visits that are not ``known`` yet (an empty array: all): the longest list, the first unsound one.
+    """Check the visits that are not ``known`` yet (an empty array: all); return the longest list and the first fault.
 
-    The second number is that visit's index, or ``len(pages)`` where all are sound. After this no kernel can be led out
-    of its arrays.
+    The second number is the index of the first unsound visit, or ``len(pages)`` if all are sound. After this check, the
+    visits cannot lead a kernel out of its arrays.
     """
     longest = U0
     for k in range(U0, np.uint64(len(pages))):
@@ -76,7 +76,7 @@ def check(
 
 @kernel
 def increasing(places: UInt64Array) -> bool:
-    """Whether each place lies behind the one before."""
+    """Whether each place is after the place before it."""
     for k in range(U1, np.uint64(len(places))):
         if places[k] <= places[k - U1]:
             return False
@@ -93,7 +93,7 @@ def give(
     amount: float,
     r: Float64Array,
 ) -> np.int64:
-    """Share an amount out to the residuals of all that the visit at ``place`` links to; returns how many."""
+    """Divide an amount among the residuals of all pages that the visit at ``place`` links to; return their number."""
     count = links(log, place, page, hosts, row)
     share = amount / count
     for j in range(U0, count):
@@ -113,10 +113,10 @@ def take_in(
     r: Float64Array,
     damping: float,
 ) -> np.int64:
-    """Put each new visit in the place of the one that was ``known``, and correct the residuals for it.
+    """Replace the ``known`` visit of each page by its new visit, and correct the residuals.
 
-    ``known`` holds a visit's place in the log plus 1, and 0 for a page without one. Returns by how many links the crawl
-    grew (less than 0 where more went than came).
+    ``known`` holds a visit's place in the log plus 1, and 0 for a page without a visit. Return the number of links by
+    which the crawl grew; it is negative if there are fewer links than before.
     """
     grown = np.int64(0)
     for k in range(U0, np.uint64(len(pages))):
@@ -140,7 +140,7 @@ def take_out(
     r: Float64Array,
     damping: float,
 ) -> np.int64:
-    """Forget the visits of pages that have none any more; returns as :func:`take_in` does."""
+    """Forget the visits of pages that no longer have a visit; return the same as :func:`take_in`."""
     grown = np.int64(0)
     for k in range(U0, np.uint64(len(pages))):
         page = np.uint64(pages[k])
@@ -151,9 +151,9 @@ def take_out(
 
 @kernel
 def worth(scores: Float32Array, i: np.uint64, least: float) -> float:
-    """v[i]: 1 where there are no scores; else score + ``least``, or ``least`` ÷ (1 − score) for a score below 0.
+    """v[i]: 1 without scores; else score + ``least``, or ``least`` ÷ (1 − score) for a score below 0.
 
-    So it grows with the score, and is never below 0. A score that is not finite counts as 0.
+    So v grows with the score, and is never below 0. A score that is not finite counts as 0.
     """
     if len(scores) == 0:
         return 1.0
@@ -173,7 +173,7 @@ def revalue(
     rest: float,
     least: float,
 ) -> float:
-    """Take the teleport from the scores ``before``, of ``old`` pages, to those ``after``, of ``new``; returns Σ v."""
+    """Change the teleport from the scores ``before`` of ``old`` pages to ``after`` of ``new`` pages; return Σ v."""
     total = 0.0
     for i in range(U0, new):
         page = np.uint64(i)
@@ -187,10 +187,10 @@ def revalue(
 def settle(
     known: UInt64Array, x: Float64Array, r: Float64Array, bits: UInt64Array, piles: Float64Array
 ) -> float:
-    """Give pages without a visit their residuals, for they have no link to pass it on by; returns Σ|x|.
+    """Add the residuals of pages without a visit to x, because they have no links to pass them on; return Σ|x|.
 
-    ``bits`` is ``r`` seen as whole numbers. |r| is added up in ``piles``, float64[:data:`PILES`], by size: those in
-    pile b are at least the number whose bits are b << 50, and below that of the next, at most a quarter above.
+    ``bits`` is ``r`` read as whole numbers. |r| is added up in ``piles``, float64[:data:`PILES`], by size. Residuals in
+    pile b are at least the number whose bits are b << 50, and below that of the next pile, at most a quarter above.
     """
     piles[:] = 0.0
     mass = 0.0
@@ -215,7 +215,7 @@ def push(
     damping: float,
     least: float,
 ) -> np.uint64:
-    """Take in each page's residual of ``least`` or more, and pass it on along its links; returns how many links."""
+    """Add each residual of at least ``least`` to x, and pass it on along the page's links; return their number."""
     arcs = U0
     for k in range(U0, np.uint64(len(pages))):
         page = np.uint64(pages[k])
@@ -250,7 +250,7 @@ def authorities(
     a: Float64Array,
     new: Float64Array,
 ) -> None:
-    """Add to ``new`` what the hubs ``pages`` give: to each page that a hub links to, h = Σ scores·a over its links."""
+    """Add the sums of the hubs ``pages`` to ``new``: h = Σ scores·a over a hub's links, for each page it links to."""
     for k in range(U0, np.uint64(len(pages))):
         count = links(log, places[k], np.uint64(pages[k]), hosts, row)
         h = 0.0

@@ -27,8 +27,8 @@ __all__ = [
 
 
 SOUND, CUT, BAD_HEAD, BAD_PAYLOAD, BAD_URLS, OUT_OF_ORDER, WILD = range(7)
-"""What may be wrong with a frame: nothing; the file ends within it; a checksum differs, of its head, its payload or its
-URLs; it does not follow the frame before it; its checksums hold, and it says what cannot be."""
+"""The faults of a frame: none; the file ends within it; the checksum of its head, its payload or its URLs differs; it
+does not follow the frame before it; it has impossible values although its checksums are correct."""
 
 _CHECKED = np.uint64(layout.CHECKED.size)
 _U8, _U16 = np.uint64(8), np.uint64(16)
@@ -37,7 +37,7 @@ _ALL = np.uint64(0xFFFFFFFF)
 
 
 def _crc_tables() -> UInt32Array:
-    """16 tables of 256: what a byte does to the checksum when 0 to 15 bytes follow it (Kounavis & Berry, 2005)."""
+    """16 tables of 256: the effect of a byte on the checksum if 0 to 15 bytes follow it (Kounavis & Berry, 2005)."""
     tables = np.empty((16, 256), np.uint32)
     tables[0] = np.arange(256)
     for _ in range(8):
@@ -52,7 +52,7 @@ _TABLES = _crc_tables()
 
 @kernel
 def _folded(word: np.uint64, first: np.uint64) -> np.uint64:
-    """What eight bytes do to the checksum, the first of them by the table that begins at ``first``."""
+    """The effect of eight bytes on the checksum. The first byte uses the table that begins at ``first``."""
     step = np.uint64(256)
     found = _TABLES[first + (word & _BYTE)]
     for k in range(U1, _U8):
@@ -62,7 +62,7 @@ def _folded(word: np.uint64, first: np.uint64) -> np.uint64:
 
 @kernel
 def crc32(data: UInt8Array, begin: np.uint64, end: np.uint64) -> np.uint64:
-    """The CRC-32 of data[begin:end], as zlib's, sixteen bytes at a time."""
+    """The CRC-32 of data[begin:end], as in zlib, computed sixteen bytes at a time."""
     crc, at = _ALL, begin
     while at + _U16 <= end:
         crc = _folded(u64_at(data, at) ^ crc, np.uint64(15 * 256)) ^ _folded(
@@ -80,7 +80,7 @@ def crc32(data: UInt8Array, begin: np.uint64, end: np.uint64) -> np.uint64:
 
 @kernel
 def whole_head(log: UInt8Array, place: np.uint64) -> bool:
-    """Whether a sound head stands at ``place``; the frame may still end behind the log."""
+    """Whether a sound head is at ``place``. The frame may still end after the end of the log."""
     size = np.uint64(len(log))
     if place >= size or size - place < HEAD_SIZE:
         return False
@@ -95,7 +95,7 @@ def whole_head(log: UInt8Array, place: np.uint64) -> bool:
 
 @kernel
 def payload_sound(log: UInt8Array, place: np.uint64) -> bool:
-    """Whether the payload of the frame at ``place``, whose head is sound, has its checksum."""
+    """Whether the payload of the frame at ``place``, whose head is sound, has a correct checksum."""
     head = head_at(log, place)
     stop = place + np.uint64(head.length)
     return stop <= np.uint64(len(log)) and crc32(log, place + HEAD_SIZE, stop) == np.uint64(
@@ -105,7 +105,7 @@ def payload_sound(log: UInt8Array, place: np.uint64) -> bool:
 
 @kernel
 def fault_at(log: UInt8Array, urls: UInt8Array, place: np.uint64, text_from: np.uint64) -> int:
-    """What is wrong with the frame at ``place``; URLs before byte ``text_from`` of urls.txt are not looked at."""
+    """The fault of the frame at ``place``. URLs before byte ``text_from`` of urls.txt are not checked."""
     size = np.uint64(len(log))
     if size - place < HEAD_SIZE:
         return CUT
@@ -133,10 +133,10 @@ def fault_at(log: UInt8Array, urls: UInt8Array, place: np.uint64, text_from: np.
 
 @kernel
 def whole_frames(log: UInt8Array, urls: UInt8Array, text_from: np.uint64, reached: AnyArray) -> None:
-    """Go over the frames of ``log`` up to the first that is not sound, or does not follow the one before it.
+    """Check the frames of ``log`` up to the first that is not sound, or does not follow the frame before it.
 
-    ``reached`` is a :class:`.columns.Reached`, where to begin and then where the sound frames end. URLs before
-    byte ``text_from`` of urls.txt are not looked at.
+    ``reached`` is a :class:`.columns.Reached`: the beginning at first, and then the end of the sound frames. URLs
+    before byte ``text_from`` of urls.txt are not checked.
     """
     r = reached[U0]
     while r.place < np.uint64(len(log)):
@@ -156,7 +156,7 @@ def whole_frames(log: UInt8Array, urls: UInt8Array, text_from: np.uint64, reache
 
 @kernel
 def next_head(log: UInt8Array, begin: np.uint64) -> np.uint64:
-    """The place of the first sound head at ``begin`` or behind it; the log's size if there is none."""
+    """The place of the first sound head at or after ``begin``; the log's size if there is none."""
     place, size = begin, np.uint64(len(log))
     first = np.uint8(MARKER & 0xFF)
     while place + HEAD_SIZE <= size:

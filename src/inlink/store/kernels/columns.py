@@ -1,4 +1,4 @@
-"""What the store's loops work on: the columns of :class:`inlink.store.pages.Pages`, as one argument."""
+"""The data of the store's loops: the columns of :class:`inlink.store.pages.Pages`, as one argument."""
 
 import ctypes
 from typing import Any, ClassVar, NamedTuple, cast
@@ -15,23 +15,23 @@ class Counters(ctypes.Structure):
     """Named numbers that Python and kernels share."""
 
     def array(self) -> AnyArray:
-        """Return these very numbers as kernels see them: an array of one record, in the same memory."""
+        """Return the numbers in the form for kernels: an array of one record, in the same memory."""
         return np.frombuffer(cast(Any, self), np.dtype(type(self)))
 
 
 class Reached(Counters):
-    """How far a log was gone over.
+    """The part of a log that was checked.
 
     Attributes
     ----------
     place, text_place : int
         The bytes of events.log and urls.txt up to which all is sound.
     pages, frames : int
-        Pages known there, and frames gone over.
+        Number of pages known there, and of frames that were checked.
     synced : int
         The largest ``synced`` of their heads.
     fault : int
-        What is wrong with the next frame, as :mod:`inlink.store.kernels.checks` names it; 0 if nothing.
+        The fault of the next frame, a number of :mod:`inlink.store.kernels.checks`; 0 if it has none.
     """
 
     place: int
@@ -46,24 +46,24 @@ class Reached(Counters):
 
 
 class Tally(Counters):
-    """What a crawl has counted so far.
+    """The counts of a crawl.
 
     Attributes
     ----------
     pages, hosts, url_bytes : int
         Pages and hosts that have a number, and the bytes of the pages' URLs in urls.txt.
     event_pages : int
-        Pages that the folded events made known.
+        Number of pages that the folded events made known.
     events : int
-        Events folded, marks of syncs left out.
+        Number of folded events, without marks of syncs.
     rows : int
-        Pages that were answered for at least once: the rows of ``answered``, ``visits`` and ``failures``.
+        Number of pages with at least one answer: the rows of ``answered``, ``visits`` and ``failures``.
     makers : int
-        Events that made pages known: the rows of ``makers`` and ``maker_places``.
+        Number of events that made pages known: the rows of ``makers`` and ``maker_places``.
     crawled : int
-        Pages crawled at least once.
+        Number of pages that were crawled at least once.
     scored : int
-        Events that hold link scores.
+        Number of events with link scores.
     by_host : int
         1 while pages are counted by host too.
     """
@@ -99,7 +99,7 @@ TALLY: np.dtype[Any] = np.dtype(Tally)
 
 
 class Table(NamedTuple):
-    """The table of known URLs, and that of hosts; see :mod:`inlink.store.kernels.table`."""
+    """The table of known URLs, and the table of hosts; see :mod:`inlink.store.kernels.table`."""
 
     tally: AnyArray
     slots: UInt64Array
@@ -116,7 +116,7 @@ class Table(NamedTuple):
 
 
 class Columns(NamedTuple):
-    """What events make of pages; see :class:`inlink.store.pages.Pages`."""
+    """The columns folded from events; see :class:`inlink.store.pages.Pages`."""
 
     tally: AnyArray
     state_counts: UInt64Array

@@ -1,4 +1,4 @@
-"""What events mean: the loops that fold frames into the pages' columns, and those that ask for leases and scores."""
+"""The loops that fold frames into the pages' columns, and those that find leases and scores."""
 
 from typing import Any, NamedTuple
 
@@ -81,7 +81,7 @@ _U8 = np.uint64(8)
 
 @kernel
 def _row_of(c: Columns, page: np.uint64) -> np.uint64:
-    """The page's row in ``answered``, ``visits`` and ``failures``; a new one if it has none."""
+    """The page's row in ``answered``, ``visits`` and ``failures``; a new row if it has none."""
     row = np.uint64(c.answers[page])
     if row == U0:
         row = c.tally[U0].rows + U1
@@ -100,7 +100,7 @@ def _waits_again(c: Columns, page: np.uint64) -> int:
 
 @kernel
 def _recount(c: Columns, host: np.uint64, before: int, after: int) -> None:
-    """Count a host's page in another state than before."""
+    """Update a host's counts for a page whose state has changed."""
     if before == DISCOVERED:
         c.host_waiting[host] -= np.uint32(1)
     elif before == CRAWLED:
@@ -113,7 +113,7 @@ def _recount(c: Columns, host: np.uint64, before: int, after: int) -> None:
 
 @kernel
 def count_hosts(at: UInt64Array) -> None:
-    """Count the pages of each host by state, and from now on with each event that is folded."""
+    """Count the pages of each host by state, now and with each event that is folded from now on."""
     c = columns_at(at)
     c.tally[U0].by_host = U1
     for host in range(U0, c.tally[U0].hosts):
@@ -129,7 +129,7 @@ def count_hosts(at: UInt64Array) -> None:
 
 @kernel
 def move(at: UInt64Array, page: np.uint64, state: int) -> None:
-    """Change a page's state by what no event says, such as the time."""
+    """Change a page's state for a reason that is not an event, such as the time."""
     c = columns_at(at)
     before = c.states[page]
     c.states[page] = np.uint8(state)
@@ -143,10 +143,10 @@ def move(at: UInt64Array, page: np.uint64, state: int) -> None:
 def step(
     c: Columns, page: np.uint64, place: np.uint64, kind: int, flags: int, score: np.float32, over: bool
 ) -> None:
-    """Do to ``page`` what the frame at ``place`` says of it: the one place that knows what events mean.
+    """Apply the frame at ``place`` to ``page``. Only this function defines the meaning of events.
 
-    ``page`` is the frame's own page, or one that it lists. A column is written only where a number changes, since
-    it takes no memory where nothing was ever written. ``over`` belongs to a loss.
+    ``page`` is the frame's own page, or a page that it lists. A column is written only if a number changes, because a
+    part that was never written takes no memory. ``over`` belongs to a loss.
     """
     before = c.states[page]
     state = int(before)
@@ -207,7 +207,7 @@ def step(
 
 @kernel
 def _entry(log: UInt8Array, kind: int, at: np.uint64, i: Any) -> tuple[np.uint64, bool]:
-    """Page ``i`` of the list at byte ``at`` of a frame that does something to each, and whether it has failed now."""
+    """Page ``i`` of the list at byte ``at`` of a frame that changes all its pages, and whether the page has failed."""
     if kind == RELEASE:
         begin = at + i * _RELEASED_SIZE
         return np.uint64(item_at(log, begin, _RELEASED).page), False
@@ -239,10 +239,10 @@ def _make_known(c: Columns, first: np.uint64, new: np.uint64, place: np.uint64) 
 
 @kernel
 def fold(at: UInt64Array, log: UInt8Array) -> None:
-    """Fold frames, one behind the other in ``log``, into the pages' columns.
+    """Fold the frames in ``log`` into the pages' columns.
 
-    ``at`` is a table of addresses, see :func:`.columns.columns_at`. The depth of a page is that of the page whose links
-    made it known plus one, and 0 for a seed.
+    ``at`` is a table of addresses, see :func:`.columns.columns_at`. The depth of a page is 1 + the depth of the page
+    whose links made it known, and 0 for a seed.
     """
     c, end = columns_at(at), np.uint64(len(log))
     here = U0
@@ -277,9 +277,9 @@ def fold(at: UInt64Array, log: UInt8Array) -> None:
 
 @kernel
 def _best_scores(log: UInt8Array, here: np.uint64, c: Columns) -> None:
-    """Keep the best link score of each listed page that was never crawled (a crawled one has its content's).
+    """Keep the best link score of each listed page that was never crawled. A crawled page has its content's score.
 
-    A page that the frame makes known has no score yet, so that its score may be below 0.
+    A page that the frame makes known has no score yet, so its score may be below 0.
     """
     pages = np.empty(link_count(log, here), np.uint32)
     count, at = links_at(log, here, pages), list_end(log, here)
@@ -296,7 +296,7 @@ def _best_scores(log: UInt8Array, here: np.uint64, c: Columns) -> None:
 
 @kernel
 def _carry(log: UInt8Array, here: np.uint64, place: np.uint64, c: Columns) -> None:
-    """Note where the carried data of each page in the frame's last table stands; a page keeps its first frame."""
+    """Note the place of the carried data of each page in the frame's last table. A page keeps its first frame."""
     end = here + np.uint64(head_at(log, here).length) - _U4
     count = u32_at(log, end)
     begin = end - count * _CARRIED_SIZE
@@ -309,10 +309,10 @@ def _carry(log: UInt8Array, here: np.uint64, place: np.uint64, c: Columns) -> No
 
 @kernel
 def trace(at: UInt64Array, log: UInt8Array, page: np.uint64) -> np.uint64:
-    """Fold what the log says of one page, as page 0 of small columns; return where the last sound frame ends.
+    """Fold the events of one page, as page 0 of small columns; return the end of the last sound frame.
 
     ``at`` is a table of addresses, see :func:`.columns.columns_at`. All events that made pages known are kept too.
-    Depths, link scores and what pages carry are left out. All heads are checked, and the events that are used.
+    Depths, link scores and carried data are left out. All heads are checked, and the events that are used.
     """
     c, end = columns_at(at), np.uint64(len(log))
     place = U0
@@ -344,13 +344,13 @@ def trace(at: UInt64Array, log: UInt8Array, page: np.uint64) -> np.uint64:
 
 
 class OpenLeases(NamedTuple):
-    """Leases that nothing has ended, in the order of their numbers.
+    """Leases that no event has ended, in the order of their numbers.
 
     Attributes
     ----------
     numbers, pages, sessions : uint64[k], uint32[k], uint32[k]
     places : uint64[k]
-        Those of the events that gave them.
+        The places of the lease events.
     given, expires : float64[k]
         Unix times.
     following : uint64
@@ -371,7 +371,7 @@ class OpenLeases(NamedTuple):
 
 @kernel
 def open_leases(log: UInt8Array, end: np.uint64) -> OpenLeases:
-    """The leases that nothing has ended within log[:end]."""
+    """The leases that no event in log[:end] has ended."""
     ended = np.zeros(np.uint64(1024), np.uint8)
     gave, count = np.empty(np.uint64(64), np.uint64), U0
     place, following, last_time = U0, U1, np.float64(0)
@@ -437,7 +437,7 @@ def open_leases(log: UInt8Array, end: np.uint64) -> OpenLeases:
 
 @kernel
 def _mark(marks: UInt8Array, number: np.uint64) -> UInt8Array:
-    """``marks`` with a 1 at ``number``, in a longer array if it has to be."""
+    """Set ``marks`` to 1 at ``number``; return it, or a longer copy if it was too short."""
     if number >= np.uint64(len(marks)):
         longer = np.zeros(max(number + U1, np.uint64(len(marks)) * np.uint64(2)), np.uint8)
         longer[: np.uint64(len(marks))] = marks
@@ -448,10 +448,10 @@ def _mark(marks: UInt8Array, number: np.uint64) -> UInt8Array:
 
 @kernel
 def best_link_score(log: UInt8Array, end: np.uint64, page: np.uint64) -> np.float32:
-    """The best score that a seed or a link to a page was given within log[:end], as :func:`fold` keeps it.
+    """The best score of a seed or a link to a page in log[:end], by the rules of :func:`fold`.
 
-    It is 0 if there is none, or if the page became known without a score and was given none above 0. NaN if a list with
-    scores is damaged.
+    It is 0 if there is no score, or if the page became known without a score and got no score above 0. NaN if a list
+    with scores is damaged.
     """
     best, place = np.float32(0), U0
     while place < end:

@@ -1,4 +1,4 @@
-"""The loops over the log: its frames, the lists in them, and what they make of the pages' columns.
+"""The loops over the log: its frames, and the lists in them.
 
 :mod:`inlink.store.format` declares the format. A list of pages is coded as differences between increasing pages, each
 difference in LEB128: seven bits a byte, the lowest first, the highest bit set on all bytes but the last.
@@ -91,13 +91,13 @@ def f32_at(log: UInt8Array, at: np.uint64) -> np.float32:
 
 @kernel
 def link_count(log: UInt8Array, place: np.uint64) -> np.uint64:
-    """How many links, pages or leases the frame at ``place`` lists."""
+    """The number of links, pages or leases that the frame at ``place`` lists."""
     return np.uint64(head_at(log, place).listed)
 
 
 @kernel
 def list_start(log: UInt8Array, place: np.uint64) -> np.uint64:
-    """Where the list of the frame at ``place`` begins: behind what its kind holds first."""
+    """The byte at which the list of the frame at ``place`` begins, after the record of its kind."""
     at = place + HEAD_SIZE
     kind = head_at(log, place).kind
     if kind == VISIT:
@@ -116,7 +116,7 @@ def list_start(log: UInt8Array, place: np.uint64) -> np.uint64:
 
 @kernel
 def number_at(log: UInt8Array, at: np.uint64) -> tuple[np.uint64, np.uint64]:
-    """The LEB128 number that begins at byte ``at``, and where the next one begins."""
+    """The LEB128 number that begins at byte ``at``, and the byte after it."""
     byte = np.uint64(log[at])
     at += U1
     number, shift = byte & _REST, _SEVEN
@@ -143,7 +143,7 @@ def links_at(log: UInt8Array, place: np.uint64, out: UInt32Array) -> np.uint64:
 
 @kernel
 def list_end(log: UInt8Array, place: np.uint64) -> np.uint64:
-    """Where the coded list of the frame at ``place`` ends."""
+    """The byte at which the coded list of the frame at ``place`` ends."""
     at = list_start(log, place)
     left = link_count(log, place)
     while left > U0:
@@ -155,7 +155,7 @@ def list_end(log: UInt8Array, place: np.uint64) -> np.uint64:
 
 @kernel
 def link_scores_at(log: UInt8Array, place: np.uint64, out: Float32Array) -> bool:
-    """Write the scores of the frame's list to ``out``; return False if it has none."""
+    """Write the scores of the frame's list to ``out``; return False if it has no scores."""
     if (head_at(log, place).flags & HAS_SCORES) == 0:
         return False
     at = list_end(log, place)
@@ -226,7 +226,7 @@ def encode_links(pages: UInt32Array, scores: Float32Array, out: UInt8Array) -> t
 
 @kernel
 def find_kinds(log: UInt8Array, begin: np.uint64, stop: np.uint64, wanted: np.uint64) -> UInt64Array:
-    """The places of some frames within log[begin:stop], increasing; bit k of ``wanted`` stands for kind k."""
+    """The places of the frames of wanted kinds in log[begin:stop], increasing. Bit k of ``wanted`` means kind k."""
     found = np.empty(np.uint64(64), np.uint64)
     count, place = U0, begin
     while place < stop:
@@ -240,7 +240,7 @@ def find_kinds(log: UInt8Array, begin: np.uint64, stop: np.uint64, wanted: np.ui
 
 @kernel
 def appended(values: UInt64Array, count: np.uint64, value: np.uint64) -> UInt64Array:
-    """``values`` with one more behind the first ``count``, in a longer array if there is no room."""
+    """Write ``value`` after the first ``count`` values; return the array, or a longer copy if it was full."""
     if count == np.uint64(len(values)):
         longer = np.empty(count * np.uint64(2), np.uint64)
         longer[:count] = values
@@ -251,7 +251,7 @@ def appended(values: UInt64Array, count: np.uint64, value: np.uint64) -> UInt64A
 
 @kernel
 def lists(log: UInt8Array, place: np.uint64, page: np.uint64) -> tuple[bool, np.uint64]:
-    """Whether the frame at ``place`` lists a page, and how many pages of its list were read to tell."""
+    """Whether the frame at ``place`` lists a page, and the number of pages of its list that were read."""
     at = list_start(log, place)
     count = link_count(log, place)
     listed = U0
@@ -265,7 +265,7 @@ def lists(log: UInt8Array, place: np.uint64, page: np.uint64) -> tuple[bool, np.
 
 @kernel
 def rows_with(log: UInt8Array, places: UInt64Array, page: np.uint64) -> UInt64Array:
-    """The positions in ``places`` of those frames that list a page, increasing."""
+    """The positions in ``places`` of the frames that list a page, increasing."""
     found = np.empty(np.uint64(16), np.uint64)
     count = U0
     for k in range(U0, np.uint64(len(places))):
@@ -280,7 +280,7 @@ def rows_with(log: UInt8Array, places: UInt64Array, page: np.uint64) -> UInt64Ar
 def links_of_frames(
     log: UInt8Array, places: UInt64Array, offsets: UInt64Array, out: UInt32Array
 ) -> np.uint64:
-    """The lists of many frames as rows: offsets uint64[k + 1], pages in ``out``. Returns how many frames fitted."""
+    """Write the lists of many frames as rows: offsets uint64[k + 1], pages in ``out``. Return how many frames fit."""
     offsets[U0] = U0
     for k in range(U0, np.uint64(len(places))):
         count = link_count(log, places[k])

@@ -1,8 +1,8 @@
-"""Whether what a frame says can be: looked at before any other kernel uses a frame.
+"""Check that the values in a frame are possible, before any other kernel uses the frame.
 
-Kernels check no bounds. A frame with right checksums may still hold any numbers, if a program wrote them that erred or
-meant harm. Here each length, count, page and lease is compared with what there can be at that place of the log, and
-each number that has to be one is.
+Kernels check no bounds. A frame with correct checksums may still hold any numbers, if a faulty or hostile program wrote
+them. Here each length, count, page and lease is compared with its limits at that place of the log, and floats that must
+be numbers are checked for NaN.
 """
 
 from typing import Any
@@ -81,12 +81,12 @@ _MORE, _REST, _LONGEST = np.uint64(0x80), np.uint64(0x7F), np.uint64(35)
 _LAST_KIND = 63
 _LARGEST = np.float32(np.finfo(np.float32).max)
 _FIRST_TIME, _LAST_TIME = -62135596800.0, 253402300800.0
-"""The years 1 to 9999, which calendars can show."""
+"""The years 1 to 9999, which calendars support."""
 
 
 @kernel
 def row_sound(log: UInt8Array, place: np.uint64, known: np.uint64) -> bool:
-    """Whether a whole and sound visit or merge stands at ``place`` that links to pages below ``known`` only."""
+    """Whether a complete and sound visit or merge is at ``place``, with links only to pages below ``known``."""
     if not sound(log, place, known):
         return False
     kind = head_at(log, place).kind
@@ -95,7 +95,7 @@ def row_sound(log: UInt8Array, place: np.uint64, known: np.uint64) -> bool:
 
 @kernel
 def sound(log: UInt8Array, place: np.uint64, known: np.uint64) -> bool:
-    """Whether what the frame at ``place`` says can be, where ``known`` pages are known behind it.
+    """Whether the values in the frame at ``place`` are possible if ``known`` pages are known after it.
 
     Checksums are not compared.
     """
@@ -108,7 +108,7 @@ def sound(log: UInt8Array, place: np.uint64, known: np.uint64) -> bool:
         return False
     page, first, new = np.uint64(head.page), np.uint64(head.first), np.uint64(head.new)
     about = head.page != NO_PAGE
-    # A page is made known by an older page, or by none: else who asks for its makers would go round in circles.
+    # A page is made known by an older page, or by none. Otherwise a walk along makers could run in a circle.
     if (
         (about and page >= known)
         or first + new > known
@@ -137,7 +137,7 @@ def sound(log: UInt8Array, place: np.uint64, known: np.uint64) -> bool:
 
 @kernel
 def _number(value: Any) -> bool:
-    """Whether it is not NaN."""
+    """Whether a value is not NaN."""
     return bool(value == value)
 
 
@@ -235,7 +235,7 @@ def _pages_sound(log: UInt8Array, at: np.uint64, count: np.uint64, known: np.uin
 
 @kernel
 def _links_sound(log: UInt8Array, place: np.uint64, known: np.uint64) -> bool:
-    """:func:`sound` for a frame with a coded list: every byte of the payload belongs to something."""
+    """:func:`sound` for a frame with a coded list: its parts must fill the payload exactly."""
     head = head_at(log, place)
     at, end = place + HEAD_SIZE, place + np.uint64(head.length)
     listed, flags, anchors = np.uint64(head.listed), head.flags, U0
@@ -290,7 +290,7 @@ def _links_sound(log: UInt8Array, place: np.uint64, known: np.uint64) -> bool:
 
 @kernel
 def _carried_sound(log: UInt8Array, at: np.uint64, end: np.uint64, known: np.uint64) -> bool:
-    """Whether what pages carry takes the bytes from ``at`` to ``end``."""
+    """Whether the carried data of pages take exactly the bytes from ``at`` to ``end``."""
     if end - at < _U4 + _CARRIED_SIZE:
         return False
     count = u32_at(log, end - _U4)
@@ -310,7 +310,7 @@ def _carried_sound(log: UInt8Array, at: np.uint64, end: np.uint64, known: np.uin
 
 @kernel
 def text_sound(urls: UInt8Array, begin: np.uint64, end: np.uint64, lines: np.uint64) -> bool:
-    """Whether urls[begin:end] is as many whole lines of ASCII."""
+    """Whether urls[begin:end] is exactly ``lines`` complete lines of ASCII."""
     count, bits = U0, np.uint8(0)
     for at in range(begin, end):
         count += np.uint64(urls[at] == 10)
