@@ -316,6 +316,7 @@ def test_host_batches_are_the_folded_page_links(tmp_path, pages, options):
 
 def test_batches_are_cut_and_names_forgotten_without_a_trace(tmp_path, monkeypatch):
     from inlink.archives import batches as module
+    from inlink.archives import hosts
 
     pages = [
         response(f"http://h{i % 7}.example{i}.com/", "".join(f"<a href=//t{j}.org/>" for j in range(i)))
@@ -324,7 +325,7 @@ def test_batches_are_cut_and_names_forgotten_without_a_trace(tmp_path, monkeypat
     path = write(tmp_path / "x", pages)
     whole = {level: arcs_of(batches_of(path, level=level)) for level in ("page", "host", "domain")}
     monkeypatch.setattr(module, "BATCH", 10)
-    monkeypatch.setattr(module, "_MAX_HOSTS", 5)
+    monkeypatch.setattr(hosts, "MAX_HOSTS", 5)
     for level, expected in whole.items():
         batches = list(batches_of(path, level=level))
         assert len(batches) > 5

@@ -6,18 +6,18 @@ Everything here reads binary streams, so that a local file, a pipe and an object
 from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
-import numpy as np
-import pyarrow as pa
-
+from inlink.archives.hosts import HostArcs, Hosts
 from inlink.archives.html import LinkSet
+from inlink.archives.pages import PageArcs, canonical_links
 from inlink.archives.records import Record, archive_start, records
+from inlink.archives.scanner import ScannedPage, Scanner
 from inlink.archives.streams import Readable, Rewindable, name_of
 from inlink.archives.warc import RawPage, page_of_response
 from inlink.archives.wat import ENTITIES_UNTIL, page_of_wat, written_on
 from inlink.base.damage import Tally
 from inlink.errors import FormatError, ParameterError
 from inlink.graph.batches import ArcBatch, Level
-from inlink.urls import Base, canonical, domain_of, host_of, refusal, reverse_host
+from inlink.urls import canonical, refusal
 
 __all__ = ["ArchiveKind", "PageLinks", "archive_batches", "archive_kind", "page_links", "raw_pages"]
 
@@ -26,13 +26,7 @@ ArchiveKind = Literal["warc", "arc", "wat", "wet"]
 BATCH = 100_000
 """Links in a batch, about."""
 
-# Host names kept from one batch to the next.
-_MAX_HOSTS = 2_000_000
-
 NOT_A_PAGE = "response to a request that was not HTTP"
-NO_HOST = "link without a host for a host graph (IP address, single label, or unknown top-level domain)"
-NO_DOMAIN = "link to a host without a registered domain"
-PAGE_ELSEWHERE = "page, with its links, without a host for a host graph"
 
 
 class PageLinks(NamedTuple):
@@ -112,9 +106,23 @@ def raw_pages(
     inlink.errors.ParameterError
         If `links` is neither ``"a"`` nor ``"all"``, or the stream gives something else than bytes.
     """
+    for page in _found(stream, tally, name_of(stream, name), size, links, nofollow, None):
+        assert isinstance(page, RawPage)
+        yield page
+
+
+def _found(
+    stream: Readable,
+    tally: Tally,
+    name: str,
+    size: int | None,
+    links: LinkSet,
+    nofollow: bool,
+    scanner: Scanner | None,
+) -> Iterator[RawPage | ScannedPage]:
+    """Read the pages of an archive. With a scanner, those of WAT records are scanned, if they can be."""
     if links not in ("a", "all"):
         raise ParameterError(f"`links` must be 'a' or 'all'; got {links!r}")
-    name = name_of(stream, name)
     written: str | None = None
     for record in records(stream, tally, name=name, size=size):
         if record.kind == "response":
@@ -125,7 +133,11 @@ def raw_pages(
         elif _is_json(record):
             day = written or record.date[:10].replace(b"-", b"").decode("ascii", "replace")
             old = len(day) == 8 and day.isdigit() and day < ENTITIES_UNTIL
-            page = page_of_wat(record, tally, name, links=links, nofollow=nofollow, entities=old)
+            page: RawPage | ScannedPage | Literal[False] | None = False
+            if scanner is not None:
+                page = scanner.page(record.body, record.offset, old)
+            if page is False:
+                page = page_of_wat(record, tally, name, links=links, nofollow=nofollow, entities=old)
             if page is not None:
                 yield page
         elif record.kind == "warcinfo":
@@ -183,16 +195,14 @@ def page_links(
         if url is None:
             continue
         refused: dict[str, int] = {}
-        targets = Base(url, raw.base, self_links=self_links).canonical_links(raw.links, refused)
-        if raw.header_links:
-            targets += Base(url, self_links=self_links).canonical_links(raw.header_links, refused)
+        targets = canonical_links(raw, url, self_links, refused)
         if refused:
             tally.skip_all(name, raw.offset, refused)
         tally.links += len(targets)
         yield PageLinks(url, targets, raw.offset)
 
 
-def _page_url(raw: RawPage, name: str, tally: Tally) -> str | None:
+def _page_url(raw: RawPage | ScannedPage, name: str, tally: Tally) -> str | None:
     url = canonical(raw.url)
     if url is None:
         tally.skip(name, raw.offset, (refusal(raw.url) or "").replace("link is", "page's URL is", 1))
@@ -214,6 +224,8 @@ def archive_batches(
     strip_www: bool = False,
     private_suffixes: bool = False,
     self_loops: bool = False,
+    repeats: bool = True,
+    scan: bool = True,
     tally: Tally | None = None,
 ) -> Iterator[ArcBatch]:
     """Read the arcs of an archive, in batches of about a hundred thousand.
@@ -246,6 +258,11 @@ def archive_batches(
         Use the private section of the public suffix list too (``someone.github.io`` is then a domain).
     self_loops : bool
         At host and domain level, keep the arcs from a node to itself.
+    repeats : bool
+        Give an arc as often as it stands in the archive, so that arcs can be counted. False gives most arcs once in a
+        batch, which makes batches half as long.
+    scan : bool
+        Scan WAT records for links, which gives the same arcs as decoding them, three times as fast.
     tally : Tally or None
         Counts what was read and what was left out.
 
@@ -268,186 +285,25 @@ def archive_batches(
     tally = Tally() if tally is None else tally
     tally.strict = tally.strict or strict
     name = name_of(stream, name)
+    arcs: PageArcs | HostArcs
     if level == "page":
-        found = page_links(
-            stream, tally, name=name, size=size, links=links, nofollow=nofollow, self_links=self_links
-        )
-        return _page_batches(found)
-    if level not in ("host", "domain"):
+        arcs = PageArcs(name, tally, self_links, repeats)
+    elif level in ("host", "domain"):
+        arcs = HostArcs(name, tally, Hosts(level, strip_www, private_suffixes), self_loops, repeats)
+    else:
         raise ParameterError(f"`level` must be 'page', 'host' or 'domain'; got {level!r}")
-    pages = raw_pages(stream, tally, name=name, size=size, links=links, nofollow=nofollow)
-    return _host_batches(name, pages, tally, _Hosts(level, strip_www, private_suffixes), self_loops)
+    scanner = Scanner((links == "all") + 2 * (not nofollow)) if scan else None
+    return _batches(_found(stream, tally, name, size, links, nofollow, scanner), arcs, name, tally)
 
 
-def _page_batches(pages: Iterator[PageLinks]) -> Iterator[ArcBatch]:
-    names: list[str] = []
-    # The place of each page in `names`. Its links follow it.
-    starts: list[int] = []
-    for page in pages:
-        starts.append(len(names))
-        names.append(page.url)
-        names += page.links
-        if len(names) >= BATCH:
-            yield _page_batch(names, starts)
-            names, starts = [], []
-    if names:
-        yield _page_batch(names, starts)
-
-
-def _page_batch(names: list[str], starts: list[int]) -> ArcBatch:
-    first = np.array(starts, np.uint32)
-    lengths = np.diff(first, append=np.uint32(len(names))) - 1
-    is_link = np.ones(len(names), bool)
-    is_link[first] = False
-    array = pa.array(names, pa.large_string())
-    links = np.flatnonzero(is_link).astype(np.uint32)
-    return ArcBatch(np.repeat(first, lengths), links, array, crawled=first)
-
-
-class _Hosts:
-    """Numbers of the hosts (or domains) of URLs.
-
-    The origin of a URL is the text between its second and third slash. An origin is parsed once: only 7% of the links
-    of a WAT file lead to a new one, so most links cost a split and a look-up. A negative number means that the URL
-    has no node; the reason is ``reasons[-1 - number]``.
-    """
-
-    def __init__(self, level: Level, strip_www: bool, private: bool) -> None:
-        self.level, self.strip_www, self.private = level, strip_www, private
-        self.forget()
-
-    def forget(self) -> None:
-        """Forget all hosts and their numbers."""
-        self.names: list[str] = []
-        self.reasons: list[str] = []
-        self.by_origin: dict[str, int] = {}
-        self._by_name: dict[str, int] = {}
-
-    def of_origin(self, origin: str) -> int | None:
-        """Return the number of URLs with this origin; None if the whole URL must be looked at."""
-        if not origin or min(origin) <= " ":
-            return None
-        self.by_origin[origin] = code = self.of_url(f"http://{origin}/")
-        return code
-
-    def of_url(self, url: str, base: Base | None = None) -> int:
-        """Return the number of a URL, parsed as a whole."""
-        form = base.canonical(url) if base else canonical(url)
-        if form is None:
-            return self._refuse(refusal(url, base.url if base else None) or "")
-        origin = form.split("/", 3)[2]
-        code = self.by_origin.get(origin)
-        if code is None:
-            host = host_of(form, strip_www=self.strip_www)
-            name = None if host is None else reverse_host(host)
-            if name is not None and self.level == "domain":
-                name = domain_of(name, private=self.private)
-            if name is None:
-                code = self._refuse(NO_HOST if host is None else NO_DOMAIN)
-            else:
-                code = self._by_name.setdefault(name, len(self.names))
-                if code == len(self.names):
-                    self.names.append(name)
-            self.by_origin[origin] = code
-        return code
-
-    def _refuse(self, reason: str) -> int:
-        if reason not in self.reasons:
-            self.reasons.append(reason)
-        return -1 - self.reasons.index(reason)
-
-
-# A shorter URL stays within MAX_LENGTH in canonical form on any host, since a character takes at most 12 bytes there.
-_SHORT = 140
-
-
-def _host_batches(
-    name: str,
-    pages: Iterator[RawPage],
-    tally: Tally,
-    hosts: _Hosts,
-    self_loops: bool,
+def _batches(
+    pages: Iterator[RawPage | ScannedPage], arcs: PageArcs | HostArcs, name: str, tally: Tally
 ) -> Iterator[ArcBatch]:
-    # The number of each page's host, and how many of the targets are its links.
-    sources: list[int] = []
-    lengths: list[int] = []
-    targets: list[int] = []
-    for raw in pages:
-        url = _page_url(raw, name, tally)
-        if url is None:
-            continue
-        page = hosts.of_url(url)
-        if page < 0:
-            tally.skip(name, raw.offset, PAGE_ELSEWHERE)
-            continue
-        before = len(targets)
-        targets += _host_links(url, page, raw, hosts)
-        if targets and min(targets[before:], default=0) < 0:
-            _count_refused(name, raw.offset, targets, before, tally, hosts)
-        tally.links += len(targets) - before
-        sources.append(page)
-        lengths.append(len(targets) - before)
-        if len(targets) >= BATCH or len(sources) >= BATCH:
-            yield _host_batch(sources, lengths, targets, hosts, self_loops)
-            sources, lengths, targets = [], [], []
-            if len(hosts.by_origin) > _MAX_HOSTS:
-                hosts.forget()
-    if sources:
-        yield _host_batch(sources, lengths, targets, hosts, self_loops)
-
-
-def _host_links(url: str, page: int, raw: RawPage, hosts: _Hosts) -> list[int]:
-    """Return the number of each link's host. It is negative where there is none, as in :class:`_Hosts`."""
-    base: Base | None = None
-    # The host of relative links.
-    here = page
-    if raw.base is not None:
-        base = Base(url, raw.base)
-        here = hosts.of_url(base.url)
-    codes: list[int] = []
-    add, known = codes.append, hosts.by_origin.get
-    for href in raw.links:
-        code: int | None = None
-        if len(href) < _SHORT:
-            if href.startswith(("http://", "https://")):
-                origin = href.split("/", 3)[2]
-                code = known(origin)
-                if code is None:
-                    code = hosts.of_origin(origin)
-            elif href[:1] == "/" and href[1:2].isalnum():
-                code = here
-        if code is None:
-            base = base or Base(url)
-            code = hosts.of_url(href, base)
-        add(code)
-    if raw.header_links:
-        itself = Base(url)
-        codes += [hosts.of_url(href, itself) for href in raw.header_links]
-    return codes
-
-
-def _count_refused(
-    name: str, offset: int, targets: list[int], start: int, tally: Tally, hosts: _Hosts
-) -> None:
-    """Count the targets from `start` on that have no host, and remove them."""
-    refused: dict[str, int] = {}
-    for code in targets[start:]:
-        if code < 0:
-            reason = hosts.reasons[-1 - code]
-            refused[reason] = refused.get(reason, 0) + 1
-    targets[start:] = [code for code in targets[start:] if code >= 0]
-    tally.skip_all(name, offset, refused)
-
-
-def _host_batch(
-    sources: list[int], lengths: list[int], targets: list[int], hosts: _Hosts, self_loops: bool
-) -> ArcBatch:
-    pages = np.array(sources, np.uint32)
-    tails, heads = np.repeat(pages, lengths), np.array(targets, np.uint32)
-    proper = (tails != heads) | self_loops
-    used, places = np.unique(np.concatenate([pages, tails[proper], heads[proper]]), return_inverse=True)
-    ends = places[len(pages) :].astype(np.uint32)
-    names = pa.array([hosts.names[code] for code in used.tolist()], pa.large_string())
-    half = len(ends) // 2
-    crawled = np.unique(places[: len(pages)]).astype(np.uint32)
-    return ArcBatch(ends[:half], ends[half:], names, crawled=crawled)
+    for page in pages:
+        url = _page_url(page, name, tally)
+        if url is not None:
+            arcs.add(page, url)
+            if arcs.size >= BATCH:
+                yield arcs.take()
+    if arcs.size:
+        yield arcs.take()

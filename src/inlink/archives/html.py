@@ -79,7 +79,7 @@ _META_NAMES = {
     *("twitter:image", "thumbnail", "application-url"),
     *("msapplication-starturl", "msapplication-TileImage", "vb_meta_bburl"),
 }
-_ABSOLUTE = re.compile(r"(?:https?:)?//", re.I)
+_ABSOLUTE = re.compile(r"(?:https?:)?//", re.I | re.A)
 _ON_CLICK = (
     re.compile(
         r"(?:javascript:)?(?:(?:window|top|document|self|parent)\.)?location(?:\.href)?\s*=\s*'([^'\"]{3,256})'\Z",

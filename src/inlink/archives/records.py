@@ -11,11 +11,20 @@ After damage, reading continues with the next record that can be found.
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Literal, cast
 
 from isal import igzip_lib
 
+from inlink.archives.headers import (
+    ARC,
+    BAD_HEADER,
+    WARC,
+    FaultError,
+    Record,
+    arc_header,
+    plain_header,
+    warc_header,
+)
 from inlink.archives.streams import Readable, Rewindable, name_of
 from inlink.base.damage import Tally
 from inlink.base.progress import track
@@ -41,13 +50,8 @@ _PLAIN = 1 << 18
 _GZIP = b"\x1f\x8b\x08"
 _SEARCH = 1 << 20
 
-_FIELDS = re.compile(
-    rb"^(warc-type|warc-target-uri|content-length|content-type|warc-date)[ \t]*:[ \t]*([^\r\n]*)", re.I | re.M
-)
 _HEADER_END = re.compile(rb"\r?\n\r?\n")
 _LINE_END = re.compile(rb"\n")
-_WARC = re.compile(rb"WARC/\d")
-_ARC = re.compile(rb"[a-zA-Z][a-zA-Z0-9+.-]{1,20}:[^\n]{1,8000} \d{1,15}\r?\n")
 _NEXT_WARC = re.compile(rb"\nWARC/\d\.\d{1,2}\r?\n")
 _NEXT_ARC = re.compile(
     rb"\n(?=(?:https?|ftp)://[^ \n]{1,4000} [0-9a-fA-F.:]{1,45} [^ \n]{0,40} [^\n]{0,400}\d\r?\n)"
@@ -58,46 +62,8 @@ CUT_MEMBER = "file ends inside a gzip member"
 BAD_MEMBER = "damaged gzip member"
 NO_MEMBER = "bytes between gzip members that are not gzip"
 BAD_LENGTH = "record with a wrong Content-Length"
-BAD_HEADER = "malformed record header"
 TOO_MANY = f"rest of a file after {MAX_FAULTS:,} damaged places"
 LONG_RECORD = f"rest of a record beyond {MAX_RECORD:,} bytes"
-
-
-@dataclass(slots=True)
-class Record:
-    """A complete record.
-
-    Attributes
-    ----------
-    kind : str
-        The WARC-Type in lower case. For ARC: ``"response"`` for an HTTP response, ``"warcinfo"`` for the description
-        of the file, else ``"resource"``.
-    url : bytes
-        The target URI, as written.
-    content_type : bytes
-        Content type of the record in lower case, such as ``application/http; msgtype=response``.
-    date : bytes
-        The WARC-Date, as written; empty for ARC.
-    body : bytes
-        The content of the record, including the HTTP header.
-    offset : int
-        Byte offset of the record, or of the gzip member that holds it.
-    """
-
-    kind: str
-    url: bytes
-    content_type: bytes
-    date: bytes
-    body: bytes
-    offset: int
-
-
-class _FaultError(Exception):
-    """A damaged place. Caught in :func:`records`."""
-
-    def __init__(self, what: str, offset: int) -> None:
-        super().__init__(what)
-        self.what, self.offset = what, offset
 
 
 class _Unpacked:
@@ -109,7 +75,7 @@ class _Unpacked:
         self._block_at = 0  # its place in the stream
         self.gzipped = self._block.startswith(_GZIP)
         self._member: igzip_lib.IgzipDecompressor | None = None
-        self._member_over = False
+        self.member_over = False
         self.offset = 0  # where the gzip member, or the piece of a plain stream, begins
 
     def _refill(self, size: int = _BLOCK) -> bool:
@@ -126,8 +92,8 @@ class _Unpacked:
             self._source.forget(self.offset)
             self._block, self._block_at = b"", self._block_at + len(data)
             return data
-        if self._member_over:
-            self._member_over = False
+        if self.member_over:
+            self.member_over = False
             return b""
         if self._member is None and not self._begin_member():
             return None
@@ -137,17 +103,17 @@ class _Unpacked:
             data = b""
             if member.needs_input:
                 if not self._block and not self._refill():
-                    raise _FaultError(CUT_MEMBER, self.offset)
+                    raise FaultError(CUT_MEMBER, self.offset)
                 data, self._block, self._block_at = self._block, b"", self._block_at + len(self._block)
             try:
                 data = member.decompress(data, _PIECE)
             except _BadGzipError:
-                raise _FaultError(BAD_MEMBER, self.offset) from None
+                raise FaultError(BAD_MEMBER, self.offset) from None
             # At the end of a member, its checksum was right.
             if member.eof:
                 self._block = member.unused_data
                 self._block_at -= len(self._block)
-                self._member, self._member_over = None, bool(data)
+                self._member, self.member_over = None, bool(data)
                 return data
             if data:
                 return data
@@ -167,7 +133,7 @@ class _Unpacked:
         self.offset = self._block_at
         self._source.forget(self.offset)
         if not self._block.startswith(_GZIP):
-            raise _FaultError(CUT_MEMBER if _GZIP.startswith(self._block) else NO_MEMBER, self.offset)
+            raise FaultError(CUT_MEMBER if _GZIP.startswith(self._block) else NO_MEMBER, self.offset)
         self._member = igzip_lib.IgzipDecompressor(igzip_lib.DECOMP_GZIP)
         return True
 
@@ -175,7 +141,7 @@ class _Unpacked:
         """After a fault, go to the next gzip member that begins with a record. Return False if there is none."""
         at = self._source.rewind(self.offset + 1)  # where the window begins
         end = None if limit is None else at + limit
-        self._block, self._member, self._member_over = b"", None, False
+        self._block, self._member, self.member_over = b"", None, False
         window = self._source.read(_SEARCH + _BLOCK)
         while window and (end is None or at < end):
             place = window.find(_GZIP)
@@ -196,7 +162,7 @@ class _Unpacked:
 
 
 def _begins_record(data: bytes) -> bool:
-    return bool(_WARC.match(data) or _ARC.match(data))
+    return bool(WARC.match(data) or ARC.match(data))
 
 
 class _Reader:
@@ -262,19 +228,41 @@ class _Reader:
             if found:
                 break
             if len(self.buffer) - self.at >= _MAX_HEADER:
-                raise _FaultError(BAD_HEADER, offset)
+                raise FaultError(BAD_HEADER, offset)
             piece = self.pull_across()
             if not piece:
-                raise _FaultError(CUT if self.at_end else BAD_HEADER, offset)
+                raise FaultError(CUT if self.at_end else BAD_HEADER, offset)
             self.buffer, self.at = self.buffer[self.at :] + piece, 0
         header = self.buffer[self.at : found.end()]
-        record, length = (_arc_header if self.arc else _warc_header)(header, offset)
+        record, length = (arc_header if self.arc else warc_header)(header, offset)
         self.at = found.end()
         kept = min(length, MAX_RECORD)
         record.body = self.take(kept, offset)
         self.leave(length - kept, offset)
         self.check_end(record, offset)
         return record, kept < length
+
+    def member(self) -> Record | None:
+        """Return the next gzip member as a record, if it is exactly one; else leave its bytes to :meth:`record`."""
+        source = self.source
+        if self.at < len(self.buffer) or not source.gzipped or self.arc or self.at_next:
+            return None
+        self.fill()
+        end = self.buffer.find(b"\r\n\r\n", 0, _MAX_HEADER) + 4
+        found = plain_header(self.buffer[:end])
+        if found is None:
+            return None
+        record, length = found
+        if length > MAX_RECORD:
+            return None
+        while not source.member_over and len(self.buffer) < end + length:
+            self.buffer += self.pull()
+        if not source.member_over or len(self.buffer) != end + length + 4 or self.buffer[-4:] != b"\r\n\r\n":
+            return None
+        source.member_over = False
+        record.offset, record.body = source.offset, self.buffer[end:-4]
+        self.at = len(self.buffer)
+        return record
 
     def take(self, length: int, offset: int) -> bytes:
         """Return the next `length` bytes of a record."""
@@ -288,7 +276,7 @@ class _Reader:
                     if self.at_end:
                         # Another record may begin in these bytes.
                         self.buffer = b"".join(parts)
-                    raise _FaultError(CUT if self.at_end else BAD_LENGTH, offset)
+                    raise FaultError(CUT if self.at_end else BAD_LENGTH, offset)
                 parts.append(piece)
                 have += len(piece)
             self.buffer = b"".join(parts)
@@ -305,7 +293,7 @@ class _Reader:
             if length:
                 piece = self.pull_across()
                 if not piece:
-                    raise _FaultError(CUT if self.at_end else BAD_LENGTH, offset)
+                    raise FaultError(CUT if self.at_end else BAD_LENGTH, offset)
                 self.buffer, self.at = piece, 0
 
     def check_end(self, record: Record, offset: int) -> None:
@@ -321,10 +309,10 @@ class _Reader:
                 if not rest or (b"\n" not in rest if self.arc else b"WARC/".startswith(rest[:5])):
                     return
                 break
-        if (_ARC if self.arc else _WARC).match(rest):
+        if (ARC if self.arc else WARC).match(rest):
             return
         self.buffer, self.at = record.body + self.buffer[self.at :], 0
-        raise _FaultError(BAD_LENGTH, offset)
+        raise FaultError(BAD_LENGTH, offset)
 
     def recover(self) -> bool:
         """After a fault, go to the next record that can be found. Return False if there is none."""
@@ -344,37 +332,6 @@ class _Reader:
                 self.buffer, self.at = b"", 0
                 # The next gzip member begins with a record.
                 return True
-
-
-def _warc_header(header: bytes, offset: int) -> tuple[Record, int]:
-    if not _WARC.match(header):
-        raise _FaultError(BAD_HEADER, offset)
-    fields: dict[bytes, bytes] = {}
-    for name, value in _FIELDS.findall(header):
-        fields.setdefault(name.lower(), value.strip())
-    length = fields.get(b"content-length", b"")
-    if not length.isdigit() or len(length) > 18 or b"warc-type" not in fields:
-        raise _FaultError(BAD_HEADER, offset)
-    url = fields.get(b"warc-target-uri", b"")
-    # WARC 1.0 prescribed the brackets by mistake, and Wget writes them.
-    if url.startswith(b"<") and url.endswith(b">"):
-        url = url[1:-1]
-    kind = fields[b"warc-type"].lower().decode("ascii", "replace")
-    content_type = fields.get(b"content-type", b"").lower()
-    return Record(kind, url, content_type, fields.get(b"warc-date", b""), b"", offset), int(length)
-
-
-def _arc_header(line: bytes, offset: int) -> tuple[Record, int]:
-    """Read ``URL IP-address date type length``. Version 2 has five more fields before the length."""
-    words = line.split()
-    if len(words) < 5 or not words[-1].isdigit() or len(words[-1]) > 18 or not _ARC.match(line):
-        raise _FaultError(BAD_HEADER, offset)
-    # Old URLs may contain spaces.
-    url = words[0] if len(words) == 10 else b" ".join(words[:-4])
-    kind = "warcinfo" if url.startswith(b"filedesc:") else "resource"
-    if url[:5].lower().startswith(b"http"):
-        kind = "response"
-    return Record(kind, url, b"application/http; msgtype=response", b"", b"", offset), int(words[-1])
 
 
 def records(
@@ -425,11 +382,11 @@ def archive_start(source: Rewindable) -> Literal["warc", "arc"] | None:
     """
     try:
         start = (_Unpacked(source).piece() or b"").lstrip(b"\r\n")
-    except _FaultError:
+    except FaultError:
         return None
     finally:
         source.rewind(0)
-    return "warc" if _WARC.match(start) else "arc" if _ARC.match(start) else None
+    return "warc" if WARC.match(start) else "arc" if ARC.match(start) else None
 
 
 def _recognise(name: str, reader: _Reader) -> None:
@@ -437,14 +394,14 @@ def _recognise(name: str, reader: _Reader) -> None:
     while len(reader.buffer) < 10000 and b"\n" not in reader.buffer[reader.at :] and not reader.at_end:
         reader.fill()
     start = reader.buffer[reader.at : reader.at + 10000]
-    if _WARC.match(start):
+    if WARC.match(start):
         return
-    if _ARC.match(start):
+    if ARC.match(start):
         reader.arc = True
     elif _NEXT_WARC.search(reader.buffer):
-        raise _FaultError(BAD_HEADER, reader.offset())
+        raise FaultError(BAD_HEADER, reader.offset())
     elif not reader.source.gzipped and reader.source.resync(_SEARCH):
-        raise _FaultError(NO_MEMBER, 0)
+        raise FaultError(NO_MEMBER, 0)
     else:
         raise FormatError(f"{name} is not a web archive: it does not begin with a WARC or ARC record")
 
@@ -455,13 +412,18 @@ def _records(name: str, source: _Unpacked, tally: Tally) -> Iterator[Record]:
     first = True
     while True:
         try:
+            member = None if first else reader.member()
+            if member is not None:
+                tally.records += 1
+                yield member
+                continue
             if not reader.begin():
                 break
             if first:
                 _recognise(name, reader)
                 first = False
             record, too_long = reader.record()
-        except _FaultError as fault:
+        except FaultError as fault:
             faults += 1
             what = fault.what
             if what in (CUT_MEMBER, BAD_MEMBER, NO_MEMBER):
@@ -472,7 +434,7 @@ def _records(name: str, source: _Unpacked, tally: Tally) -> Iterator[Record]:
             else:
                 try:
                     more = reader.recover()
-                except _FaultError:
+                except FaultError:
                     reader.buffer, reader.at = b"", 0
                     more = source.resync()
                 if more and what == CUT:

@@ -36,6 +36,7 @@ def archive_source(
     strip_www: bool = False,
     private_suffixes: bool = False,
     self_loops: bool = False,
+    repeats: bool = True,
     tally: Tally | None = None,
 ) -> Source:
     """Return an archive as a source of a graph. The file is opened when the first batch is asked for.
@@ -46,7 +47,7 @@ def archive_source(
         A WARC, ARC or WAT file, gzipped or not.
     level : {"page", "host", "domain"} or None
         What the nodes are; None means pages.
-    links, nofollow, self_links, strip_www, private_suffixes, self_loops, tally
+    links, nofollow, self_links, strip_www, private_suffixes, self_loops, repeats, tally
         As in :func:`inlink.archives.batches.archive_batches`, which also says what is raised. A damaged archive in
         which no record can be read raises a DamageError.
     """
@@ -67,6 +68,7 @@ def archive_source(
                 strip_www=strip_www,
                 private_suffixes=private_suffixes,
                 self_loops=self_loops,
+                repeats=repeats,
                 tally=tally,
             )
         if tally.records == before and tally.damaged > damaged:

@@ -31,6 +31,7 @@ def read_source(
     level: Level | None = None,
     tally: Tally | None = None,
     self_loops: bool = False,
+    repeats: bool = True,
     options: Mapping[str, object] | None = None,
 ) -> Source:
     """Open any file that holds a graph.
@@ -47,6 +48,8 @@ def read_source(
         Counts what is read from an archive and what is left out.
     self_loops : bool
         Archives, level host or domain: keep the links within a host or domain.
+    repeats : bool
+        Archives: give repeated links too, so that they can be counted.
     options : mapping of str to object, or None
         Options of the format, as its entry in the table declares them. A value of None means not given.
 
@@ -66,7 +69,7 @@ def read_source(
     if os.fspath(path) == STDIN and entry.name not in _STREAMED:
         raise FormatError(f"{path}: format {entry.name} cannot be read from standard input: name a file")
     if entry.name in ARCHIVES:
-        given |= {"level": level, "tally": tally, "self_loops": self_loops}
+        given |= {"level": level, "tally": tally, "self_loops": self_loops, "repeats": repeats}
     source: Source = implementation(entry.reader)(path, **given)
     return source
 
@@ -110,7 +113,9 @@ class Files:
         self.paths.append(path)
         self.formats.append(format)
 
-    def open(self, level: Level | None, self_loops: bool, options: Mapping[str, object]) -> None:
+    def open(
+        self, level: Level | None, self_loops: bool, repeats: bool, options: Mapping[str, object]
+    ) -> None:
         """Open the files. See :func:`read_source` for the parameters.
 
         Raises
@@ -124,7 +129,13 @@ class Files:
             tally = Tally(self._strict)
             with self.trying(place):
                 source = read_source(
-                    path, format, level=level, tally=tally, self_loops=self_loops, options=options
+                    path,
+                    format,
+                    level=level,
+                    tally=tally,
+                    self_loops=self_loops,
+                    repeats=repeats,
+                    options=options,
                 )
                 self.sources.append(source)
                 self.add(place, path, format)

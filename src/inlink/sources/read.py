@@ -156,7 +156,7 @@ def read(
     if formats == ["graph"] and len(paths) == 1:
         return _adapt(Graph.open(paths[0]), level, crawled_only, self_loops, into, sites)
     archives = all(name in ARCHIVES for name in formats)
-    files.open(level, self_loops is True, options | (sites if archives else {}))
+    files.open(level, self_loops is True, count, options | (sites if archives else {}))
     _check_alike(files)
     fold_to = None if archives or level == "page" else level
     direct = fold_to is None and not crawled_only

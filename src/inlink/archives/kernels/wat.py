@@ -1,0 +1,580 @@
+"""Scan the JSON of a WAT record for the places of its links, without decoding it.
+
+The scanner reads strict JSON (RFC 8259) in valid UTF-8, and knows the shape that ia-web-commons writes. If anything
+else is met, the answer is :data:`UNSURE`, and the record has to be decoded: a field of another type, a repeated key,
+an escape in a key, damage. So each page that is found is the page that decoding finds.
+
+No byte is read without a test that it is there, and nothing is written beyond the end of an array: any bytes are safe.
+"""
+
+import numpy as np
+
+from inlink.base.arrays import UInt8Array, UInt64Array
+from inlink.base.jit import U0, U1, Index, item_at, kernel
+
+__all__ = ["FULL", "HEADER", "ODD", "OTHER", "PAGE", "UNSURE", "WORK", "scan_record"]
+
+UNSURE, OTHER, PAGE, FULL = 0, 1, 2, 3
+"""Answers: decode the record; it is intact and describes no response; it is a page; `links` is too short."""
+
+HEADER, ODD = 1 << 56, 2 << 56
+"""Bits of a link: it comes from the HTTP header; it holds escapes."""
+
+WORK = 160
+"""Length of the array of results and of the stack."""
+
+_DEPTH = 64
+_DIGITS = np.uint64(200)
+
+# Kinds of JSON values. Those up to _VALUES are objects and arrays, and then come texts.
+_SKIP, _ROOT, _ENVELOPE, _WARC, _PAYLOAD, _RESPONSE, _MESSAGE, _HEADERS = range(8)
+_HTML, _HEAD, _LINK, _HEAD_LINK, _META, _LINKS, _HEAD_LINKS, _METAS, _VALUES = range(8, 17)
+# These are no objects. Their "keys" are the texts that are looked for in a field.
+_PROPERTIES, _NAMES, _TYPES, _ANCHORS, _ROBOTS_NAME = range(17, 22)
+_KIND, _URL, _STATUS, _BASE, _PATH, _LINK_URL, _HREF, _REL, _NAME, _PROPERTY, _CONTENT = range(32, 43)
+# Headers, which may be lists.
+_LOCATION, _CONTENT_LOCATION, _LINK_HEADER, _ROBOTS = range(43, 47)
+
+_KEYS = (
+    (_ROOT, "Envelope", _ENVELOPE),
+    (_ENVELOPE, "WARC-Header-Metadata", _WARC),
+    (_ENVELOPE, "Payload-Metadata", _PAYLOAD),
+    (_WARC, "WARC-Type", _KIND),
+    (_WARC, "WARC-Target-URI", _URL),
+    (_PAYLOAD, "HTTP-Response-Metadata", _RESPONSE),
+    (_RESPONSE, "Response-Message", _MESSAGE),
+    (_RESPONSE, "Headers", _HEADERS),
+    (_RESPONSE, "HTML-Metadata", _HTML),
+    (_MESSAGE, "Status", _STATUS),
+    (_HTML, "Head", _HEAD),
+    (_HTML, "Links", _LINKS),
+    (_HEAD, "Base", _BASE),
+    (_HEAD, "Link", _HEAD_LINKS),
+    (_HEAD, "Scripts", _HEAD_LINKS),
+    (_HEAD, "Metas", _METAS),
+    *((kind, "path", _PATH) for kind in (_LINK, _HEAD_LINK)),
+    *((kind, "url", _LINK_URL) for kind in (_LINK, _HEAD_LINK)),
+    *((kind, "href", _HREF) for kind in (_LINK, _HEAD_LINK)),
+    *((kind, "rel", _REL) for kind in (_LINK, _HEAD_LINK)),
+    (_META, "name", _NAME),
+    (_META, "property", _PROPERTY),
+    (_META, "content", _CONTENT),
+    # In lower case.
+    (_HEADERS, "location", _LOCATION),
+    (_HEADERS, "content-location", _CONTENT_LOCATION),
+    (_HEADERS, "link", _LINK_HEADER),
+    (_HEADERS, "x-robots-tag", _ROBOTS),
+    *((_PROPERTIES, text, 1) for text in ("og:url", "og:image", "og:image:secure_url", "og:video")),
+    *((_PROPERTIES, text, 1) for text in ("og:video:url", "og:video:secure_url")),
+    *((_PROPERTIES, text, 1) for text in ("twitter:url", "twitter:image:src")),
+    *((_NAMES, text, 1) for text in ("twitter:image", "thumbnail", "application-url", "vb_meta_bburl")),
+    *((_NAMES, text, 1) for text in ("msapplication-starturl", "msapplication-TileImage")),
+    (_TYPES, "response", 1),
+    (_ROBOTS_NAME, "robots", 1),
+    (_ANCHORS, "A@/href", 1),
+    (_ANCHORS, "AREA@/href", 1),
+)
+_WIDE = 32
+_TEXTS = np.frombuffer("".join(text for _, text, _ in _KEYS).encode(), np.uint8)
+_PLACES = np.cumsum([0, *(len(text) for _, text, _ in _KEYS)]).astype(np.uint64)
+_MEANINGS = np.array([meaning for _, _, meaning in _KEYS], np.uint64)
+
+
+def _chains() -> tuple[UInt8Array, UInt8Array]:
+    """Tables by which keys are found: the first of a kind and length, plus one, and the next after a key."""
+    first, after = np.zeros((22, _WIDE), np.uint8), np.zeros(len(_KEYS) + 1, np.uint8)
+    for number, (kind, text, _) in enumerate(_KEYS, 1):
+        after[number], first[kind, len(text)] = first[kind, len(text)], number
+    return first.ravel(), after
+
+
+_FIRST, _AFTER = _chains()
+# What the items of an array are, by the kind of the array.
+_ITEMS = np.zeros(_VALUES, np.uint64)
+_ITEMS[[_LINKS, _HEAD_LINKS, _METAS]] = _LINK, _HEAD_LINK, _META
+
+_ONES, _HIGH = np.uint64(0x0101010101010101), np.uint64(0x8080808080808080)
+_QUOTES, _BACKSLASHES, _SPACES = _ONES * np.uint64(0x22), _ONES * np.uint64(0x5C), _ONES * np.uint64(0x20)
+_COUNT = np.uint64(0x0001020304050607)
+_U2, _U3, _U4, _U7, _U8, _U16 = (np.uint64(k) for k in (2, 3, 4, 7, 8, 16))
+_U28, _U56, _U63 = (np.uint64(k) for k in (28, 56, 63))
+_HEADER, _ODD, _LONGEST = np.uint64(HEADER), np.uint64(ODD), np.uint64(1 << 28)
+# Where the stack begins in the array of results, and what was met in each object on it.
+_STACK, _SEEN = np.uint64(16), np.uint64(16 + _DEPTH)
+
+# What may come next: a value; a key or the end of the object; a key; a comma or the end; a value or the end.
+_A_VALUE, _FIRST_KEY, _A_KEY, _A_COMMA, _FIRST_VALUE = range(5)
+
+
+@kernel(allocates=False)
+def _meaning(text: UInt8Array, at: Index, size: Index, kind: Index, lower: Index) -> Index:
+    """What a key (or text) means within an object of a kind, and its number times 64; 0 if nothing."""
+    if size >= np.uint64(_WIDE):
+        return U0
+    number = np.uint64(_FIRST[kind * np.uint64(_WIDE) + size])
+    while number != U0:
+        place = _PLACES[number - U1]
+        same = U0
+        while same < size:
+            byte = np.uint64(text[at + same])
+            if byte - np.uint64(65) < np.uint64(26):
+                byte |= lower
+            if byte != np.uint64(_TEXTS[place + same]):
+                break
+            same += U1
+        if same == size:
+            return _MEANINGS[number - U1] | (number << np.uint64(6))
+        number = np.uint64(_AFTER[number])
+    return U0
+
+
+@kernel(allocates=False)
+def _character(text: UInt8Array, at: Index, length: Index) -> Index:
+    """Length of the UTF-8 character that begins at a byte above 127; 0 if it is invalid."""
+    first = np.uint64(text[at])
+    size = _U2 if first < np.uint64(0xE0) else _U3 if first < np.uint64(0xF0) else np.uint64(4)
+    if first < np.uint64(0xC2) or first > np.uint64(0xF4) or at + size > length:
+        return U0
+    second = np.uint64(text[at + U1])
+    least, most = np.uint64(0x80), np.uint64(0xBF)
+    if first == np.uint64(0xE0):
+        least = np.uint64(0xA0)
+    elif first == np.uint64(0xED):
+        most = np.uint64(0x9F)
+    elif first == np.uint64(0xF0):
+        least = np.uint64(0x90)
+    elif first == np.uint64(0xF4):
+        most = np.uint64(0x8F)
+    if second < least or second > most:
+        return U0
+    for k in range(_U2, size):
+        if text[at + k] & 0xC0 != 0x80:
+            return U0
+    return size
+
+
+@kernel(allocates=False)
+def _escape(text: UInt8Array, at: Index, length: Index) -> int:
+    r"""Length of the escape that begins at a backslash; 0 if it is invalid."""
+    if at + _U2 > length:
+        return U0
+    byte = text[at + U1]
+    if byte == 117:  # u
+        if at + np.uint64(6) > length:
+            return U0
+        for k in range(_U2, np.uint64(6)):
+            digit = np.uint64(text[at + k])
+            if digit - np.uint64(48) > np.uint64(9) and (digit | np.uint64(32)) - np.uint64(97) > np.uint64(
+                5
+            ):
+                return U0
+        return np.uint64(6)
+    if byte in (34, 92, 47, 98, 102, 110, 114, 116):
+        return _U2
+    return U0
+
+
+@kernel(allocates=False)
+def _scalar(text: UInt8Array, at: Index, length: Index) -> Index:
+    """Place behind a number, true, false or null; 0 if there is none, or a number of many digits."""
+    begin = at
+    byte = text[at]
+    if byte == 116 or byte == 110:
+        word = np.uint64(0x65757274) if byte == 116 else np.uint64(0x6C6C756E)
+        if at + np.uint64(4) <= length and np.uint64(item_at(text, at, np.uint32)) == word:
+            return at + np.uint64(4)
+        return U0
+    if byte == 102:
+        if at + np.uint64(5) <= length and item_at(text, at + U1, np.uint32) == 0x65736C61:
+            return at + np.uint64(5)
+        return U0
+    if byte == 45:
+        at += U1
+    if at < length and text[at] == 48:
+        at += U1
+    else:
+        digits = at
+        while at < length and np.uint64(text[at]) - np.uint64(48) < np.uint64(10):
+            at += U1
+        if at == digits:
+            return U0
+    if at < length and text[at] == 46:
+        at += U1
+        digits = at
+        while at < length and np.uint64(text[at]) - np.uint64(48) < np.uint64(10):
+            at += U1
+        if at == digits:
+            return U0
+    if at < length and (text[at] == 101 or text[at] == 69):
+        at += U1
+        if at < length and (text[at] == 43 or text[at] == 45):
+            at += U1
+        digits = at
+        while at < length and np.uint64(text[at]) - np.uint64(48) < np.uint64(10):
+            at += U1
+        if at == digits:
+            return U0
+    return at if at - begin <= _DIGITS else U0
+
+
+@kernel(allocates=False)
+def _absolute(text: UInt8Array, at: Index, end: Index, exact: bool) -> Index:
+    """1 if a text begins with ``http://``, ``https://`` or ``//``; 2 if an escape hides that; else 0."""
+    lower = np.uint64(0) if exact else np.uint64(32)
+    state = U0
+    while at < end:
+        byte = np.uint64(text[at])
+        if byte == np.uint64(92) and at + U1 < end:
+            return _U2 if text[at + U1] == 117 or text[at + U1] == 47 else U0
+        if byte == np.uint64(47):  # slash: at the start, after the colon, or the second one
+            if state == np.uint64(8):
+                return U1
+            if state != U0 and state != _U7:
+                return U0
+            state = np.uint64(8)
+        elif byte == np.uint64(58):
+            if state != np.uint64(4) and state != np.uint64(5):
+                return U0
+            state = _U7
+        else:
+            letter = byte | lower if byte - np.uint64(65) < np.uint64(26) else byte
+            if state > _U4 or letter != np.uint64(_HTTPS[state]):
+                return U0
+            state += U1
+        at += U1
+    return U0
+
+
+@kernel(allocates=False)
+def _no_follow(text: UInt8Array, at: Index, end: Index) -> Index:
+    """1 if a ``rel`` or a directive for robots says nofollow (or just none), 2 if it is not plain ASCII, else 0."""
+    words, only = U0, False
+    while True:
+        while at < end and (text[at] == 32 or text[at] == 44):
+            at += U1
+        begin, matching, none = at, True, True
+        while at < end and text[at] != 32 and text[at] != 44:
+            byte = np.uint64(text[at])
+            if byte >= np.uint64(127) or byte < np.uint64(32) or byte == np.uint64(92):
+                return _U2
+            if byte - np.uint64(65) < np.uint64(26):
+                byte |= np.uint64(32)
+            place = at - begin
+            matching &= place < _U8 and byte == np.uint64(_NOFOLLOW[place & _U7])
+            none &= place < np.uint64(4) and byte == np.uint64(_NONE[place & _U3])
+            at += U1
+        if at == begin:
+            return U1 if words == U1 and only else U0
+        if matching and at - begin == _U8:
+            # The rest has to be plain too.
+            while at < end:
+                if text[at] >= 127 or text[at] < 32 or text[at] == 92:
+                    return _U2
+                at += U1
+            return U1
+        words += U1
+        only = none and at - begin == np.uint64(4)
+
+
+@kernel(allocates=False)
+def _is_robots(text: UInt8Array, at: Index, end: Index) -> Index:
+    """1 if a name is ``robots``, in any case and with spaces around it, 2 if it is not plain ASCII, else 0."""
+    while at < end and text[at] == 32:
+        at += U1
+    while at < end and text[end - U1] == 32:
+        end -= U1
+    for k in range(at, end):
+        if text[k] >= 127 or text[k] < 32:
+            return _U2
+    return U1 if _meaning(text, at, end - at, np.uint64(_ROBOTS_NAME), np.uint64(32)) != U0 else U0
+
+
+_HTTPS = np.frombuffer(b"https", np.uint8)
+_NOFOLLOW, _NONE = np.frombuffer(b"nofollow", np.uint8), np.frombuffer(b"none", np.uint8)
+
+
+@kernel(allocates=False)
+def scan_record(text: UInt8Array, rules: int, work: UInt64Array, links: UInt64Array) -> Index:
+    """Find the URL, the base and the links of a record.
+
+    Parameters
+    ----------
+    text : uint8[n]
+        The JSON; at most 2**28 bytes.
+    rules : int
+        Sum of 1 (every tag, not only anchors), 2 (leave out nofollow), 4 (schemes of URLs in metadata are
+        case-sensitive), 8 (leave out the header Location) and 16 (links of pages with any status).
+    work : uint64[WORK]
+        Filled: number of links, begin and end of the URL, begin and end of the base (0 if there is none). The rest is
+        overwritten.
+    links : uint64[m]
+        Filled: the place of each link, plus its length times 2**28, plus :data:`HEADER` and :data:`ODD`.
+
+    Returns
+    -------
+    int
+        :data:`UNSURE`, :data:`OTHER`, :data:`PAGE` or :data:`FULL`.
+    """
+    rules = np.uint64(rules)
+    every, drop = rules & U1 != U0, rules & _U2 != U0
+    exact, no_location, any_status = rules & np.uint64(4) != U0, rules & _U8 != U0, rules & _U16 != U0
+    length, room, count, of_header = np.uint64(len(text)), np.uint64(len(links)), U0, U0
+    at, depth, state, kind, seen, means = U0, U0, np.uint64(_A_VALUE), U0, U0, np.uint64(_ROOT)
+    in_array, silent, success, is_response, has_kind = False, False, True, False, False
+    url_at, url_end, base_at, base_end = U0, U0, U0, U0
+    path_at, path_end, link_at, link_end, href_at, href_end, rel_at, rel_end = U0, U0, U0, U0, U0, U0, U0, U0
+    link_odd, is_meta, absolute = U0, False, U0
+    if length > _LONGEST:
+        return UNSURE
+    while True:
+        while at < length and (text[at] == 32 or text[at] == 10 or text[at] == 13 or text[at] == 9):
+            at += U1
+        if at >= length:
+            return UNSURE
+        byte = text[at]
+        if byte == 34:
+            if state == np.uint64(_A_COMMA):
+                return UNSURE
+            at += U1
+            begin, odd = at, U0
+            while True:
+                # The first byte that is a quote, a backslash, a control character or no ASCII.
+                if at + _U8 <= length:
+                    word = item_at(text, at, np.uint64)
+                    quote, back = word ^ _QUOTES, word ^ _BACKSLASHES
+                    marks = ((quote - _ONES) & ~quote) | ((back - _ONES) & ~back) | ((word - _SPACES) & ~word)
+                    marks = (marks | word) & _HIGH
+                    if marks == U0:
+                        at += _U8
+                        continue
+                    at += (((marks & (~marks + U1)) >> _U7) * _COUNT) >> _U56
+                elif at >= length:
+                    return UNSURE
+                byte = text[at]
+                if byte == 34:
+                    break
+                if byte == 92:
+                    step = _escape(text, at, length)
+                    odd = _ODD
+                    if step == U0:
+                        return UNSURE
+                    at += step
+                elif byte >= 128:
+                    while at < length and text[at] >= 128:
+                        step = _character(text, at, length)
+                        if step == U0:
+                            return UNSURE
+                        at += step
+                elif byte < 32:
+                    return UNSURE
+                else:
+                    at += U1
+            end = at
+            at += U1
+            if state == np.uint64(_FIRST_KEY) or state == np.uint64(_A_KEY):
+                while at < length and (text[at] == 32 or text[at] == 10 or text[at] == 13 or text[at] == 9):
+                    at += U1
+                if at >= length or text[at] != 58:
+                    return UNSURE
+                at += U1
+                state, means = np.uint64(_A_VALUE), U0
+                if kind != U0:
+                    if odd != U0:
+                        return UNSURE
+                    lower = U0
+                    if kind == np.uint64(_HEADERS):
+                        lower = np.uint64(32)
+                        for k in range(begin, end):
+                            if text[k] >= 128:
+                                return UNSURE
+                    entry = _meaning(text, begin, end - begin, kind, lower)
+                    means = entry & _U63
+                    if means != U0:
+                        bit = U1 << ((entry >> np.uint64(6)) & _U63)
+                        if seen & bit != U0:
+                            return UNSURE
+                        seen |= bit
+                continue
+            state = np.uint64(_A_COMMA)
+            if means == U0:
+                continue
+            if means < np.uint64(_KIND):
+                return UNSURE
+            if means == np.uint64(_LINK_URL):
+                link_at, link_end = begin, end
+                link_odd = odd
+            elif means == np.uint64(_PATH):
+                path_at, path_end = begin, end
+                if odd != U0:
+                    return UNSURE
+            elif means == np.uint64(_REL):
+                rel_at, rel_end = begin, end
+            elif means == np.uint64(_HREF):
+                href_at, href_end = begin, end
+                if odd != U0:
+                    return UNSURE
+            elif means == np.uint64(_CONTENT):
+                link_at, link_end = begin, end
+                link_odd = odd
+                absolute = _absolute(text, begin, end, exact)
+                if absolute == _U2:
+                    return UNSURE
+            elif means == np.uint64(_PROPERTY) or means == np.uint64(_NAME):
+                if odd != U0:
+                    return UNSURE
+                which = np.uint64(_PROPERTIES) if means == np.uint64(_PROPERTY) else np.uint64(_NAMES)
+                is_meta |= _meaning(text, begin, end - begin, which, U0) != U0
+                if means == np.uint64(_NAME):
+                    href_at, href_end = begin, end
+            elif means == np.uint64(_LINK_HEADER):
+                if every:
+                    k = begin
+                    while k < end:
+                        if text[k] == 92 and text[k + U1] == 117:
+                            return UNSURE
+                        if text[k] != 60:
+                            k += U1
+                            continue
+                        k += U1
+                        first, odd = k, U0
+                        while k < end and text[k] != 62:
+                            if text[k] == 92:
+                                odd = _ODD
+                                if text[k + U1] == 117:
+                                    return UNSURE
+                            k += U1
+                        if k < end:
+                            if count >= room:
+                                return FULL
+                            links[count] = first | ((k - first) << _U28) | _HEADER | odd
+                            count += U1
+                            k += U1
+            elif means == np.uint64(_LOCATION) or means == np.uint64(_CONTENT_LOCATION):
+                if every and not (no_location and means == np.uint64(_LOCATION)):
+                    if count >= room:
+                        return FULL
+                    links[count] = begin | ((end - begin) << _U28) | _HEADER | odd
+                    count += U1
+            elif odd != U0:
+                return UNSURE
+            elif means == np.uint64(_KIND):
+                has_kind = True
+                is_response = _meaning(text, begin, end - begin, np.uint64(_TYPES), np.uint64(32)) != U0
+                for k in range(begin, end):
+                    if text[k] >= 128:
+                        return UNSURE
+            elif means == np.uint64(_URL):
+                url_at, url_end = begin, end
+            elif means == np.uint64(_STATUS):
+                success = end == begin or text[begin] == 50
+            elif means == np.uint64(_BASE):
+                base_at, base_end = begin, end
+            elif drop:  # directives for robots
+                return UNSURE
+        elif byte == 44:
+            if state != np.uint64(_A_COMMA) or depth == U0:
+                return UNSURE
+            at += U1
+            state = np.uint64(_A_VALUE) if in_array else np.uint64(_A_KEY)
+        elif byte == 123 or byte == 91:
+            if state != np.uint64(_A_VALUE) and state != np.uint64(_FIRST_VALUE):
+                return UNSURE
+            if depth >= np.uint64(_DEPTH) - U1:
+                return UNSURE
+            at += U1
+            work[_STACK + depth] = kind | (np.uint64(in_array) << np.uint64(8)) | (means << np.uint64(16))
+            work[_SEEN + depth] = seen
+            depth += U1
+            in_array = byte == 91
+            if in_array:
+                if means >= np.uint64(_LOCATION) and kind == np.uint64(_HEADERS):
+                    kind = np.uint64(_VALUES)
+                elif means == U0 or np.uint64(_LINKS) <= means <= np.uint64(_METAS):
+                    kind = means
+                    means = _ITEMS[kind]
+                else:
+                    return UNSURE
+                state = np.uint64(_FIRST_VALUE)
+            else:
+                if means > np.uint64(_META):
+                    return UNSURE
+                kind, seen, state = means, U0, np.uint64(_FIRST_KEY)
+                if kind >= np.uint64(_LINK) and kind <= np.uint64(_META):
+                    path_at, path_end, link_at, href_at, rel_at = U0, U0, U0, U0, U0
+                    is_meta, absolute = False, U0
+        elif byte == 125 or byte == 93:
+            first_end = state == np.uint64(_FIRST_VALUE) if in_array else state == np.uint64(_FIRST_KEY)
+            if (state != np.uint64(_A_COMMA) and not first_end) or depth == U0 or in_array != (byte == 93):
+                return UNSURE
+            at += U1
+            state = np.uint64(_A_COMMA)
+            if kind == np.uint64(_LINK):
+                anchor = _meaning(text, path_at, path_end - path_at, np.uint64(_ANCHORS), U0) != U0
+                if drop and anchor and rel_at != U0:
+                    said = _no_follow(text, rel_at, rel_end)
+                    if said == _U2:
+                        return UNSURE
+                    if said == U1:
+                        link_at, href_at = U0, U0
+                if link_at == U0 and href_at != U0 and every:
+                    said = _absolute(text, href_at, href_end, exact)
+                    if said == U1:
+                        link_at, link_end, link_odd = href_at, href_end, U0
+                if link_at != U0 and (every or anchor):
+                    if count >= room:
+                        return FULL
+                    links[count] = link_at | ((link_end - link_at) << _U28) | link_odd
+                    count += U1
+            elif kind == np.uint64(_HEAD_LINK):
+                if link_at != U0 and every:
+                    if count >= room:
+                        return FULL
+                    links[count] = link_at | ((link_end - link_at) << _U28) | link_odd
+                    count += U1
+            elif kind == np.uint64(_META):
+                if link_at != U0 and every and (is_meta or absolute == U1):
+                    if count >= room:
+                        return FULL
+                    links[count] = link_at | ((link_end - link_at) << _U28) | link_odd
+                    count += U1
+                if drop and link_at != U0 and href_at != U0:
+                    said = _is_robots(text, href_at, href_end)
+                    if said == U1:
+                        said = _U2 if link_odd != U0 else _no_follow(text, link_at, link_end)
+                        silent |= said == U1
+                    if said == _U2:
+                        return UNSURE
+            depth -= U1
+            entry = work[_STACK + depth]
+            seen = work[_SEEN + depth]
+            kind, in_array, means = entry & np.uint64(255), (entry >> np.uint64(8)) & U1 != U0, entry >> _U16
+            if depth == U0:
+                break
+        else:
+            if state != np.uint64(_A_VALUE) and state != np.uint64(_FIRST_VALUE):
+                return UNSURE
+            if means != U0 or byte == 0:
+                return UNSURE
+            at = _scalar(text, at, length)
+            if at == U0:
+                return UNSURE
+            state = np.uint64(_A_COMMA)
+    while at < length:
+        if text[at] != 32 and text[at] != 10 and text[at] != 13 and text[at] != 9:
+            return UNSURE
+        at += U1
+    if not has_kind or (is_response and url_end == url_at):
+        return UNSURE
+    if not is_response:
+        return OTHER
+    if not (success or any_status):
+        # Only the headers have links.
+        of_header, base_at, base_end, silent = U0, U0, U0, False
+        for k in range(U0, count):
+            if links[k] & _HEADER != U0:
+                links[of_header] = links[k]
+                of_header += U1
+        count = of_header
+    work[0] = U0 if silent else count
+    work[1], work[2], work[3], work[4] = url_at, url_end, base_at, base_end
+    return PAGE

@@ -1,0 +1,98 @@
+"""Pages of WAT records by a scanner that decodes nothing but their few odd links.
+
+Decoding a record (:mod:`inlink.archives.wat`) takes three times as long, and a Python loop over the links as long
+again. The scanner (:mod:`inlink.archives.kernels.wat`) only finds where links stand, and gives up wherever a record is
+not as usual, so that the result is always what decoding gives.
+"""
+
+import json
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from inlink.archives.wat import unescape_attribute
+from inlink.base.arrays import UInt8Array, UInt64Array
+
+__all__ = ["ScannedPage", "Scanner"]
+
+_LONGEST = 1 << 28
+_PLACE = _LONGEST - 1
+
+
+class ScannedPage(NamedTuple):
+    """A page whose links are places in its record. It is good until the next record is scanned.
+
+    Attributes
+    ----------
+    url : str
+        The page's URL, as written.
+    base : str or None
+        Its ``<base href>``.
+    body : bytes
+        The record.
+    text : uint8[n]
+        The same.
+    links : uint64[m]
+        The places, as :func:`inlink.archives.kernels.wat.scan_record` tells them.
+    number : int
+        How many links there are.
+    entities : bool
+        Whether entities in links have to be decoded.
+    offset : int
+        Byte offset of the record, or of the gzip member that holds it.
+    """
+
+    url: str
+    base: str | None
+    body: bytes
+    text: UInt8Array
+    links: UInt64Array
+    number: int
+    entities: bool
+    offset: int
+
+    def href(self, place: int) -> tuple[str, bool]:
+        """Return a link as written, and whether it is one of the HTTP header."""
+        entry = int(self.links[place])
+        begin = entry & _PLACE
+        raw = self.body[begin : begin + (entry >> 28 & _PLACE)]
+        href = json.loads(b'"' + raw + b'"') if entry >> 57 else raw.decode()
+        header = bool(entry >> 56 & 1)
+        return (unescape_attribute(href) if self.entities and not header else href), header
+
+
+class Scanner:
+    """Scans records.
+
+    Parameters
+    ----------
+    rules : int
+        As in :func:`inlink.archives.kernels.wat.scan_record`.
+    """
+
+    def __init__(self, rules: int) -> None:
+        self._rules = rules
+        self._kernels: Any = None
+        self._work: UInt64Array | None = None
+        self._links = np.zeros(1 << 12, np.uint64)
+
+    def page(self, body: bytes, offset: int, entities: bool) -> ScannedPage | Literal[False] | None:
+        """Return the page that a record describes; None if it describes none; False if it has to be decoded."""
+        if self._work is None:
+            # Numba is not imported for archives of other kinds.
+            from inlink.archives.kernels import wat
+
+            self._kernels, self._work = wat, np.zeros(wat.WORK, np.uint64)
+        kernels = self._kernels
+        text = np.frombuffer(body, np.uint8)
+        answer = kernels.scan_record(text, self._rules, self._work, self._links)
+        while answer == kernels.FULL:
+            self._links = np.zeros(2 * len(self._links), np.uint64)
+            answer = kernels.scan_record(text, self._rules, self._work, self._links)
+        if answer != kernels.PAGE:
+            return None if answer == kernels.OTHER else False
+        count, url, url_end, base, base_end = self._work[:5].tolist()
+        href = body[base:base_end].decode() if base else None
+        if entities and href is not None:
+            href = unescape_attribute(href)
+        return ScannedPage(body[url:url_end].decode(), href, body, text, self._links, count, entities, offset)

@@ -1,0 +1,560 @@
+"""The scanner of WAT records gives what decoding them gives, on any bytes."""
+
+import io
+import json
+import subprocess
+import sys
+from collections import Counter
+from random import Random
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from archives import anchors, record, synthetic_wat, wat_json, wat_record
+from inlink.archives.batches import archive_batches
+from inlink.archives.kernels.links import NEW, keep_hosts
+from inlink.archives.kernels.wat import FULL, OTHER, PAGE, UNSURE, WORK, scan_record
+from inlink.archives.records import records
+from inlink.archives.scanner import ScannedPage, Scanner
+from inlink.base.damage import Tally
+from inlink.errors import DamageError
+from inlink.urls import Base
+
+OPTIONS = [{}, {"links": "all"}, {"links": "all", "nofollow": False}, {"nofollow": False}]
+REAL = [
+    "later.wat",
+    "slice.warc.wat",
+    "crawls/cc-2019-22-excerpt.wat.txt",
+    "crawls/CC-MAIN-20140820021334-00006-ip-10-180-136-8.ec2.internal.warc.wat",
+]
+PAGE_URL = "http://www.example.com/dir/page.html?q"
+
+
+def found(data: bytes, *, scan: bool, **options: Any) -> tuple[Counter, set[str], set[str], Tally]:
+    """The arcs, the nodes, the crawled nodes and the tally of an archive."""
+    tally = Tally()
+    arcs: Counter = Counter()
+    nodes, crawled = set(), set()
+    for batch in archive_batches(io.BytesIO(data), name="x", scan=scan, tally=tally, **options):
+        names = batch.names.to_pylist()
+        pairs = [
+            (names[s], names[t]) for s, t in zip(batch.sources.tolist(), batch.targets.tolist(), strict=True)
+        ]
+        if not options.get("repeats", True) and options.get("level") != "page":
+            assert len(set(pairs)) == len(pairs)
+        arcs.update(pairs)
+        nodes |= set(names)
+        crawled |= {names[place] for place in batch.crawled.tolist()}
+    return arcs, nodes, crawled, tally
+
+
+def check(data: bytes, **options: Any) -> None:
+    """Scanning and decoding give the same, for hosts and for pages, with repeated arcs and without."""
+    for level in ("page", "host"):
+        given_options = {**options, "level": level}
+        scanned = found(data, scan=True, **given_options)
+        assert scanned == found(data, scan=False, **given_options)
+        once = found(data, scan=True, repeats=False, **given_options)
+        assert (set(once[0]), *once[1:]) == (set(scanned[0]), *scanned[1:])
+
+
+@pytest.mark.parametrize("options", OPTIONS, ids=str)
+@pytest.mark.parametrize("name", REAL)
+def test_real_files_give_the_same(data, name, options):
+    check(data(name).read_bytes(), **options)
+
+
+@pytest.mark.parametrize("name", REAL)
+def test_real_records_are_nearly_all_scanned(data, name):
+    scanner, tally = Scanner(1), Tally()
+    answers = Counter(
+        type(scanner.page(one.body, one.offset, False))
+        for one in records(io.BytesIO(data(name).read_bytes()), tally)
+        if one.kind == "metadata"
+    )
+    assert answers[ScannedPage] > 0
+    assert answers[bool] == 0
+
+
+def test_generated_files_give_the_same(tmp_path):
+    synthetic_wat(tmp_path / "x", pages=30, links=60)
+    check((tmp_path / "x").read_bytes(), links="all", self_links=True)
+
+
+SEEDS = st.integers(0, 2**32)
+HREFS = [
+    *(
+        "",
+        "/",
+        "#",
+        "#z",
+        "?q",
+        "?",
+        "x",
+        "./x",
+        "../x",
+        "../../../x",
+        "../..",
+        "..",
+        ".",
+        "./",
+        "../?q",
+        "..#f",
+    ),
+    *(
+        "a/b",
+        "a/./b",
+        "a/../b",
+        "/a/../b",
+        "/.well-known",
+        "/.",
+        "/..",
+        "/...",
+        ".htaccess",
+        "..x",
+        "%2e%2e/x",
+    ),
+    *(
+        "/%2E/",
+        "/a%20b",
+        "/a b",
+        "a b.pdf",
+        " /x",
+        "/x ",
+        "\t/x",
+        "/x\n",
+        "/x\ty",
+        "/ü",
+        "日本/x",
+        "x?ü",
+        "x?'",
+    ),
+    *(
+        '/"x"',
+        "/<x>",
+        "/{x}|^`[]\\y",
+        "x?a=1&amp;b=2",
+        "x&#47;y",
+        "&#x2e;&#46;/x",
+        "x#&amp;",
+        "/&amp;",
+        "&amp;",
+    ),
+    *(
+        "http://b.org",
+        "http://b.org?x",
+        "http://b.org#x",
+        "https://www.b.org/x?http://c.org/",
+        "http://b.org/#",
+    ),
+    *(
+        "http://b.org:8080/x",
+        "http://b.org:99999/",
+        "http://u@b.org/",
+        "http://B.org/",
+        "HTTP://b.org/",
+        "http:/b.org",
+    ),
+    *(
+        "http://",
+        "http:///b.org/",
+        "http://b..org/",
+        "http://.b.org/",
+        "http://b.org./x",
+        "http://xn--b.org/",
+    ),
+    *("http://127.0.0.1/", "http://0x7f.1/", "http://1.2/", "http://localhost/", "http://[::1]/", "http://["),
+    *(
+        "http://b_b.org/",
+        "http://b.org\\@c.org/",
+        "http://ü.org/x",
+        "http://b.org/ü",
+        "http://b%2eorg/",
+        "http://b org/",
+    ),
+    *("//b.org/x", "//b.org", "//", "///b.org", "//b.org\\x", "//B.org/", "/\\b.org", "\\\\b.org"),
+    *(
+        "mailto:a@b.org",
+        "javascript:x",
+        "javascript:",
+        "tel:+1",
+        "ftp://b.org/",
+        "whatsapp://x",
+        "a:b",
+        "1:b",
+        "x y:z",
+    ),
+    *(
+        "data:image/gif;base64,R0",
+        "javascript&colon;x",
+        "httpx://b.org/",
+        "https:b.org",
+        "http",
+        "https:",
+        "wss:x",
+    ),
+    *(
+        "http://b.org/" + "x" * 120,
+        "http://b.org/" + "x" * 660,
+        "http://b.org/" + "x" * 2040,
+        "/" + "☃" * 500,
+    ),
+    *(
+        "/" + "x" * 2040,
+        "x" * 2020,
+        "?" + "ü" * 670,
+        "http://ü.org/" + "ü" * 100,
+        "http://b.org/\ud800",
+        "/\ud83d\ude00",
+    ),
+    *(
+        "http://gov.uk/",
+        "http://x.github.io/",
+        "http://b.invalid/",
+        PAGE_URL,
+        PAGE_URL + "#x",
+        "page.html?q#y",
+        "?q#",
+    ),
+]
+URLS = [
+    PAGE_URL,
+    "http://a.example.com/",
+    "https://x.github.io/a/b/",
+    "http://10.0.0.1/",
+    "HTTP://c.co.uk/a//b",
+    "x",
+]
+BASES = [
+    "http://base.org/x/y",
+    "/other/",
+    "mailto:x",
+    "http://10.0.0.1/",
+    "//b.org",
+    "",
+    "sub/",
+    "../",
+    "/a&amp;b/",
+    "?x",
+]
+RELS = [
+    "nofollow",
+    "ugc NoFollow",
+    "none",
+    "None,",
+    "noopener",
+    "no follow",
+    "nofollow\u00a0x",
+    "",
+    "follow",
+    "none none",
+]
+HEADERS = ["Link", "link", "LOCATION", "Content-Location", "X-Robots-Tag", "Server", "lin\u212a"]
+LINK_HEADERS = [
+    '<http://b.org/>; rel="x"',
+    "<>",
+    "</x>, <y>; a=b",
+    "<unclosed",
+    "none",
+    '<a"b>',
+    "<a\\b>",
+    "http://c.org/",
+]
+META = [
+    ("property", "og:url"),
+    ("property", "og:type"),
+    ("name", "twitter:image"),
+    ("name", " Robots "),
+    ("name", "robots\u00a0"),
+]
+CONTENTS = [
+    *(
+        "http://m.org/",
+        "HTTPS://m.org/",
+        "//m.org",
+        "/m",
+        "http\u017f://m.org/",
+        "nofollow",
+        "noindex, NOFOLLOW",
+        "none",
+    ),
+    *("\u201cquoted\u201d", '"q"', "h", "http:", "https//", "\\//m.org"),
+]
+
+
+def wat(dice: Random) -> dict[str, Any]:
+    """A record in the shape of real ones."""
+
+    def link() -> Any:
+        path = dice.choice(["A@/href", "AREA@/href", "IMG@/src", "FORM@/action", "STYLE/#text", "a@/href"])
+        entry: dict[str, Any] = {"path": path, "url": dice.choice(HREFS)}
+        if dice.random() < 0.3:
+            entry["rel"] = dice.choice(RELS)
+        if dice.random() < 0.1:
+            entry["href"] = dice.choice(HREFS)
+            if dice.random() < 0.7:
+                del entry["url"]
+        if dice.random() < 0.3:
+            entry["text"] = dice.choice(CONTENTS)
+        return dice.choice([entry] * 20 + [{}])
+
+    def meta() -> Any:
+        return dict([dice.choice(META)], content=dice.choice(CONTENTS))
+
+    head: dict[str, Any] = {"Title": "x"}
+    if dice.random() < 0.2:
+        head["Base"] = dice.choice(BASES)
+    for name, make in (("Link", link), ("Scripts", link), ("Metas", meta)):
+        if dice.random() < 0.5:
+            head[name] = [make() for _ in range(dice.randrange(4))]
+    headers: dict[str, Any] = {}
+    for name in dice.sample(HEADERS, dice.randrange(4)):
+        values = dice.choices(LINK_HEADERS + CONTENTS, k=2)
+        headers[name] = dice.choice([values[0], values])
+    links = [link() for _ in range(dice.randrange(12))]
+    kind = dice.choice(["response"] * 9 + ["Response", "request"])
+    status = dice.choice(["200"] * 8 + ["404", "", 200, "2"])
+    return wat_json(dice.choice(URLS), links, head=head, headers=headers, kind=kind, status=status)
+
+
+def shaken(value: Any, dice: Random, odds: float) -> Any:
+    """The value with some parts replaced by other JSON."""
+    if dice.random() < odds:
+        return dice.choice(
+            [None, True, 0, -1.5e9, "x", "http://odd.org/", [], {}, [["x"]], [None], {"url": "/x"}, [{}]]
+        )
+    if isinstance(value, dict):
+        return {key: shaken(part, dice, odds) for key, part in value.items()}
+    if isinstance(value, list):
+        return [shaken(part, dice, odds) for part in value]
+    return value
+
+
+def written(value: Any, dice: Random, odds: float) -> str:
+    """JSON in one of many ways: white space, escapes, repeated keys."""
+    blank = dice.choice(["", "", "", "", " ", "\n\t"]) if odds else ""
+    if isinstance(value, dict):
+        pairs = list(value.items())
+        dice.shuffle(pairs)
+        if pairs and dice.random() < odds:
+            pairs.append((dice.choice(pairs)[0], dice.choice(pairs)[1]))
+        parts = [f"{written(k, dice, odds / 4)}{blank}:{blank}{written(v, dice, odds)}" for k, v in pairs]
+        return "{" + blank + f"{blank},{blank}".join(parts) + "}"
+    if isinstance(value, list):
+        return "[" + f"{blank},".join(written(part, dice, odds) for part in value) + blank + "]"
+    if isinstance(value, str):
+        text = json.dumps(value, ensure_ascii=dice.random() < 0.3 or not value.isprintable())
+        if dice.random() < odds:
+            text = text.replace("/", "\\/")
+        if len(text) > 2 and text[1].isalpha() and dice.random() < odds:
+            text = f'"\\u{ord(text[1]):04X}{text[2:]}'
+        return text
+    return json.dumps(value)
+
+
+def archive(bodies: list[bytes], date: str = "2024-05-01T00:00:00Z") -> bytes:
+    return b"".join(wat_record(body, date=date) for body in bodies)
+
+
+@settings(max_examples=80)
+@given(SEEDS, st.sampled_from(OPTIONS), st.booleans(), st.booleans())
+def test_usual_records_give_the_same(seed, options, self_links, old):
+    dice = Random(seed)
+    bodies = [written(wat(dice), dice, 0.0).encode() for _ in range(4)]
+    check(
+        archive(bodies, "2014-05-01T00:00:00Z" if old else "2024-05-01T00:00:00Z"),
+        self_links=self_links,
+        **options,
+    )
+
+
+@settings(max_examples=80)
+@given(SEEDS, st.sampled_from(OPTIONS), st.sampled_from([0.003, 0.03]))
+def test_records_of_any_shape_give_the_same(seed, options, odds):
+    dice = Random(seed)
+    bodies = [written(shaken(wat(dice), dice, odds), dice, odds).encode() for _ in range(4)]
+    check(archive(bodies), **options)
+
+
+PIECES = [
+    *(
+        b'"',
+        b"\\",
+        b"{",
+        b"}",
+        b"[",
+        b"]",
+        b",",
+        b":",
+        b"\\u",
+        b"\\ud800",
+        b"\\ud83d\\ude00",
+        b"\\u00e9",
+        b"\\/",
+        b"\x00",
+    ),
+    *(
+        b"1",
+        b"-",
+        b"01",
+        b"1.",
+        b"1e",
+        b"1e5",
+        b"1" * 300,
+        b"1" * 5000,
+        b"1e999",
+        b"nul",
+        b"null",
+        b"NaN",
+        b"\xff",
+        b"\xc3",
+    ),
+    *(
+        b"\xc0\x80",
+        b"\xed\xa0\x80",
+        b"\xf4\x90\x80\x80",
+        b"\xe2\x98\x83",
+        b"\xf0\x9f\x98\x80",
+        b"\x7f",
+        b"\x1f",
+        b" ",
+    ),
+    *(
+        b'"url":',
+        b'"Links":[]',
+        b'"path":"A@/href",',
+        b"[" * 70,
+        b"\xef\xbb\xbf",
+        b'"Envelope":{},',
+        b"// x\n",
+    ),
+]
+
+
+@settings(max_examples=120)
+@given(SEEDS, st.sampled_from(OPTIONS))
+def test_damaged_records_give_the_same(seed, options):
+    dice = Random(seed)
+    bodies = []
+    for _ in range(4):
+        body = bytearray(written(wat(dice), dice, 0.0).encode())
+        for _ in range(dice.randrange(4)):
+            at = dice.randrange(len(body) + 1)
+            end = min(at + dice.randrange(3), len(body))
+            body[at:end] = dice.choice(PIECES)
+        if dice.random() < 0.1:
+            del body[dice.randrange(len(body)) :]
+        bodies.append(bytes(body))
+    check(archive(bodies), **options)
+
+
+@settings(max_examples=60)
+@given(
+    st.sampled_from(URLS[:3]),
+    st.none() | st.sampled_from(BASES),
+    st.lists(
+        st.text(st.sampled_from("ab/.:?#%2eE&;@\\ \u00e9\u212a\"'<>{}|^`[]~_-=+,!$*()\t\nhtps"), max_size=12)
+    ),
+)
+@example(PAGE_URL, None, HREFS)
+@example(URLS[2], "http://base.org/x/../y/z?a/b", HREFS)
+@example("HTTP://c.co.uk/a//b", "", HREFS)
+def test_any_link_is_resolved_as_the_parser_does(url, base, hrefs):
+    value = wat_json(url, anchors(*hrefs), head={} if base is None else {"Base": base})
+    check(archive([json.dumps(value, ensure_ascii=False).encode("utf-8", "surrogatepass")]), self_links=True)
+
+
+def test_each_link_has_the_form_that_the_parser_gives():
+    for url in URLS[:3]:
+        for href in HREFS:
+            body = json.dumps(wat_json(url, anchors(href))).encode()
+            arcs, *_ = found(archive([body]), scan=True, level="page", self_links=True)
+            # A pair of surrogates is one character.
+            form = Base(url).canonical(json.loads(json.dumps(href)))
+            assert list(arcs) == ([] if form is None else [(url, form)])
+
+
+def test_strict_reading_stops_where_decoding_does():
+    bodies = [json.dumps(wat_json(PAGE_URL, anchors("/x"))).encode(), b'{"Envelope":', b"\xff"]
+    for level in ("page", "host"):
+        with pytest.raises(DamageError, match="JSON is invalid"):
+            list(archive_batches(io.BytesIO(archive(bodies)), level=level, strict=True))
+
+
+def test_many_links_and_hosts_make_the_arrays_longer():
+    hrefs = [f"http://h{k}.example{k % 700}.com/{k % 3}" for k in range(20_000)]
+    check(archive([json.dumps(wat_json(PAGE_URL, anchors(*hrefs, "/x", "/x"))).encode()]), links="all")
+
+
+def test_an_array_that_is_too_short_is_told():
+    body = np.frombuffer(json.dumps(wat_json(PAGE_URL, anchors("/x", "/y", "/z"))).encode(), np.uint8)
+    work = np.zeros(WORK, np.uint64)
+    assert scan_record(body, 1, work, np.zeros(2, np.uint64)) == FULL
+    assert scan_record(body, 1, work, np.zeros(3, np.uint64)) == PAGE
+    assert work[0] == 3
+    request = json.dumps(wat_json(PAGE_URL, kind="request")).encode()
+    assert scan_record(np.frombuffer(request, np.uint8), 1, work, np.zeros(3, np.uint64)) == OTHER
+    assert scan_record(body[:-1], 1, work, np.zeros(3, np.uint64)) == UNSURE
+
+
+@given(st.lists(st.integers(-3, 6), max_size=20), st.booleans(), st.booleans())
+def test_hosts_that_are_kept(codes, self_loops, repeats):
+    known = np.array([5, -2], np.int64)
+    # Codes 5 and 6 stand for origins that were looked up later.
+    given_codes = np.array([NEW + code - 5 if code >= 5 else code for code in codes], np.int64)
+    truth = [int(known[code - 5]) if code >= 5 else code for code in codes]
+    kept, refused = keep_hosts(
+        given_codes, len(codes), known, 1, self_loops, repeats, np.zeros(6, np.uint32), 1
+    )
+    wanted = [code for code in truth if code >= 0 and (self_loops or code != 1)]
+    assert given_codes[kept : kept + refused].tolist() == [code for code in truth if code < 0] or sorted(
+        given_codes[kept : kept + refused].tolist()
+    ) == sorted(code for code in truth if code < 0)
+    assert sorted(given_codes[:kept].tolist()) == sorted(wanted if repeats else set(wanted))
+
+
+_AT_THE_EDGE = """
+import ctypes, json, mmap, sys
+import numpy as np
+from random import Random
+from inlink.archives.kernels.wat import WORK, scan_record
+
+size = mmap.PAGESIZE
+area = mmap.mmap(-1, 17 * size)
+place = ctypes.addressof(ctypes.c_char.from_buffer(area))
+libc = ctypes.CDLL(None, use_errno=True)
+assert libc.mprotect(ctypes.c_void_p(place + 16 * size), size, 0) == 0
+memory = np.frombuffer(area, np.uint8)
+memory.flags.writeable = False
+work, links = np.zeros(WORK, np.uint64), np.zeros(4096, np.uint64)
+bodies = json.loads(sys.stdin.read())
+for body in bodies:
+    body = body.encode("latin-1")[: 16 * size]
+    for end in range(len(body) + 1):
+        area[16 * size - end : 16 * size] = body[:end]
+        for rules in (0, 1, 3):
+            scan_record(memory[16 * size - end : 16 * size], rules, work, links)
+print("read", len(bodies))
+"""
+
+
+def test_nothing_is_read_behind_the_end():
+    dice = Random(1)
+    bodies = [written(wat(dice), dice, 0.01).encode() for _ in range(12)]
+    bodies += [bytes(dice.choices(b'"\\{}[],:\xc3\xe2u', k=60)) for _ in range(50)]
+    bodies += [b'{"a":' + piece + b'"' for piece in PIECES]
+    done = subprocess.run(
+        [sys.executable, "-c", _AT_THE_EDGE],
+        input=json.dumps([body.decode("latin-1") for body in bodies]),
+        capture_output=True,
+        text=True,
+    )
+    assert done.stdout == f"read {len(bodies)}\n", (done.returncode, done.stderr[-500:])
+
+
+def test_records_of_other_kinds_beside(tmp_path):
+    other = record("metadata", b"fetchTimeMs: 1\r\n", url=PAGE_URL, content_type="application/warc-fields")
+    check(other + archive([json.dumps(wat_json(PAGE_URL, anchors("/x", "http://b.org/"))).encode()]) + other)
