@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from archives import anchors, record, synthetic_wat, wat_json, wat_record
 from inlink.archives.batches import archive_batches
+from inlink.archives.kernels import forms
 from inlink.archives.kernels.links import NEW, keep_hosts
 from inlink.archives.kernels.wat import FULL, OTHER, PAGE, UNSURE, WORK, scan_record
 from inlink.archives.records import records
@@ -558,3 +559,25 @@ def test_nothing_is_read_behind_the_end():
 def test_records_of_other_kinds_beside(tmp_path):
     other = record("metadata", b"fetchTimeMs: 1\r\n", url=PAGE_URL, content_type="application/warc-fields")
     check(other + archive([json.dumps(wat_json(PAGE_URL, anchors("/x", "http://b.org/"))).encode()]) + other)
+
+
+@pytest.mark.parametrize(
+    ("arena", "ends", "answer"), [(4095, 9, forms.FULL), (9000, 2, forms.FULL), (9000, 9, 1)]
+)
+def test_forms_are_written_only_where_there_is_room(arena, ends, answer):
+    body = json.dumps(wat_json(PAGE_URL, anchors("/x", "mailto:x", "/x#y", "http://B.org/"))).encode()
+    text, links = np.frombuffer(body, np.uint8), np.zeros(4, np.uint64)
+    assert scan_record(text, 1, np.zeros(WORK, np.uint64), links) == PAGE
+    classes = np.full(256, forms.PATH, np.uint8)
+    classes[ord("#")] = 0
+    told, odd = np.zeros(3, np.int64), np.zeros(4, np.uint32)
+    url = np.frombuffer(PAGE_URL.encode(), np.uint8)
+    written, places = np.zeros(arena, np.uint8), np.zeros(ends, np.int64)
+    slots = np.zeros(16, np.uint64)
+    assert (
+        forms.page_forms(text, links, 4, url, url, 0, classes, slots, 1, written, places, told, odd) == answer
+    )
+    if answer != forms.FULL:
+        assert told.tolist() == [1, 2, 1]  # a form; links to it; links that are not http
+        assert bytes(written[: places[1]]) == b"http://www.example.com/x"
+        assert odd[0] == 3

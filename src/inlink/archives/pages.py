@@ -78,7 +78,7 @@ class PageArcs:
 
     def _scanned(self, page: ScannedPage, url: str, refused: dict[str, int]) -> list[str]:
         """Write the forms of links into the arena; return those that a parser had to look at."""
-        from inlink.archives.kernels import links as kernels
+        from inlink.archives.kernels import forms as kernels
 
         if self._classes is None:
             self._classes = _classes()
@@ -150,7 +150,7 @@ class PageArcs:
 
 def _classes() -> UInt8Array:
     """What happens to each byte in a path and in a query, by asking the parser."""
-    from inlink.archives.kernels.links import ENCODE, HOST, PATH, QUERY, QUERY_ENCODE
+    from inlink.archives.kernels.forms import ENCODE, HOST, PATH, QUERY, QUERY_ENCODE
     from inlink.urls.kernels import CLASSES
     from inlink.urls.kernels import HOST as PLAIN
 

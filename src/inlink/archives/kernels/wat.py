@@ -9,6 +9,7 @@ No byte is read without a test that it is there, and nothing is written beyond t
 
 import numpy as np
 
+from inlink.archives.kernels.tokens import absolute_url, character, escape, no_follow, scalar
 from inlink.base.arrays import UInt8Array, UInt64Array
 from inlink.base.jit import U0, U1, Index, item_at, kernel
 
@@ -24,7 +25,6 @@ WORK = 160
 """Length of the array of results and of the stack."""
 
 _DEPTH = 64
-_DIGITS = np.uint64(200)
 
 # Kinds of JSON values. Those up to _VALUES are objects and arrays, and then come texts.
 _SKIP, _ROOT, _ENVELOPE, _WARC, _PAYLOAD, _RESPONSE, _MESSAGE, _HEADERS = range(8)
@@ -129,154 +129,6 @@ def _meaning(text: UInt8Array, at: Index, size: Index, kind: Index, lower: Index
 
 
 @kernel(allocates=False)
-def _character(text: UInt8Array, at: Index, length: Index) -> Index:
-    """Length of the UTF-8 character that begins at a byte above 127; 0 if it is invalid."""
-    first = np.uint64(text[at])
-    size = _U2 if first < np.uint64(0xE0) else _U3 if first < np.uint64(0xF0) else np.uint64(4)
-    if first < np.uint64(0xC2) or first > np.uint64(0xF4) or at + size > length:
-        return U0
-    second = np.uint64(text[at + U1])
-    least, most = np.uint64(0x80), np.uint64(0xBF)
-    if first == np.uint64(0xE0):
-        least = np.uint64(0xA0)
-    elif first == np.uint64(0xED):
-        most = np.uint64(0x9F)
-    elif first == np.uint64(0xF0):
-        least = np.uint64(0x90)
-    elif first == np.uint64(0xF4):
-        most = np.uint64(0x8F)
-    if second < least or second > most:
-        return U0
-    for k in range(_U2, size):
-        if text[at + k] & 0xC0 != 0x80:
-            return U0
-    return size
-
-
-@kernel(allocates=False)
-def _escape(text: UInt8Array, at: Index, length: Index) -> int:
-    r"""Length of the escape that begins at a backslash; 0 if it is invalid."""
-    if at + _U2 > length:
-        return U0
-    byte = text[at + U1]
-    if byte == 117:  # u
-        if at + np.uint64(6) > length:
-            return U0
-        for k in range(_U2, np.uint64(6)):
-            digit = np.uint64(text[at + k])
-            if digit - np.uint64(48) > np.uint64(9) and (digit | np.uint64(32)) - np.uint64(97) > np.uint64(
-                5
-            ):
-                return U0
-        return np.uint64(6)
-    if byte in (34, 92, 47, 98, 102, 110, 114, 116):
-        return _U2
-    return U0
-
-
-@kernel(allocates=False)
-def _scalar(text: UInt8Array, at: Index, length: Index) -> Index:
-    """Place behind a number, true, false or null; 0 if there is none, or a number of many digits."""
-    begin = at
-    byte = text[at]
-    if byte == 116 or byte == 110:
-        word = np.uint64(0x65757274) if byte == 116 else np.uint64(0x6C6C756E)
-        if at + np.uint64(4) <= length and np.uint64(item_at(text, at, np.uint32)) == word:
-            return at + np.uint64(4)
-        return U0
-    if byte == 102:
-        if at + np.uint64(5) <= length and item_at(text, at + U1, np.uint32) == 0x65736C61:
-            return at + np.uint64(5)
-        return U0
-    if byte == 45:
-        at += U1
-    if at < length and text[at] == 48:
-        at += U1
-    else:
-        digits = at
-        while at < length and np.uint64(text[at]) - np.uint64(48) < np.uint64(10):
-            at += U1
-        if at == digits:
-            return U0
-    if at < length and text[at] == 46:
-        at += U1
-        digits = at
-        while at < length and np.uint64(text[at]) - np.uint64(48) < np.uint64(10):
-            at += U1
-        if at == digits:
-            return U0
-    if at < length and (text[at] == 101 or text[at] == 69):
-        at += U1
-        if at < length and (text[at] == 43 or text[at] == 45):
-            at += U1
-        digits = at
-        while at < length and np.uint64(text[at]) - np.uint64(48) < np.uint64(10):
-            at += U1
-        if at == digits:
-            return U0
-    return at if at - begin <= _DIGITS else U0
-
-
-@kernel(allocates=False)
-def _absolute(text: UInt8Array, at: Index, end: Index, exact: bool) -> Index:
-    """1 if a text begins with ``http://``, ``https://`` or ``//``; 2 if an escape hides that; else 0."""
-    lower = np.uint64(0) if exact else np.uint64(32)
-    state = U0
-    while at < end:
-        byte = np.uint64(text[at])
-        if byte == np.uint64(92) and at + U1 < end:
-            return _U2 if text[at + U1] == 117 or text[at + U1] == 47 else U0
-        if byte == np.uint64(47):  # slash: at the start, after the colon, or the second one
-            if state == np.uint64(8):
-                return U1
-            if state != U0 and state != _U7:
-                return U0
-            state = np.uint64(8)
-        elif byte == np.uint64(58):
-            if state != np.uint64(4) and state != np.uint64(5):
-                return U0
-            state = _U7
-        else:
-            letter = byte | lower if byte - np.uint64(65) < np.uint64(26) else byte
-            if state > _U4 or letter != np.uint64(_HTTPS[state]):
-                return U0
-            state += U1
-        at += U1
-    return U0
-
-
-@kernel(allocates=False)
-def _no_follow(text: UInt8Array, at: Index, end: Index) -> Index:
-    """1 if a ``rel`` or a directive for robots says nofollow (or just none), 2 if it is not plain ASCII, else 0."""
-    words, only = U0, False
-    while True:
-        while at < end and (text[at] == 32 or text[at] == 44):
-            at += U1
-        begin, matching, none = at, True, True
-        while at < end and text[at] != 32 and text[at] != 44:
-            byte = np.uint64(text[at])
-            if byte >= np.uint64(127) or byte < np.uint64(32) or byte == np.uint64(92):
-                return _U2
-            if byte - np.uint64(65) < np.uint64(26):
-                byte |= np.uint64(32)
-            place = at - begin
-            matching &= place < _U8 and byte == np.uint64(_NOFOLLOW[place & _U7])
-            none &= place < np.uint64(4) and byte == np.uint64(_NONE[place & _U3])
-            at += U1
-        if at == begin:
-            return U1 if words == U1 and only else U0
-        if matching and at - begin == _U8:
-            # The rest has to be plain too.
-            while at < end:
-                if text[at] >= 127 or text[at] < 32 or text[at] == 92:
-                    return _U2
-                at += U1
-            return U1
-        words += U1
-        only = none and at - begin == np.uint64(4)
-
-
-@kernel(allocates=False)
 def _is_robots(text: UInt8Array, at: Index, end: Index) -> Index:
     """1 if a name is ``robots``, in any case and with spaces around it, 2 if it is not plain ASCII, else 0."""
     while at < end and text[at] == 32:
@@ -287,10 +139,6 @@ def _is_robots(text: UInt8Array, at: Index, end: Index) -> Index:
         if text[k] >= 127 or text[k] < 32:
             return _U2
     return U1 if _meaning(text, at, end - at, np.uint64(_ROBOTS_NAME), np.uint64(32)) != U0 else U0
-
-
-_HTTPS = np.frombuffer(b"https", np.uint8)
-_NOFOLLOW, _NONE = np.frombuffer(b"nofollow", np.uint8), np.frombuffer(b"none", np.uint8)
 
 
 @kernel(allocates=False)
@@ -354,14 +202,14 @@ def scan_record(text: UInt8Array, rules: int, work: UInt64Array, links: UInt64Ar
                 if byte == 34:
                     break
                 if byte == 92:
-                    step = _escape(text, at, length)
+                    step = escape(text, at, length)
                     odd = _ODD
                     if step == U0:
                         return UNSURE
                     at += step
                 elif byte >= 128:
                     while at < length and text[at] >= 128:
-                        step = _character(text, at, length)
+                        step = character(text, at, length)
                         if step == U0:
                             return UNSURE
                         at += step
@@ -416,7 +264,7 @@ def scan_record(text: UInt8Array, rules: int, work: UInt64Array, links: UInt64Ar
             elif means == np.uint64(_CONTENT):
                 link_at, link_end = begin, end
                 link_odd = odd
-                absolute = _absolute(text, begin, end, exact)
+                absolute = absolute_url(text, begin, end, exact)
                 if absolute == _U2:
                     return UNSURE
             elif means == np.uint64(_PROPERTY) or means == np.uint64(_NAME):
@@ -511,13 +359,13 @@ def scan_record(text: UInt8Array, rules: int, work: UInt64Array, links: UInt64Ar
             if kind == np.uint64(_LINK):
                 anchor = _meaning(text, path_at, path_end - path_at, np.uint64(_ANCHORS), U0) != U0
                 if drop and anchor and rel_at != U0:
-                    said = _no_follow(text, rel_at, rel_end)
+                    said = no_follow(text, rel_at, rel_end)
                     if said == _U2:
                         return UNSURE
                     if said == U1:
                         link_at, href_at = U0, U0
                 if link_at == U0 and href_at != U0 and every:
-                    said = _absolute(text, href_at, href_end, exact)
+                    said = absolute_url(text, href_at, href_end, exact)
                     if said == U1:
                         link_at, link_end, link_odd = href_at, href_end, U0
                 if link_at != U0 and (every or anchor):
@@ -540,7 +388,7 @@ def scan_record(text: UInt8Array, rules: int, work: UInt64Array, links: UInt64Ar
                 if drop and link_at != U0 and href_at != U0:
                     said = _is_robots(text, href_at, href_end)
                     if said == U1:
-                        said = _U2 if link_odd != U0 else _no_follow(text, link_at, link_end)
+                        said = _U2 if link_odd != U0 else no_follow(text, link_at, link_end)
                         silent |= said == U1
                     if said == _U2:
                         return UNSURE
@@ -555,7 +403,7 @@ def scan_record(text: UInt8Array, rules: int, work: UInt64Array, links: UInt64Ar
                 return UNSURE
             if means != U0 or byte == 0:
                 return UNSURE
-            at = _scalar(text, at, length)
+            at = scalar(text, at, length)
             if at == U0:
                 return UNSURE
             state = np.uint64(_A_COMMA)
