@@ -139,6 +139,7 @@ def test_public_names_are_these():
         "closeness",
         "connect",
         "degree",
+        "diff",
         "eigenvector",
         "harmonic",
         "hits",

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from inlink.rank.salsa import salsa
     from inlink.rank.spam import anti_trustrank, spam_mass
     from inlink.rank.trustrank import trustrank
+    from inlink.sources.diff import diff
     from inlink.sources.read import read
     from inlink.sources.write import write_graph as write
 
@@ -55,6 +56,7 @@ _HOMES = {
     "closeness": ("inlink.rank.closeness", "closeness"),
     "connect": ("inlink.client.remote", "connect"),
     "degree": ("inlink.rank.degree", "degree"),
+    "diff": ("inlink.sources.diff", "diff"),
     "eigenvector": ("inlink.rank.eigenvector", "eigenvector"),
     "harmonic": ("inlink.rank.closeness", "harmonic"),
     "hits": ("inlink.rank.hits", "hits"),
@@ -90,6 +92,7 @@ __all__ = [
     "closeness",
     "connect",
     "degree",
+    "diff",
     "eigenvector",
     "harmonic",
     "hits",

@@ -17,6 +17,7 @@ from inlink.cli.backup import backup
 from inlink.cli.build import build
 from inlink.cli.crawl import crawl
 from inlink.cli.crawl_info import crawl_info
+from inlink.cli.diff import diff
 from inlink.cli.dump import dump
 from inlink.cli.export import export
 from inlink.cli.find import find
@@ -65,7 +66,7 @@ def commands(context: click.Context, quiet: bool) -> None:
         context.with_resource(progress())
 
 
-commands.add_section("Graphs", [build, fold, subgraph, rank, top, info, export, plot])
+commands.add_section("Graphs", [build, fold, subgraph, rank, top, diff, info, export, plot])
 commands.add_section("Crawls", [crawl, seed, next_, crawl_info, reload, import_ranking, dump, backup, repair])
 commands.add_section("Look-ups in a graph or a crawl", [page, why, find, links, near, path])
 commands.add_section("Several spiders on one crawl", [serve, token])

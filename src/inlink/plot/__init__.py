@@ -14,10 +14,20 @@ except ModuleNotFoundError as _error:
     raise MissingExtraError("Matplotlib is not installed: pip install 'inlink[plot]'") from None
 
 from inlink.plot.against import compare, rank_against_degree
+from inlink.plot.differences import diff
 from inlink.plot.distributions import degrees, ranks
 from inlink.plot.near import neighbourhood
 from inlink.plot.saving import save
 from inlink.plot.sweeps import convergence
 
-__all__ = ["compare", "convergence", "degrees", "neighbourhood", "rank_against_degree", "ranks", "save"]
+__all__ = [
+    "compare",
+    "convergence",
+    "degrees",
+    "diff",
+    "neighbourhood",
+    "rank_against_degree",
+    "ranks",
+    "save",
+]
 del _matplotlib

@@ -1,8 +1,6 @@
 """Draw one number of each node against another: points for a few nodes, the density of nodes for many.
 
-Both axes are logarithmic with a place for 0. Agreement is measured by Spearman's ρ (Spearman, "The proof and
-measurement of association between two things", 1904) and Kendall's τ-b (Kendall, "The treatment of ties in ranking
-problems", Biometrika 1945), both with ties.
+Both axes are logarithmic with a place for 0. :mod:`inlink.rank.agreement` measures agreement.
 """
 
 import numpy as np
@@ -14,10 +12,11 @@ from inlink.errors import ParameterError
 from inlink.graph.interop import GraphLike, as_graph
 from inlink.plot.scale import Scale, steps, tick_label
 from inlink.plot.style import DENSITY, FIRST, PLAIN, axes_for, cut, dress
-from inlink.plot.values import best, called, spearman, values_of, values_on
+from inlink.plot.values import best, called, values_of, values_on
+from inlink.rank.agreement import kendall, spearman
 from inlink.rank.ranking import Ranking
 
-__all__ = ["compare", "rank_against_degree"]
+__all__ = ["compare", "rank_against_degree", "scatter"]
 
 POINTS = 2000  # nodes up to which each is a point
 CELLS = 80  # along each axis
@@ -53,7 +52,7 @@ def rank_against_degree(
     values = values_on(graph, ranking)
     found = graph.indegrees[: len(values)]
     ax = axes_for(ax)
-    _scatter(ax, found, values, whole=True)
+    scatter(ax, found, values, whole=True)
     name = cut(name or ranking.algorithm, 40)
     facts = f"{called(graph)}; Spearman's ρ {_number(spearman(found, values))}"
     dress(ax, f"{name} against the number of inlinks", facts, "Inlinks", name)
@@ -91,7 +90,7 @@ def compare(
     count = min(len(x), len(y))
     x, y = x[:count], y[:count]
     ax = axes_for(ax)
-    _scatter(ax, x, y)
+    scatter(ax, x, y)
     first, second = (cut(name, 40) for name in names or (one.algorithm, other.algorithm))
     dress(ax, f"{second} against {first}", _agreement(x, y), first, second)
     return ax
@@ -101,10 +100,7 @@ def _agreement(x: Float64Array, y: Float64Array) -> str:
     """The agreement of two rankings, in one line."""
     said = [f"{len(x):,} nodes", f"Spearman's ρ {_number(spearman(x, y))}"]
     if len(x) <= KENDALL:
-        from scipy.stats import kendalltau
-
-        several = x.min() < x.max() and y.min() < y.max()
-        said.append(f"Kendall's τ {_number(float(kendalltau(x, y).statistic) if several else None)}")
+        said.append(f"Kendall's τ {_number(kendall(x, y))}")
     both = ((k, len(set(best(x, k)) & set(best(y, k)))) for k in TOPS if k < len(x))
     common = [f"{count} of the top {k}" for k, count in both]
     return "; ".join(said + (["in common " + ", ".join(common)] if common else []))
@@ -114,8 +110,8 @@ def _number(value: float | None) -> str:
     return "undefined (all are equal)" if value is None else f"{value:.2f}".replace("-", "−")
 
 
-def _scatter(ax: Axes, x: AnyArray, y: AnyArray, *, whole: bool = False) -> None:
-    """Draw points, or their number in each cell. ``whole`` is True if x has whole numbers."""
+def scatter(ax: Axes, x: AnyArray, y: AnyArray, *, whole: bool = False) -> tuple[Scale, Scale]:
+    """Draw points, or their number in each cell; return both scales. ``whole`` is True if x has whole numbers."""
     across, up = Scale.of(x), Scale.of(y)
     px, py = across.place(x), up.place(y)
     if len(px) <= POINTS:
@@ -134,3 +130,4 @@ def _scatter(ax: Axes, x: AnyArray, y: AnyArray, *, whole: bool = False) -> None
         bar.set_label("Nodes in a cell", **PLAIN)
     across.apply(ax, "x")
     up.apply(ax, "y")
+    return across, up

@@ -2,13 +2,13 @@
 
 import numpy as np
 
-from inlink.base.arrays import AnyArray, Float64Array, Int64Array
+from inlink.base.arrays import Float64Array, Int64Array
 from inlink.errors import ParameterError
 from inlink.graph.graph import Graph
 from inlink.plot.style import cut
 from inlink.rank.ranking import Ranking
 
-__all__ = ["best", "called", "spearman", "thinned", "values_of", "values_on"]
+__all__ = ["best", "called", "thinned", "values_of", "values_on"]
 
 
 LARGEST = 1e300  # so that no limit of an axis overflows
@@ -69,13 +69,3 @@ def thinned(count: int, most: int = 1000) -> Int64Array:
     if count <= most:
         return np.arange(count)
     return np.unique(np.geomspace(1, count, most).round().astype(np.int64)) - 1
-
-
-def spearman(one: AnyArray, other: AnyArray) -> float | None:
-    """Spearman's ρ, the correlation of ranks with ties shared; None if either has only one value."""
-    from scipy.stats import rankdata
-
-    middle = (len(one) + 1) / 2
-    a, b = rankdata(one) - middle, rankdata(other) - middle
-    size = float(np.sqrt(a @ a) * np.sqrt(b @ b))
-    return float(a @ b) / size if size else None

@@ -24,7 +24,7 @@ from inlink.store.blocks import ARCS, COLUMNS, arcs_of, crawled_rows, known_page
 from inlink.store.pages import NO_PAGE, Pages
 from inlink.store.reader import crawl_folder, is_crawl
 
-__all__ = ["CrawlGraph", "columns_for", "crawl_source", "graph_in"]
+__all__ = ["CrawlGraph", "columns_for", "crawl_source", "graph_in", "names_of"]
 
 
 def crawl_source(path: str | os.PathLike[str]) -> Source:
@@ -45,10 +45,10 @@ def crawl_source(path: str | os.PathLike[str]) -> Source:
                 yield ArcBatch(sources, targets)
                 task.advance(done)
 
-    return Source(batches(), _names(pages), pages.num_pages, "page")
+    return Source(batches(), names_of(pages), pages.num_pages, "page")
 
 
-def _names(pages: Pages) -> Names:
+def names_of(pages: Pages) -> Names:
     """Return the URLs as the names of a graph.
 
     Their text is in an unnamed temporary file, which the system may drop from memory.

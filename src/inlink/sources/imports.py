@@ -1,33 +1,29 @@
 """Rankings brought to a crawl from a file: by URL, by host, or Common Crawl's ranks of hosts."""
 
-import math
 import os
 from collections.abc import Iterator
-from itertools import chain, islice
+from itertools import islice
 from pathlib import Path
 from typing import NamedTuple, cast
 
 import numpy as np
 
 from inlink.base.arrays import Float64Array, UInt64Array
-from inlink.base.opening import Stream, lines
+from inlink.base.opening import Stream
 from inlink.errors import InputError
 from inlink.graph.graph import Graph, Rows
 from inlink.rank.ranking import Ranking
 from inlink.sources.crawlgraph import CrawlGraph
+from inlink.sources.ranks import rank_rows
 from inlink.store.blocks import known_pages
 from inlink.store.pages import NO_PAGE, Pages
 from inlink.store.reader import url_rules_of
 from inlink.urls.canonical import UrlRules, canonical
 from inlink.urls.hosts import reverse_host
 
-__all__ = ["COLUMNS", "Imported", "import_ranking"]
-
-COLUMNS = {"harmonic": b"#harmonicc_val", "pagerank": b"#pr_val"}
-"""The columns of Common Crawl's ranks."""
+__all__ = ["Imported", "import_ranking"]
 
 _AT_A_TIME = 1 << 14
-_LARGEST = 1e30
 
 
 class Imported(NamedTuple):
@@ -73,7 +69,8 @@ def import_ranking(
     pages = known_pages(crawl, with_urls=True)
     values = np.zeros(pages.num_pages)
     with Stream(file) as stream:
-        common_crawl, rows = _read_header(lines(stream), file, column)
+        common_crawl, found = rank_rows(stream, file, column)
+        rows = ((_text(row.name, common_crawl), row.value) for row in found)
         if common_crawl or by_host:
             unknown = _by_host(pages, rows, values)
         else:
@@ -87,45 +84,9 @@ def import_ranking(
     return Imported(count, unknown)
 
 
-def _read_header(
-    found: Iterator[tuple[int, bytes]], file: str | os.PathLike[str], column: str
-) -> tuple[bool, Iterator[tuple[str, float]]]:
-    """Whether a file has Common Crawl's header, and its names and values."""
-    number, first = next(found, (1, b""))
-    header = first.split(b"\t")
-    if b"#host_rev" not in header:
-        return False, _pairs(chain([(number, first)], found), file, 0, 1, False)
-    wanted = COLUMNS[column]
-    if wanted not in header:
-        raise InputError(
-            f"{file}: its header has no column {wanted.decode()}; it has {first.decode('ascii', 'replace')}"
-        )
-    return True, _pairs(found, file, header.index(b"#host_rev"), header.index(wanted), True)
-
-
-def _pairs(
-    found: Iterator[tuple[int, bytes]], file: str | os.PathLike[str], name: int, value: int, reverse: bool
-) -> Iterator[tuple[str, float]]:
-    for number, line in found:
-        if not line:
-            continue
-        fields = line.split(b"\t")
-        try:
-            given = float(fields[value])
-        except IndexError:
-            said = line[:200].decode("utf-8", "replace")
-            raise InputError(
-                f"{file}, line {number}: expected a name, a tab and a value; got {said!r}"
-            ) from None
-        except ValueError:
-            if number == 1:
-                continue  # a header
-            said = fields[value][:80].decode("utf-8", "replace")
-            raise InputError(f"{file}, line {number}: the value must be a number; got {said!r}") from None
-        if not (math.isfinite(given) and 0 <= given <= _LARGEST):
-            raise InputError(f"{file}, line {number}: the value must be in [0, 1e30]; got {given!r}")
-        text = fields[name].decode("utf-8", "surrogateescape").strip()
-        yield reverse_host(text) if reverse else text, given
+def _text(name: bytes, is_reversed: bool) -> str:
+    text = name.decode("utf-8", "surrogateescape")
+    return reverse_host(text) if is_reversed else text
 
 
 def _by_host(pages: Pages, rows: Iterator[tuple[str, float]], values: Float64Array) -> int:

@@ -1,0 +1,117 @@
+"""``inlink diff``: what changed between two rankings."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from inlink.cli.options import Output
+from inlink.cli.remote import Place
+from inlink.cli.show import printable, say, show_json, show_table
+
+if TYPE_CHECKING:
+    from inlink.sources.diff import Change, Diff
+
+_PLACE = Place("rankings must be files or folders on this machine: run it where the folder is")
+
+
+@click.command()
+@click.argument("a", type=_PLACE)
+@click.argument("b", type=_PLACE)
+@click.option(
+    "--by",
+    "by",
+    multiple=True,
+    help="The stored ranking, or pagerank or harmonic of Common Crawl's ranks. Twice: A's and B's. Default: pagerank.",
+)
+@click.option(
+    "-n",
+    "--number",
+    "count",
+    type=click.IntRange(0),
+    default=10,
+    show_default=True,
+    help="Rows of each kind.",
+)
+@click.option(
+    "--within",
+    type=click.IntRange(0),
+    default=1000,
+    show_default=True,
+    help="Movers only among the first so many of A or B; 0: among all.",
+)
+@click.option(
+    "--persistence", type=float, default=0.9, show_default=True, help="The p of the rank-biased overlap."
+)
+@click.option(
+    "--plot", "picture", type=Output(), help="Also draw the places against each other: .png or .svg."
+)
+@click.option("--json", "as_json", is_flag=True, help="As JSON.")
+def diff(
+    a: Path,
+    b: Path,
+    by: tuple[str, ...],
+    count: int,
+    within: int,
+    persistence: float,
+    picture: Path | None,
+    as_json: bool,
+) -> None:
+    """Compare two rankings A and B: who moved, who is new or gone, and how far they agree.
+
+    A and B are folders of graphs or crawls with rankings, folders of rankings, exported rankings, or Common Crawl's
+    ranks.
+    """
+    if len(by) > 2:
+        raise click.UsageError("--by is given once, or twice: for A and for B")
+    if picture is not None:
+        from inlink import plot
+        from inlink.plot.saving import check
+
+        check(picture)
+    from inlink.sources.diff import diff as compare
+
+    names = ((by or ("pagerank",)) * 2)[:2]
+    found = compare(a, b, by=(names[0], names[1]), persistence=persistence)
+    tables = {
+        "moved by place": found.movers(count, by="place", within=within),
+        "moved by value": found.movers(count, by="value", within=within),
+        "only in B": found.new(count),
+        "only in A": found.gone(count),
+    }
+    if as_json:
+        show_json(_as_json(found, tables))
+    else:
+        for line in found.facts():
+            say(printable(line))
+        rows = [[what, *_cells(change)] for what, changes in tables.items() for change in changes]
+        columns = ["", "place A", "place B", "value A", "value B", "node"]
+        show_table(columns, rows, right=(1, 2, 3, 4))
+    if picture is not None:
+        plot.save(plot.diff(found), picture)
+        if not as_json:
+            say(f"{picture}: {picture.stat().st_size:,} bytes")
+
+
+def _cells(change: "Change") -> list[object]:
+    """Return the cells of a row; the cell for the list that lacks the node says what that means."""
+    places = [change.told if place is None else place for place in (change.place_a, change.place_b)]
+    values = ["" if value is None else f"{value:.6g}" for value in (change.value_a, change.value_b)]
+    return [*places, *values, change.name]
+
+
+def _as_json(found: "Diff", tables: "dict[str, list[Change]]") -> dict[str, Any]:
+    lists = {
+        side: {"name": ranks.name, "nodes": len(ranks), "complete": ranks.complete, "whole": ranks.whole}
+        for side, ranks in (("a", found.a), ("b", found.b))
+    }
+    return {
+        **lists,
+        "common": found.common,
+        "overlaps": [one._asdict() for one in found.overlaps],
+        "kendall": found.kendall,
+        "spearman": found.spearman,
+        "rank_biased_overlap": found.rank_biased_overlap,
+        "persistence": found.persistence,
+        **{what.replace(" ", "_").lower(): [one._asdict() for one in rows] for what, rows in tables.items()},
+    }

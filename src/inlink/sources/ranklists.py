@@ -1,0 +1,192 @@
+"""Rankings as lists of names, values and places, from wherever they are kept."""
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from inlink.base.arrays import Float64Array, Int64Array
+from inlink.base.folder import Folder
+from inlink.base.opening import Stream, head
+from inlink.errors import FolderError, InputError, ParameterError
+from inlink.graph.names import Names, buffers
+from inlink.rank.ranking import FORMAT, KIND, Ranking
+from inlink.sources.crawlgraph import names_of
+from inlink.sources.rankings import stored_ranking
+from inlink.sources.ranks import COLUMNS, Row, rank_rows
+from inlink.store.blocks import known_pages
+from inlink.store.reader import is_crawl
+
+__all__ = ["RankList", "rank_list"]
+
+# Lines of a file that are held as Python objects at a time.
+_AT_A_TIME = 1 << 16
+# A complete list of PageRank adds up to 1, but for the digits that a file drops.
+_COMPLETE = 0.999
+
+
+@dataclass(frozen=True, eq=False)
+class RankList:
+    """A ranking as a list.
+
+    Attributes
+    ----------
+    name : str
+        What messages call it.
+    names : Names or None
+        The names of the nodes; None: they have numbers only.
+    values : float64[n]
+        Their values.
+    places : int64[n]
+        Their places in the whole ranking, from 1; nodes with the same value share the best place.
+    positions : int64[n]
+        Their places in this list, from 1; nodes with the same place are in the order of their names.
+    whole : int
+        Up to this place the list has every node of the ranking.
+    complete : bool
+        Whether the list has all nodes.
+    """
+
+    name: str
+    names: Names | None
+    values: Float64Array
+    places: Int64Array
+    positions: Int64Array
+    whole: int
+    complete: bool
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def label(self, node: int) -> str | int:
+        """Return a node's name, or its number if there are no names."""
+        return node if self.names is None else self.names[node]
+
+    def absence(self, complete: str) -> str:
+        """Return what it means that the list lacks a node; ``complete`` if the list has all nodes."""
+        if self.complete:
+            return complete
+        return f"below place {len(self):,}" if self.whole == len(self) else "not listed"
+
+    def told(self) -> str:
+        """Return the list in a few words."""
+        if self.complete:
+            return f"{self.name}, all {len(self):,} nodes"
+        if self.whole == len(self):
+            return f"{self.name}, the first {len(self):,} places"
+        return f"{self.name}, {len(self):,} nodes; all of the first {self.whole:,} places are there"
+
+
+def rank_list(source: str | os.PathLike[str] | Ranking, by: str) -> RankList:
+    """Return a ranking as a list; see :func:`inlink.sources.diff.diff` for what `source` and `by` may be.
+
+    Raises
+    ------
+    inlink.errors.InputError
+        If a file cannot be read, or a name is repeated.
+    inlink.errors.FolderError
+        If a folder holds no such ranking.
+    inlink.errors.ParameterError
+        If Common Crawl's ranks have no such column.
+    """
+    if isinstance(source, Ranking):
+        return _of_ranking(source, f"a ranking by {source.algorithm}")
+    path = Path(source)
+    if path.is_dir():
+        return _of_folder(path, by)
+    if head(path, 18)[:4] == b"PAR1" or head(path, 18).startswith(b"# inlink ranking "):
+        return _of_ranking(Ranking.read(path), str(path))
+    return _of_text(path, by)
+
+
+def _of_folder(path: Path, by: str) -> RankList:
+    place, name = path, by
+    if path.parent.name == "rankings" and _is_ranking(path):
+        place, name = path.parent.parent, path.name
+    ranking = stored_ranking(place, name)
+    if is_crawl(place):
+        from inlink.graph.kernels.names import order_of
+
+        # Pages that became known after the ranking are left out.
+        urls = names_of(known_pages(place))
+        offsets = urls.offsets[: len(ranking) + 1]
+        ranking.names = Names(urls.text, offsets, order_of(urls.text, offsets))
+    return _of_ranking(ranking, f"{place}, {name}")
+
+
+def _is_ranking(path: Path) -> bool:
+    try:
+        Folder(path, KIND, FORMAT)
+    except FolderError:
+        return False
+    return True
+
+
+def _of_ranking(ranking: Ranking, name: str) -> RankList:
+    values = np.asarray(ranking.values, np.float64)
+    order = np.argsort(-values, kind="stable")
+    sorted_values = values[order]
+    is_first = np.append(True, sorted_values[1:] != sorted_values[:-1])[: len(values)]
+    first = np.maximum.accumulate(np.where(is_first, np.arange(1, len(values) + 1), 0))
+    places = np.empty(len(values), np.int64)
+    places[order] = first
+    return RankList(
+        name, ranking.names, values, places, _positions(places, ranking.names), len(values), complete=True
+    )
+
+
+def _of_text(path: Path, by: str) -> RankList:
+    if by not in COLUMNS:
+        known = " or ".join(map(repr, COLUMNS))
+        with Stream(path) as stream:
+            if rank_rows(stream, path, "harmonic")[0]:
+                raise ParameterError(f"{path}: Common Crawl's ranks are by {known}; got {by!r}")
+    with Stream(path, f"reading {path.name}") as stream:
+        common_crawl, rows = rank_rows(stream, path, by if by in COLUMNS else "pagerank")
+        names, values, given = _columns(rows, path)
+    places = given if common_crawl and len(given) else None
+    if places is None:
+        ranked = _of_ranking(Ranking(values, algorithm="", names=names), "")
+        places = ranked.places
+    positions = _positions(places, names)
+    # The list is whole up to the first place that is larger than the number of places before it.
+    ordered = np.sort(places)
+    gaps = np.flatnonzero(ordered > np.arange(1, len(ordered) + 1))
+    whole = int(gaps[0]) if len(gaps) else len(ordered)
+    complete = by == "pagerank" and _COMPLETE <= float(values.sum()) <= 2 - _COMPLETE
+    return RankList(
+        f"{path}, {by}" if common_crawl else str(path), names, values, places, positions, whole, complete
+    )
+
+
+def _columns(rows: Iterator[Row], path: Path) -> tuple[Names, Float64Array, Int64Array]:
+    """Return names, values and places; no places if the rows have none."""
+    from inlink.graph.kernels.names import order_of
+
+    texts, values, places = [], [], []
+    while block := list(islice(rows, _AT_A_TIME)):
+        texts.append(pa.array([row.name for row in block], pa.large_binary()))
+        values.append(np.array([row.value for row in block]))
+        places.append(np.array([row.place or 0 for row in block], np.int64))
+    if not texts:
+        raise InputError(f"{path}: there are no ranks in this file")
+    text, offsets = buffers(pa.concat_arrays(texts))
+    try:
+        names = Names(text, offsets, order_of(text, offsets))
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from None
+    found = np.concatenate(places)
+    return names, np.concatenate(values), found if found.all() else found[:0]
+
+
+def _positions(places: Int64Array, names: Names | None) -> Int64Array:
+    """Return places from 1 without ties: equal ones in the order of names, or of numbers without names."""
+    by_name = np.arange(len(places)) if names is None or names.order is None else names.order.astype(np.int64)
+    order = by_name[np.argsort(places[by_name], kind="stable")]
+    positions = np.empty(len(places), np.int64)
+    positions[order] = np.arange(1, len(places) + 1)
+    return positions
