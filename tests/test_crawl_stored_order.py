@@ -163,6 +163,16 @@ def test_common_crawls_ranks_are_recognised(tmp_path, folder):
         assert order(crawl)[:2] == [C, B]
 
 
+def test_ranks_of_domains(tmp_path, folder):
+    ranks = tmp_path / "ranks.txt"
+    ranks.write_text("#harmonicc_val\t#host_rev\t#n_hosts\n2\tcom.b\t1\n1\torg.c\t3\n3\tcom.unknown\t1\n")
+    assert import_ranking(folder, ranks, "domains", by_domain=True) == (2, 1)
+    with opened(folder, VirtualClock(), policy="ranking:domains") as crawl:
+        assert order(crawl)[:2] == [B, C]
+    with pytest.raises(ParameterError, match="either `by_host` or `by_domain`"):
+        import_ranking(folder, ranks, "domains", by_domain=True, by_host=True)
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [

@@ -1,5 +1,6 @@
 """Trust in a crawl: trusted pages are PageRank's teleport, apart from content scores."""
 
+import gzip
 import json
 
 import numpy as np
@@ -31,6 +32,32 @@ def fill(crawl):
     crawl.seed([SPAM])
     crawl.crawled(GOOD, [f"{GOOD}{k}" for k in range(3)], score=0.0)
     crawl.crawled(SPAM, [(f"{SPAM}{k}", 1.0) for k in range(3)], score=1.0)
+
+
+RANKS = "#harmonicc_pos\t#harmonicc_val\t#pr_pos\t#pr_val\t#host_rev\n"
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_common_crawls_ranks_are_trusted_by_their_pagerank(tmp_path, trust, packed):
+    text = (
+        RANKS + "1\t9\t2\t0.001\texample.good.www\n2\t8\t1\t0.003\tcom.other\n3\t7\t3\t0\tcom.none\n"
+    ).encode()
+    trust.write_bytes(gzip.compress(text) if packed else text)
+    with crawl_of(tmp_path, trust=trust) as crawl:
+        values = {row.url: combined(crawl.why(row.url).parts) for row in crawl.view.order(9).rows}
+    assert list(values) == ["https://other.com/", "https://www.good.example/"]
+    assert values["https://other.com/"] == pytest.approx(3 * values["https://www.good.example/"], rel=1e-4)
+
+
+def test_too_many_ranks_would_be_too_many_seeds(tmp_path, trust, monkeypatch):
+    monkeypatch.setattr("inlink.crawl.trust.MOST_RANKS", 2)
+    trust.write_text(RANKS + "".join(f"{k}\t9\t{k}\t0.1\tcom.h{k}\n" for k in range(1, 4)))
+    with pytest.raises(InputError, match="more than 2 ranks, and each would become a seed"):
+        crawl_of(tmp_path, trust=trust)
+    trust.write_text(RANKS + "1\t9\t1\tx\tcom.a\n")
+    with pytest.raises(InputError, match=r"trust\.txt, line 2: the value must be a number; got 'x'"):
+        crawl_of(tmp_path, trust=trust)
+    assert not (tmp_path / "c").exists()
 
 
 @pytest.mark.parametrize("policy", ["pagerank", "host-diverse"])

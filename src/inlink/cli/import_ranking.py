@@ -16,20 +16,27 @@ from inlink.cli.show import say
     "--hosts", "by_host", is_flag=True, help="Lines name hosts. Each page gets the value of its host."
 )
 @click.option(
+    "--domains",
+    "by_domain",
+    is_flag=True,
+    help="Lines name registered domains. Each page gets the value of its domain.",
+)
+@click.option(
     "--column",
     type=click.Choice(["harmonic", "pagerank"]),
     default="harmonic",
     show_default=True,
     help="Column of Common Crawl's ranks to store.",
 )
-def import_ranking(folder: Path, file: Path, name: str, by_host: bool, column: str) -> None:
+def import_ranking(folder: Path, file: Path, name: str, by_host: bool, by_domain: bool, column: str) -> None:
     """Store the values in FILE as a ranking of the crawl in DIR, for ``--policy ranking:NAME``.
 
-    FILE has a URL, a tab and a value in each line, or is Common Crawl's ranks of hosts.
+    FILE has a URL, a tab and a value in each line, or is Common Crawl's ranks of hosts. With --domains it is
+    the ranks of domains.
     """
     from inlink.sources.imports import import_ranking as import_
 
-    found = import_(folder, file, name, by_host=by_host, column=column)
+    found = import_(folder, file, name, by_host=by_host, by_domain=by_domain, column=column)
     unknown = (
         f"; {found.unknown:,} lines name pages or hosts that the crawl does not know" if found.unknown else ""
     )

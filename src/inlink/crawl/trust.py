@@ -3,34 +3,43 @@
 import logging
 from collections import Counter
 from collections.abc import Mapping
-from pathlib import Path
+from itertools import islice
 from typing import Any
 
 import numpy as np
 
+from inlink.base.opening import Stream, lines
 from inlink.crawl.intake import coded
 from inlink.errors import FolderError, InputError
 from inlink.frontier.settings import Settings
+from inlink.sources.ranks import rank_rows
 from inlink.store.format import HAS_SCORES, SEED, TRUSTED
 from inlink.store.inbox import seeds_in
 from inlink.store.log import Log
 from inlink.store.pages import Pages
 from inlink.store.trust import trusted_pages
 from inlink.urls.canonical import UrlRules, canonical, refusal
+from inlink.urls.hosts import reverse_host
 
 __all__ = ["read_trust", "take_trust", "trust_given", "trust_in"]
 
 _log = logging.getLogger("inlink.crawl")
 
 LARGEST = 1e30
+# Each rank becomes a seed.
+MOST_RANKS = 1_000_000
 
 
 def read_trust(path: str, rules: UrlRules | None, refused: Counter[str]) -> dict[str, float]:
     """Read trusted pages: one URL a line, optionally followed by a tab and its weight, which is 1 by default.
 
+    Common Crawl's ranks of hosts or domains are recognised by their header: the home page of each host is trusted, and
+    its weight is the host's PageRank.
+
     Parameters
     ----------
     path : str
+        The file. It may be compressed with gzip or Zstandard.
     rules : UrlRules or None
     refused : Counter
         Counts the lines that are not valid URLs, by reason.
@@ -43,14 +52,11 @@ def read_trust(path: str, rules: UrlRules | None, refused: Counter[str]) -> dict
     Raises
     ------
     inlink.errors.InputError
-        If the file cannot be read, a weight is not in [0, 1e30], or no URL has a weight above 0.
+        If the file cannot be read, a weight is not in [0, 1e30], no URL has a weight above 0, or there are more than
+        1,000,000 ranks.
     """
-    try:
-        text = Path(path).read_bytes().decode("utf-8-sig", "surrogateescape")
-    except OSError as error:
-        raise InputError(f"trust: {path} cannot be read ({error.strerror}): name a file of URLs") from None
     found: dict[str, float] = {}
-    for url, weight in seeds_in(text, path):
+    for url, weight in _lines(path):
         if not 0 <= weight <= LARGEST:
             raise InputError(f"{path}: the weight of {url[:200]!r} must be in [0, 1e30]; got {weight!r}")
         form = canonical(url, None, rules)
@@ -61,6 +67,22 @@ def read_trust(path: str, rules: UrlRules | None, refused: Counter[str]) -> dict
     if not found:
         raise InputError(f"trust: {path} has no URL with a weight above 0: name at least one page to trust")
     return found
+
+
+def _lines(path: str) -> list[tuple[str, float]]:
+    with Stream(path) as stream:
+        common_crawl, rows = rank_rows(stream, path, "pagerank")
+        if common_crawl:
+            ranks = list(islice(rows, MOST_RANKS + 1))
+            if len(ranks) > MOST_RANKS:
+                raise InputError(
+                    f"{path}: more than {MOST_RANKS:,} ranks, and each would become a seed. Keep the first lines only."
+                )
+            hosts = [reverse_host(row.name.decode("utf-8", "surrogateescape")) for row in ranks]
+            return [(f"https://{host}/", row.value) for host, row in zip(hosts, ranks, strict=True)]
+    with Stream(path) as stream:
+        text = b"\n".join(line for _, line in lines(stream)).decode("utf-8", "surrogateescape")
+    return seeds_in(text, path)
 
 
 def take_trust(pages: Pages, log: Log, now: float, weights: dict[str, float]) -> None:

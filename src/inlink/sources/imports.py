@@ -10,7 +10,7 @@ import numpy as np
 
 from inlink.base.arrays import Float64Array, UInt64Array
 from inlink.base.opening import Stream
-from inlink.errors import InputError
+from inlink.errors import InputError, ParameterError
 from inlink.graph.graph import Graph, Rows
 from inlink.rank.ranking import Ranking
 from inlink.sources.crawlgraph import CrawlGraph
@@ -19,7 +19,7 @@ from inlink.store.blocks import known_pages
 from inlink.store.pages import NO_PAGE, Pages
 from inlink.store.reader import url_rules_of
 from inlink.urls.canonical import UrlRules, canonical
-from inlink.urls.hosts import reverse_host
+from inlink.urls.hosts import registered_domain, reverse_host
 
 __all__ = ["Imported", "import_ranking"]
 
@@ -39,6 +39,7 @@ def import_ranking(
     name: str,
     *,
     by_host: bool = False,
+    by_domain: bool = False,
     column: str = "harmonic",
 ) -> Imported:
     """Store a file's values as a ranking of a crawl.
@@ -54,6 +55,9 @@ def import_ranking(
         Of the ranking.
     by_host : bool
         Whether lines name hosts instead of URLs. Each page then has the value of its host.
+    by_domain : bool
+        Whether lines name registered domains, such as Common Crawl's ranks of domains. Each page then has the value of
+        its domain.
     column : {"harmonic", "pagerank"}
         The column of Common Crawl's ranks to use.
 
@@ -64,15 +68,17 @@ def import_ranking(
     inlink.errors.InputError
         If the file cannot be read, a value is negative or not finite, or no line names a page or host of the crawl.
     inlink.errors.ParameterError
-        If the name cannot be the name of a folder.
+        If the name cannot be the name of a folder, or both `by_host` and `by_domain` are set.
     """
+    if by_host and by_domain:
+        raise ParameterError("give either `by_host` or `by_domain`")
     pages = known_pages(crawl, with_urls=True)
     values = np.zeros(pages.num_pages)
     with Stream(file) as stream:
         common_crawl, found = rank_rows(stream, file, column)
         rows = ((_text(row.name, common_crawl), row.value) for row in found)
-        if common_crawl or by_host:
-            unknown = _by_host(pages, rows, values)
+        if common_crawl or by_host or by_domain:
+            unknown = _by_host(pages, rows, values, by_domain)
         else:
             unknown = _by_url(pages, rows, values, url_rules_of(crawl))
     count = int(np.count_nonzero(values))
@@ -89,16 +95,21 @@ def _text(name: bytes, is_reversed: bool) -> str:
     return reverse_host(text) if is_reversed else text
 
 
-def _by_host(pages: Pages, rows: Iterator[tuple[str, float]], values: Float64Array) -> int:
-    """Give each page the value of its host; return the number of lines whose host is not known."""
-    hosts = {pages.host(host): host for host in range(pages.num_hosts)}
+def _by_host(pages: Pages, rows: Iterator[tuple[str, float]], values: Float64Array, by_domain: bool) -> int:
+    """Give each page the value of its host or domain; return the number of lines whose host is not known."""
+    hosts: dict[str, list[int]] = {}
+    for number in range(pages.num_hosts):
+        host = pages.host(number)
+        name = registered_domain(host.partition(":")[0]) if by_domain else host
+        if name is not None:
+            hosts.setdefault(name, []).append(number)
     of_host, unknown = np.zeros(pages.num_hosts), 0
     for name, value in rows:
-        host = hosts.get(name)
-        if host is None:
+        known = hosts.get(name)
+        if known is None:
             unknown += 1
         else:
-            of_host[host] = value
+            of_host[known] = value
     values[:] = of_host[pages.hosts[: len(values)]]
     return unknown
 
