@@ -31,6 +31,7 @@ ROOMS = [
     "frontier",
     "crawl",
     "client",
+    "replaying",
 ]
 DOORS = ["scrapy", "frontera", "plot", "server", "cli"]  # the last imports the others, lazily
 
@@ -152,6 +153,7 @@ def test_public_names_are_these():
         "percolation",
         "progress",
         "read",
+        "replay",
         "salsa",
         "spam_mass",
         "trustrank",

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from inlink.rank.salsa import salsa
     from inlink.rank.spam import anti_trustrank, spam_mass
     from inlink.rank.trustrank import trustrank
+    from inlink.replaying.replay import replay
     from inlink.sources.diff import diff
     from inlink.sources.read import read
     from inlink.sources.write import write_graph as write
@@ -69,6 +70,7 @@ _HOMES = {
     "percolation": ("inlink.rank.percolation", "percolation"),
     "progress": ("inlink.base.progress", "progress"),
     "read": ("inlink.sources.read", "read"),
+    "replay": ("inlink.replaying.replay", "replay"),
     "salsa": ("inlink.rank.salsa", "salsa"),
     "spam_mass": ("inlink.rank.spam", "spam_mass"),
     "trustrank": ("inlink.rank.trustrank", "trustrank"),
@@ -105,6 +107,7 @@ __all__ = [
     "percolation",
     "progress",
     "read",
+    "replay",
     "salsa",
     "spam_mass",
     "trustrank",

@@ -34,6 +34,7 @@ from inlink.cli.plot import plot
 from inlink.cli.rank import rank
 from inlink.cli.reload import reload
 from inlink.cli.repair import repair
+from inlink.cli.replay import replay
 from inlink.cli.sections import Sections
 from inlink.cli.seed import seed
 from inlink.cli.serve import serve
@@ -67,7 +68,9 @@ def commands(context: click.Context, quiet: bool) -> None:
 
 
 commands.add_section("Graphs", [build, fold, subgraph, rank, top, diff, info, export, plot])
-commands.add_section("Crawls", [crawl, seed, next_, crawl_info, reload, import_ranking, dump, backup, repair])
+commands.add_section(
+    "Crawls", [crawl, seed, next_, crawl_info, reload, replay, import_ranking, dump, backup, repair]
+)
 commands.add_section("Look-ups in a graph or a crawl", [page, why, find, links, near, path])
 commands.add_section("Several spiders on one crawl", [serve, token])
 commands.add_section("As in Nutch", [nutch])

@@ -40,10 +40,14 @@ class Upkeep:
     now : float
     gate : Gate
         Shows at the end whether memory still agrees with the log.
+    at_once : bool
+        Rank in the call that asks for it, as in virtual time, where a ranking process would take no time.
     """
 
-    def __init__(self, frontier: Frontier, log: Log, now: float, gate: Gate) -> None:
-        settings, self._gate = frontier.settings, gate
+    def __init__(
+        self, frontier: Frontier, log: Log, now: float, gate: Gate, *, at_once: bool = False
+    ) -> None:
+        settings, self._gate, self._at_once = frontier.settings, gate, at_once
         self.frontier, self.pages, self._log = frontier, frontier.pages, log
         options = ["--algorithm", frontier.policy.algorithm or "none", "--damping", str(settings.damping)]
         options += ["--use-scores"] * settings.use_scores
@@ -114,7 +118,10 @@ class Upkeep:
             return None
 
     def rerank(self, now: float) -> None:
-        """Start a new ranking in the ranking process."""
+        """Start a new ranking in the ranking process; in virtual time, rank at once."""
+        if self._at_once:
+            self.rerank_at_once(now)
+            return
         self._ranked_pages, self._ranked_time, self._first = self.pages.num_crawled, now, False
         if self.frontier.policy.algorithm is not None:
             self.reranker.ask()
@@ -151,7 +158,7 @@ class Upkeep:
                 self._take_over(now)
         elif self.reranker.again_due or self._refused_at_opening:
             self._refused_at_opening = False
-            self.reranker.ask()
+            self.rerank(now)
         self.frontier.rekey_some(now)
 
     def finish(self) -> None:

@@ -17,6 +17,7 @@ from inlink.plot.against import compare, rank_against_degree
 from inlink.plot.differences import diff
 from inlink.plot.distributions import degrees, ranks
 from inlink.plot.near import neighbourhood
+from inlink.plot.orders import orders
 from inlink.plot.saving import save
 from inlink.plot.sweeps import convergence
 
@@ -26,6 +27,7 @@ __all__ = [
     "degrees",
     "diff",
     "neighbourhood",
+    "orders",
     "rank_against_degree",
     "ranks",
     "save",

@@ -1,0 +1,121 @@
+"""An archive (WARC or ARC) as a web: its responses with their statuses, redirects and links, to crawl again offline."""
+
+import os
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from inlink.archives.records import Record, records
+from inlink.archives.warc import page_of_response, parse_http
+from inlink.base.damage import Tally
+from inlink.base.opening import open_binary, size_of
+from inlink.errors import FormatError
+from inlink.graph.graph import Graph, Rows
+from inlink.replaying.web import FAILED, PAGE, REDIRECT, UNKNOWN, Web, merged_graph, plain_columns
+from inlink.urls import Base, canonical
+
+__all__ = ["web_of_archive"]
+
+_MOST_REDIRECTS = 20
+
+
+class _Response(NamedTuple):
+    status: int
+    links: list[str]
+    location: str | None
+
+
+def web_of_archive(path: str | os.PathLike[str]) -> Web:
+    """An archive as a web. A URL that was asked for twice answers as it did the first time.
+
+    A 2xx response is a page, also without links. A 3xx response with a ``Location`` is a redirect. Any other response
+    is a failure. A URL that is linked and has no response in the archive is not known.
+
+    Raises
+    ------
+    inlink.errors.FormatError
+        If it holds no HTTP response.
+    inlink.errors.InputError
+        If it cannot be read.
+    """
+    name, tally = os.fspath(path), Tally()
+    answers: dict[str, _Response] = {}
+    with open_binary(path) as file:
+        for record in records(file, tally, name=name, size=size_of(file)):
+            url = canonical(record.url) if record.kind == "response" else None
+            if url is not None and url not in answers:
+                answer = _response(record, url, tally, name)
+                if answer is not None:
+                    answers[url] = answer
+    if not answers:
+        raise FormatError(
+            f"{name}: no HTTP response can be read: a replay needs a WARC or ARC with responses"
+        )
+    return _web(Path(name).name, answers)
+
+
+def _response(record: Record, url: str, tally: Tally, name: str) -> _Response | None:
+    http = parse_http(record.body)
+    if http is None or not http.status.isdigit():
+        return None
+    status, refused = int(http.status), dict[str, int]()
+    if 300 <= status < 400:
+        given = http.fields.get(b"location", [b""])[0].decode("utf-8", "replace")
+        return _Response(status, [], Base(url).canonical(given) if given else None)
+    page = page_of_response(record, tally, name, links="a", nofollow=True)
+    links = [] if page is None else Base(url, page.base).canonical_links(page.links, refused)
+    return _Response(status, links, None)
+
+
+def _web(name: str, answers: dict[str, _Response]) -> Web:
+    numbers: dict[str, int] = {}
+    for url, answer in answers.items():
+        for known in (url, *answer.links, *([answer.location] if answer.location else [])):
+            numbers.setdefault(known, len(numbers))
+    n = len(numbers)
+    columns, outcomes = plain_columns(n), np.full(n, UNKNOWN, np.uint8)
+    columns["statuses"][:] = 0
+    rows: list[list[int]] = [[] for _ in range(n)]
+    for url, answer in answers.items():
+        page = numbers[url]
+        columns["statuses"][page] = answer.status
+        if 200 <= answer.status < 300:
+            outcomes[page], rows[page] = PAGE, sorted({numbers[link] for link in answer.links})
+        else:
+            outcomes[page] = FAILED
+    merged = False
+    for url, answer in answers.items():
+        target = _end(url, answers) if answer.location else None
+        if target is not None:
+            outcomes[numbers[url]], columns["targets"][numbers[url]] = REDIRECT, numbers[target]
+            merged = True
+    offsets = np.zeros(n + 1, np.uint64)
+    offsets[1:] = np.cumsum([len(row) for row in rows])
+    links = np.array([link for row in rows for link in row], np.uint32)
+    notes = {"pages that are not recorded": int((outcomes == UNKNOWN).sum())}
+    return Web(
+        name=name,
+        hosts="real",
+        urls=list(numbers),
+        graph=merged_graph(Rows(offsets, links), columns["targets"])
+        if merged
+        else Graph(Rows(offsets, links), checked=True),
+        offsets=offsets,
+        links=links,
+        outcomes=outcomes,
+        notes={name: count for name, count in notes.items() if count},
+        **columns,
+    )
+
+
+def _end(url: str, answers: dict[str, _Response]) -> str | None:
+    """Where redirects lead in the end, if that is a page."""
+    for _ in range(_MOST_REDIRECTS):
+        answer = answers.get(url)
+        if answer is None:
+            return None
+        if answer.location is None:
+            return url if 200 <= answer.status < 300 else None
+        url = answer.location
+    return None

@@ -1,0 +1,77 @@
+"""Lines to compare policies with: orders that know the whole graph, and the bound that none can pass.
+
+**Clairvoyant greedy** fetches the known page of the largest final value. It is no bound: it never fetches a poor page
+that leads to rich ones.
+
+**Look-ahead** knows the graph too. A page's *promise* is the largest mean value that a part of the tree of its links
+can have. The tree has the page as its root and goes three levels down, through pages that are not known yet. A part
+holds the root, and with a page all pages on the way to it. The known page of the largest promise is next. Fetching
+parts of a tree by their means is optimal for a tree (W. A. Horn, "Single-machine job sequencing with treelike
+precedence ordering and linear delay penalties", SIAM J. Appl. Math. 23 (1972)). A web is no tree, so this is no bound
+either. The largest mean is found by W. Dinkelbach, "On nonlinear fractional programming", Management Science 13 (1967).
+
+**The sort bound** is the sum of the k largest values among the pages that can be reached. No order brings more home.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from inlink.base.arrays import BoolArray, Float64Array, UInt32Array
+from inlink.graph.graph import Graph, Rows
+
+__all__ = ["LINES", "line", "sort_bound", "sorted_rows"]
+
+LINES = ("greedy", "look-ahead")
+"""The orders that know the whole graph."""
+
+
+def sorted_rows(graph: Graph, values: Float64Array) -> Rows:
+    """The rows of a graph with the links of each page sorted by value, the largest first, then by number."""
+    offsets, nodes = graph.out_rows.offsets, np.asarray(graph.out_rows.nodes)
+    sources = np.repeat(np.arange(graph.num_nodes, dtype=np.uint32), np.diff(offsets).astype(np.int64))
+    return Rows(
+        np.asarray(offsets), np.ascontiguousarray(nodes[np.lexsort((nodes, -values[nodes], sources))])
+    )
+
+
+def line(
+    name: str, rows: Rows, values: Float64Array, fetchable: BoolArray, seeds: UInt32Array, budget: int
+) -> UInt32Array:
+    """The pages that a line fetches, in its order: uint32[k], k at most ``budget``.
+
+    Parameters
+    ----------
+    name : str
+        One of :data:`LINES`.
+    rows : Rows
+        As :func:`sorted_rows` makes them of the same values.
+    values : float64[n]
+        What each page is worth, at least 0.
+    fetchable : bool[n]
+        Pages that can be fetched at all.
+    seeds : uint32[k]
+    budget : int
+    """
+    from inlink.replaying import kernels
+
+    run: Callable[..., Any] = kernels.greedy if name == "greedy" else kernels.look_ahead
+    order = np.empty(budget, np.uint32)
+    done = run(
+        np.ascontiguousarray(values),
+        rows.offsets,
+        rows.nodes,
+        ~np.asarray(fetchable),
+        np.asarray(seeds, np.uint32),
+        order,
+    )
+    return order[: int(done)]
+
+
+def sort_bound(values: Float64Array, reached: BoolArray, budget: int) -> Float64Array:
+    """The most that 1, 2, …, ``budget`` pages among those that are reached can be worth together, float64[budget]."""
+    best = np.sort(values[reached])[::-1][:budget]
+    sums = np.cumsum(best)
+    short = budget - len(sums)
+    return np.concatenate([sums, np.full(short, sums[-1] if len(sums) else 0.0)]) if short > 0 else sums

@@ -1,0 +1,195 @@
+"""What a replay is measured by: what each page is worth, and how much of it was home after each fetch."""
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from inlink.base.arrays import BoolArray, Float64Array, UInt32Array
+from inlink.graph.graph import Graph, Rows
+from inlink.replaying.lines import sort_bound
+from inlink.replaying.web import NO_PAGE, Web
+
+__all__ = [
+    "MEASURES",
+    "Curve",
+    "agreement",
+    "check_order",
+    "counts_at",
+    "curve_of",
+    "curve_points",
+    "harvest_of",
+    "worth_of",
+]
+
+MEASURES = {
+    "pagerank": "share of the PageRank of all pages that can be reached",
+    "authority": "share of their HITS authority",
+    "indegree": "share of their inlinks",
+    "score": "share of their content scores",
+    "relevant": "share of their relevant pages",
+}
+"""Measures that add up over pages; each page is worth something, at least 0."""
+
+POINTS = 100
+"""Points of a curve that are kept."""
+
+ROUNDING = 1e-9
+
+
+class Curve(NamedTuple):
+    """A measure of one order.
+
+    Attributes
+    ----------
+    at : list of float
+        Its value after as many fetches as each mark says.
+    area : float
+        Its mean over all fetches of the budget.
+    half : int or None
+        The first number of fetches at which it is at least one half; None if it is less in the whole budget.
+    points : list of float
+        Its value at :data:`POINTS` equal steps of the budget.
+    """
+
+    at: list[float]
+    area: float
+    half: int | None
+    points: list[float]
+
+
+def worth_of(web: Web, *, damping: float, relevant: float) -> dict[str, Float64Array]:
+    """What each page is worth, float64[n] at least 0, by measure; 0 for a page that no fetch brings home.
+
+    Parameters
+    ----------
+    web : Web
+    damping : float
+        Of PageRank.
+    relevant : float
+        The least content score of a relevant page.
+    """
+    from inlink.rank.hits import hits
+    from inlink.rank.pagerank import pagerank
+
+    graph, there = web.graph, web.fetchable
+    worth = {
+        "pagerank": pagerank(graph, damping=damping, tol=1e-9, threads=1).values,
+        "authority": np.maximum(hits(graph, threads=1).values, 0.0),
+        "indegree": graph.indegrees.astype(np.float64),
+    }
+    if web.scores.any():
+        worth["score"] = np.maximum(np.asarray(web.scores, np.float64), 0.0)
+        worth["relevant"] = (np.asarray(web.scores) >= relevant).astype(np.float64)
+    return {name: np.where(there, values, 0.0) for name, values in worth.items()}
+
+
+def counts_at(marks: Sequence[float], reached: int) -> list[int]:
+    """The numbers of fetches that shares of the pages that can be reached stand for, at least 1."""
+    return [max(1, int(mark * reached + 1e-9)) for mark in marks]
+
+
+def harvest_of(home: UInt32Array, worth: Float64Array, total: float, budget: int) -> Float64Array:
+    """The share of ``total`` that is home after 1, 2, …, ``budget`` fetches: float64[budget].
+
+    After the end of a crawl that ends before its budget, the share stays.
+    """
+    gains = np.zeros(budget)
+    brought = home[:budget]
+    some = brought != NO_PAGE
+    gains[: len(brought)][some] = worth[brought[some]]
+    shares: Float64Array = np.cumsum(gains) / total if total > 0 else np.zeros(budget)
+    return shares
+
+
+def curve_of(harvest: Float64Array, counts: Sequence[int]) -> Curve:
+    """What is kept of a harvest; ``counts`` are the numbers of fetches of the marks."""
+    enough = np.flatnonzero(harvest >= 0.5)
+    return Curve(
+        [float(harvest[min(count, len(harvest)) - 1]) for count in counts],
+        float(harvest.mean()),
+        int(enough[0]) + 1 if len(enough) else None,
+        [float(harvest[place - 1]) for place in curve_points(len(harvest))],
+    )
+
+
+def curve_points(budget: int) -> list[int]:
+    """The numbers of fetches at which points of a curve are kept."""
+    return [max(1, budget * step // POINTS) for step in range(1, POINTS + 1)]
+
+
+def check_order(
+    home: UInt32Array, worth: Mapping[str, Float64Array], reached: BoolArray, budget: int, label: str
+) -> None:
+    """Check what holds for every order: no page comes home twice, and no curve is above the sort bound.
+
+    Raises
+    ------
+    RuntimeError
+        If it does not hold: this is a mistake in inlink.
+    """
+    brought = home[home != NO_PAGE]
+    if len(np.unique(brought)) < len(brought):
+        raise RuntimeError(f"{label}: a page came home twice")
+    if not reached[brought].all():
+        raise RuntimeError(f"{label}: a page came home that the seeds do not reach")
+    for name, values in worth.items():
+        total = float(values[reached].sum())
+        bound = sort_bound(values, reached, budget)
+        if total > 0 and (harvest_of(home, values, 1.0, budget) > bound + ROUNDING * total).any():
+            raise RuntimeError(f"{label}: {name} is above the sort bound")
+
+
+def agreement(
+    graph: Graph, home: UInt32Array, counts: Sequence[int], ranks: Float64Array, damping: float
+) -> list[float | None]:
+    """Kendall's τ-b between PageRank of the pages home so far, with the links between them, and that of all pages.
+
+    As in P. Boldi, M. Santini, S. Vigna, "Do your worst to make the best: paradoxical effects in PageRank incremental
+    computations", WAW 2004.
+
+    Parameters
+    ----------
+    graph : Graph
+    home : uint32[k]
+    counts : sequence of int
+        The numbers of fetches after which to compare.
+    ranks : float64[n]
+        PageRank of all pages.
+    damping : float
+
+    Returns
+    -------
+    list of float or None
+        None where fewer than two pages are home, or all have one rank.
+    """
+    from scipy.stats import kendalltau
+
+    from inlink.rank.pagerank import pagerank
+
+    rows = graph.out_rows
+    sources = np.repeat(np.arange(graph.num_nodes, dtype=np.uint32), np.diff(rows.offsets).astype(np.int64))
+    found: list[float | None] = []
+    for count in counts:
+        brought = home[:count]
+        inside = np.zeros(graph.num_nodes, np.bool_)
+        inside[brought[brought != NO_PAGE]] = True
+        pages = np.flatnonzero(inside)
+        if len(pages) < 2:
+            found.append(None)
+            continue
+        part = pagerank(_induced(rows, sources, inside), damping=damping, tol=1e-9, threads=1).values
+        tau = float(kendalltau(np.round(part, 12), np.round(ranks[pages], 12)).statistic)
+        found.append(None if np.isnan(tau) else tau)
+    return found
+
+
+def _induced(rows: Rows, sources: UInt32Array, inside: BoolArray) -> Graph:
+    """The graph of some nodes and the arcs between them."""
+    nodes = np.asarray(rows.nodes)
+    kept = inside[sources] & inside[nodes]
+    number = np.cumsum(inside, dtype=np.uint32) - np.uint32(1)
+    count = int(inside.sum())
+    offsets = np.zeros(count + 1, np.uint64)
+    offsets[1:] = np.cumsum(np.bincount(number[sources[kept]], minlength=count))
+    return Graph(Rows(offsets, number[nodes[kept]]), checked=True)

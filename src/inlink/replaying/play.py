@@ -1,0 +1,230 @@
+"""One replay: a crawl of a known web, from one set of seeds, by one policy, in virtual time.
+
+The crawl is :class:`inlink.Crawl` itself, in a temporary folder, with its own queue, leases, politeness, retries and
+rankings. Only the fetches are replayed: a page answers what the web says, after as many seconds as the web says. A
+ranking is computed when the crawl asks for it, in no time and on one thread. So the same web, seeds and settings give
+the same fetches.
+"""
+
+import heapq
+import os
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from inlink.base.arrays import Float64Array, UInt32Array
+from inlink.base.clock import VirtualClock
+from inlink.base.unfinished import unfinished_folder
+from inlink.crawl.crawl import Crawl
+from inlink.frontier.leases import Lease
+from inlink.replaying.web import EXCLUDED, FAILED, NO_PAGE, PAGE, REDIRECT, UNKNOWN, Web
+
+__all__ = ["Played", "crawl_settings", "memory_folder", "play"]
+
+MEMORY = Path("/dev/shm")
+LEASE_SECONDS = 1e9
+IDLE_TURNS = 1000
+"""Turns in a row in which nothing is handed out though something is due, after which a replay gives up."""
+
+
+@dataclass(frozen=True)
+class Played:
+    """What one replay fetched.
+
+    Attributes
+    ----------
+    home : uint32[k]
+        The page that each fetch brought home for the first time; :data:`.web.NO_PAGE` if none.
+    fetched : uint32[k]
+        The page that was asked for.
+    times : float64[k]
+        Seconds from the beginning to the end of each fetch.
+    counts : dict
+        Fetches that failed or were redirected, URLs that were handed out but are not recorded, or were excluded.
+    cpu : float
+        CPU seconds of this process.
+    """
+
+    home: UInt32Array
+    fetched: UInt32Array
+    times: Float64Array
+    counts: dict[str, int]
+    cpu: float
+
+
+def memory_folder() -> Path:
+    """Where temporary crawls are best: a folder in memory if the system has one, else that for temporary files."""
+    return MEMORY if MEMORY.is_dir() and os.access(MEMORY, os.W_OK) else Path(tempfile.gettempdir())
+
+
+def crawl_settings(policy: Any, settings: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings of a replayed crawl: those given, and where they say nothing no delay and no lost leases."""
+    politeness = settings.get("politeness", {})
+    if isinstance(politeness, Mapping):
+        politeness = {"delay": 0.0} | dict(politeness)
+    return {"lease_seconds": LEASE_SECONDS} | dict(settings) | {"policy": policy, "politeness": politeness}
+
+
+def play(
+    web: Web,
+    policy: Any,
+    seeds: UInt32Array,
+    budget: int,
+    settings: Mapping[str, Any],
+    *,
+    parallel: int = 1,
+    fetch_seconds: float = 0.0,
+    between: Callable[[int], None] | None = None,
+) -> Played:
+    """Replay a crawl.
+
+    Parameters
+    ----------
+    web : Web
+    policy : str, Policy class or instance
+    seeds : uint32[k]
+        Pages.
+    budget : int
+        Fetches to stop after. The crawl may end before.
+    settings : mapping
+        Settings of :class:`inlink.Crawl`.
+    parallel : int
+        Fetches under way at a time.
+    fetch_seconds : float
+        How long a fetch takes where the web does not know.
+    between : callable or None
+        Called with a number of fetches, now and then.
+
+    Raises
+    ------
+    RuntimeError
+        If a page that is home is handed out once more, or the crawl hands out nothing for ever.
+    """
+    with unfinished_folder(memory_folder() / "inlink-replay") as folder:
+        clock = VirtualClock()
+        with Crawl(folder / "crawl", clock=clock, **crawl_settings(policy, settings)) as crawl:
+            crawl.seed([web.urls[page] for page in seeds.tolist()])
+            return _Player(web, crawl, clock, parallel, fetch_seconds).run(budget, between)
+
+
+class _Player:
+    """Fetches from a web what a crawl hands out."""
+
+    def __init__(
+        self, web: Web, crawl: Crawl, clock: VirtualClock, parallel: int, fetch_seconds: float
+    ) -> None:
+        self._web, self._crawl, self._clock, self._parallel = web, crawl, clock, parallel
+        self._urls, self._number = web.urls, _numbers(web)
+        self._offsets, self._links = web.offsets.tolist(), np.asarray(web.links)
+        self._scores = np.asarray(web.link_scores) if len(web.link_scores) else None
+        self._outcomes, self._content = bytes(web.outcomes), web.scores
+        self._plain = not (web.scores.any() or self._scores is not None)
+        self._seconds = np.where(np.isnan(web.seconds), np.float32(fetch_seconds), web.seconds).tolist()
+        self._tries, self._asked_delay = bytearray(web.tries), np.asarray(web.delays) > 0
+        self._home = bytearray(web.num_pages)
+        self._brought: list[int] = []
+        self._fetched: list[int] = []
+        self._times: list[float] = []
+        self._counts: Counter[str] = Counter()
+
+    def run(self, budget: int, between: Callable[[int], None] | None) -> Played:
+        """Fetch until the budget is spent or the crawl ends."""
+        began, start = time.process_time(), self._clock.now
+        flying: list[tuple[float, int, Lease, int]] = []
+        crawl, clock, told, idle = self._crawl, self._clock, 0, 0
+        while len(self._fetched) < budget:
+            room = min(self._parallel, budget - len(self._fetched)) - len(flying)
+            leases = crawl.next(room) if room > 0 else []
+            for lease in leases:
+                self._depart(lease, flying)
+            idle = 0 if leases or flying else idle + 1
+            if idle > IDLE_TURNS:
+                raise RuntimeError(
+                    f"policy {crawl.settings.policy} hands out nothing after {clock.now - start:g} s, but pages are due"
+                )
+            if leases and len(flying) < self._parallel:
+                # Those that are excluded make room for others.
+                continue
+            if not flying:
+                if crawl.wait() is None:
+                    break
+                continue
+            if len(flying) < self._parallel and (due := crawl.due_in()) and clock.now + due < flying[0][0]:
+                clock.advance(due)
+                continue
+            finish, _, lease, page = heapq.heappop(flying)
+            clock.now = max(clock.now, finish)
+            self._times.append(clock.now - start)
+            self._fetched.append(page)
+            self._brought.append(self._answer(lease, page))
+            if between is not None and len(self._fetched) - told >= 500:
+                between(len(self._fetched) - told)
+                told = len(self._fetched)
+        if between is not None:
+            between(len(self._fetched) - told)
+        return Played(
+            np.array(self._brought, np.uint32),
+            np.array(self._fetched, np.uint32),
+            np.array(self._times, np.float64),
+            dict(sorted(self._counts.items())),
+            time.process_time() - began,
+        )
+
+    def _depart(self, lease: Lease, flying: list[tuple[float, int, Lease, int]]) -> None:
+        """Begin a fetch; what the recording does not know, or what a rule refused, is excluded without one."""
+        page = self._number[lease.url]
+        outcome = self._outcomes[page]
+        if outcome in (UNKNOWN, EXCLUDED):
+            self._counts["not recorded" if outcome == UNKNOWN else "excluded"] += 1
+            self._crawl.exclude(lease, "replay: not recorded" if outcome == UNKNOWN else "replay: excluded")
+            return
+        if outcome == PAGE and self._home[page]:
+            raise RuntimeError(f"{lease.url} is home and was handed out once more")
+        heapq.heappush(flying, (self._clock.now + self._seconds[page], lease.number, lease, page))
+
+    def _answer(self, lease: Lease, page: int) -> int:
+        """Answer a lease as the web does; return the page that this brings home, or NO_PAGE."""
+        web, outcome, target = self._web, self._outcomes[page], page
+        more: dict[str, Any] = {}
+        if self._asked_delay[page]:
+            self._crawl.host_delay(lease, float(web.delays[page]))
+        if self._tries[page]:
+            self._tries[page] -= 1
+            return self._fail(lease, 0, None)
+        if outcome == FAILED:
+            return self._fail(lease, int(web.statuses[page]), None)
+        if outcome == REDIRECT:
+            self._counts["redirected"] += 1
+            target = int(web.targets[page])
+            more = {"redirected_to": self._urls[target]}
+            if self._outcomes[target] != PAGE:
+                return self._fail(lease, 0, False)
+        begin, end = self._offsets[target], self._offsets[target + 1]
+        names = [self._urls[link] for link in self._links[begin:end].tolist()]
+        links: list[Any] = names
+        if self._scores is not None:
+            links = list(zip(names, self._scores[begin:end].tolist(), strict=True))
+        if not self._plain:
+            more["score"] = float(self._content[target])
+        counted = self._crawl.crawled(
+            lease, links, status=int(web.statuses[target]), links_are_canonical=True, **more
+        )
+        if not counted or self._home[target]:
+            return NO_PAGE
+        self._home[target] = 1
+        return target
+
+    def _fail(self, lease: Lease, status: int, retry: bool | None) -> int:
+        self._counts["failed"] += 1
+        self._crawl.failed(lease, "as recorded", status=status or None, retry=retry)
+        return NO_PAGE
+
+
+def _numbers(web: Web) -> dict[str, int]:
+    return {url: page for page, url in enumerate(web.urls)}

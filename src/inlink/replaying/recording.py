@@ -1,0 +1,177 @@
+"""A recorded crawl as a web: its links and their scores, statuses, failures, redirects, delays and durations."""
+
+import os
+from collections import Counter
+from dataclasses import fields
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from inlink.base.arrays import Float32Array, UInt32Array
+from inlink.crawl.settings import stored
+from inlink.graph.graph import Graph, Rows
+from inlink.replaying.web import (
+    EXCLUDED,
+    FAILED,
+    NO_PAGE,
+    PAGE,
+    REDIRECT,
+    UNKNOWN,
+    Web,
+    merged_graph,
+    plain_columns,
+)
+from inlink.store import format as kinds
+from inlink.store.blocks import crawled_rows, known_pages, url_blocks
+from inlink.store.format import HAS_SCORES, HostRecord, LeaseRecord, struct_of
+from inlink.store.pages import Pages
+
+__all__ = ["web_of_crawl"]
+
+_KEPT = ("use_scores", "cross_domain_only", "damping", "max_retries", "retry_seconds")
+"""Settings of the recorded crawl that hold in its replay, beside delays."""
+
+
+def web_of_crawl(path: str | os.PathLike[str]) -> Web:
+    """A crawl's folder as a web; another process may be writing it.
+
+    A page that was crawled brings the links of its latest visit. A page that failed for good fails, and a page that
+    failed before it was crawled fails as often again. A page that was known and never answered for is not known.
+
+    Raises
+    ------
+    inlink.errors.FolderError
+        If there is no crawl, or it cannot be read.
+    """
+    settings = stored(Path(path))
+    pages = known_pages(path, with_urls=True)
+    try:
+        return _web(pages, Path(path), settings)
+    finally:
+        pages.close()
+
+
+def _web(pages: Pages, path: Path, settings: Any) -> Web:
+    n = pages.num_pages
+    urls = _urls(pages)
+    columns = plain_columns(n)
+    outcomes = np.full(n, UNKNOWN, np.uint8)
+    states = np.asarray(pages.states[:n])
+    outcomes[(states == kinds.FAILED_PAGE) | (states == kinds.GONE)] = FAILED
+    outcomes[states == kinds.EXCLUDED] = EXCLUDED
+    crawled, places = crawled_rows(pages)
+    outcomes[crawled] = PAGE
+    offsets, links, link_scores = _visits(pages, crawled, places, columns)
+    for page in pages.merged:
+        target = pages.survivor(page)
+        columns["targets"][page] = target
+        outcomes[page] = REDIRECT if outcomes[target] == PAGE else UNKNOWN
+    _failures(pages, outcomes, columns)
+    columns["delays"] = _delays(pages)
+    columns["seeds"] = _seeds(pages)
+    columns["link_scores"] = link_scores
+    kept = {name: getattr(settings, name) for name in _KEPT}
+    polite = {one.name: getattr(settings.politeness, one.name) for one in fields(settings.politeness)}
+    rows = Rows(offsets, links)
+    notes = {
+        "pages that are not recorded": int((outcomes == UNKNOWN).sum()),
+        "pages whose time to fetch is not recorded": int(np.isnan(columns["seconds"][crawled]).sum()),
+    }
+    return Web(
+        name=path.resolve().name,
+        hosts="real",
+        urls=urls,
+        graph=merged_graph(rows, columns["targets"]) if pages.merged else Graph(rows, checked=True),
+        offsets=offsets,
+        links=links,
+        outcomes=outcomes,
+        settings=kept | {"politeness": polite},
+        notes={name: count for name, count in notes.items() if count},
+        **columns,
+    )
+
+
+def _urls(pages: Pages) -> list[str]:
+    urls: list[str] = []
+    for _, text, ends in url_blocks(pages):
+        raw, at = text.tobytes(), ends.tolist()
+        urls += [raw[begin:end].decode("utf-8", "surrogateescape") for begin, end in pairwise(at)]
+    return urls[: pages.num_pages]
+
+
+def _visits(
+    pages: Pages, crawled: UInt32Array, places: Any, columns: dict[str, Any]
+) -> tuple[Any, UInt32Array, Float32Array]:
+    """Links of all pages with their scores; fills in statuses, scores and seconds."""
+    from inlink.store.kernels.frames import link_scores_at
+
+    n, given = pages.num_pages, _leased(pages)
+    rows: dict[int, UInt32Array] = {}
+    scores: dict[int, Float32Array] = {}
+    scored = False
+    for page, place in zip(crawled.tolist(), places.tolist(), strict=True):
+        frame = pages.frame(place)
+        columns["statuses"][page], columns["scores"][page] = frame.status, frame.score
+        if frame.lease in given:
+            columns["seconds"][page] = max(frame.time - given[frame.lease], 0.0)
+        rows[page] = pages.list_at(place)
+        scores[page] = np.ones(len(rows[page]), np.float32)
+        if frame.flags & HAS_SCORES:
+            link_scores_at(pages.log, np.uint64(place), scores[page])
+            scored = True
+    counts = np.zeros(n + 1, np.uint64)
+    for page, row in rows.items():
+        counts[page + 1] = len(row)
+    order = sorted(rows)
+    links = np.concatenate([rows[page] for page in order]) if order else np.empty(0, np.uint32)
+    found = np.concatenate([scores[page] for page in order]) if scored else np.empty(0, np.float32)
+    return np.cumsum(counts, dtype=np.uint64), links.astype(np.uint32), found
+
+
+def _leased(pages: Pages) -> dict[int, float]:
+    """When each lease was given, by its number."""
+    given: dict[int, float] = {}
+    for place in pages.frames_of_kind(kinds.LEASE):
+        frame = pages.frame(place)
+        first = LeaseRecord._make(struct_of(LeaseRecord).unpack_from(frame.payload)).first_lease
+        given |= dict.fromkeys(range(first, first + frame.listed), frame.time)
+    return given
+
+
+def _failures(pages: Pages, outcomes: Any, columns: dict[str, Any]) -> None:
+    """How often each page failed before it was crawled, and the status of those that only failed."""
+    failures: Counter[int] = Counter()
+    for place in pages.frames_of_kind(kinds.FAILED):
+        frame = pages.frame(place)
+        if frame.page == NO_PAGE or frame.flags & kinds.EXCLUDED_ONE:
+            continue
+        if outcomes[frame.page] == PAGE:
+            visit = pages.visit(frame.page)
+            failures[frame.page] += visit is not None and frame.time <= visit.first_crawl
+            continue
+        if outcomes[frame.page] == UNKNOWN:
+            outcomes[frame.page] = FAILED
+        columns["statuses"][frame.page] = frame.status
+    for page, count in failures.items():
+        columns["tries"][page] = min(count, 255)
+
+
+def _delays(pages: Pages) -> Float32Array:
+    """The delay that each page's host asked for last, in seconds."""
+    by_host = np.zeros(pages.num_hosts, np.float32)
+    hosts = np.asarray(pages.hosts[: pages.num_pages])
+    for place in pages.frames_of_kind(kinds.HOST):
+        frame = pages.frame(place)
+        if frame.page != NO_PAGE:
+            delay = HostRecord._make(struct_of(HostRecord).unpack_from(frame.payload)).delay
+            by_host[hosts[frame.page]] = max(delay, 0.0)
+    delays: Float32Array = by_host[hosts]
+    return delays
+
+
+def _seeds(pages: Pages) -> UInt32Array:
+    """The pages that were given as seeds, increasing."""
+    lists = [pages.list_at(place) for place in pages.frames_of_kind(kinds.SEED)]
+    return np.unique(np.concatenate(lists)).astype(np.uint32) if lists else np.empty(0, np.uint32)

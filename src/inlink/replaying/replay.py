@@ -1,0 +1,406 @@
+"""``inlink.replay``: which order would have brought home more."""
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from inlink.base.arrays import BoolArray, Float64Array, Int64Array, UInt32Array
+from inlink.base.progress import Task as Progress
+from inlink.base.progress import track
+from inlink.errors import ParameterError
+from inlink.graph.components import reachable
+from inlink.graph.graph import Graph, Rows
+from inlink.graph.interop import GraphLike, as_graph
+from inlink.graph.source import level_of
+from inlink.replaying.checks import Plan, checked
+from inlink.replaying.jobs import Done, Task, performed
+from inlink.replaying.lines import line, sort_bound, sorted_rows
+from inlink.replaying.measures import MEASURES, check_order, counts_at, curve_of, harvest_of, worth_of
+from inlink.replaying.result import BOUND, GREEDY, LOOK_AHEAD, Replay, Run
+from inlink.replaying.seeds import seed_sets
+from inlink.replaying.web import Web, web_of_graph
+
+__all__ = ["Replaying", "replay", "webs_of"]
+
+Source = str | os.PathLike[str] | GraphLike
+LINES = {"greedy": GREEDY, "look-ahead": LOOK_AHEAD}
+HOST_PAGES = (256,)
+"""Sizes of guessed hosts, if none are given."""
+
+MOST_FETCHES = 5
+"""Fetches that are replayed at most, as a multiple of the number of URLs: failures and redirects cost fetches too."""
+
+SAMPLE = 1000
+"""Names that are looked at to tell whether names are URLs."""
+
+
+def replay(
+    source: Source,
+    *,
+    policies: Sequence[Any] = ("host-diverse", "breadth-first"),
+    seeds: str | Sequence[Sequence[Any]] = "20x10",
+    budget: float | int = 0.5,
+    marks: Sequence[float] = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5),
+    baseline: str | None = None,
+    host_pages: Sequence[int] | None = None,
+    lines: bool = True,
+    tau: bool = True,
+    relevant: float = 0.5,
+    wasted: str | None = None,
+    random_seed: int = 1,
+    parallel: int = 1,
+    fetch_seconds: float = 0.0,
+    settings: Mapping[str, Any] | None = None,
+    jobs: int = 1,
+) -> Replay:
+    """Replay crawls of a known web by several policies, and measure what each brings home and when.
+
+    Each replay is an :class:`inlink.Crawl` in a temporary folder and in virtual time; only the fetches are replayed.
+    The same arguments and version give the same result. See :mod:`inlink.replaying.lines` for the lines.
+
+    Parameters
+    ----------
+    source : path-like, Graph, SciPy sparse matrix, or NetworkX graph
+        A graph in any form that :func:`inlink.read` reads, a crawl's folder, or a WARC or ARC file.
+    policies : sequence of str, Policy classes or instances
+        Names, or ``module:Class``.
+    seeds : str or sequence of sequences
+        ``"20x10"`` draws 20 sets of 10 pages; ``"recorded"`` takes the seeds of a recorded crawl; else the sets
+        themselves, as canonical URLs or page numbers.
+    budget : float or int
+        Where to stop: a share in (0, 1] of the pages that the seeds reach, or a number of fetches, at least 1.
+    marks : sequence of float
+        Increasing shares in (0, 1] of the pages that the seeds reach, at which values are kept. Those beyond the budget
+        are left out.
+    baseline : str or None
+        The policy that the others are compared with. None: ``host-diverse`` if it is there, else the first.
+    host_pages : sequence of int or None
+        Numbers of pages of guessed hosts, for a graph whose names are no URLs; 0 is one host. None is 256.
+    lines : bool
+        Add clairvoyant greedy, look-ahead and the sort bound.
+    tau : bool
+        Compare the ranks of the part that is home with those of the whole, by Kendall's τ.
+    relevant : float
+        The least content score of a relevant page.
+    wasted : str or None
+        A regular expression; fetches of URLs that it matches are counted as wasted.
+    random_seed : int
+        What the random numbers that draw seeds begin with, at least 0.
+    parallel : int
+        Fetches under way at a time, at least 1.
+    fetch_seconds : float
+        How long a fetch takes where no recording says, at least 0.
+    settings : mapping or None
+        Other settings of :class:`inlink.Crawl`, such as ``politeness``. Without a recording, the delay is 0.
+    jobs : int
+        Processes that replay at the same time, at least 1.
+
+    Returns
+    -------
+    Replay
+
+    Raises
+    ------
+    inlink.errors.ParameterError
+        If an argument is out of its range, or does not go with the source.
+    inlink.errors.InputError, inlink.errors.FolderError
+        If the source cannot be read.
+
+    Examples
+    --------
+    >>> import inlink
+    >>> star = inlink.Graph.from_arcs([(0, k) for k in range(1, 9)] + [(8, 9)])
+    >>> told = inlink.replay(star, policies=["breadth-first", "random"], seeds=[[0]], budget=1.0, marks=[0.5, 1.0])
+    >>> told.values("random", at=1.0)
+    [1.0]
+    """
+    plan = checked(
+        policies=policies, seeds=seeds, budget=budget, marks=marks, baseline=baseline, host_pages=host_pages,
+        lines=lines, tau=tau, relevant=relevant, wasted=wasted, random_seed=random_seed, parallel=parallel,
+        fetch_seconds=fetch_seconds, settings=settings, jobs=jobs,
+    )  # fmt: skip
+    work = Replaying(webs_of(source, plan), plan)
+    work.run()
+    return work.result()
+
+
+def webs_of(source: Source, plan: Plan) -> list[Web]:
+    """The source as a web, or as several that differ in the sizes of guessed hosts.
+
+    Raises
+    ------
+    inlink.errors.ParameterError
+        If sizes of hosts are given, and the source has hosts.
+    inlink.errors.InputError, inlink.errors.FolderError
+        If the source cannot be read.
+    """
+    found, name = _read(source)
+    if isinstance(found, Graph):
+        if not found.num_nodes:
+            raise ParameterError(f"{name}: a graph without nodes cannot be replayed")
+        if not _has_urls(found):
+            return [web_of_graph(found, name, size) for size in plan.host_pages or HOST_PAGES]
+        found = web_of_graph(found, name, None)
+    if plan.host_pages:
+        raise ParameterError(f"{name} has hosts of its own, so `host_pages` does not apply: leave it out")
+    return [found]
+
+
+def _has_urls(graph: Graph) -> bool:
+    """Whether a graph's names are URLs."""
+    if graph.names is None or graph.level not in (None, "page"):
+        return False
+    return level_of([graph.names.raw(node) for node in range(min(graph.num_nodes, SAMPLE))]) == "page"
+
+
+def _read(source: Source) -> tuple[Graph | Web, str]:
+    from inlink.graph.graph import is_graph
+    from inlink.sources.archive import kind_of
+    from inlink.sources.read import read
+    from inlink.store.reader import is_crawl
+
+    if not isinstance(source, str | os.PathLike):
+        return as_graph(source), "graph"
+    path = Path(source)
+    name = path.resolve().name
+    if is_crawl(path):
+        from inlink.replaying.recording import web_of_crawl
+
+        return web_of_crawl(path), name
+    if is_graph(path):
+        return Graph.open(path), name
+    if path.is_file() and kind_of(path) in ("warc", "arc"):
+        from inlink.replaying.archived import web_of_archive
+
+        return web_of_archive(path), name
+    return read(source), name
+
+
+@dataclass(frozen=True)
+class _Start:
+    """A seed set on a web: what it reaches, and what is worth how much there."""
+
+    seeds: UInt32Array
+    reached: BoolArray
+    pages: int
+    budget: int
+
+
+class Replaying:
+    """Replays in progress: :meth:`run` may be interrupted, and :meth:`result` has the seed sets that are complete.
+
+    Parameters
+    ----------
+    webs : list of Web
+    plan : Plan
+
+    Attributes
+    ----------
+    speeds : dict of str to (int, float)
+        Fetches, and CPU seconds that they took, by policy. They are in no result, since they differ each time.
+    """
+
+    def __init__(self, webs: list[Web], plan: Plan) -> None:
+        self._webs, self._plan = webs, plan
+        web = webs[0]
+        self._sets = seed_sets(web, plan.seeds, plan.random_seed)
+        if len(web.seeds) or web.settings:
+            given = plan.settings.get("politeness", {})
+            politeness = dict(web.settings.get("politeness", {})) | dict(given)
+            self._plan = plan = replace(
+                plan, settings=web.settings | plan.settings | {"politeness": politeness}
+            )
+        self._starts = [self._start(web, seeds) for seeds in self._sets]
+        if not all(start.pages for start in self._starts):
+            raise ParameterError(
+                f"{web.name}: a seed set reaches no page that can be fetched: give other seeds"
+            )
+        share = plan.budget
+        if isinstance(share, int):
+            share = min(1.0, *(start.budget / start.pages for start in self._starts))
+        self._marks = [mark for mark in plan.marks if mark <= share] or [share]
+        damping = float(plan.settings.get("damping", 0.85))
+        with track("measuring the whole web"):
+            worth = worth_of(web, damping=damping, relevant=plan.relevant)
+        self._worth = {name: values for name, values in worth.items() if values.any()}
+        self._damping = damping
+        self._wasted = _matched(web, plan.wasted)
+        self._played: dict[tuple[int, int], list[Done]] = {}
+        self.speeds: dict[str, tuple[int, float]] = {}
+
+    def _start(self, web: Web, seeds: UInt32Array) -> _Start:
+        ends = np.unique(web.targets[seeds])
+        reached = reachable(web.graph, ends.tolist()) & web.fetchable
+        pages, budget = int(reached.sum()), self._plan.budget
+        most = MOST_FETCHES * web.num_pages
+        fetches = max(1, int(budget * pages + 1e-9)) if isinstance(budget, float) else min(budget, most)
+        return _Start(seeds, reached, pages, fetches)
+
+    @property
+    def num_sets(self) -> int:
+        """The number of seed sets."""
+        return len(self._sets)
+
+    def check_measure(self, name: str) -> None:
+        """Check that the web has a measure.
+
+        Raises
+        ------
+        inlink.errors.ParameterError
+            If it has not.
+        """
+        if name not in self._worth:
+            raise ParameterError(
+                f"{self._webs[0].name} has no measure {name!r}: there are {', '.join(self._worth)}"
+            )
+
+    def run(self) -> None:
+        """Make all replays."""
+        total = len(self._webs) * len(self._plan.names) * sum(start.budget for start in self._starts)
+        with track("replaying", total, "fetches") as progress:
+            for number, web in enumerate(self._webs):
+                self._run_on(number, web, progress)
+
+    def _run_on(self, number: int, web: Web, progress: Progress) -> None:
+        plan = self._plan
+        tasks = [
+            Task(
+                policy, place, start.seeds.tolist(), start.budget, dict(plan.settings), plan.parallel,
+                plan.fetch_seconds, counts_at(self._marks, start.pages) if plan.tau else [], self._damping,
+            )
+            for place, start in enumerate(self._starts)
+            for policy in plan.policies
+        ]  # fmt: skip
+        with performed(web, self._worth["pagerank"], tasks, plan.jobs, progress.advance) as results:
+            for done in results:
+                self._played.setdefault((number, done.task.set), []).append(done)
+                name = plan.name_of(done.task.policy)
+                fetches, cpu = self.speeds.get(name, (0, 0.0))
+                self.speeds[name] = (fetches + len(done.played.fetched), cpu + done.played.cpu)
+
+    def result(self) -> Replay:
+        """The result, of the seed sets for which all policies were replayed on all webs."""
+        plan, web = self._plan, self._webs[0]
+        whole = [
+            place
+            for place in range(len(self._starts))
+            if all(len(self._played.get((k, place), [])) == len(plan.names) for k in range(len(self._webs)))
+        ]
+        runs: list[Run] = []
+        for number, one in enumerate(self._webs):
+            for place in whole:
+                runs += self._runs(one, place, self._played[number, place])
+        if plan.lines:
+            rows = sorted_rows(web.graph, self._worth["pagerank"])
+            for place in whole:
+                runs += self._lines(web, place, rows)
+        return Replay(
+            web=web.name,
+            version=_version(),
+            pages=web.num_pages,
+            links=len(web.links),
+            notes=web.notes,
+            orders=[*plan.names, *([*LINES.values(), BOUND] if plan.lines else [])],
+            baseline=plan.baseline,
+            marks=self._marks,
+            measures=[name for name in MEASURES if name in self._worth],
+            hosts=[one.hosts for one in self._webs],
+            seeds=[self._sets[place].tolist() for place in whole],
+            settings=plan.described(),
+            complete=len(whole) == len(self._starts),
+            runs=runs,
+        )
+
+    def _runs(self, web: Web, place: int, played: Iterable[Done]) -> list[Run]:
+        start, plan = self._starts[place], self._plan
+        by_name = {plan.name_of(done.task.policy): done for done in played}
+        counts = counts_at(self._marks, start.pages)
+        base = by_name[plan.baseline].played.times
+        moments = [float(base[min(count, len(base)) - 1]) for count in counts] if len(base) else []
+        runs = []
+        for name in plan.names:
+            done = by_name[name]
+            home, times = done.played.home, done.played.times
+            check_order(home, self._worth, start.reached, start.budget, f"{web.name}, set {place}, {name}")
+            timed = len(times) > 0 and times[-1] > 0
+            then = [int(np.searchsorted(times, moment, "right")) for moment in moments] if timed else []
+            harvests = self._harvests(home, start)
+            runs.append(
+                Run(
+                    hosts=web.hosts,
+                    order=name,
+                    set=place,
+                    reached=start.pages,
+                    budget=start.budget,
+                    fetches=len(home),
+                    counts=done.played.counts,
+                    seconds=[float(times[min(count, len(times)) - 1]) for count in counts] if timed else [],
+                    measures={one: curve_of(harvest, counts) for one, harvest in harvests.items()},
+                    by_time={
+                        one: [float(harvest[min(k, len(harvest)) - 1]) if k else 0.0 for k in then]
+                        for one, harvest in harvests.items()
+                        if timed
+                    },
+                    tau=done.tau,
+                    wasted=[]
+                    if self._wasted is None
+                    else [float(self._wasted[done.played.fetched[:count]].mean()) for count in counts],
+                )
+            )
+        return runs
+
+    def _harvests(self, home: UInt32Array, start: _Start) -> dict[str, Float64Array]:
+        return {
+            name: harvest_of(home, values, float(values[start.reached].sum()), start.budget)
+            for name, values in self._worth.items()
+        }
+
+    def _lines(self, web: Web, place: int, rows: Rows) -> list[Run]:
+        """The lines, as runs. They know no hosts: they stand with the first web."""
+        start = self._starts[place]
+        counts = counts_at(self._marks, start.pages)
+        found: dict[str, dict[str, Float64Array]] = {}
+        ends = np.unique(web.targets[start.seeds]).astype(np.uint32)
+        for name, label in LINES.items():
+            order = line(name, rows, self._worth["pagerank"], web.fetchable, ends, start.budget)
+            check_order(order, self._worth, start.reached, start.budget, f"{web.name}, set {place}, {label}")
+            found[label] = self._harvests(order, start)
+        found[BOUND] = {
+            name: sort_bound(values, start.reached, start.budget)
+            / max(float(values[start.reached].sum()), 1e-300)
+            for name, values in self._worth.items()
+        }
+        return [
+            Run(
+                hosts=web.hosts, order=label, set=place, reached=start.pages, budget=start.budget,
+                fetches=start.budget, counts={}, seconds=[], by_time={}, tau=[], wasted=[],
+                measures={name: curve_of(harvest, counts) for name, harvest in harvests.items()},
+            )
+            for label, harvests in found.items()
+        ]  # fmt: skip
+
+
+def _matched(web: Web, expression: str | None) -> BoolArray | None:
+    """Which URLs an expression matches, bool[n]."""
+    if expression is None:
+        return None
+    import pyarrow as pa
+
+    from inlink.urls.matching import matcher
+
+    rows: Int64Array = matcher(expression)(
+        pa.array([url.encode("utf-8", "surrogateescape") for url in web.urls], pa.large_binary())
+    )
+    found = np.zeros(web.num_pages, np.bool_)
+    found[rows] = True
+    return found
+
+
+def _version() -> str:
+    from inlink import __version__
+
+    return __version__

@@ -1,0 +1,98 @@
+"""Seed sets: where replays begin."""
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from inlink.base.arrays import UInt32Array
+from inlink.errors import ParameterError, UnknownNodeError
+from inlink.replaying.web import PAGE, Web
+
+__all__ = ["RECORDED", "check_seeds", "seed_sets"]
+
+RECORDED = "recorded"
+"""The one set of seeds that a recorded crawl began with."""
+
+_DRAWN = re.compile(r"([1-9][0-9]{0,5})x([1-9][0-9]{0,8})")
+
+
+def check_seeds(seeds: Any) -> None:
+    """Check what is given as seeds, as far as that needs no web.
+
+    Raises
+    ------
+    inlink.errors.ParameterError
+        If it is neither SETSxPAGES, nor "recorded", nor a list of lists.
+    """
+    if isinstance(seeds, str):
+        if seeds != RECORDED and not _DRAWN.fullmatch(seeds):
+            raise ParameterError(
+                f"`seeds` must be SETSxPAGES, such as 20x10 for 20 sets of 10 pages, or {RECORDED!r}; got {seeds!r}"
+            )
+        return
+    sets = isinstance(seeds, Sequence) and [
+        one
+        for one in seeds
+        if isinstance(one, Sequence | np.ndarray) and not isinstance(one, str) and len(one)
+    ]
+    if not sets or len(sets) < len(seeds):
+        raise ParameterError("`seeds` must be a text, or a list of sets, each a list of URLs or page numbers")
+
+
+def seed_sets(web: Web, seeds: Any, random_seed: int) -> list[UInt32Array]:
+    """The sets of pages that replays begin with, each increasing.
+
+    Drawn sets hold pages that can be fetched and have links, each page as likely as another.
+
+    Parameters
+    ----------
+    web : Web
+    seeds : str or list of lists
+        As :func:`check_seeds` allows.
+    random_seed : int
+        What the random numbers begin with.
+
+    Raises
+    ------
+    inlink.errors.ParameterError
+        If the web has fewer pages with links than a set needs, no recorded seeds, or lacks a page.
+    """
+    if isinstance(seeds, str) and seeds == RECORDED:
+        if not len(web.seeds):
+            raise ParameterError(
+                f"{web.name} is no recorded crawl, so it has no recorded seeds: give SETSxPAGES"
+            )
+        return [np.sort(web.seeds)]
+    if isinstance(seeds, str):
+        return _drawn(web, seeds, random_seed)
+    numbers = {url: page for page, url in enumerate(web.urls)}
+    return [np.unique(np.array([_page(web, numbers, one) for one in pages], np.uint32)) for pages in seeds]
+
+
+def _drawn(web: Web, seeds: str, random_seed: int) -> list[UInt32Array]:
+    found = _DRAWN.fullmatch(seeds)
+    assert found is not None
+    sets, count = int(found[1]), int(found[2])
+    linking = np.flatnonzero((np.diff(web.offsets) > 0) & (np.asarray(web.outcomes) == PAGE)).astype(
+        np.uint32
+    )
+    if len(linking) < count:
+        raise ParameterError(
+            f"`seeds` wants {count:,} pages a set; {web.name} has {len(linking):,} pages with links"
+        )
+    random = np.random.default_rng(random_seed)
+    return [np.sort(random.choice(linking, count, replace=False)) for _ in range(sets)]
+
+
+def _page(web: Web, numbers: dict[str, int], one: Any) -> int:
+    if isinstance(one, str):
+        if one not in numbers:
+            raise UnknownNodeError(
+                f"{web.name} has no page {one!r}: seeds are canonical URLs or page numbers"
+            )
+        return numbers[one]
+    if isinstance(one, bool) or not isinstance(one, int | np.integer) or not 0 <= one < web.num_pages:
+        raise ParameterError(f"a seed must be a URL or a page number below {web.num_pages:,}; got {one!r}")
+    return int(one)

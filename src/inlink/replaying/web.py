@@ -1,0 +1,239 @@
+"""A known web: what each page answers when a replay fetches it.
+
+A graph, a recorded crawl and an archive all become a :class:`Web`. What a recording does not know is marked so, and
+never invented.
+"""
+
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from inlink.base.arrays import (
+    AnyArray,
+    BoolArray,
+    Float32Array,
+    UInt8Array,
+    UInt16Array,
+    UInt32Array,
+    UInt64Array,
+)
+from inlink.errors import ParameterError
+from inlink.graph.graph import Graph, Rows
+from inlink.urls.canonical import canonical
+
+__all__ = [
+    "EXCLUDED",
+    "FAILED",
+    "NO_PAGE",
+    "PAGE",
+    "REDIRECT",
+    "UNKNOWN",
+    "Web",
+    "merged_graph",
+    "web_of_graph",
+]
+
+PAGE, FAILED, REDIRECT, EXCLUDED, UNKNOWN = range(5)
+"""What comes of fetching a page: the page, an error, another page, a refusal by a rule, or nobody knows."""
+
+NO_PAGE = 0xFFFFFFFF
+
+
+@dataclass(frozen=True)
+class Web:
+    """A known web. All arrays have one entry a page, where nothing else is said.
+
+    Attributes
+    ----------
+    name : str
+        What it is called in results.
+    hosts : str
+        Where hosts come from: ``"real"``, or the number of pages of a guessed host, ``"all"`` if there is one host.
+    urls : list of str
+        Canonical URLs, each once.
+    graph : Graph
+        The links between pages, where a redirect is its target; for measures and lines.
+    offsets : uint64[n + 1]
+        Where each page's links begin.
+    links : uint32[m]
+        The pages that it links to, as written.
+    outcomes : uint8[n]
+        What comes of a fetch: one of :data:`PAGE`, …, :data:`UNKNOWN`.
+    statuses : uint16[n]
+        HTTP status; 0 if there is none.
+    targets : uint32[n]
+        Where a redirect leads in the end; else the page itself.
+    tries : uint8[n]
+        How many fetches failed before the first that did not.
+    scores : float32[n]
+        Of the content.
+    seconds : float32[n]
+        How long a fetch takes; NaN if that is not known.
+    delays : float32[n]
+        What the page's host asked for between two fetches, in seconds; 0 if nothing.
+    link_scores : float32[m]
+        Of each link; empty if there are none.
+    seeds : uint32[k]
+        Where the recording began; empty if there is no recording.
+    settings : dict
+        Settings of the recorded crawl that hold for its replay.
+    notes : dict
+        Counts of what the source does not know or cannot be fetched, by what it is.
+    """
+
+    name: str
+    hosts: str
+    urls: list[str]
+    graph: Graph
+    offsets: UInt64Array
+    links: UInt32Array
+    outcomes: UInt8Array
+    statuses: UInt16Array
+    targets: UInt32Array
+    tries: UInt8Array
+    scores: Float32Array
+    seconds: Float32Array
+    delays: Float32Array
+    link_scores: Float32Array
+    seeds: UInt32Array
+    settings: dict[str, Any] = field(default_factory=dict)
+    notes: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def num_pages(self) -> int:
+        """The number of URLs."""
+        return len(self.outcomes)
+
+    @property
+    def fetchable(self) -> BoolArray:
+        """Which pages a fetch can bring home, bool[n]."""
+        same: BoolArray = self.outcomes == PAGE
+        return same
+
+    def save(self, folder: Path) -> None:
+        """Write the arrays into a folder, for :meth:`load` in another process."""
+        for name in _ARRAYS:
+            np.save(folder / f"{name}.npy", getattr(self, name))
+        np.save(folder / "graph_offsets.npy", self.graph.out_rows.offsets)
+        np.save(folder / "graph_nodes.npy", self.graph.out_rows.nodes)
+        (folder / "urls.txt").write_text("\n".join(self.urls), "utf-8")
+
+    @classmethod
+    def load(cls, folder: Path, **more: Any) -> "Web":
+        """The web that :meth:`save` wrote; its arrays are mapped, so that processes share them."""
+
+        def array(name: str) -> AnyArray:
+            mapped: AnyArray = np.load(folder / f"{name}.npy", mmap_mode="r").view(np.ndarray)
+            return mapped
+
+        rows = Rows(array("graph_offsets"), array("graph_nodes"))
+        urls = (folder / "urls.txt").read_text("utf-8").split("\n")
+        columns: dict[str, Any] = {name: array(name) for name in _ARRAYS}
+        return cls(urls=urls, graph=Graph(rows, checked=True), **columns, **more)
+
+
+_ARRAYS = tuple(
+    one.name for one in fields(Web) if one.name not in ("name", "hosts", "urls", "graph", "settings", "notes")
+)
+
+
+def web_of_graph(graph: Graph, name: str, host_pages: int | None) -> Web:
+    """A graph as a web: each page brings its outlinks, and nothing fails.
+
+    Parameters
+    ----------
+    graph : Graph
+    name : str
+        What the web is called.
+    host_pages : int or None
+        Number of pages of a guessed host, which are runs of node numbers; 0 puts all pages on one host. It applies
+        only to a graph whose names are no URLs; None means that the names are.
+
+    Raises
+    ------
+    inlink.errors.ParameterError
+        If ``host_pages`` is None and the graph has no URLs.
+    """
+    n = graph.num_nodes
+    outcomes = np.zeros(n, np.uint8)
+    notes: dict[str, int] = {}
+    if graph.crawled is not None and not graph.crawled.all():
+        outcomes[~np.asarray(graph.crawled)] = UNKNOWN
+        notes["pages that are not recorded"] = int((outcomes == UNKNOWN).sum())
+    if host_pages is None:
+        if graph.names is None:
+            raise ParameterError("this graph has no names, so hosts must be guessed: give their size")
+        urls, same = _urls_of(list(graph.names), outcomes, notes)
+        if same is not None:
+            graph = merged_graph(graph.out_rows, same)
+    else:
+        urls = [f"http://h{node // host_pages if host_pages else 0}.example/{node}" for node in range(n)]
+    return Web(
+        name=name,
+        hosts="real" if host_pages is None else str(host_pages) if host_pages else "all",
+        urls=urls,
+        graph=graph,
+        offsets=graph.out_rows.offsets,
+        links=graph.out_rows.nodes,
+        outcomes=outcomes,
+        notes=notes,
+        **plain_columns(n),
+    )
+
+
+def plain_columns(n: int) -> dict[str, Any]:
+    """The columns of a web in which every page answers at once, without score or status."""
+    return {
+        "statuses": np.full(n, 200, np.uint16),
+        "targets": np.arange(n, dtype=np.uint32),
+        "tries": np.zeros(n, np.uint8),
+        "scores": np.zeros(n, np.float32),
+        "seconds": np.full(n, np.nan, np.float32),
+        "delays": np.zeros(n, np.float32),
+        "link_scores": np.empty(0, np.float32),
+        "seeds": np.empty(0, np.uint32),
+    }
+
+
+def _urls_of(
+    names: list[str], outcomes: UInt8Array, notes: dict[str, int]
+) -> tuple[list[str], UInt32Array | None]:
+    """Canonical URLs of nodes, and the node that each is one with; None if all differ.
+
+    A node whose name is no URL, or whose URL is that of an earlier node, gets a URL that nothing links to.
+    """
+    urls: list[str] = []
+    first: dict[str, int] = {}
+    same = np.arange(len(names), dtype=np.uint32)
+    invalid = 0
+    for node, name in enumerate(names):
+        url = canonical(name)
+        if url is None:
+            invalid += 1
+            outcomes[node] = UNKNOWN
+        elif url in first:
+            same[node] = first[url]
+            outcomes[first[url]] = min(outcomes[first[url]], outcomes[node])
+            outcomes[node], url = UNKNOWN, None
+        else:
+            first[url] = node
+        urls.append(f"http://none.invalid/{node}" if url is None else url)
+    if invalid:
+        notes["names that are no URLs"] = invalid
+    doubles = int((same != np.arange(len(names))).sum())
+    if doubles:
+        notes["names with the same canonical URL as another"] = doubles
+    return urls, same if doubles else None
+
+
+def merged_graph(rows: Rows, same: UInt32Array) -> Graph:
+    """The graph in which node k is one with node ``same[k]``: arcs from and to k are that node's, each once."""
+    n = len(same)
+    sources = np.repeat(np.arange(n, dtype=np.uint32), np.diff(rows.offsets).astype(np.int64))
+    arcs = np.unique(same[sources].astype(np.uint64) << np.uint64(32) | same[rows.nodes])
+    begin = np.searchsorted(arcs >> np.uint64(32), np.arange(n + 1, dtype=np.uint64))
+    return Graph(
+        Rows(begin.astype(np.uint64), (arcs & np.uint64(0xFFFFFFFF)).astype(np.uint32)), checked=True
+    )

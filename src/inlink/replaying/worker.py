@@ -1,0 +1,45 @@
+"""The process of :mod:`inlink.replaying.jobs`: reads tasks from its input, and writes their results to its output."""
+
+import os
+import signal
+import sys
+from pathlib import Path
+
+import msgspec
+import numpy as np
+
+from inlink.replaying.jobs import RANKS, Task, perform
+from inlink.replaying.web import Web
+
+__all__ = ["main"]
+
+
+class _Request(msgspec.Struct):
+    task: Task
+    out: str
+
+
+def main(folder: Path) -> None:
+    """Answer each line of the input until it ends."""
+    # The crawl's folder is removed on the way out.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
+    # What a policy prints must not be taken for an answer.
+    answers = os.fdopen(os.dup(1), "wb", 0)
+    os.dup2(2, 1)
+    web = Web.load(folder, name="", hosts="")
+    ranks = np.load(folder / RANKS, mmap_mode="r")
+    for line in sys.stdin.buffer:
+        request = msgspec.json.decode(line, type=_Request)
+        try:
+            done = perform(web, ranks, request.task)
+        except Exception as error:
+            answers.write(msgspec.json.encode({"error": f"{type(error).__name__}: {error}"}) + b"\n")
+            continue
+        played = done.played
+        np.savez(request.out, home=played.home, fetched=played.fetched, times=played.times)
+        told = {"counts": played.counts, "cpu": played.cpu, "tau": done.tau}
+        answers.write(msgspec.json.encode(told) + b"\n")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))
