@@ -3,7 +3,6 @@
 import sys
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
@@ -25,14 +24,20 @@ def ring() -> Graph:
 def test_all_is_home_in_the_end(ring, policy, monkeypatch):
     monkeypatch.setattr(harvest, "MARKS", (0.5, 1.0))
     values = inlink.pagerank(ring, tol=1e-9).values
-    half, whole = harvest.replay(ring, values, policy, [0], 0.1, 60)
+    reached, rows = harvest.shares(ring, [policy], [[0]])
+    half, whole = rows[policy]
+    assert reached == 60
     assert whole == pytest.approx(1.0)
-    assert half == pytest.approx(float(values[:30].sum()))  # the ring leaves no choice
+    # The ring leaves no choice.
+    assert half == pytest.approx(float(values[:30].sum()))
 
 
-def test_each_reached_page_is_fetched_once(ring, monkeypatch):
-    monkeypatch.setattr(harvest, "MARKS", (1.0,))
-    assert harvest.replay(ring, np.ones(60), "random", [7], 0.1, 60) == [60.0]
+def test_the_lines_are_rows_too(ring):
+    _, rows = harvest.shares(ring, ["random"], "2x3")
+    assert list(rows) == ["random", "clairvoyant greedy (no bound)", "look-ahead", "sort bound"]
+    for name, row in rows.items():
+        assert row == sorted(row), name
+        assert row <= rows["sort bound"]
 
 
 def test_the_table_names_each_policy():

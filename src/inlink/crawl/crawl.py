@@ -111,8 +111,7 @@ class Crawl(Steering):
         When the log is synced to disk, which protects it from a power cut: within a second, which is the default, or at
         once. If only the process dies, nothing is lost in either case.
     clock : callable
-        Unix time in seconds; a value below an earlier one is ignored. With a
-        :class:`~inlink.base.clock.VirtualClock`, a ranking takes no time: the call that asks for it ranks at once.
+        Unix time in seconds; a value below an earlier one is ignored. In virtual time, rankings are made at once.
 
     Attributes
     ----------
@@ -200,9 +199,7 @@ class Crawl(Steering):
             trust_in(self._pages, log, started, settings, trusted)
             self._frontier = Frontier(self._pages, settings, chosen.policy)
             journal = Journal(log, self._frontier, gate, settings.url_rules, settings.rules)
-            self._upkeep = Upkeep(
-                self._frontier, log, journal.now, gate, at_once=isinstance(clock, VirtualClock)
-            )
+            self._upkeep = Upkeep(self._frontier, log, journal.now, gate, clock)
             answers = Answers(journal, Admission(journal))
             self._core = core = Core(journal, answers, self._upkeep, clock, self.refused)
             self._frontier.restore(core.tick())

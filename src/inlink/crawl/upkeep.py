@@ -3,8 +3,9 @@
 import logging
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
+from inlink.base.clock import VirtualClock
 from inlink.crawl.gate import Gate
 from inlink.errors import InputError, OutputError
 from inlink.frontier.frontier import Frontier
@@ -40,14 +41,16 @@ class Upkeep:
     now : float
     gate : Gate
         Shows at the end whether memory still agrees with the log.
-    at_once : bool
-        Rank in the call that asks for it, as in virtual time, where a ranking process would take no time.
+    clock : callable
+        The crawl's. With a :class:`~inlink.base.clock.VirtualClock`, in which a ranking process would take no time,
+        the call that asks for a ranking makes it.
     """
 
     def __init__(
-        self, frontier: Frontier, log: Log, now: float, gate: Gate, *, at_once: bool = False
+        self, frontier: Frontier, log: Log, now: float, gate: Gate, clock: Callable[[], float]
     ) -> None:
-        settings, self._gate, self._at_once = frontier.settings, gate, at_once
+        settings, self._gate = frontier.settings, gate
+        self._at_once = isinstance(clock, VirtualClock)
         self.frontier, self.pages, self._log = frontier, frontier.pages, log
         options = ["--algorithm", frontier.policy.algorithm or "none", "--damping", str(settings.damping)]
         options += ["--use-scores"] * settings.use_scores

@@ -1,0 +1,73 @@
+"""``inlink replay`` as a command."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from inlink import Graph
+
+INLINK = [sys.executable, "-m", "inlink", "-q", "replay"]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("replay")
+    arcs = [(k, (7 * k + step) % 60) for k in range(60) for step in (1, 5)]
+    Graph.from_arcs(arcs, into=folder / "web")
+    return folder
+
+
+def run(folder, *given):
+    return subprocess.run([*INLINK, *given], cwd=folder, capture_output=True, text=True)
+
+
+def test_the_table_the_files_and_the_pictures(folder):
+    pytest.importorskip("matplotlib")
+    done = run(
+        folder, "web", "--policy", "random,fifo", "--policy", "opic", "--seeds", "2x2", "--budget", "50%",
+        "--host-pages", "8,0", "--measure", "indegree", "--at", "10%,50%", "--set", "damping=0.7", "-o", "out",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert lines[0] == "hosts of 8 pages"
+    assert lines[1].split("\t")[:4] == ["order", "10%", "50%", "area"]
+    assert [line.split("\t")[0] for line in lines[2:5]] == ["random", "fifo", "opic"]
+    assert "one host" in lines
+    assert {path.name for path in (folder / "out").iterdir()} == {
+        "replay.json", "replay.csv", "replay.png", "replay-hosts-all.png",
+    }  # fmt: skip
+    told = json.loads((folder / "out" / "replay.json").read_text())
+    assert told["settings"]["crawl"] == {"damping": 0.7}
+    assert "a CPU second" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        ["web", "--policy", "nosuch"],
+        ["web", "--seeds", "many"],
+        ["web", "--budget", "half"],
+        ["web", "--budget", "-5%"],
+        ["web", "--at", "50%,10%"],
+        ["web", "--host-pages", "a"],
+        ["web", "--measure", "score"],
+        ["web", "--set", "damping=3"],
+        ["web", "--set", "revisit=none"],
+        ["web", "--jobs", "0"],
+        ["nosuch"],
+        ["http://a.example/v1/crawls/c"],
+        ["web", "-o", "nosuch/out"],
+        ["web", "-o", "file"],
+    ],
+)
+def test_what_is_wrong_is_one_line_and_leaves_nothing(folder, given):
+    (folder / "file").touch()
+    before = sorted(path.name for path in folder.iterdir())
+    done = run(folder, *given)
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert len(done.stderr.splitlines()) == 1 or done.stderr.startswith("Usage:")
+    assert "Traceback" not in done.stderr
+    assert sorted(path.name for path in folder.iterdir()) == before
