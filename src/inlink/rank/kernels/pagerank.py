@@ -1,8 +1,8 @@
 """The loops of PageRank: Gauss–Seidel sweeps over the contributions z = x / strength, the round that certifies a
 ranking, and the vector work of Anderson acceleration.
 
-Sweeps go over *places*, at which the rows stand: linking nodes only, if the inlinks are split. Rounds go over nodes.
-Both meet the rows in the order of the nodes.
+Sweeps go over *places*, at which the rows stand: linking nodes only, if the inlinks are split. Rounds go over nodes,
+the linking nodes of each chunk first.
 """
 
 from typing import NamedTuple
@@ -11,7 +11,7 @@ import numpy as np
 
 from inlink.base.arrays import AnyArray, BoolArray, Float32Array, Float64Array, UInt32Array, UInt64Array
 from inlink.base.jit import U0, U1, Index, inlined, kernel
-from inlink.rank.kernels.gather import add_compensated, num_linking, row_place, row_sum
+from inlink.rank.kernels.gather import add_compensated, chunk_nodes, row_sum
 
 __all__ = [
     "Equation",
@@ -171,11 +171,17 @@ def dangling_mass(equation: Equation, x: Float64Array) -> float:
     offsets, _, _, linking, strengths, _, _ = equation
     step = U1 if len(x) > 1 else U0
     total, lost = 0.0, 0.0
-    before = U0
-    for i in range(U0, np.uint64(len(offsets)) - U1):
-        place, before = row_place(linking, i, before)
-        if not links(strengths, place):
-            total, lost = add_compensated(total, lost, x[i * step])
+    if len(linking) == 0:
+        for place in range(U0, np.uint64(len(strengths))):
+            if strengths[place] == 0:
+                total, lost = add_compensated(total, lost, x[place * step])
+        return total + lost
+    i = U0
+    for k in range(U0, np.uint64(len(linking)) + U1):
+        end = np.uint64(linking[k]) if k < np.uint64(len(linking)) else np.uint64(len(offsets)) - U1
+        for j in range(i, end):
+            total, lost = add_compensated(total, lost, x[j * step])
+        i = end + U1
     return total + lost
 
 
@@ -186,9 +192,10 @@ def finish_dangling(
     """Write x of the nodes [low, high): z · strength if a node has outlinks, the sum of its row if it is dangling."""
     offsets, nodes, weights, linking, strengths, teleport, damping = equation
     step = U1 if len(teleport) > 1 else U0
-    before = num_linking(linking, low)
-    for i in range(low, high):
-        place, before = row_place(linking, i, before)
+    at, linked, first, rest = chunk_nodes(linking, low, high)
+    for t in range(U0, high - low):
+        i = np.uint64(at[t])
+        place = first + t if t < linked else rest + t - linked
         if links(strengths, place):
             x[i] = z[place] * strengths[place]
         else:
@@ -227,9 +234,10 @@ def power_round(
     offsets, nodes, weights, linking, _, teleport, damping = equation
     step = U1 if len(teleport) > 1 else U0
     change, roundings = 0.0, 0.0
-    before = num_linking(linking, low)
-    for i in range(low, high):
-        place, before = row_place(linking, i, before)
+    at, linked, first, rest = chunk_nodes(linking, low, high)
+    for t in range(U0, high - low):
+        i = np.uint64(at[t])
+        place = first + t if t < linked else rest + t - linked
         total = row_sum(0.0, offsets, nodes, weights, z, place)
         value = damping * total + jump * teleport[i * step]
         change += abs(value - x[i])

@@ -4,7 +4,7 @@ import numpy as np
 
 from inlink.base.arrays import Float64Array
 from inlink.base.jit import U0, U1, kernel
-from inlink.rank.kernels.gather import add_compensated, num_linking, row_place
+from inlink.rank.kernels.gather import add_compensated, chunk_nodes
 from inlink.rank.kernels.pagerank import Equation
 
 __all__ = ["largest_residual"]
@@ -24,9 +24,10 @@ def largest_residual(
     offsets, nodes, weights, linking, _, teleport, damping = equation
     step = U1 if len(teleport) > 1 else U0
     largest = 0.0
-    before = num_linking(linking, low)
-    for i in range(low, high):
-        place, before = row_place(linking, i, before)
+    at, linked, first, rest = chunk_nodes(linking, low, high)
+    for t in range(U0, high - low):
+        i = np.uint64(at[t])
+        place = first + t if t < linked else rest + t - linked
         total, lost = 0.0, 0.0
         for k in range(offsets[place], offsets[place + U1]):
             value = z[nodes[k]]
