@@ -84,6 +84,9 @@ def test_from_wat_files_to_ranks(tmp_path):
     by_pagerank = sorted(rows, key=lambda row: int(row[2]))
     assert [row[2] for row in by_pagerank] == [str(place) for place in range(1, len(G) + 1)]
     assert (np.diff([float(row[3]) for row in by_pagerank]) <= 0).all()
+    said = run("diff", domains, out / "ranks.txt.gz", "--by", "pagerank")
+    assert f"in common: {len(G)}; only in A: 0; only in B: 0" in said
+    assert "Kendall's τ 1.000" in said
 
 
 def test_ranks_by_hyperball_keep_the_order_of_the_best(tmp_path):
