@@ -28,7 +28,7 @@ def errors(graph: inlink.Graph, method: str) -> list[float]:
 
 
 def at(sweeps: float, error: float) -> tuple[float, float]:
-    """Where a point stands in the picture."""
+    """The position of a point in the picture."""
     x = LEFT + (WIDTH - LEFT - 20) * sweeps / SWEEPS
     y = TOP + (HEIGHT - TOP - BOTTOM) * math.log10(max(error, 10.0**LOW)) / LOW
     return round(x, 1), round(y, 1)

@@ -143,7 +143,7 @@ def fill(program: Program, web: Web, first: int, end: int) -> dict[str, Any]:
 def run(
     name: str, sizes: list[int], folder: Path, window: int, batches: int, limit: float, web: Web
 ) -> dict[str, Any]:
-    """One run of one crawler, in a folder that is empty; what was measured at each size."""
+    """Run one crawler in an empty folder; return the measurements at each size."""
     peer = base.peer(name)
     measured: dict[str, Any] = {}
     page = 0

@@ -61,7 +61,7 @@ class Web:
         return int(crawlkernels.turn(np.uint64(turn), self._shape))
 
     def known(self, pages: int) -> int:
-        """How many URLs are known once the first ``pages`` pages are crawled."""
+        """The number of known URLs after the first ``pages`` pages are crawled."""
         return int(crawlkernels.first_new(np.uint64(pages), self._shape))
 
     def pages_for(self, known: int) -> int:

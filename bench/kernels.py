@@ -166,7 +166,7 @@ def power_sweep(
     damping: float,
     ranks: npt.NDArray[np.float64],
 ) -> float:
-    """One Jacobi round of PageRank, the plainest loop there is; returns how far it went (L1)."""
+    """One Jacobi round of PageRank, as the simplest loop; return the change (L1)."""
     change = 0.0
     for node in range(U0, np.uint64(len(ranks))):
         total = 0.0

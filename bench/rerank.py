@@ -114,7 +114,7 @@ class Crawled(NamedTuple):
     targets: U4A  # theirs, in the order of the crawl
 
     def state(self, count: int) -> tuple[int, Bytes, U4A, U8A]:
-        """What a ranking is given after ``count`` pages."""
+        """The input of a ranking after ``count`` pages."""
         return int(self.seen[count - 1]), self.log, self.pages[:count], self.places[:count]
 
     def arcs(self, count: int) -> U4A:

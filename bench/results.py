@@ -1,4 +1,4 @@
-"""Where figures are stored, and on what machine they were measured."""
+"""Storage of figures, with a description of the machine."""
 
 import json
 import os
@@ -12,7 +12,7 @@ FOLDER = Path(__file__).parent / "results"
 
 
 def machine() -> dict[str, Any]:
-    """What a reader has to know of the machine."""
+    """A description of the machine for readers."""
     model = platform.processor() or platform.machine()
     info = Path("/proc/cpuinfo")
     if info.exists():

@@ -115,7 +115,7 @@ class Pages:
         return page.children
 
     def links(self, page: Page) -> list[Page]:
-        """Where a page links to, its children last."""
+        """The links of a page, its children last."""
         old: dict[Page, None] = dict.fromkeys([self.root, *self.children(self.root)[:6]])
         parent = page.parent
         if parent is not None:
@@ -165,7 +165,7 @@ def _name(page: Page) -> str:
 
 
 class Counts:
-    """What was asked for: requests since the mark, and how often each page since all was forgotten."""
+    """The requests since the mark, and the number of requests of each page since the last reset."""
 
     def __init__(self) -> None:
         self.sent: Counter[str] = Counter()

@@ -79,7 +79,7 @@ def _uniform(count: int, seed: int) -> npt.NDArray[np.float64]:
 
 
 def _host_starts(num_nodes: int, seed: int) -> npt.NDArray[np.uint64]:
-    """Where the hosts begin, uint64[h + 1]: sizes by Zipf's law, none above a fiftieth of all nodes."""
+    """The first node of each host, uint64[h + 1]: sizes by Zipf's law, none above a fiftieth of all nodes."""
     largest = max(num_nodes // 50, 1)
     ends = np.zeros(0, np.uint64)
     count = max(num_nodes // 8, 16)
@@ -93,7 +93,7 @@ def _host_starts(num_nodes: int, seed: int) -> npt.NDArray[np.uint64]:
 
 
 def _degrees(num_nodes: int, num_arcs: int, seed: int) -> npt.NDArray[np.uint32]:
-    """How many outlinks each node shall have, uint32[n], a quarter of them 0, all together ``num_arcs``."""
+    """The number of outlinks of each node, uint32[n]: 0 for a quarter of them, ``num_arcs`` in total."""
     x = _uniform(num_nodes, seed + 1)
     linking = x > DANGLING
     x = (x - DANGLING) / (1 - DANGLING)

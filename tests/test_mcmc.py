@@ -141,7 +141,7 @@ def test_recorded_walks_are_those_of_mcmc_and_stay_walks_of_the_graph(a: Arcs, b
     assert walks.update(graph) == 0
     assert recorded(walks) == before
     if b.num_nodes < a.num_nodes:
-        with pytest.raises(ParameterError, match="nodes keep their numbers"):
+        with pytest.raises(ParameterError, match="keep all nodes with their numbers"):
             walks.update(b.graph())
     else:
         walks.update(b.graph())

@@ -1,4 +1,4 @@
-"""What a peer of the benchmark of the crawl has to offer, and the loop in which those in Python run.
+"""The interface of peers in the benchmark of the crawl, and the loop for peers in Python.
 
 A crawler is a program: it gets a folder, and on its standard input commands, one a line, some with as many bytes
 behind them as they say. It answers each with a line of JSON, and tells first of all how long it took to open.
@@ -62,7 +62,7 @@ class Peer(Protocol):
 
 
 class Crawl(Protocol):
-    """What a peer in Python calls its ``Crawl``, made of a folder."""
+    """The interface of a peer's crawl in Python."""
 
     def seed(self, urls: list[str]) -> None:
         """Take in the first URLs."""
@@ -85,7 +85,7 @@ class Crawl(Protocol):
         ...
 
     def answer(self, one: Any) -> None:
-        """What was handed out has been crawled."""
+        """Report a page that was handed out as crawled."""
         ...
 
     def rerank(self) -> Callable[[], bool]:

@@ -1,4 +1,4 @@
-"""What a server has to offer to the benchmark of several spiders on one crawl, and how one is found."""
+"""The interface of servers in the benchmark of several spiders on one crawl, and a function that loads one by name."""
 
 import importlib
 from collections.abc import Sequence

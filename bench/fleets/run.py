@@ -1,4 +1,4 @@
-"""One spider of the benchmark of several, in a process of its own."""
+"""One spider of the benchmark of several spiders, in a separate process."""
 
 from scrapy.crawler import AsyncCrawlerProcess
 

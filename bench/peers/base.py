@@ -1,4 +1,4 @@
-"""What a peer of the ranking benchmark has to offer, and how one is found.
+"""The interface of peers in the ranking benchmark, and a function that loads one by name.
 
 A peer may add ``VARIES``, how often its error is measured, the worst counting; and ``seconds(graph, setting,
 trials)``, its wall seconds and peak bytes, if it is a program that takes its own time.

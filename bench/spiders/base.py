@@ -1,4 +1,4 @@
-"""What a scheduler has to offer to the benchmark of Scrapy's door, and how one is found."""
+"""The interface of schedulers in the benchmark of Scrapy's door, and a function that loads one by name."""
 
 import importlib
 import importlib.util

@@ -1,4 +1,4 @@
-"""One run of the benchmark of Scrapy's door, in a process of its own, and the spiders.
+"""One run of the benchmark of Scrapy's door, in a separate process, and the spiders.
 
 All spiders find links with the same ``LinkExtractor`` and do nothing else with a page:
 

@@ -244,7 +244,7 @@ class HostStanding(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Standing(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """How far a crawl has come.
+    """The progress of a crawl.
 
     Parameters
     ----------

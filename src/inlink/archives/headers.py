@@ -70,7 +70,7 @@ def warc_header(header: bytes, offset: int) -> tuple[Record, int]:
 
 
 def plain_header(header: bytes) -> tuple[Record, int] | None:
-    """Read a header as nearly all are, in less time; None if it is another one."""
+    """Read a header of the usual form, in less time; None if it has another form."""
     lines = header.split(b"\r\n")
     if len(lines) < 4 or not header.startswith(b"WARC/1.") or header.count(b"\n") != len(lines) - 1:
         return None

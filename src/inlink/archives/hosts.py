@@ -120,7 +120,7 @@ class _Origins:
 
 
 class _Arrays(NamedTuple):
-    """What the kernels fill for a page."""
+    """The kernels' output for a page."""
 
     codes: Int64Array
     odd: UInt32Array

@@ -149,7 +149,7 @@ class PageArcs:
 
 
 def _classes() -> UInt8Array:
-    """What happens to each byte in a path and in a query, by asking the parser."""
+    """The parser's result for each byte in a path and in a query."""
     from inlink.archives.kernels.forms import ENCODE, HOST, PATH, QUERY, QUERY_ENCODE
     from inlink.urls.kernels import CLASSES
     from inlink.urls.kernels import HOST as PLAIN

@@ -52,7 +52,7 @@ class ScannedPage(NamedTuple):
     offset: int
 
     def href(self, place: int) -> tuple[str, bool]:
-        """Return a link as written, and whether it is one of the HTTP header."""
+        """Return a link as written, and whether it is from the HTTP header."""
         entry = int(self.links[place])
         begin = entry & _PLACE
         raw = self.body[begin : begin + (entry >> 28 & _PLACE)]

@@ -25,7 +25,7 @@ class Readable(Protocol):
 
 
 def name_of(stream: Readable, name: str | None) -> str:
-    """Return what messages call a stream: `name`, or the stream's own name (a file has one), or ``<stream>``."""
+    """Return the name of a stream in messages: `name`, the stream's own name (if it is a file), or ``<stream>``."""
     own = getattr(stream, "name", None)
     return name or (own if isinstance(own, str) else "<stream>")
 

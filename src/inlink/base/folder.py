@@ -460,7 +460,7 @@ def atomic_file(path: str | os.PathLike[str], *, sync: bool = True, secret: bool
         work = _begun(stack, target, unfinished_file)
         try:
             yield work
-            # It was made for this user alone.
+            # The folder was made for this user alone.
             if not secret:
                 work.chmod(0o666 & ~_umask())
             if sync:

@@ -38,7 +38,7 @@ _PLACE = Place("rankings must be files or folders on this machine: run it where 
     type=click.IntRange(0),
     default=1000,
     show_default=True,
-    help="Movers only among the first so many of A or B; 0: among all.",
+    help="Show movers only among this many first nodes of A or B; 0: among all.",
 )
 @click.option(
     "--persistence", type=float, default=0.9, show_default=True, help="The p of the rank-biased overlap."

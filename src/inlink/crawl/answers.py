@@ -223,7 +223,7 @@ class Answers:
         if self.admission.refuses(target, None, journal.now):
             return True, None
         if front.hosts.is_closed(front.queue.slot(target), journal.now):
-            # It waits like any other page of its host.
+            # The page waits like any other page of its host.
             if target == number and out is not None:
                 self._write_release(number, out)
                 front.back(number, journal.now)

@@ -1,4 +1,4 @@
-"""Which URLs may be fetched: allow, deny, hosts, domains, depth. Pure functions of the canonical URL.
+"""Rules for the URLs of a crawl: allow, deny, hosts, domains, depth. Pure functions of the canonical URL.
 
 A rule has one of three forms:
 

@@ -160,7 +160,7 @@ def _add_sources(
 
 
 class _Mark(NamedTuple):
-    """What a builder holds at a moment."""
+    """The state of a builder, to which it can return."""
 
     known: int | None
     largest: int

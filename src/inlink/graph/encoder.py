@@ -30,7 +30,7 @@ _LARGEST = 2**31 - 1
 
 
 class Coding(NamedTuple):
-    """How BVGraph's records are encoded. The defaults are WebGraph's.
+    """Parameters of the encoding of BVGraph's records. The defaults are WebGraph's.
 
     Attributes
     ----------
@@ -94,7 +94,7 @@ class BitBuffer:
         self.at = 0
 
     def reserve(self, bits: int) -> None:
-        """Make room for so many more bits."""
+        """Make room for the given number of bits."""
         if self.at + bits > 8 * len(self.data):
             data = np.zeros((self.at + bits + 7) // 8 + _BYTES, np.uint8)
             data[: len(self.data)] = self.data

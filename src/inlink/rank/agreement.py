@@ -1,4 +1,4 @@
-"""How far two rankings agree: correlations of what both rank, overlap of their best, rank-biased overlap.
+"""Agreement of two rankings: correlations over common nodes, overlap of the best nodes, rank-biased overlap.
 
 Sources: Spearman, "The proof and measurement of association between two things", 1904; Kendall, "The treatment of ties
 in ranking problems", Biometrika 1945 (τ-b); Webber, Moffat & Zobel, "A similarity measure for indefinite rankings",

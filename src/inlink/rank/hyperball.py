@@ -52,7 +52,7 @@ _ARCS = 1 << 24
 
 @dataclass(frozen=True)
 class Sums:
-    """What a run found.
+    """The result of a run.
 
     Attributes
     ----------

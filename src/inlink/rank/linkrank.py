@@ -190,7 +190,7 @@ def _counting(
     if isinstance(loops, Loops):
         if loops.marks.shape != (graph.num_arcs,) or loops.graph.uuid != graph.uuid:
             raise ParameterError(
-                "`loops` must be those of this graph; got another graph's. Find them in this one"
+                "`loops` must be loops of this graph; got the loops of another graph. Run `inlink.loops` on this graph"
             )
         marks = loops.marks
     else:

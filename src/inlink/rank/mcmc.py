@@ -206,7 +206,8 @@ class Walks:
         before = self._graph.num_nodes
         if graph.num_nodes < before:
             raise ParameterError(
-                f"the graph has {graph.num_nodes:,} nodes and the one before had {before:,}: nodes keep their numbers"
+                f"the graph has {graph.num_nodes:,} nodes, but the graph before had {before:,}: "
+                "keep all nodes with their numbers"
             )
         arcs = _arcs(graph, use_weights(graph, self._weighted))
         changed = np.zeros(before, np.bool_)

@@ -153,7 +153,7 @@ class GrowingPageRank:
 
     @property
     def values(self) -> Float64Array:
-        """x, float64[pages], not normalised; not below 0, which x* never is either."""
+        """x, float64[pages], not normalised; at least 0, like x*."""
         return np.maximum(self._x, 0.0)
 
     def update(

@@ -39,7 +39,7 @@ class PageLimit(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class NewRules(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Which URLs may be fetched: see :class:`inlink.Rules`. A field that is left out restricts nothing."""
+    """Rules for URLs: see :class:`inlink.Rules`. A field that is left out sets no limit."""
 
     allow: list[str] = []
     deny: list[str] = []

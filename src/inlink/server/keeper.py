@@ -114,7 +114,7 @@ class Keeper:
         self._done: deque[tuple[asyncio.Future[Any], bool, Any]] = deque()
         self._queued = 0
         self._delivering = self._ringing = False
-        # A lock goes when nobody reports for its session.
+        # A lock ends when no client reports for its session.
         self._reports: WeakValueDictionary[int, asyncio.Lock] = WeakValueDictionary()
         self._loop = asyncio.get_running_loop()
         self._bell = self._loop.create_future()

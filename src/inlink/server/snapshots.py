@@ -93,7 +93,7 @@ class Snapshots:
         self._bell = asyncio.Event()
         self._past: deque[tuple[float, int, int]] = deque()
         self._latest = -math.inf, Snapshot(0.0)
-        # What was counted before the crawl was opened again, and what it counted last.
+        # The counts from before the crawl was opened again, and its last counts.
         self._before, self._last = (0, 0), (0, 0)
 
     async def latest(self) -> Snapshot:

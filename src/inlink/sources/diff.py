@@ -29,7 +29,7 @@ _PERSISTENCE = Setting("persistence", float, 0.9, "", above=0, below=1)
 
 
 class Overlap(NamedTuple):
-    """What the best of two lists have in common.
+    """The common nodes among the best of two lists.
 
     Attributes
     ----------

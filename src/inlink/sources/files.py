@@ -177,12 +177,12 @@ class Files:
             raise InputError(f"None of the {self._named:,} files can be read. The first: {self.errors[0]}")
 
     def told(self) -> str:
-        """How many files were left out, and why the first was."""
+        """The number of files that were left out, and the reason for the first."""
         first = self.errors[min(self.errors)]
         return f"left out {len(self.errors):,} of {self._named:,} files. The first: {first}"
 
     def origin(self) -> dict[str, Any]:
-        """Return what a graph's header tells of the files that were read, and of those that were not."""
+        """Return the part of a graph's header about the files that were read, and the files that were left out."""
         kept = [k for k, place in enumerate(self._places) if place not in self.errors]
         sources: list[str] = []
         counts = dict.fromkeys(("records", "pages", "links"), 0)

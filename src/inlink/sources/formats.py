@@ -133,7 +133,7 @@ SITES = (
     Option("strip_www", "flag", "Drop www. from hosts, as Common Crawl did before the end of 2025."),
     Option("private_suffixes", "flag", "Use the private section of the suffix list too (github.io)."),
 )
-"""What making hosts and domains of pages takes, whatever the format."""
+"""The options for folding pages to hosts and domains, with any format."""
 
 _HERE = "inlink.sources"
 _TEXT_ENDINGS = tuple(f".{name}{packed}" for packed in ("", ".gz", ".zst") for name in ("tsv", "csv", "txt"))

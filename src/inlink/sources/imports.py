@@ -1,4 +1,4 @@
-"""Rankings brought to a crawl from a file: by URL, by host, or Common Crawl's ranks of hosts."""
+"""Import of rankings from a file into a crawl: by URL, by host, or Common Crawl's ranks of hosts."""
 
 import os
 from collections.abc import Iterator

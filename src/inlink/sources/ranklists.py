@@ -67,7 +67,7 @@ class RankList:
         return node if self.names is None else self.names[node]
 
     def absence(self, complete: str) -> str:
-        """Return what it means that the list lacks a node; ``complete`` if the list has all nodes."""
+        """Return the meaning of a node's absence from the list; ``complete`` if the list has all nodes."""
         if self.complete:
             return complete
         return f"below place {len(self):,}" if self.whole == len(self) else "not listed"

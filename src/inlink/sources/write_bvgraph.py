@@ -140,7 +140,7 @@ def _parameters(graph: Graph, coding: Coding) -> dict[str, Any]:
 
 
 def _statistics(graph: Graph, encoder: Encoder, bits: int) -> dict[str, Any]:
-    """Return what WebGraph tells of a graph that it has compressed, by its keys."""
+    """Return WebGraph's properties of a compressed graph, by WebGraph's keys."""
     from inlink.graph.kernels import bvencode as kernels
 
     found, n, m = encoder.statistics, graph.num_nodes, graph.num_arcs

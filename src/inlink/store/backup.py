@@ -53,7 +53,7 @@ def backup(folder: str | os.PathLike[str], target: str | os.PathLike[str]) -> Co
     source = Path(folder)
     hash_seed_of(source)
     with new_folder(target) as work:
-        # What the inbox asks for is in the copy's inbox, or done before its log was copied.
+        # Requests in the inbox are either in the copy's inbox, or were done before the log was copied.
         copy_beside_log(source, work)
         # The URLs of an event are written before it, so they are copied after it.
         for name in (EVENTS, URLS):

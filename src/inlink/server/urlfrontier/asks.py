@@ -152,7 +152,7 @@ async def list_queues(peer: Peer, asked: Any) -> Any:
 async def get_url_status(peer: Peer, asked: Any) -> Any:
     """The stored data of a URL."""
     if not asked.url:
-        raise ParameterError("`url` is empty: name the URL that is asked for")
+        raise ParameterError("`url` is empty: name a URL")
     keeper = peer.keeper(asked.crawlID, "reader")
 
     def work(opened: Crawl) -> Row:

@@ -212,7 +212,7 @@ class Intake:
         try:
             told: Any = await self.keeper.change(lambda crawl: add_late(crawl, trails))
         except (BusyError, StoreError):
-            # It is tried again.
+            # The page is tried again.
             return
         except Exception as error:
             log.warning("%s: the links of %d pages are dropped: %s", self.keeper.name, len(urls), error)
