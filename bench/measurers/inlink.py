@@ -36,19 +36,19 @@ def _degree(arrays: Arrays, given: Given, setting: float) -> Vector:
 def _closeness(arrays: Arrays, given: Given, setting: float) -> Vector:
     from inlink.rank.closeness import closeness
 
-    return closeness(graph(arrays)).values
+    return closeness(graph(arrays), exact=True).values
 
 
 def _closeness_within(arrays: Arrays, given: Given, setting: float) -> Vector:
     from inlink.rank.closeness import closeness
 
-    return closeness(graph(arrays), wf_improved=False).values
+    return closeness(graph(arrays), wf_improved=False, exact=True).values
 
 
 def _harmonic(arrays: Arrays, given: Given, setting: float) -> Vector:
     from inlink.rank.closeness import harmonic
 
-    return harmonic(graph(arrays)).values
+    return harmonic(graph(arrays), exact=True).values
 
 
 def _betweenness(arrays: Arrays, given: Given, setting: float) -> Vector:
