@@ -289,7 +289,7 @@ def test_a_session_belongs_to_the_token_that_began_it(tmp_path):
         assert [status for status, _ in uses(server, mine)] == [409] * 3
         status, told = server.crawl("DELETE", f"sessions/{mine}")
         assert (status, told["kind"]) == (409, "SessionError")
-        assert told["error"] == f"session {mine} belongs to another token: begin a session of your own"
+        assert told["error"] == f"session {mine} belongs to another token: begin a new session"
         server.headers = headers["alice"]
         assert [status for status, _ in uses(server, mine)] == [200] * 3
     with served(tmp_path / "c", tokens=tokens.file) as server:

@@ -29,7 +29,7 @@ def _share(text: str, name: str) -> float:
     Raises
     ------
     inlink.errors.ParameterError
-        If it is none.
+        If ``text`` is not a share.
     """
     try:
         return float(text[:-1]) / 100 if text.endswith("%") else float(text)
@@ -133,7 +133,7 @@ class _Sizes(click.ParamType):  # type: ignore[type-arg]  # generic in newer ver
     help="Folder for replay.json, replay.csv and, with inlink[plot], replay.png.",
 )
 def replay(source: Path, output: Path | None, measure: str, **options: Any) -> None:
-    """Replay crawls of SOURCE by several policies, and show what each brings home and when.
+    """Replay crawls of SOURCE by several policies, and show the pages that each fetches over time.
 
     SOURCE is a graph in any form that inlink build reads, a crawl's folder, or a WARC or ARC file. Nothing is fetched:
     inlink's own crawl is stepped in virtual time, and pages answer what SOURCE says. The same arguments give the same
@@ -169,7 +169,7 @@ def replay(source: Path, output: Path | None, measure: str, **options: Any) -> N
 
 
 def _arguments(options: dict[str, Any]) -> dict[str, Any]:
-    """The command's options as :func:`inlink.replay` takes them."""
+    """The command's options in the form for :func:`inlink.replay`."""
     settings = settings_given(options)
     policies = _listed(options.pop("policies")) or ["host-diverse", "breadth-first"]
     budget = options.pop("budget")
@@ -184,7 +184,7 @@ def _arguments(options: dict[str, Any]) -> dict[str, Any]:
 
 
 def _picture(output: Path | None) -> Any:
-    """A function that draws the pictures; None if there are to be none."""
+    """A function that draws the pictures; None if no pictures are wanted."""
     if output is None:
         return None
     if output.exists() and not output.is_dir():

@@ -70,4 +70,4 @@ def forms_of(page: str | int, url_rules: UrlRules | None) -> list[str | int]:
 
 def unknown(folder: object, page: object) -> UnknownNodeError:
     """The error for a page that a crawl does not know."""
-    return UnknownNodeError(f"{page!r} is not known in {folder}: look with inlink find")
+    return UnknownNodeError(f"{page!r} is not known in {folder}: search with `inlink find`")

@@ -237,7 +237,7 @@ class _Builder:
 
         count = len(batch.sources)
         if len(batch.targets) != count or (batch.weights is not None and len(batch.weights) != count):
-            raise ParameterError("a batch's sources, targets and weights must be of one length")
+            raise ParameterError("a batch's sources, targets and weights must have the same length")
         self._refuse_mixture(batch.names is not None or ids is not None)
         packed = np.empty(count, np.uint64)
         if batch.names is None and ids is None:

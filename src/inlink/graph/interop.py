@@ -124,7 +124,7 @@ def _check_indices(matrix: Any) -> tuple[UInt64Array, UInt32Array]:
         for side, ends in enumerate((matrix.row, matrix.col)):
             integers(ends, f"{what}: indices", np.uint32, max(matrix.shape[side], 1))
             if np.shape(ends) != np.shape(matrix.data):
-                raise ParameterError(f"{what}: rows, columns and values must be of one length")
+                raise ParameterError(f"{what}: rows, columns and values must have the same length")
         return none
     if kind not in ("csr", "csc", "bsr"):
         return none
@@ -133,7 +133,7 @@ def _check_indices(matrix: Any) -> tuple[UInt64Array, UInt32Array]:
     indices = np.asarray(matrix.indices)
     offsets = integers(matrix.indptr, f"{what}: indptr", np.uint64, len(indices) + 1)
     if len(offsets) != shape[0] // height + 1 or offsets[0] != 0 or (offsets[1:] < offsets[:-1]).any():
-        raise ParameterError(f"{what}: indptr must increase from 0, with one more than there are rows")
+        raise ParameterError(f"{what}: indptr must increase from 0, with one entry more than rows")
     nodes = integers(indices[: int(offsets[-1])], f"{what}: indices", np.uint32, max(shape[1] // width, 1))
     if len(matrix.data) < len(nodes):
         raise ParameterError(

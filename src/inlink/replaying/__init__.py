@@ -1,1 +1,1 @@
-"""Replays: the product's own crawl over a known web in virtual time, and what each order of it is worth."""
+"""Replays of inlink's crawl over a known web in virtual time, to measure the orders of policies."""

@@ -27,7 +27,7 @@ class _Response(NamedTuple):
 
 
 def web_of_archive(path: str | os.PathLike[str]) -> Web:
-    """An archive as a web. A URL that was asked for twice answers as it did the first time.
+    """An archive as a web. A URL that was requested twice answers as it did the first time.
 
     A 2xx response is a page, also without links. A 3xx response with a ``Location`` is a redirect. Any other response
     is a failure. A URL that is linked and has no response in the archive is not known.
@@ -110,7 +110,7 @@ def _web(name: str, answers: dict[str, _Response]) -> Web:
 
 
 def _end(url: str, answers: dict[str, _Response]) -> str | None:
-    """Where redirects lead in the end, if that is a page."""
+    """The page at the end of redirects, if there is one."""
     for _ in range(_MOST_REDIRECTS):
         answer = answers.get(url)
         if answer is None:

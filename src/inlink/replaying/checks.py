@@ -1,4 +1,4 @@
-"""What a replay is asked for, checked before anything runs."""
+"""Checks of a replay's arguments, before a crawl runs."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, is_dataclass
@@ -17,14 +17,14 @@ __all__ = ["Plan", "checked"]
 
 DEFAULT = "host-diverse"
 REFUSED = ("policy", "trust", "rules", "revisit", "url_rules", "lease_seconds", "sync", "self_links")
-"""Settings that a replay does not take: it has no revisits, and what a page's URL is the web says."""
+"""Settings that a replay does not accept: it has no revisits, and the web defines the URLs of pages."""
 
 MOST = 1 << 20
 
 
 @dataclass(frozen=True)
 class Plan:
-    """Checked arguments of :func:`inlink.replay`; ``names`` are those of the policies."""
+    """Checked arguments of :func:`inlink.replay`; ``names`` are the names of the policies."""
 
     policies: tuple[Any, ...]
     names: tuple[str, ...]
@@ -48,7 +48,7 @@ class Plan:
         return policy_name(policy)
 
     def described(self) -> dict[str, Any]:
-        """What the result depends on, as JSON can hold it."""
+        """All parameters of the result, in the types of JSON."""
         return {
             "seeds": self.seeds if isinstance(self.seeds, str) else "given",
             "random_seed": self.random_seed,

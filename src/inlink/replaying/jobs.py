@@ -1,4 +1,4 @@
-"""Replays one after another, or several at a time in processes of their own.
+"""Replays one after another, or several at a time in separate processes.
 
 A process is a new Python (:mod:`inlink.replaying.worker`), never a fork. It maps the web's arrays from a temporary
 folder, and gets one task after another as a line of JSON. The results do not depend on the number of processes.
@@ -50,7 +50,7 @@ class Task(msgspec.Struct, frozen=True):
 
 
 class Done(msgspec.Struct, frozen=True):
-    """What came of a task."""
+    """The result of a task."""
 
     task: Task
     played: Played
@@ -139,7 +139,7 @@ class _Worker:
         )
 
     def perform(self, task: Task) -> Done:
-        """Have a task done.
+        """Let the process do a task.
 
         Raises
         ------

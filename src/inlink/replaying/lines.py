@@ -1,4 +1,4 @@
-"""Lines to compare policies with: orders that know the whole graph, and the bound that none can pass.
+"""Lines to compare policies with: orders that know the whole graph, and an upper bound for all orders.
 
 **Clairvoyant greedy** fetches the known page of the largest final value. It is no bound: it never fetches a poor page
 that leads to rich ones.

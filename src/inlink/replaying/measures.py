@@ -1,4 +1,4 @@
-"""What a replay is measured by: what each page is worth, and how much of it was home after each fetch."""
+"""Measures of a replay: the value of each page, and the share of the total value after each fetch."""
 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
@@ -29,10 +29,10 @@ MEASURES = {
     "score": "share of their content scores",
     "relevant": "share of their relevant pages",
 }
-"""Measures that add up over pages; each page is worth something, at least 0."""
+"""Measures that are sums over pages. Each page has a value of at least 0."""
 
 POINTS = 100
-"""Points of a curve that are kept."""
+"""Number of points of a curve that are kept."""
 
 ROUNDING = 1e-9
 
@@ -59,7 +59,7 @@ class Curve(NamedTuple):
 
 
 def worth_of(web: Web, *, damping: float, relevant: float) -> dict[str, Float64Array]:
-    """What each page is worth, float64[n] at least 0, by measure; 0 for a page that no fetch brings home.
+    """The values of all pages by measure, float64[n] at least 0; 0 for a page that cannot be fetched.
 
     Parameters
     ----------
@@ -90,7 +90,7 @@ def counts_at(marks: Sequence[float], reached: int) -> list[int]:
 
 
 def harvest_of(home: UInt32Array, worth: Float64Array, total: float, budget: int) -> Float64Array:
-    """The share of ``total`` that is home after 1, 2, …, ``budget`` fetches: float64[budget].
+    """The share of ``total`` after 1, 2, …, ``budget`` fetches: float64[budget].
 
     After the end of a crawl that ends before its budget, the share stays.
     """
@@ -103,7 +103,7 @@ def harvest_of(home: UInt32Array, worth: Float64Array, total: float, budget: int
 
 
 def curve_of(harvest: Float64Array, counts: Sequence[int]) -> Curve:
-    """What is kept of a harvest; ``counts`` are the numbers of fetches of the marks."""
+    """The kept points and marks of a harvest; ``counts`` are the numbers of fetches of the marks."""
     enough = np.flatnonzero(harvest >= 0.5)
     return Curve(
         [float(harvest[min(count, len(harvest)) - 1]) for count in counts],
@@ -121,7 +121,7 @@ def curve_points(budget: int) -> list[int]:
 def check_order(
     home: UInt32Array, worth: Mapping[str, Float64Array], reached: BoolArray, budget: int, label: str
 ) -> None:
-    """Check what holds for every order: no page comes home twice, and no curve is above the sort bound.
+    """Check two properties of all orders: no page is fetched twice, and no curve is above the sort bound.
 
     Raises
     ------

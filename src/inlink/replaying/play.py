@@ -30,7 +30,7 @@ __all__ = ["Played", "crawl_settings", "memory_folder", "play"]
 MEMORY = Path("/dev/shm")
 LEASE_SECONDS = 1e9
 IDLE_TURNS = 1000
-"""Turns in a row in which nothing is handed out though something is due, after which a replay gives up."""
+"""Number of turns in a row without a task although a page is due, after which a replay gives up."""
 
 
 @dataclass(frozen=True)
@@ -59,12 +59,12 @@ class Played:
 
 
 def memory_folder() -> Path:
-    """Where temporary crawls are best: a folder in memory if the system has one, else that for temporary files."""
+    """The folder for temporary crawls: a folder in memory if there is one, else the usual temporary folder."""
     return MEMORY if MEMORY.is_dir() and os.access(MEMORY, os.W_OK) else Path(tempfile.gettempdir())
 
 
 def crawl_settings(policy: Any, settings: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings of a replayed crawl: those given, and where they say nothing no delay and no lost leases."""
+    """The settings of a replayed crawl: the given settings, and by default no delay and no lost leases."""
     politeness = settings.get("politeness", {})
     if isinstance(politeness, Mapping):
         politeness = {"delay": 0.0} | dict(politeness)
@@ -177,7 +177,7 @@ class _Player:
         )
 
     def _depart(self, lease: Lease, flying: list[tuple[float, int, Lease, int]]) -> None:
-        """Begin a fetch; what the recording does not know, or what a rule refused, is excluded without one."""
+        """Begin a fetch. A page that is not recorded, or that a rule refused, is excluded without a fetch."""
         page = self._number[lease.url]
         outcome = self._outcomes[page]
         if outcome in (UNKNOWN, EXCLUDED):
@@ -189,7 +189,7 @@ class _Player:
         heapq.heappush(flying, (self._clock.now + self._seconds[page], lease.number, lease, page))
 
     def _answer(self, lease: Lease, page: int) -> int:
-        """Answer a lease as the web does; return the page that this brings home, or NO_PAGE."""
+        """Answer a lease as the web does; return the page that was fetched, or NO_PAGE."""
         web, outcome, target = self._web, self._outcomes[page], page
         more: dict[str, Any] = {}
         if self._asked_delay[page]:

@@ -31,7 +31,7 @@ from inlink.store.pages import Pages
 __all__ = ["web_of_crawl"]
 
 _KEPT = ("use_scores", "cross_domain_only", "damping", "max_retries", "retry_seconds")
-"""Settings of the recorded crawl that hold in its replay, beside delays."""
+"""Settings of the recorded crawl that also apply to its replay, in addition to delays."""
 
 
 def web_of_crawl(path: str | os.PathLike[str]) -> Web:
@@ -131,7 +131,7 @@ def _visits(
 
 
 def _leased(pages: Pages) -> dict[int, float]:
-    """When each lease was given, by its number."""
+    """The time at which each lease was given, by its number."""
     given: dict[int, float] = {}
     for place in pages.frames_of_kind(kinds.LEASE):
         frame = pages.frame(place)
@@ -141,7 +141,7 @@ def _leased(pages: Pages) -> dict[int, float]:
 
 
 def _failures(pages: Pages, outcomes: Any, columns: dict[str, Any]) -> None:
-    """How often each page failed before it was crawled, and the status of those that only failed."""
+    """The number of failures of each page before it was crawled, and the status of pages that only failed."""
     failures: Counter[int] = Counter()
     for place in pages.frames_of_kind(kinds.FAILED):
         frame = pages.frame(place)

@@ -32,10 +32,10 @@ HOST_PAGES = (256,)
 """Sizes of guessed hosts, if none are given."""
 
 MOST_FETCHES = 5
-"""Fetches that are replayed at most, as a multiple of the number of URLs: failures and redirects cost fetches too."""
+"""Maximum number of replayed fetches, as a multiple of the number of URLs: failures and redirects cost fetches too."""
 
 SAMPLE = 1000
-"""Names that are looked at to tell whether names are URLs."""
+"""Number of names that are checked to decide whether names are URLs."""
 
 
 def replay(
@@ -57,7 +57,7 @@ def replay(
     settings: Mapping[str, Any] | None = None,
     jobs: int = 1,
 ) -> Replay:
-    """Replay crawls of a known web by several policies, and measure what each brings home and when.
+    """Replay crawls of a known web by several policies, and measure the pages that each fetches over time.
 
     Each replay is an :class:`inlink.Crawl` in a temporary folder and in virtual time; only the fetches are replayed.
     The same arguments and version give the same result. See :mod:`inlink.replaying.lines` for the lines.
@@ -129,7 +129,7 @@ def replay(
 
 
 def webs_of(source: Source, plan: Plan) -> list[Web]:
-    """The source as a web, or as several that differ in the sizes of guessed hosts.
+    """The source as a web, or as several webs that differ in the sizes of guessed hosts.
 
     Raises
     ------
@@ -146,7 +146,7 @@ def webs_of(source: Source, plan: Plan) -> list[Web]:
             return [web_of_graph(found, name, size) for size in plan.host_pages or HOST_PAGES]
         found = web_of_graph(found, name, None)
     if plan.host_pages:
-        raise ParameterError(f"{name} has hosts of its own, so `host_pages` does not apply: leave it out")
+        raise ParameterError(f"the URLs of {name} have hosts, so `host_pages` does not apply: leave it out")
     return [found]
 
 
@@ -182,7 +182,7 @@ def _read(source: Source) -> tuple[Graph | Web, str]:
 
 @dataclass(frozen=True)
 class _Start:
-    """A seed set on a web: what it reaches, and what is worth how much there."""
+    """A seed set on a web: the reachable pages and their values."""
 
     seeds: UInt32Array
     reached: BoolArray
@@ -385,7 +385,7 @@ class Replaying:
 
 
 def _matched(web: Web, expression: str | None) -> BoolArray | None:
-    """Which URLs an expression matches, bool[n]."""
+    """Whether an expression matches each URL, bool[n]."""
     if expression is None:
         return None
     import pyarrow as pa

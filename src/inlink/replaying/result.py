@@ -1,4 +1,4 @@
-"""What a replay found: a table object, with paired differences, that is written as JSON, CSV, text and a picture."""
+"""The result of a replay: tables with paired differences, which can be written as JSON, CSV, text and a picture."""
 
 import csv
 import io
@@ -22,7 +22,7 @@ GREEDY, LOOK_AHEAD, BOUND = "clairvoyant greedy (no bound)", "look-ahead", "sort
 
 FORMAT = 1
 LEVEL = 1e-12
-"""Two values that differ by no more are level."""
+"""Two values with at most this difference count as equal."""
 
 
 class Mean(NamedTuple):
@@ -33,7 +33,7 @@ class Mean(NamedTuple):
 
 
 class Paired(NamedTuple):
-    """How one order differs from the baseline on the same seed sets.
+    """The difference between an order and the baseline on the same seed sets.
 
     ``won``, ``lost`` and ``level`` are numbers of sets, and ``worst`` is the least difference.
     """
@@ -255,7 +255,7 @@ class Replay(msgspec.Struct, frozen=True):
     # -- as files -----------------------------------------------------------------------------------------------------
 
     def to_json(self) -> bytes:
-        """All of it as JSON: the same bytes for the same seeds and version."""
+        """The whole result as JSON: the same bytes for the same seeds and version."""
         return msgspec.json.format(msgspec.json.encode(self), indent=1) + b"\n"
 
     def to_csv(self) -> str:

@@ -1,4 +1,4 @@
-"""Seed sets: where replays begin."""
+"""Seed sets: the pages at which replays begin."""
 
 import re
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ _DRAWN = re.compile(r"([1-9][0-9]{0,5})x([1-9][0-9]{0,8})")
 
 
 def check_seeds(seeds: Any) -> None:
-    """Check what is given as seeds, as far as that needs no web.
+    """Check the argument for seeds, as far as this needs no web.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""A known web: what each page answers when a replay fetches it.
+"""A known web: the answer of each page to a fetch of a replay.
 
 A graph, a recorded crawl and an archive all become a :class:`Web`. What a recording does not know is marked so, and
 never invented.
@@ -36,14 +36,14 @@ __all__ = [
 ]
 
 PAGE, FAILED, REDIRECT, EXCLUDED, UNKNOWN = range(5)
-"""What comes of fetching a page: the page, an error, another page, a refusal by a rule, or nobody knows."""
+"""Results of a fetch: the page, an error, another page, a refusal by a rule, or unknown."""
 
 NO_PAGE = 0xFFFFFFFF
 
 
 @dataclass(frozen=True)
 class Web:
-    """A known web. All arrays have one entry a page, where nothing else is said.
+    """A known web. Unless stated otherwise, all arrays have one entry for each page.
 
     Attributes
     ----------
@@ -108,7 +108,7 @@ class Web:
 
     @property
     def fetchable(self) -> BoolArray:
-        """Which pages a fetch can bring home, bool[n]."""
+        """Whether a fetch can get each page, bool[n]."""
         same: BoolArray = self.outcomes == PAGE
         return same
 

@@ -68,7 +68,7 @@ async def aduana_request(site: Site, query: Number) -> list[str]:
 def _only(site: Site) -> Keeper:
     if len(site.keepers) != 1:
         raise UnknownNodeError(
-            f"Aduana's endpoints need a server with one crawl; this one has {', '.join(site.keepers)}"
+            f"Aduana's endpoints need a server with one crawl; this server has {', '.join(site.keepers)}"
         )
     return next(iter(site.keepers.values()))
 

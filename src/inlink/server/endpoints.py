@@ -263,7 +263,7 @@ def _query(raw: bytes, kind: Any) -> Any:
         raise ParameterError("the query is not name=value&… in percent-encoded UTF-8") from None
     named = dict(pairs)
     if len(named) < len(pairs):
-        raise ParameterError("a name stands twice in the query")
+        raise ParameterError("a name occurs twice in the query: give it once")
     try:
         return msgspec.convert(named, kind, strict=False)
     except msgspec.ValidationError as error:

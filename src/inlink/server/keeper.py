@@ -217,7 +217,7 @@ class Keeper:
         if self._queued >= MOST_QUEUED:
             raise BusyError(f"{self._queued} requests wait for {self.name}: try again in a second")
         if self._closed:
-            raise BusyError("the server is ending: ask the next one")
+            raise BusyError("the server is shutting down: try again later")
         if self.fault is not None:
             raise StoreError(self.fault)
         future = self._loop.create_future()

@@ -200,7 +200,8 @@ class Site:
         token = self.bearer(scope)
         if token is None:
             raise AccessError(
-                401, "this server wants a token: ask its operator to make one by inlink token add"
+                401,
+                "this server requires a token: ask its operator for a token, which `inlink token add` makes",
             )
         if not token.opens(role, crawl):
             raise AccessError(
@@ -226,7 +227,7 @@ def named(folders: list[Path]) -> dict[str, Path]:
         name = folder.resolve().name
         if not name or not name.isprintable() or name.startswith("."):
             raise ParameterError(
-                f"{folder}: a crawl is called by its folder's name, which this one cannot be"
+                f"{folder}: a crawl has its folder's name, and this one cannot be part of a URL: rename the folder"
             )
         if name in found:
             raise ParameterError(

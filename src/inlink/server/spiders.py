@@ -113,7 +113,7 @@ def check_session(crawl: Keeper, caller: Caller, session: int) -> None:
     """Refuse a session that another token has begun. A session that has ended is refused by the crawl."""
     owner = crawl.owner_of(session)
     if owner is not None and not owner.startswith(_prefix(caller)):
-        raise SessionError(f"session {session} belongs to another token: begin a session of your own")
+        raise SessionError(f"session {session} belongs to another token: begin a new session")
 
 
 def _prefix(caller: Caller) -> str:

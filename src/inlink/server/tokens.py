@@ -139,7 +139,7 @@ class Tokens:
         with self._alone():
             if any(one.name == name for one in self._by_digest.values()):
                 raise ParameterError(
-                    f"there is a token {name!r} in {self.file}: choose another name, or remove that one"
+                    f"{self.file} has a token {name!r} already: choose another name, or remove that token"
                 )
             self._keep([*self._by_digest.values(), Token(name, role, crawl, _digest(text))])
         return text
