@@ -77,7 +77,7 @@ def test_a_token_comes_from_the_environment_or_a_file(tmp_path, monkeypatch):
     tokens = tmp_path / "tokens.json"
     reader = Tokens(tokens).add("r", "reader")
     with served(tmp_path / "c", tokens=tokens) as server:
-        with pytest.raises(ServerError, match=r"wants a token.*INLINK_TOKEN"):
+        with pytest.raises(ServerError, match=r"requires a token.*INLINK_TOKEN"):
             standing(crawl_of(server))
         monkeypatch.setenv("INLINK_TOKEN", "wrong")
         with pytest.raises(ServerError, match="token"):
