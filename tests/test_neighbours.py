@@ -145,7 +145,7 @@ def test_nodes_are_known_by_what_users_type():
         (plain, "a"),
         (pages, "ffffffffffffffff"),
     ]:
-        with pytest.raises(UnknownNodeError, match=r"is not known in .*: look with inlink find"):
+        with pytest.raises(UnknownNodeError, match=r"is not known in .*: search with `inlink find`"):
             node_of(graph, wrong)
 
 
@@ -240,7 +240,10 @@ def test_names_from_outside_are_escaped(folder):
 def test_what_cannot_be_answered_is_one_line(folder, tmp_path):
     assert "has no seeds: use --from" in fails("path", folder, "e")
     for command in ("links", "near", "page"):
-        assert fails(command, folder, "nobody") == f"'nobody' is not known in {folder}: look with inlink find"
+        assert (
+            fails(command, folder, "nobody")
+            == f"'nobody' is not known in {folder}: search with `inlink find`"
+        )
         assert "does not exist" in fails(command, tmp_path / "none", "a")
     assert "not a valid regular expression" in fails("find", folder, "(")
     result = CliRunner().invoke(

@@ -310,6 +310,6 @@ def _slot_of(journal: Journal, name: str, given: str) -> int:
     slot = hosts.slot_of_domain(registered_domain(name) or name)
     if slot is None:
         raise UnknownNodeError(
-            f"{given!r:.200}: {journal.pages.folder} knows no host {name!r}: look with inlink find"
+            f"{given!r:.200}: {journal.pages.folder} knows no host {name!r}: search with `inlink find`"
         )
     return slot

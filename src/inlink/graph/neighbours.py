@@ -62,7 +62,7 @@ def node_of(graph: Graph, given: str) -> int:
         number = int(given)
     if not 0 <= number < graph.num_nodes:
         raise UnknownNodeError(
-            f"{given!r} is not known in {graph.path or 'the graph'}: look with inlink find"
+            f"{given!r} is not known in {graph.path or 'the graph'}: search with `inlink find`"
         )
     return number
 
