@@ -28,8 +28,8 @@ __all__ = ["HOW", "Fleet", "compare", "crawl", "fleet_table", "main"]
 
 SPIDERS = 4
 DEEPEST = 3
-QUIET_SECONDS = 12.0
-"""A crawl is over if the site has sent nothing for so long. It is longer than a server takes to come back."""
+QUIET_SECONDS = 20.0
+"""A crawl is over if the site has sent nothing for so long, and nothing was started again meanwhile."""
 
 HOW = ("undisturbed", "spider", "server")
 """What is killed."""
@@ -149,12 +149,13 @@ def crawl(name: str, how: str, site: Site, pages: int, data: Path, limit: float)
         # A third of the pages is a moment at which all spiders are at work.
         if how != "undisturbed" and site.tell(f"wait {pages // 3} {limit}")["pages"] >= pages // 3:
             fleet.kill(how, limit)
+        all_there = time.monotonic()
         until, cpu, sent = time.monotonic() + limit, before, 0
         while True:
             told = site.tell("told")
             if told["pages"] > sent:
                 cpu, sent = fleet.cpu, told["pages"]
-            if not fleet.at_work or time.monotonic() - told["last"] > QUIET_SECONDS:
+            if not fleet.at_work or time.monotonic() - max(told["last"], all_there) > QUIET_SECONDS:
                 break
             if time.monotonic() > until:
                 raise RuntimeError(f"failed: {told['pages']:,} pages in {limit:.0f} s: {fleet.said()}")

@@ -386,3 +386,18 @@ def test_a_request_that_is_whole_in_time_is_served(server, monkeypatch):
         assert slow.recv(1 << 16).endswith(b'{"ok":true,"faults":{}}')
         slow.sendall(b"HEAD /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
         assert slow.recv(1 << 16).startswith(b"HTTP/1.1 405 ")
+
+
+def test_a_server_that_has_said_its_address_listens_and_has_little_garbage_to_look_through(tmp_path):
+    code = (
+        "import gc, os, socket, sys\nfrom pathlib import Path\nfrom inlink.server.run import Options, serve\n"
+        "def say(line):\n"
+        "    if line.startswith('http'):\n"
+        "        socket.create_connection(('127.0.0.1', int(line.split(':')[2].split('/')[0])))\n"
+        "        print(gc.get_freeze_count(), len(gc.get_objects()), flush=True)\n"
+        "        os._exit(0)\n"
+        "serve([Path(sys.argv[1]) / 'c'], Options(port=0, tokens=Path(sys.argv[1]) / 't'), say)\n"
+    )
+    run = subprocess.run([sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True)
+    frozen, others = map(int, run.stdout.split())
+    assert frozen > 20 * others, run.stderr

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import gc
 import ipaddress
 import logging
 import signal
@@ -128,6 +129,9 @@ async def _run(
     site = Site(tokens, open_without_token=is_loopback(options.host))
     for line in await site.open(crawls, options.settings):
         say(line)
+    # All that is there now stays. A full collection would go through it: 70 ms of CPU in which nobody is answered.
+    gc.collect()
+    gc.freeze()
     # Whoever reads the address below may connect at once.
     listener.listen(BACKLOG)
     scheme = "http" if context is None else "https"
