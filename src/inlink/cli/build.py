@@ -11,6 +11,7 @@ import click
 from inlink.cli.options import folder_output, format_option
 from inlink.cli.remote import Place
 from inlink.cli.show import printable, say, summary
+from inlink.cli.then import as_of_option, then
 from inlink.sources.formats import FORMATS, SITES
 
 
@@ -79,10 +80,12 @@ _SOURCE = Place(
     is_flag=True,
     help="Refuse damaged archives, and any file that cannot be read. Without it they are left out and counted.",
 )
+@as_of_option
 @_format_options
 def build(
     sources: tuple[Path, ...],
     output: Path,
+    moment: str | None,
     level: str | None,
     format_: str | None,
     count: bool,
@@ -100,6 +103,8 @@ def build(
     for path, times in Counter(sources).items():
         if times > 1:
             say(f"{printable(path)} is named {times} times, so its links count {times} times")
+    if moment is not None:
+        sources = tuple(then(path, moment).folder for path in sources)
     with warnings.catch_warnings():
         # The reasons are printed below.
         warnings.simplefilter("ignore", UserWarning)

@@ -11,6 +11,7 @@ from inlink.cli.crawls import crawl_argument, reopened
 from inlink.cli.options import set_option, settings_given
 from inlink.cli.remote import OWNER, refuse_settings, remote, view_of
 from inlink.cli.show import say, say_json, show_json, show_table
+from inlink.cli.then import as_of_option, view_then
 
 if TYPE_CHECKING:
     from inlink.client.remote import RemoteCrawl
@@ -34,14 +35,19 @@ MOST_A_REQUEST = 1_000
     help="Number of pages.",
 )
 @click.option("--peek", is_flag=True, help="Show the order with reasons; lease nothing.")
+@as_of_option
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @set_option
-def next_(folder: Path | str, count: int, peek: bool, as_json: bool, **options: Any) -> None:
+def next_(
+    folder: Path | str, count: int, peek: bool, moment: str | None, as_json: bool, **options: Any
+) -> None:
     """Lease the next URLs of DIR and print them, one a line. With --peek, show them without leasing them.
 
     URLs cannot be leased while another process is crawling.
     """
     given = settings_given(options)
+    if moment is not None and not peek:
+        raise click.UsageError("--as-of shows what came next then: give --peek too")
     if not peek:
         if isinstance(folder, str):
             refuse_settings(folder, given)
@@ -53,7 +59,8 @@ def next_(folder: Path | str, count: int, peek: bool, as_json: bool, **options: 
 
     if count > MOST_PLACES:
         raise click.UsageError(f"--peek shows at most {MOST_PLACES} pages; got -n {count}")
-    rows = view_of(folder, given).order(count).rows
+    view = view_of(folder, given) if moment is None else view_then(folder, moment, given)
+    rows = view.order(count).rows
     if as_json:
         say_json(rows)
         return

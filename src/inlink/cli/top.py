@@ -6,6 +6,7 @@ import click
 
 from inlink.cli.remote import Place, remote
 from inlink.cli.show import show_json, show_table
+from inlink.cli.then import as_of_option, then
 
 crawl_or_graph = click.argument("graph", metavar="GRAPH|DIR|URL", type=Place())
 
@@ -24,8 +25,11 @@ crawl_or_graph = click.argument("graph", metavar="GRAPH|DIR|URL", type=Place())
 )
 @click.option("--hubs", is_flag=True, help="Sort by hub score. Needs a ranking by HITS or SALSA.")
 @click.option("--all", "every", is_flag=True, help="For a crawl, include pages that were not crawled.")
+@as_of_option
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def top(graph: Path | str, name: str, count: int, hubs: bool, every: bool, as_json: bool) -> None:
+def top(
+    graph: Path | str, name: str, count: int, hubs: bool, every: bool, moment: str | None, as_json: bool
+) -> None:
     """Show the best nodes of GRAPH or a crawl: place, value, name. The output is tab-separated unless on a terminal.
 
     For a crawl, only the pages that were crawled are shown, with their places among all known pages.
@@ -34,7 +38,11 @@ def top(graph: Path | str, name: str, count: int, hubs: bool, every: bool, as_js
 
     If the ranking has an error bound, a further column shows which places are certain. A place is certain if its value
     differs from its neighbours' values by more than the bound, so that the exact values have the same order.
+
+    With --as-of, the pages of a crawl are ranked anew as of that moment. That ranking is not stored.
     """
+    if moment is not None:
+        graph = _ranked_then(graph, name, moment)
     if isinstance(graph, str):
         show_best(*_best_there(graph, name, count, hubs, every), name, as_json)
         return
@@ -57,6 +65,30 @@ def top(graph: Path | str, name: str, count: int, hubs: bool, every: bool, as_js
             row["certain"] = certain[place - 1]
         rows.append(row)
     show_best(rows, ranking.algorithm, name, as_json)
+
+
+def _ranked_then(folder: Path | str, name: str, moment: str) -> Path:
+    """A copy of a crawl's folder as it was, with a ranking of that time.
+
+    Raises
+    ------
+    inlink.errors.ParameterError
+        If no algorithm has that name, or it needs more than links.
+    """
+    from inlink import rank as room
+    from inlink.cli.rank import ALGORITHMS
+    from inlink.errors import ParameterError
+    from inlink.sources.crawlgraph import graph_in
+
+    possible = [one for one, options in ALGORITHMS.items() if not any(option.required for option in options)]
+    if name not in possible:
+        raise ParameterError(
+            f"--as-of ranks anew, so --by must be one of {', '.join(possible)}; got {name!r}"
+        )
+    copy = then(folder, moment).folder
+    graph = graph_in(copy)
+    getattr(room, name.replace("-", "_"))(graph).save(graph, name)
+    return copy
 
 
 def show_best(rows: "list[dict[str, object]]", algorithm: str | None, name: str, as_json: bool) -> None:

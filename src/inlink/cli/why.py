@@ -9,16 +9,19 @@ from inlink.cli.crawls import crawl_argument
 from inlink.cli.options import set_option, settings_given
 from inlink.cli.remote import view_of
 from inlink.cli.show import printable, say, say_json
+from inlink.cli.then import as_of_option, view_then
 
 
 @click.command()
 @crawl_argument
 @click.argument("page", metavar="URL|HASH")
 @set_option
+@as_of_option
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def why(folder: Path | str, page: str, as_json: bool, **options: Any) -> None:
+def why(folder: Path | str, page: str, moment: str | None, as_json: bool, **options: Any) -> None:
     """Print the place of a page of DIR in the order, and why: priority, links, penalties, politeness, leases."""
-    view = view_of(folder, settings_given(options))
+    given = settings_given(options)
+    view = view_of(folder, given) if moment is None else view_then(folder, moment, given)
     reasons = view.why(page)
     while not reasons.inlinks_complete:
         reasons = view.why(page)

@@ -1,8 +1,8 @@
 """Measures of a replay: the value of each page, and the share of the total value after each fetch."""
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
 
+import msgspec
 import numpy as np
 
 from inlink.base.arrays import BoolArray, Float64Array, UInt32Array
@@ -37,7 +37,7 @@ POINTS = 100
 ROUNDING = 1e-9
 
 
-class Curve(NamedTuple):
+class Curve(msgspec.Struct, frozen=True):
     """A measure of one order.
 
     Attributes

@@ -45,7 +45,9 @@ def crawl_source(path: str | os.PathLike[str]) -> Source:
                 yield ArcBatch(sources, targets)
                 task.advance(done)
 
-    return Source(batches(), names_of(pages), pages.num_pages, "page")
+    # A copy of a crawl as it was says so.
+    origin = {"sources": [was]} if (was := crawl_folder(path).header.meta.get("as_of")) else {}
+    return Source(batches(), names_of(pages), pages.num_pages, "page", origin=origin)
 
 
 def names_of(pages: Pages) -> Names:
