@@ -24,7 +24,14 @@ from inlink.base.damage import Tally
 from inlink.errors import DamageError
 from inlink.urls import Base
 
-OPTIONS = [{}, {"links": "all"}, {"links": "all", "nofollow": False}, {"nofollow": False}]
+OPTIONS = [
+    {"like": "commoncrawl"},
+    {"like": "commoncrawl", "links": "a"},
+    {},
+    {"links": "all"},
+    {"links": "all", "nofollow": False},
+    {"nofollow": False},
+]
 REAL = [
     "later.wat",
     "slice.warc.wat",

@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import inlink
 from archives import (
     anchors,
     batches_of,
@@ -21,7 +22,7 @@ from archives import (
 from inlink.archives import wat
 from inlink.archives.wat import unescape_attribute
 from inlink.base.damage import Tally
-from inlink.errors import DamageError, FormatError
+from inlink.errors import DamageError, FormatError, ParameterError
 from inlink.sources.archive import kind_of
 
 SLICE = "crawls/CC-MAIN-20140820021334-00006-ip-10-180-136-8.ec2.internal.warc"
@@ -358,3 +359,28 @@ def test_a_synthetic_file_has_what_its_maker_says(tmp_path):
     assert tally.links == total + 20 * 8
     assert (tally.records, tally.pages, tally.damaged) == (61, 20, 0)
     assert sum(len(batch.sources) for batch in batches_of(path, links="all")) == tally.links
+
+
+def test_links_by_the_rules_of_common_crawl(tmp_path):
+    metas = [{"name": "x", "content": "HTTPS://upper.org/"}, {"name": "x", "content": "https://lower.org/"}]
+    links = [*anchors("http://any.org/"), {"path": "IMG@/src", "url": "http://image.org/"}]
+    links += [{"path": "STYLE/#text", "href": "HTTP://style.org/"}]
+    headers = {"Location": "http://location.org/", "Link": "<http://header.org/>"}
+    missing = wat_json("http://a.example.com/", links, head={"Metas": metas}, headers=headers, status="404")
+    path = write(tmp_path / "x.wat", [wat_record(missing)])
+
+    def hosts(**options):
+        graph = inlink.read(path, level="host", **options)
+        return sorted(set(graph.names) - {"com.example.a"})
+
+    every = ["org.any", "org.header", "org.image", "org.lower"]
+    assert hosts(like="commoncrawl") == every
+    assert hosts(like="commoncrawl", links="a") == ["org.any"]
+    assert hosts(links="all") == ["org.header", "org.location"]
+    for scan in (True, False):
+        batches = list(batches_of(path, level="host", like="commoncrawl", scan=scan))
+        assert sorted(name for batch in batches for name in batch.names.to_pylist())[1:] == every
+    with pytest.raises(ParameterError, match="`like` must be 'commoncrawl'"):
+        list(batches_of(path, like="nutch"))
+    with pytest.raises(ParameterError, match="`like`"):
+        inlink.read(path, like="nutch")

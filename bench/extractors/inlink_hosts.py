@@ -19,5 +19,6 @@ def run(path: Path, folder: Path, level: Level = LEVEL) -> int:
 
     with path.open("rb") as file:
         return sum(
-            len(batch.sources) for batch in archive_batches(file, level=level, links="all", self_links=True)
+            len(batch.sources)
+            for batch in archive_batches(file, level=level, links="all", self_links=True, repeats=False)
         )

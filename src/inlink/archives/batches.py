@@ -106,7 +106,7 @@ def raw_pages(
     inlink.errors.ParameterError
         If `links` is neither ``"a"`` nor ``"all"``, or the stream gives something else than bytes.
     """
-    for page in _found(stream, tally, name_of(stream, name), size, links, nofollow, None):
+    for page in _found(stream, tally, name_of(stream, name), size, links, nofollow, False, None):
         assert isinstance(page, RawPage)
         yield page
 
@@ -118,6 +118,7 @@ def _found(
     size: int | None,
     links: LinkSet,
     nofollow: bool,
+    like: bool,
     scanner: Scanner | None,
 ) -> Iterator[RawPage | ScannedPage]:
     """Read the pages of an archive. With a scanner, those of WAT records are scanned, if they can be."""
@@ -137,7 +138,9 @@ def _found(
             if scanner is not None:
                 page = scanner.page(record.body, record.offset, old)
             if page is False:
-                page = page_of_wat(record, tally, name, links=links, nofollow=nofollow, entities=old)
+                page = page_of_wat(
+                    record, tally, name, links=links, nofollow=nofollow, entities=old, like=like
+                )
             if page is not None:
                 yield page
         elif record.kind == "warcinfo":
@@ -217,13 +220,14 @@ def archive_batches(
     name: str | None = None,
     size: int | None = None,
     level: Level = "page",
-    links: LinkSet = "a",
+    links: LinkSet | None = None,
     nofollow: bool = True,
     self_links: bool = False,
     strict: bool = False,
     strip_www: bool = False,
     private_suffixes: bool = False,
     self_loops: bool = False,
+    like: Literal["commoncrawl"] | None = None,
     repeats: bool = True,
     scan: bool = True,
     tally: Tally | None = None,
@@ -244,8 +248,9 @@ def archive_batches(
         As in :func:`inlink.archives.records.records`.
     level : {"page", "host", "domain"}
         What the nodes are.
-    links : {"a", "all"}
-        Anchors, or every tag that Common Crawl counts; see :mod:`inlink.archives.html`.
+    links : {"a", "all"} or None
+        Anchors, or every tag that Common Crawl counts; see :mod:`inlink.archives.html`. None means anchors; all with
+        `like`.
     nofollow : bool
         Keep links marked ``nofollow``. False leaves them out.
     self_links : bool
@@ -258,6 +263,9 @@ def archive_batches(
         Use the private section of the public suffix list too (``someone.github.io`` is then a domain).
     self_loops : bool
         At host and domain level, keep the arcs from a node to itself.
+    like : {"commoncrawl"} or None
+        Take the links of WAT records by the rules of Common Crawl's own graphs: every tag, pages with any status, no
+        header ``Location``, and case-sensitive schemes where a text has to be a URL to be a link.
     repeats : bool
         Give an arc as often as it stands in the archive, so that arcs can be counted. False gives most arcs once in a
         batch, which makes batches half as long.
@@ -292,8 +300,12 @@ def archive_batches(
         arcs = HostArcs(name, tally, Hosts(level, strip_www, private_suffixes), self_loops, repeats)
     else:
         raise ParameterError(f"`level` must be 'page', 'host' or 'domain'; got {level!r}")
-    scanner = Scanner((links == "all") + 2 * (not nofollow)) if scan else None
-    return _batches(_found(stream, tally, name, size, links, nofollow, scanner), arcs, name, tally)
+    if like not in (None, "commoncrawl"):
+        raise ParameterError(f"`like` must be 'commoncrawl' or None; got {like!r}")
+    alike = like is not None
+    links = links or ("all" if alike else "a")
+    scanner = Scanner((links == "all") + 2 * (not nofollow) + 28 * alike) if scan else None
+    return _batches(_found(stream, tally, name, size, links, nofollow, alike, scanner), arcs, name, tally)
 
 
 def _batches(

@@ -80,6 +80,7 @@ _META_NAMES = {
     *("msapplication-starturl", "msapplication-TileImage", "vb_meta_bburl"),
 }
 _ABSOLUTE = re.compile(r"(?:https?:)?//", re.I | re.A)
+_ABSOLUTE_EXACT = re.compile(r"(?:https?:)?//")
 _ON_CLICK = (
     re.compile(
         r"(?:javascript:)?(?:(?:window|top|document|self|parent)\.)?location(?:\.href)?\s*=\s*'([^'\"]{3,256})'\Z",
@@ -178,7 +179,7 @@ def _all_links(tree: LexborHTMLParser, nofollow: bool) -> list[str]:
         names = (*_ALL.get(tag, ()), *_ANY_TAG)
         found += [attributes[name] or "" for name in names if name in attributes]
     for node in tree.css("meta[content]"):
-        found += [meta_link(**{k: node.attributes.get(k) for k in ("property", "name", "content")})]
+        found += [meta_link(*(node.attributes.get(key) for key in ("property", "name", "content")))]
     for node in tree.css("div[onclick],input[onclick]"):
         for pattern in _ON_CLICK:
             match = pattern.match(node.attributes["onclick"] or "")
@@ -189,16 +190,19 @@ def _all_links(tree: LexborHTMLParser, nofollow: bool) -> list[str]:
     return [link for link in found if link is not None]
 
 
-def absolute(hrefs: Iterable[object]) -> list[str]:
-    """Return the URLs that begin with ``http://``, ``https://`` or ``//``."""
-    return [href for href in hrefs if isinstance(href, str) and _ABSOLUTE.match(href)]
+def absolute(hrefs: Iterable[object], *, exact: bool = False) -> list[str]:
+    """Return the URLs that begin with ``http://``, ``https://`` or ``//``; with `exact`, in lower case."""
+    pattern = _ABSOLUTE_EXACT if exact else _ABSOLUTE
+    return [href for href in hrefs if isinstance(href, str) and pattern.match(href)]
 
 
-def meta_link(property: object = None, name: object = None, content: object = None) -> str | None:
+def meta_link(
+    property: object = None, name: object = None, content: object = None, *, exact: bool = False
+) -> str | None:
     """Return the link in a ``<meta>`` tag, recognised by property, name or content; None if there is none."""
     if not isinstance(content, str):
         return None
-    if property in _META_PROPERTIES or name in _META_NAMES or _ABSOLUTE.match(content):
+    if property in _META_PROPERTIES or name in _META_NAMES or absolute([content], exact=exact):
         return content
     return None
 

@@ -118,7 +118,14 @@ _ANCHORS = ("A@/href", "AREA@/href")
 
 
 def page_of_wat(
-    record: Record, tally: Tally, path: str, *, links: LinkSet, nofollow: bool, entities: bool
+    record: Record,
+    tally: Tally,
+    path: str,
+    *,
+    links: LinkSet,
+    nofollow: bool,
+    entities: bool,
+    like: bool = False,
 ) -> RawPage | None:
     """Return the page that a WAT record describes; None if it describes something else.
 
@@ -134,6 +141,9 @@ def page_of_wat(
         As in :func:`inlink.archives.html.html_links`.
     entities : bool
         Decode HTML entities in URLs; see :func:`written_on`.
+    like : bool
+        Take links as Common Crawl's own graphs do: of pages with any status, without the header ``Location``, and with
+        schemes in lower case only where a text has to be a URL to be a link.
     """
     body = record.body
     try:
@@ -141,13 +151,13 @@ def page_of_wat(
             # The JSON decoder checks only the texts that it returns.
             body.decode()
         try:
-            if links == "a" and nofollow:
+            if links == "a" and nofollow and not like:
                 page = _anchors(_lean.decode(body), record.offset)
             else:
-                page = _full_page(_full.decode(body), record.offset, links, nofollow)
+                page = _full_page(_full.decode(body), record.offset, links, nofollow, like)
         except (msgspec.DecodeError, RecursionError):
             # The record has another shape or a lone surrogate, or is not JSON.
-            page = _full_page(_loose(json.loads(body)), record.offset, links, nofollow)
+            page = _full_page(_loose(json.loads(body)), record.offset, links, nofollow, like)
     except UnicodeError:
         tally.damage(path, record.offset, BAD_TEXT)
         return None
@@ -191,14 +201,16 @@ def _anchors(wat: _Wat[_Response], offset: int) -> RawPage | None:
     return RawPage(url, None if html.head is None else html.head.base, found, [], offset)
 
 
-def _full_page(wat: _Wat[_FullResponse], offset: int, links: LinkSet, nofollow: bool) -> RawPage | None:
+def _full_page(
+    wat: _Wat[_FullResponse], offset: int, links: LinkSet, nofollow: bool, like: bool = False
+) -> RawPage | None:
     envelope = wat.envelope
     url = _url_of(envelope)
     if envelope is None or url is None:
         return None
     response = None if envelope.payload is None else envelope.payload.response
     response = response or _FullResponse()
-    html = response.html if response.html and _success(response.message) else _FullHtml()
+    html = response.html if response.html and (like or _success(response.message)) else _FullHtml()
     head = html.head or _FullHead()
     headers: dict[str, list[str]] = {}
     for name, value in response.headers.items():
@@ -212,12 +224,14 @@ def _full_page(wat: _Wat[_FullResponse], offset: int, links: LinkSet, nofollow: 
         anchors = [link.url for link in found if link.path in _ANCHORS and link.url is not None]
         return RawPage(url, head.base, anchors, [], offset)
     hrefs = [link.url for link in (*head.link, *head.scripts) if link.url is not None]
-    metas = (meta_link(meta.property, meta.name, meta.content) for meta in head.metas)
+    metas = (meta_link(meta.property, meta.name, meta.content, exact=like) for meta in head.metas)
     hrefs += [href for href in metas if href is not None]
     for link in found:
-        hrefs += [link.url] if link.url is not None else absolute([link.href])
+        hrefs += [link.url] if link.url is not None else absolute([link.href], exact=like)
     from_header = header_links(
-        headers.get("location", []), headers.get("content-location", []), headers.get("link", [])
+        [] if like else headers.get("location", []),
+        headers.get("content-location", []),
+        headers.get("link", []),
     )
     return RawPage(url, head.base, hrefs, from_header, offset)
 

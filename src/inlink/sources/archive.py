@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterator
+from typing import Literal
 
 from inlink.archives.batches import ArchiveKind, archive_batches, archive_kind
 from inlink.archives.html import LinkSet
@@ -30,12 +31,13 @@ def archive_source(
     path: str | os.PathLike[str],
     *,
     level: Level | None = None,
-    links: LinkSet = "a",
+    links: LinkSet | None = None,
     nofollow: bool = True,
     self_links: bool = False,
     strip_www: bool = False,
     private_suffixes: bool = False,
     self_loops: bool = False,
+    like: Literal["commoncrawl"] | None = None,
     repeats: bool = True,
     tally: Tally | None = None,
 ) -> Source:
@@ -47,7 +49,7 @@ def archive_source(
         A WARC, ARC or WAT file, gzipped or not.
     level : {"page", "host", "domain"} or None
         What the nodes are; None means pages.
-    links, nofollow, self_links, strip_www, private_suffixes, self_loops, repeats, tally
+    links, nofollow, self_links, strip_www, private_suffixes, self_loops, like, repeats, tally
         As in :func:`inlink.archives.batches.archive_batches`, which also says what is raised. A damaged archive in
         which no record can be read raises a DamageError.
     """
@@ -68,6 +70,7 @@ def archive_source(
                 strip_www=strip_www,
                 private_suffixes=private_suffixes,
                 self_loops=self_loops,
+                like=like,
                 repeats=repeats,
                 tally=tally,
             )

@@ -107,6 +107,7 @@ class Format:
 _ARCHIVE = (
     Option("links", "text", "Anchors, or every tag that Common Crawl counts.", "a", ("a", "all")),
     Option("nofollow", "flag", "Leave out links marked nofollow.", flag="--drop-nofollow"),
+    Option("like", "text", "WAT: take links by the rules of Common Crawl's graphs.", "", ("commoncrawl",)),
     Option("self_links", "flag", "Keep links to a place on the page itself (#top), as self-loops."),
 )
 _EDGE_LIST = (

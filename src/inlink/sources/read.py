@@ -31,6 +31,7 @@ def read(
     links: Literal["a", "all"] | None = None,
     nofollow: bool | None = None,
     self_links: bool | None = None,
+    like: Literal["commoncrawl"] | None = None,
     strict: bool = False,
     count: bool = False,
     crawled_only: bool = False,
@@ -60,11 +61,13 @@ def read(
     format : str or None
         The format's name. None: recognised by content.
     links : {"a", "all"} or None
-        Archives: anchors, or every tag that Common Crawl counts. None means ``"a"``.
+        Archives: anchors, or every tag that Common Crawl counts. None means ``"a"``, or ``"all"`` with `like`.
     nofollow : bool or None
         Archives: keep links marked ``nofollow``. None means True.
     self_links : bool or None
         Archives: keep links to a place on the page itself (``#top``), as self-loops. None means False.
+    like : {"commoncrawl"} or None
+        WAT files: take links by the rules of Common Crawl's own graphs. `links` and `nofollow` override it.
     strict : bool
         Refuse damaged archives, and any file that cannot be read. False leaves out damaged records of archives, and,
         if there are several sources, those that cannot be read to their end. ``meta["skipped"]`` has the reasons with
@@ -125,6 +128,7 @@ def read(
         "links": links,
         "nofollow": nofollow,
         "self_links": self_links,
+        "like": like,
         "nodes": nodes,
         "separator": separator,
         "weights": weights,
