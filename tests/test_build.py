@@ -15,6 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import inlink.graph.build as build
+import inlink.graph.collect as collect
+import inlink.graph.ranges as ranges
 from inlink import Graph
 from inlink.errors import FolderError, InputError, OutputError, ParameterError, UnknownNodeError
 from inlink.graph.batches import ArcBatch
@@ -113,7 +115,7 @@ def test_equal_hashes_never_merge_names(monkeypatch):
     from inlink.graph.kernels import names as kernels
 
     # all 32 bits beside the slot agree for every name: only the comparison of bytes can tell them apart
-    table = build.NameTable()
+    table = collect.NameTable()
     slots = np.full(1 << 12, kernels.EMPTY, np.uint32)
     text, offsets = np.frombuffer(b"aabcab", np.uint8), np.array([0, 1, 3, 4, 6], np.uint64)  # a, ab, c, ab
     ids = np.empty(4, np.uint32)
@@ -142,8 +144,12 @@ def test_many_ranges_give_the_same_graph(monkeypatch):
     pairs = rng.integers(0, 300, (5000, 2)).astype(np.uint32)
     weights = rng.random(5000) + 0.1
     whole = Graph.from_arcs(pairs, weights=weights, num_nodes=320)
-    monkeypatch.setattr(build, "BUCKET", 170)
-    monkeypatch.setattr(build, "_BLOCK", 64)
+    monkeypatch.setattr(ranges, "BUCKET", 170)
+    monkeypatch.setattr(collect, "BUCKET", 170)
+    monkeypatch.setattr(ranges, "_KEPT", 700)
+    for module in (build, collect):
+        monkeypatch.setattr(module, "_BLOCK", 64)
+    monkeypatch.setattr(collect, "_KEPT", 150)
     parts = Graph.from_arcs(pairs, weights=weights, num_nodes=320)
     assert out_arcs(parts) == out_arcs(whole)
     assert in_arcs(parts) == in_arcs(whole)

@@ -99,12 +99,13 @@ def test_each_kind_of_bad_file_is_left_out_and_told(folder: Path, ending: str, n
     assert len(graph.meta["sources"]) == 2
     for path, _ in bad.values():
         with pytest.raises(InputError):
-            inlink.read([*good, path], format=format, strict=True, into=folder / "strict")
+            inlink.read([*good, path], format=format, strict=True, into=folder / f"{path.name}.strict")
         with pytest.raises(InputError):
             inlink.read(path, format=format, into=folder / "alone")
     with pytest.raises(InputError, match=f"None of the {len(bad)} files can be read. The first: .*empty"):
         inlink.read([path for path, _ in bad.values()], format=format, into=folder / "none")
-    assert not {"strict", "alone", "none"} & {path.name for path in folder.iterdir()}
+    made = {path.name for path in folder.iterdir()}
+    assert not {"alone", "none", "none.parts", *(f"{path.name}.strict" for path, _ in bad.values())} & made
 
 
 def place(reason: str, files: list[Path]) -> Path:

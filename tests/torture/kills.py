@@ -1,5 +1,6 @@
 """Processes killed with SIGKILL at a random moment: the library, a Scrapy spider, and commands."""
 
+import json
 import os
 import shutil
 import signal
@@ -9,6 +10,7 @@ import time
 from pathlib import Path
 from random import Random
 
+from archives import response, write
 from inlink import Crawl
 from inlink.errors import InlinkError
 from inlink.store.reader import Reader
@@ -16,7 +18,7 @@ from sites import Site, web
 from torture.folders import EASY, make_crawl, make_graph
 from torture.trial import command, forked, verdict
 
-__all__ = ["killed_command", "killed_library", "killed_spider"]
+__all__ = ["killed_build", "killed_command", "killed_library", "killed_spider"]
 
 
 def links_of(url: str) -> list[str]:
@@ -127,6 +129,55 @@ def killed_command(random: Random, place: Path) -> list[str]:
     if left:
         outcomes.append(f"{name}: {', '.join(left)} left behind by a process that is dead")
     return outcomes
+
+
+def killed_build(random: Random, place: Path) -> list[str]:
+    """A build of many archives, killed again and again: in the end the same bytes as of a build that was not."""
+    folder, out = place / "archives", place / "release"
+    command_ = ["build", f"{folder}/*.warc.gz", "-o", out, "--level", "host", "--count"]
+    if not folder.exists():
+        folder.mkdir()
+        for k in range(30):
+            pages = [
+                response(
+                    f"http://h{random.randrange(40)}.example.org/{j}",
+                    "".join(
+                        f'<a href="http://h{random.randrange(99)}.example.com/">x</a>' for _ in range(30)
+                    ),
+                )
+                for j in range(20)
+            ]
+            write(folder / f"{k:02}.warc.gz", pages)
+    began = time.monotonic()
+    sound = command(*command_)
+    took = time.monotonic() - began
+    if sound.code:
+        return [f"the build failed by itself: {sound.error[-300:]}"]
+    whole = _graph_bytes(out)
+    shutil.rmtree(out)
+    for _ in range(random.randrange(1, 5)):
+        command(*command_, "--workers", random.choice("12"), kill_after=random.uniform(0, 1.1) * took)
+        if out.exists():
+            break
+    if not out.exists():
+        again = command(*command_)
+        if again.code:
+            return [f"after kills the build failed: {again.error[-300:]}"]
+    outcomes = ["right" if _graph_bytes(out) == whole else "after kills the graph has other bytes"]
+    shutil.rmtree(out)
+    left = [path.name for path in place.iterdir() if path.name.startswith("release")]
+    if left and left != ["release.parts"]:
+        outcomes.append(f"{', '.join(left)} left behind")
+    shutil.rmtree(place / "release.parts", ignore_errors=True)
+    return outcomes
+
+
+def _graph_bytes(folder: Path) -> dict[str, object]:
+    """All of a graph's folder, but for its uuid."""
+    header = json.loads((folder / "header.json").read_bytes())
+    for name in ("uuid", "generation", "check"):
+        header.pop(name)
+    return {"header": header} | {path.name: path.read_bytes() for path in folder.rglob("*.bin")}
 
 
 SPIDER = """

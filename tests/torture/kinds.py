@@ -7,7 +7,7 @@ from random import Random
 from torture.flips import crawl_flip, graph_flip
 from torture.frames import crafted_frame
 from torture.inputs import mutated_input
-from torture.kills import killed_command, killed_library, killed_spider
+from torture.kills import killed_build, killed_command, killed_library, killed_spider
 from torture.servers import killed_server
 from torture.trial import Count, Kind
 
@@ -33,6 +33,12 @@ KINDS = {
             "`kill -9` of a command that writes, then its output and its next run",
             killed_command,
             0.5,
+        ),
+        Kind(
+            "killed builds",
+            "`kill -9` of a build of 30 archives until it ends, then its bytes",
+            killed_build,
+            0.1,
         ),
         Kind("killed spiders", "`kill -9` of a Scrapy spider until its site is crawled", killed_spider, 0.25),
         Kind(

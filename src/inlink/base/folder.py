@@ -11,7 +11,6 @@ is the commit: a reader sees the old generation or the new one, and never a part
 """
 
 import contextlib
-import errno
 import io
 import os
 import shutil
@@ -28,10 +27,11 @@ import numpy as np
 import numpy.typing as npt
 
 from inlink.base.arrays import AnyArray
+from inlink.base.disk import full_disk, sync_path, umask
 from inlink.base.unfinished import unfinished_file, unfinished_folder
 from inlink.errors import FolderError, OutputError
 
-__all__ = ["FileEntry", "Folder", "Header", "atomic_file", "building", "new_folder"]
+__all__ = ["FileEntry", "Folder", "Header", "atomic_file", "building", "check_target", "new_folder"]
 
 HEADER = "header.json"
 # Bytes read or written at a time: they stay in the processor's cache while they are checked.
@@ -340,7 +340,7 @@ def building(
         If ``path`` is a file, a folder of another kind that is not empty, or cannot be written, or the disk is full.
     """
     target = Path(path)
-    _refuse_strangers(target, kind)
+    check_target(target, kind)
     with contextlib.ExitStack() as stack:
         work = _begun(stack, target, unfinished_folder)
         try:
@@ -350,7 +350,7 @@ def building(
             writer._seal(sync)
             _commit(writer, work, target, sync)
         except OSError as error:
-            raise _full_disk(target, error) from None
+            raise full_disk(target, error) from None
 
 
 @contextlib.contextmanager
@@ -369,13 +369,13 @@ def new_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
         work = _begun(stack, target, unfinished_folder)
         try:
             yield work
-            work.chmod(0o777 & ~_umask())
+            work.chmod(0o777 & ~umask())
             for file in (*work.rglob("*"), work):
-                _sync(file)
+                sync_path(file)
             work.rename(target)
-            _sync(target.parent)
+            sync_path(target.parent)
         except OSError as error:
-            raise _full_disk(target, error) from None
+            raise full_disk(target, error) from None
 
 
 def _begun(
@@ -390,7 +390,14 @@ def _begun(
         raise OutputError(f"{target}: cannot be written ({error.strerror})") from None
 
 
-def _refuse_strangers(target: Path, kind: str) -> None:
+def check_target(target: Path, kind: str) -> None:
+    """Check that a folder may be built here.
+
+    Raises
+    ------
+    OutputError
+        If ``target`` is a file, or a folder of another kind that is not empty.
+    """
     if not target.exists() and not target.is_symlink():
         return
     if not target.is_dir():
@@ -419,7 +426,7 @@ def _commit(writer: FolderWriter, work: Path, target: Path, sync: bool) -> None:
     if header.generation == 1:
         with atomic_file(work / HEADER, sync=sync) as file:
             file.write_bytes(raw)
-        work.chmod(0o777 & ~_umask())
+        work.chmod(0o777 & ~umask())
         # A rename is one step. It also replaces an empty folder.
         work.rename(target)
     else:
@@ -438,7 +445,7 @@ def _commit(writer: FolderWriter, work: Path, target: Path, sync: bool) -> None:
                 # Readers that have the old files mapped keep them.
                 shutil.rmtree(other, ignore_errors=True)
     if sync:
-        _sync(target.parent)
+        sync_path(target.parent)
 
 
 @contextlib.contextmanager
@@ -462,38 +469,12 @@ def atomic_file(path: str | os.PathLike[str], *, sync: bool = True, secret: bool
             yield work
             # The folder was made for this user alone.
             if not secret:
-                work.chmod(0o666 & ~_umask())
+                work.chmod(0o666 & ~umask())
             if sync:
                 with work.open("rb") as file:
                     os.fsync(file.fileno())
             work.replace(target)
             if sync:
-                _sync(target.parent)
+                sync_path(target.parent)
         except OSError as error:
-            raise _full_disk(target, error) from None
-
-
-def _full_disk(target: Path, error: OSError) -> Exception:
-    """Make an error that names the output if the disk was full; otherwise return the error itself."""
-    if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
-        return error
-    return OutputError(
-        f"{target}: cannot be written ({error.strerror}): free some space, or name an output on another disk"
-    )
-
-
-def _umask() -> int:
-    mask = os.umask(0o022)
-    os.umask(mask)
-    return mask
-
-
-def _sync(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    except OSError:
-        # Some file systems cannot sync a folder; the rename is done all the same.
-        pass
-    finally:
-        os.close(descriptor)
+            raise full_disk(target, error) from None

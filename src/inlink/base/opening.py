@@ -12,6 +12,7 @@ import numpy as np
 
 from inlink.base.arrays import UInt8Array
 from inlink.base.progress import Task, track
+from inlink.base.remote import is_remote, open_remote
 from inlink.errors import DamageError, FormatError, InputError
 
 __all__ = ["MAX_LINE", "STDIN", "Stream", "head", "lines", "open_binary", "size_of", "text_blocks"]
@@ -29,13 +30,15 @@ _PACKED = {b"BZh": "bzip2", b"\xfd7zXZ\0": "xz", b"PK\x03\x04": "zip", b"\x1f\x9
 
 
 def open_binary(path: str | os.PathLike[str]) -> io.BufferedReader:
-    """Open a file for reading, without decompression. The path ``-`` is standard input.
+    """Open a file for reading, without decompression. The path ``-`` is standard input; a URL is read from its server.
 
     Raises
     ------
     inlink.errors.InputError
         If the file cannot be opened.
     """
+    if is_remote(path):
+        return open_remote(str(path))
     if os.fspath(path) == STDIN:
         return io.BufferedReader(_StandardInput())
     try:
@@ -45,10 +48,10 @@ def open_binary(path: str | os.PathLike[str]) -> io.BufferedReader:
 
 
 def size_of(file: io.BufferedReader) -> int | None:
-    """Return the number of bytes of an open file; None for standard input."""
+    """Return the number of bytes of an open file; None for standard input and for files behind URLs."""
     try:
         return os.fstat(file.fileno()).st_size
-    except OSError:
+    except (OSError, ValueError, AttributeError):
         return None
 
 
@@ -109,9 +112,14 @@ class Stream:
     """
 
     def __init__(self, path: str | os.PathLike[str], label: str | None = None) -> None:
-        self.path = Path(path)
+        self.path = path if is_remote(path) else Path(path)
         # The format is recognised from the first bytes of the file. A pipe would lose these bytes.
-        if os.fspath(path) != STDIN and self.path.exists() and not self.path.is_file():
+        if (
+            isinstance(self.path, Path)
+            and os.fspath(path) != STDIN
+            and self.path.exists()
+            and not self.path.is_file()
+        ):
             raise InputError(f"{self.path} is not a regular file: name a file")
         self._raw = open_binary(self.path)
         self.size = size_of(self._raw)

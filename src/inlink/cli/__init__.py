@@ -85,8 +85,8 @@ def main() -> NoReturn:
     except click.ClickException as error:
         error.show()
         sys.exit(error.exit_code)
-    except (KeyboardInterrupt, click.Abort):
-        _fail("interrupted; unfinished output was removed", 130)
+    except (KeyboardInterrupt, click.Abort) as error:
+        _fail(f"interrupted; {error or 'unfinished output was removed'}", 130)
     except InlinkError as error:
         _fail(str(error))
     except BrokenPipeError:

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from inlink.cli.options import folder_output, format_option
-from inlink.cli.remote import Place
+from inlink.cli.remote import is_url
 from inlink.cli.show import printable, say, summary
 from inlink.cli.then import as_of_option, then
 from inlink.sources.formats import FORMATS, SITES
@@ -50,13 +50,28 @@ def _format_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return command
 
 
-_SOURCE = Place(
-    "sources must be files or folders on this machine: download the file, or build where the crawl's folder is"
-)
+class _Source(click.ParamType):  # type: ignore[type-arg]  # generic in newer versions of click only
+    """A file or folder, a pattern, a list of paths (@FILE), or a URL."""
+
+    name = "path"
+
+    def convert(self, value: Any, param: click.Parameter | None, context: click.Context | None) -> Any:
+        """Return the place as it is given.
+
+        Raises
+        ------
+        inlink.errors.ParameterError
+            If it is the URL of something that cannot be read.
+        """
+        from inlink.base.remote import is_remote
+
+        if is_url(value) and not is_remote(str(value).removeprefix("@")):
+            raise click.BadParameter(f"{value}: a URL must begin with https://, http:// or s3://")
+        return str(value)
 
 
 @click.command(cls=_Grouped)
-@click.argument("sources", nargs=-1, required=True, type=_SOURCE)
+@click.argument("sources", nargs=-1, required=True, type=_Source())
 @folder_output
 @click.option(
     "--level",
@@ -81,9 +96,19 @@ _SOURCE = Place(
     help="Refuse damaged archives, and any file that cannot be read. Without it they are left out and counted.",
 )
 @as_of_option
+@click.option(
+    "--base", metavar="PREFIX", help="A folder or URL to put before the relative paths of lists (@FILE)."
+)
+@click.option(
+    "--workers",
+    type=int,
+    default=1,
+    show_default=True,
+    help="Several archives: the processes that read them.",
+)
 @_format_options
 def build(
-    sources: tuple[Path, ...],
+    sources: tuple[str, ...],
     output: Path,
     moment: str | None,
     level: str | None,
@@ -92,11 +117,14 @@ def build(
     crawled_only: bool,
     self_loops: bool | None,
     strict: bool,
+    base: str | None,
+    workers: int,
     **of_formats: Any,
 ) -> None:
     """Build the graph of SOURCES: WARC, WAT and ARC archives, BVGraph, edge lists, and the rest of docs/formats.md.
 
-    Several archives, edge lists, or folders of graphs and crawls become one graph. Use - for standard input.
+    Several archives, edge lists, or folders of graphs and crawls become one graph. Use - for standard input, @FILE for
+    a list of paths, and URLs (https://, s3://) for files elsewhere.
     """
     from inlink.sources.read import read
 
@@ -104,10 +132,16 @@ def build(
         if times > 1:
             say(f"{printable(path)} is named {times} times, so its links count {times} times")
     if moment is not None:
-        sources = tuple(then(path, moment).folder for path in sources)
+        sources = tuple(str(then(Path(path), moment).folder) for path in sources)
     with warnings.catch_warnings():
-        # The reasons are printed below.
-        warnings.simplefilter("ignore", UserWarning)
+        warnings.simplefilter("always", UserWarning)
+        left_out: list[str] = []
+
+        def show(message: Warning | str, *_: Any, **__: Any) -> None:
+            """Tell what was found when a build goes on; what was left out is told below."""
+            (left_out.append if str(message).startswith("left out") else say)(printable(str(message)))
+
+        warnings.showwarning = show
         graph = read(
             list(sources),
             level=level,  # type: ignore[arg-type]
@@ -116,11 +150,13 @@ def build(
             crawled_only=crawled_only,
             self_loops=self_loops,
             strict=strict,
+            base=base,
+            workers=workers,
             into=output,
             **of_formats,
         )
     say(summary(graph, str(output)))
-    if "files_left_out" in graph.meta:
-        say(f"left out {graph.meta['files_left_out']:,} of {len(sources):,} files")
+    for line in left_out:
+        say(line.partition(". ")[0])
     for reason, number in graph.meta.get("skipped", {}).items():
         say(f"skipped {number:,}: {printable(reason)}")

@@ -233,15 +233,6 @@ class NameTable:
             self._prints = np.empty(size, np.uint32)
             refill(self._slots, self._prints, self._seed, self._text, self._offsets, np.uint64(self.known))
 
-    def forget(self, known: int) -> None:
-        """Forget all names except the first ``known``."""
-        from inlink.graph.kernels.names import refill
-
-        if known < self.known:
-            self.known = known
-            self._slots.fill(NO_NODE)
-            refill(self._slots, self._prints, self._seed, self._text, self._offsets, np.uint64(known))
-
     def sorted(self) -> tuple[Names, UInt32Array]:
         """The names in the order of their numbers, and the numbers in byte order, uint32[known]. Empties the table."""
         from inlink.graph.kernels.names import sort_names

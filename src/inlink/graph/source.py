@@ -6,6 +6,7 @@ from typing import Any
 
 from inlink.graph.batches import ArcBatch, Level
 from inlink.graph.names import Names
+from inlink.graph.part import Part
 
 __all__ = ["Source", "level_of"]
 
@@ -28,6 +29,8 @@ class Source:
         Whether weights are kept as float64 even if all that are left are whole, because their parts were not.
     origin : dict
         The origin in a graph's header, if the source is a graph.
+    part : Part or None
+        The same arcs as a part, if names and arcs are in order already.
     """
 
     batches: Iterator[ArcBatch]
@@ -36,6 +39,7 @@ class Source:
     level: Level | None = None
     fractional: bool = False
     origin: dict[str, Any] = field(default_factory=dict)
+    part: Part | None = None
 
 
 def level_of(names: list[bytes]) -> Level | None:

@@ -96,7 +96,7 @@ class CheckedStream(Stream):
             if self.packed:
                 # The checksums are of the file, not of what is unpacked.
                 check_file(path, tally)
-            self._sums = None if self.packed else _Sums(self.path, self.size or 0, tally)
+            self._sums = None if self.packed else _Sums(Path(self.path), self.size or 0, tally)
         except BaseException:
             self.__exit__(None, None, None)
             raise

@@ -3,15 +3,16 @@
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 from inlink.base.damage import Tally
 from inlink.base.opening import STDIN
+from inlink.base.remote import is_remote
 from inlink.errors import FolderError, FormatError, InputError
 from inlink.graph.batches import Level
 from inlink.graph.source import Source
 from inlink.sources.formats import ARCHIVES, check_options, format_named, implementation
+from inlink.sources.inputs import Location
 from inlink.sources.recognise import recognise
 
 __all__ = ["Files", "read_source"]
@@ -68,6 +69,8 @@ def read_source(
         raise FormatError(f"{path}: format {entry.name} cannot be read")
     if os.fspath(path) == STDIN and entry.name not in _STREAMED:
         raise FormatError(f"{path}: format {entry.name} cannot be read from standard input: name a file")
+    if is_remote(path) and entry.name not in _STREAMED:
+        raise FormatError(f"{path}: format {entry.name} cannot be read from a URL: download the file")
     if entry.name in ARCHIVES:
         given |= {"level": level, "tally": tally, "self_loops": self_loops, "repeats": repeats}
     source: Source = implementation(entry.reader)(path, **given)
@@ -88,7 +91,7 @@ class Files:
 
     Attributes
     ----------
-    paths : list of Path
+    paths : list of Path or str
         The files whose format is known.
     formats : list of str
         Their formats.
@@ -100,14 +103,14 @@ class Files:
 
     def __init__(self, named: int, strict: bool) -> None:
         self._named, self._strict = named, strict
-        self.paths: list[Path] = []
+        self.paths: list[Location] = []
         self.formats: list[str] = []
         self.sources: list[Source] = []
         self.errors: dict[int, InputError] = {}
         self._places: list[int] = []
         self._tallies: list[Tally] = []
 
-    def add(self, place: int, path: Path, format: str) -> None:
+    def add(self, place: int, path: Location, format: str) -> None:
         """Add a file whose format is known."""
         self._places.append(place)
         self.paths.append(path)
@@ -168,6 +171,11 @@ class Files:
             As :meth:`trying`.
         """
         self._leave_out(self._places[source], error)
+
+    def read(self, tallies: Mapping[int, Tally]) -> None:
+        """Take over what was counted in files that were read elsewhere, by their place among :attr:`paths`."""
+        self.sources = [Source(iter(())) for _ in self.paths]
+        self._tallies = [tallies.get(place, Tally(self._strict)) for place in range(len(self.paths))]
 
     def _leave_out(self, place: int, error: InputError) -> None:
         if self._strict or self._named == 1:

@@ -5,12 +5,18 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from inlink.base.arrays import UInt32Array, UInt64Array
 from inlink.graph.batches import ArcBatch
 from inlink.graph.derive import row_blocks
 from inlink.graph.graph import Graph
+from inlink.graph.names import buffers
+from inlink.graph.part import NAMES, ArcBlock, NameBlock, PartHeader
 from inlink.graph.source import Source
 
-__all__ = ["graph_source", "source_of"]
+__all__ = ["GraphPart", "graph_source", "source_of"]
+
+# nodes at a time
+_BLOCK = 1 << 18
 
 
 def graph_source(path: str | os.PathLike[str]) -> Source:
@@ -43,4 +49,61 @@ def source_of(graph: Graph) -> Source:
         graph.level,
         fractional=weights is not None and weights.dtype.kind == "f",
         origin=graph.meta,
+        part=GraphPart(graph) if graph.names is None or graph.names.order is None else None,
     )
+
+
+class GraphPart:
+    """A graph as a part: its names, if it has any, are in byte order.
+
+    Parameters
+    ----------
+    graph : Graph
+        The graph.
+    """
+
+    def __init__(self, graph: Graph) -> None:
+        self._graph = graph
+        weights = graph.out_rows.weights
+        with np.errstate(over="ignore"):
+            total = float(graph.num_arcs if weights is None else weights.sum(dtype=np.float64))
+        self._header = PartHeader(
+            named=graph.names is not None if graph.num_nodes else None,
+            num_nodes=graph.num_nodes,
+            num_arcs=graph.num_arcs,
+            weighted=weights is not None,
+            whole=weights is None or weights.dtype.kind != "f",
+            total=total,
+            keeps=True,
+            marked=graph.crawled is not None,
+        )
+
+    @property
+    def header(self) -> PartHeader:
+        """What the part says of itself."""
+        return self._header
+
+    def names(self) -> Iterator[NameBlock]:
+        """The names in byte order."""
+        names = self._graph.names
+        if names is not None:
+            for start in range(0, len(names), NAMES):
+                yield NameBlock(*buffers(names.arrow(start, min(start + NAMES, len(names)))))
+
+    def degrees(self) -> Iterator[tuple[UInt64Array, UInt64Array]]:
+        """All nodes, and the number of arcs of each."""
+        offsets = self._graph.out_rows.offsets
+        for low in range(0, self._graph.num_nodes, _BLOCK):
+            high = min(low + _BLOCK, self._graph.num_nodes)
+            yield np.arange(low, high, dtype=np.uint64), np.diff(offsets[low : high + 1])
+
+    def arcs(self) -> Iterator[ArcBlock]:
+        """The arcs in order."""
+        for near, far, weights in row_blocks(self._graph.out_rows):
+            arcs = near.astype(np.uint64) << np.uint64(32) | far
+            yield ArcBlock(arcs, None if weights is None else weights.astype(np.float64))
+
+    def crawled(self) -> UInt32Array:
+        """The nodes that were crawled, increasing."""
+        crawled = self._graph.crawled
+        return np.empty(0, np.uint32) if crawled is None else np.flatnonzero(crawled).astype(np.uint32)

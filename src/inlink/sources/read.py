@@ -9,18 +9,23 @@ from typing import Any, Literal, cast
 import numpy as np
 
 from inlink.base.opening import STDIN
+from inlink.base.settings import Setting, check
 from inlink.errors import ParameterError
 from inlink.graph.batches import Level
 from inlink.graph.build import build_sources
 from inlink.graph.derive import ORIGIN
 from inlink.graph.graph import Graph
 from inlink.graph.interop import GraphLike, as_graph
+from inlink.sources.archiveparts import Plan, build_archives
 from inlink.sources.files import Files
 from inlink.sources.formats import ARCHIVES, FOLDERS, FORMATS, SITES, check_options, format_named
 from inlink.sources.graphs import source_of
+from inlink.sources.inputs import expand
 from inlink.sources.recognise import recognise
 
 __all__ = ["read"]
+
+_WORKERS = Setting("workers", int, 1, "", at_least=1, at_most=1024)
 
 
 def read(
@@ -43,6 +48,8 @@ def read(
     columns: Sequence[str] | None = None,
     strip_www: bool | None = None,
     private_suffixes: bool | None = None,
+    base: str | None = None,
+    workers: int = 1,
     into: str | os.PathLike[str] | None = None,
 ) -> Graph:
     r"""Read a link graph.
@@ -54,7 +61,9 @@ def read(
     source : path-like, several of them, SciPy sparse matrix, or NetworkX graph
         Archives (WARC, ARC, WAT), graph files of any format in :data:`inlink.sources.formats.FORMATS`, or folders of
         graphs and crawls. ``"-"`` is standard input. Several archives, several edge lists, or several folders are
-        read into one graph, and the weights of equal arcs are added up.
+        read into one graph, and the weights of equal arcs are added up. A path may be a pattern (``"*.wat.gz"``), a
+        URL (``https://``, ``http://``, ``s3://``), or a list of paths (``"@wat.paths.gz"``), whose lines have a path
+        or URL, or a key, a tab, and a path or URL.
     level : {"page", "host", "domain"} or None
         What becomes one node. None means pages for archives, and otherwise the level of the source. A graph of a finer
         level is folded with the defaults of :meth:`Graph.fold`.
@@ -92,9 +101,14 @@ def read(
         Level host or domain: drop ``www.`` from hosts, as Common Crawl did before the end of 2025. None means False.
     private_suffixes : bool or None
         Level domain: use the private section of the suffix list too. None means False.
+    base : str or None
+        A folder or URL that is put before the relative paths of lists.
+    workers : int
+        Several archives: the number of processes that read them.
     into : path-like or None
-        The folder to build. An older graph there is replaced once the new one is complete. None builds a temporary
-        folder that is removed with the graph.
+        The folder to build. If several archives are read and the build is interrupted, the parts that are complete
+        stay in ``NAME.parts`` beside it, and the same call goes on with the other files. An older graph there is
+        replaced once the new one is complete. None builds a temporary folder that is removed with the graph.
 
     Returns
     -------
@@ -136,11 +150,12 @@ def read(
         "columns": columns,
     }
     if not isinstance(source, str | os.PathLike | list | tuple):
-        given = options | {"format": format, "count": count or None, "strict": strict or None}
+        given = options | {"format": format, "count": count or None, "strict": strict or None, "base": base}
         for name in (name for name, value in given.items() if value is not None):
             raise ParameterError(f"`{name}` applies only to files; got {type(source).__name__}")
         return _adapt(as_graph(cast("GraphLike", source)), level, crawled_only, self_loops, into, sites)
-    paths = [Path(path) for path in ([source] if isinstance(source, str | os.PathLike) else source)]
+    check(_WORKERS, workers, "`workers`")
+    paths = expand([source] if isinstance(source, str | os.PathLike) else source, base)
     if not paths:
         raise ParameterError("no source is given")
     if paths.count(Path(STDIN)) > 1:
@@ -160,6 +175,16 @@ def read(
     if formats == ["graph"] and len(paths) == 1:
         return _adapt(Graph.open(paths[0]), level, crawled_only, self_loops, into, sites)
     archives = all(name in ARCHIVES for name in formats)
+    if archives and len(paths) > 1 and Path(STDIN) not in paths:
+        plan = Plan(level, count, self_loops, strict, workers, options | sites)
+        graph = build_archives(files, plan, None if crawled_only else into)
+        if crawled_only:
+            graph = _adapt(graph, level, crawled_only, self_loops or None, into, {})
+        if files.errors:
+            warnings.warn(files.told(), stacklevel=2)
+        return graph
+    if workers > 1:
+        raise ParameterError("`workers` applies only to several archives")
     files.open(level, self_loops is True, count, options | (sites if archives else {}))
     _check_alike(files)
     fold_to = None if archives or level == "page" else level

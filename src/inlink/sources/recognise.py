@@ -10,6 +10,7 @@ import re
 from pathlib import Path
 
 from inlink.base.opening import STDIN
+from inlink.base.remote import is_remote
 from inlink.errors import DamageError, FolderError, FormatError, InputError
 from inlink.sources.formats import ARCHIVES, FORMATS
 
@@ -26,6 +27,8 @@ def recognise(path: str | os.PathLike[str]) -> str:
     inlink.errors.FormatError
         If the format is not known, or holds no links (WET).
     """
+    if is_remote(path):
+        return _recognise_remote(str(path))
     path = Path(path)
     if os.fspath(path) == STDIN:
         return _recognise_content(path)
@@ -44,6 +47,15 @@ def recognise(path: str | os.PathLike[str]) -> str:
             raise InputError(f"{path}: {_HALF_BVGRAPH}")
         raise InputError(f"{path} does not exist")
     return _recognise_content(path)
+
+
+def _recognise_remote(url: str) -> str:
+    """Tell the format of a remote file by its name if it is an archive's, because a release has 90,000."""
+    name = url.partition("?")[0].lower()
+    for format in ARCHIVES:
+        if name.endswith(FORMATS[format].extensions):
+            return format
+    return _recognise_content(url)
 
 
 def _recognise_folder(path: Path) -> str:
@@ -71,7 +83,7 @@ def _recognise_folder(path: Path) -> str:
     )
 
 
-def _recognise_content(path: Path) -> str:
+def _recognise_content(path: Path | str) -> str:
     from inlink.base.opening import head
 
     try:
@@ -109,7 +121,7 @@ def _recognise_content(path: Path) -> str:
         return "kleinberg"
     if _is_text(lines[:50]) and any(_cuts(line) for line in lines[:50]):
         return "edgelist"
-    if path.suffix == ".graph":
+    if Path(path).suffix == ".graph":
         raise FormatError(f"{path}: {_HALF_BVGRAPH}")
     raise FormatError(
         f"{path}: format not recognised (looked for archives, SQLite, Parquet, matrices, GraphML, GEXF, GML, "
@@ -137,14 +149,14 @@ def _is_text(lines: list[bytes]) -> bool:
     return lines[0].startswith(b"source,target") or 100 * found <= sum(map(len, lines))
 
 
-def _refuse_other_texts(path: Path, text: bytes) -> None:
+def _refuse_other_texts(path: Path | str, text: bytes) -> None:
     """Refuse texts that could be taken for an edge list: JSON, and whatever is named as an archive."""
     if text[:1] in (b"{", b"["):
         with contextlib.suppress(ValueError, RecursionError):
             json.loads(text)
             raise FormatError(f"{path} is JSON, not a graph that can be read: is it an error that was saved?")
     for name in ARCHIVES:
-        if path.name.lower().endswith(FORMATS[name].extensions):
+        if os.fspath(path).lower().endswith(FORMATS[name].extensions):
             raise FormatError(
                 f"{path} is named as {name} and is no archive; it begins with {text[:40].decode('latin-1')!r}. "
                 "Name the format with --format if it is another."
@@ -155,7 +167,7 @@ def _cuts(line: bytes) -> bool:
     return any(separator in line.strip(b"\r") for separator in (b"\t", b",", b";")) or len(line.split()) > 1
 
 
-def _recognise_archive(path: Path) -> str:
+def _recognise_archive(path: Path | str) -> str:
     """Tell WARC, WAT and WET apart by their records: all three are WARC files."""
     from inlink.sources.archive import kind_of
 
@@ -167,13 +179,13 @@ def _recognise_archive(path: Path) -> str:
     return kind
 
 
-def _is_archive(path: Path) -> bool:
+def _is_archive(path: Path | str) -> bool:
     from inlink.sources.archive import kind_of
 
     return kind_of(path) is not None
 
 
-def _recognise_xml(path: Path, text: bytes) -> str:
+def _recognise_xml(path: Path | str, text: bytes) -> str:
     for name, tag in (("graphml", b"<graphml"), ("gexf", b"<gexf")):
         if tag in text[: 1 << 14].lower():
             return name

@@ -1,4 +1,4 @@
-"""Loops over arcs: packing, cutting into ranges, merging duplicates, reversing.
+"""Loops over arcs: packing, relabelling, merging duplicates, placing in rows.
 
 An arc is one uint64, the source in the upper half, so that sorting numbers sorts arcs by source and target.
 """
@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from inlink.base.arrays import Float64Array, UInt16Array, UInt32Array, UInt64Array
+from inlink.base.arrays import Float64Array, UInt32Array, UInt64Array
 from inlink.base.jit import U0, U1, kernel
 
 _U32 = np.uint64(32)
@@ -50,38 +50,17 @@ def count_sources(arcs: UInt64Array, counts: Any) -> None:
 
 
 @kernel
+def count_rows(arcs: UInt64Array, first: np.uint64, counts: UInt64Array) -> None:
+    """Add each arc to ``counts[source - first + 1]``."""
+    for k in range(U0, np.uint64(len(arcs))):
+        counts[(arcs[k] >> _U32) - first + U1] += U1
+
+
+@kernel
 def count_targets(arcs: UInt64Array, counts: Any) -> None:
     """Add each arc to the count of its target."""
     for k in range(U0, np.uint64(len(arcs))):
         counts[arcs[k] & _LOW] += counts.dtype.type(1)
-
-
-@kernel
-def split(
-    arcs: UInt64Array,
-    weights: Float64Array,
-    part_of: UInt16Array,
-    out: UInt64Array,
-    out_weights: Float64Array,
-    ends: UInt64Array,
-) -> None:
-    """Cut arcs into parts by source, keeping their order within a part.
-
-    ``part_of`` gives the part of each source. Part *p* is then ``out[ends[p]:ends[p + 1]]``.
-    """
-    ends[:] = U0
-    for k in range(U0, np.uint64(len(arcs))):
-        ends[np.uint64(part_of[arcs[k] >> _U32]) + U1] += U1
-    for p in range(U1, np.uint64(len(ends))):
-        ends[p] += ends[p - U1]
-    weighted = len(weights) > 0
-    at = ends.copy()
-    for k in range(U0, np.uint64(len(arcs))):
-        p = np.uint64(part_of[arcs[k] >> _U32])
-        out[at[p]] = arcs[k]
-        if weighted:
-            out_weights[at[p]] = weights[k]
-        at[p] += U1
 
 
 @kernel
@@ -112,14 +91,6 @@ def merge(arcs: UInt64Array, weights: Float64Array, counts: Float64Array) -> np.
 
 
 @kernel
-def turn(arcs: UInt64Array) -> None:
-    """Reverse each arc, in place."""
-    for k in range(U0, np.uint64(len(arcs))):
-        arc = arcs[k]
-        arcs[k] = (arc << _U32) | (arc >> _U32)
-
-
-@kernel
 def low_halves(arcs: UInt64Array, out: UInt32Array) -> None:
     """The targets of packed arcs."""
     for k in range(U0, np.uint64(len(arcs))):
@@ -135,16 +106,16 @@ def place(
     out: UInt32Array,
     out_weights: Float64Array,
 ) -> None:
-    """Put each arc's target into its source's row. ``at[source - first]`` is the row's next free place.
+    """Put each arc's source into its target's row; ``at[target - first]`` is the row's next free place.
 
     This is a counting sort. It is stable, so the targets in a row keep the order of the arcs.
     """
     weighted = len(weights) > 0
     for k in range(U0, np.uint64(len(arcs))):
-        row = (arcs[k] >> _U32) - first
+        row = (arcs[k] & _LOW) - first
         spot = at[row]
         at[row] = spot + U1
-        out[spot] = np.uint32(arcs[k] & _LOW)
+        out[spot] = np.uint32(arcs[k] >> _U32)
         if weighted:
             out_weights[spot] = weights[k]
 

@@ -1,0 +1,37 @@
+"""What writing on a disk needs: a full one, permissions, and safety from a power cut."""
+
+import errno
+import os
+from pathlib import Path
+
+from inlink.errors import OutputError
+
+__all__ = ["full_disk", "sync_path", "umask"]
+
+
+def full_disk(target: Path, error: OSError) -> Exception:
+    """Make an error that names the output if the disk was full; otherwise return the error itself."""
+    if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+        return error
+    return OutputError(
+        f"{target}: cannot be written ({error.strerror}): free some space, or name an output on another disk"
+    )
+
+
+def umask() -> int:
+    """The permissions that new files of this process do not get."""
+    mask = os.umask(0o022)
+    os.umask(mask)
+    return mask
+
+
+def sync_path(path: Path) -> None:
+    """Wait until a file or folder is safe from a power cut."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    except OSError:
+        # Some file systems cannot sync a folder; the rename is done all the same.
+        pass
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,376 @@
+"""Collect the arcs of one source, and write them in order: to a graph's folder, or to a part."""
+
+import os
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from inlink.base.arrays import BoolArray, Float64Array, UInt8Array, UInt32Array, UInt64Array
+from inlink.base.folder import atomic_file
+from inlink.base.progress import Task, track
+from inlink.errors import InputError, ParameterError
+from inlink.graph.batches import ArcBatch
+from inlink.graph.checks import check_weights
+from inlink.graph.names import MAX_NODES, Names, NameTable, buffers
+from inlink.graph.part import PartFile, PartHeader, PartWriter
+from inlink.graph.ranges import BUCKET, Bins, Block, Ranges, Sink, write_rows
+from inlink.graph.rows import row_places
+from inlink.graph.source import Source
+
+__all__ = ["MIXED", "Collector", "PartSink", "write_part"]
+
+MIXED = "names and node numbers cannot be mixed in one graph. If numbers are names, use --nodes names"
+# nodes or arcs moved at a time
+_BLOCK = 1 << 20
+_NONE: UInt32Array = np.empty(0, np.uint32)
+# arcs kept in memory before any is written
+_KEPT = 1 << 22
+
+
+class Collector:
+    """The nodes and arcs of one source.
+
+    Parameters
+    ----------
+    scratch : Path
+        A folder for temporary files.
+    self_loops : bool
+        Keep the arcs from a node to itself.
+    """
+
+    def __init__(self, scratch: Path, self_loops: bool) -> None:
+        self._scratch, self._self_loops = scratch, self_loops
+        self._table: NameTable | None = None
+        self._names: Names | None = None
+        self._num_nodes: int | None = None
+        self._largest = -1
+        self._num_arcs = 0
+        self._weighted, self._whole, self._total = False, True, 0.0
+        self._crawled: list[UInt32Array] | None = None
+        self._arcs = _Spool(scratch / "arcs", np.dtype(np.uint64))
+        self._weights = _Spool(scratch / "weights", np.dtype(np.float64))
+
+    def take(self, source: Source) -> None:
+        """Read a source to its end.
+
+        Raises
+        ------
+        inlink.errors.InputError
+            If it cannot be read.
+        inlink.errors.ParameterError
+            If its batches do not fit together.
+        """
+        self._names, self._num_nodes = source.names, source.num_nodes
+        self._whole = not source.fractional
+        for batch in source.batches:
+            self._add(batch)
+
+    def _add(self, batch: ArcBatch) -> None:
+        from inlink.graph.kernels.arcs import pack, pack_known
+
+        count = len(batch.sources)
+        if len(batch.targets) != count or (batch.weights is not None and len(batch.weights) != count):
+            raise ParameterError("a batch's sources, targets and weights must have the same length")
+        packed = np.empty(count, np.uint64)
+        crawled = batch.crawled
+        if batch.names is None:
+            if self._table is not None:
+                raise ParameterError(MIXED)
+            largest = int(pack(batch.sources, batch.targets, packed)) if count else self._largest
+            if largest >= MAX_NODES:
+                raise InputError(
+                    f"node {largest:,} is out of range (below {MAX_NODES:,}): read them as names instead"
+                )
+            self._largest = max(self._largest, largest)
+        else:
+            if self._largest >= 0:
+                raise ParameterError(MIXED)
+            self._table = self._table or NameTable()
+            ids = self._table.number(batch.names)
+            if count and max(int(batch.sources.max()), int(batch.targets.max())) >= len(ids):
+                raise ParameterError("a batch's arcs end outside its names")
+            pack_known(batch.sources, batch.targets, ids, packed)
+            crawled = None if crawled is None else ids[crawled]
+        if crawled is not None:
+            self._crawled = self._crawled or []
+            self._crawled.append(np.asarray(crawled, np.uint32))
+        weights = batch.weights
+        if not self._self_loops:
+            proper = packed >> np.uint64(32) != packed & np.uint64(2**32 - 1)
+            packed, weights = packed[proper], None if weights is None else weights[proper]
+        if weights is not None:
+            self._take_weights(weights)
+        elif self._weighted:
+            self._take_weights(np.ones(len(packed)))
+        self._arcs.append(packed)
+        self._num_arcs += len(packed)
+
+    def _take_weights(self, weights: Float64Array) -> None:
+        check_weights(weights, "arc batch")
+        if not self._weighted:
+            self._weighted = True
+            # Arcs that came without a weight count once.
+            for start in range(0, self._num_arcs, _BLOCK):
+                self._weights.append(np.ones(min(_BLOCK, self._num_arcs - start)))
+            self._total += self._num_arcs
+        weights = np.ascontiguousarray(weights, np.float64)
+        self._whole = self._whole and bool((weights == np.floor(weights)).all())
+        # A sum beyond float64 is above 2³² all the same.
+        with np.errstate(over="ignore"):
+            self._total += float(weights.sum())
+        self._weights.append(weights)
+
+    def finish(self, sink: Sink) -> None:
+        """Write all in order.
+
+        Raises
+        ------
+        inlink.errors.InputError
+            If a node's number is out of range, or there are more names or fewer than nodes.
+        """
+        nodes, label = self._write_names(sink)
+        if self._crawled is not None:
+            sink.crawled([part if len(label) == 0 else label[part] for part in self._crawled], nodes)
+        header = PartHeader(
+            named=(self._table is not None or self._names is not None) if nodes else None,
+            num_nodes=nodes,
+            weighted=self._weighted,
+            whole=self._whole,
+            total=self._total if self._weighted else float(self._num_arcs),
+        )
+        with track("sorting arcs", 3 * self._num_arcs, "arcs") as task:
+            sources, linking, ends = self._counts(nodes, label, task)
+            places = row_places(np.flatnonzero(linking).astype(np.uint32), nodes) if sink.turns else _NONE
+            targets = Bins(nodes)
+            if sink.turns and len(ends):
+                targets.add(places, ends)
+            del ends
+            sink.begin(header, linking, places, targets)
+            del linking, places
+            write_rows(self._ranges(nodes, label, sources, task), sink, task)
+            sink.close(task)
+
+    def close(self) -> None:
+        """Remove the temporary files."""
+        self._arcs.remove()
+        self._weights.remove()
+
+    def _write_names(self, sink: Sink) -> tuple[int, UInt32Array]:
+        """Write the names. Return the number of nodes, and the number of each; none if they stay as they are."""
+        none = np.empty(0, np.uint32)
+        if self._table is not None:
+            with track("sorting names"):
+                known, order = self._table.sorted()
+                _give(sink, known, order)
+                return len(order), _inverse(order)
+        names, largest, stated = self._names, self._largest, self._num_nodes
+        nodes = largest + 1 if stated is None else stated
+        if names is not None and stated is None:
+            nodes = max(nodes, len(names))
+        if largest >= nodes or nodes > MAX_NODES:
+            raise InputError(
+                f"an arc ends at node {largest:,} and there are {nodes:,} nodes, numbered from 0"
+            )
+        if names is None:
+            return nodes, none
+        if len(names) != nodes:
+            raise InputError(f"there are {nodes:,} nodes and {len(names):,} names")
+        if names.order is not None and sink.in_order:
+            _give(sink, names, names.order)
+            return nodes, _inverse(names.order)
+        _give(sink, names, None)
+        if names.order is not None:
+            sink.order(names.order)
+        return nodes, none
+
+    def _counts(self, nodes: int, label: UInt32Array, task: Task) -> tuple[Bins, BoolArray, UInt64Array]:
+        """Count the arcs by source, and say which nodes link. If there are many arcs, count also those to each node."""
+        from inlink.graph.kernels.arcs import count_sources, count_targets
+
+        many = self._num_arcs > BUCKET
+        from_, to = np.zeros(nodes, np.uint64), np.zeros(nodes if many else 0, np.uint64)
+        for arcs in self._arcs.blocks():
+            count_sources(arcs, from_)
+            if many:
+                count_targets(arcs, to)
+            task.advance(len(arcs))
+        # They were counted by provisional numbers.
+        if len(label):
+            from_[label] = from_.copy()
+            if many:
+                to[label] = to.copy()
+        sources = Bins(nodes)
+        sources.add(np.arange(nodes, dtype=np.uint32), from_)
+        return sources, from_ > 0, to
+
+    def _ranges(self, nodes: int, label: UInt32Array, sources: Bins, task: Task) -> Iterator[Block]:
+        from inlink.graph.kernels.arcs import relabel
+
+        if self._num_arcs <= BUCKET:
+            arcs, weights = self._arcs.whole(), self._weights.whole()
+            relabel(arcs, label)
+            yield 0, nodes, arcs, weights
+            return
+        ranges = Ranges(self._scratch / "out", sources)
+        values = self._weights.blocks()
+        for arcs in self._arcs.blocks():
+            relabel(arcs, label)
+            weights = next(values) if self._weighted else np.empty(0)
+            if self._weighted:
+                order = np.argsort(arcs)
+                arcs, weights = arcs[order], weights[order]
+            else:
+                arcs.sort()
+            ranges.add(arcs, weights)
+        self._arcs.remove()
+        self._weights.remove()
+        yield from ranges.each()
+
+
+class _Spool:
+    """Numbers in the order in which they came: few in memory, many on disk."""
+
+    def __init__(self, path: Path, dtype: np.dtype[Any]) -> None:
+        self._path, self._dtype = path, dtype
+        self._held: list[Any] = []
+        self._length, self._written = 0, 0
+
+    def append(self, values: Any) -> None:
+        self._held.append(values)
+        self._length += len(values)
+        if self._length - self._written > _KEPT:
+            with self._path.open("ab" if self._written else "wb") as file:
+                for part in self._held:
+                    file.write(part.data)
+            self._held.clear()
+            self._written = self._length
+
+    def whole(self) -> Any:
+        """All numbers, in memory."""
+        written = [np.fromfile(self._path, self._dtype)] if self._written else []
+        found = np.concatenate([*written, *self._held, np.empty(0, self._dtype)])
+        self.remove()
+        return found
+
+    def blocks(self) -> Iterator[Any]:
+        """Blocks of :data:`_BLOCK` numbers; the last may be shorter. The spool stays."""
+        rest = np.concatenate([*self._held, np.empty(0, self._dtype)])
+        if self._written:
+            with self._path.open("rb") as file:
+                while len(block := np.fromfile(file, self._dtype, _BLOCK)) == _BLOCK:
+                    yield block
+            rest = np.concatenate([block, rest])
+        for start in range(0, len(rest), _BLOCK):
+            yield rest[start : start + _BLOCK].copy()
+
+    def remove(self) -> None:
+        self._held.clear()
+        self._path.unlink(missing_ok=True)
+
+
+def _give(sink: Sink, names: Names, order: UInt32Array | None) -> None:
+    """Give names to a sink, in their order or in the given order of nodes."""
+    for start in range(0, max(len(names), 1), _BLOCK):
+        stop = min(start + _BLOCK, len(names))
+        sink.names(*buffers(names.arrow(start, stop) if order is None else names.take(order[start:stop])))
+
+
+def _inverse(order: UInt32Array) -> UInt32Array:
+    label = np.empty_like(order)
+    label[order] = np.arange(len(order), dtype=np.uint32)
+    return label
+
+
+class PartSink:
+    """Takes a graph in order, and writes a part.
+
+    Parameters
+    ----------
+    writer : PartWriter
+        The part.
+    meta : dict
+        What the header is to keep.
+    """
+
+    in_order = True
+    turns = False
+
+    def __init__(self, writer: PartWriter, meta: dict[str, Any]) -> None:
+        self._writer, self._meta = writer, meta
+        self.keeps = writer.keep
+
+    def names(self, text: UInt8Array, offsets: UInt64Array) -> None:
+        """Add names: ``text[offsets[i]:offsets[i + 1]]``."""
+        self._writer.names(text, offsets)
+
+    def order(self, order: UInt32Array) -> None:
+        """Names of a part are in byte order."""
+        raise NotImplementedError
+
+    def crawled(self, nodes: Iterable[UInt32Array], num_nodes: int) -> None:
+        """Say which nodes were crawled."""
+        self._writer.crawled(np.unique(np.concatenate([np.empty(0, np.uint32), *nodes])))
+
+    def begin(self, header: PartHeader, linking: BoolArray, places: UInt32Array, targets: Bins) -> None:
+        """Begin the rows."""
+        own = self._writer.header
+        own.named, own.num_nodes, own.weighted = header.named, header.num_nodes, header.weighted
+        own.whole, own.total, own.meta = header.whole, header.total, self._meta
+        # Sums of fractions depend on their order, so they are made once, of all.
+        self.apart = not header.whole
+
+    def rows(self, low: int, high: int, arcs: UInt64Array, sums: Float64Array) -> None:
+        """Add the sorted arcs of the nodes in ``range(low, high)``."""
+        self._writer.arcs(arcs, sums)
+
+    def close(self, task: Task) -> None:
+        """Write the header."""
+        self._writer.close()
+
+
+def write_part(
+    path: str | os.PathLike[str],
+    source: Source,
+    scratch: Path,
+    *,
+    keep: bool,
+    self_loops: bool = True,
+    meta: dict[str, Any] | None = None,
+    sync: bool = True,
+) -> PartFile:
+    """Write the arcs of a source as a part, which appears when it is complete.
+
+    Parameters
+    ----------
+    path : path-like
+        The file.
+    source : Source
+        The arcs. Its batches are read to their end.
+    scratch : Path
+        A folder for temporary files. Nobody else may use it until this returns.
+    keep : bool
+        Keep how often each arc stood in the source, or its weight.
+    self_loops : bool
+        Keep the arcs from a node to itself.
+    meta : dict or None
+        What the header of the part is to keep: JSON values. It is stored when the source was read to its end.
+    sync : bool
+        Return when the part is safe from a power cut.
+
+    Raises
+    ------
+    inlink.errors.InputError
+        If the source cannot be read. Nothing is written then.
+    inlink.errors.OutputError
+        If the part cannot be written, or the disk is full.
+    """
+    collector = Collector(scratch, self_loops)
+    try:
+        collector.take(source)
+        with atomic_file(path, sync=sync) as work, work.open("wb") as file:
+            collector.finish(PartSink(PartWriter(file, keep), {} if meta is None else meta))
+    finally:
+        collector.close()
+    return PartFile(path)

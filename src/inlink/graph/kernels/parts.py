@@ -1,0 +1,426 @@
+"""Loops of parts: coding of sorted arcs and sorted names, and the merge of many sorted lists of names.
+
+Numbers are coded as LEB128: seven bits a byte, the lowest first, and the highest bit says that another byte follows.
+"""
+
+import numpy as np
+
+from inlink.base.arrays import BoolArray, Float64Array, UInt8Array, UInt32Array, UInt64Array
+from inlink.base.jit import U0, U1, inlined, kernel
+
+_U7 = np.uint64(7)
+_U32 = np.uint64(32)
+_U63 = np.uint64(63)
+_LOW = np.uint64(0xFFFFFFFF)
+_BYTE = np.uint64(127)
+_MORE = np.uint64(128)
+
+
+@inlined
+def _put(out: UInt8Array, at: np.uint64, value: np.uint64) -> np.uint64:
+    """Write a number; return the place behind it. At most five bytes below 2³², at most ten at all."""
+    while value >= _MORE:
+        out[at] = np.uint8((value & _BYTE) | _MORE)
+        value >>= _U7
+        at += U1
+    out[at] = np.uint8(value)
+    return at + U1
+
+
+@inlined
+def _get(data: UInt8Array, at: np.uint64, stop: np.uint64) -> tuple[np.uint64, np.uint64]:
+    """Read a number; return it and the place behind it, which is never behind `stop`."""
+    value, shift, more = U0, U0, _MORE
+    while more >= _MORE and at < stop:
+        more = np.uint64(data[at])
+        value |= (more & _BYTE) << shift
+        shift = (shift + _U7) & _U63
+        at += U1
+    return value, at
+
+
+# -- arcs ------------------------------------------------------------------------------------------------------------
+
+
+@kernel
+def encode_arcs(
+    arcs: UInt64Array, first: np.uint64, base: np.uint64, rows: UInt8Array, targets: UInt8Array
+) -> tuple[np.uint64, np.uint64]:
+    """Code sorted arcs. Return how many bytes of `rows` and of `targets` are used.
+
+    `rows` has for each source its difference to the source before (at the beginning: to `first`) and the number of its
+    arcs; `targets` has for each arc the difference to the target before in the row (at its beginning: to `base`).
+    """
+    r, t, k, n = U0, U0, U0, np.uint64(len(arcs))
+    before = first
+    while k < n:
+        source = arcs[k] >> _U32
+        start, last = k, base
+        while k < n and arcs[k] >> _U32 == source:
+            target = arcs[k] & _LOW
+            t = _put(targets, t, target - last)
+            last = target
+            k += U1
+        r = _put(rows, r, source - before)
+        r = _put(rows, r, k - start)
+        before = source
+    return r, t
+
+
+@kernel
+def decode_arcs(
+    rows: UInt8Array,
+    targets: UInt8Array,
+    first: np.uint64,
+    base: np.uint64,
+    nodes: np.uint64,
+    out: UInt64Array,
+) -> bool:
+    """Reverse :func:`encode_arcs`. Return False unless `out` is filled with sorted arcs between nodes below `nodes`."""
+    r, t, k, n = U0, U0, U0, np.uint64(len(out))
+    source, begun = first, False
+    r_stop, t_stop = np.uint64(len(rows)), np.uint64(len(targets))
+    while k < n:
+        step, r = _get(rows, r, r_stop)
+        degree, r = _get(rows, r, r_stop)
+        source += step
+        if degree == U0 or degree > n - k or step > _LOW or source >= nodes or (begun and step == U0):
+            return False
+        begun = True
+        target = base
+        for j in range(k, k + degree):
+            step, t = _get(targets, t, t_stop)
+            target += step
+            if step > _LOW or target >= nodes:
+                return False
+            out[j] = (source << _U32) | target
+        k += degree
+    return bool(r == r_stop and t == t_stop)
+
+
+@kernel
+def decode_rows(rows: UInt8Array, nodes: np.uint64, sources: UInt64Array, degrees: UInt64Array) -> np.int64:
+    """Read only the sources of coded arcs and the number of arcs of each. Return the number of rows, -1 for damage."""
+    at, stop, count, source = U0, np.uint64(len(rows)), U0, U0
+    while at < stop:
+        step, at = _get(rows, at, stop)
+        degree, at = _get(rows, at, stop)
+        source += step
+        if step > _LOW or source >= nodes or count == np.uint64(len(sources)):
+            return np.int64(-1)
+        sources[count], degrees[count] = source, degree
+        count += U1
+    return np.int64(count)
+
+
+@kernel
+def encode_counts(values: Float64Array, out: UInt8Array) -> np.uint64:
+    """Code whole numbers below 2⁵³. Return how many bytes are used, at most eight a number."""
+    at = U0
+    for k in range(U0, np.uint64(len(values))):
+        at = _put(out, at, np.uint64(values[k]))
+    return at
+
+
+@kernel
+def decode_counts(data: UInt8Array, out: Float64Array) -> bool:
+    """Reverse :func:`encode_counts`. Return False unless the data are that many numbers above 0."""
+    at, stop = U0, np.uint64(len(data))
+    for k in range(U0, np.uint64(len(out))):
+        value, at = _get(data, at, stop)
+        if value == U0:
+            return False
+        out[k] = np.float64(value)
+    return bool(at == stop)
+
+
+@kernel
+def count_bins(arcs: UInt64Array, places: UInt32Array, shift: np.uint64, bins: UInt64Array) -> None:
+    """Count the arcs of each bin of ``2**shift`` places of targets."""
+    for k in range(U0, np.uint64(len(arcs))):
+        bins[np.uint64(places[arcs[k] & _LOW]) >> shift] += U1
+
+
+@kernel
+def split_targets(
+    arcs: UInt64Array,
+    weights: Float64Array,
+    shift: np.uint64,
+    range_of: UInt32Array,
+    out: UInt64Array,
+    out_weights: Float64Array,
+    ends: UInt64Array,
+) -> None:
+    """Cut arcs into ranges by target, keeping their order within a range.
+
+    ``range_of`` gives the range of each bin of ``2**shift`` targets; range *p* then is ``out[ends[p]:ends[p + 1]]``.
+    """
+    ends[:] = U0
+    for k in range(U0, np.uint64(len(arcs))):
+        ends[np.uint64(range_of[(arcs[k] & _LOW) >> shift]) + U1] += U1
+    for p in range(U1, np.uint64(len(ends))):
+        ends[p] += ends[p - U1]
+    weighted = len(weights) > 0
+    at = ends.copy()
+    for k in range(U0, np.uint64(len(arcs))):
+        p = np.uint64(range_of[(arcs[k] & _LOW) >> shift])
+        out[at[p]] = arcs[k]
+        if weighted:
+            out_weights[at[p]] = weights[k]
+        at[p] += U1
+
+
+# -- names -----------------------------------------------------------------------------------------------------------
+
+
+@kernel
+def encode_names(
+    text: UInt8Array,
+    offsets: UInt64Array,
+    last: UInt8Array,
+    shared: UInt8Array,
+    lengths: UInt8Array,
+    rest: UInt8Array,
+) -> tuple[np.uint64, np.uint64, np.uint64]:
+    """Code sorted names: how many bytes each shares with the name before, how many follow, and these bytes.
+
+    `last` is the name before the first. Returns how many bytes of the three outputs are used.
+    """
+    a, b, c = U0, U0, U0
+    for i in range(U0, np.uint64(len(offsets)) - U1):
+        start, stop = offsets[i], offsets[i + U1]
+        size, k = stop - start, U0
+        if i == U0:
+            before = np.uint64(len(last))
+            while k < size and k < before and text[start + k] == last[k]:
+                k += U1
+        else:
+            begin = offsets[i - U1]
+            before = start - begin
+            while k < size and k < before and text[start + k] == text[begin + k]:
+                k += U1
+        a = _put(shared, a, k)
+        b = _put(lengths, b, size - k)
+        for j in range(start + k, stop):
+            rest[c] = text[j]
+            c += U1
+    return a, b, c
+
+
+@kernel
+def measure_names(
+    shared: UInt8Array,
+    lengths: UInt8Array,
+    rest: UInt8Array,
+    count: np.uint64,
+    last: np.uint64,
+    most: np.uint64,
+) -> np.int64:
+    """Return the number of bytes of coded names, the name before the first having `last`; -1 for damage."""
+    a, b, used, total = U0, U0, U0, U0
+    a_stop, b_stop = np.uint64(len(shared)), np.uint64(len(lengths))
+    for _ in range(U0, count):
+        same, a = _get(shared, a, a_stop)
+        more, b = _get(lengths, b, b_stop)
+        if same > last or more > np.uint64(len(rest)) - used:
+            return np.int64(-1)
+        last = same + more
+        used += more
+        total += last
+        if total > most:
+            return np.int64(-1)
+    if a != a_stop or b != b_stop or used != np.uint64(len(rest)):
+        return np.int64(-1)
+    return np.int64(total)
+
+
+@kernel
+def decode_names(
+    shared: UInt8Array,
+    lengths: UInt8Array,
+    rest: UInt8Array,
+    last: UInt8Array,
+    text: UInt8Array,
+    offsets: UInt64Array,
+) -> None:
+    """Reverse :func:`encode_names`, for names that :func:`measure_names` found sound."""
+    a, b, used, at = U0, U0, U0, U0
+    a_stop, b_stop = np.uint64(len(shared)), np.uint64(len(lengths))
+    offsets[0] = U0
+    begin = U0
+    for i in range(U0, np.uint64(len(offsets)) - U1):
+        same, a = _get(shared, a, a_stop)
+        more, b = _get(lengths, b, b_stop)
+        start = at
+        for k in range(U0, same):
+            if i == U0:
+                text[at] = last[k]
+            else:
+                text[at] = text[begin + k]
+            at += U1
+        for _ in range(U0, more):
+            text[at] = rest[used]
+            at += U1
+            used += U1
+        begin = start
+        offsets[i + U1] = at
+
+
+@kernel
+def load_names(
+    text: UInt8Array,
+    offsets: UInt64Array,
+    last: UInt8Array,
+    first: bool,
+    lane: np.uint64,
+    texts: UInt8Array,
+    ends: UInt32Array,
+    shared: UInt32Array,
+) -> bool:
+    """Copy a block of names to a lane of the merge. Return False unless they follow `last` in byte order.
+
+    `shared` takes how many bytes each name shares with the one before. `first` says that there is no name before.
+    """
+    ends[lane, 0] = np.uint32(0)
+    before = np.uint64(len(last))
+    at, begin = U0, U0
+    for i in range(U0, np.uint64(len(offsets)) - U1):
+        start, size, k = at, offsets[i + U1] - offsets[i], U0
+        for j in range(offsets[i], offsets[i + U1]):
+            texts[lane, at] = text[j]
+            at += U1
+        if i == U0:
+            while k < size and k < before and texts[lane, start + k] == last[k]:
+                k += U1
+            if not first and (k == size or (k < before and texts[lane, start + k] < last[k])):
+                return False
+        else:
+            while k < size and k < before and texts[lane, start + k] == texts[lane, begin + k]:
+                k += U1
+            if k == size or (k < before and texts[lane, start + k] < texts[lane, begin + k]):
+                return False
+        shared[lane, i] = np.uint32(k)
+        ends[lane, i + U1] = np.uint32(at)
+        begin, before = start, size
+    return True
+
+
+@inlined
+def _play(
+    a: np.uint64,
+    b: np.uint64,
+    texts: UInt8Array,
+    ends: UInt32Array,
+    place: UInt64Array,
+    same: UInt64Array,
+    over: BoolArray,
+) -> bool:
+    """Whether lane `a` wins against lane `b`: its name comes first. The loser learns what it shares with the winner.
+
+    Both know in `same` how many bytes they share with the last winner of all. The one that shares more comes first; if
+    they share equally many, the bytes behind decide.
+    """
+    if over[b]:
+        return True
+    if over[a]:
+        return False
+    if same[a] != same[b]:
+        return bool(same[a] > same[b])
+    k = same[a]
+    a0, a1 = np.uint64(ends[a, place[a]]), np.uint64(ends[a, place[a] + U1])
+    b0, b1 = np.uint64(ends[b, place[b]]), np.uint64(ends[b, place[b] + U1])
+    while a0 + k < a1 and b0 + k < b1 and texts[a, a0 + k] == texts[b, b0 + k]:
+        k += U1
+    wins = a0 + k == a1 or (b0 + k < b1 and texts[a, a0 + k] < texts[b, b0 + k])
+    if wins:
+        same[b] = k
+    else:
+        same[a] = k
+    return bool(wins)
+
+
+@kernel
+def first_round(
+    losers: UInt64Array,
+    texts: UInt8Array,
+    ends: UInt32Array,
+    place: UInt64Array,
+    same: UInt64Array,
+    over: BoolArray,
+) -> np.uint64:
+    """Let all lanes, a power of two of them, play against each other. Return the winner."""
+    lanes = np.uint64(len(losers))
+    winners = np.empty(lanes + lanes, np.uint64)
+    for lane in range(U0, lanes):
+        winners[lanes + lane] = lane
+    for node in range(U1, lanes):
+        at = lanes - node
+        a, b = winners[at + at], winners[at + at + U1]
+        if _play(a, b, texts, ends, place, same, over):
+            winners[at], losers[at] = a, b
+        else:
+            winners[at], losers[at] = b, a
+    return winners[U1]
+
+
+@kernel
+def merge_names(
+    winner: np.uint64,
+    moved: bool,
+    losers: UInt64Array,
+    texts: UInt8Array,
+    ends: UInt32Array,
+    shared: UInt32Array,
+    counts: UInt64Array,
+    place: UInt64Array,
+    same: UInt64Array,
+    over: BoolArray,
+    maps: UInt32Array,
+    state: UInt64Array,
+    text: UInt8Array,
+    offsets: UInt64Array,
+) -> np.uint64:
+    """Take names in byte order from all lanes, equal names once, until a lane is empty or the output is full.
+
+    A tournament of losers that compares only bytes behind a common beginning: Bingmann, Eberle and Sanders,
+    "Engineering parallel string sorting", Algorithmica 77 (2017), section 5. `moved` says that the winner has another
+    name since the last call, and has to play first.
+
+    `state` has the number of different names so far, the length of the last one, and how many names and bytes the
+    output holds. `maps` takes the number of each name of a lane. Returns the lane to fill or, if that is over or has
+    names left, the winner for the next call, when the output was emptied.
+    """
+    lanes = np.uint64(len(losers))
+    known, length, filled, used = state[0], state[1], state[2], state[3]
+    while True:
+        if moved:
+            node = (lanes + winner) >> U1
+            while node >= U1:
+                other = losers[node]
+                if not _play(winner, other, texts, ends, place, same, over):
+                    losers[node] = winner
+                    winner = other
+                node >>= U1
+        if over[winner]:
+            break
+        at = place[winner]
+        start, stop = np.uint64(ends[winner, at]), np.uint64(ends[winner, at + U1])
+        if known == U0 or same[winner] < length or stop - start != length:
+            if filled + U1 == np.uint64(len(offsets)) or used + (stop - start) > np.uint64(len(text)):
+                break
+            for k in range(start, stop):
+                text[used] = texts[winner, k]
+                used += U1
+            filled += U1
+            offsets[filled] = used
+            length = stop - start
+            known += U1
+        maps[winner, at] = np.uint32(known - U1)
+        at += U1
+        place[winner] = at
+        if at == counts[winner]:
+            break
+        same[winner] = np.uint64(shared[winner, at])
+        moved = True
+    state[0], state[1], state[2], state[3] = known, length, filled, used
+    return winner

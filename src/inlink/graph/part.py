@@ -1,0 +1,400 @@
+"""A part: the names and arcs of one input on disk, in order, to be merged with others.
+
+A graph of many inputs is made of parts, so that no table holds all its names, a build that was interrupted can go on,
+and several processes can share the work. ``docs/architecture.md`` has the layout of the file.
+"""
+
+import os
+import struct
+from collections.abc import Iterator
+from functools import cached_property
+from pathlib import Path
+from typing import Any, BinaryIO, NamedTuple, Protocol
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+from isal.isal_zlib import crc32
+
+from inlink.base.arrays import Float64Array, UInt8Array, UInt32Array, UInt64Array
+from inlink.errors import InputError
+
+__all__ = [
+    "ARCS",
+    "NAMES",
+    "TEXT",
+    "VERSION",
+    "ArcBlock",
+    "NameBlock",
+    "Part",
+    "PartFile",
+    "PartHeader",
+    "PartWriter",
+]
+
+VERSION = 1
+ARCS = 1 << 18
+"""Arcs in a block, at most."""
+# Names in a block at most, and bytes of names about.
+NAMES = 1 << 12
+TEXT = 1 << 16
+
+_MAGIC = b"inlink part\n"
+# Kind of block, coding of weights, count, stored and coded size of three arrays, CRC-32 of all that and of the arrays.
+_HEAD = struct.Struct("<ccI6II")
+_TAIL = struct.Struct("<QI12s")
+_MOST_TEXT = 1 << 28
+_WHOLE = float(1 << 53)
+
+
+class NameBlock(NamedTuple):
+    """Some names: ``text[offsets[i]:offsets[i + 1]]``, uint8[…] and uint64[k + 1]."""
+
+    text: UInt8Array
+    offsets: UInt64Array
+
+
+class ArcBlock(NamedTuple):
+    """Some sorted arcs, uint64[k] with the source in the upper half, and their weights, float64[k], or None."""
+
+    arcs: UInt64Array
+    weights: Float64Array | None
+
+
+class PartHeader(msgspec.Struct):
+    """What a part says of itself.
+
+    Attributes
+    ----------
+    version : int
+        Of the format.
+    named : bool or None
+        Whether nodes have names; None if there are no nodes.
+    num_nodes, num_arcs : int
+        Nodes, and arcs without repeats (with repeats if `whole` is not set).
+    weighted : bool
+        Whether the source gave weights.
+    whole : bool
+        Whether all weights are whole numbers.
+    total : float
+        The sum of the weights, or of the number of times that each arc stood in the source.
+    keeps : bool
+        Whether the arcs have weights, or the number of times that each stood in the source.
+    marked : bool
+        Whether the source says which nodes were crawled.
+    meta : dict
+        What the maker of the part wants to keep: JSON values.
+    """
+
+    version: int = VERSION
+    named: bool | None = None
+    num_nodes: int = 0
+    num_arcs: int = 0
+    weighted: bool = False
+    whole: bool = True
+    total: float = 0.0
+    keeps: bool = False
+    marked: bool = False
+    meta: dict[str, Any] = {}
+
+
+class Part(Protocol):
+    """Names in byte order and sorted arcs between them, to be read in blocks from front to back."""
+
+    @property
+    def header(self) -> PartHeader:
+        """What the part says of itself."""
+        ...
+
+    def names(self) -> Iterator[NameBlock]:
+        """The names in byte order; at most :data:`NAMES` in a block."""
+        ...
+
+    def degrees(self) -> Iterator[tuple[UInt64Array, UInt64Array]]:
+        """Sources of arcs, and the number of arcs of each; a source may come twice."""
+        ...
+
+    def arcs(self) -> Iterator[ArcBlock]:
+        """The arcs in order."""
+        ...
+
+    def crawled(self) -> UInt32Array:
+        """The nodes that were crawled, increasing."""
+        ...
+
+
+class PartWriter:
+    """Writes a part: first all names, then the nodes that were crawled, then all arcs, then :meth:`close`.
+
+    Parameters
+    ----------
+    file : binary file
+        Open for writing, at its beginning.
+    keep : bool
+        Keep the weights of arcs, or how often each stood in the source.
+    """
+
+    def __init__(self, file: BinaryIO, keep: bool) -> None:
+        self.header = PartHeader(keeps=keep)
+        self.keep = keep
+        self._file, self._place = file, 0
+        self._last: UInt8Array = np.empty(0, np.uint8)
+        self._codec = pa.Codec("zstd", compression_level=1)
+        self._write(_MAGIC)
+
+    def _write(self, data: bytes) -> None:
+        self._file.write(data)
+        self._place += len(data)
+
+    def _block(self, kind: bytes, coding: bytes, count: int, arrays: list[UInt8Array]) -> None:
+        stored, sizes = [], []
+        for array in arrays:
+            packed = self._codec.compress(array.data, asbytes=True) if len(array) else b""
+            if len(packed) >= len(array):
+                packed = array.tobytes()
+            stored.append(packed)
+            sizes += [len(packed), len(array)]
+        head = _HEAD.pack(kind, coding, count, *sizes, 0)[:-4]
+        check = crc32(b"".join(stored), crc32(head))
+        self._write(head + check.to_bytes(4, "little"))
+        for packed in stored:
+            self._write(packed)
+
+    def names(self, text: UInt8Array, offsets: UInt64Array) -> None:
+        """Add names, which follow those before in byte order: ``text[offsets[i]:offsets[i + 1]]``.
+
+        Raises
+        ------
+        inlink.errors.InputError
+            If a name is longer than 256 MiB.
+        """
+        from inlink.graph.kernels.parts import encode_names
+
+        low, count = 0, len(offsets) - 1
+        while low < count:
+            high = int(np.searchsorted(offsets, offsets[low] + np.uint64(TEXT), "right")) - 1
+            high = min(max(high, low + 1), low + NAMES, count)
+            size = int(offsets[high] - offsets[low])
+            if size > _MOST_TEXT:
+                raise InputError(f"a name of {size:,} bytes is too long: at most {_MOST_TEXT:,} are allowed")
+            outputs = [np.empty(length, np.uint8) for length in (5 * (high - low), 5 * (high - low), size)]
+            used = encode_names(text, offsets[low : high + 1], self._last, *outputs)
+            self._block(
+                b"N",
+                b"-",
+                high - low,
+                [output[: int(n)] for output, n in zip(outputs, used, strict=True)],
+            )
+            self._last = text[int(offsets[high - 1]) : int(offsets[high])].copy()
+            self.header.named = True
+            self.header.num_nodes += high - low
+            low = high
+
+    def crawled(self, nodes: UInt32Array) -> None:
+        """Say which nodes were crawled: increasing numbers."""
+        self.header.marked = True
+        for start in range(0, len(nodes), ARCS):
+            block = np.ascontiguousarray(nodes[start : start + ARCS])
+            none: UInt8Array = np.empty(0, np.uint8)
+            self._block(b"C", b"-", len(block), [block.view(np.uint8), none, none])
+
+    def arcs(self, arcs: UInt64Array, weights: Float64Array) -> None:
+        """Add sorted arcs, which follow those before; weights may be empty unless the part keeps them."""
+        from inlink.graph.kernels.parts import encode_arcs
+
+        for start in range(0, len(arcs), ARCS):
+            block = arcs[start : start + ARCS]
+            rows, targets = np.empty(10 * len(block), np.uint8), np.empty(5 * len(block), np.uint8)
+            used = encode_arcs(block, np.uint64(0), np.uint64(0), rows, targets)
+            coding, values = pack_weights(weights[start : start + ARCS] if self.keep else None)
+            self._block(b"A", coding, len(block), [rows[: int(used[0])], targets[: int(used[1])], values])
+        self.header.num_arcs += len(arcs)
+
+    def close(self) -> PartHeader:
+        """Write the header, and return it. The file stays open."""
+        raw = msgspec.json.encode(self.header)
+        place = self._place
+        self._write(raw)
+        self._write(_TAIL.pack(place, crc32(raw), _MAGIC))
+        return self.header
+
+
+class PartFile:
+    """A part on disk.
+
+    Parameters
+    ----------
+    path : path-like
+        The file.
+
+    Raises
+    ------
+    inlink.errors.InputError
+        If the file is no part, damaged, or of a newer version. Blocks are checked when they are read.
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = Path(path)
+        try:
+            with self.path.open("rb") as file:
+                size = file.seek(0, os.SEEK_END)
+                file.seek(max(size - _TAIL.size, 0))
+                tail = file.read()
+                if len(tail) < _TAIL.size or tail[-len(_MAGIC) :] != _MAGIC:
+                    raise self.damaged("its end is missing")
+                file.seek(0)
+                if file.read(len(_MAGIC)) != _MAGIC:
+                    raise self.damaged("its beginning is missing")
+                self._end, check, _ = _TAIL.unpack(tail)
+                file.seek(min(self._end, size))
+                raw = file.read()[: -_TAIL.size]
+        except OSError as error:
+            raise InputError(f"{self.path}: cannot be read ({error.strerror})") from None
+        try:
+            if crc32(raw) != check:
+                raise self.damaged("wrong checksum")
+            if msgspec.json.decode(raw)["version"] > VERSION:
+                raise InputError(
+                    f"{self.path} was made by a newer inlink: upgrade inlink, or remove the file"
+                )
+            self._header = msgspec.json.decode(raw, type=PartHeader)
+        except (msgspec.MsgspecError, KeyError, TypeError, RecursionError):
+            raise self.damaged("its header cannot be read") from None
+
+    @property
+    def header(self) -> PartHeader:
+        """What the part says of itself."""
+        return self._header
+
+    def damaged(self, what: str) -> InputError:
+        """The error that says that the file is damaged, and how."""
+        return InputError(f"{self.path} is damaged ({what}): remove the file, and build again")
+
+    def _blocks(self, kind: bytes, arrays: int = 3) -> Iterator[tuple[bytes, int, list[UInt8Array]]]:
+        """The blocks of a kind, with the first `arrays` of their arrays. Checksums are compared if that is all."""
+        try:
+            with self.path.open("rb", buffering=1 << 18 if kind == b"A" else 1 << 16) as file:
+                place = file.seek(len(_MAGIC))
+                while place < self._end:
+                    head = file.read(_HEAD.size)
+                    if len(head) < _HEAD.size:
+                        raise self.damaged("a block is cut")
+                    found, coding, count, *sizes, check = _HEAD.unpack(head)
+                    stored = sizes[::2]
+                    place += _HEAD.size + sum(stored)
+                    if place > self._end or max(sizes) > _MOST_TEXT + 10 * ARCS:
+                        raise self.damaged("a block has a wrong size")
+                    if found != kind:
+                        # Kinds come in this order: names, crawled, arcs.
+                        if b"NCA".find(found) > b"NCA".find(kind):
+                            return
+                        file.seek(place)
+                        continue
+                    data = [file.read(size) for size in stored[:arrays]]
+                    if arrays < 3:
+                        file.seek(place)
+                    elif crc32(b"".join(data), crc32(head[:-4])) != check:
+                        raise self.damaged("wrong checksum")
+                    yield (
+                        coding,
+                        count,
+                        [self._unpacked(*pair) for pair in zip(data, sizes[1::2], strict=False)],
+                    )
+        except OSError as error:
+            raise InputError(f"{self.path}: cannot be read ({error.strerror})") from None
+
+    def _unpacked(self, data: bytes, size: int) -> UInt8Array:
+        if len(data) != size:
+            try:
+                data = pa.decompress(data, size, "zstd", asbytes=True)
+            except (OSError, ValueError):
+                raise self.damaged("a block cannot be unpacked") from None
+        return np.frombuffer(data, np.uint8)
+
+    def names(self) -> Iterator[NameBlock]:
+        """The names in byte order; at most :data:`NAMES` in a block."""
+        from inlink.graph.kernels.parts import decode_names, measure_names
+
+        last: UInt8Array = np.empty(0, np.uint8)
+        known = 0
+        for _, count, (shared, lengths, rest) in self._blocks(b"N"):
+            bounds = np.uint64(count), np.uint64(len(last)), np.uint64(_MOST_TEXT)
+            size = int(measure_names(shared, lengths, rest, *bounds))
+            known += count
+            if size < 0 or not 0 < count <= NAMES or known > self._header.num_nodes:
+                raise self.damaged("wrong names")
+            block = NameBlock(np.empty(size, np.uint8), np.empty(count + 1, np.uint64))
+            decode_names(shared, lengths, rest, last, *block)
+            last = block.text[int(block.offsets[-2]) :]
+            yield block
+        if self._header.named and known != self._header.num_nodes:
+            raise self.damaged("names are missing")
+
+    def degrees(self) -> Iterator[tuple[UInt64Array, UInt64Array]]:
+        """Sources of arcs, and the number of arcs of each; a source may come twice."""
+        from inlink.graph.kernels.parts import decode_rows
+
+        for _, count, (rows,) in self._blocks(b"A", 1):
+            sources, degrees = np.empty((2, min(count, ARCS)), np.uint64)
+            found = int(decode_rows(rows, np.uint64(self._header.num_nodes), sources, degrees))
+            if found < 0:
+                raise self.damaged("wrong arcs")
+            yield sources[:found], degrees[:found]
+
+    def arcs(self) -> Iterator[ArcBlock]:
+        """The arcs in order."""
+        from inlink.graph.kernels.parts import decode_arcs
+
+        zero, total, last = np.uint64(0), 0, np.uint64(0)
+        for coding, count, (rows, targets, values) in self._blocks(b"A"):
+            total += count
+            if not 0 < count <= ARCS or total > self._header.num_arcs:
+                raise self.damaged("wrong number of arcs")
+            arcs = np.empty(count, np.uint64)
+            sound = decode_arcs(rows, targets, zero, zero, np.uint64(self._header.num_nodes), arcs)
+            if not sound or arcs[0] < last:
+                raise self.damaged("wrong arcs")
+            last = arcs[-1]
+            weights = unpack_weights(coding, values, count)
+            if coding != b"-" and weights is None:
+                raise self.damaged("wrong weights")
+            yield ArcBlock(arcs, weights)
+        if total != self._header.num_arcs:
+            raise self.damaged("arcs are missing")
+
+    def crawled(self) -> UInt32Array:
+        """The nodes that were crawled, increasing."""
+        return self._crawled
+
+    @cached_property
+    def _crawled(self) -> UInt32Array:
+        blocks = [data.view(np.uint32) for _, _, (data, _, _) in self._blocks(b"C") if len(data) % 4 == 0]
+        nodes: UInt32Array = np.concatenate([np.empty(0, np.uint32), *blocks])
+        if len(nodes) and int(nodes.max()) >= self._header.num_nodes:
+            raise self.damaged("wrong marks")
+        return nodes
+
+
+def pack_weights(weights: Float64Array | None) -> tuple[bytes, UInt8Array]:
+    """Code weights: as LEB128 if all are whole, else as float64. Return how, and the bytes."""
+    from inlink.graph.kernels.parts import encode_counts
+
+    if weights is None or not len(weights):
+        return b"-", np.empty(0, np.uint8)
+    if weights.max() < _WHOLE and (weights == np.floor(weights)).all():
+        out = np.empty(8 * len(weights), np.uint8)
+        return b"n", out[: int(encode_counts(weights, out))]
+    return b"f", np.ascontiguousarray(weights, np.float64).view(np.uint8)
+
+
+def unpack_weights(coding: bytes, values: UInt8Array, count: int) -> Float64Array | None:
+    """Reverse :func:`pack_weights`. None if there are no weights, or if they are damaged."""
+    from inlink.graph.kernels.parts import decode_counts
+
+    if coding == b"n":
+        weights = np.empty(count, np.float64)
+        return weights if decode_counts(values, weights) else None
+    if coding == b"f" and len(values) == 8 * count:
+        weights = np.frombuffer(values.tobytes(), np.float64)
+        return weights if bool((np.isfinite(weights) & (weights > 0)).all()) else None
+    return None

@@ -1,0 +1,356 @@
+"""A graph of many archives: a part of each, made by one or more processes, and kept if the build is interrupted.
+
+The parts lie beside the graph's folder, in ``NAME.parts``, until the graph is complete. Each says from which version of
+which file and with which options it was made.
+"""
+
+import contextlib
+import fcntl
+import hashlib
+import os
+import shutil
+import tempfile
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+
+import inlink
+from inlink.base.folder import atomic_file, check_target
+from inlink.base.progress import track
+from inlink.base.remote import UnreachableError
+from inlink.base.unfinished import unfinished_folder
+from inlink.errors import InlinkError, InputError, InUseError, OutputError
+from inlink.graph.batches import Level
+from inlink.graph.build import build_parts
+from inlink.graph.collect import PartSink
+from inlink.graph.graph import KIND, Graph
+from inlink.graph.merging import FILES, merge_parts
+from inlink.graph.part import VERSION, PartFile, PartWriter
+from inlink.sources.files import Files
+from inlink.sources.inputs import Location
+from inlink.sources.partjob import Entry, Job, stamp
+from inlink.sources.workers import finished_jobs
+
+__all__ = ["PartFolder", "Plan", "build_archives"]
+
+_SETTINGS = "settings.json"
+
+
+class Plan(NamedTuple):
+    """How archives become a graph; see :func:`inlink.read` for the fields."""
+
+    level: Level | None
+    counted: bool
+    self_loops: bool | None
+    strict: bool
+    workers: int
+    options: dict[str, Any]
+
+
+def build_archives(files: Files, plan: Plan, into: str | os.PathLike[str] | None) -> Graph:
+    """Build one graph of several archives.
+
+    Parameters
+    ----------
+    files : Files
+        The archives, recognised and not opened.
+    plan : Plan
+        The options.
+    into : path-like or None
+        The folder to build; None is a temporary one, and then nothing is kept if the build is interrupted.
+
+    Raises
+    ------
+    inlink.errors.InputError
+        If no archive can be read, or one cannot be read and `plan` is strict, or a server does not answer.
+    inlink.errors.OutputError
+        If the folder cannot be written, or the parts beside it do not belong to this build.
+    """
+    if into is None:
+        with tempfile.TemporaryDirectory(prefix="inlink-") as place:
+            return _build(files, plan, Path(place, "parts"), None)
+    target = Path(into)
+    check_target(target, KIND)
+    return _build(files, plan, target.with_name(f"{target.name}.parts"), target)
+
+
+def _build(files: Files, plan: Plan, place: Path, into: Path | None) -> Graph:
+    wanted = files.paths
+    settings = {**plan._asdict(), "options": {k: v for k, v in plan.options.items() if v is not None}}
+    del settings["workers"]
+    away: list[InputError] = []
+
+    def job(number: int) -> Job:
+        path, format = wanted[number], files.formats[number]
+        options = {name: value for name, value in plan.options.items() if value is not None}
+        return Job(
+            number, os.fspath(path), format, plan.level, options, plan.strict, plan.self_loops is True,
+            plan.self_loops is not False, plan.counted,
+        )  # fmt: skip
+
+    def failed(number: int, error: InputError) -> None:
+        if isinstance(error, UnreachableError):
+            away.append(error)
+        else:
+            files.failed(number, error)
+
+    with PartFolder(place, settings, _tell) as folder:
+        folder.keep(wanted)
+        with folder.telling(wanted):
+            folder.make(wanted, job, plan.workers, failed)
+            if away:
+                raise UnreachableError(f"{len(away):,} files could not be fetched; the first: {away[0]}")
+            entries = {number: folder.entry(wanted, number) for number in range(len(wanted))}
+            files.read({number: entry.tally(plan.strict) for number, entry in entries.items() if entry})
+            graph = build_parts(
+                folder.parts(), level=plan.level or "page", count=plan.counted, into=into, meta=files.origin
+            )
+        folder.remove()
+    return graph
+
+
+def _tell(text: str) -> None:
+    warnings.warn(text, stacklevel=2)
+
+
+class PartFolder:
+    """The parts of a build, in a folder that belongs to one process at a time; a context manager.
+
+    Parameters
+    ----------
+    path : Path
+        The folder. It is made if it does not exist.
+    settings : dict
+        The options of the build, JSON values. Parts of other options are refused.
+    tell : function of str
+        Is told in a line what is found.
+
+    Raises
+    ------
+    inlink.errors.OutputError
+        If the folder holds something else, or parts that were made with other options.
+    inlink.errors.InUseError
+        If another process builds there.
+    """
+
+    def __init__(self, path: Path, settings: Mapping[str, Any], tell: Callable[[str], None]) -> None:
+        self.path, self._tell = path, tell
+        self._settings = {**settings, "inlink": inlink.__version__, "version": VERSION}
+        # The part of each input, by name and by how often it was named before; and those that were merged.
+        self._parts: dict[tuple[str, int], Path] = {}
+        self._entries: dict[tuple[str, int], Entry] = {}
+
+    def __enter__(self) -> "PartFolder":
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+            self._lock = os.open(self.path, os.O_RDONLY)
+        except OSError as error:
+            raise OutputError(f"{self.path}: cannot be written ({error.strerror})") from None
+        try:
+            with contextlib.suppress(OSError):
+                try:
+                    fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                except BlockingIOError:
+                    raise InUseError(f"{self.path}: another process builds there now") from None
+            self._check_settings()
+            self._find()
+        except BaseException:
+            os.close(self._lock)
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if not self._parts and self.path.is_dir():
+            # There is nothing to go on with.
+            self.remove()
+        os.close(self._lock)
+
+    def remove(self) -> None:
+        """Remove the folder: the graph is complete."""
+        shutil.rmtree(self.path, ignore_errors=True)
+        self._parts.clear()
+
+    def _check_settings(self) -> None:
+        file = self.path / _SETTINGS
+        if not file.exists():
+            # Before there are settings, there are no parts.
+            if any(name.suffix != ".part" and not name.name.startswith(".") for name in self.path.iterdir()):
+                raise OutputError(
+                    f"{self.path} exists and holds something else: rename it, or name another output"
+                )
+            for part in self.path.glob("*.part"):
+                part.unlink()
+            with atomic_file(file) as work:
+                work.write_bytes(msgspec.json.encode(self._settings))
+            return
+        try:
+            found = msgspec.json.decode(file.read_bytes(), type=dict[str, Any])
+        except (msgspec.MsgspecError, RecursionError):
+            raise OutputError(f"{file} is damaged: remove {self.path} to begin again") from None
+        # Lists and tuples are the same in JSON.
+        wanted = msgspec.json.decode(msgspec.json.encode(self._settings))
+        other = [name for name in sorted({*found, *wanted}) if found.get(name) != wanted.get(name)]
+        if other:
+            listed = ", ".join(f"{name} {found.get(name)!r}, now {wanted.get(name)!r}" for name in other)
+            raise OutputError(
+                f"{self.path} holds parts that were made with other options ({listed}): give the same command as "
+                f"before, or remove {self.path} to begin again"
+            )
+
+    def _find(self) -> None:
+        """Find the parts that are there. A part that others were merged into counts in their place."""
+        found: list[tuple[Path, list[Entry]]] = []
+        for path in sorted(self.path.glob("*.part")):
+            try:
+                entries = msgspec.convert(PartFile(path).header.meta.get("inputs"), list[Entry])
+            except (InputError, msgspec.ValidationError):
+                self._tell(f"{path} is damaged: its files are read again")
+                path.unlink()
+                continue
+            found.append((path, entries))
+        for path, entries in sorted(found, key=lambda pair: -len(pair[1])):
+            keys = [(entry.name, entry.time) for entry in entries]
+            if all(key in self._parts for key in keys):
+                path.unlink()
+                continue
+            for key, entry in zip(keys, entries, strict=True):
+                self._parts[key], self._entries[key] = path, entry
+
+    def keep(self, wanted: Sequence[Location]) -> None:
+        """Drop the parts of files that have changed since.
+
+        Raises
+        ------
+        inlink.errors.OutputError
+            If a part is of a file that is not wanted, or one that changed cannot be taken out of a merged part.
+        inlink.errors.InputError
+            If a server does not answer.
+        """
+        if not self._parts:
+            return
+        names = dict(zip(_keys(wanted), wanted, strict=True))
+        merged = [path for path in set(self._parts.values()) if list(self._parts.values()).count(path) > 1]
+        for key in sorted(self._parts):
+            name, path = key[0], self._parts[key]
+            if key not in names:
+                raise OutputError(
+                    f"{self.path} holds a part of {name}, which is not among the files: give the same command as "
+                    f"before, or remove {self.path} to begin again"
+                )
+            with contextlib.suppress(InputError):
+                if stamp(names[key]) == self._entries[key].stamp:
+                    continue
+            if path in merged:
+                raise OutputError(
+                    f"{name} has changed since it was merged: remove {self.path} to begin again"
+                )
+            self._tell(f"{name} has changed since its part was made: it is read again")
+            path.unlink()
+            del self._parts[key], self._entries[key]
+        if self._parts:
+            self._tell(f"going on: {len(self._parts):,} of {len(wanted):,} files are done ({self.path})")
+
+    def make(
+        self,
+        wanted: Sequence[Location],
+        job: Callable[[int], Job],
+        workers: int,
+        failed: Callable[[int, InputError], None],
+    ) -> None:
+        """Make the parts that are missing.
+
+        Parameters
+        ----------
+        wanted : sequence of Location
+            The files.
+        job : function of int
+            Returns what is to be done with the file at a place, but for the part's path.
+        workers : int
+            How many processes; 1 is this one.
+        failed : function of (int, InputError)
+            Is called with the place of a file that cannot be read.
+
+        Raises
+        ------
+        inlink.errors.InlinkError
+            If the work cannot go on. All parts that are complete stay.
+        """
+        keys = _keys(wanted)
+        missing = [place for place, key in enumerate(keys) if key not in self._parts]
+
+        def jobs() -> Iterator[Job]:
+            for place in missing:
+                name, time = keys[place]
+                part = hashlib.sha256(f"{time} {name}".encode("utf-8", "surrogateescape")).hexdigest()[:24]
+                yield msgspec.structs.replace(job(place), time=time, part=str(self.path / f"{part}.part"))
+
+        with track("reading archives", len(wanted), "files") as task:
+            task.advance(len(wanted) - len(missing))
+            for done, error in finished_jobs(jobs(), min(workers, len(missing) or 1)):
+                task.advance(1)
+                if error is not None:
+                    failed(done.place, error)
+                    continue
+                path = Path(done.part)
+                [entry] = msgspec.convert(PartFile(path).header.meta["inputs"], list[Entry])
+                self._parts[keys[done.place]], self._entries[keys[done.place]] = path, entry
+                self._merge()
+
+    def _merge(self) -> None:
+        """Merge parts of one file each, when there are as many as can be open."""
+        alone = {path for path in self._parts.values() if not path.name.startswith("merged-")}
+        if len(alone) < FILES:
+            return
+        entries = [self._entries[key] for key in sorted(self._parts) if self._parts[key] in alone]
+        name = hashlib.sha256(msgspec.json.encode(entries)).hexdigest()[:24]
+        target = self.path / f"merged-{name}.part"
+        files = [PartFile(path) for path in sorted(alone)]
+        with unfinished_folder(target) as scratch, atomic_file(target) as work, work.open("wb") as file:
+            writer = PartWriter(file, all(part.header.keeps for part in files))
+            merge_parts(files, PartSink(writer, {"inputs": msgspec.to_builtins(entries)}), scratch)
+        for key, path in self._parts.items():
+            if path in alone:
+                self._parts[key] = target
+        for path in alone:
+            path.unlink()
+
+    def entry(self, wanted: Sequence[Location], place: int) -> Entry | None:
+        """What the part of a file says of it; None if it has no part."""
+        return self._entries.get(_keys(wanted)[place])
+
+    def parts(self) -> list[PartFile]:
+        """All parts."""
+        return [PartFile(path) for path in sorted(set(self._parts.values()))]
+
+    @contextlib.contextmanager
+    def telling(self, wanted: Sequence[Location]) -> Iterator[None]:
+        """Say in an error, or when the block is interrupted, how to go on."""
+
+        def hint() -> str:
+            return (
+                f"{len(self._parts):,} of {len(wanted):,} files are done; the same command goes on with the others "
+                f"(or remove {self.path} to begin again)"
+            )
+
+        try:
+            yield
+        except KeyboardInterrupt:
+            raise KeyboardInterrupt(hint() if self._parts else "") from None
+        except InlinkError as error:
+            if not self._parts:
+                raise
+            raise type(error)(f"{error}. {hint()}") from None
+
+
+def _keys(wanted: Sequence[Location]) -> list[tuple[str, int]]:
+    """The name of each file, and how often it was named before."""
+    times: dict[str, int] = {}
+    keys = []
+    for path in wanted:
+        name = os.fspath(path)
+        times[name] = times.get(name, 0) + 1
+        keys.append((name, times[name]))
+    return keys

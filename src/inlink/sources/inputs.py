@@ -1,0 +1,92 @@
+"""What sources are named: files, URLs, patterns, and lists of paths."""
+
+import glob
+import os
+import re
+from collections.abc import Iterable
+from pathlib import Path
+
+from inlink.base.opening import Stream, lines
+from inlink.base.remote import is_remote
+from inlink.errors import InputError, ParameterError
+
+__all__ = ["Location", "expand"]
+
+Location = Path | str
+"""A file or folder on this machine, or the URL of a file."""
+
+
+def expand(sources: Iterable[str | os.PathLike[str]], base: str | None = None) -> list[Location]:
+    """Return the files that sources stand for.
+
+    Parameters
+    ----------
+    sources : iterable of path-like
+        Files, folders, URLs, patterns such as ``"*.wat.gz"``, or lists of paths: ``@FILE``. A list may be packed, and
+        may be a URL. A line of a list is a path or URL, or a key, a tab, and a path or URL.
+    base : str or None
+        A folder or URL that is put before the relative paths of lists.
+
+    Raises
+    ------
+    inlink.errors.InputError
+        If a list cannot be read, is empty, or has a line that is no path or whose file does not exist.
+    inlink.errors.ParameterError
+        If `base` is given and no source is a list.
+    """
+    found: list[Location] = []
+    lists = 0
+    for source in sources:
+        text = os.fspath(source)
+        if text.startswith("@"):
+            lists += 1
+            found += _listed(text[1:], base)
+        elif is_remote(source):
+            found.append(text)
+        else:
+            found += _matching(text)
+    if base is not None and not lists:
+        raise ParameterError("`base` applies only to lists of paths (@FILE)")
+    return found
+
+
+def _matching(text: str) -> list[Location]:
+    """The files that a pattern matches, in order. Common Crawl's own patterns stay as they are."""
+    from inlink.sources.commoncrawl import find_parts
+
+    path = Path(text)
+    if re.search(r"[*?\[]", text) and not path.exists() and not all(find_parts(path)):
+        return [Path(name) for name in sorted(glob.glob(text, recursive=True))] or [path]
+    return [path]
+
+
+def _listed(name: str, base: str | None) -> list[Location]:
+    found: list[Location] = []
+    with Stream(name) as stream:
+        for number, line in lines(stream):
+            place = f"{name}, line {number:,}"
+            key, tab, rest = line.partition(b"\t")
+            raw = rest if tab else key
+            if not line.strip():
+                continue
+            try:
+                path = raw.decode()
+            except UnicodeDecodeError:
+                path = ""
+            if not path.strip() or "\t" in path or not path.isprintable():
+                raise InputError(f"{place}: expected a path, or a key, a tab and a path; got {line[:80]!r}")
+            found.append(_located(path, base, place))
+    if not found:
+        raise InputError(f"{name} is a list without paths: each line must have one")
+    return found
+
+
+def _located(path: str, base: str | None, place: str) -> Location:
+    if base is not None and not is_remote(path) and not path.startswith("/"):
+        path = f"{base.rstrip('/')}/{path}"
+    if is_remote(path):
+        return path
+    if not Path(path).exists():
+        hint = "" if base is not None else ". If paths are relative to another place, name it with --base"
+        raise InputError(f"{place}: {path} does not exist{hint}")
+    return Path(path)

@@ -1,0 +1,201 @@
+"""Processes that make parts.
+
+``python -m inlink.sources.workers`` reads a job as a line of JSON from its standard input, and answers with a line on
+its standard output: ``null``, or the error's type and text. It ends when its standard input closes, at once.
+"""
+
+import contextlib
+import os
+import queue
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+
+import inlink.errors
+from inlink.base.remote import UnreachableError
+from inlink.errors import InlinkError, InputError
+from inlink.sources.partjob import Job, make_part
+
+__all__ = ["DeadWorkerError", "finished_jobs", "main"]
+
+
+class DeadWorkerError(InlinkError):
+    """A process that read a file died twice."""
+
+
+Done = tuple[Job, InputError | None]
+
+
+def finished_jobs(jobs: Iterator[Job], workers: int) -> Iterator[Done]:
+    """Do jobs, in any order, and yield each with the error if its file cannot be read.
+
+    Parameters
+    ----------
+    jobs : iterator of Job
+        What is to be done.
+    workers : int
+        How many processes; 1 is this one.
+
+    Raises
+    ------
+    inlink.errors.InlinkError
+        If the work cannot go on: the disk is full, or a process died twice on one file.
+    """
+    if workers == 1:
+        for job in jobs:
+            try:
+                make_part(job)
+            except InputError as error:
+                yield job, error
+            else:
+                yield job, None
+        return
+    pool = _Pool(jobs, workers)
+    try:
+        yield from pool.results()
+    finally:
+        pool.stop()
+
+
+class _Pool:
+    """Some processes, each with a thread that hands it jobs."""
+
+    def __init__(self, jobs: Iterator[Job], workers: int) -> None:
+        self._jobs, self._lock = jobs, threading.Lock()
+        self._done: queue.Queue[Done | InlinkError | None] = queue.Queue()
+        self._processes: set[subprocess.Popen[bytes]] = set()
+        self._stopped = False
+        self._threads = [threading.Thread(target=self._serve, daemon=True) for _ in range(workers)]
+        for thread in self._threads:
+            thread.start()
+
+    def results(self) -> Iterator[Done]:
+        left = len(self._threads)
+        while left:
+            done = self._done.get()
+            if done is None:
+                left -= 1
+            elif isinstance(done, InlinkError):
+                raise done
+            else:
+                yield done
+
+    def stop(self) -> None:
+        """End all processes."""
+        with self._lock:
+            self._stopped = True
+            for process in self._processes:
+                process.kill()
+        for thread in self._threads:
+            thread.join()
+
+    def _start(self) -> "subprocess.Popen[bytes] | None":
+        with self._lock:
+            if self._stopped:
+                return None
+            process = subprocess.Popen(
+                [sys.executable, "-m", "inlink.sources.workers"],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                # Ctrl-C on the terminal is for the process that started it, which ends this one.
+                start_new_session=True,
+            )
+            self._processes.add(process)
+            return process
+
+    def _end(self, process: "subprocess.Popen[bytes] | None") -> int:
+        if process is None:
+            return 0
+        process.communicate()
+        with self._lock:
+            self._processes.discard(process)
+        return process.returncode
+
+    def _next(self) -> Job | None:
+        with self._lock:
+            return None if self._stopped else next(self._jobs, None)
+
+    def _serve(self) -> None:
+        """Hand jobs to a process until there are no more. Start another process if it dies."""
+        process: subprocess.Popen[bytes] | None = None
+        try:
+            while (job := self._next()) is not None:
+                deaths = 0
+                while not (answer := b"" if process is None else _ask(process, job)):
+                    code = self._end(process)
+                    deaths += process is not None
+                    if deaths == 2:
+                        self._done.put(DeadWorkerError(_death(job, code)))
+                        return
+                    process = self._start()
+                    if process is None:
+                        return
+                error = _error(answer)
+                self._done.put((job, error) if error is None or isinstance(error, InputError) else error)
+        finally:
+            self._end(process)
+            self._done.put(None)
+
+
+def _ask(process: "subprocess.Popen[bytes]", job: Job) -> bytes:
+    """Hand a job to a process. Return its answer; empty if it died."""
+    assert process.stdin is not None
+    assert process.stdout is not None
+    with contextlib.suppress(OSError):
+        process.stdin.write(msgspec.json.encode(job) + b"\n")
+        process.stdin.flush()
+        answer = process.stdout.readline()
+        if answer.endswith(b"\n"):
+            return answer
+    return b""
+
+
+def _death(job: Job, code: int) -> str:
+    why = f"exit code {code}"
+    if code < 0:
+        why = f"signal {signal.Signals(-code).name}" + (", out of memory?" if code == -signal.SIGKILL else "")
+    return (
+        f"{job.name}: the process that read it died twice ({why}). Use fewer workers, or leave the file out"
+    )
+
+
+def _error(answer: bytes) -> InlinkError | None:
+    found: list[str] | None = msgspec.json.decode(answer)
+    if found is None:
+        return None
+    kinds: dict[str, Any] = {name: getattr(inlink.errors, name) for name in inlink.errors.__all__}
+    error: InlinkError = (kinds | {"UnreachableError": UnreachableError})[found[0]](found[1])
+    return error
+
+
+def main() -> None:
+    """Do the jobs on standard input until it closes."""
+    answers = os.fdopen(os.dup(1), "wb")
+    # Nothing else may write between the answers.
+    os.dup2(2, 1)
+    jobs: queue.Queue[bytes] = queue.Queue()
+
+    def listen() -> None:
+        for line in sys.stdin.buffer:
+            jobs.put(line)
+        os._exit(0)
+
+    threading.Thread(target=listen, daemon=True).start()
+    while True:
+        job = msgspec.json.decode(jobs.get(), type=Job)
+        error: list[str] | None = None
+        try:
+            make_part(job)
+        except InlinkError as wrong:
+            error = [type(wrong).__name__, str(wrong)]
+        answers.write(msgspec.json.encode(error) + b"\n")
+        answers.flush()
+
+
+if __name__ == "__main__":
+    main()
