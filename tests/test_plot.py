@@ -58,7 +58,7 @@ def random_graph(nodes: int = 3000, arcs: int = 9000) -> Graph:
 def test_degrees_are_the_share_of_nodes_with_at_least_so_many(made: Arcs):
     graph = made.graph()
     if not graph.num_arcs:
-        with pytest.raises(ParameterError, match="without arcs"):
+        with pytest.raises(ParameterError, match="no arcs"):
             plot.degrees(graph)
         return
     ax = rendered(plot.degrees(graph))
@@ -113,7 +113,7 @@ def test_what_cannot_be_drawn_is_refused():
         plot.rank_against_degree(graph, ranking([1.0, 2.0]))
     with pytest.raises(ParameterError, match="another graph"):
         plot.neighbourhood(graph, inlink.pagerank(Graph.from_arcs([(1, 0), (1, 2)])))
-    with pytest.raises(ParameterError, match="of 2 and of 3 nodes"):
+    with pytest.raises(ParameterError, match="of 2 and 3 nodes"):
         plot.compare(ranking([1.0, 2.0]), ranking([1.0, 2.0, 3.0]))
 
 
@@ -365,7 +365,7 @@ def test_neighbourhoods_refuse():
     rank = inlink.pagerank(graph)
     with pytest.raises(UnknownNodeError, match="'d'"):
         plot.neighbourhood(graph, rank, "d")
-    with pytest.raises(ParameterError, match="not both"):
+    with pytest.raises(ParameterError, match="cannot be combined"):
         plot.neighbourhood(graph, rank, "a", top=2)
     for wrong in ({"nodes": 0}, {"nodes": 201}, {"top": 0}, {"top": 6, "nodes": 5}):
         with pytest.raises(ParameterError, match="must be from 1"):
@@ -442,7 +442,7 @@ def test_a_subfigure_is_saved_as_the_whole_figure(tmp_path: Path):
 def test_other_extensions_are_refused_and_nothing_half_made_is_left(tmp_path: Path, monkeypatch):
     ax = plot.ranks(ranking([3, 2, 1]))
     for name in ("p.pdf", "p", "p.png.gz"):
-        with pytest.raises(OutputError, match=r"\.png or a \.svg"):
+        with pytest.raises(OutputError, match=r"\.png or \.svg"):
             plot.save(ax, tmp_path / name)
     (tmp_path / "p.png").write_text("old")
 

@@ -247,7 +247,7 @@ def test_what_a_server_cannot_do_is_refused_in_one_line(ready):
     _, server = ready
     url = crawl_of(server)
     for args, advice in (
-        (["build", url, "-o", "x"], "sources must be files or folders"),
+        (["build", url, "-o", "x"], "build where the crawl's folder is"),
         (["build", "x", "-o", url], "must be on this machine"),
         (["rank", url], "where the crawl's folder is"),
         (["export", url, "-o", "x"], "where the crawl's folder is"),

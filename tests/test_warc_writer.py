@@ -182,9 +182,9 @@ def test_a_cut_end_is_cut_off_wherever_it_was_cut(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        (b"dear diary", "no WARC of gzip members from byte 0"),
+        (b"dear diary", "is not a WARC of gzip members from byte 0"),
         (gzip.compress(b"dear diary", mtime=0), "holds data that are not WARC records, at byte 0"),
-        (b"WARC/1.1\r\n", "no WARC of gzip members from byte 0"),
+        (b"WARC/1.1\r\n", "is not a WARC of gzip members from byte 0"),
     ],
 )
 def test_what_is_no_warc_is_left_alone(tmp_path, content, said):
@@ -201,7 +201,7 @@ def test_damage_in_the_middle_is_told_and_nothing_is_cut(tmp_path):
     raw = bytearray(path.read_bytes())
     raw[len(raw) // 2] ^= 0xFF
     path.write_bytes(raw)
-    with pytest.raises(OutputError, match="no WARC of gzip members from byte"):
+    with pytest.raises(OutputError, match="is not a WARC of gzip members from byte"):
         WarcFile(path, "x")
     assert path.read_bytes() == raw
 

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from inlink.cli.options import folder_output, format_option
-from inlink.cli.remote import is_url
+from inlink.cli.remote import is_crawl, is_url, refuse_url
 from inlink.cli.show import printable, say, summary
 from inlink.cli.then import as_of_option, then
 from inlink.sources.formats import FORMATS, SITES
@@ -67,6 +67,8 @@ class _Source(click.ParamType):  # type: ignore[type-arg]  # generic in newer ve
 
         if is_url(value) and not is_remote(str(value).removeprefix("@")):
             raise click.BadParameter(f"{value}: a URL must begin with https://, http:// or s3://")
+        if is_crawl(value):
+            refuse_url(value, "this is a crawl on a server: build where the crawl's folder is")
         return str(value)
 
 

@@ -1,5 +1,6 @@
 """Crawls behind a server, for the commands that take a crawl's folder or its URL."""
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -9,7 +10,7 @@ if TYPE_CHECKING:
     from inlink.client.remote import RemoteCrawl
     from inlink.crawl.view import CrawlView
 
-__all__ = ["OWNER", "Place", "is_url", "refuse_settings", "refuse_url", "remote", "view_of"]
+__all__ = ["OWNER", "Place", "is_crawl", "is_url", "refuse_settings", "refuse_url", "remote", "view_of"]
 
 OWNER = "command"
 """The owner of the session that all calls of ``inlink next`` share."""
@@ -21,6 +22,11 @@ SILENT_AFTER = 7 * 86400.0
 def is_url(where: object) -> bool:
     """Whether an argument names a server rather than a folder or file."""
     return isinstance(where, str) and "://" in where
+
+
+def is_crawl(url: str) -> bool:
+    """Whether a URL names a crawl on a server, as ``inlink serve`` prints it."""
+    return re.search(r"^https?://[^?#]*/v1/crawls/[^/?#]+/?$", url) is not None
 
 
 def refuse_url(where: object, instead: str) -> None:
