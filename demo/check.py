@@ -1,9 +1,11 @@
-"""Check that an installed inlink works: build, rank, fold, show and export a small archive made here.
+"""Check that an installed inlink works: build, rank, fold, show and export a small archive made here, and crawl it.
 
-It needs the base package alone, leaves nothing behind, and fails if a figure is not what it has to be.
+It needs the base package alone, leaves nothing behind, and fails if a figure is not what it has to be. With
+``--without-numba`` it also fails if anything loads Numba: a wheel with machine code needs none for this.
 """
 
 import gzip
+import os
 import random
 import subprocess
 import sys
@@ -45,12 +47,36 @@ def record(url: str, html: str) -> bytes:
     return head.encode() + response + b"\r\n\r\n"
 
 
-def check(folder: Path) -> None:
+# Crawls the pages of the archive again, in virtual time.
+CRAWL = """
+import inlink
+
+web = inlink.read("crawl.warc.gz")
+with inlink.Crawl("again", clock=inlink.VirtualClock()) as crawl:
+    crawl.seed(["https://www.graphs0.example.org/"])
+    while crawl.wait() is not None:
+        for lease in crawl.next(5):
+            crawl.crawled(lease, [web.names[node] for node in web.outlinks(lease.url)])
+    crawl.rerank(wait=True)
+    print(crawl.standing())
+"""
+
+
+def check(folder: Path, without_numba: bool = False) -> None:
     """Run the commands in a folder, as a user would."""
+    environment = dict(os.environ)
+    if without_numba:
+        (folder / "blocked").mkdir()
+        (folder / "blocked" / "numba.py").write_text("raise ImportError('Numba was loaded')\n")
+        places = [str(folder / "blocked"), *filter(None, [os.environ.get("PYTHONPATH")])]
+        environment["PYTHONPATH"] = os.pathsep.join(places)
 
     def run(*command: str) -> str:
         inlink = [sys.executable, "-m", "inlink", *command]
-        return subprocess.run(inlink, cwd=folder, stdout=subprocess.PIPE, text=True, check=True).stdout
+        done = subprocess.run(
+            inlink, cwd=folder, env=environment, stdout=subprocess.PIPE, text=True, check=True
+        )
+        return done.stdout
 
     make_archive(folder / "crawl.warc.gz")
     (folder / "scores.csv").write_text(
@@ -77,10 +103,26 @@ def check(folder: Path) -> None:
     assert (folder / "web.parquet").exists()
     assert (folder / "web-hosts.graphml").exists()
 
+    crawl = [sys.executable, "-c", CRAWL]
+    subprocess.run(crawl, cwd=folder, env=environment, stdout=subprocess.DEVNULL, check=True)
+    shown = run("crawl-info", "again")
+    assert "crawled" in shown, shown
+    url = "https://www.graphs0.example.org/"
+    assert url in run("page", "again", url)
+    assert url in run("find", "again", "graphs0")
+    assert run("links", "again", url)
+    run("rank", "again")
+    assert run("top", "again", "-n", "5")
+    (folder / "seeds.txt").write_text("https://www.example.net/new\n")
+    run("seed", "again", "seeds.txt")
+    assert "https://www.example.net/new" in run("next", "again", "--peek")
+    run("why", "again", "https://www.example.net/new")
+    assert "https://www.example.net/new" in run("next", "again")
+
 
 def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
-        check(Path(folder))
+        check(Path(folder), "--without-numba" in sys.argv[1:])
     print("inlink is installed, and its figures hold.")
 
 

@@ -77,9 +77,12 @@ def test_architecture_lists_the_rooms_in_this_order():
     assert table == ROOMS + DOORS
 
 
-def test_only_the_gate_imports_numba():
+def test_only_one_module_imports_numba_and_only_the_gate_imports_that_module():
+    compiling = SOURCE / "base" / "compiling.py"
     for path in modules():
         if any(name.split(".")[0] == "numba" for name in imports(path)):
+            assert path == compiling
+        if "inlink.base.compiling" in imports(path):
             assert path == SOURCE / "base" / "jit.py"
 
 

@@ -79,7 +79,7 @@ def test_cached_code_is_stale_once_any_kernel_has_changed(source: Path, monkeypa
         return sum(kernel.stats.cache_hits.values())
 
     assert [hits(), hits()] == [0, 1]
-    monkeypatch.setattr(jit, "_all_kernels", lambda: "the source of another version")
+    monkeypatch.setattr(jit, "stamp", lambda: "the source of another version")
     assert [hits(), hits()] == [0, 1]
 
 

@@ -1,7 +1,11 @@
-"""The only module that imports Numba: how kernels are compiled and cached, and how work is cut up for threads.
+"""The gate to machine code: how kernels are declared, and how work is cut up for threads.
 
 A kernel is a plain loop over arrays. It lives in a ``kernels`` module and is decorated with :func:`kernel`. A piece of
 a loop that several kernels share is decorated with :func:`inlined`.
+
+A wheel has machine code of all kernels that inlink calls (:mod:`inlink.base.machinecode`). Numba is then imported only
+when a kernel gets arguments of other types. In a source tree Numba compiles kernels at their first call
+(:mod:`inlink.base.compiling`).
 
 What was measured, and led to this design (``docs/performance.md`` has the figures):
 
@@ -18,32 +22,27 @@ What was measured, and led to this design (``docs/performance.md`` has the figur
   of :func:`addresses` instead, and get each column from it by :func:`array_at`.
 """
 
-import logging
 import os
 import re
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, suppress
-from functools import cache
+from contextlib import AbstractContextManager
+from functools import cache, partial
 from hashlib import sha256
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, TypeVar, cast, overload
 
-import numba
 import numpy as np
-from numba.core import cgutils
-from numba.core.caching import FunctionCache
-from numba.core.event import Event, Listener, register
-from numba.extending import intrinsic
-from numba.np.numpy_support import carray
 
+from inlink.base import machinecode
 from inlink.base.arrays import AnyArray, UInt64Array
 
 __all__ = [
     "U0",
     "U1",
     "Index",
+    "Late",
     "addresses",
     "array_at",
     "chunks_by_arcs",
@@ -51,15 +50,12 @@ __all__ = [
     "inlined",
     "item_at",
     "kernel",
+    "late_of",
     "num_threads",
     "on_threads",
     "one_blas_thread",
+    "stamp",
 ]
-
-# Where everything is logged at DEBUG, as Scrapy does, Numba would log 150,000 lines during a first compilation.
-logging.getLogger("numba").setLevel(logging.INFO)
-
-_log = logging.getLogger("inlink.compiling")
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -69,36 +65,15 @@ Index = np.uint64 | int
 U0 = np.uint64(0)
 U1 = np.uint64(1)
 
-_OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "boundscheck": False}
-
-
-class _FirstCompilation(Listener):
-    """Logs once why a first start takes long."""
-
-    logged = False
-
-    def on_start(self, event: Event) -> None:
-        """Log that a kernel is not in the cache. Functions of the user's own are not inlink's to tell of."""
-        module = getattr(event.data["dispatcher"].py_func, "__module__", "")
-        if not self.logged and module.startswith("inlink."):
-            self.logged = True
-            _log.info("compiling loops to machine code, once on this machine; it takes up to a minute")
-
-    def on_end(self, event: Event) -> None:
-        """Log nothing."""
-
-
-register("numba:compile", _FirstCompilation())  # type: ignore[no-untyped-call]
-
-
 # the modules that a kernels module takes constants and record layouts from
 _IMPORTED = re.compile(rb"^from inlink\.([\w.]+) import (\w+)", re.M)
 
 
 def _sources() -> list[Path]:
-    """The files of all kernels, those that they import from, and this module."""
+    """The files of all kernels, those that they import from, and the two modules that compile them."""
     package = Path(__file__).parents[1]
-    files = {Path(__file__), *package.rglob("kernels/*.py"), *package.rglob("kernels.py")}
+    files = {Path(__file__), Path(__file__).with_name("compiling.py")}
+    files |= {*package.rglob("kernels/*.py"), *package.rglob("kernels.py")}
     for module, name in [found for path in files for found in _IMPORTED.findall(path.read_bytes())]:
         place = package.joinpath(*module.decode().split("."))
         files |= {place.with_suffix(".py"), place / f"{name.decode()}.py"}
@@ -106,28 +81,46 @@ def _sources() -> list[Path]:
 
 
 @cache
-def _all_kernels() -> str:
-    """A checksum of :func:`_sources`."""
+def stamp() -> str:
+    """Return a checksum of the sources of all kernels."""
     return sha256(b"\0".join(path.read_bytes() for path in _sources())).hexdigest()
 
 
-class _Cache(FunctionCache):
-    """Numba's cache of machine code, made stale by a change to any kernel or to what kernels import.
+class Late:
+    """A function that Numba compiles when it is first needed, while inlink runs without Numba.
 
-    The machine code of a kernel contains that of the kernels it calls or has inlined, and the constants and record
-    layouts that it uses. Numba compares only the size and time of the file that the kernel itself is in, so that after
-    an upgrade it could load code of an earlier version. Here the text of all these files counts, and no times do.
+    Attributes
+    ----------
+    python : function
+        The function as it was written.
+    compile : function
+        Makes Numba's object from a copy of the function that refers to other such objects.
     """
 
-    def __init__(self, function: Callable[..., Any]) -> None:
-        super().__init__(function)  # type: ignore[no-untyped-call]
-        index = self._cache_file
-        index._source_stamp = _all_kernels()
+    def __init__(self, python: Callable[..., Any], compile: Callable[[Callable[..., Any]], Any]) -> None:
+        self.python, self.compile = python, compile
 
-    def save_overload(self, sig: Any, data: Any) -> None:
-        """Keep machine code for later processes. A full disk only means that they compile it again."""
-        with suppress(OSError):
-            super().save_overload(sig, data)  # type: ignore[no-untyped-call]
+    def __call__(self, *given: Any) -> Any:
+        """Import Numba, compile the function, and call it."""
+        from inlink.base.compiling import late
+
+        return late(self)(*given)
+
+
+_late: dict[str, Late] = {}
+_stand_ins: dict[int, Late] = {}
+
+
+def late_of(value: object) -> Late | None:
+    """Return what Numba compiles in place of a value that stands for a function in a module's globals."""
+    return value if isinstance(value, Late) else _stand_ins.get(id(value))
+
+
+def _call_late(place: str, *given: Any) -> Any:
+    return _late[place](*given)
+
+
+_machine_code = machinecode.load(stamp, lambda place: partial(_call_late, place))
 
 
 @overload
@@ -139,14 +132,15 @@ def kernel(*, allocates: bool) -> Callable[[F], F]: ...
 
 
 def kernel(function: F | None = None, *, allocates: bool = True) -> F | Callable[[F], F]:
-    """Compile a function of arrays and scalars at its first call, and keep the machine code for later processes.
+    """Make machine code of a function of arrays and scalars: that of the wheel, or else by Numba at the first call.
 
-    If no cache folder can be written (package and home are both read-only), the code is compiled in each process.
+    Numba keeps the code for later processes. If no cache folder can be written (package and home are both read-only),
+    the code is compiled in each process.
 
     Parameters
     ----------
     function : callable
-        The loop.
+        The loop. It takes its arguments by place, and returns a scalar, a new array, or a tuple of these.
     allocates : bool
         False for a kernel that makes no arrays. Numba then counts no references in it. By default it counts those to
         the arguments of calls and within branches, which threads that share an array wait for.
@@ -157,12 +151,23 @@ def kernel(function: F | None = None, *, allocates: bool = True) -> F | Callable
 
 
 def _compiled(function: F, allocates: bool) -> F:
-    options = _OPTIONS if allocates else {**_OPTIONS, "_nrt": False}
-    compiled = numba.njit(**options)(function)
-    # RuntimeError: "cannot cache function: no locator available"; OSError: a package in an archive has no files
-    with suppress(RuntimeError, OSError):
-        compiled._cache = _Cache(function)
-    return cast(F, compiled)
+    if not _machine_code:
+        from inlink.base.compiling import compiled
+
+        return cast(F, compiled(function, allocates))
+    late = Late(function, partial(_compile, allocates))
+    place = f"{function.__module__}:{function.__qualname__}"
+    made = _machine_code.get(place)
+    if made is None:
+        return cast(F, late)
+    _late[place] = _stand_ins[id(made)] = late
+    return cast(F, made)
+
+
+def _compile(allocates: bool, function: Callable[..., Any]) -> Any:
+    from inlink.base.compiling import compiled
+
+    return compiled(function, allocates)
 
 
 def inlined(function: F) -> F:
@@ -171,7 +176,18 @@ def inlined(function: F) -> F:
     Write no loop within an ``if`` of such a function, unless the kernels that call it allocate nothing: Numba would
     count references to the arrays at each call.
     """
-    return cast(F, numba.njit(inline="always", **_OPTIONS)(function))
+    if not _machine_code:
+        from inlink.base.compiling import inlined
+
+        return cast(F, inlined(function))
+    _stand_ins[id(function)] = Late(function, _compile_inlined)
+    return function
+
+
+def _compile_inlined(function: Callable[..., Any]) -> Any:
+    from inlink.base.compiling import inlined
+
+    return inlined(function)
 
 
 def addresses(arrays: Sequence[AnyArray]) -> UInt64Array:
@@ -183,38 +199,28 @@ def addresses(arrays: Sequence[AnyArray]) -> UInt64Array:
     return np.array(pairs, np.uint64).ravel()
 
 
-def _as_pointer(typing: Any, address: Any) -> Any:
-    def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.inttoptr(arguments[0], cgutils.voidptr_t)
+def _in_kernels(name: str) -> Any:
+    """Return a function of :mod:`inlink.base.compiling` that only kernels can call, or what stands for it."""
+    if not _machine_code:
+        from inlink.base import compiling
 
-    return numba.types.voidptr(address), code
+        return getattr(compiling, name)
 
+    def stand_in(*_: Any) -> Any:
+        raise TypeError(f"only a kernel can call `{name}`")
 
-_pointer: Any = intrinsic(_as_pointer)
+    def compile(_: Callable[..., Any]) -> Any:
+        from inlink.base import compiling
 
+        return getattr(compiling, name)
 
-@kernel
-def array_at(places: UInt64Array, number: int, dtype: Any) -> Any:
-    """The array with this number in a table of :func:`addresses`; for kernels."""
-    return carray(_pointer(places[2 * number]), places[2 * number + 1], dtype)
-
-
-def _as_item(typing: Any, array: Any, at: Any, dtype: Any) -> Any:
-    item = dtype.dtype
-    if not (isinstance(array, numba.types.Array) and array.layout == "C" and array.ndim == 1):
-        raise numba.TypingError("`array` must be a contiguous array of one dimension")
-
-    def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        data = context.make_array(array)(context, builder, arguments[0]).data
-        place = builder.gep(builder.bitcast(data, cgutils.voidptr_t), [arguments[1]])
-        model = context.data_model_manager[item]
-        place = builder.bitcast(place, model.get_data_type().as_pointer())
-        return model.load_from_data_pointer(builder, place, align=1)
-
-    return item(array, at, dtype), code
+    return Late(stand_in, compile)
 
 
-item_at: Any = intrinsic(_as_item)
+array_at: Any = _in_kernels("array_at")
+"""``array_at(places, number, dtype)``: the array with this number in a table of :func:`addresses`; for kernels."""
+
+item_at: Any = _in_kernels("item_at")
 """``item_at(array, at, dtype)``: the number or record that begins at byte ``at`` of a uint8 array; for kernels.
 
 One load. ``array[at : at + size].view(dtype)[0]`` means the same, but counts references, which takes eight times as

@@ -1,0 +1,29 @@
+"""``python -m ahead build FOLDER`` makes the libraries; ``python -m ahead record COMMAND`` records signatures."""
+
+import sys
+from pathlib import Path
+
+from ahead.record import record
+
+
+def main(arguments: list[str]) -> int:
+    """Run one of the two."""
+    match arguments:
+        case ["record", *command] if command:
+            return record(command)
+        case ["build", folder]:
+            from ahead.build import build
+
+            build(Path(folder))
+            return 0
+        case ["level", level, folder]:
+            from ahead.build import build_level
+
+            build_level(level, Path(folder))
+            return 0
+    print(__doc__, file=sys.stderr)
+    return 2
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,96 @@
+"""From kernels and signatures to one object file, by Numba's own compiler for code that is kept."""
+
+import importlib
+from typing import Any, NamedTuple
+
+from numba.core import compiler
+from numba.core.compiler import Flags
+from numba.core.compiler_lock import global_compiler_lock
+from numba.core.registry import cpu_target
+from numba.core.runtime import nrtdynmod
+
+from ahead.signatures import Text, described, type_of
+
+__all__ = ["Native", "compiled"]
+
+
+class Native(NamedTuple):
+    """A kernel's machine code for one signature.
+
+    Attributes
+    ----------
+    symbol : str
+        The function's name in the object file. It follows Numba's calling convention: it takes a place for the result,
+        a place for an exception, and the arguments taken apart, and returns 0 unless there is an exception.
+    arguments : list
+        The types of the arguments, as text.
+    result : str or list
+        The type of the result, as text.
+    """
+
+    symbol: str
+    arguments: list[Text]
+    result: Text
+
+
+def _kernel(place: str) -> Any:
+    module, _, name = place.partition(":")
+    return getattr(importlib.import_module(module), name)
+
+
+@global_compiler_lock
+def compiled(signatures: dict[str, list[list[Text]]], cpu: str) -> tuple[bytes, dict[str, list[Native]]]:
+    """Compile kernels for a processor.
+
+    Parameters
+    ----------
+    signatures : dict
+        The types of the arguments, by kernel.
+    cpu : str
+        LLVM's name of the processor, such as ``"x86-64-v3"``.
+
+    Returns
+    -------
+    bytes, dict
+        The object file, and its functions by kernel.
+    """
+    context = cpu_target.target_context.with_aot_codegen("inlink", cpu_name=cpu)
+    library = context.codegen().create_library("inlink")
+    # Counts references to arrays that kernels make.
+    library.add_ir_module(nrtdynmod.create_nrt_module(context)[0])
+    made: dict[str, list[Native]] = {}
+    symbols: list[str] = []
+    for number, (place, calls) in enumerate(sorted(signatures.items())):
+        kernel = _kernel(place)
+        for variant, arguments in enumerate(calls):
+            found = compiler.compile_extra(
+                cpu_target.typing_context,
+                context,
+                kernel.py_func,
+                tuple(map(type_of, arguments)),
+                None,
+                _flags(kernel),
+                locals={},
+                library=library,
+            )
+            symbol = f"inlink_{number}_{variant}"
+            found.library.get_function(found.fndesc.llvm_func_name).name = symbol
+            symbols.append(symbol)
+            made.setdefault(place, []).append(
+                Native(symbol, arguments, described(found.signature.return_type))
+            )
+    library.finalize()
+    for function in library.get_defined_functions():
+        if function.name not in symbols and function.linkage.name not in ("private", "internal"):
+            function.visibility = "hidden"
+    return library.emit_native_object(), made
+
+
+def _flags(kernel: Any) -> Any:
+    """Return the flags with which a kernel is compiled on the spot, less the wrappers for Python."""
+    flags: Any = Flags()
+    kernel.targetdescr.options.parse_as_flags(flags, kernel.targetoptions)
+    flags.no_compile = True
+    flags.no_cpython_wrapper = True
+    flags.no_cfunc_wrapper = True
+    return flags

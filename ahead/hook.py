@@ -1,0 +1,43 @@
+"""Hatch's build hook: puts machine code into a wheel. ``make wheel`` turns it on; without it a wheel has none."""
+
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+
+__all__ = ["MachineCode"]
+
+# Stable ABI, no version of Python in it: one wheel for all from 3.11 on.
+TAG = "py3-none-manylinux_2_28_x86_64"
+
+
+class MachineCode(BuildHookInterface[Any]):
+    """Compiles the kernels while a wheel is built."""
+
+    PLUGIN_NAME = "custom"
+
+    def dependencies(self) -> list[str]:
+        """Return what the build needs: inlink's own dependencies, whose kernels are imported, and a C compiler."""
+        return [*self.build_config.builder.metadata.core.dependencies, "ziglang>=0.13"]
+
+    def initialize(self, version: str, build_data: dict[str, Any]) -> None:
+        """Make the libraries, and add them to the wheel. An editable install has none."""
+        if version == "editable":
+            return
+        self._folder = tempfile.TemporaryDirectory()
+        root = Path(self.root)
+        paths = os.pathsep.join([str(root), str(root / "src"), *sys.path])
+        command = [sys.executable, "-m", "ahead", "build", self._folder.name]
+        subprocess.run(command, check=True, env=os.environ | {"PYTHONPATH": paths})
+        build_data["force_include"][self._folder.name] = "inlink/base/machinecode"
+        build_data["pure_python"] = False
+        build_data["tag"] = TAG
+
+    def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:
+        """Remove the libraries outside of the wheel."""
+        if version != "editable":
+            self._folder.cleanup()

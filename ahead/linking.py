@@ -1,0 +1,42 @@
+"""From C and an object file to a shared library, by the C compiler that PyPI's ``ziglang`` brings along."""
+
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+__all__ = ["link"]
+
+# The oldest C library on which wheels run: that of Debian 10 and RHEL 8.
+TARGET = "x86_64-linux-gnu.2.28"
+
+
+def link(source: str, machine_code: bytes, library: Path) -> None:
+    """Compile C source, and link it with an object file to a shared library.
+
+    Raises
+    ------
+    RuntimeError
+        If the compiler refuses.
+    """
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        (folder / "stubs.c").write_text(source)
+        (folder / "kernels.o").write_bytes(machine_code)
+        command = [sys.executable, "-m", "ziglang", "cc", "-target", TARGET, "-shared", "-fPIC", "-O2", "-s"]
+        command += ["-std=c11", "-Wall", "-Wextra", "-Wno-unused-function", "-fvisibility=hidden"]
+        command += [
+            "-fno-sanitize=all",
+            "-Wl,--allow-shlib-undefined",
+            "-Wl,-z,lazy",
+            "-o",
+            str(folder / "made.so"),
+        ]
+        command += [str(folder / "stubs.c"), str(folder / "kernels.o"), "-lm"]
+        done = subprocess.run(command, capture_output=True, text=True)
+        if done.returncode:
+            raise RuntimeError(
+                f"the C compiler failed with exit code {done.returncode}:\n{done.stderr[-4000:]}"
+            )
+        library.parent.mkdir(parents=True, exist_ok=True)
+        library.write_bytes((folder / "made.so").read_bytes())

@@ -1,0 +1,87 @@
+"""``python -m ahead record COMMAND``: run a command, and record the types with which it calls kernels.
+
+Each process of the command writes its calls to a folder as they come, so that it may be killed. Calls from one kernel
+to another are not recorded, because they are compiled into the caller. What was recorded before is replaced.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from ahead import signatures
+
+__all__ = ["record"]
+
+FOLDER = "INLINK_RECORD_FOLDER"
+
+ROOT = Path(__file__).parents[1]
+
+
+def record(command: list[str]) -> int:
+    """Run a command with recording, and write what it called to the file of signatures. Return its exit code."""
+    with tempfile.TemporaryDirectory() as folder:
+        places = [str(Path(__file__).parent / "startup"), str(ROOT), str(ROOT / "src")]
+        path = os.pathsep.join([*places, *filter(None, [os.environ.get("PYTHONPATH")])])
+        environment = os.environ | {"PYTHONPATH": path, FOLDER: folder, "INLINK_MACHINE_CODE": "off"}
+        code = subprocess.run(command, env=environment).returncode
+        known: dict[str, list[Any]] = {}
+        for file in Path(folder).iterdir():
+            for line in file.read_text().splitlines():
+                kernel, call = json.loads(line)
+                known.setdefault(kernel, []).append(call)
+        signatures.write(known)
+        count = sum(map(len, signatures.read().values()))
+        print(f"{count} signatures of {len(known)} kernels", file=sys.stderr)
+    return code
+
+
+def _install(folder: Path) -> None:
+    """Note the calls of this process from now on."""
+    import numba
+    from numba.core import types
+    from numba.extending import typeof_impl
+
+    from inlink.base import jit
+
+    class Recorder:
+        def __init__(self, dispatcher: Any) -> None:
+            self.dispatcher = dispatcher
+            self.calls: set[tuple[Any, ...]] = set()
+            function = dispatcher.py_func
+            self.place = f"{function.__module__}:{function.__qualname__}"
+
+        def __call__(self, *given: Any) -> Any:
+            call = tuple(map(numba.typeof, given))
+            if call not in self.calls:
+                self.calls.add(call)
+                if self.place.startswith("inlink."):
+                    keep(self.place, call)
+            return self.dispatcher(*given)
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self.dispatcher, name)
+
+    def keep(place: str, call: tuple[Any, ...]) -> None:
+        try:
+            line = json.dumps([place, [signatures.described(given) for given in call]])
+        except ValueError as error:
+            print(f"{place}: {error}", file=sys.stderr)
+            return
+        with (folder / str(os.getpid())).open("a") as file:
+            file.write(line + "\n")
+
+    @typeof_impl.register(Recorder)
+    def _(recorder: Recorder, _: object) -> Any:
+        return types.Dispatcher(recorder.dispatcher)
+
+    gate: Any = jit
+    compiled = gate._compiled
+    gate._compiled = lambda function, allocates: Recorder(compiled(function, allocates))
+
+
+if FOLDER in os.environ:
+    _install(Path(os.environ[FOLDER]))

@@ -1,0 +1,142 @@
+"""Compiles kernels with Numba. Only this module imports Numba, and only :mod:`inlink.base.jit` imports this module."""
+
+import logging
+from collections.abc import Callable
+from contextlib import suppress
+from types import FunctionType
+from typing import Any
+
+import numba
+from numba.core import cgutils
+from numba.core.caching import FunctionCache
+from numba.core.event import Event, Listener, register
+from numba.extending import intrinsic
+from numba.np.numpy_support import carray
+
+from inlink.base import jit
+
+__all__ = ["array_at", "compiled", "inlined", "item_at", "late"]
+
+# Where everything is logged at DEBUG, as Scrapy does, Numba would log 150,000 lines during a first compilation.
+logging.getLogger("numba").setLevel(logging.INFO)
+
+_log = logging.getLogger("inlink.compiling")
+
+_OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "boundscheck": False}
+
+
+class _FirstCompilation(Listener):
+    """Logs once why a first start takes long."""
+
+    logged = False
+
+    def on_start(self, event: Event) -> None:
+        """Log that a kernel is not in the cache. Functions of the user's own are not inlink's to tell of."""
+        module = getattr(event.data["dispatcher"].py_func, "__module__", "")
+        if not self.logged and module.startswith("inlink."):
+            self.logged = True
+            _log.info("compiling loops to machine code, once on this machine; it takes up to a minute")
+
+    def on_end(self, event: Event) -> None:
+        """Log nothing."""
+
+
+register("numba:compile", _FirstCompilation())  # type: ignore[no-untyped-call]
+
+
+class _Cache(FunctionCache):
+    """Numba's cache of machine code, made stale by a change to any kernel or to what kernels import.
+
+    The machine code of a kernel contains that of the kernels it calls or has inlined, and the constants and record
+    layouts that it uses. Numba compares only the size and time of the file that the kernel itself is in, so that after
+    an upgrade it could load code of an earlier version. Here the text of all these files counts, and no times do.
+    """
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        super().__init__(function)  # type: ignore[no-untyped-call]
+        index = self._cache_file
+        index._source_stamp = jit.stamp()
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        """Keep machine code for later processes. A full disk only means that they compile it again."""
+        with suppress(OSError):
+            super().save_overload(sig, data)  # type: ignore[no-untyped-call]
+
+
+def compiled(function: Callable[..., Any], allocates: bool) -> Any:
+    """Return Numba's dispatcher of a kernel: see :func:`inlink.base.jit.kernel`."""
+    options = _OPTIONS if allocates else {**_OPTIONS, "_nrt": False}
+    dispatcher = numba.njit(**options)(function)
+    # RuntimeError: "cannot cache function: no locator available"; OSError: a package in an archive has no files
+    with suppress(RuntimeError, OSError):
+        dispatcher._cache = _Cache(function)
+    return dispatcher
+
+
+def inlined(function: Callable[..., Any]) -> Any:
+    """Return a function whose body Numba puts into each kernel that calls it."""
+    return numba.njit(inline="always", **_OPTIONS)(function)
+
+
+_globals: dict[str, dict[str, Any]] = {}
+_made: dict[int, Any] = {}
+
+
+def late(function: jit.Late) -> Any:
+    """Return what Numba needs in place of a function that was declared while Numba was not loaded."""
+    made = _made.get(id(function))
+    if made is None:
+        made = _made[id(function)] = function.compile(_with_real_globals(function.python))
+    return made
+
+
+def _with_real_globals(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a copy of a function that finds Numba's functions wherever its module has stand-ins for them."""
+    module = function.__module__
+    names = _globals.get(module)
+    if names is None:
+        names = _globals[module] = dict(function.__globals__)
+        for name, value in function.__globals__.items():
+            found = jit.late_of(value)
+            if found is not None:
+                names[name] = late(found)
+    copy = FunctionType(
+        function.__code__, names, function.__name__, function.__defaults__, function.__closure__
+    )
+    copy.__module__, copy.__qualname__ = module, function.__qualname__
+    return copy
+
+
+def _as_pointer(typing: Any, address: Any) -> Any:
+    def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.inttoptr(arguments[0], cgutils.voidptr_t)
+
+    return numba.types.voidptr(address), code
+
+
+_pointer: Any = intrinsic(_as_pointer)
+
+
+def _array_at(places: Any, number: int, dtype: Any) -> Any:
+    return carray(_pointer(places[2 * number]), places[2 * number + 1], dtype)
+
+
+array_at: Any = numba.njit(**_OPTIONS)(_array_at)
+
+
+def _as_item(typing: Any, array: Any, at: Any, dtype: Any) -> Any:
+    item = dtype.dtype
+    if not (isinstance(array, numba.types.Array) and array.layout == "C" and array.ndim == 1):
+        raise numba.TypingError("`array` must be a contiguous array of one dimension")
+
+    def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        data = context.make_array(array)(context, builder, arguments[0]).data
+        place = builder.gep(builder.bitcast(data, cgutils.voidptr_t), [arguments[1]])
+        model = context.data_model_manager[item]
+        place = builder.bitcast(place, model.get_data_type().as_pointer())
+        return model.load_from_data_pointer(builder, place, align=1)
+
+    return item(array, at, dtype), code
+
+
+item_at: Any = intrinsic(_as_item)

@@ -1,0 +1,101 @@
+"""Machine code of kernels that came with the package, so that they run without Numba.
+
+A wheel has a library for each level of its processors: `machinecode/x86-64-v3.so` and others beside this module. The
+directory ``ahead`` of the source tree makes them. A source tree and an editable install have none.
+"""
+
+import json
+import logging
+import os
+from collections.abc import Callable, Sequence
+from importlib.machinery import ExtensionFileLoader
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+__all__ = ["FOLDER", "LEVELS", "load"]
+
+FOLDER = Path(__file__).with_name("machinecode")
+
+_FLAGS_V2 = frozenset({"cx16", "lahf_lm", "popcnt", "sse4_1", "sse4_2", "ssse3"})
+_FLAGS_V3 = _FLAGS_V2 | {"abm", "avx", "avx2", "bmi1", "bmi2", "f16c", "fma", "movbe", "xsave"}
+
+LEVELS = {"x86-64-v3": _FLAGS_V3, "x86-64-v2": _FLAGS_V2}
+"""The levels of x86-64 for which there is machine code, best first, with the flags of Linux that each needs."""
+
+_log = logging.getLogger("inlink.compiling")
+
+
+def load(
+    stamp: Callable[[], str], other: Callable[[str], Callable[..., Any]]
+) -> dict[str, Callable[..., Any]]:
+    """Return the kernels that have machine code, by ``module:name``. There are none in a source tree.
+
+    ``INLINK_MACHINE_CODE=off`` in the environment turns machine code off.
+
+    Parameters
+    ----------
+    stamp : function
+        Returns the checksum of the kernels' sources. Machine code of other sources is not used.
+    other : function of a kernel's place
+        Returns the function to call for arguments of types that the machine code cannot take.
+    """
+    if os.environ.get("INLINK_MACHINE_CODE") == "off" or not FOLDER.is_dir():
+        return {}
+    path = _library(_processor_flags())
+    if path is None:
+        _log.info("no machine code for this processor: loops are compiled here, which takes up to a minute")
+        return {}
+    try:
+        module = _module(path)
+        about = json.loads(module.about)
+        if about["stamp"] != stamp():
+            _log.warning("%s belongs to another version of inlink: install inlink again", path)
+            return {}
+        places: list[str] = about["kernels"]
+        records = tuple(map(_record, about["records"]))
+        functions = module.load((tuple(map(other, places)), records))
+    except ImportError as error:
+        _log.warning(
+            "%s cannot be loaded (%s): loops are compiled here, which takes up to a minute", path, error
+        )
+        return {}
+    return dict(zip(places, functions, strict=True))
+
+
+def _processor_flags() -> frozenset[str]:
+    """Return the flags of the first processor. Empty where Linux tells none."""
+    try:
+        with Path("/proc/cpuinfo").open("rb") as file:
+            for line in file:
+                if line.startswith(b"flags"):
+                    return frozenset(line.decode("ascii", "replace").split())
+    except OSError:
+        pass
+    return frozenset()
+
+
+def _library(flags: frozenset[str]) -> Path | None:
+    """Return the best library that a processor with these flags can run."""
+    for level, needed in LEVELS.items():
+        path = FOLDER / f"{level}.so"
+        if needed <= flags and path.is_file():
+            return path
+    return None
+
+
+def _module(path: Path) -> Any:
+    loader = ExtensionFileLoader("_machinecode", str(path))
+    spec = spec_from_file_location("_machinecode", path, loader=loader)
+    assert spec is not None
+    module = module_from_spec(spec)
+    loader.exec_module(module)
+    return module
+
+
+def _record(text: Sequence[Any]) -> np.dtype[Any]:
+    fields, size = text
+    names, formats, offsets = zip(*fields, strict=True)
+    return np.dtype({"names": names, "formats": formats, "offsets": offsets, "itemsize": size})

@@ -1,0 +1,226 @@
+"""Machine code that is made ahead of time: the same results as Numba's, and nothing else than what was compiled."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+
+# A package of kernels of every kind of argument and result.
+KERNELS = """
+from typing import NamedTuple
+import numpy as np
+from inlink.base.jit import U1, inlined, item_at, kernel
+
+HEAD = np.dtype([("size", "<u4"), ("place", "<u8")])
+
+class Rows(NamedTuple):
+    offsets: np.ndarray
+    nodes: np.ndarray
+    scale: float
+
+class Found(NamedTuple):
+    sums: np.ndarray
+    count: int
+
+@inlined
+def row(rows, x, low, high):
+    total = 0.0
+    for k in range(low, high):
+        total += x[rows.nodes[k]]
+    return total
+
+@kernel
+def inside(rows, x, i):
+    return row(rows, x, rows.offsets[i], rows.offsets[i + U1]) * rows.scale
+
+@kernel
+def sums(rows, x):
+    out = np.empty(len(rows.offsets) - 1, np.float64)
+    for i in range(np.uint64(len(out))):
+        out[i] = inside(rows, x, i)
+    return Found(out, len(out))
+
+@kernel
+def places(text, heads, sure):
+    head = item_at(text, np.uint64(3), HEAD)
+    heads[0].size = head.size
+    heads[0].place = head.place if sure else np.uint64(0)
+    return head.place, sure, np.float64(head.size)
+
+@kernel
+def letters(text):
+    n = np.uint64(0)
+    for letter in text:
+        n += np.uint64(letter)
+    return n
+
+@kernel
+def square(x):
+    out = np.empty((2, len(x)), np.uint32)
+    for k in range(len(x)):
+        out[0, k] = x[k]
+        out[1, k] = x[k] * x[k]
+    return out
+
+@kernel
+def not_recorded(x):
+    return x + 1.5
+"""
+
+RUN = """
+import sys
+import numpy as np
+BLOCK
+from inlink.base import jit, machinecode
+import somekernels as k
+
+rows = k.Rows(np.array([0, 2, 2, 3], np.uint64), np.array([1, 2, 0], np.uint32), 0.5)
+x = np.array([1.0, 2.0, 3.0])
+read_only = x.copy()
+read_only.flags.writeable = False
+text = np.frombuffer(b"abc" + np.array([(7, 11)], k.HEAD).tobytes(), np.uint8)
+heads = np.zeros(1, k.HEAD)
+wide = np.arange(6, dtype=np.uint32)
+
+def call():
+    found = k.sums(rows, x)
+    yield type(found).__name__, found.sums.tolist(), found.count
+    yield k.inside(rows, x, np.uint64(0))
+    yield k.places(text, heads, True), heads.tolist(), k.places(text, heads, np.bool_(False)), heads.tolist()
+    yield k.letters(b"abc"), k.letters(b"")
+    yield k.square(wide).tolist(), str(k.square(wide).dtype), k.square(wide[:0]).shape
+"""
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the kernels, and with a library of their machine code."""
+    pytest.importorskip("ziglang", reason="the C compiler of PyPI's ziglang is not installed")
+    folder = tmp_path_factory.mktemp("machinecode")
+    (folder / "somekernels.py").write_text(KERNELS)
+    script = """
+import sys
+from ahead import compiling, linking, stubs
+from inlink.base.jit import stamp
+from pathlib import Path
+rows = ["named", "somekernels:Rows", [["array", "<u8", 1, "C", "w"], ["array", "<u4", 1, "C", "w"], "float64"]]
+x = ["array", "<f8", 1, "C", "w"]
+head = [[["size", "<u4", 0], ["place", "<u8", 4]], 12]
+recorded = {
+    "somekernels:sums": [[rows, x]],
+    "somekernels:inside": [[rows, x, "uint64"]],
+    "somekernels:places": [[["array", "|u1", 1, "C", "r"], ["array", head, 1, "C", "w"], "bool"]],
+    "somekernels:letters": [[["bytes"]]],
+    "somekernels:square": [[["array", "<u4", 1, "C", "w"]]],
+}
+code, kernels = compiling.compiled(recorded, "x86-64-v2")
+linking.link(stubs.source(kernels, stamp()), code, Path(sys.argv[1]))
+"""
+    done = _python(folder, script, str(folder / "code" / "x86-64-v2.so"), INLINK_MACHINE_CODE="off")
+    assert done.returncode == 0, done.stderr
+    return folder
+
+
+def _python(
+    folder: Path, script: str, *arguments: str, **environment: str
+) -> subprocess.CompletedProcess[str]:
+    paths = os.pathsep.join(map(str, (folder, ROOT, ROOT / "src")))
+    given = os.environ | {"PYTHONPATH": paths, "INLINK_MACHINE_CODE": "on"} | environment
+    return subprocess.run(
+        [sys.executable, "-c", script, *arguments], env=given, capture_output=True, text=True
+    )
+
+
+def _with_code(folder: Path, script: str, numba: bool) -> subprocess.CompletedProcess[str]:
+    """Run a script after RUN, with the library in place of the package's."""
+    block = "" if numba else "sys.modules['numba'] = None\n"
+    block += f"""
+from pathlib import Path
+from inlink.base import machinecode
+machinecode.FOLDER = Path({str(folder / "code")!r})
+"""
+    return _python(folder, RUN.replace("BLOCK", block) + script)
+
+
+def test_machine_code_gives_what_numba_gives_and_does_not_load_it(made: Path):
+    show = "for result in call():\n    print(result)\n"
+    ahead = _with_code(made, show, numba=False)
+    assert ahead.returncode == 0, ahead.stderr
+    off = _python(made, RUN.replace("BLOCK", "") + show, INLINK_MACHINE_CODE="off")
+    assert off.returncode == 0, off.stderr
+    assert ahead.stdout == off.stdout
+    assert "('Found', [2.5, 0.0, 0.5], 3)" in ahead.stdout
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "k.inside(rows, x, 0)",
+        "k.inside(rows, x.astype(np.float32), np.uint64(0))",
+        "k.inside(rows, x[::2], np.uint64(0))",
+        "k.inside(rows, read_only, np.uint64(0))",
+        "k.inside(rows, x.astype('>f8'), np.uint64(0))",
+        "k.inside(tuple(rows), x, np.uint64(0))",
+        "k.inside(rows._replace(scale=2), x, np.uint64(0))",
+        "k.inside(rows._replace(nodes=rows.nodes.astype(np.int32)), x, np.uint64(0))",
+        "k.places(text, heads.astype([('size', '<u4'), ('sites', '<u8')]), True)",
+        "k.places(text, heads, 1)",
+        "k.letters(bytearray(b'abc'))",
+        "k.square(wide.astype(np.uint64))",
+        "k.square(wide.reshape(2, 3))",
+        "k.square(wide, wide)",
+        "k.square()",
+        "k.square(None)",
+        "k.square('wide')",
+        "k.not_recorded(1.0)",
+    ],
+)
+def test_what_was_not_compiled_is_left_to_numba(made: Path, call: str):
+    done = _with_code(
+        made, f"try:\n    {call}\nexcept ImportError as error:\n    print(error)\n", numba=False
+    )
+    assert "import of numba halted" in done.stdout, done.stderr
+
+
+def test_numba_compiles_what_is_missing_from_the_same_source(made: Path):
+    done = _with_code(
+        made,
+        """
+print(k.inside(rows, x.astype(np.float32), np.uint64(0)), k.inside(rows, x[::2], np.uint64(1)))
+print(k.not_recorded(1.0), k.square(wide.astype(np.uint64)).tolist())
+print(k.places(text.copy(), heads, True))
+""",
+        numba=True,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split("\n")[:3] == [
+        "2.5 0.0",
+        "2.5 [[0, 1, 2, 3, 4, 5], [0, 1, 4, 9, 16, 25]]",
+        "(11, True, 7.0)",
+    ]
+
+
+def test_references_are_counted_right(made: Path):
+    done = _with_code(
+        made,
+        """
+import gc
+def counts():
+    gc.collect()
+    return [sys.getrefcount(value) for value in (rows, x, text, heads, wide, k.HEAD, k.Rows, k.Found, None, True)]
+for _ in range(3):
+    list(call())
+before = counts()
+for _ in range(1000):
+    list(call())
+after = counts()
+print(max(abs(a - b) for a, b in zip(before, after)))
+""",
+        numba=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert int(done.stdout) < 100
