@@ -289,7 +289,7 @@ def test_an_interrupt_leaves_nothing_and_keeps_what_was_there(links: Path):
     for number in (signal.SIGINT, signal.SIGTERM):
         command = [sys.executable, "-m", "inlink", "-q", "build", "long.tsv", "-o", "g", "--nodes", "names"]
         child = subprocess.Popen(command, cwd=links, stderr=subprocess.PIPE, text=True)
-        while child.poll() is None and not list(links.glob(".g.*.inlink-unfinished")):
+        while child.poll() is None and not list(links.glob(".g.*.inlink-unfinished/scratch")):
             time.sleep(0.005)  # until it has begun
         child.send_signal(number)
         _, error = finish(child)
