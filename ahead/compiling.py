@@ -74,7 +74,7 @@ def compiled(signatures: dict[str, list[list[Text]]], cpu: str) -> tuple[bytes, 
                 library=library,
             )
             symbol = f"inlink_{number}_{variant}"
-            found.library.get_function(found.fndesc.llvm_func_name).name = symbol
+            library.get_function(found.fndesc.llvm_func_name).name = symbol
             symbols.append(symbol)
             made.setdefault(place, []).append(
                 Native(symbol, arguments, described(found.signature.return_type))
@@ -87,7 +87,7 @@ def compiled(signatures: dict[str, list[list[Text]]], cpu: str) -> tuple[bytes, 
 
 
 def _flags(kernel: Any) -> Any:
-    """Return the flags with which a kernel is compiled on the spot, less the wrappers for Python."""
+    """Return the flags of Numba's usual compilation of a kernel, without wrappers for Python."""
     flags: Any = Flags()
     kernel.targetdescr.options.parse_as_flags(flags, kernel.targetoptions)
     flags.no_compile = True

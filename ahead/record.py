@@ -1,7 +1,7 @@
-"""``python -m ahead record COMMAND``: run a command, and record the types with which it calls kernels.
+"""``python -m ahead record COMMAND``: run a command, and record the types of the arguments of kernels.
 
 Each process of the command writes its calls to a folder as they come, so that it may be killed. Calls from one kernel
-to another are not recorded, because they are compiled into the caller. What was recorded before is replaced.
+to another are not recorded, because they are compiled into the caller. Each run replaces the signatures of the last one.
 """
 
 import json
@@ -22,7 +22,7 @@ ROOT = Path(__file__).parents[1]
 
 
 def record(command: list[str]) -> int:
-    """Run a command with recording, and write what it called to the file of signatures. Return its exit code."""
+    """Run a command, and write the signatures of the kernels that it calls to a file. Return its exit code."""
     with tempfile.TemporaryDirectory() as folder:
         places = [str(Path(__file__).parent / "startup"), str(ROOT), str(ROOT / "src")]
         path = os.pathsep.join([*places, *filter(None, [os.environ.get("PYTHONPATH")])])

@@ -1,4 +1,4 @@
-/* What the generated functions share: the parts of Python's stable ABI that they use, NumPy's arrays and scalars as they
+/* Shared by the generated functions: the parts of Python's stable ABI that they use, NumPy's arrays and scalars as they
  * lie in memory, and the memory of arrays that kernels make.
  *
  * The declarations stand here, and not in Python.h, so that a wheel can be built where Python's headers are not

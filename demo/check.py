@@ -1,7 +1,7 @@
 """Check that an installed inlink works: build, rank, fold, show and export a small archive made here, and crawl it.
 
-It needs the base package alone, leaves nothing behind, and fails if a figure is not what it has to be. With
-``--without-numba`` it also fails if anything loads Numba: a wheel with machine code needs none for this.
+It needs only the base package and removes its files. It fails if a figure is wrong. With ``--without-numba`` it also
+fails if a command loads Numba, because a wheel with machine code does not need Numba here.
 """
 
 import gzip

@@ -15,7 +15,8 @@ class Peer(Protocol):
     """A module of this package."""
 
     NAME: str  # as the table shows it
-    COMPUTES: str  # what it keeps, and when
+    # One line for the table: the data that the server stores, and when it writes them to disk.
+    COMPUTES: str
 
     def missing(self) -> str | None:
         """None, or the reason why it cannot run here."""

@@ -16,7 +16,8 @@ class Peer(Protocol):
     """A module of this package."""
 
     NAME: str  # as the tables show it
-    COMPUTES: str  # what it keeps, and what it does not
+    # One line for the table: the data that survive the end of the process.
+    COMPUTES: str
     SPIDERS: Sequence[str]  # that it can be run with
     LASTS: bool  # whether a crawl can be gone on with at all
 
