@@ -1,7 +1,7 @@
 """``python -m ahead record COMMAND``: run a command, and record the types of the arguments of kernels.
 
 Each process of the command writes its calls to a folder as they come, so that it may be killed. Calls from one kernel
-to another are not recorded, because they are compiled into the caller. Each run replaces the signatures of the last one.
+to another are not recorded, because they are compiled into the caller. A run replaces all earlier signatures.
 """
 
 import json

@@ -32,7 +32,7 @@ QUIET_SECONDS = 20.0
 """A crawl is over if the site has sent nothing for so long, and nothing was started again meanwhile."""
 
 HOW = ("undisturbed", "spider", "server")
-"""What is killed."""
+"""The process that a run kills: none, a spider, or the server."""
 
 
 class Fleet:

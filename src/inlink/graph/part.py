@@ -62,7 +62,7 @@ class ArcBlock(NamedTuple):
 
 
 class PartHeader(msgspec.Struct):
-    """What a part says of itself.
+    """Description of a part, stored in its header.
 
     Attributes
     ----------
@@ -103,7 +103,7 @@ class Part(Protocol):
 
     @property
     def header(self) -> PartHeader:
-        """What the part says of itself."""
+        """The header of the part."""
         ...
 
     def names(self) -> Iterator[NameBlock]:
@@ -263,7 +263,7 @@ class PartFile:
 
     @property
     def header(self) -> PartHeader:
-        """What the part says of itself."""
+        """The header of the part."""
         return self._header
 
     def damaged(self, what: str) -> InputError:

@@ -1,4 +1,4 @@
-"""What sources are named: files, URLs, patterns, and lists of paths."""
+"""The names of sources: files, URLs, patterns, and lists of paths."""
 
 import glob
 import os

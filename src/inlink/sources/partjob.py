@@ -22,7 +22,7 @@ __all__ = ["Entry", "Job", "make_part", "stamp"]
 
 
 class Entry(msgspec.Struct):
-    """What a part says of a file that it was made of.
+    """Description of a source file, stored in its part.
 
     Attributes
     ----------
@@ -31,7 +31,7 @@ class Entry(msgspec.Struct):
     time : int
         1 for the first time that this name was given, 2 for the second, …
     stamp : list of int and str
-        What tells this version of the file from others.
+        The version of the file: size and time, or size and ETag.
     records, pages, links, skipped
         As in :class:`inlink.base.damage.Tally`.
     """
