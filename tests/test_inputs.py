@@ -1,4 +1,4 @@
-"""What sources are named: patterns, lists of paths, URLs of servers that fail, and S3."""
+"""Names of sources: patterns, lists of paths, URLs of servers that fail, and S3."""
 
 import gzip
 import http.server

@@ -291,7 +291,7 @@ class PartSink:
     writer : PartWriter
         The part.
     meta : dict
-        What the header is to keep.
+        JSON values for the header.
     """
 
     in_order = True
@@ -355,7 +355,7 @@ def write_part(
     self_loops : bool
         Keep the arcs from a node to itself.
     meta : dict or None
-        What the header of the part is to keep: JSON values. It is stored when the source was read to its end.
+        JSON values for the header of the part. They are written after the source was read to its end.
     sync : bool
         Return when the part is safe from a power cut.
 

@@ -80,7 +80,7 @@ class GraphPart:
 
     @property
     def header(self) -> PartHeader:
-        """What the part says of itself."""
+        """The header of the part."""
         return self._header
 
     def names(self) -> Iterator[NameBlock]:
