@@ -69,7 +69,7 @@ def twin(a: Arcs, key: int, log2m: int) -> tuple[np.ndarray, np.ndarray, list[li
 def check_against_twin(a: Arcs, key: int, log2m: int, threads: int, few: int | None) -> HyperBall:
     graph = a.graph()
     inverse, far, last = twin(a, key, log2m)
-    balls = HyperBall(graph.in_rows, graph.out_rows, log2m, threads, few)
+    balls = HyperBall(graph.split_in_rows, graph.out_rows, log2m, threads, few)
     # Each run makes its own counters, whatever was in them before.
     for counters in (*balls._counters, balls._ends):
         counters[:] = 255
@@ -184,6 +184,42 @@ def test_steps_over_all_rows_and_from_node_to_node_are_the_same():
         assert (other.sums == found[0].sums).all()
         assert (other.reached == found[0].reached).all()
         assert other.steps == found[0].steps
+
+
+@given(arcs(max_nodes=20), st.integers(0, MASK), st.sampled_from([1, 2]), st.sampled_from([0, 3, None]))
+def test_split_and_plain_inlinks_give_the_same_bits(a: Arcs, key: int, threads: int, few: int | None):
+    graph = a.graph()
+    check_split_against_plain(graph, key, threads, few)
+
+
+@pytest.mark.parametrize("few", [0, 500, None])
+def test_split_and_plain_inlinks_of_a_larger_web_give_the_same_bits(few: int | None):
+    check_split_against_plain(a_web(3000, 8), 5, 2, few)
+
+
+def check_split_against_plain(graph: Graph, key: int, threads: int, few: int | None):
+    plain, split, out = graph.in_rows, graph.split_in_rows, graph.out_rows
+    assert len(split.linking) == np.count_nonzero(graph.outdegrees)
+    for one, other in (((plain, out), (split, out)), ((out, plain), (out, split))):
+        wanted, found = (
+            HyperBall(*rows, 4, threads, few).run(key, inverse=True, label="") for rows in (one, other)
+        )
+        assert found.sums.tobytes() == wanted.sums.tobytes()
+        assert found.reached.tobytes() == wanted.reached.tobytes()
+        assert found.steps == wanted.steps
+
+
+def test_an_estimate_makes_no_copy_of_the_inlinks(monkeypatch):
+    graph = a_web(300, 9)
+    values = [harmonic(graph, direction=direction, log2m=4).values for direction in ("in", "out")]
+
+    def refuse(rows: object) -> None:
+        raise AssertionError("the inlinks are copied")
+
+    monkeypatch.setattr("inlink.graph.graph.join_rows", refuse)
+    graph = a_web(300, 9)
+    for direction, wanted in zip(("in", "out"), values, strict=True):
+        assert (harmonic(graph, direction=direction, log2m=4).values == wanted).all()
 
 
 def test_the_mean_of_runs_and_their_spread():

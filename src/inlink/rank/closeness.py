@@ -32,6 +32,7 @@ from inlink.base.progress import track
 from inlink.errors import ParameterError
 from inlink.graph.graph import Graph
 from inlink.graph.interop import GraphLike, as_graph
+from inlink.graph.rows import Rows, SplitRows
 from inlink.rank.parameters import check_choice, check_parameters
 from inlink.rank.ranking import Ranking
 
@@ -227,7 +228,8 @@ def _estimated(
     """Return a ranking by HyperBall."""
     from inlink.rank.hyperball import STANDARD_ERROR, mean_of_runs
 
-    rows, readers = graph.in_rows, graph.out_rows
+    rows: Rows | SplitRows = graph.split_in_rows
+    readers: Rows | SplitRows = graph.out_rows
     if parameters["direction"] == "out":
         rows, readers = readers, rows
     found = mean_of_runs(rows, readers, inverse, values_of, log2m, runs, seed, threads, algorithm)

@@ -13,8 +13,9 @@ largely the same, so the errors of a run have mostly the same sign and hardly ch
 have independent errors: the mean of r runs has 1/√r of the error, and the spread of the runs shows it.
 
 Memory: 2m bytes for each node that has inlinks and outlinks, m for a node without outlinks but with more than 32
-inlinks, and 20 bytes for each node; 16 more with several runs. With ``direction="out"`` inlinks and outlinks change
-places. The results have the same bits with any number of threads.
+inlinks, and 20 bytes for each node; 16 more with several runs, and 8 more if inlinks are split. With
+``direction="out"`` inlinks and outlinks change places. Rows are read as they are stored, and are not copied. The
+results have the same bits with any number of threads.
 """
 
 import math
@@ -23,16 +24,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from inlink.base.arrays import Float64Array, UInt8Array, UInt32Array
+from inlink.base.arrays import AnyArray, Float64Array, UInt8Array, UInt32Array
 from inlink.base.jit import chunks_by_arcs, num_threads
 from inlink.base.progress import track
-from inlink.graph.graph import Rows
+from inlink.graph.rows import Rows, SplitRows, nodes_at_places, row_places
 from inlink.rank.kernels.blocks import each_block
 from inlink.rank.kernels.hyperball import (
     LONG,
     NONE,
     Balls,
     Counting,
+    Numbering,
     Readers,
     few_steps,
     first_step,
@@ -94,10 +96,10 @@ class HyperBall:
 
     Parameters
     ----------
-    rows : Rows
+    rows : Rows or SplitRows
         The row of v holds the neighbours whose balls v takes over: inlinks for distances to v.
-    readers : Rows
-        The rows of the reversed arcs.
+    readers : Rows or SplitRows
+        The rows of the reversed arcs. At most one of the two is split.
     log2m : int
         Log₂ of the number of registers of a counter, from 4 to 16.
     threads : int or None
@@ -106,29 +108,38 @@ class HyperBall:
         A step goes from the nodes that changed to their readers, instead of over all rows, if at most this number of
         arcs lead to readers. None is n / 8 + 64.
 
-    Attributes
-    ----------
-    slots : uint32[n]
-        The number of each node's counter; see :class:`inlink.rank.kernels.hyperball.Balls`.
     """
 
     def __init__(
-        self, rows: Rows, readers: Rows, log2m: int, threads: int | None = None, few: int | None = None
+        self,
+        rows: Rows | SplitRows,
+        readers: Rows | SplitRows,
+        log2m: int,
+        threads: int | None = None,
+        few: int | None = None,
     ) -> None:
         self._rows, self._readers = rows, readers
+        self._numbering = _numbering(rows, readers)
         self._threads = num_threads(threads)
         self._log2m = log2m
         lengths, read = np.diff(rows.offsets), np.diff(readers.offsets) > 0
-        self.slots: UInt32Array = np.full(len(lengths), NONE, np.uint32)
+        if len(self._numbering.reading_of):
+            read = read[self._numbering.reading_of]
+        self._slots: UInt32Array = np.full(len(lengths), NONE, np.uint32)
         inner, ends = (lengths > 0) & read, (lengths > LONG) & ~read
         pairs, single = int(inner.sum()), int(ends.sum())
-        self.slots[inner] = np.arange(pairs, dtype=np.uint32)
-        self.slots[ends] = np.arange(pairs, pairs + single, dtype=np.uint32)
+        self._slots[inner] = np.arange(pairs, dtype=np.uint32)
+        self._slots[ends] = np.arange(pairs, pairs + single, dtype=np.uint32)
         m = 1 << log2m
         self._counters = [np.empty((pairs, m), np.uint8) for _ in range(2)]
         self._ends = np.empty((single, m), np.uint8)
         self._flags = [np.zeros(pairs, np.uint8) for _ in range(2)]
         self._few = len(lengths) // 8 + 64 if few is None else few
+
+    @property
+    def slots(self) -> UInt32Array:
+        """The number of each node's counter, uint32[n]; see :class:`inlink.rank.kernels.hyperball.Balls`."""
+        return self._by_node(self._slots)
 
     @property
     def counters(self) -> UInt8Array:
@@ -147,10 +158,10 @@ class HyperBall:
         label : str
             What progress is reported as.
         """
-        n, m = len(self.slots), 1 << self._log2m
+        n, m = len(self._slots), 1 << self._log2m
         sums, sizes = np.empty(n), np.empty(n, np.float32)
         (now, next_), (changed, fresh) = self._counters, self._flags
-        balls = Balls(self.slots, now, next_, self._ends, changed, fresh, sums, sizes)
+        balls = Balls(self._slots, now, next_, self._ends, changed, fresh, sums, sizes)
         scale = 0.7213 / (1 + 1.079 / m) * m * m
         empty = np.array([m * _sigma(zeros / m) for zeros in range(m + 1)])
         counting = Counting(np.uint64(key), np.uint64(64 - self._log2m), scale, empty, inverse)
@@ -169,7 +180,12 @@ class HyperBall:
                     few = few or self._readers_of(balls)
                     step, count, arcs, balls = self._follow(step, count, balls, counting, few)
                 task.advance(step - before)
-        return Sums(sums, np.maximum(sizes.astype(np.float64) - 1, 0), step - 1)
+        reached = np.maximum(self._by_node(sizes).astype(np.float64) - 1, 0)
+        return Sums(self._by_node(sums), reached, step - 1)
+
+    def _by_node(self, values: AnyArray) -> AnyArray:
+        """Return values that are by index in the order of the nodes."""
+        return values[self._numbering.index_of] if len(self._numbering.node_of) else values
 
     def _sweep(self, step: int, balls: Balls, counting: Counting) -> tuple[int, int, Balls]:
         """Do a step over all rows. Return how many balls changed, the arcs to their readers, and the new state."""
@@ -182,7 +198,7 @@ class HyperBall:
 
         def work(own: UInt8Array, block: int) -> tuple[int, int]:
             low, high = bounds[block], bounds[block + 1]
-            rows = offsets, nodes, self._readers.offsets, low, high
+            rows = offsets, nodes, self._readers.offsets, self._numbering, low, high
             if step == 1:
                 count, arcs = first_step(*rows, balls, counting)
             else:
@@ -200,24 +216,38 @@ class HyperBall:
         """Do steps from node to node. Return the number of the next step, and what :meth:`_sweep` returns."""
         given = np.uint64(step), np.uint64(count), np.uint64(_ARCS), balls, counting
         scratch = np.empty(1 << self._log2m, np.uint8)
-        after, changed, arcs = few_steps(self._rows.offsets, self._rows.nodes, *given, scratch, few)
+        after, changed, arcs = few_steps(
+            self._rows.offsets, self._rows.nodes, *given, scratch, self._numbering, few
+        )
         if (int(after) - step) % 2:
             balls = balls._replace(now=balls.next, next=balls.now)
         return int(after), int(changed), int(arcs), balls
 
     def _readers_of(self, balls: Balls) -> Readers:
-        """Return work space with the nodes whose balls changed in the last step."""
+        """Return work space with the indices of the balls that changed in the last step."""
         changed, reached = (np.empty(self._few, np.uint32) for _ in range(2))
-        inner = np.flatnonzero(self.slots < len(balls.changed))
+        inner = np.flatnonzero(self._slots < len(balls.changed))
         moved = inner[balls.changed != 0]
         changed[: len(moved)] = moved
-        seen = np.zeros(len(self.slots), np.bool_)
+        seen = np.zeros(len(self._slots), np.bool_)
         return Readers(self._readers.offsets, self._readers.nodes, changed, reached, seen)
 
 
+def _numbering(rows: Rows | SplitRows, readers: Rows | SplitRows) -> Numbering:
+    """Return the numbers of nodes by index. Rows that are split are in the order of places."""
+    none = np.empty(0, np.uint32)
+    nodes = len(rows.offsets) - 1
+    if isinstance(rows, SplitRows) and len(rows.linking):
+        node_of = nodes_at_places(rows.linking, nodes)
+        return Numbering(node_of, node_of, row_places(rows.linking, nodes))
+    if isinstance(readers, SplitRows) and len(readers.linking):
+        return Numbering(none, row_places(readers.linking, nodes), readers.linking)
+    return Numbering(none, none, none)
+
+
 def mean_of_runs(
-    rows: Rows,
-    readers: Rows,
+    rows: Rows | SplitRows,
+    readers: Rows | SplitRows,
     inverse: bool,
     values_of: ValuesOf,
     log2m: int,
@@ -230,7 +260,7 @@ def mean_of_runs(
 
     Parameters
     ----------
-    rows, readers : Rows
+    rows, readers : Rows or SplitRows
         As in :class:`HyperBall`.
     inverse : bool
         Whether the sums are (1), or (2).

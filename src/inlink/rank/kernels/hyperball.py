@@ -19,6 +19,9 @@ The row of v holds the neighbours whose balls v takes over. Three kinds of nodes
 - If its row is shorter, it has no counter. A step adds up the balls of its neighbours again if any of them changed.
 
 A node without a row is its own ball. Its hash is added in the first step, and it needs no counter either.
+
+Arrays with one element a node are in the order of the rows, so that rows of split inlinks are read as they are. An
+*index* is a place in this order. :class:`Numbering` has the node of each index.
 """
 
 from typing import NamedTuple
@@ -29,7 +32,17 @@ from inlink.base.arrays import BoolArray, Float32Array, Float64Array, UInt8Array
 from inlink.base.jit import U0, U1, Index, inlined, kernel
 from inlink.rank.kernels.paths import population
 
-__all__ = ["LONG", "NONE", "Balls", "Counting", "Readers", "few_steps", "first_step", "next_step"]
+__all__ = [
+    "LONG",
+    "NONE",
+    "Balls",
+    "Counting",
+    "Numbering",
+    "Readers",
+    "few_steps",
+    "first_step",
+    "next_step",
+]
 
 NONE = np.uint32(0xFFFFFFFF)
 LONG = 32
@@ -47,8 +60,26 @@ _MIX1, _MIX2 = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 _27, _30, _31 = np.uint64(27), np.uint64(30), np.uint64(31)
 
 
+class Numbering(NamedTuple):
+    """The numbers of nodes where inlinks are split. An empty array means that both numbers are the same.
+
+    Attributes
+    ----------
+    node_of : uint32[n] or uint32[0]
+        The node at each index. Its number is hashed.
+    reading_of : uint32[n] or uint32[0]
+        The row of each index among the rows of readers.
+    index_of : uint32[…] or uint32[0]
+        The index of each number in the rows of readers.
+    """
+
+    node_of: UInt32Array
+    reading_of: UInt32Array
+    index_of: UInt32Array
+
+
 class Balls(NamedTuple):
-    """The state of all balls.
+    """The state of all balls, by index.
 
     Attributes
     ----------
@@ -109,9 +140,9 @@ class Readers(NamedTuple):
     offsets, nodes : uint64[n + 1], uint32[arcs]
         The nodes that read each node: the rows of the reversed arcs.
     changed, reached : uint32[limit], uint32[limit]
-        Nodes that changed in the last step, and their readers.
+        Indices of the nodes that changed in the last step, and of their readers.
     seen : bool[n]
-        Which nodes are in ``reached``. All False before and after a step.
+        Which indices are in ``reached``. All False before and after a step.
     """
 
     offsets: UInt64Array
@@ -119,6 +150,12 @@ class Readers(NamedTuple):
     changed: UInt32Array
     reached: UInt32Array
     seen: BoolArray
+
+
+@inlined
+def _mapped(numbers: UInt32Array, i: Index) -> Index:
+    """The number that stands for ``i``; ``i`` itself if there are no numbers."""
+    return np.uint64(numbers[i]) if len(numbers) > 0 else np.uint64(i)
 
 
 @inlined
@@ -181,18 +218,19 @@ def _gather(
     nodes: UInt32Array,
     slots: UInt32Array,
     now: UInt8Array,
+    node_of: UInt32Array,
     key: np.uint64,
     shift: np.uint64,
 ) -> None:
-    """Make the ball of node i again, from the balls of all its neighbours."""
+    """Make the ball at index i again, from the balls of all its neighbours."""
     for j in range(U0, np.uint64(len(counter))):
         counter[j] = 0
-    _add(counter, i, key, shift)
+    _add(counter, _mapped(node_of, i), key, shift)
     for p in range(offsets[i], offsets[i + U1]):
         u = np.uint64(nodes[p])
         t = np.uint64(slots[u])
         if t == _NONE:
-            _add(counter, u, key, shift)
+            _add(counter, _mapped(node_of, u), key, shift)
         else:
             _merge(counter, now[t])
 
@@ -202,16 +240,18 @@ def first_step(
     offsets: UInt64Array,
     nodes: UInt32Array,
     readers: UInt64Array,
+    numbering: Numbering,
     low: np.uint64,
     high: np.uint64,
     balls: Balls,
     counting: Counting,
 ) -> tuple[np.uint64, np.uint64]:
-    """Make the balls of one step of the nodes in [low, high), in ``now``, ``ends`` and ``changed``.
+    """Make the balls of one step at the indices in [low, high), in ``now``, ``ends`` and ``changed``.
 
     Their sizes are exact: 1, and 1 for each neighbour. Arguments and results are those of :func:`next_step`.
     """
     slots, now, next_, ends, changed, _, sums, sizes = balls
+    node_of, reading_of, _ = numbering
     key, shift = counting.key, counting.shift
     k = np.uint64(len(now))
     count, arcs = U0, U0
@@ -230,13 +270,14 @@ def first_step(
             changed[s] = near > U0
             if near > U0:
                 count += U1
-                arcs += readers[i + U1] - readers[i]
+                row = _mapped(reading_of, i)
+                arcs += readers[row + U1] - readers[row]
         counter = now[s] if s < k else ends[s - k]
         for j in range(U0, np.uint64(len(counter))):
             counter[j] = 0
-        _add(counter, i, key, shift)
+        _add(counter, _mapped(node_of, i), key, shift)
         for p in range(offsets[i], offsets[i + U1]):
-            _add(counter, np.uint64(nodes[p]), key, shift)
+            _add(counter, _mapped(node_of, np.uint64(nodes[p])), key, shift)
         # A node with a self-loop only does not change, so both of its counters must be the same.
         if s < k and near == U0:
             _copy(next_[s], counter)
@@ -248,6 +289,7 @@ def next_step(
     offsets: UInt64Array,
     nodes: UInt32Array,
     readers: UInt64Array,
+    numbering: Numbering,
     low: np.uint64,
     high: np.uint64,
     step: np.uint64,
@@ -255,7 +297,7 @@ def next_step(
     counting: Counting,
     scratch: UInt8Array,
 ) -> tuple[np.uint64, np.uint64]:
-    """Make the balls of ``step`` steps of the nodes in [low, high), in ``next``, ``ends`` and ``fresh``.
+    """Make the balls of ``step`` steps at the indices in [low, high), in ``next``, ``ends`` and ``fresh``.
 
     Parameters
     ----------
@@ -263,8 +305,10 @@ def next_step(
         The rows.
     readers : uint64[n + 1]
         Where the row of each node begins among the reversed arcs.
+    numbering : Numbering
+        See there.
     low, high : uint64
-        The nodes. No two calls at once may have a node in common.
+        The indices. No two calls at once may have an index in common.
     step : uint64
         The number of the step, from 2.
     balls, counting : Balls, Counting
@@ -278,6 +322,7 @@ def next_step(
         How many counters changed, and how many arcs end at readers of these.
     """
     slots, now, next_, ends, changed, fresh, sums, sizes = balls
+    node_of, reading_of, _ = numbering
     key, shift, scale, empty, inverse = counting
     weight = _weight(step, inverse)
     k = np.uint64(len(now))
@@ -309,12 +354,13 @@ def next_step(
             if _differ(next_[s], now[s]):
                 fresh[s] = 1
                 count += U1
-                arcs += readers[i + U1] - readers[i]
+                row = _mapped(reading_of, i)
+                arcs += readers[row + U1] - readers[row]
             size = _size(next_[s], scale, empty)
         elif s != _NONE:
             size = _size(ends[s - k], scale, empty)
         else:
-            _gather(scratch, i, offsets, nodes, slots, now, key, shift)
+            _gather(scratch, i, offsets, nodes, slots, now, node_of, key, shift)
             size = _size(scratch, scale, empty)
         # A size that is the same but for rounding adds nothing.
         if np.float32(size) != sizes[i]:
@@ -333,6 +379,7 @@ def few_steps(
     balls: Balls,
     counting: Counting,
     scratch: UInt8Array,
+    numbering: Numbering,
     readers: Readers,
 ) -> tuple[np.uint64, np.uint64, np.uint64]:
     """Do the steps from ``step`` on while few balls change: each goes from the nodes that changed to their readers.
@@ -352,7 +399,7 @@ def few_steps(
         See there.
     scratch : uint8[m]
         Room for one counter.
-    readers : Readers
+    numbering, readers : Numbering, Readers
         See there.
 
     Returns
@@ -363,6 +410,7 @@ def few_steps(
     """
     slots, now, next_, ends, changed, _, sums, sizes = balls
     key, shift, scale, empty, inverse = counting
+    node_of, reading_of, index_of = numbering
     reading, reader, moved, reached, seen = readers
     k = np.uint64(len(now))
     room = np.uint64(len(moved))
@@ -379,9 +427,10 @@ def few_steps(
         for q in range(U0, count):
             u = np.uint64(moved[q])
             t = np.uint64(slots[u])
-            done += reading[u + U1] - reading[u]
-            for p in range(reading[u], reading[u + U1]):
-                v = np.uint64(reader[p])
+            row = _mapped(reading_of, u)
+            done += reading[row + U1] - reading[row]
+            for p in range(reading[row], reading[row + U1]):
+                v = _mapped(index_of, np.uint64(reader[p]))
                 if v == u:
                     continue
                 s = np.uint64(slots[v])
@@ -403,12 +452,13 @@ def few_steps(
                     changed[s] = 1
                     moved[count] = v
                     count += U1
-                    arcs += reading[v + U1] - reading[v]
+                    row = _mapped(reading_of, v)
+                    arcs += reading[row + U1] - reading[row]
                 size = _size(next_[s], scale, empty)
             elif s != _NONE:
                 size = _size(ends[s - k], scale, empty)
             else:
-                _gather(scratch, v, offsets, nodes, slots, now, key, shift)
+                _gather(scratch, v, offsets, nodes, slots, now, node_of, key, shift)
                 size = _size(scratch, scale, empty)
             if np.float32(size) != sizes[v]:
                 sums[v] += weight * (size - sizes[v])
