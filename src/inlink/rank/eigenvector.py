@@ -21,7 +21,6 @@ the ranking reports it. A graph without a cycle has λ₁ = 0, and all values ar
 larger by a factor that depends on all other eigenvectors, which are not known.
 """
 
-import math
 import time
 from typing import Any, NamedTuple
 
@@ -34,6 +33,7 @@ from inlink.graph.components import components, reachable
 from inlink.graph.graph import Graph
 from inlink.graph.interop import GraphLike, as_graph
 from inlink.rank.inputs import NodeValues, node_values, use_weights
+from inlink.rank.krylov import length_of, principal_vector
 from inlink.rank.parameters import check_parameters, check_rounds
 from inlink.rank.ranking import Ranking
 from inlink.rank.rowsums import RowSums
@@ -121,7 +121,7 @@ def eigenvector(
             if tol is not None and found.residual <= tol:
                 other = _power(sums, np.random.default_rng(0).random(n)[label], tol, max_iter, task)
                 if other.residual <= tol:
-                    unique = _length(found.x - other.x) <= APART
+                    unique = length_of(found.x - other.x) <= APART
                     if not unique:
                         note = "the eigenvector is not unique, or nearly so: another start gives other values"
     parameters = {"tol": tol, "max_iter": max_iter, "weighted": use, "eigenvalue": found.eigenvalue}
@@ -150,7 +150,7 @@ class _Found(NamedTuple):
 def _power(sums: RowSums, x: Float64Array, tol: float | None, limit: int, task: Any) -> _Found:
     """Iterate from x until the residual is at most tol."""
     x = x / x.max()
-    x /= _length(x)
+    x /= length_of(x)
     y = sums(x)
     rounds, wait, at = 0, FIRST, FIRST
     while True:
@@ -167,8 +167,8 @@ def _power(sums: RowSums, x: Float64Array, tol: float | None, limit: int, task: 
                 continue
             wait *= 2
             at = rounds + wait
-        x = y + SHIFT * _length(y) * x
-        x /= _length(x)
+        x = y + SHIFT * length_of(y) * x
+        x /= length_of(x)
         y = sums(x)
         rounds += 1
         task.advance(1, f"residual {residual:.1e}")
@@ -177,40 +177,19 @@ def _power(sums: RowSums, x: Float64Array, tol: float | None, limit: int, task: 
 def _quotient(x: Float64Array, y: Float64Array) -> tuple[float, float]:
     """Return λ = xᵀy for y = Aᵀx, and the residual of y = λx."""
     eigenvalue = float((x * y).sum())
-    return eigenvalue, _length(y - eigenvalue * x) / eigenvalue if eigenvalue > 0 else np.inf
-
-
-def _length(x: Float64Array) -> float:
-    """The L2 norm, without BLAS and its threads."""
-    return math.sqrt(float((x * x).sum()))
+    return eigenvalue, length_of(y - eigenvalue * x) / eigenvalue if eigenvalue > 0 else np.inf
 
 
 def _arnoldi(sums: RowSums, x: Float64Array, tol: float, restarts: int) -> tuple[Float64Array, int]:
     """Return a better x (of length 1, at least 0) or x itself, and the number of products with Aᵀ."""
-    from scipy.sparse.linalg import ArpackError, ArpackNoConvergence, LinearOperator, eigs
-
     from inlink.base.jit import one_blas_thread
-
-    products = 0
-
-    def multiply(v: Float64Array) -> Float64Array:
-        nonlocal products
-        products += 1
-        return sums(v.ravel())
 
     if restarts < 1:
         return x, 0
-    operator = LinearOperator((len(x), len(x)), multiply, dtype=np.float64)
-    try:
-        with one_blas_thread():
-            vectors = eigs(operator, 1, which="LR", v0=x, ncv=BASIS, maxiter=restarts, tol=tol / 2)[1]
-    except ArpackNoConvergence as error:
-        vectors = error.eigenvectors
-    except ArpackError:
-        return x, products
-    found = np.abs(vectors[:, :1].real).sum(axis=1)
-    length = _length(found)
-    return (found / length, products) if length > 0 else (x, products)
+    with one_blas_thread():
+        vector, products = principal_vector(sums, x, basis=BASIS, cycles=restarts, tol=tol / 2)
+    length = length_of(vector)
+    return (np.abs(vector) / length, products) if length > 0 else (x, products)
 
 
 def _on_cycle(graph: Graph, label: UInt32Array) -> BoolArray:

@@ -36,6 +36,7 @@ from inlink.graph.graph import Graph, Rows
 from inlink.graph.interop import GraphLike, as_graph
 from inlink.rank.eigenvector import SHIFT
 from inlink.rank.inputs import use_weights
+from inlink.rank.krylov import solve
 from inlink.rank.parameters import check_parameters, check_rounds
 from inlink.rank.ranking import Ranking
 from inlink.rank.rowsums import RowSums
@@ -202,18 +203,11 @@ class _Residual:
 
     def gmres(self, change: Float64Array) -> Float64Array:
         """Return a correction of x, from :data:`DEPTH` steps of GMRES."""
-        from scipy.sparse.linalg import LinearOperator, gmres
-
         from inlink.base.jit import one_blas_thread
 
-        n, largest = len(change), float(np.abs(change).max())
-        operator = LinearOperator(
-            (n, n), lambda v: v.ravel() - self.alpha * self.sums(v.ravel()), dtype=np.float64
-        )
+        largest = float(np.abs(change).max())
         with one_blas_thread():
-            found: Float64Array = gmres(
-                operator, change / largest, rtol=1e-14, restart=min(DEPTH, n), maxiter=1
-            )[0]
+            found = solve(lambda v: v - self.alpha * self.sums(v), change / largest, DEPTH)
         return found * largest
 
 

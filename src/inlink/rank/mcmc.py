@@ -308,19 +308,42 @@ class _Spread:
 
     def result(self, confidence: float) -> tuple[Float64Array, Float64Array, float]:
         """Return the share of each node, half the width of its confidence interval, and an estimate of the L1 error."""
-        from scipy.special import stdtrit
-
         rounds, total = len(self.all), math.fsum(self.all)
         x = self.sums / total
         apart = self.squares - 2 * x * self.products + x * x * math.fsum(size * size for size in self.all)
         deviation = np.sqrt(np.maximum(apart, 0) * (rounds / (rounds - 1))) / total
-        half_width = deviation * float(stdtrit(rounds - 1, (1 + confidence) / 2))
+        half_width = deviation * t_quantile(rounds - 1, confidence)
         # The mean absolute value of a normal variable is √(2/π) times its deviation. A few rounds underestimate the
         # deviation.
         shown = math.sqrt(2 / (rounds - 1)) * math.exp(
             math.lgamma(rounds / 2) - math.lgamma((rounds - 1) / 2)
         )
         return x, half_width, float(math.sqrt(2 / math.pi) / shown * deviation.sum())
+
+
+def t_quantile(freedom: int, confidence: float) -> float:
+    """Return the t for which Student's variable is within ±t with this probability.
+
+    The probability is a finite sum for whole degrees of freedom: Abramowitz & Stegun, "Handbook of Mathematical
+    Functions", 26.7.3 and 26.7.4. It increases with the angle arctan(t/√ν), so bisection finds t.
+    """
+    odd = freedom % 2
+    k = np.arange(1, (freedom - odd) // 2)
+    factors = np.cumprod(np.concatenate([np.ones(1), (2 * k - 1 + odd) / (2 * k + odd)]))
+    powers = 2 * np.arange(len(factors)) + odd
+
+    def within(angle: float) -> float:
+        share = math.sin(angle) * float((factors * math.cos(angle) ** powers).sum()) if freedom > 1 else 0.0
+        return 2 / math.pi * (angle + share) if odd else share
+
+    low, high = 0.0, math.pi / 2
+    for _ in range(64):
+        middle = (low + high) / 2
+        if within(middle) < confidence:
+            low = middle
+        else:
+            high = middle
+    return math.sqrt(freedom) * math.tan(high)
 
 
 def _ranking(

@@ -163,8 +163,7 @@ def agreement(
     list of float or None
         None where fewer than two pages are home, or all have one rank.
     """
-    from scipy.stats import kendalltau
-
+    from inlink.rank.agreement import kendall
     from inlink.rank.pagerank import pagerank
 
     rows = graph.out_rows
@@ -179,8 +178,7 @@ def agreement(
             found.append(None)
             continue
         part = pagerank(_induced(rows, sources, inside), damping=damping, tol=1e-9, threads=1).values
-        tau = float(kendalltau(np.round(part, 12), np.round(ranks[pages], 12)).statistic)
-        found.append(None if np.isnan(tau) else tau)
+        found.append(kendall(np.round(part, 12), np.round(ranks[pages], 12)))
     return found
 
 
