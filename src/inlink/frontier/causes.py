@@ -3,7 +3,7 @@
 import re
 from http import HTTPStatus
 
-__all__ = ["cause_of"]
+__all__ = ["cause_of", "known_cause"]
 
 LONGEST = 60
 """Maximum length of an unknown error text."""
@@ -70,10 +70,15 @@ def cause_of(status: int, error: str, excluded: bool = False) -> str:
     return _by_text(error)
 
 
+def known_cause(error: str) -> str | None:
+    """Return the name in ``CAUSES`` of the cause that an error text tells; None for an unknown text."""
+    return next((name for name, pattern in CAUSES if pattern.search(error)), None)
+
+
 def _by_text(error: str) -> str:
-    for name, pattern in CAUSES:
-        if pattern.search(error):
-            return name
+    name = known_cause(error)
+    if name is not None:
+        return name
     named = _CLASS.match(error)
     if named is not None:
         return named[1][:LONGEST]

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from http import HTTPStatus
 from urllib.parse import urlsplit
 
+from inlink.frontier.causes import known_cause
 from inlink.protocol import Answer, Crawled, Excluded, Failed
 from inlink.scrapy.robots import FORBIDDEN
 from inlink.store.page import Page
@@ -15,14 +16,6 @@ from inlink.urls.addresses import NOT_ALLOWED
 
 __all__ = ["Causes", "cause_of", "cause_of_page"]
 
-# Patterns in the texts of network errors, and the cause of each. The example of such a cause is the host with its port.
-_NETWORK = (
-    (re.compile("ConnectionRefused"), "connection refused"),
-    (re.compile("CannotResolveHost|DNSLookup"), "host name not found"),
-    (re.compile("Timeout|TimedOut|timed out"), "no answer in time"),
-    (re.compile("SSL|TLS|certificate"), "no secure connection"),
-    (re.compile("ResponseNeverReceived|DownloadFailed|DataLoss|Connection"), "connection broken"),
-)
 _ROBOTS_STATUS = re.compile(r"robots\.txt: (\d{3})$")
 _OTHER = "other errors"
 
@@ -81,11 +74,11 @@ def _failure(error: str, status: int | None, url: str) -> tuple[str, str]:
     if robots is not None:
         return f"robots.txt answered {robots[1]}", place
     if error.startswith("redirects to"):
-        return "redirect to what must not be fetched", url
+        return known_cause(error) or _OTHER, url
     if status:
         phrase = next((one.phrase for one in HTTPStatus if one == status), "")
         return f"HTTP {status} {phrase}".rstrip(), url
-    return next((cause for pattern, cause in _NETWORK if pattern.search(error)), _OTHER), place
+    return known_cause(error) or _OTHER, place
 
 
 def _exclusion(reason: str, url: str) -> tuple[str, str]:
@@ -98,5 +91,5 @@ def _exclusion(reason: str, url: str) -> tuple[str, str]:
     if reason.startswith("outside the hosts and domains"):
         return "outside the sites of this crawl, see --everywhere", url
     if reason.startswith(("denied by", "allowed by no rule", "deeper than", "longer than")):
-        return "refused by the rules of this crawl", url
+        return known_cause(reason) or _OTHER, url
     return "dropped by a middleware or refused", url

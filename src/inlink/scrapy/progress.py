@@ -102,7 +102,7 @@ def told(standing: Standing, tally: Tally, rate: float) -> str:
         f"{rate:.1f}/s",
         f"{standing.known:,} known",
         f"{standing.waiting:,} waiting",
-        f"{tally.failed:,} errors",
+        "1 error" if tally.failed == 1 else f"{tally.failed:,} errors",
     ]
     if tally.excluded:
         parts.append(f"{tally.excluded:,} excluded")
