@@ -78,7 +78,7 @@ def _failure(error: str, status: int | None, url: str) -> tuple[str, str]:
     if status:
         phrase = next((one.phrase for one in HTTPStatus if one == status), "")
         return f"HTTP {status} {phrase}".rstrip(), url
-    return known_cause(error) or _OTHER, place
+    return known_cause(error.removeprefix("robots.txt: ")) or _OTHER, place
 
 
 def _exclusion(reason: str, url: str) -> tuple[str, str]:
