@@ -1,6 +1,5 @@
 """A graph of many archives: built by one process or several, interrupted anywhere, and the same to the byte."""
 
-import json
 import signal
 import subprocess
 import sys
@@ -12,6 +11,7 @@ import pytest
 import inlink
 import inlink.sources.archiveparts as archiveparts
 import inlink.sources.workers as workers
+from archivecrawl import bytes_of, write_crawl
 from archives import response, write
 from inlink.errors import InputError, InUseError, OutputError, ParameterError
 from inlink.graph.part import PartFile
@@ -19,29 +19,11 @@ from inlink.sources.partjob import make_part
 from patience import PATIENCE, wait_until
 
 
-def bytes_of(folder: Path) -> dict[str, object]:
-    """All of a graph's folder, but for its uuid."""
-    header = json.loads((folder / "header.json").read_bytes())
-    for name in ("uuid", "generation", "check"):
-        header.pop(name, None)
-    return {"header": header} | {path.name: path.read_bytes() for path in sorted(folder.rglob("*.bin"))}
-
-
 @pytest.fixture
 def crawl(tmp_path: Path, monkeypatch) -> list[Path]:
     """Eight archives that link to each other."""
     monkeypatch.chdir(tmp_path)
-    paths = []
-    for k in range(8):
-        pages = [
-            response(
-                f"http://h{(k * 5 + j) % 11}.example.org/{j}",
-                "".join(f'<a href="http://h{(k + j * i) % 13}.example.com/{i}">x</a>' for i in range(j + 3)),
-            )
-            for j in range(6)
-        ]
-        paths.append(write(Path(f"{k}.warc.gz"), pages))
-    return paths
+    return write_crawl()
 
 
 def in_one(paths: list[Path], **options: object) -> dict[str, object]:

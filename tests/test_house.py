@@ -33,7 +33,7 @@ ROOMS = [
     "client",
     "replaying",
 ]
-DOORS = ["scrapy", "frontera", "plot", "server", "cli"]  # the last imports the others, lazily
+DOORS = ["scrapy", "frontera", "plot", "spark", "server", "cli"]  # the last imports the others, lazily
 
 
 def modules() -> list[Path]:

@@ -9,15 +9,26 @@ import io
 import os
 import random
 import re
+import shutil
 import time
 import urllib.error
 import urllib.request
+from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
-from inlink.errors import InputError, MissingExtraError
+from inlink.errors import InputError, MissingExtraError, OutputError
 
-__all__ = ["Stamp", "UnreachableError", "is_remote", "open_remote", "stamp_of"]
+__all__ = [
+    "Stamp",
+    "UnreachableError",
+    "download",
+    "is_remote",
+    "open_remote",
+    "remove_remote",
+    "stamp_of",
+    "upload",
+]
 
 TRIES = 8
 """Requests in a row that may fail before a file is given up."""
@@ -211,6 +222,43 @@ def _s3(url: str) -> tuple[Any, str]:
     region = os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION") or "us-east-1"
     system = S3FileSystem(anonymous=not known, endpoint_override=endpoint or None, region=region)
     return system, parts.netloc + url[url.index(parts.netloc) + len(parts.netloc) :]
+
+
+def upload(path: Path, url: str) -> None:
+    """Copy a file to ``s3://``. It appears there when it is complete.
+
+    Raises
+    ------
+    inlink.errors.OutputError
+        If it cannot be written.
+    inlink.errors.MissingExtraError
+        If S3 is not supported here.
+    """
+    system, key = _s3(url)
+    try:
+        with path.open("rb") as source, system.open_output_stream(key) as target:
+            shutil.copyfileobj(source, target, _BLOCK)
+    except OSError as error:
+        raise OutputError(f"{url}: cannot be written ({error})") from None
+
+
+def download(url: str, path: Path) -> None:
+    """Copy a remote file to a path.
+
+    Raises
+    ------
+    inlink.errors.InputError, inlink.errors.MissingExtraError
+        As :func:`open_remote`.
+    """
+    with open_remote(url) as source, path.open("wb") as target:
+        shutil.copyfileobj(source, target, _BLOCK)
+
+
+def remove_remote(url: str) -> None:
+    """Remove a file on ``s3://``, if that is allowed."""
+    system, key = _s3(url)
+    with contextlib.suppress(OSError):
+        system.delete_file(key)
 
 
 def _s3_stream(url: str) -> io.BufferedReader:

@@ -38,6 +38,7 @@ from inlink.cli.replay import replay
 from inlink.cli.sections import Sections
 from inlink.cli.seed import seed
 from inlink.cli.serve import serve
+from inlink.cli.spark import spark
 from inlink.cli.subgraph import subgraph
 from inlink.cli.token import token
 from inlink.cli.top import top
@@ -74,6 +75,7 @@ commands.add_section(
 commands.add_section("Look-ups in a graph or a crawl", [page, why, find, links, near, path])
 commands.add_section("Several spiders on one crawl", [serve, token])
 commands.add_section("As in Nutch", [nutch])
+commands.add_section("On a Spark cluster", [spark])
 
 
 def main() -> NoReturn:

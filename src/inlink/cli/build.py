@@ -4,7 +4,7 @@ import warnings
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -14,11 +14,17 @@ from inlink.cli.show import printable, say, summary
 from inlink.cli.then import as_of_option, then
 from inlink.sources.formats import FORMATS, SITES
 
+if TYPE_CHECKING:
+    from inlink.graph.graph import Graph
 
-class _Grouped(click.Command):
+__all__ = ["Grouped", "build", "show_reading"]
+
+
+class Grouped(click.Command):
     """A command whose help lists the options of formats separately, under the names of the formats."""
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the options, those of formats under the names of the formats."""
         groups: dict[str, list[tuple[str, str]]] = {"Options": []}
         for parameter in self.get_params(ctx):
             record = parameter.get_help_record(ctx)
@@ -72,7 +78,7 @@ class _Source(click.ParamType):  # type: ignore[type-arg]  # generic in newer ve
         return str(value)
 
 
-@click.command(cls=_Grouped)
+@click.command(cls=Grouped)
 @click.argument("sources", nargs=-1, required=True, type=_Source())
 @folder_output
 @click.option(
@@ -135,16 +141,8 @@ def build(
             say(f"{printable(path)} is named {times} times, so its links count {times} times")
     if moment is not None:
         sources = tuple(str(then(Path(path), moment).folder) for path in sources)
-    with warnings.catch_warnings():
-        warnings.simplefilter("always", UserWarning)
-        left_out: list[str] = []
-
-        def show(message: Warning | str, *_: Any, **__: Any) -> None:
-            """Tell what was found when a build goes on; what was left out is told below."""
-            (left_out.append if str(message).startswith("left out") else say)(printable(str(message)))
-
-        warnings.showwarning = show
-        graph = read(
+    show_reading(
+        lambda: read(
             list(sources),
             level=level,  # type: ignore[arg-type]
             format=format_,
@@ -156,9 +154,25 @@ def build(
             workers=workers,
             into=output,
             **of_formats,
-        )
-    say(summary(graph, str(output)))
+        ),
+        str(output),
+    )
+
+
+def show_reading(read: Callable[[], "Graph"], name: str) -> "Graph":
+    """Read a graph. Show what was found when a build goes on, one line about the graph, and what was left out."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", UserWarning)
+        left_out: list[str] = []
+
+        def show(message: Warning | str, *_: Any, **__: Any) -> None:
+            (left_out.append if str(message).startswith("left out") else say)(printable(str(message)))
+
+        warnings.showwarning = show
+        graph = read()
+    say(summary(graph, name))
     for line in left_out:
         say(line.partition(". ")[0])
     for reason, number in graph.meta.get("skipped", {}).items():
         say(f"skipped {number:,}: {printable(reason)}")
+    return graph

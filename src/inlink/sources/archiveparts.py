@@ -32,7 +32,7 @@ from inlink.graph.part import VERSION, PartFile, PartWriter
 from inlink.sources.files import Files
 from inlink.sources.inputs import Location
 from inlink.sources.partjob import Entry, Job, stamp
-from inlink.sources.workers import finished_jobs
+from inlink.sources.workers import Runner, finished_jobs
 
 __all__ = ["PartFolder", "Plan", "build_archives"]
 
@@ -46,7 +46,7 @@ class Plan(NamedTuple):
     counted: bool
     self_loops: bool | None
     strict: bool
-    workers: int
+    workers: int | Runner
     options: dict[str, Any]
 
 
@@ -257,7 +257,7 @@ class PartFolder:
         self,
         wanted: Sequence[Location],
         job: Callable[[int], Job],
-        workers: int,
+        workers: int | Runner,
         failed: Callable[[int, InputError], None],
     ) -> None:
         """Make the parts that are missing.
@@ -268,8 +268,8 @@ class PartFolder:
             The files.
         job : function of int
             Returns what is to be done with the file at a place, but for the part's path.
-        workers : int
-            How many processes; 1 is this one.
+        workers : int, or function of an iterator of Job
+            The number of processes, 1 for this one; or something that does the jobs elsewhere.
         failed : function of (int, InputError)
             Is called with the place of a file that cannot be read.
 
@@ -289,15 +289,20 @@ class PartFolder:
 
         with track("reading archives", len(wanted), "files") as task:
             task.advance(len(wanted) - len(missing))
-            for done, error in finished_jobs(jobs(), min(workers, len(missing) or 1)):
-                task.advance(1)
-                if error is not None:
-                    failed(done.place, error)
-                    continue
-                path = Path(done.part)
-                [entry] = msgspec.convert(PartFile(path).header.meta["inputs"], list[Entry])
-                self._parts[keys[done.place]], self._entries[keys[done.place]] = path, entry
-                self._merge()
+            if isinstance(workers, int):
+                results = finished_jobs(jobs(), min(workers, len(missing) or 1))
+            else:
+                results = workers(jobs())
+            with contextlib.closing(results):
+                for done, error in results:
+                    task.advance(1)
+                    if error is not None:
+                        failed(done.place, error)
+                        continue
+                    path = Path(done.part)
+                    [entry] = msgspec.convert(PartFile(path).header.meta["inputs"], list[Entry])
+                    self._parts[keys[done.place]], self._entries[keys[done.place]] = path, entry
+                    self._merge()
 
     def _merge(self) -> None:
         """Merge parts of one file each, when there are as many as can be open."""

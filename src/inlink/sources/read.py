@@ -22,6 +22,7 @@ from inlink.sources.formats import ARCHIVES, FOLDERS, FORMATS, SITES, check_opti
 from inlink.sources.graphs import source_of
 from inlink.sources.inputs import expand
 from inlink.sources.recognise import recognise
+from inlink.sources.workers import Runner
 
 __all__ = ["read"]
 
@@ -49,7 +50,7 @@ def read(
     strip_www: bool | None = None,
     private_suffixes: bool | None = None,
     base: str | None = None,
-    workers: int = 1,
+    workers: int | Runner = 1,
     into: str | os.PathLike[str] | None = None,
 ) -> Graph:
     r"""Read a link graph.
@@ -103,8 +104,9 @@ def read(
         Level domain: use the private section of the suffix list too. None means False.
     base : str or None
         A folder or URL that is put before the relative paths of lists.
-    workers : int
-        Several archives: the number of processes that read them.
+    workers : int, or function
+        Several archives: the number of processes that read them, or something that does the work elsewhere, such as
+        :class:`inlink.spark.Tasks`, also for one archive.
     into : path-like or None
         The folder to build. If several archives are read and the build is interrupted, the parts that are complete
         stay in ``NAME.parts`` beside it, and the same call goes on with the other files. An older graph there is
@@ -154,7 +156,9 @@ def read(
         for name in (name for name, value in given.items() if value is not None):
             raise ParameterError(f"`{name}` applies only to files; got {type(source).__name__}")
         return _adapt(as_graph(cast("GraphLike", source)), level, crawled_only, self_loops, into, sites)
-    check(_WORKERS, workers, "`workers`")
+    elsewhere = callable(workers)
+    if not elsewhere:
+        check(_WORKERS, workers, "`workers`")
     paths = expand([source] if isinstance(source, str | os.PathLike) else source, base)
     if not paths:
         raise ParameterError("no source is given")
@@ -175,7 +179,7 @@ def read(
     if formats == ["graph"] and len(paths) == 1:
         return _adapt(Graph.open(paths[0]), level, crawled_only, self_loops, into, sites)
     archives = all(name in ARCHIVES for name in formats)
-    if archives and len(paths) > 1 and Path(STDIN) not in paths:
+    if archives and (len(paths) > 1 or elsewhere) and Path(STDIN) not in paths:
         plan = Plan(level, count, self_loops, strict, workers, options | sites)
         graph = build_archives(files, plan, None if crawled_only else into)
         if crawled_only:
@@ -183,7 +187,9 @@ def read(
         if files.errors:
             warnings.warn(files.told(), stacklevel=2)
         return graph
-    if workers > 1:
+    if elsewhere:
+        raise ParameterError(f"{paths[0]}: only archives are read elsewhere; the format is {formats[0]}")
+    if workers != 1:
         raise ParameterError("`workers` applies only to several archives")
     files.open(level, self_loops is True, count, options | (sites if archives else {}))
     _check_alike(files)

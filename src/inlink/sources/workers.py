@@ -11,8 +11,8 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Generator, Iterator
+from typing import Any, TypeAlias
 
 import msgspec
 
@@ -21,17 +21,42 @@ from inlink.base.remote import UnreachableError
 from inlink.errors import InlinkError, InputError
 from inlink.sources.partjob import Job, make_part
 
-__all__ = ["DeadWorkerError", "finished_jobs", "main"]
+__all__ = ["DeadWorkerError", "Done", "Runner", "answer", "error_in", "finished_jobs", "main"]
 
 
 class DeadWorkerError(InlinkError):
-    """A process that read a file died twice."""
+    """A process that read a file died each time."""
 
 
-Done = tuple[Job, InputError | None]
+Done: TypeAlias = tuple[Job, InputError | None]
+"""A job that was done, and the error if its file cannot be read."""
+
+Runner: TypeAlias = Callable[[Iterator[Job]], Generator[Done]]
+"""Does jobs elsewhere, such as in the tasks of a cluster."""
 
 
-def finished_jobs(jobs: Iterator[Job], workers: int) -> Iterator[Done]:
+def answer(job: Job, then: Callable[[], None] | None = None) -> bytes:
+    """Make a part, and call `then`. Return ``null``, or the error's type and text, as JSON."""
+    try:
+        make_part(job)
+        if then is not None:
+            then()
+    except InlinkError as wrong:
+        return msgspec.json.encode([type(wrong).__name__, str(wrong)])
+    return b"null"
+
+
+def error_in(answer: bytes) -> InlinkError | None:
+    """Return the error in the answer to a job; None if the part was made."""
+    found: list[str] | None = msgspec.json.decode(answer)
+    if found is None:
+        return None
+    kinds: dict[str, Any] = {name: getattr(inlink.errors, name) for name in inlink.errors.__all__}
+    error: InlinkError = (kinds | {"UnreachableError": UnreachableError})[found[0]](found[1])
+    return error
+
+
+def finished_jobs(jobs: Iterator[Job], workers: int) -> Generator[Done]:
     """Do jobs, in any order, and yield each with the error if its file cannot be read.
 
     Parameters
@@ -126,7 +151,7 @@ class _Pool:
         try:
             while (job := self._next()) is not None:
                 deaths = 0
-                while not (answer := b"" if process is None else _ask(process, job)):
+                while not (reply := b"" if process is None else _ask(process, job)):
                     code = self._end(process)
                     deaths += process is not None
                     if deaths == 2:
@@ -135,7 +160,7 @@ class _Pool:
                     process = self._start()
                     if process is None:
                         return
-                error = _error(answer)
+                error = error_in(reply)
                 self._done.put((job, error) if error is None or isinstance(error, InputError) else error)
         finally:
             self._end(process)
@@ -164,15 +189,6 @@ def _death(job: Job, code: int) -> str:
     )
 
 
-def _error(answer: bytes) -> InlinkError | None:
-    found: list[str] | None = msgspec.json.decode(answer)
-    if found is None:
-        return None
-    kinds: dict[str, Any] = {name: getattr(inlink.errors, name) for name in inlink.errors.__all__}
-    error: InlinkError = (kinds | {"UnreachableError": UnreachableError})[found[0]](found[1])
-    return error
-
-
 def main() -> None:
     """Do the jobs on standard input until it closes."""
     answers = os.fdopen(os.dup(1), "wb")
@@ -187,13 +203,7 @@ def main() -> None:
 
     threading.Thread(target=listen, daemon=True).start()
     while True:
-        job = msgspec.json.decode(jobs.get(), type=Job)
-        error: list[str] | None = None
-        try:
-            make_part(job)
-        except InlinkError as wrong:
-            error = [type(wrong).__name__, str(wrong)]
-        answers.write(msgspec.json.encode(error) + b"\n")
+        answers.write(answer(msgspec.json.decode(jobs.get(), type=Job)) + b"\n")
         answers.flush()
 
 

@@ -1,0 +1,25 @@
+"""Graphs built on a Spark cluster.
+
+:func:`build` reads archives in Spark's tasks, and returns what :func:`inlink.read` returns. :func:`session` starts
+Spark. ``SCRIPT`` is the path of a script for ``spark-submit``, which takes the arguments of the command ``inlink``.
+"""
+
+from pathlib import Path
+
+from inlink.errors import MissingExtraError
+
+try:
+    import pyspark as _pyspark
+except ModuleNotFoundError as _error:
+    if _error.name != "pyspark":
+        raise
+    raise MissingExtraError("PySpark is not installed: pip install 'inlink[spark]'") from None
+
+from inlink.spark.parts import Tasks, build
+from inlink.spark.start import active, session
+
+__all__ = ["SCRIPT", "Tasks", "active", "build", "session"]
+
+SCRIPT = Path(__file__).parent / "script" / "inlink_spark.py"
+
+del _pyspark

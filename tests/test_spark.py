@@ -1,0 +1,194 @@
+"""Graphs that are built by tasks of Spark are those of `inlink build`, also if tasks and executors die."""
+
+import os
+import shutil
+import subprocess
+import sys
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+import inlink
+from archivecrawl import bytes_of, write_crawl
+from inlink.cli import commands
+from inlink.errors import InputError, MissingExtraError, OutputError, ParameterError
+from inlink.sources.workers import DeadWorkerError
+from patience import PATIENCE
+from sparkworld import EXECUTOR, WORKER, Killer, serving
+
+pytest.importorskip("pyspark", reason="pyspark is not installed")
+if not shutil.which("java"):
+    pytest.skip("java is not installed", allow_module_level=True)
+
+import inlink.spark
+
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore::ResourceWarning")]
+needs_proc = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="there is no /proc")
+
+
+@pytest.fixture(scope="module")
+def spark() -> Iterator[Any]:
+    session = inlink.spark.session("local[2]")
+    yield session
+    session.stop()
+
+
+@pytest.fixture
+def crawl(tmp_path: Path, monkeypatch) -> list[Path]:
+    monkeypatch.chdir(tmp_path)
+    return write_crawl()
+
+
+def build(sources: list[Any], output: str, spark: Any, **options: Any) -> dict[str, object]:
+    return bytes_of(inlink.spark.build(sources, output, session=spark, **options).path)
+
+
+@pytest.mark.parametrize("options", [{}, {"level": "host", "count": True}, {"self_loops": False}])
+def test_the_folder_is_that_of_a_build_on_one_machine(crawl, spark, options):
+    assert build(crawl, "g", spark, **options) == bytes_of(inlink.read(crawl, into="h", **options).path)
+    assert build(crawl[:1], "g", spark, **options) == bytes_of(
+        inlink.read(crawl[:1], into="h", **options).path
+    )
+    assert sorted(path.name for path in Path().iterdir()) == [*map(str, crawl), "g", "h"]
+
+
+def test_damaged_files_are_left_out_and_told_as_on_one_machine(crawl, spark):
+    crawl[3].write_bytes(crawl[3].read_bytes()[:-40])
+    Path("9.warc.gz").write_bytes(b"")
+    paths = [*crawl, Path("9.warc.gz")]
+    with pytest.warns(UserWarning, match=r"left out 1 of 9 files. The first: 9.warc.gz"):
+        whole = bytes_of(inlink.read(paths, into="h", format="warc").path)
+    with pytest.warns(UserWarning, match=r"left out 1 of 9 files. The first: 9.warc.gz"):
+        assert build(paths, "g", spark, format="warc") == whole
+    with pytest.raises(InputError, match=r"^3.warc.gz"):
+        build(crawl, "i", spark, strict=True)
+    assert not Path("i").exists()
+
+
+@needs_proc
+def test_a_task_that_is_killed_is_repeated(crawl, spark, tmp_path):
+    kill = Killer(WORKER)
+    with serving(tmp_path, kill) as address:
+        paths = [*crawl[:5], *(f"{address}/{path}" for path in crawl[5:])]
+        whole = bytes_of(inlink.read(paths, into="h", format="warc", count=True).path)
+        kill.left = 2
+        assert build(paths, "g", spark, format="warc", count=True) == whole
+    assert kill.left == 0
+    assert kill.killed >= 2
+
+
+@needs_proc
+def test_a_file_that_kills_every_task_is_named_and_the_build_goes_on_later(crawl, spark, tmp_path):
+    kill = Killer(WORKER)
+    with serving(tmp_path, kill) as address:
+        paths = [*crawl[:7], f"{address}/7.warc.gz"]
+        whole = bytes_of(inlink.read(paths, into="h", format="warc").path)
+        kill.left = 100
+        with pytest.raises(
+            DeadWorkerError, match=r"^http://127.0.0.1:\d+/7.warc.gz: the task that read it failed as"
+        ):
+            build(paths, "g", spark, format="warc")
+        assert not Path("g").exists()
+        kill.left = 0
+        assert build(paths, "g", spark, format="warc") == whole
+
+
+def test_parts_pass_through_s3(crawl, spark):
+    moto = pytest.importorskip("moto.server", reason="moto is not installed")
+    import boto3
+
+    whole = bytes_of(inlink.read(crawl, into="h").path)
+    server = moto.ThreadedMotoServer("127.0.0.1", 0)
+    server.start()
+    host, port = server.get_host_and_port()
+    access = {
+        "AWS_ENDPOINT_URL": f"http://{host}:{port}",
+        "AWS_ACCESS_KEY_ID": "x",
+        "AWS_SECRET_ACCESS_KEY": "x",
+    }
+    before = dict(spark.sparkContext.environment)
+    try:
+        with pytest.MonkeyPatch.context() as patch, warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            for name, value in access.items():
+                patch.setenv(name, value)
+                spark.sparkContext.environment[name] = value
+            s3 = boto3.client("s3", region_name="us-east-1")
+            s3.create_bucket(Bucket="bucket")
+            assert build(crawl, "g", spark, parts="s3://bucket/some/where/") == whole
+            # The file system of pyarrow marks the folder.
+            assert [entry["Key"] for entry in s3.list_objects_v2(Bucket="bucket")["Contents"]] == [
+                "some/where/g.parts/"
+            ]
+            with pytest.raises(OutputError, match=r"^s3://none/g2.parts/.*: cannot be written"):
+                build(crawl, "g2", spark, parts="s3://none")
+    finally:
+        spark.sparkContext.environment.clear()
+        spark.sparkContext.environment.update(before)
+        server.stop()
+    with pytest.raises(ParameterError, match="`parts` must begin with s3://"):
+        build(crawl, "g", spark, parts="/shared")
+
+
+def run(*arguments: str) -> str:
+    result = CliRunner().invoke(commands, ["-q", *arguments], catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
+@pytest.mark.parametrize(("to", "output"), [("parquet", "g.parquet"), ("commoncrawl", "out")])
+def test_the_command_writes_other_formats(crawl, spark, to, output):
+    said = run("spark", "build", "*.warc.gz", "-o", output, "--level", "host", "--to", to)
+    graph = inlink.read(crawl, level="host")
+    assert f"{output}: host graph, {graph.num_nodes:,} nodes, {graph.num_arcs:,} arcs" in said
+    again = inlink.read(output)
+    assert again.names[:] == graph.names[:]
+    assert again.out_rows.nodes.tolist() == graph.out_rows.nodes.tolist()
+    assert not Path(f"{output}.graph").exists()
+
+
+def test_what_the_command_cannot_do_is_refused(crawl, spark):
+    Path("links.tsv").write_text("a\tb\n")
+    with pytest.raises(
+        ParameterError, match=r"links.tsv: only archives are read elsewhere; the format is edgelist"
+    ):
+        run("spark", "build", "links.tsv", "-o", "g")
+    with pytest.raises(ParameterError, match="--conf takes KEY=VALUE"):
+        run("spark", "build", "0.warc.gz", "-o", "g", "--conf", "x")
+    with pytest.raises(ParameterError, match="`into` does not apply"):
+        inlink.spark.build(crawl, "g", session=spark, into="h")
+    assert not Path("g").exists()
+
+
+@needs_proc
+def test_spark_submit_runs_the_script_and_a_lost_executor_is_replaced(crawl, tmp_path):
+    import pyspark
+
+    kill = Killer(EXECUTOR)
+    submit = Path(pyspark.__file__).parent / "bin" / "spark-submit"
+    with serving(tmp_path, kill) as address:
+        paths = [*map(str, crawl[:6]), *(f"{address}/{path}" for path in crawl[6:])]
+        whole = bytes_of(inlink.read(paths, into="h", format="warc").path)
+        kill.left = 1
+        settings = ["--master", "local-cluster[2,1,1024]", "--conf", "spark.ui.enabled=false"]
+        command = [inlink.spark.SCRIPT, "-q", "spark", "build", *paths, "--format", "warc", "-o", "g"]
+        done = subprocess.run(
+            [str(word) for word in (submit, *settings, *command)],
+            capture_output=True, text=True, timeout=PATIENCE, check=False,
+            env={**os.environ, "PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"},
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+    assert kill.killed
+    assert bytes_of(Path("g")) == whole
+
+
+def test_without_java_one_line_says_what_to_install(tmp_path):
+    code = "import inlink.spark; inlink.spark.session()"
+    env = {name: value for name, value in os.environ.items() if name != "JAVA_HOME"} | {"PATH": str(tmp_path)}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=env, check=False)
+    assert MissingExtraError.__name__ in done.stderr.splitlines()[-1]
+    assert "openjdk-17-jre-headless" in done.stderr
