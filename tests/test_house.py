@@ -33,7 +33,15 @@ ROOMS = [
     "client",
     "replaying",
 ]
-DOORS = ["scrapy", "frontera", "plot", "spark", "server", "cli"]  # the last imports the others, lazily
+DOORS = [
+    "scrapy",
+    "frontera",
+    "networkx",
+    "plot",
+    "spark",
+    "server",
+    "cli",
+]  # the last imports the others, lazily
 
 
 def modules() -> list[Path]:

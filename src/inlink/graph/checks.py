@@ -18,7 +18,7 @@ from inlink.base.checked import is_remembered, remember
 from inlink.base.folder import Folder
 from inlink.errors import FolderError, ParameterError
 from inlink.graph.names import MAX_NODES, NO_NODE, Names
-from inlink.graph.rows import nodes_at_places
+from inlink.graph.rows import Rows, SplitRows, nodes_at_places
 
 __all__ = [
     "RULES",
@@ -28,6 +28,7 @@ __all__ = [
     "check_offsets",
     "check_weights",
     "integers",
+    "sound_graph",
     "sound_rows",
 ]
 
@@ -424,3 +425,28 @@ def check_mask(folder: Folder, name: str) -> None:
         wrong = np.flatnonzero(block.view(np.uint8) > 1)
         if len(wrong):
             raise folder.damaged(name, f"byte {start + int(wrong[0]):,} is neither 0 nor 1")
+
+
+def sound_graph(
+    out_rows: Rows, in_rows: Rows | SplitRows | None, names: Names | None, level: object
+) -> tuple[Rows, Rows | None]:
+    """Check the rows, names and level that a caller made a graph of, and return the rows as sound arrays.
+
+    Raises
+    ------
+    inlink.errors.ParameterError
+        If they are not sound, or do not fit together.
+    """
+    if level not in (None, "page", "host", "domain"):
+        raise ParameterError(f"`level` must be 'page', 'host', 'domain' or None; got {level!r}")
+    arrays, total = sound_rows(*out_rows, "`out_rows`", turned=False)
+    if names is not None:
+        check_names(names, len(arrays[0]) - 1)
+    if in_rows is None:
+        return Rows(*arrays), None
+    if isinstance(in_rows, SplitRows):
+        raise ParameterError("`in_rows` must be plain rows of inlinks; got split rows")
+    turned, turned_total = sound_rows(*in_rows, "`in_rows`", turned=True)
+    if len(turned[0]) != len(arrays[0]) or turned_total != total:
+        raise ParameterError("`in_rows` must hold the same arcs as `out_rows`, reversed; got others")
+    return Rows(*arrays), Rows(*turned)

@@ -22,16 +22,18 @@ from inlink.base.arrays import AnyArray, BoolArray, UInt32Array
 from inlink.base.folder import Folder, Header
 from inlink.base.table import html_table
 from inlink.base.unfinished import unfinished_folder
-from inlink.errors import FolderError, ParameterError, UnknownNodeError
+from inlink.errors import FolderError, UnknownNodeError
 from inlink.graph.batches import Level
 from inlink.graph.names import Names, node_number
 from inlink.graph.rows import Rows, SplitRows, join_rows, row_places, split_transpose, unsplit
 
 if TYPE_CHECKING:
+    import igraph
     import networkx
     import scipy.sparse
 
     from inlink.graph.info import GraphInfo
+    from inlink.graph.views import Edges, Nodes
 
 __all__ = ["FORMAT", "KIND", "Graph", "Level", "Rows", "graph_folder", "is_graph"]
 
@@ -76,7 +78,9 @@ class Graph:
         folder: Folder | None = None,
     ) -> None:
         if not checked:
-            out_rows, in_rows = _sound(out_rows, in_rows, names, level)
+            from inlink.graph.checks import sound_graph
+
+            out_rows, in_rows = sound_graph(out_rows, in_rows, names, level)
         self._out_rows = out_rows
         self._in_rows = unsplit(in_rows) if isinstance(in_rows, Rows) else in_rows
         self.names = names
@@ -191,6 +195,26 @@ class Graph:
     def num_arcs(self) -> int:
         """The number of arcs, duplicates counted once."""
         return len(self.out_rows.nodes)
+
+    def __len__(self) -> int:
+        return self.num_nodes
+
+    def __bool__(self) -> bool:
+        return True
+
+    @property
+    def nodes(self) -> "Nodes":
+        """The nodes, by name, or by number if there are no names: a sequence, and a table for Arrow's readers."""
+        from inlink.graph.views import Nodes
+
+        return Nodes(self)
+
+    @property
+    def edges(self) -> "Edges":
+        """The arcs as pairs of nodes: a collection, and a table for Arrow's readers."""
+        from inlink.graph.views import Edges
+
+        return Edges(self)
 
     @property
     def is_weighted(self) -> bool:
@@ -328,7 +352,9 @@ class Graph:
 
     def transpose(self) -> "Graph":
         """The graph with every arc reversed. No arrays are copied."""
-        return _Transposed(self)
+        from inlink.graph.transposed import Transposed
+
+        return Transposed(self)
 
     def fold(
         self,
@@ -407,57 +433,32 @@ class Graph:
 
         return to_networkx(self)
 
+    def to_igraph(self) -> "igraph.Graph":
+        """An igraph graph, directed, its vertices in the order of the nodes; names as ``name``, weights as ``weight``.
 
-class _Transposed(Graph):
-    """A graph with every arc reversed. Its outlinks are made in memory when they are first used."""
+        Raises
+        ------
+        inlink.errors.MissingExtraError
+            If igraph is not installed.
+        """
+        from inlink.graph.interop import to_igraph
 
-    def __init__(self, graph: Graph) -> None:
-        # `out_rows` hides the first argument.
-        super().__init__(graph.out_rows, graph.out_rows, graph.names, level=graph.level, checked=True)
-        self._graph = graph
+        return to_igraph(self)
 
-    @property
-    def out_rows(self) -> Rows:
-        return self._graph.in_rows
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """The arcs as a stream for Arrow's readers, such as Polars and DuckDB; the same as that of :attr:`edges`."""
+        return self.edges.__arrow_c_stream__(requested_schema)
 
-    @property
-    def num_nodes(self) -> int:
-        return self._graph.num_nodes
+    # NetworkX passes its calls with an inlink graph on to inlink.networkx.
+    __networkx_backend__ = "inlink"
 
-    @property
-    def num_arcs(self) -> int:
-        return self._graph.num_arcs
+    def is_directed(self) -> bool:
+        """True: arcs have a direction."""
+        return True
 
-    @property
-    def is_weighted(self) -> bool:
-        return self._graph.is_weighted
-
-    @cached_property
-    def outdegrees(self) -> UInt32Array:
-        return self._graph.indegrees
-
-    def transpose(self) -> Graph:
-        return self._graph
-
-
-def _sound(
-    out_rows: Rows, in_rows: Rows | SplitRows | None, names: Names | None, level: object
-) -> tuple[Rows, Rows | None]:
-    from inlink.graph.checks import check_names, sound_rows
-
-    if level not in (None, "page", "host", "domain"):
-        raise ParameterError(f"`level` must be 'page', 'host', 'domain' or None; got {level!r}")
-    arrays, total = sound_rows(*out_rows, "`out_rows`", turned=False)
-    if names is not None:
-        check_names(names, len(arrays[0]) - 1)
-    if in_rows is None:
-        return Rows(*arrays), None
-    if isinstance(in_rows, SplitRows):
-        raise ParameterError("`in_rows` must be plain rows of inlinks; got split rows")
-    turned, turned_total = sound_rows(*in_rows, "`in_rows`", turned=True)
-    if len(turned[0]) != len(arrays[0]) or turned_total != total:
-        raise ParameterError("`in_rows` must hold the same arcs as `out_rows`, reversed; got others")
-    return Rows(*arrays), Rows(*turned)
+    def is_multigraph(self) -> bool:
+        """False: equal arcs are one."""
+        return False
 
 
 def graph_folder(path: str | os.PathLike[str]) -> Folder:

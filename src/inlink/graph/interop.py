@@ -1,4 +1,4 @@
-"""Graphs from and to SciPy and NetworkX."""
+"""Graphs from and to SciPy, NetworkX and igraph, and from data frames."""
 
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, cast
 
@@ -6,12 +6,14 @@ import numpy as np
 import numpy.typing as npt
 
 from inlink.base.arrays import UInt32Array, UInt64Array
-from inlink.errors import ParameterError
+from inlink.errors import MissingExtraError, ParameterError
 from inlink.graph.checks import check_names, check_weights, integers
+from inlink.graph.frames import Table, graph_of_table, is_table
 from inlink.graph.graph import Graph, Rows
 from inlink.graph.names import MAX_NODES, Names
 
 if TYPE_CHECKING:
+    import igraph
     import networkx
     import scipy.sparse
 
@@ -22,6 +24,7 @@ __all__ = [
     "as_graph",
     "from_networkx",
     "from_scipy",
+    "to_igraph",
     "to_networkx",
     "to_scipy",
 ]
@@ -48,17 +51,18 @@ class NetworkXGraph(Protocol):
         """The nodes, and the neighbours of each."""
 
 
-GraphLike: TypeAlias = Graph | SparseMatrix | NetworkXGraph
+GraphLike: TypeAlias = Graph | SparseMatrix | NetworkXGraph | Table
 """Graphs that ranking functions accept. The definition imports neither SciPy nor NetworkX."""
 
 
 def as_graph(graph: GraphLike) -> Graph:
-    """The Graph itself, or a SciPy sparse matrix or NetworkX graph as a Graph.
+    """The Graph itself, or a SciPy sparse matrix, a NetworkX graph or a table of arcs as a Graph.
 
     Raises
     ------
     inlink.errors.ParameterError
-        If ``graph`` is none of these, a matrix is not square, or a weight is not a finite number above 0.
+        If ``graph`` is none of these, a matrix is not square, a table has not two or three columns, or a weight is not
+        a finite number above 0.
     """
     if isinstance(graph, Graph):
         return graph
@@ -66,8 +70,11 @@ def as_graph(graph: GraphLike) -> Graph:
         return from_scipy(graph)
     if hasattr(graph, "adjacency") and hasattr(graph, "is_directed"):
         return from_networkx(cast("networkx.Graph[Any]", graph))
+    if is_table(graph):
+        return graph_of_table(graph)
     raise ParameterError(
-        f"`graph` must be a Graph, a SciPy sparse matrix or array, or a NetworkX graph; got {type(graph).__name__}"
+        "`graph` must be a Graph, a SciPy sparse matrix or array, a NetworkX graph, or a data frame of arcs; "
+        f"got {type(graph).__name__}"
     )
 
 
@@ -213,4 +220,30 @@ def to_networkx(graph: Graph) -> "networkx.DiGraph[Any]":
         else:
             values = rows.weights[low:high].tolist()
             result.add_weighted_edges_from((label, labels[j], w) for j, w in zip(ends, values, strict=True))
+    return result
+
+
+def to_igraph(graph: Graph) -> "igraph.Graph":
+    """See :meth:`inlink.Graph.to_igraph`.
+
+    Raises
+    ------
+    inlink.errors.MissingExtraError
+        If igraph is not installed.
+    """
+    try:
+        import igraph
+    except ModuleNotFoundError as error:
+        if error.name != "igraph":
+            raise
+        raise MissingExtraError("igraph is not installed: pip install igraph") from None
+    rows = graph.out_rows
+    sources = np.repeat(np.arange(graph.num_nodes, dtype=np.int64), np.diff(rows.offsets).astype(np.int64))
+    result = igraph.Graph(
+        n=graph.num_nodes, edges=np.column_stack([sources, rows.nodes.astype(np.int64)]), directed=True
+    )
+    if graph.names is not None:
+        result.vs["name"] = list(graph.names)
+    if rows.weights is not None:
+        result.es["weight"] = rows.weights.tolist()
     return result

@@ -366,17 +366,22 @@ class Ranking:
         return dict(self.items())
 
     def to_arrow(self) -> "pyarrow.Table":
-        """An Arrow table with the columns node (uint32), name (if there are names) and the values (float64).
+        """A pyarrow table with the columns node (uint32), name (if there are names) and the values (float64).
 
-        Names are UTF-8 if all names are, and bytes otherwise. The schema's metadata has the description as JSON, under
-        ``inlink.ranking``.
+        Names are strings if all are UTF-8, else bytes. The key ``inlink.ranking`` of its metadata has the description.
         """
         from inlink.rank.tables import arrow_table
 
         return arrow_table(self.names, self.columns, self._meta())
 
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """The columns of :meth:`to_arrow` as a stream, which Polars, DuckDB and other readers of Arrow take."""
+        from inlink.rank.tables import arrow_stream
+
+        return arrow_stream(self.names, self.columns)
+
     def to_pandas(self) -> "pandas.DataFrame":
-        """A pandas data frame with a column for each of ``columns``, indexed by name, or by number without names.
+        """A pandas data frame with ``columns``, indexed by name, or by number without names; made through NumPy.
 
         Raises
         ------

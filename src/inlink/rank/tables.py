@@ -10,15 +10,17 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from inlink.base.arrays import Float64Array
+from inlink.base.arrow import Column, capsule
 from inlink.base.folder import atomic_file
 from inlink.errors import DamageError, FormatError, InputError, MissingExtraError, OutputError
 from inlink.graph.names import Names, decode
+from inlink.graph.views import name_batches
 
 if TYPE_CHECKING:
     import pandas
     import pyarrow
 
-__all__ = ["arrow_table", "data_frame", "read_table", "write_csv", "write_parquet"]
+__all__ = ["arrow_stream", "arrow_table", "data_frame", "read_table", "write_csv", "write_parquet"]
 
 # The first line of a CSV file begins with this text. The rest of the line is JSON.
 _MARK = "# inlink ranking "
@@ -90,6 +92,20 @@ def arrow_table(names: Names | None, columns: Columns, meta: dict[str, Any]) -> 
 
     schema = _schema(names, columns, meta)
     return pa.Table.from_batches(_batches(names, columns, schema), schema)
+
+
+def arrow_stream(names: Names | None, columns: Columns) -> object:
+    """Return a capsule with the columns node, name (if there are names) and the values, as an Arrow stream."""
+    fields, nodes = name_batches(names, len(next(iter(columns.values()))))
+
+    def batches() -> Iterator[list[Column]]:
+        start = 0
+        for batch in nodes:
+            stop = start + len(batch[0])
+            yield [*batch, *(np.ascontiguousarray(values[start:stop]) for values in columns.values())]
+            start = stop
+
+    return capsule([*fields, *((name, np.float64) for name in columns)], batches())
 
 
 def data_frame(names: Names | None, columns: Columns) -> "pandas.DataFrame":

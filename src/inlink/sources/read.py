@@ -14,6 +14,7 @@ from inlink.errors import ParameterError
 from inlink.graph.batches import Level
 from inlink.graph.build import build_sources
 from inlink.graph.derive import ORIGIN
+from inlink.graph.frames import graph_of_table, is_table
 from inlink.graph.graph import Graph
 from inlink.graph.interop import GraphLike, as_graph
 from inlink.sources.archiveparts import Plan, build_archives
@@ -59,12 +60,13 @@ def read(
 
     Parameters
     ----------
-    source : path-like, several of them, SciPy sparse matrix, or NetworkX graph
+    source : path-like, several of them, SciPy sparse matrix, NetworkX graph, or data frame
         Archives (WARC, ARC, WAT), graph files of any format in :data:`inlink.sources.formats.FORMATS`, or folders of
         graphs and crawls. ``"-"`` is standard input. Several archives, several edge lists, or several folders are
         read into one graph, and the weights of equal arcs are added up. A path may be a pattern (``"*.wat.gz"``), a
         URL (``https://``, ``http://``, ``s3://``), or a list of paths (``"@wat.paths.gz"``), whose lines have a path
-        or URL, or a key, a tab, and a path or URL.
+        or URL, or a key, a tab, and a path or URL. A data frame of pandas or Polars, a relation of DuckDB or an Arrow
+        table has an arc in each row.
     level : {"page", "host", "domain"} or None
         What becomes one node. None means pages for archives, and otherwise the level of the source. A graph of a finer
         level is folded with the defaults of :meth:`Graph.fold`.
@@ -97,7 +99,8 @@ def read(
     table : str or None
         SQLite: the table with an arc in each row. None: detected.
     columns : sequence of str or None
-        SQLite and Parquet: the columns of source, target and, if wanted, weight. None: detected.
+        SQLite, Parquet and data frames: the columns of source, target and, if wanted, weight. None: detected, or all
+        columns of a data frame.
     strip_www : bool or None
         Level host or domain: drop ``www.`` from hosts, as Common Crawl did before the end of 2025. None means False.
     private_suffixes : bool or None
@@ -153,8 +156,12 @@ def read(
     }
     if not isinstance(source, str | os.PathLike | list | tuple):
         given = options | {"format": format, "count": count or None, "strict": strict or None, "base": base}
+        if is_table(source) and not isinstance(source, Graph):
+            given |= {"columns": None, "count": None}
         for name in (name for name, value in given.items() if value is not None):
             raise ParameterError(f"`{name}` applies only to files; got {type(source).__name__}")
+        if is_table(source) and not isinstance(source, Graph):
+            source = graph_of_table(source, columns=columns, count=count)
         return _adapt(as_graph(cast("GraphLike", source)), level, crawled_only, self_loops, into, sites)
     elsewhere = callable(workers)
     if not elsewhere:

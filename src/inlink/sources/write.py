@@ -24,6 +24,7 @@ from inlink.base.progress import track
 from inlink.errors import OutputError, ParameterError
 from inlink.graph.graph import Graph
 from inlink.graph.names import Names, buffers
+from inlink.graph.views import arc_batches
 from inlink.sources.formats import FORMATS, check_options, format_named, implementation
 from inlink.sources.matrixmarket import names_beside
 from inlink.sources.tables import nodes_beside
@@ -157,16 +158,10 @@ def arc_blocks(
     graph: Graph,
 ) -> Iterator[tuple[UInt32Array, UInt32Array, AnyArray | None]]:
     """Yield blocks of arcs in order of sources: sources uint32[k], targets uint32[k], weights number[k] or None."""
-    rows, offsets = graph.out_rows, graph.out_rows.offsets
     with track("writing arcs", graph.num_arcs, "arcs") as task:
-        for low in range(0, graph.num_arcs, ARCS):
-            high = min(low + ARCS, graph.num_arcs)
-            first = int(np.searchsorted(offsets, low, "right")) - 1
-            last = int(np.searchsorted(offsets, high, "left"))
-            bounds = np.clip(offsets[first : last + 1], low, high).astype(np.int64)
-            sources = np.repeat(np.arange(first, last, dtype=np.uint32), np.diff(bounds))
-            yield sources, rows.nodes[low:high], None if rows.weights is None else rows.weights[low:high]
-            task.advance(high - low)
+        for block in arc_batches(graph, ARCS):
+            yield block
+            task.advance(len(block[0]))
 
 
 def node_blocks(graph: Graph) -> Iterator[tuple[int, int]]:

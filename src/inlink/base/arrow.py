@@ -1,0 +1,112 @@
+"""Tables to and from Polars, DuckDB, pyarrow and other libraries, by Arrow's C stream interface.
+
+An object with ``__arrow_c_stream__`` gives a PyCapsule, from which readers take batches of columns
+(https://arrow.apache.org/docs/format/CDataInterface/PyCapsuleInterface.html). arro3-core makes and reads the capsules.
+Functions of ctypes cannot do it: a reader may let go of a batch while an exception is on its way, and Python code that
+runs at this moment destroys the exception.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from inlink.base.arrays import AnyArray
+from inlink.errors import ParameterError
+
+__all__ = ["Column", "batches_of", "capsule"]
+
+Column = AnyArray | list[str] | list[bytes]
+"""Numbers, or strings."""
+
+
+def capsule(fields: Sequence[tuple[str, Any]], batches: Iterable[Sequence[Column]]) -> Any:
+    """Return a PyCapsule ``arrow_array_stream`` of batches, which are made one by one as they are read.
+
+    Parameters
+    ----------
+    fields : sequence of (str, dtype, str or bytes)
+        The name of each column, and the dtype of its numbers or the type of its strings.
+    batches : iterable of sequences of columns
+        The columns of each batch, in the order of ``fields``. Numbers are not copied.
+    """
+    from arro3.core import Array, DataType, Field, RecordBatch, RecordBatchReader, Schema
+
+    strings = {str: DataType.large_utf8(), bytes: DataType.large_binary()}
+    types = [
+        strings[kind] if kind in strings else Array.from_numpy(np.empty(0, kind)).type for _, kind in fields
+    ]
+    schema = Schema(
+        [Field(name, kind, nullable=False) for (name, _), kind in zip(fields, types, strict=True)]
+    )
+
+    def array(column: Column, kind: Any) -> Any:
+        if isinstance(column, list):
+            return Array(column, kind)
+        return Array.from_numpy(np.ascontiguousarray(column))
+
+    made = (
+        RecordBatch.from_arrays([array(*pair) for pair in zip(columns, types, strict=True)], schema=schema)
+        for columns in batches
+    )
+    return RecordBatchReader.from_batches(schema, made).__arrow_c_stream__()
+
+
+def batches_of(table: Any) -> tuple[list[str], Iterator[list[Column]]]:
+    """Return the names of the columns of an object with ``__arrow_c_stream__``, and an iterator over its batches.
+
+    Raises
+    ------
+    inlink.errors.ParameterError
+        If the object gives no table. The iterator raises it if a column has missing values, or neither numbers nor
+        strings, or if the stream ends with an error.
+    """
+    from arro3.core import RecordBatchReader
+
+    with _Told():
+        reader = RecordBatchReader.from_arrow(table)
+    names: list[str] = reader.schema.names
+
+    def batches() -> Iterator[list[Column]]:
+        while True:
+            with _Told():
+                batch = next(reader, None)
+            if batch is None:
+                return
+            yield [_column(array, name) for array, name in zip(batch.columns, names, strict=True)]
+
+    return names, batches()
+
+
+class _Told:
+    """Raise ParameterError instead of an error of a library."""
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, Exception) and not isinstance(error, ParameterError):
+            line = str(error).strip().partition("\n")[0]
+            raise ParameterError(f"the Arrow stream cannot be read: {line}") from None
+
+
+def _column(array: Any, name: str) -> Column:
+    from arro3.core import DataType
+
+    if array.null_count:
+        row = array.to_pylist().index(None)
+        raise ParameterError(f"column {name!r} has no value in row {row:,} of a batch")
+    # The stubs take these tests for ones of the class.
+    is_a: Any = DataType
+    kind = array.type
+    if is_a.is_dictionary(kind):
+        kind = kind.value_type
+    strings = (is_a.is_string, is_a.is_large_string, is_a.is_string_view)
+    if any(test(kind) for test in (*strings, is_a.is_binary, is_a.is_large_binary, is_a.is_binary_view)):
+        rows: list[str] | list[bytes] = array.to_pylist()
+        return rows
+    if is_a.is_integer(array.type) or is_a.is_floating(array.type):
+        numbers: AnyArray = array.to_numpy()
+        return numbers
+    shown = str(array.type).strip()
+    raise ParameterError(f"column {name!r} must have numbers or strings; its Arrow type is {shown}")

@@ -1,0 +1,117 @@
+"""Graphs of tables in memory: data frames of pandas and Polars, relations of DuckDB, Arrow tables of any library."""
+
+import os
+from collections.abc import Iterator, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+import pyarrow as pa
+
+from inlink.base.arrow import Column, batches_of
+from inlink.errors import ParameterError
+from inlink.graph.batches import ArcBatch
+from inlink.graph.build import build_graph
+from inlink.graph.checks import check_weights, integers
+from inlink.graph.graph import Graph
+from inlink.graph.names import MAX_NODES, encode
+
+__all__ = ["Table", "graph_of_table", "is_table"]
+
+
+class Table(Protocol):
+    """A table that gives its rows as an Arrow stream."""
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """The rows as a PyCapsule."""
+
+
+def is_table(value: object) -> bool:
+    """Return whether a value is a data frame of pandas, or gives an Arrow stream."""
+    return hasattr(value, "__arrow_c_stream__") or _is_pandas(value)
+
+
+def _is_pandas(value: object) -> bool:
+    return hasattr(value, "iloc") and hasattr(value, "columns")
+
+
+def graph_of_table(
+    table: Any,
+    *,
+    columns: Sequence[str] | None = None,
+    count: bool = False,
+    into: str | os.PathLike[str] | None = None,
+) -> Graph:
+    """Return the graph of a table whose rows are arcs.
+
+    Parameters
+    ----------
+    table : table
+        A data frame of pandas or Polars, a relation of DuckDB, an Arrow table, or any other object with
+        ``__arrow_c_stream__``. pandas is read through NumPy.
+    columns : sequence of str or None
+        Source, target and, if wanted, weight. None: all columns, in this order.
+    count : bool
+        Use the number of times that an arc occurs as its weight.
+    into : path-like or None
+        The folder to keep the graph in; None makes a temporary folder, which is removed with the graph.
+
+    Raises
+    ------
+    inlink.errors.ParameterError
+        If the columns are not two or three, or the ends are not all integers or all strings, or a value is missing, or
+        a weight is not a finite number above 0.
+    """
+    names, batches = _pandas(table) if _is_pandas(table) else batches_of(table)
+    chosen = list(columns) if columns is not None else names
+    missing = [name for name in chosen if name not in names]
+    if len(chosen) not in (2, 3) or missing:
+        raise ParameterError(
+            f"a table of arcs must have the columns source, target and, if wanted, weight; got "
+            f"{', '.join(missing or chosen) or 'none'}. Select them: inlink.read(table, columns=[…])"
+        )
+    places = [names.index(name) for name in chosen]
+    return build_graph(_arcs(batches, places, chosen), count=count, into=into)
+
+
+def _arcs(batches: Iterator[list[Column]], places: list[int], names: list[str]) -> Iterator[ArcBatch]:
+    named = None
+    for batch in batches:
+        source, target, *rest = [batch[place] for place in places]
+        weights = None
+        if rest:
+            if isinstance(rest[0], list) or rest[0].dtype.kind not in "iuf":
+                raise ParameterError(f"column {names[2]!r} must have numbers as weights")
+            weights = rest[0].astype(np.float64)
+            check_weights(weights, f"column {names[2]!r}")
+        kinds = {isinstance(side, list) for side in (source, target)}
+        if len(kinds) > 1 or named not in (None, kinds == {True}):
+            raise ParameterError(
+                f"columns {names[0]!r} and {names[1]!r} must both have integers, or both strings"
+            )
+        named = kinds == {True}
+        if named:
+            ends = [encode(row) for side in (source, target) for row in side]
+            numbers = np.arange(len(ends), dtype=np.uint32)
+            half = len(ends) // 2
+            yield ArcBatch(numbers[:half], numbers[half:], pa.array(ends, pa.large_binary()), weights)
+        else:
+            pairs = zip(names[:2], (source, target), strict=True)
+            sides = [integers(side, f"column {name!r}", np.uint32, MAX_NODES) for name, side in pairs]
+            yield ArcBatch(sides[0], sides[1], None, weights)
+
+
+def _pandas(frame: Any) -> tuple[list[str], Iterator[list[Column]]]:
+    names = [str(name) for name in frame.columns]
+    columns = [_column(frame.iloc[:, place], name) for place, name in enumerate(names)]
+    return names, iter([columns] if len(frame) else [])
+
+
+def _column(series: Any, name: str) -> Column:
+    values = series.to_numpy()
+    if values.dtype.kind in "iuf":
+        return np.ascontiguousarray(values)
+    rows: list[str] = values.tolist()
+    for row in rows:
+        if not isinstance(row, str | bytes):
+            raise ParameterError(f"column {name!r} must have numbers or strings in each row; got {row!r:.60}")
+    return rows

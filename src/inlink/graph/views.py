@@ -1,0 +1,165 @@
+"""The nodes and the edges of a graph as Python collections, and as tables for Arrow's readers."""
+
+from collections.abc import Collection, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, overload
+
+import numpy as np
+
+from inlink.base.arrays import AnyArray, UInt32Array
+from inlink.base.arrow import Column, capsule
+from inlink.graph.names import Names
+
+if TYPE_CHECKING:
+    from inlink.graph.graph import Graph
+
+__all__ = ["Edges", "Nodes", "arc_batches", "name_batches"]
+
+# Rows of a batch.
+_BATCH = 1 << 16
+
+
+def name_batches(names: Names | None, size: int) -> tuple[list[tuple[str, Any]], Iterator[list[Column]]]:
+    """Return the fields ``node`` and, if there are names, ``name``; and their columns in batches of 65,536 nodes."""
+    fields: list[tuple[str, Any]] = [("node", np.uint32)]
+    kind = _kind(names)
+    if names is not None:
+        fields.append(("name", kind))
+
+    def batches() -> Iterator[list[Column]]:
+        for low in range(0, size, _BATCH):
+            high = min(low + _BATCH, size)
+            columns: list[Column] = [np.arange(low, high, dtype=np.uint32)]
+            if names is not None:
+                columns.append(_strings(names.arrow(low, high), kind))
+            yield columns
+
+    return fields, batches()
+
+
+def arc_batches(graph: "Graph", size: int) -> Iterator[tuple[UInt32Array, UInt32Array, AnyArray | None]]:
+    """Yield batches of arcs in order of sources: sources uint32[k], targets uint32[k], weights number[k] or None."""
+    rows = graph.out_rows
+    for low in range(0, len(rows.nodes), size):
+        high = min(low + size, len(rows.nodes))
+        first = int(np.searchsorted(rows.offsets, low, "right")) - 1
+        last = int(np.searchsorted(rows.offsets, high, "left"))
+        bounds = np.clip(rows.offsets[first : last + 1], low, high).astype(np.int64)
+        sources = np.repeat(np.arange(first, last, dtype=np.uint32), np.diff(bounds))
+        yield sources, rows.nodes[low:high], None if rows.weights is None else rows.weights[low:high]
+
+
+class Nodes(Collection[str | int]):
+    """The nodes of a graph in the order of their numbers: names, or numbers if there are no names.
+
+    As a table for Arrow's readers, it has the columns ``node`` (uint32) and, if there are names, ``name`` (strings, or
+    bytes unless all names are UTF-8).
+    """
+
+    def __init__(self, graph: "Graph") -> None:
+        self._graph = graph
+
+    def __len__(self) -> int:
+        return self._graph.num_nodes
+
+    @overload
+    def __getitem__(self, place: int) -> str | int: ...
+    @overload
+    def __getitem__(self, place: slice) -> list[str | int]: ...
+    def __getitem__(self, place: int | slice) -> str | int | list[str | int]:
+        every: Sequence[str | int] = range(len(self)) if self._graph.names is None else self._graph.names
+        return list(every[place]) if isinstance(place, slice) else every[place]
+
+    def __iter__(self) -> Iterator[str | int]:
+        return iter(range(len(self)) if self._graph.names is None else self._graph.names)
+
+    def __contains__(self, node: object) -> bool:
+        names = self._graph.names
+        return node in (range(len(self)) if names is None else names)
+
+    def __repr__(self) -> str:
+        return f"<{len(self):,} nodes of an inlink graph>"
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> Any:
+        return capsule(*name_batches(self._graph.names, len(self)))
+
+
+class Edges(Collection[tuple[Any, Any]]):
+    """The arcs of a graph in the order of sources, then of targets: pairs of nodes.
+
+    As a table for Arrow's readers, it has the columns ``source``, ``target`` and, if the arcs have weights, ``weight``.
+
+    Parameters
+    ----------
+    graph : Graph
+        The graph.
+    by_number : bool
+        Whether the ends are numbers of nodes (uint32), even if nodes have names.
+    """
+
+    def __init__(self, graph: "Graph", *, by_number: bool = False) -> None:
+        self._graph = graph
+        self._names = None if by_number else graph.names
+
+    @property
+    def numbers(self) -> "Edges":
+        """The same arcs with numbers of nodes, even if nodes have names."""
+        return Edges(self._graph, by_number=True)
+
+    def __len__(self) -> int:
+        return self._graph.num_arcs
+
+    def __iter__(self) -> Iterator[tuple[Any, Any]]:
+        names = self._names
+        for sources, targets, _ in arc_batches(self._graph, _BATCH):
+            if names is None:
+                yield from zip(sources.tolist(), targets.tolist(), strict=True)
+            else:
+                yield from (
+                    (names[i], names[j]) for i, j in zip(sources.tolist(), targets.tolist(), strict=True)
+                )
+
+    def __contains__(self, edge: object) -> bool:
+        if not isinstance(edge, tuple) or len(edge) != 2:
+            return False
+        nodes = Nodes(self._graph) if self._names is not None else range(self._graph.num_nodes)
+        if edge[0] not in nodes or edge[1] not in nodes:
+            return False
+        row = self._graph.outlinks(edge[0])
+        end = self._graph.node(edge[1])
+        place = int(np.searchsorted(row, end))
+        return place < len(row) and int(row[place]) == end
+
+    def __repr__(self) -> str:
+        return f"<{len(self):,} edges of an inlink graph>"
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> Any:
+        names, weights = self._names, self._graph.out_rows.weights
+        kind: Any = np.uint32 if names is None else _kind(names)
+        fields = [("source", kind), ("target", kind)]
+        if weights is not None:
+            fields.append(("weight", weights.dtype))
+
+        def columns() -> Iterator[list[Column]]:
+            for sources, targets, values in arc_batches(self._graph, _BATCH):
+                ends: list[Column] = [sources, targets]
+                if names is not None:
+                    ends = [_strings(names.take(side), kind) for side in (sources, targets)]
+                yield ends if values is None else [*ends, values]
+
+        return capsule(fields, columns())
+
+
+def _kind(names: Names | None) -> type:
+    """Return str if all names are UTF-8, else bytes."""
+    try:
+        for low in range(0, len(names or ()), _BATCH):
+            assert names is not None
+            _strings(names.arrow(low, min(low + _BATCH, len(names))), str)
+    except UnicodeDecodeError:
+        return bytes
+    return str
+
+
+def _strings(names: Any, kind: type) -> Column:
+    rows: list[bytes] = names.to_pylist()
+    return rows if kind is bytes else [row.decode() for row in rows]

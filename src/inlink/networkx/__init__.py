@@ -1,0 +1,1 @@
+"""inlink as a backend of NetworkX: ``nx.pagerank(G, backend="inlink")``."""

@@ -1,0 +1,447 @@
+"""The functions that NetworkX dispatches to inlink, with NetworkX's parameters and results.
+
+NetworkX converts its graph with :func:`convert_from_nx`, and keeps the result for the next call. An
+:class:`inlink.Graph` needs no conversion: ``nx.pagerank(graph)`` runs here too. :func:`can_run` declines calls whose
+answer would differ from NetworkX's. Some differences show only while a function runs; then it raises
+``NotImplementedError`` with the reason. In both cases NetworkX runs its own function, unless the caller insists on
+``backend="inlink"``.
+"""
+
+import inspect
+import math
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import networkx as nx
+import numpy as np
+
+import inlink
+from inlink.base.arrays import Float64Array
+from inlink.errors import InlinkError, ParameterError
+from inlink.graph.graph import Graph
+from inlink.graph.interop import from_scipy, to_networkx
+from inlink.networkx.linkgraph import LinkGraph
+from inlink.rank.ranking import Ranking
+
+__all__ = [
+    "betweenness_centrality",
+    "can_run",
+    "closeness_centrality",
+    "convert_from_nx",
+    "convert_to_nx",
+    "degree_centrality",
+    "eigenvector_centrality",
+    "eigenvector_centrality_numpy",
+    "harmonic_centrality",
+    "hits",
+    "in_degree_centrality",
+    "katz_centrality",
+    "katz_centrality_numpy",
+    "out_degree_centrality",
+    "pagerank",
+    "percolation_centrality",
+    "should_run",
+]
+
+# Products of the matrix in one restart of NetworkX's ARPACK, whose restarts `max_iter` counts.
+PRODUCTS = 20
+# Tolerance for functions of NetworkX that solve by LAPACK or to machine precision.
+FINE = 1e-12
+
+
+# -- the interface of a backend ------------------------------------------------------------------------------
+
+
+def convert_from_nx(
+    graph: Any,
+    *,
+    edge_attrs: Mapping[str, Any] | None = None,
+    node_attrs: Mapping[str, Any] | None = None,
+    preserve_edge_attrs: bool = False,
+    preserve_node_attrs: bool = False,
+    **_: Any,
+) -> LinkGraph:
+    """Return a NetworkX graph as a :class:`LinkGraph`.
+
+    Raises
+    ------
+    NotImplementedError
+        If more than one attribute of edges is asked for, or a weight is not a finite number of at least 0.
+    """
+    attributes = dict(edge_attrs or {})
+    if preserve_edge_attrs or preserve_node_attrs or len(attributes) > 1:
+        raise NotImplementedError("inlink keeps one attribute of edges only")
+    name, default = next(iter(attributes.items()), (None, 1))
+    if default != 1:
+        raise NotImplementedError(f"inlink gives an edge without {name!r} the weight 1; got {default!r}")
+    nodes = list(graph)
+    if nodes:
+        try:
+            matrix = nx.to_scipy_sparse_array(graph, nodelist=nodes, weight=name, dtype=np.float64)
+            links = from_scipy(matrix)
+        except (TypeError, ValueError, ParameterError) as error:
+            raise NotImplementedError(f"inlink cannot use these weights: {error}") from None
+    else:
+        links = Graph.from_arcs([])
+    states = {
+        attribute: [data.get(attribute) for _, data in graph.nodes(data=True)]
+        for attribute in node_attrs or {}
+    }
+    return LinkGraph(
+        links, nodes, directed=graph.is_directed(), multigraph=graph.is_multigraph(), states=states
+    )
+
+
+def convert_to_nx(result: Any, **_: Any) -> Any:
+    """Return a graph of this backend as a NetworkX graph; other results as they are."""
+    if isinstance(result, Graph):
+        return to_networkx(result)
+    if not isinstance(result, LinkGraph):
+        return result
+    graph = nx.relabel_nodes(to_networkx(result.graph), dict(enumerate(result.nodes)))
+    return graph if result.directed else graph.to_undirected()
+
+
+def can_run(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool | str:
+    """Return True, or the reason why inlink's answer to this call would differ from NetworkX's."""
+    function = globals()[name]
+    try:
+        given = inspect.signature(function).bind(*args, **kwargs).arguments
+    except TypeError as error:
+        return str(error)
+    for parameter, (fits, reason) in _TAKEN.get(name, {}).items():
+        if parameter in given and not fits(given[parameter]):
+            return reason
+    return True
+
+
+def should_run(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool | str:
+    """Return True, or the reason why inlink is no gain in a call that does not insist on it."""
+    graph = args[0] if args else kwargs.get("G")
+    if name.endswith("degree_centrality") and getattr(graph, "__networkx_backend__", "") != "inlink":
+        return "converting the graph takes longer than counting its edges"
+    return True
+
+
+def _above_zero(value: Any) -> bool:
+    return isinstance(value, int | float) and 0 < value < math.inf
+
+
+def _absent(value: Any) -> bool:
+    return value is None
+
+
+_Rule = tuple[Callable[[Any], bool], str]
+_STEPS: _Rule = (_absent, "inlink counts each edge as one step")
+_ALL: _Rule = (_absent, "inlink computes the values of all nodes, from all nodes")
+_BETA: _Rule = (_above_zero, "inlink takes one number above 0 for all nodes")
+_ALPHA: _Rule = (
+    lambda value: isinstance(value, int | float) and value >= 0,
+    "inlink takes no factor below 0",
+)
+_TOL: _Rule = (_above_zero, "inlink takes a tolerance above 0")
+_TAKEN: dict[str, dict[str, _Rule]] = {
+    "pagerank": {
+        "alpha": (
+            lambda value: isinstance(value, int | float) and 0 <= value < 1,
+            "inlink takes 0 ≤ alpha < 1",
+        ),
+        "tol": _TOL,
+        "dangling": (_absent, "inlink spreads the rank of dangling nodes by the personalization"),
+    },
+    "hits": {"normalized": (bool, "NetworkX's signs and lengths are arbitrary then")},
+    "eigenvector_centrality": {"tol": _TOL},
+    "katz_centrality": {"alpha": _ALPHA, "beta": _BETA, "tol": _TOL},
+    "katz_centrality_numpy": {"alpha": _ALPHA, "beta": _BETA},
+    "closeness_centrality": {"u": _ALL, "distance": _STEPS},
+    "harmonic_centrality": {"nbunch": _ALL, "sources": _ALL, "distance": _STEPS},
+    "betweenness_centrality": {
+        "k": (_absent, "inlink and NetworkX draw different samples"),
+        "weight": _STEPS,
+    },
+    "percolation_centrality": {"weight": _STEPS},
+}
+"""For each function and parameter: which values inlink takes, and why no others."""
+
+
+def _given(graph: Any) -> LinkGraph:
+    if isinstance(graph, LinkGraph):
+        return graph
+    if isinstance(graph, Graph):
+        return LinkGraph(graph, list(range(graph.num_nodes)) if graph.names is None else list(graph.names))
+    raise NotImplementedError(f"inlink does not know graphs of type {type(graph).__name__}")
+
+
+def _weighted(given: LinkGraph, weight: str | None) -> bool:
+    """Return whether to use weights. The weights of a multigraph are the numbers of its parallel edges."""
+    return given.graph.is_weighted and (weight is not None or given.multigraph)
+
+
+@contextmanager
+def _declining() -> Iterator[None]:
+    """Leave a call that inlink refuses to NetworkX."""
+    try:
+        yield
+    except InlinkError as error:
+        raise NotImplementedError(str(error)) from error
+
+
+# -- link analysis -------------------------------------------------------------------------------------------
+
+
+def pagerank(
+    G: Any,
+    alpha: float = 0.85,
+    personalization: Mapping[Any, float] | None = None,
+    max_iter: int = 100,
+    tol: float = 1e-6,
+    nstart: Mapping[Any, float] | None = None,
+    weight: str | None = "weight",
+    dangling: None = None,
+) -> dict[Any, float]:
+    """See ``networkx.pagerank``."""
+    given = _given(G)
+    if not given.nodes:
+        return {}
+    teleport = given.vector(personalization)
+    if teleport is not None and teleport.sum() == 0:
+        raise ZeroDivisionError
+    if max_iter < 1:
+        raise nx.PowerIterationFailedConvergence(max_iter)
+    with _declining():
+        ranking = inlink.pagerank(
+            given.graph,
+            damping=alpha,
+            personalization=teleport,
+            tol=tol,
+            max_iter=max_iter,
+            start=given.vector(nstart),
+            weighted=_weighted(given, weight),
+        )
+    # NetworkX stops when a sweep changes the values by less than n·tol. This is the bound times 1 − alpha.
+    if not ranking.converged and not (ranking.error_bound or 0) * (1 - alpha) < len(given) * tol:
+        raise nx.PowerIterationFailedConvergence(max_iter)
+    return given.by_node(ranking.values)
+
+
+def hits(
+    G: Any,
+    max_iter: int = 100,
+    tol: float = 1e-8,
+    nstart: Mapping[Any, float] | None = None,
+    normalized: bool = True,
+) -> tuple[dict[Any, float], dict[Any, float]]:
+    """See ``networkx.hits``."""
+    given = _given(G)
+    if not given.nodes:
+        return {}, {}
+    if max_iter < 1:
+        raise nx.PowerIterationFailedConvergence(max_iter)
+    if len(given) == 1 or not given.graph.num_arcs:
+        raise NotImplementedError("NetworkX computes HITS only if there are two nodes and an edge")
+    with _declining():
+        ranking = inlink.hits(
+            given.graph, tol=max(tol, 1e-13), max_iter=PRODUCTS * max_iter, start=given.vector(nstart)
+        )
+    if not ranking.converged:
+        raise nx.PowerIterationFailedConvergence(max_iter)
+    return given.by_node(ranking.hubs), given.by_node(ranking.authorities)
+
+
+# -- solutions of equations ----------------------------------------------------------------------------------
+
+
+def eigenvector_centrality(
+    G: Any,
+    max_iter: int = 100,
+    tol: float = 1e-6,
+    nstart: Mapping[Any, float] | None = None,
+    weight: str | None = None,
+) -> dict[Any, float]:
+    """See ``networkx.eigenvector_centrality``."""
+    given = _given(G)
+    if not given.nodes:
+        raise nx.NetworkXPointlessConcept("cannot compute centrality for the null graph")
+    start = given.vector(nstart)
+    if start is not None and not start.any():
+        raise nx.NetworkXError("initial vector cannot have all zero values")
+    if max_iter < 1:
+        raise nx.PowerIterationFailedConvergence(max_iter)
+    ranking = _eigenvector(given, tol, max_iter, start, weight)
+    # NetworkX stops when a round changes the values by less than n·tol in L1, which is at most √n times as much.
+    if not ranking.converged and not (ranking.residual or 0) < math.sqrt(len(given)) * tol:
+        raise nx.PowerIterationFailedConvergence(max_iter)
+    return given.by_node(ranking.values)
+
+
+def eigenvector_centrality_numpy(
+    G: Any, weight: str | None = None, max_iter: int = 50, tol: float = 0
+) -> dict[Any, float]:
+    """See ``networkx.eigenvector_centrality_numpy``."""
+    from inlink.graph.components import components
+
+    given = _given(G)
+    if not given.nodes:
+        raise nx.NetworkXPointlessConcept("cannot compute centrality for the null graph")
+    if len(np.unique(components(given.graph, strong=True))) > 1:
+        raise nx.AmbiguousSolution(
+            "`eigenvector_centrality_numpy` does not give consistent results for disconnected graphs"
+        )
+    ranking = _eigenvector(given, max(tol, FINE), PRODUCTS * max_iter, None, weight)
+    if not ranking.converged:
+        raise NotImplementedError(f"inlink does not reach the residual {max(tol, FINE):g}")
+    return given.by_node(ranking.values)
+
+
+def _eigenvector(
+    given: LinkGraph, tol: float, max_iter: int, start: Float64Array | None, weight: str | None
+) -> Ranking:
+    with _declining():
+        ranking = inlink.eigenvector(
+            given.graph, tol=tol, max_iter=max_iter, start=start, weighted=_weighted(given, weight)
+        )
+    if ranking.unique is False or not ranking.values.any():
+        raise NotImplementedError(ranking.note)
+    return ranking
+
+
+def katz_centrality(
+    G: Any,
+    alpha: float = 0.1,
+    beta: float = 1.0,
+    max_iter: int = 1000,
+    tol: float = 1e-6,
+    nstart: Mapping[Any, float] | None = None,
+    normalized: bool = True,
+    weight: str | None = None,
+) -> dict[Any, float]:
+    """See ``networkx.katz_centrality``. The answer does not depend on ``nstart``."""
+    given = _given(G)
+    if not given.nodes:
+        return {}
+    if max_iter < 1:
+        raise nx.PowerIterationFailedConvergence(max_iter)
+    try:
+        ranking = inlink.katz(
+            given.graph,
+            alpha=alpha,
+            beta=beta,
+            tol=tol,
+            max_iter=max_iter,
+            normalized=bool(normalized),
+            weighted=_weighted(given, weight),
+        )
+    except ParameterError as error:
+        # The walks add up to no finite number.
+        raise nx.PowerIterationFailedConvergence(max_iter) from error
+    if not ranking.converged:
+        raise nx.PowerIterationFailedConvergence(max_iter)
+    return given.by_node(ranking.values)
+
+
+def katz_centrality_numpy(
+    G: Any, alpha: float = 0.1, beta: float = 1.0, normalized: bool = True, weight: str | None = None
+) -> dict[Any, float]:
+    """See ``networkx.katz_centrality_numpy``."""
+    given = _given(G)
+    if not given.nodes:
+        return {}
+    with _declining():
+        ranking = inlink.katz(
+            given.graph,
+            alpha=alpha,
+            beta=beta,
+            tol=FINE,
+            normalized=bool(normalized),
+            weighted=_weighted(given, weight),
+        )
+    if not ranking.converged:
+        raise NotImplementedError(f"inlink does not reach the relative error {FINE:g}")
+    return given.by_node(ranking.values)
+
+
+# -- shortest paths ------------------------------------------------------------------------------------------
+
+
+def closeness_centrality(
+    G: Any, u: None = None, distance: None = None, wf_improved: bool = True
+) -> dict[Any, float]:
+    """See ``networkx.closeness_centrality``."""
+    given = _given(G)
+    return given.by_node(inlink.closeness(given.graph, wf_improved=bool(wf_improved), exact=True).values)
+
+
+def harmonic_centrality(
+    G: Any, nbunch: None = None, distance: None = None, sources: None = None
+) -> dict[Any, float]:
+    """See ``networkx.harmonic_centrality``."""
+    given = _given(G)
+    return given.by_node(inlink.harmonic(given.graph, exact=True).values)
+
+
+def betweenness_centrality(
+    G: Any,
+    k: None = None,
+    normalized: bool = True,
+    weight: None = None,
+    endpoints: bool = False,
+    seed: object = None,
+) -> dict[Any, float]:
+    """See ``networkx.betweenness_centrality``."""
+    given = _given(G)
+    values = inlink.betweenness(given.graph, normalized=bool(normalized), endpoints=bool(endpoints)).values
+    # NetworkX counts a path and its reverse once.
+    return given.by_node(values if normalized or given.directed else values / 2)
+
+
+def percolation_centrality(
+    G: Any,
+    attribute: str | None = "percolation",
+    states: Mapping[Any, float] | None = None,
+    weight: None = None,
+) -> dict[Any, float]:
+    """See ``networkx.percolation_centrality``."""
+    given = _given(G)
+    if states is None:
+        have = given.states.get(str(attribute), [None] * len(given))
+        x = np.array([1 if state is None else state for state in have], np.float64)
+    elif set(states) != set(given.nodes):
+        raise NotImplementedError("each node needs a state")
+    else:
+        x = np.array([states[node] for node in given.nodes], np.float64)
+    if len(x) < 3 or np.count_nonzero(x) < 2:
+        raise NotImplementedError("NetworkX divides by 0 unless two of at least three nodes are percolated")
+    with _declining():
+        return given.by_node(inlink.percolation(given.graph, x).values)
+
+
+# -- degrees -------------------------------------------------------------------------------------------------
+
+
+def degree_centrality(G: Any) -> dict[Any, float]:
+    """See ``networkx.degree_centrality``."""
+    return _degree(G, "both")
+
+
+def in_degree_centrality(G: Any) -> dict[Any, float]:
+    """See ``networkx.in_degree_centrality``."""
+    return _degree(G, "in")
+
+
+def out_degree_centrality(G: Any) -> dict[Any, float]:
+    """See ``networkx.out_degree_centrality``."""
+    return _degree(G, "out")
+
+
+def _degree(G: Any, direction: Any) -> dict[Any, float]:
+    given = _given(G)
+    if len(given) <= 1:
+        return dict.fromkeys(given.nodes, 1)
+    values = inlink.degree(
+        given.graph, direction=direction, normalized=False, weighted=_weighted(given, None)
+    ).values
+    if not given.directed:
+        # An edge is two arcs, but a self-loop is one, and NetworkX counts its two ends.
+        values = (values + 2 * given.graph.to_scipy().diagonal()) / 2
+    return given.by_node(values * (1.0 / (len(given) - 1.0)))

@@ -1,0 +1,66 @@
+"""A NetworkX graph as NetworkX's functions get it from inlink."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from inlink.base.arrays import AnyArray, Float64Array
+from inlink.graph.graph import Graph
+
+__all__ = ["LinkGraph"]
+
+
+class LinkGraph:
+    """A NetworkX graph as an inlink graph, with what NetworkX needs besides.
+
+    Attributes
+    ----------
+    graph : Graph
+        Nodes by number; an undirected edge is two arcs, and the weights of parallel edges are added.
+    nodes : list
+        The nodes of the NetworkX graph, by number.
+    directed, multigraph : bool
+        The kind of the NetworkX graph.
+    states : dict of str to list
+        Attributes of nodes, by name; None where a node lacks the attribute.
+    """
+
+    __networkx_backend__ = "inlink"
+
+    def __init__(
+        self,
+        graph: Graph,
+        nodes: list[Any],
+        *,
+        directed: bool = True,
+        multigraph: bool = False,
+        states: Mapping[str, list[Any]] | None = None,
+    ) -> None:
+        self.graph, self.nodes = graph, nodes
+        self.directed, self.multigraph = directed, multigraph
+        self.states = dict(states or {})
+
+    def __len__(self) -> int:
+        return len(self.nodes)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.nodes)
+
+    def is_directed(self) -> bool:
+        """Whether edges have a direction."""
+        return self.directed
+
+    def is_multigraph(self) -> bool:
+        """Whether the NetworkX graph may have parallel edges."""
+        return self.multigraph
+
+    def vector(self, values: Mapping[Any, float] | None) -> Float64Array | None:
+        """Return a mapping as float64[n], with 0 for missing nodes; nodes that the graph lacks are ignored."""
+        if values is None:
+            return None
+        return np.array([values.get(node, 0) for node in self.nodes], np.float64)
+
+    def by_node(self, values: AnyArray) -> dict[Any, float]:
+        """Return number[n] as a dictionary from node to Python number."""
+        return dict(zip(self.nodes, values.tolist(), strict=True))

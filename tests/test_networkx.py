@@ -1,0 +1,342 @@
+"""NetworkX with inlink as its backend: equal answers, refusals with reasons, and NetworkX's own tests."""
+
+import ast
+import inspect
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import networkx as nx
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from inlink import Graph
+from inlink.networkx import backend
+from inlink.networkx.info import info
+from inlink.networkx.linkgraph import LinkGraph
+from networkxruns import QUICK, count, environment, run
+
+FUNCTIONS = sorted(info()["functions"])
+WITH_WEIGHTS = (
+    "pagerank",
+    "hits",
+    "eigenvector_centrality",
+    "eigenvector_centrality_numpy",
+    "katz_centrality",
+    "katz_centrality_numpy",
+)
+
+
+def converted(graph: Any, weight: str | None = None, **options: Any) -> LinkGraph:
+    return backend.convert_from_nx(graph, edge_attrs=None if weight is None else {weight: 1}, **options)
+
+
+def answer(name: str, graph: Any, **options: Any) -> Any:
+    """Call inlink's function as NetworkX's dispatcher does."""
+    weight = {"pagerank": "weight", "hits": "weight"}.get(name, options.get("weight"))
+    assert backend.can_run(name, (graph,), options) is True
+    return getattr(backend, name)(converted(graph, weight), **options)
+
+
+def original(name: str, graph: Any, **options: Any) -> Any:
+    return getattr(nx, name).orig_func(graph, **options)
+
+
+@st.composite
+def graphs(draw: st.DrawFn, *kinds: Any, weighted: bool = False, min_nodes: int = 0) -> Any:
+    """NetworkX graphs of any kind, with self-loops, parallel edges, islands and labels of several types."""
+    graph = draw(st.sampled_from(kinds or (nx.Graph, nx.DiGraph, nx.MultiGraph, nx.MultiDiGraph)))()
+    labels: list[Any] = [3, "b", (1, 2), 2.5, "a", frozenset([1]), b"x", -1]
+    nodes = labels[: draw(st.integers(min_nodes, len(labels)))]
+    graph.add_nodes_from(nodes)
+    if nodes:
+        node = st.sampled_from(nodes)
+        for source, target in draw(st.lists(st.tuples(node, node), max_size=20)):
+            if weighted and draw(st.booleans()):
+                graph.add_edge(source, target, weight=draw(st.sampled_from([0.5, 1, 2, 3.5])))
+            else:
+                graph.add_edge(source, target)
+    return graph
+
+
+def close(found: dict[Any, float], expected: dict[Any, float], tolerance: float = 1e-9) -> None:
+    assert list(found) == list(expected) or set(found) == set(expected)
+    for node, value in expected.items():
+        assert type(found[node]) in (int, float)
+        assert found[node] == pytest.approx(value, rel=tolerance, abs=tolerance), node
+
+
+@given(graphs(weighted=True), st.sampled_from([0.0, 0.5, 0.85]), st.sampled_from([None, "weight"]), st.data())
+def test_pagerank_is_networkxs(graph: Any, alpha: float, weight: str | None, data: st.DataObject):
+    options: dict[str, Any] = {"alpha": alpha, "weight": weight, "max_iter": 10_000, "tol": 1e-12}
+    if len(graph) and data.draw(st.booleans()):
+        chosen = data.draw(
+            st.dictionaries(st.sampled_from([*graph, "stranger"]), st.integers(1, 5), min_size=1)
+        )
+        assume(set(chosen) != {"stranger"})
+        options["personalization"] = chosen
+    found = backend.pagerank(converted(graph, weight), **options)
+    close(found, original("pagerank", graph, **options))
+
+
+@given(graphs(weighted=True))
+def test_degrees_have_the_bits_of_networkxs(graph: Any):
+    names = ["degree_centrality"]
+    if graph.is_directed():
+        names += ["in_degree_centrality", "out_degree_centrality"]
+    for name in names:
+        assert answer(name, graph) == getattr(nx, name)(graph)
+
+
+@given(graphs(), st.booleans())
+def test_paths_are_networkxs(graph: Any, flag: bool):
+    close(answer("harmonic_centrality", graph), original("harmonic_centrality", graph))
+    close(
+        answer("closeness_centrality", graph, wf_improved=flag),
+        original("closeness_centrality", graph, wf_improved=flag),
+    )
+
+
+@given(graphs(), st.booleans(), st.booleans())
+def test_betweenness_is_networkxs(graph: Any, normalized: bool, endpoints: bool):
+    options = {"normalized": normalized, "endpoints": endpoints}
+    close(
+        answer("betweenness_centrality", graph, **options),
+        nx.betweenness_centrality(graph, **options),
+    )
+
+
+@given(graphs(nx.Graph, nx.DiGraph, min_nodes=3), st.data())
+def test_percolation_is_networkxs(graph: Any, data: st.DataObject):
+    states = {node: data.draw(st.sampled_from([0.25, 0.5, 1])) for node in graph}
+    expected = original("percolation_centrality", graph, states=states)
+    close(answer("percolation_centrality", graph, states=states), expected)
+    some = dict(list(states.items())[::2])
+    nx.set_node_attributes(graph, some, "percolation")
+    found = backend.percolation_centrality(converted(graph, node_attrs={"percolation": None}))
+    close(found, original("percolation_centrality", graph))
+    with pytest.raises(NotImplementedError, match="each node needs a state"):
+        backend.percolation_centrality(converted(graph), states={**states, "stranger": 1})
+
+
+@given(graphs(nx.Graph, nx.DiGraph, weighted=True), st.sampled_from([None, "weight"]), st.booleans())
+def test_katz_is_networkxs(graph: Any, weight: str | None, normalized: bool):
+    options = {"alpha": 0.03, "beta": 2.0, "weight": weight, "normalized": normalized}
+    close(
+        answer("katz_centrality", graph, tol=1e-12, **options),
+        original("katz_centrality", graph, tol=1e-13, **options),
+    )
+    # NetworkX's function fails on a graph of one node.
+    if len(graph) != 1:
+        expected = original("katz_centrality_numpy", graph, **options)
+        close(answer("katz_centrality_numpy", graph, **options), expected)
+
+
+@given(graphs(nx.Graph, nx.DiGraph, weighted=True, min_nodes=1), st.sampled_from([None, "weight"]))
+def test_eigenvectors_solve_the_equation_or_are_declined(graph: Any, weight: str | None):
+    connected = nx.is_strongly_connected(nx.DiGraph(graph))
+    options = {"weight": weight, "max_iter": 20_000}
+    try:
+        found = answer("eigenvector_centrality", graph, tol=1e-10, **options)
+    except (NotImplementedError, nx.PowerIterationFailedConvergence):
+        # Without a cycle all values are 0, and of several components each may have its own vector.
+        assert not connected or not graph.number_of_edges()
+        return
+    matrix = nx.to_numpy_array(graph, weight=weight)
+    x = np.array(list(found.values()))
+    assert np.linalg.norm(x) == pytest.approx(1)
+    assert matrix.T @ x == pytest.approx(x * (x @ matrix.T @ x), abs=1e-6)
+    if connected:
+        close(found, original("eigenvector_centrality", graph, tol=1e-12, **options), 1e-6)
+
+
+@given(graphs(nx.Graph, nx.DiGraph, weighted=True, min_nodes=3), st.sampled_from([None, "weight"]))
+def test_eigenvectors_by_arpack_are_networkxs(graph: Any, weight: str | None):
+    nodes = list(graph)
+    graph.add_edges_from(zip(nodes, nodes[1:] + nodes[:1], strict=True))
+    found = answer("eigenvector_centrality_numpy", graph, weight=weight)
+    close(found, original("eigenvector_centrality_numpy", graph, weight=weight), 1e-7)
+    graph.add_node("alone")
+    with pytest.raises(nx.AmbiguousSolution):
+        answer("eigenvector_centrality_numpy", graph, weight=weight)
+
+
+@given(graphs(nx.DiGraph, weighted=True, min_nodes=3))
+def test_hits_solves_networkxs_equations(graph: Any):
+    assume(graph.number_of_edges())
+    hubs, authorities = answer("hits", graph, max_iter=10_000, tol=1e-12)
+    matrix = nx.to_numpy_array(graph)
+    a, h = np.array(list(authorities.values())), np.array(list(hubs.values()))
+    image = matrix.T @ matrix @ a
+    assert image / image.sum() == pytest.approx(a, abs=1e-6)
+    assert matrix @ a / (matrix @ a).sum() == pytest.approx(h, abs=1e-6)
+    largest = np.linalg.norm(matrix, 2) ** 2
+    assert np.linalg.norm(image) == pytest.approx(largest * np.linalg.norm(a), rel=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "reason"),
+    [
+        ("pagerank", {"dangling": {0: 1}}, "dangling"),
+        ("pagerank", {"alpha": 1.0}, "alpha"),
+        ("pagerank", {"tol": 0}, "tolerance"),
+        ("pagerank", {"no_such": 1}, "no_such"),
+        ("hits", {"normalized": False}, "signs"),
+        ("katz_centrality", {"beta": {0: 1.0}}, "above 0"),
+        ("katz_centrality", {"beta": "foo"}, "above 0"),
+        ("katz_centrality_numpy", {"alpha": -1}, "below 0"),
+        ("closeness_centrality", {"u": 1}, "all nodes"),
+        ("closeness_centrality", {"distance": "weight"}, "one step"),
+        ("harmonic_centrality", {"nbunch": [0]}, "all nodes"),
+        ("harmonic_centrality", {"sources": [0]}, "all nodes"),
+        ("betweenness_centrality", {"k": 2}, "samples"),
+        ("betweenness_centrality", {"weight": "weight"}, "one step"),
+        ("percolation_centrality", {"weight": "weight"}, "one step"),
+    ],
+)
+def test_can_run_declines_what_differs(name: str, options: dict[str, Any], reason: str):
+    declined = backend.can_run(name, (nx.path_graph(3),), options)
+    assert isinstance(declined, str)
+    assert reason in declined
+
+
+def test_weights_that_inlink_cannot_use_are_left_to_networkx():
+    for weight in (-1, float("nan"), float("inf"), "heavy", None):
+        graph = nx.DiGraph()
+        graph.add_edge(0, 1, weight=weight)
+        with pytest.raises(NotImplementedError, match="cannot use these weights"):
+            converted(graph, "weight")
+    with pytest.raises(NotImplementedError, match="one attribute"):
+        backend.convert_from_nx(graph, preserve_edge_attrs=True)
+    with pytest.raises(NotImplementedError, match="weight 1"):
+        backend.convert_from_nx(graph, edge_attrs={"weight": 0})
+
+
+def test_calls_that_do_not_converge_raise_networkxs_error():
+    graph = nx.path_graph(50)
+    for name, options in [
+        ("pagerank", {"max_iter": 0}),
+        ("pagerank", {"max_iter": 1, "tol": 1e-12}),
+        ("hits", {"max_iter": 0}),
+        ("hits", {"max_iter": 1}),
+        ("eigenvector_centrality", {"max_iter": 0}),
+        ("eigenvector_centrality", {"max_iter": 2, "tol": 1e-12}),
+        ("katz_centrality", {"max_iter": 0}),
+        ("katz_centrality", {"max_iter": 1}),
+        ("katz_centrality", {"alpha": 5}),
+    ]:
+        with pytest.raises(nx.PowerIterationFailedConvergence):
+            answer(name, graph, **options)
+    with pytest.raises(ZeroDivisionError):
+        answer("pagerank", graph, personalization={0: 0})
+    with pytest.raises(NotImplementedError, match="personalization"):
+        answer("pagerank", graph, personalization={0: -1})
+    with pytest.raises(NotImplementedError, match="below 1/λ₁"):
+        answer("katz_centrality_numpy", graph, alpha=5)
+
+
+def test_pagerank_accepts_what_networkx_accepts_when_sweeps_are_few():
+    graph = nx.gnp_random_graph(40, 0.1, seed=1, directed=True)
+    sweeps = next(k for k in range(1, 200) if _converges(graph, k))
+    close(
+        answer("pagerank", graph, max_iter=sweeps), original("pagerank", graph, tol=1e-12, max_iter=999), 1e-3
+    )
+
+
+def _converges(graph: Any, sweeps: int) -> bool:
+    try:
+        original("pagerank", graph, max_iter=sweeps)
+    except nx.PowerIterationFailedConvergence:
+        return False
+    return True
+
+
+@given(graphs(nx.Graph, nx.DiGraph, weighted=True))
+def test_a_converted_graph_converts_back(graph: Any):
+    link = converted(graph, "weight")
+    back = backend.convert_to_nx(link)
+    assert (len(link), link.is_directed(), link.is_multigraph()) == (len(graph), graph.is_directed(), False)
+    assert list(back) == list(graph) == list(link)
+    expected = nx.to_numpy_array(graph, weight="weight")
+    assert (nx.to_numpy_array(back, nodelist=list(graph), weight="weight") == expected).all()
+    assert backend.convert_to_nx(3) == 3
+    assert set(backend.convert_to_nx(Graph.from_arcs([("a", "b")])).edges) == {("a", "b")}
+
+
+DISPATCHED = """
+import json, logging, sys
+import networkx as nx
+assert not {name for name in sys.modules if name.startswith("inlink")} - {
+    "inlink", "inlink.networkx", "inlink.networkx.info"}
+import inlink
+G = nx.DiGraph([("a", "b"), ("b", "c"), ("a", "c"), ("c", "a")])
+graph = inlink.Graph.from_arcs(list(G.edges))
+said = []
+logging.getLogger("networkx").addHandler(type("Kept", (logging.Handler,), {
+    "emit": lambda self, record: said.append(record.getMessage())})())
+logging.getLogger("networkx").setLevel(logging.DEBUG)
+found = {"asked": nx.pagerank(G, backend="inlink"), "own": nx.pagerank(graph), "plain": nx.pagerank(G)}
+found["methods"] = nx.in_degree_centrality(graph)
+with nx.config(backend_priority=["inlink"]):
+    found["configured"] = nx.pagerank(G)
+    nx.degree_centrality(G)
+    nx.pagerank(G, dangling={"a": 1})
+try:
+    nx.pagerank(G, dangling={"a": 1}, backend="inlink")
+except NotImplementedError as error:
+    found["refused"] = str(error)
+found["doc"] = "Compiled link analysis" in nx.pagerank.__doc__
+found["said"] = "\\n".join(said)
+print(json.dumps(found))
+"""
+
+
+def test_networkx_dispatches_to_inlink(tmp_path: Path):
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", DISPATCHED],
+        env=environment(tmp_path) | {"NETWORKX_WARNINGS_TO_IGNORE": "cache"},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    for name in ("asked", "own", "configured"):
+        close(found[name], found["plain"], 1e-5)
+    assert found["methods"] == {"a": 0.5, "b": 0.5, "c": 1.0}
+    assert "for the given arguments" in found["refused"]
+    assert found["doc"]
+    assert "Using backend 'inlink' for call to 'pagerank'" in found["said"]
+    assert "spreads the rank of dangling nodes" in found["said"]
+    assert "takes longer than counting" in found["said"]
+
+
+def test_networkx_loads_a_module_that_imports_nothing():
+    code = (
+        "import sys, typing, importlib; before = set(sys.modules)\n"
+        "from inlink.networkx.info import info\n"
+        "info(); print(sorted(set(sys.modules) - before))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert ast.literal_eval(done.stdout) == ["inlink", "inlink.networkx", "inlink.networkx.info"]
+
+
+def test_every_function_of_the_description_is_there():
+    for name in FUNCTIONS:
+        assert name in backend.__all__
+        assert callable(getattr(backend, name))
+        registered = nx.utils.backends._registered_algorithms[name]
+        assert next(iter(inspect.signature(registered).parameters)) == "G"
+
+
+def test_networkxs_own_tests_pass_through_inlink(tmp_path: Path):
+    """The counts of all of NetworkX's tests are in docs/tools.md; `python tests/networkxruns.py` makes them."""
+    ran, said = run(QUICK, tmp_path)
+    outcomes, by_function = count(ran)
+    assert set(outcomes) == {"passed"}, said
+    assert "failed" not in said, said
+    assert sorted(by_function) == FUNCTIONS
+    assert sum(outcomes.values()) >= 80
