@@ -18,8 +18,8 @@ def measures_table(told: dict[str, Any]) -> str:
     lines = [
         markdown.where({"machine": told["machine"], "load": loads or [0.0]})
         + " A ratio is to inlink on as many "
-        "threads. What took more than 20 s was run once and has no spread. Memory is above what the process had before "
-        "it loaded the graph, the graph included.",
+        "threads. Measurements of more than 20 s were run once and have no spread. Memory is the increase since before "
+        "the graph was loaded, and includes the graph.",
         "",
     ]
     for name, graph in told["graphs"].items():
@@ -41,7 +41,7 @@ def measures_table(told: dict[str, Any]) -> str:
             one in peer["measures"] for name, peer in told["peers"].items() if not name.startswith("inlink")
         )
     ]
-    lines += [f"- Nobody else has: {', '.join(alone)}."] if alone else []
+    lines += [f"- No peer has: {', '.join(alone)}."] if alone else []
     return "\n".join(lines)
 
 

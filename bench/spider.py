@@ -27,7 +27,7 @@ from bench.spidertable import spider_table
 __all__ = ["Spider", "cold", "compare", "crawl", "main", "restart", "rows"]
 
 PAGES = 7000
-AGAIN = 500  # pages of a crawl that is gone on with
+AGAIN = 500  # pages of a crawl that is resumed
 WARM = 1500  # pages of the crawls that do not count: the ranking process compiles its kernels too
 WITH_ROBOTS = ("plain",)  # spiders that are also run with robots.txt
 

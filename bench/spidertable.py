@@ -9,7 +9,7 @@ __all__ = ["spider_table"]
 
 
 def spider_table(told: dict[str, Any]) -> str:
-    """Scrapy's schedulers beside inlink's: how fast they are, how large they get, and how crawls are gone on with."""
+    """Scrapy's schedulers beside inlink's: how fast they are, how large they get, and how crawls are resumed."""
     lines = [
         f"{told['pages']:,} pages of 10 kB from 20 hosts on loopback, 40 links a page, 40 % of them new: "
         f"{told['known']:,} URLs known at the end. The site sends {told['alone']:,.0f} pages a second to a client that "
@@ -91,7 +91,7 @@ def _spider_figures(run: dict[str, Any]) -> dict[str, float]:
 
 
 def _going_on(told: dict[str, Any]) -> list[str]:
-    """How crawls are gone on with: seconds from the start of the process to the first request at the site."""
+    """How crawls are resumed: seconds from the start of the process to the first request at the site."""
     lines = [
         markdown.line(
             "scheduler",

@@ -106,7 +106,7 @@ def harvest_table(told: dict[str, Any]) -> str:
     marks = [f"{mark:.0%}" for mark in told["marks"]]
     lines = [
         f"{told['graph']}: {told['nodes']:,} nodes, {told['reached']:,} of them reached from the seeds. Share of all "
-        "PageRank that is home when so many of these have been fetched.",
+        "PageRank that the fetched pages have, after each share of fetches.",
         "",
         "| policy | " + " | ".join(marks) + " |",
         "| --- |" + " ---: |" * len(marks),

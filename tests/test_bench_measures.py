@@ -131,7 +131,7 @@ def test_measures_are_compared_from_end_to_end(
     assert table in capsys.readouterr().out
     assert "| closeness | NetworkX | 1 |" in table
     assert "- Not in the tables, graph-tool: graph_tool is not installed." in table
-    assert "- Nobody else has: PageRank by walks." in table
+    assert "- No peer has: PageRank by walks." in table
 
 
 def test_the_table_says_who_is_not_in_it() -> None:

@@ -8,7 +8,7 @@ from bench.measurers.base import SOURCES, TOLERANCES, WALKS, Given, Measurement,
 from bench.webgraph import Arrays
 
 NAME = "inlink"
-ABOUT = "its bounds on the error, and whether HITS and the eigenvector are unique, are in its times"
+ABOUT = "its times include the error bounds, and the check that HITS and the eigenvector are unique"
 THREADS = 0
 
 

@@ -81,8 +81,8 @@ MEASURES = {
     "betweenness_sample": Measurement(
         _betweenness_sample,
         [SOURCES],
-        "`EstimateBetweenness` weights a node by how far along a path it lies, from 0 to 2, which evens out only in "
-        "graphs without directions",
+        "`EstimateBetweenness` weights a node by its position on a path, from 0 to 2, which evens out only in "
+        "undirected graphs",
     ),
     "eigenvector": Measurement(
         _eigenvector, TOLERANCES, "power iteration, stopped when the length of the vector hardly changes"

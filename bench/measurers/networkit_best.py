@@ -12,7 +12,7 @@ from bench.measurers import networkit
 from bench.measurers.base import BEST, Given, Measurement, Vector
 
 NAME = f"NetworKit, the best {BEST}"
-ABOUT = "`TopCloseness` and `TopHarmonicCloseness`: exact, but of these nodes only"
+ABOUT = "`TopCloseness` and `TopHarmonicCloseness`: exact, but only for these nodes"
 THREADS = 0
 available = networkit.available
 load = networkit.load

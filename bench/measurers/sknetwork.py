@@ -11,7 +11,7 @@ from bench.webgraph import Arrays
 NAME = "scikit-network"
 ABOUT = "SciPy's sparse products and singular values"
 THREADS = 1
-CONNECTED = "of graphs only in which each node reaches each"
+CONNECTED = "only for graphs in which every node reaches every other"
 available = peer.available
 
 

@@ -19,7 +19,7 @@ class Peer(Protocol):
     # One line for the table: the data that survive the end of the process.
     COMPUTES: str
     SPIDERS: Sequence[str]  # that it can be run with
-    LASTS: bool  # whether a crawl can be gone on with at all
+    LASTS: bool  # whether a crawl can be resumed at all
 
     def settings(self, folder: Path) -> dict[str, Any]:
         """Scrapy's settings that make the difference; all files go below the folder, which is there."""

@@ -9,7 +9,7 @@ from typing import Any
 NAME = "inlink"
 COMPUTES = (
     "links, scores, leases, answers and content hashes in a log, synced every second; order by PageRank, ranked anew "
-    "by a process of its own; gone on with whatever happens"
+    "by a process of its own; resumes after any stop"
 )
 SPIDERS = ("plain", "carried", "rules", "links")
 LASTS = True

@@ -1,6 +1,6 @@
 """Scrapy with ``JOBDIR``: requests pickled in files, one for each host and priority, the duplicate filter in another.
 
-Unfair to the others: nothing is synced, and the files can be gone on with only after a stop in good order; the order is
+Unfair to the others: nothing is synced, and the crawl can be resumed only after a clean stop; the order is
 last come, first served, and no links are kept.
 """
 
@@ -8,9 +8,7 @@ from pathlib import Path
 from typing import Any
 
 NAME = "Scrapy, `JOBDIR`"
-COMPUTES = (
-    "pickled requests on disk, duplicate filter in memory and in a file; gone on with after a clean stop"
-)
+COMPUTES = "pickled requests on disk, duplicate filter in memory and in a file; resumes after a clean stop"
 SPIDERS = ("plain", "carried", "rules")
 LASTS = True
 

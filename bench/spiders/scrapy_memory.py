@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 NAME = "Scrapy"
-COMPUTES = "duplicate filter and queue in memory; the crawl cannot be gone on with"
+COMPUTES = "duplicate filter and queue in memory; the crawl cannot be resumed"
 SPIDERS = ("plain", "carried", "rules")
 LASTS = False
 
