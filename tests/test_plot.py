@@ -471,3 +471,9 @@ assert "matplotlib.pyplot" not in sys.modules
     environment = {key: value for key, value in os.environ.items() if key != "DISPLAY"}
     run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, env=environment)
     assert run.returncode == 0, run.stderr
+
+
+def test_notebooks_show_a_figure_without_pyplot():
+    graph = Graph.from_arcs([("a", "b"), ("b", "c"), ("c", "a")])
+    for ax in (plot.degrees(graph), plot.neighbourhood(graph, inlink.pagerank(graph), "a")):
+        assert ax.figure._repr_png_().startswith(b"\x89PNG\r\n\x1a\n")

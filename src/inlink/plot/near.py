@@ -10,7 +10,6 @@ from collections.abc import Sequence
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties
 from matplotlib.patches import FancyArrowPatch
 from matplotlib.textpath import TextToPath
@@ -19,7 +18,7 @@ from inlink.base.arrays import Float64Array
 from inlink.errors import ParameterError
 from inlink.graph.graph import Graph
 from inlink.graph.interop import GraphLike, as_graph
-from inlink.plot.style import DPI, FAINT, FIRST, FONT, INK, PLAIN, SECOND, cut, drawable, dress
+from inlink.plot.style import DPI, FAINT, FIRST, FONT, INK, PLAIN, SECOND, Picture, cut, drawable, dress
 from inlink.plot.values import best, values_on
 from inlink.rank.ranking import Ranking
 
@@ -164,7 +163,7 @@ def _axes(ax: Axes | None) -> Axes:
     """Axes whose position does not depend on the content, because the layout of labels needs a fixed position."""
     if ax is not None:
         return ax
-    return Figure(figsize=SIZE, dpi=DPI).add_axes((0.015, 0.015, 0.97, 0.88))
+    return Picture(figsize=SIZE, dpi=DPI).add_axes((0.015, 0.015, 0.97, 0.88))
 
 
 def _layout(

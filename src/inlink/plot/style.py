@@ -1,5 +1,6 @@
 """Common parts of all pictures: colours, sizes, axes, and text that Matplotlib does not parse."""
 
+import io
 import textwrap
 from functools import cache
 from typing import Any
@@ -16,6 +17,7 @@ __all__ = [
     "INK",
     "PLAIN",
     "SECOND",
+    "Picture",
     "axes_for",
     "cut",
     "drawable",
@@ -33,11 +35,20 @@ PLAIN: dict[str, Any] = {"parse_math": False, "usetex": False, "fontfamily": FON
 """Options of every text: a ``$`` in a URL is a dollar, not mathematics."""
 
 
+class Picture(Figure):
+    """A figure that notebooks show as it is, without pyplot and its backends."""
+
+    def _repr_png_(self) -> bytes:
+        file = io.BytesIO()
+        self.savefig(file, format="png", metadata={"Software": None})
+        return file.getvalue()
+
+
 def axes_for(ax: Axes | None) -> Axes:
     """The axes to draw on: the given axes, or those of a new figure that is not registered with pyplot."""
     if ax is not None:
         return ax
-    return Figure(figsize=SIZE, dpi=DPI, layout="constrained").add_subplot()
+    return Picture(figsize=SIZE, dpi=DPI, layout="constrained").add_subplot()
 
 
 @cache
