@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 SECONDS := 600
 MINUTES := 5
 SEED := 1
-.PHONY: demo dashboard test quick search torture tables wheel wheel-test clean
+.PHONY: demo dashboard docs test quick coverage search torture tables wheel wheel-test clean
 
 $(VENV)/ready: pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "inlink needs Python 3.11 or newer")'
@@ -29,6 +29,20 @@ test: $(VENV)/ready
 	$(BIN)/mypy
 	$(BIN)/python -m pytest -n auto
 	$(MAKE) --no-print-directory wheel-test
+
+# the share of lines that the tests run; kernels are machine code and do not count
+coverage: $(VENV)/ready
+	$(BIN)/python -m pytest -n auto --cov=inlink --cov-report=term
+
+$(VENV)/docs-ready: $(VENV)/ready
+	$(BIN)/pip install --quiet --editable '.[docs]'
+	touch $@
+
+# the documentation as a website, in the folder site; any warning or broken link is an error
+docs: $(VENV)/docs-ready
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
+	$(BIN)/python -m website.check site
+	@echo "To read it: $(BIN)/python -m http.server -d site"
 
 # all tests but those marked slow: for two cores, under two minutes once the kernels are compiled
 quick: $(VENV)/ready
@@ -63,4 +77,4 @@ wheel-test: wheel
 	cd .cache && wheel/bin/python ../demo/check.py --without-numba
 
 clean:
-	rm -rf $(VENV) .cache dist demo/out
+	rm -rf $(VENV) .cache dist site demo/out

@@ -2,7 +2,8 @@
 
 A page's blocks share one folder and one Python namespace. In ``console`` blocks a line that begins with ``$`` is a
 command and what follows is its output; ``python`` blocks with ``>>>`` are doctests, others only have to run.
-``...`` stands for anything, and a block after ``<!-- not run: reason -->`` is skipped.
+``...`` stands for anything. A block after ``<!-- not run: reason -->`` is skipped. A block after
+``<!-- file: name -->`` is added to the end of that file.
 """
 
 import doctest
@@ -17,8 +18,8 @@ import pytest
 pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[1]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-BLOCK = re.compile(r"(<!-- not run: [^\n]+ -->\n)?^```(\w+)\n(.*?)^```$", re.M | re.S)
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+BLOCK = re.compile(r"(?:<!-- (not run|file): ([^\n]+) -->\n)?^```(\w+)\n(.*?)^```$", re.M | re.S)
 COMPILING = re.compile(r"^.*compiling loops to machine code.*\n", re.M)
 """The line that the first command on a machine says, wherever in the page that command stands."""
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
@@ -62,14 +63,17 @@ def run_python(block: str, names: dict[str, object], page: Path) -> None:
     assert runner.summarize(verbose=False).failed == 0, "".join(said)
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_examples_on_the_page_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.chdir(tmp_path)
     names: dict[str, object] = {"__name__": "__main__"}
-    for skipped, language, block in BLOCK.findall(page.read_text()):
-        if skipped:
+    for mark, name, language, block in BLOCK.findall(page.read_text()):
+        if mark == "not run":
             continue
-        if language == "console":
+        if mark == "file":
+            with (tmp_path / name).open("a") as file:
+                file.write(block)
+        elif language == "console":
             run_console(block, tmp_path)
         elif language == "python":
             run_python(block, names, page)

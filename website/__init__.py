@@ -1,0 +1,1 @@
+"""What `make docs` needs to build the website from the pages in docs."""
