@@ -1,0 +1,23 @@
+# inlink in a container: docker build -t inlink . && docker run --rm -v "$PWD:/data" inlink --help
+
+# On x86-64 the wheel has machine code of all kernels, so no command compiles. On other processors the first commands compile.
+FROM python:3.13-slim AS wheel
+WORKDIR /inlink
+COPY LICENSE README.md pyproject.toml ./
+COPY ahead ahead
+COPY src src
+RUN if [ "$(uname -m)" = x86_64 ]; then export HATCH_BUILD_HOOK_ENABLE_CUSTOM=true; fi; \
+    pip wheel --no-cache-dir --no-deps --wheel-dir dist .
+
+FROM python:3.13-slim
+COPY --from=wheel /inlink/dist /tmp/dist
+RUN pip install --no-cache-dir "$(echo /tmp/dist/inlink-*.whl)[plot,scrapy,server]" && \
+    rm -r /tmp/dist && \
+    useradd --create-home inlink && \
+    install --directory --owner=inlink /data
+USER inlink
+WORKDIR /data
+VOLUME /data
+EXPOSE 8000
+ENTRYPOINT ["inlink"]
+CMD ["--help"]
