@@ -69,12 +69,12 @@ wheel: $(VENV)/ready
 	rm -rf dist
 	HATCH_BUILD_HOOK_ENABLE_CUSTOM=true $(BIN)/pip wheel --quiet --no-deps --no-build-isolation --wheel-dir dist .
 
-# the wheel as a user gets it: an empty environment, no sources beside it, and no compiling
+# the wheel as a user gets it: an empty environment, no sources beside it, no extras, and no compiling
 wheel-test: wheel
 	rm -rf .cache/wheel && mkdir -p .cache
 	$(PYTHON) -m venv .cache/wheel
 	.cache/wheel/bin/pip install --quiet dist/inlink-*.whl
-	cd .cache && wheel/bin/python ../demo/check.py --without-numba
+	cd .cache && wheel/bin/python ../demo/check.py --base
 
 clean:
 	rm -rf $(VENV) .cache dist site demo/out

@@ -21,8 +21,9 @@ class MachineCode(BuildHookInterface[Any]):
     PLUGIN_NAME = "custom"
 
     def dependencies(self) -> list[str]:
-        """Return what the build needs: inlink's own dependencies, whose kernels are imported, and a C compiler."""
-        return [*self.build_config.builder.metadata.core.dependencies, "ziglang>=0.13"]
+        """Return what the build needs: inlink's own dependencies, Numba for the kernels, and a C compiler."""
+        core = self.build_config.builder.metadata.core
+        return [*core.dependencies, *core.optional_dependencies["jit"], "ziglang>=0.13"]
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         """Make the libraries, and add them to the wheel. An editable install has none."""

@@ -1,19 +1,23 @@
 """Check that an installed inlink works: build, rank, fold, show and export a small archive made here, and crawl it.
 
-It needs only the base package and removes its files. It fails if a figure is wrong. With ``--without-numba`` it also
-fails if a command loads Numba, because a wheel with machine code does not need Numba here.
+It needs only the base package and removes its files. It fails if a figure is wrong. With ``--base`` it also fails if an
+extra is installed, or if the environment weighs more than a base install should.
 """
 
 import gzip
-import os
 import random
 import subprocess
 import sys
+import sysconfig
 import tempfile
 import uuid
+from importlib.util import find_spec
 from pathlib import Path
 
 TOPICS = ["graphs", "postgres", "gardening", "tides"]
+EXTRAS = ["numba", "pyarrow", "scipy", "networkx", "scrapy", "matplotlib"]
+# The largest size of an environment with the base package, in bytes, without pip and compiled modules.
+LARGEST = 150_000_000
 
 
 def make_archive(path: Path, sites: int = 30, seed: int = 2015) -> None:
@@ -62,21 +66,31 @@ with inlink.Crawl("again", clock=inlink.VirtualClock()) as crawl:
 """
 
 
-def check(folder: Path, without_numba: bool = False) -> None:
+def check_base() -> None:
+    """Fail if an extra is installed, or the environment is too large."""
+    there = [name for name in EXTRAS if find_spec(name)]
+    assert not there, f"a base install has {there}"
+    packages = Path(sysconfig.get_path("purelib"))
+    size = sum(
+        file.lstat().st_size
+        for file in packages.rglob("*")
+        if file.is_file()
+        and "__pycache__" not in file.parts
+        and file.relative_to(packages).parts[0].partition("-")[0] not in ("pip", "setuptools")
+    )
+    assert size <= LARGEST, f"a base install has {size / 1e6:.0f} MB"
+    print(f"The base install has {size / 1e6:.0f} MB.")
+
+
+def check(folder: Path, base: bool = False) -> None:
     """Run the commands in a folder, as a user would."""
-    environment = dict(os.environ)
-    if without_numba:
-        (folder / "blocked").mkdir()
-        (folder / "blocked" / "numba.py").write_text("raise ImportError('Numba was loaded')\n")
-        places = [str(folder / "blocked"), *filter(None, [os.environ.get("PYTHONPATH")])]
-        environment["PYTHONPATH"] = os.pathsep.join(places)
+
+    def start(*command: str, **options: object) -> "subprocess.CompletedProcess[str]":
+        inlink = [sys.executable, "-m", "inlink", *command]
+        return subprocess.run(inlink, cwd=folder, stdout=subprocess.PIPE, text=True, **options)
 
     def run(*command: str) -> str:
-        inlink = [sys.executable, "-m", "inlink", *command]
-        done = subprocess.run(
-            inlink, cwd=folder, env=environment, stdout=subprocess.PIPE, text=True, check=True
-        )
-        return done.stdout
+        return start(*command, check=True).stdout
 
     make_archive(folder / "crawl.warc.gz")
     (folder / "scores.csv").write_text(
@@ -98,13 +112,19 @@ def check(folder: Path, without_numba: bool = False) -> None:
     run("rank", "web-hosts")
     hosts = run("top", "web-hosts", "-n", "5")
     assert "org.example.graphs" in hosts, hosts
-    run("export", "web", "-o", "web.parquet")
+    run("export", "web", "-o", "web.tsv.zst")
+    run("build", "web.tsv.zst", "-o", "web-again")
     run("export", "web-hosts", "-o", "web-hosts.graphml")
-    assert (folder / "web.parquet").exists()
     assert (folder / "web-hosts.graphml").exists()
+    if base:
+        refused = start("export", "web", "-o", "web.parquet", stderr=subprocess.PIPE)
+        assert refused.returncode == 2, refused
+        assert refused.stderr.endswith("Parquet needs pyarrow: pip install 'inlink[arrow]'\n"), refused
+        assert len(refused.stderr.splitlines()) == 1, refused
+        assert not (folder / "web.parquet").exists()
 
     crawl = [sys.executable, "-c", CRAWL]
-    subprocess.run(crawl, cwd=folder, env=environment, stdout=subprocess.DEVNULL, check=True)
+    subprocess.run(crawl, cwd=folder, stdout=subprocess.DEVNULL, check=True)
     shown = run("crawl-info", "again")
     assert "crawled" in shown, shown
     url = "https://www.graphs0.example.org/"
@@ -121,8 +141,11 @@ def check(folder: Path, without_numba: bool = False) -> None:
 
 
 def main() -> None:
+    base = "--base" in sys.argv[1:]
+    if base:
+        check_base()
     with tempfile.TemporaryDirectory() as folder:
-        check(Path(folder), "--without-numba" in sys.argv[1:])
+        check(Path(folder), base)
     print("inlink is installed, and its figures hold.")
 
 

@@ -160,7 +160,7 @@ def arcs_of(batches):
     """The arcs by name, and all names."""
     arcs, nodes = Counter(), set()
     for batch in batches:
-        names = batch.names.to_pylist()
+        names = [raw.decode() for raw in batch.names.to_pylist()]
         nodes.update(names)
         assert batch.sources.dtype == batch.targets.dtype == np.uint32
         assert len(batch.sources) == len(batch.targets)
@@ -354,7 +354,7 @@ def test_crawled_nodes_are_the_pages_own(tmp_path, monkeypatch, level):
     batches = list(archive_source(path, level=level, tally=Tally()).batches)
     assert len(batches) > 1
     _, nodes = arcs_of(batches)
-    names = {name for batch in batches for name in batch.names.take(pa.array(batch.crawled)).to_pylist()}
+    names = {raw.decode() for batch in batches for raw in batch.names.take(batch.crawled).to_pylist()}
     assert names < nodes
     expected = {
         "page": {A, A + "2", B, "http://10.0.0.1/"},

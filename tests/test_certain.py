@@ -84,7 +84,7 @@ def test_ties_are_named():
 def test_what_has_no_bound_has_no_certain_places():
     graph = inlink.Graph.from_arcs([("a", "b"), ("b", "c")])
     assert inlink.hits(graph).places(2) is None
-    assert inlink.rank.degree(graph).places(3).certain.tolist() == [False, False, True]
+    assert inlink.degree(graph).places(3).certain.tolist() == [False, False, True]
 
 
 @pytest.mark.parametrize(("certain", "tol"), [(0, 1e-6), (-1, 1e-6), (1.5, 1e-6), (True, 1e-6), (3, None)])

@@ -14,7 +14,6 @@ import pytest
 from click.testing import CliRunner
 
 from inlink import Graph, Ranking
-from inlink import rank as rank_room
 from inlink.cli.rank import ALGORITHMS, rank
 from patience import finish
 
@@ -119,7 +118,7 @@ def test_algorithms_are_the_librarys(links: Path, algorithm, options):
     inlink("rank", "g", "--algorithm", algorithm, *arguments, cwd=links)
     graph = Graph.open(links / "g")
     found = Ranking.load(graph, algorithm)
-    expected = getattr(rank_room, algorithm.replace("-", "_"))(graph, **keywords)
+    expected = getattr(inlink, algorithm.replace("-", "_"))(graph, **keywords)
     assert found.values.tolist() == pytest.approx(expected.values.tolist(), abs=1e-6)
     assert found.algorithm == algorithm.replace("-", "_")
 
@@ -136,10 +135,10 @@ def test_several_algorithms_in_one_command(links: Path):
     graph = Graph.open(links / "g")
     only = {"http://a.example.com/": 1.0}
     for expected in (
-        rank_room.harmonic(graph, log2m=6, runs=2, seed=1),
-        rank_room.pagerank(graph, damping=0.5, personalization=only),
-        rank_room.percolation(graph, only, k=2, seed=1),
-        rank_room.betweenness(graph, k=2, seed=1),
+        inlink.harmonic(graph, log2m=6, runs=2, seed=1),
+        inlink.pagerank(graph, damping=0.5, personalization=only),
+        inlink.percolation(graph, only, k=2, seed=1),
+        inlink.betweenness(graph, k=2, seed=1),
     ):
         found = Ranking.load(graph, expected.algorithm)
         assert found.values.tolist() == pytest.approx(expected.values.tolist(), abs=1e-6)
@@ -176,7 +175,7 @@ def test_help_shows_the_options_of_one_algorithm():
     assert "Options of salsa:" in both
     assert "Options of degree:" in both
     for name, options in ALGORITHMS.items():
-        parameters = signature(getattr(rank_room, name.replace("-", "_"))).parameters
+        parameters = signature(getattr(inlink, name.replace("-", "_"))).parameters
         assert {option.name for option in options} <= set(parameters), name
 
 

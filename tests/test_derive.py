@@ -1,8 +1,5 @@
-from itertools import pairwise
-
 import networkx as nx
 import numpy as np
-import pyarrow as pa
 import pytest
 import scipy.sparse
 from hypothesis import given
@@ -190,14 +187,3 @@ def test_matrices_that_are_not_canonical_are_summed_and_left_alone():
     graph = as_graph(given_matrix)
     assert dense(graph).tolist() == [[0, 3], [0, 0]]
     assert given_matrix.nnz == 3
-
-
-def test_names_from_arrow_slices():
-    from inlink.graph.names import buffers
-
-    text, offsets = buffers(pa.array(["zero", "one", None, "three"])[1:])
-    assert [bytes(text[int(a) : int(b)]) for a, b in pairwise(offsets)] == [
-        b"one",
-        b"",
-        b"three",
-    ]

@@ -3,7 +3,6 @@
 from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
 import pytest
 from click.testing import CliRunner
 from hypothesis import given
@@ -11,6 +10,7 @@ from hypothesis import strategies as st
 
 import inlink
 from inlink import Graph
+from inlink.base.strings import Strings
 from inlink.cli import commands
 from inlink.errors import InputError, ParameterError
 from inlink.nutch.fetches import Fetches
@@ -199,10 +199,10 @@ def test_blocks_of_fetches(tmp_path: Path):
     names = ["p#1", "gone", "q"]
     found = rules.apply(
         Fetches(
-            pa.array(names, pa.large_binary()),
+            Strings.of(names),
             np.array([1, 2, 3]),
             np.array([0, 3, 4, 6]),
-            pa.array(["a", "gone", "b#x", "c", "gone#", "d"], pa.large_binary()),
+            Strings.of(["a", "gone", "b#x", "c", "gone#", "d"]),
         )
     )
     assert found.sources.to_pylist() == [b"p", b"q"]

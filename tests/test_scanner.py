@@ -47,7 +47,7 @@ def found(data: bytes, *, scan: bool, **options: Any) -> tuple[Counter, set[str]
     arcs: Counter = Counter()
     nodes, crawled = set(), set()
     for batch in archive_batches(io.BytesIO(data), name="x", scan=scan, tally=tally, **options):
-        names = batch.names.to_pylist()
+        names = [raw.decode() for raw in batch.names.to_pylist()]
         pairs = [
             (names[s], names[t]) for s, t in zip(batch.sources.tolist(), batch.targets.tolist(), strict=True)
         ]

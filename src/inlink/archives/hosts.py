@@ -4,12 +4,12 @@ import re
 from typing import NamedTuple
 
 import numpy as np
-import pyarrow as pa
 
 from inlink.archives.scanner import ScannedPage
 from inlink.archives.warc import RawPage
 from inlink.base.arrays import Int64Array, UInt32Array
 from inlink.base.damage import Tally
+from inlink.base.strings import Strings
 from inlink.graph.batches import ArcBatch, Level
 from inlink.urls import Base, canonical, domain_of, host_of, refusal, reverse_host
 from inlink.urls.canonical import NOT_HTTP
@@ -263,7 +263,7 @@ class HostArcs:
         used = np.zeros(len(self._hosts.names), np.bool_)
         used[pages] = used[heads] = True
         places = np.cumsum(used, dtype=np.uint32) - np.uint32(1)
-        names = pa.array([self._hosts.names[k] for k in np.flatnonzero(used).tolist()], pa.large_string())
+        names = Strings.of(self._hosts.names[k] for k in np.flatnonzero(used).tolist())
         crawled = np.unique(places[pages])
         self._begin()
         if len(self._hosts.by_origin) > MAX_HOSTS:

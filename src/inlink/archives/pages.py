@@ -1,12 +1,12 @@
 """From pages with their links to arcs between pages."""
 
 import numpy as np
-import pyarrow as pa
 
 from inlink.archives.scanner import ScannedPage
 from inlink.archives.warc import RawPage
 from inlink.base.arrays import UInt8Array
 from inlink.base.damage import Tally
+from inlink.base.strings import Strings
 from inlink.graph.batches import ArcBatch
 from inlink.urls import Base, canonical
 from inlink.urls.canonical import NOT_HTTP
@@ -132,15 +132,12 @@ class PageArcs:
     def take(self) -> ArcBatch:
         """Return the batch, and begin another one."""
         pages, forms, others = len(self._urls), int(self._told[0]), len(self._others)
-        names = pa.array(self._urls, pa.large_string())
+        columns = [Strings.of(self._urls)]
         if forms:
-            ends = self._ends[: forms + 1].copy()
-            written = pa.LargeStringArray.from_buffers(
-                forms, pa.py_buffer(ends), pa.py_buffer(self._arena[: ends[-1]].tobytes())
-            )
-            names = pa.concat_arrays([names, written])
+            columns.append(Strings(self._arena, self._ends[: forms + 1].view(np.uint64)))
         if others:
-            names = pa.concat_arrays([names, pa.array(self._others, pa.large_string())])
+            columns.append(Strings.of(self._others))
+        names = Strings.concat(columns)
         places = np.arange(pages, dtype=np.uint32)
         sources = np.concatenate([np.repeat(places, self._written), np.repeat(places, self._lengths)])
         targets = np.arange(pages, pages + forms + others, dtype=np.uint32)

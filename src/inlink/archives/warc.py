@@ -8,7 +8,6 @@ import io
 import re
 from typing import NamedTuple, cast
 
-import pyarrow as pa
 from isal import isal_zlib
 
 from inlink.archives.html import (
@@ -181,7 +180,7 @@ def _unpacked(body: bytes, coding: bytes) -> tuple[bytes, str | None]:
     if coding in (b"br", b"zstd"):
         if looks_like_html(body):
             return body, None
-        return _streamed(body, "brotli" if coding == b"br" else "zstd")
+        return _unpacked_brotli(body) if coding == b"br" else _unpacked_zstd(body)
     return body, UNKNOWN_CODING
 
 
@@ -203,12 +202,30 @@ def _inflated(body: bytes, wbits: int) -> tuple[bytes, str | None]:
     return b"".join(parts), problem
 
 
-def _streamed(body: bytes, codec: str) -> tuple[bytes, str | None]:
-    out = io.BytesIO()
+def _unpacked_brotli(body: bytes) -> tuple[bytes, str | None]:
+    import brotli
+
+    out, unpacker, part = bytearray(), brotli.Decompressor(), body
     try:
-        with pa.CompressedInputStream(pa.BufferReader(body), codec) as stream:
-            while out.tell() <= MAX_DOCUMENT and (part := stream.read(1 << 18)):
-                out.write(part)
-    except (OSError, pa.ArrowException):
-        return out.getvalue(), BAD_CODING
-    return out.getvalue(), None
+        while not unpacker.is_finished() and len(out) <= MAX_DOCUMENT:
+            found = unpacker.process(part, output_buffer_limit=1 << 18)
+            if not (found or part):
+                return bytes(out), BAD_CODING
+            out += found
+            part = b""
+    except brotli.error:
+        return bytes(out), BAD_CODING
+    return bytes(out), None
+
+
+def _unpacked_zstd(body: bytes) -> tuple[bytes, str | None]:
+    from inlink.base.zstd import ZstdError, ZstdFile
+
+    out = bytearray()
+    try:
+        with ZstdFile(io.BytesIO(body)) as stream:
+            while len(out) <= MAX_DOCUMENT and (part := stream.read(1 << 18)):
+                out += part
+    except (ZstdError, EOFError):
+        return bytes(out), BAD_CODING
+    return bytes(out), None

@@ -137,9 +137,10 @@ class Stream:
             self._errors += (igzip_lib.IsalError,)  # type: ignore[assignment]
             return cast(BinaryIO, igzip.IGzipFile(fileobj=self._raw))  # type: ignore[no-untyped-call]
         if start == b"\x28\xb5\x2f\xfd":
-            import pyarrow as pa
+            from inlink.base.zstd import ZstdError, ZstdFile
 
-            return cast(BinaryIO, pa.CompressedInputStream(pa.PythonFile(self._raw, "r"), "zstd"))
+            self._errors += (ZstdError,)
+            return cast(BinaryIO, ZstdFile(self._raw, "r"))
         self.packed = False
         return self._raw
 

@@ -291,7 +291,7 @@ def rank(graph: Path, algorithms: list[str], name: str | None, given: dict[str, 
 
     GRAPH may be the folder of a crawl. Its graph is built each time, in a temporary folder.
     """
-    from inlink import rank as room
+    import inlink
     from inlink.sources.crawlgraph import graph_in
 
     if name and len(algorithms) > 1:
@@ -303,7 +303,7 @@ def rank(graph: Path, algorithms: list[str], name: str | None, given: dict[str, 
     # All files are read before the first ranking begins.
     options = {algorithm: _read(given[algorithm], opened, graph) for algorithm in algorithms}
     for algorithm in algorithms:
-        ranking = getattr(room, algorithm.replace("-", "_"))(opened, **options[algorithm])
+        ranking = getattr(inlink, algorithm.replace("-", "_"))(opened, **options[algorithm])
         ranking.save(opened, name or algorithm)
         say(f"{name or algorithm}: {ranking.verdict()}")
 

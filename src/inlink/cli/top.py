@@ -75,7 +75,7 @@ def _ranked_then(folder: Path | str, name: str, moment: str) -> Path:
     inlink.errors.ParameterError
         If no algorithm has that name, or it needs more than links.
     """
-    from inlink import rank as room
+    import inlink
     from inlink.cli.rank import ALGORITHMS
     from inlink.errors import ParameterError
     from inlink.sources.crawlgraph import graph_in
@@ -87,7 +87,7 @@ def _ranked_then(folder: Path | str, name: str, moment: str) -> Path:
         )
     copy = then(folder, moment).folder
     graph = graph_in(copy)
-    getattr(room, name.replace("-", "_"))(graph).save(graph, name)
+    getattr(inlink, name.replace("-", "_"))(graph).save(graph, name)
     return copy
 
 

@@ -3,10 +3,8 @@
 import time
 from collections.abc import Callable
 
-import numpy as np
-import pyarrow as pa
-
 from inlink.base.arrays import AnyArray
+from inlink.base.strings import Strings
 from inlink.crawl import shown
 from inlink.crawl.arguments import position_of
 from inlink.store.blocks import url_blocks
@@ -19,7 +17,7 @@ _URL_BYTES = 1 << 16
 
 def search(
     pages: Pages,
-    matches: Callable[[pa.LargeBinaryArray], AnyArray],
+    matches: Callable[[Strings], AnyArray],
     count: int,
     cursor: str | None,
     seconds: float,
@@ -48,14 +46,13 @@ def search(
     # Some expressions take RE2 14 µs a byte, so the first slices are short.
     at_once = 8
     for first, text, offsets in url_blocks(pages, _URL_BYTES, position):
-        buffers = [None, pa.py_buffer(offsets.view(np.int64)), pa.py_buffer(text)]
-        urls = pa.LargeBinaryArray.from_buffers(pa.large_binary(), len(offsets) - 1, buffers)
+        urls = Strings(text, offsets)
         done = 0
         while done < len(urls):
-            part = urls.slice(done, at_once)
+            part = urls[done : done + at_once]
             began = time.thread_time()
             for row in matches(part).tolist():
-                rows.append(shown.PageRow(first + done + row, part[row].as_py().decode("ascii")))
+                rows.append(shown.PageRow(first + done + row, (part[row] or b"").decode("ascii")))
                 if len(rows) == count:
                     return _found(rows, first + done + row + 1, known)
             done += len(part)

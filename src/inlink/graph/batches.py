@@ -5,13 +5,13 @@ result does not depend on the order of the batches.
 """
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 
 from inlink.base.arrays import Float64Array
+from inlink.base.strings import Strings
 
 __all__ = ["ArcBatch", "Level"]
 
@@ -31,8 +31,8 @@ class ArcBatch:
     ----------
     sources, targets : unsigned integer[k]
         The ends of the arcs: uint32 or uint64.
-    names : pyarrow.Array of string or binary (normal or large), or None
-        The names that the ends refer to.
+    names : Strings, Arrow array or sequence of str or bytes, or None
+        The names that the ends refer to. An Arrow array of any library is taken.
     weights : float64[k] or None
         Finite and above 0; None means 1 each.
     crawled : unsigned integer[…] or None
@@ -41,6 +41,6 @@ class ArcBatch:
 
     sources: npt.NDArray[np.unsignedinteger]
     targets: npt.NDArray[np.unsignedinteger]
-    names: pa.Array | None = None
+    names: Strings | Any | None = None
     weights: Float64Array | None = None
     crawled: npt.NDArray[np.unsignedinteger] | None = None

@@ -13,7 +13,7 @@ from inlink.base.progress import Task, track
 from inlink.errors import InputError, ParameterError
 from inlink.graph.batches import ArcBatch
 from inlink.graph.checks import check_weights
-from inlink.graph.names import MAX_NODES, Names, NameTable, buffers
+from inlink.graph.names import MAX_NODES, Names, NameTable
 from inlink.graph.part import PartFile, PartHeader, PartWriter
 from inlink.graph.ranges import BUCKET, Bins, Block, Ranges, Sink, write_rows
 from inlink.graph.rows import row_places
@@ -274,7 +274,8 @@ def _give(sink: Sink, names: Names, order: UInt32Array | None) -> None:
     """Give names to a sink, in their order or in the given order of nodes."""
     for start in range(0, max(len(names), 1), _BLOCK):
         stop = min(start + _BLOCK, len(names))
-        sink.names(*buffers(names.arrow(start, stop) if order is None else names.take(order[start:stop])))
+        column = names.column(start, stop) if order is None else names.take(order[start:stop])
+        sink.names(column.text, column.offsets)
 
 
 def _inverse(order: UInt32Array) -> UInt32Array:

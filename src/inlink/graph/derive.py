@@ -10,14 +10,13 @@ from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 
 from inlink.base.arrays import AnyArray, BoolArray, UInt32Array
 from inlink.errors import ParameterError
 from inlink.graph.batches import ArcBatch
 from inlink.graph.build import build_graph
 from inlink.graph.graph import Graph, Rows
-from inlink.graph.names import NO_NODE, Names, NameTable, buffers
+from inlink.graph.names import NO_NODE, Names, NameTable
 
 __all__ = ["ORIGIN", "fold", "row_blocks", "subgraph", "transpose_rows", "without_internal"]
 
@@ -178,8 +177,9 @@ def subgraph(graph: Graph, nodes: npt.ArrayLike, *, into: str | os.PathLike[str]
     names = None
     if graph.names is not None:
         order = graph.names.order
-        text, offsets = buffers(graph.names.take(kept))
-        names = Names(text, offsets, None if order is None else ids[order[mask[order]]])
+        column = graph.names.take(kept)
+        named = None if order is None else ids[order[mask[order]]]
+        names = Names(column.text, column.offsets, named)
     batches = _mapped(graph, ids, lambda source, target: (source != NO_NODE) & (target != NO_NODE))
     return build_graph(
         _with_crawled(batches, graph, ids),
@@ -261,12 +261,12 @@ def _sites(
     ids = np.full(graph.num_nodes, NO_NODE, np.uint32)
     for start in range(0, graph.num_nodes, _BLOCK):
         stop = min(start + _BLOCK, graph.num_nodes)
-        part = graph.names.arrow(start, stop)
+        part = graph.names.column(start, stop)
         sites = part if graph.level in ("host", "domain") else hosts_of(part, strip_www=strip_www)
         if level == "domain" and graph.level != "domain":
             sites = domains_of(sites, private=private_suffixes, keep_suffixes=keep_suffixes)
-        there = np.asarray(sites.is_valid())
-        ids[start:stop][there] = table.number(sites.drop_null())
+        there = sites.is_valid()
+        ids[start:stop][there] = table.number(sites.filter(there))
     if graph.num_nodes and table.known == 0 and graph.level is None:
         raise ParameterError(
             f"no node has a host: the first is named {graph.names[0]!r}. Names have to be URLs, or the graph read with "
@@ -277,5 +277,5 @@ def _sites(
     label[order] = np.arange(len(order), dtype=np.uint32)
     inside = ids != NO_NODE
     ids[inside] = label[ids[inside]]
-    text, offsets = buffers(found.take(order)) if len(order) else buffers(pa.array([], pa.large_binary()))
-    return ids, Names(text, offsets)
+    column = found.take(order)
+    return ids, Names(column.text, column.offsets)

@@ -5,15 +5,15 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Protocol
 
 import numpy as np
-import pyarrow as pa
 
 from inlink.base.arrow import Column, batches_of
+from inlink.base.strings import Strings
 from inlink.errors import ParameterError
 from inlink.graph.batches import ArcBatch
 from inlink.graph.build import build_graph
 from inlink.graph.checks import check_weights, integers
 from inlink.graph.graph import Graph
-from inlink.graph.names import MAX_NODES, encode
+from inlink.graph.names import MAX_NODES
 
 __all__ = ["Table", "graph_of_table", "is_table"]
 
@@ -90,10 +90,10 @@ def _arcs(batches: Iterator[list[Column]], places: list[int], names: list[str]) 
             )
         named = kinds == {True}
         if named:
-            ends = [encode(row) for side in (source, target) for row in side]
+            ends = [row for side in (source, target) for row in side]
             numbers = np.arange(len(ends), dtype=np.uint32)
             half = len(ends) // 2
-            yield ArcBatch(numbers[:half], numbers[half:], pa.array(ends, pa.large_binary()), weights)
+            yield ArcBatch(numbers[:half], numbers[half:], Strings.of(ends), weights)
         else:
             pairs = zip(names[:2], (source, target), strict=True)
             sides = [integers(side, f"column {name!r}", np.uint32, MAX_NODES) for name, side in pairs]

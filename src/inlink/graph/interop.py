@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from inlink.base.arrays import UInt32Array, UInt64Array
+from inlink.base.extras import load
 from inlink.errors import MissingExtraError, ParameterError
 from inlink.graph.checks import check_names, check_weights, integers
 from inlink.graph.frames import Table, graph_of_table, is_table
@@ -160,8 +161,7 @@ def _increase(offsets: UInt64Array, nodes: UInt32Array) -> bool:
 
 def to_scipy(graph: Graph, dtype: npt.DTypeLike = np.float64) -> "scipy.sparse.csr_array":
     """See :meth:`inlink.Graph.to_scipy`."""
-    import scipy.sparse
-
+    sparse = load("scipy.sparse", "scipy", "to_scipy")
     rows, n = graph.out_rows, graph.num_nodes
     weights = (
         np.ones(len(rows.nodes), dtype) if rows.weights is None else rows.weights.astype(dtype, copy=False)
@@ -169,7 +169,7 @@ def to_scipy(graph: Graph, dtype: npt.DTypeLike = np.float64) -> "scipy.sparse.c
     small = max(n, len(rows.nodes)) < 2**31
     indices = rows.nodes.view(np.int32) if small else rows.nodes.astype(np.int64)
     indptr = rows.offsets.astype(np.int32) if small else rows.offsets.view(np.int64)
-    matrix = scipy.sparse.csr_array((weights, indices, indptr), shape=(n, n), copy=False)
+    matrix: scipy.sparse.csr_array = sparse.csr_array((weights, indices, indptr), shape=(n, n), copy=False)
     matrix.has_sorted_indices = matrix.has_canonical_format = True
     return matrix
 
@@ -187,8 +187,8 @@ def from_networkx(graph: "networkx.Graph[Any]", weight: str | None = "weight") -
     inlink.errors.ParameterError
         If a weight is not a finite number above 0.
     """
-    import networkx as nx
-
+    nx = load("networkx", "networkx", "a NetworkX graph")
+    load("scipy", "networkx", "a NetworkX graph")
     nodes = list(graph)
     names = (
         None
@@ -206,8 +206,7 @@ def from_networkx(graph: "networkx.Graph[Any]", weight: str | None = "weight") -
 
 def to_networkx(graph: Graph) -> "networkx.DiGraph[Any]":
     """See :meth:`inlink.Graph.to_networkx`."""
-    import networkx as nx
-
+    nx = load("networkx", "networkx", "to_networkx")
     result: networkx.DiGraph[Any] = nx.DiGraph()
     labels: list[Any] = list(range(graph.num_nodes)) if graph.names is None else list(graph.names)
     result.add_nodes_from(labels)

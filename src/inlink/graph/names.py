@@ -8,16 +8,16 @@ nodes in the order of their names, so that names can be found by bisection.
 import operator
 import secrets
 from collections.abc import Iterable, Iterator, Sequence
-from typing import SupportsIndex, cast, overload
+from typing import Any, SupportsIndex, cast, overload
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 
 from inlink.base.arrays import Int64Array, UInt8Array, UInt32Array, UInt64Array
+from inlink.base.strings import Strings, column_of
 from inlink.errors import InputError, ParameterError, UnknownNodeError
 
-__all__ = ["MAX_NODES", "NO_NODE", "NameTable", "Names", "buffers", "decode", "encode", "node_number"]
+__all__ = ["MAX_NODES", "NO_NODE", "NameTable", "Names", "decode", "encode", "node_number"]
 
 NO_NODE = 2**32 - 1
 # Numbers are uint32, and the last one means "no node".
@@ -94,9 +94,8 @@ class Names(Sequence[str]):
         """
         from inlink.graph.kernels.names import order_of
 
-        array = pa.array([encode(name) for name in names], pa.large_binary())
-        text, offsets = buffers(array)
-        return cls(text, offsets, order_of(text, offsets))
+        column = Strings.of(names)
+        return cls(column.text, column.offsets, order_of(column.text, column.offsets))
 
     def raw(self, node: int) -> bytes:
         """A node's name as bytes."""
@@ -121,7 +120,7 @@ class Names(Sequence[str]):
 
     def __iter__(self) -> Iterator[str]:
         for start in range(0, len(self), 65536):
-            for raw in self.arrow(start, min(start + 65536, len(self))).to_pylist():
+            for raw in self.column(start, min(start + 65536, len(self))).to_pylist():
                 yield decode(raw)
 
     def __contains__(self, name: object) -> bool:
@@ -161,31 +160,25 @@ class Names(Sequence[str]):
                 high = middle
         return None
 
-    def find_all(self, names: pa.Array) -> Int64Array:
+    def find_all(self, names: Strings | Any) -> Int64Array:
         """Find many names at once: int64[len(names)], -1 if no node has the name."""
         from inlink.graph.kernels.names import find_many
 
-        text, offsets = buffers(names)
+        column = column_of(names)
         order = self.order if self.order is not None else np.empty(0, np.uint32)
-        found: Int64Array = find_many(self.text, self.offsets, order, text, offsets)
+        found: Int64Array = find_many(self.text, self.offsets, order, column.text, column.offsets)
         return found
 
-    def arrow(self, start: int = 0, stop: int | None = None) -> pa.LargeBinaryArray:
-        """The names of the nodes in ``range(start, stop)``, large_binary[stop − start], without copying the text."""
+    def column(self, start: int = 0, stop: int | None = None) -> Strings:
+        """The names of the nodes in ``range(start, stop)``, without copying the text."""
         stop = len(self) if stop is None else stop
-        offsets = np.ascontiguousarray(self.offsets[start : stop + 1]).view(np.int64)
-        return pa.LargeBinaryArray.from_buffers(
-            pa.large_binary(), stop - start, [None, pa.py_buffer(offsets), pa.py_buffer(self.text)]
-        )
+        return Strings(self.text, np.ascontiguousarray(self.offsets[start : stop + 1]))
 
-    def take(self, nodes: npt.NDArray[np.integer]) -> pa.LargeBinaryArray:
-        """The names of nodes, integer[k], as large_binary[k]."""
+    def take(self, nodes: npt.NDArray[np.integer]) -> Strings:
+        """The names of nodes, integer[k]."""
         from inlink.graph.kernels.names import gather
 
-        text, offsets = gather(self.text, self.offsets, np.asarray(nodes, np.uint32))
-        return pa.LargeBinaryArray.from_buffers(
-            pa.large_binary(), len(nodes), [None, pa.py_buffer(offsets.view(np.int64)), pa.py_buffer(text)]
-        )
+        return Strings(*gather(self.text, self.offsets, np.asarray(nodes, np.uint32)))
 
 
 class NameTable:
@@ -200,11 +193,12 @@ class NameTable:
         self._offsets = np.zeros(1 << 12, np.uint64)
         self.known = 0
 
-    def number(self, names: pa.Array) -> UInt32Array:
+    def number(self, names: Strings | Any) -> UInt32Array:
         """The provisional numbers of a batch of names, uint32[len(names)]."""
         from inlink.graph.kernels.names import number
 
-        text, offsets = buffers(names)
+        column = column_of(names)
+        text, offsets = column.text, column.offsets
         ids = np.empty(len(offsets) - 1, np.uint32)
         done = np.uint64(0)
         while True:
@@ -242,17 +236,3 @@ class NameTable:
         order = np.arange(self.known, dtype=np.uint32)
         sort_names(text, offsets, order, np.empty(self.known, np.uint64))
         return Names(text, offsets), order
-
-
-def buffers(array: pa.Array) -> tuple[UInt8Array, UInt64Array]:
-    """An Arrow array of strings or bytes as (text uint8[…], offsets uint64[len + 1]); the text is not copied."""
-    if not pa.types.is_large_binary(array.type):
-        array = array.cast(pa.large_binary())
-    if array.null_count:
-        array = array.fill_null(b"")
-    _, where, data = array.buffers()
-    offsets = np.frombuffer(where, np.int64)[array.offset : array.offset + len(array) + 1] if where else None
-    if offsets is None or len(offsets) == 0:
-        offsets = np.zeros(1, np.int64)
-    text = np.frombuffer(data, np.uint8) if data is not None and data.size else np.empty(0, np.uint8)
-    return text, offsets.view(np.uint64)

@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from typing import Literal, get_args
 
 import numpy as np
-import pyarrow as pa
 
 from inlink.base.arrays import Int64Array, UInt32Array
 from inlink.errors import ParameterError, UnknownNodeError
@@ -203,13 +202,7 @@ def find(graph: Graph, expression: str, kind: Kind = "regex") -> Iterator[tuple[
     matches = matcher(expression, kind)
     for first in range(0, graph.num_nodes, _NAMES):
         end = min(first + _NAMES, graph.num_nodes)
-        part = graph.names.arrow(first, end)
-        try:
-            # In text a dot matches one character, in bytes one byte.
-            part = part.cast(pa.large_string())
-        except pa.ArrowInvalid:
-            pass
-        rows = matches(part).tolist()
+        rows = matches(graph.names.column(first, end)).tolist()
         yield [(first + row, graph.names[first + row]) for row in rows], end
 
 

@@ -6,16 +6,16 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 
 from inlink.base.arrays import AnyArray, Float64Array
 from inlink.base.settings import Setting, check, plain
+from inlink.base.strings import Strings
 from inlink.errors import ParameterError
 from inlink.graph.batches import ArcBatch
 from inlink.graph.build import build_graph
 from inlink.graph.checks import integers
 from inlink.graph.graph import Graph
-from inlink.graph.names import MAX_NODES, encode
+from inlink.graph.names import MAX_NODES
 
 __all__ = ["graph_of_pairs"]
 
@@ -72,7 +72,7 @@ def graph_of_pairs(
             batch = ArcBatch(
                 places[:, 0],
                 places[:, 1],
-                pa.array([encode(end) for arc in arcs for end in arc], pa.binary()),
+                Strings.of(end for arc in arcs for end in arc),
                 values,
             )
             return build_graph([batch], count=count, into=into)

@@ -13,10 +13,10 @@ from typing import Any, BinaryIO, NamedTuple, Protocol
 
 import msgspec
 import numpy as np
-import pyarrow as pa
 from isal.isal_zlib import crc32
 
 from inlink.base.arrays import Float64Array, UInt8Array, UInt32Array, UInt64Array
+from inlink.base.zstd import ZstdCompressor, ZstdDecompressor, ZstdError
 from inlink.errors import InputError
 
 __all__ = [
@@ -139,7 +139,7 @@ class PartWriter:
         self.keep = keep
         self._file, self._place = file, 0
         self._last: UInt8Array = np.empty(0, np.uint8)
-        self._codec = pa.Codec("zstd", compression_level=1)
+        self._codec = ZstdCompressor(level=1)
         self._write(_MAGIC)
 
     def _write(self, data: bytes) -> None:
@@ -149,7 +149,7 @@ class PartWriter:
     def _block(self, kind: bytes, coding: bytes, count: int, arrays: list[UInt8Array]) -> None:
         stored, sizes = [], []
         for array in arrays:
-            packed = self._codec.compress(array.data, asbytes=True) if len(array) else b""
+            packed = self._codec.compress(array.data, ZstdCompressor.FLUSH_FRAME) if len(array) else b""
             if len(packed) >= len(array):
                 packed = array.tobytes()
             stored.append(packed)
@@ -306,9 +306,11 @@ class PartFile:
     def _unpacked(self, data: bytes, size: int) -> UInt8Array:
         if len(data) != size:
             try:
-                data = pa.decompress(data, size, "zstd", asbytes=True)
-            except (OSError, ValueError):
-                raise self.damaged("a block cannot be unpacked") from None
+                data = ZstdDecompressor().decompress(data, max_length=size)
+            except ZstdError:
+                data = b""
+            if len(data) != size:
+                raise self.damaged("a block cannot be unpacked")
         return np.frombuffer(data, np.uint8)
 
     def names(self) -> Iterator[NameBlock]:

@@ -30,7 +30,7 @@ def name_batches(names: Names | None, size: int) -> tuple[list[tuple[str, Any]],
             high = min(low + _BATCH, size)
             columns: list[Column] = [np.arange(low, high, dtype=np.uint32)]
             if names is not None:
-                columns.append(_strings(names.arrow(low, high), kind))
+                columns.append(_strings(names.column(low, high), kind))
             yield columns
 
     return fields, batches()
@@ -154,7 +154,7 @@ def _kind(names: Names | None) -> type:
     try:
         for low in range(0, len(names or ()), _BATCH):
             assert names is not None
-            _strings(names.arrow(low, min(low + _BATCH, len(names))), str)
+            _strings(names.column(low, min(low + _BATCH, len(names))), str)
     except UnicodeDecodeError:
         return bytes
     return str

@@ -20,12 +20,12 @@ from pathlib import Path
 from typing import Literal, NamedTuple, TypeVar
 
 import numpy as np
-import pyarrow as pa
 
 from inlink.base.arrays import Int64Array
 from inlink.base.damage import Tally
 from inlink.base.folder import atomic_file
 from inlink.base.opening import Stream, head, lines
+from inlink.base.strings import Strings
 from inlink.errors import InputError, OutputError, ParameterError
 from inlink.graph.graph import Graph
 from inlink.graph.names import Names
@@ -96,7 +96,7 @@ def update_crawl(graph: Graph, path: str | os.PathLike[str], *, clear: float = 0
     scored = 0
     for start in range(0, crawl.num_nodes, 1 << 18):
         stop = min(start + (1 << 18), crawl.num_nodes)
-        nodes = _found(graph.names, crawl.names.arrow(start, stop))
+        nodes = _found(graph.names, crawl.names.column(start, stop))
         there = np.flatnonzero(nodes >= 0)
         values[start + there] = ranking.values[nodes[there]]
         scored += len(there)
@@ -232,7 +232,7 @@ def _write(path: Path, parts: Iterator[bytes]) -> None:
             file.write(part)
 
 
-def _found(names: Names, urls: pa.Array) -> Int64Array:
+def _found(names: Names, urls: Strings | list[bytes]) -> Int64Array:
     return names.find_all(urls) if len(names) else np.full(len(urls), -1)
 
 
@@ -261,7 +261,7 @@ class _Scores:
 
     def values(self, urls: list[bytes]) -> list[float]:
         """Return the scores of URLs, and count them."""
-        nodes = _found(self.names, pa.array(urls, pa.large_binary()))
+        nodes = _found(self.names, urls)
         there = nodes >= 0
         self.scored += int(there.sum())
         self.cleared += int((~there).sum())

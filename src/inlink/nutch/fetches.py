@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
 
 from inlink.base.arrays import Int64Array, UInt32Array
 from inlink.base.checked import is_remembered, remember
 from inlink.base.damage import Tally
 from inlink.base.folder import Folder
+from inlink.base.strings import Strings
 from inlink.errors import FolderError, FormatError, InputError, ParameterError
 from inlink.graph.checks import RULES, check_offsets
 from inlink.graph.derive import row_blocks
@@ -52,20 +52,20 @@ class Fetches:
 
     Attributes
     ----------
-    sources : pyarrow.LargeBinaryArray, k
+    sources : Strings, k
         The pages.
     times : int64[k]
         Time of the fetch, in milliseconds since 1970, UTC.
     offsets : int64[k + 1]
         Place of each page's first link in `targets`.
-    targets : pyarrow.LargeBinaryArray
+    targets : Strings
         The links, in the order of the document.
     """
 
-    sources: pa.Array
+    sources: Strings
     times: Int64Array
     offsets: Int64Array
-    targets: pa.Array
+    targets: Strings
 
 
 # -- segments ----------------------------------------------------------------------------------------------------
@@ -197,14 +197,14 @@ class _Times:
         found: list[int] = []
         if (segment / "crawl_fetch").is_dir():
             for url, _, moment in _fetched(segment, tally):
-                number = int(self.table.number(pa.array([url], pa.large_binary()))[0])
+                number = int(self.table.number([url])[0])
                 if number == len(found):
                     found.append(moment)
                 found[number] = max(found[number], moment)
         self.found = found
 
     def of(self, url: bytes, now: int) -> int:
-        number = int(self.table.number(pa.array([url], pa.large_binary()))[0])
+        number = int(self.table.number([url])[0])
         return self.found[number] if number < len(self.found) else now
 
 
@@ -231,11 +231,12 @@ class _Block:
         return len(self.urls) >= _ROWS or self.size >= _BYTES
 
     def done(self) -> Fetches:
-        binary = pa.large_binary()
         found = Fetches(
-            pa.array(self.urls, binary), np.array(self.times, np.int64), _offsets(np.array(self.counts, np.int64)),
-            pa.array(self.links, binary),
-        )  # fmt: skip
+            Strings.of(self.urls),
+            np.array(self.times, np.int64),
+            _offsets(np.array(self.counts, np.int64)),
+            Strings.of(self.links),
+        )
         self.clear()
         return found
 
@@ -288,8 +289,7 @@ def fetches_of_crawl(path: Path, delete_gone: bool) -> Iterator[Fetches]:
     rest = np.flatnonzero(silent).astype(np.uint32)
     for start in range(0, len(rest), _ROWS):
         part = rest[start : start + _ROWS]
-        none = pa.array([], pa.large_binary())
-        yield Fetches(names.take(part), times[part], np.zeros(len(part) + 1, np.int64), none)
+        yield Fetches(names.take(part), times[part], np.zeros(len(part) + 1, np.int64), Strings.of([]))
 
 
 def fetches_of_graph(graph: Graph, place: str, now: int) -> Iterator[Fetches]:
@@ -311,8 +311,9 @@ def fetches_of_graph(graph: Graph, place: str, now: int) -> Iterator[Fetches]:
         rest = np.flatnonzero(graph.crawled & (graph.outdegrees == 0)).astype(np.uint32)
         for start in range(0, len(rest), _ROWS):
             part = rest[start : start + _ROWS]
-            none = pa.array([], pa.large_binary())
-            yield Fetches(graph.names.take(part), times[part], np.zeros(len(part) + 1, np.int64), none)
+            yield Fetches(
+                graph.names.take(part), times[part], np.zeros(len(part) + 1, np.int64), Strings.of([])
+            )
 
 
 def _rows_of(
@@ -360,7 +361,7 @@ def fetches_of_webgraph(graph: Graph) -> Iterator[Fetches]:
     names, rows = Names(have["text"], have["offsets"]), graph.out_rows
     for start in range(0, len(names), _ROWS):
         stop = min(start + _ROWS, len(names))
-        urls = names.arrow(start, stop)
+        urls = names.column(start, stop)
         nodes = graph.names.find_all(urls)
         # A page is not a node if the rules left out all its links.
         there = nodes >= 0

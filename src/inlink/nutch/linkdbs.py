@@ -13,7 +13,6 @@ from operator import itemgetter
 from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
 
 from inlink.base.damage import Tally
 from inlink.errors import InputError
@@ -126,10 +125,10 @@ def fetches_of_linkdb(path: Path, now: int, tally: Tally) -> Iterator[Fetches]:
 def _arcs(path: Path, tally: Tally) -> Iterator[ArcBatch]:
     none = np.empty(0, np.uint32)
     # A batch with names, so that a graph without links has names too.
-    yield ArcBatch(none, none, pa.array([], pa.large_binary()))
+    yield ArcBatch(none, none, [])
     for file in map_files(path / "current"):
         for url, sources in records(file, TEXT, _INLINKS, tally):
             tally.links += len(sources)
             ends = np.zeros(len(sources), np.uint32)
             starts = np.arange(1, len(sources) + 1, dtype=np.uint32)
-            yield ArcBatch(starts, ends, pa.array([url, *sources], pa.large_binary()))
+            yield ArcBatch(starts, ends, [url, *sources])

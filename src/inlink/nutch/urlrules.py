@@ -21,14 +21,12 @@ from typing import Any
 from xml.parsers import expat
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 
 from inlink.base.opening import Stream
+from inlink.base.strings import Strings
 from inlink.errors import InputError, ParameterError
 from inlink.nutch.fetches import Fetches
 from inlink.rank.nutch_sites import site_names
-from inlink.urls.columns import by_value
 from inlink.urls.patterns import Pattern, compiled
 
 __all__ = ["DOUBLE_SLASHES", "UrlRules"]
@@ -111,7 +109,7 @@ class UrlRules:
             return True
         sites: tuple[bytes | None, ...] = ()
         if self._by_site:
-            sites = tuple(site_names(pa.array([url]), part)[0].as_py() for part in ("host", "domain"))
+            sites = tuple(site_names([url], part)[0] for part in ("host", "domain"))
         text = url.decode("utf-8", "replace")
         for rule in self._filters:
             if (rule.site is None or rule.site in sites) and rule.pattern.found_in(text):
@@ -121,20 +119,19 @@ class UrlRules:
     def apply(self, fetches: Fetches) -> Fetches:
         """Return a block of fetches with the URLs as the rules leave them, without those that they drop."""
         sources, targets = (self._column(names) for names in (fetches.sources, fetches.targets))
-        pages, links = np.asarray(sources.is_valid()), np.asarray(targets.is_valid())
+        pages, links = sources.is_valid(), targets.is_valid()
         counts = np.diff(fetches.offsets)
         row_of = np.repeat(np.arange(len(counts)), counts)
         links = links & pages[row_of]
         kept = np.bincount(row_of[links], minlength=len(counts))[pages]
         offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(kept, dtype=np.int64)])
-        return Fetches(
-            sources.filter(pa.array(pages)), fetches.times[pages], offsets, targets.filter(pa.array(links))
-        )
+        return Fetches(sources.filter(pages), fetches.times[pages], offsets, targets.filter(links))
 
-    def _column(self, names: pa.Array) -> pa.Array:
-        found = by_value(names, self)
-        self.dropped += found.null_count
-        self.changed += pc.sum(pc.not_equal(names.cast(pa.large_binary()), found)).as_py() or 0
+    def _column(self, names: Strings) -> Strings:
+        found = names.by_value(self)
+        self.dropped += int(np.count_nonzero(~found.is_valid()))
+        pairs = zip(names.to_pylist(), found.to_pylist(), strict=True)
+        self.changed += sum(new is not None and new != old for old, new in pairs)
         return found
 
 

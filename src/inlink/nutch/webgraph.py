@@ -17,19 +17,18 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 
 from inlink.base.arrays import Int64Array
 from inlink.base.damage import Tally
 from inlink.base.folder import building
+from inlink.base.strings import Strings
 from inlink.base.unfinished import unfinished_folder
 from inlink.errors import FolderError, ParameterError
 from inlink.graph.batches import ArcBatch
 from inlink.graph.build import build_graph
 from inlink.graph.graph import Graph, Level
 from inlink.graph.interop import GraphLike, as_graph
-from inlink.graph.names import NO_NODE, NameTable, buffers
+from inlink.graph.names import NO_NODE, NameTable
 from inlink.nutch.fetches import (
     FETCHED_FORMAT,
     FETCHED_KIND,
@@ -47,10 +46,6 @@ from inlink.nutch.urlrules import UrlRules
 from inlink.rank.nutch_sites import numbers, site_names
 
 __all__ = ["LinkRules", "webgraph"]
-
-_SCHEMA = pa.schema(
-    [("source", pa.large_binary()), ("time", pa.int64()), ("links", pa.large_list(pa.large_binary()))]
-)
 
 
 @dataclass(frozen=True)
@@ -261,15 +256,17 @@ class _Spill:
         self.path = path
         table = NameTable()
         times, rows = np.empty(0, np.int64), np.empty(0, np.int64)
-        count = 0
-        with pa.OSFile(str(path), "wb") as file, pa.ipc.new_stream(file, _SCHEMA) as writer:
+        count = self.blocks = 0
+        with path.open("wb") as file:
             for part in fetches:
                 if not len(part.sources):
                     continue
-                links = pa.LargeListArray.from_arrays(pa.array(part.offsets), part.targets)
-                writer.write_batch(
-                    pa.RecordBatch.from_arrays([part.sources, pa.array(part.times), links], schema=_SCHEMA)
-                )
+                for column in (part.sources, part.targets):
+                    np.save(file, np.frombuffer(column.to_bytes(), np.uint8))
+                    np.save(file, column.offsets - column.offsets[0])
+                np.save(file, part.times)
+                np.save(file, part.offsets)
+                self.blocks += 1
                 ids = table.number(part.sources)
                 if table.known > len(times):
                     room = max(table.known, 3 * len(times) // 2) - len(times)
@@ -284,23 +281,29 @@ class _Spill:
         self._newest = np.zeros(count, np.bool_)
         self._newest[rows[: table.known]] = True
 
-    def newest(self) -> Iterator[pa.RecordBatch]:
+    def newest(self) -> Iterator[Fetches]:
         """Yield the newest fetch of each page, in the order of the sources."""
         at = 0
-        with pa.OSFile(str(self.path), "rb") as file, pa.ipc.open_stream(file) as reader:
-            for batch in reader:
-                mask = self._newest[at : at + len(batch)]
-                at += len(batch)
-                yield batch.filter(pa.array(mask))
+        with self.path.open("rb") as file:
+            for _ in range(self.blocks):
+                text, places, link_text, link_places, times, offsets = (np.load(file) for _ in range(6))
+                mask = self._newest[at : at + len(times)]
+                at += len(times)
+                counts = np.diff(offsets)
+                yield Fetches(
+                    Strings(text, places).filter(mask),
+                    times[mask],
+                    np.concatenate([np.zeros(1, np.int64), np.cumsum(counts[mask])]),
+                    Strings(link_text, link_places).filter(np.repeat(mask, counts)),
+                )
 
 
-def _arcs(fetches: pa.RecordBatch, rules: LinkRules, level: Level | None) -> ArcBatch:
+def _arcs(fetches: Fetches, rules: LinkRules, level: Level | None) -> ArcBatch:
     """Return the links of a block that the rules keep."""
     from inlink.rank.kernels.linkrank import Rules, Seen, Sites, limit_outlinks
 
-    sources, targets = fetches.column(0), fetches.column(2).flatten()
-    counts = pc.list_value_length(fetches.column(2)).to_numpy(zero_copy_only=False).astype(np.int64)
-    names = pa.concat_arrays([sources, targets])
+    sources, targets = fetches.sources, fetches.targets
+    names = Strings.concat([sources, targets])
     none = np.full(len(names), NO_NODE, np.uint32)
     hosts = numbers(site_names(names, "host", level)) if rules.ignore_host else none
     domains = (
@@ -309,26 +312,25 @@ def _arcs(fetches: pa.RecordBatch, rules: LinkRules, level: Level | None) -> Arc
     pages = numbers(site_names(targets, "page", level)) if rules.limit_page else none[: len(targets)]
     keep = np.zeros(len(targets), np.bool_)
     rows = len(sources)
-    offsets = np.concatenate([np.zeros(1, np.uint64), np.cumsum(counts).astype(np.uint64)])
     limit_outlinks(
-        offsets,
+        fetches.offsets.astype(np.uint64),
         Sites(hosts[rows:], domains[rows:], pages),
         Sites(hosts[:rows], domains[:rows], none[:0]),
         Rules(rules.ignore_host, rules.ignore_domain, rules.limit_page, rules.limit_domain),
         Seen(none.copy(), none.copy()),
         keep,
     )
-    near = np.repeat(np.arange(rows), counts)[keep]
+    near = np.repeat(np.arange(rows), np.diff(fetches.offsets))[keep]
     linking, starts = np.unique(near, return_inverse=True)
     ends = np.arange(len(near), dtype=np.uint32) + np.uint32(len(linking))
-    kept = pa.concat_arrays([sources.take(pa.array(linking)), targets.filter(pa.array(keep))])
+    kept = Strings.concat([sources.take(linking), targets.filter(keep)])
     return ArcBatch(starts.astype(np.uint32), ends, kept)
 
 
 def _nothing() -> ArcBatch:
     """Return an empty batch with names, so that a graph without links has names too."""
     none = np.empty(0, np.uint32)
-    return ArcBatch(none, none, pa.array([], pa.large_binary()))
+    return ArcBatch(none, none, [])
 
 
 def _write_fetched(graph: Graph, spill: _Spill) -> None:
@@ -338,11 +340,11 @@ def _write_fetched(graph: Graph, spill: _Spill) -> None:
         end = np.uint64(0)
         offsets.append(np.zeros(1, np.uint64))
         for batch in spill.newest():
-            raw, places = buffers(batch.column(0))
-            text.append(raw[int(places[0]) : int(places[-1])])
+            places = batch.sources.offsets
+            text.append(np.frombuffer(batch.sources.to_bytes(), np.uint8))
             offsets.append(places[1:] - places[0] + end)
             end += places[-1] - places[0]
-            times.append(np.asarray(batch.column(1)))
+            times.append(batch.times)
         moments: Int64Array = np.concatenate(times) if times else np.empty(0, np.int64)
         folder.write("times", moments)
         folder.header.meta = {"graph_uuid": graph.uuid}

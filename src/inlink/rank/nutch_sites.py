@@ -11,17 +11,16 @@ graphs of hosts or domains only the name itself is known.
 Source: org.apache.nutch.util.URLUtil (getPage, getHost, getDomainName), Nutch 1.23.
 """
 
+import re
 from functools import cache
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 
 from inlink.base.arrays import UInt32Array
+from inlink.base.strings import Strings, column_of
 from inlink.graph.graph import Graph
 from inlink.graph.names import NO_NODE, NameTable
-from inlink.urls.columns import by_value
 from inlink.urls.hosts import reverse_host
 
 if TYPE_CHECKING:
@@ -31,46 +30,52 @@ __all__ = ["Site", "numbers", "numbers_of", "site_names"]
 
 Site = Literal["page", "host", "domain"]
 
-_AUTHORITY = rb"^[A-Za-z][A-Za-z0-9+.\-]*://(?P<authority>[^/?#]+)"
+_AUTHORITY = re.compile(rb"[A-Za-z][A-Za-z0-9+.\-]*://([^/?#]+)")
+_QUERY = re.compile(rb"^([^?#]*)\?[^#]*")
 # Names processed at a time.
 _BLOCK = 1 << 18
 
 
-def site_names(names: pa.Array, site: Site, level: str | None = None) -> pa.LargeBinaryArray:
-    """Return the page, host or domain of each name, large_binary[n]; null if the name has none.
+def site_names(names: Strings | Any, site: Site, level: str | None = None) -> Strings:
+    """Return the page, host or domain of each name, n; a row has no value if the name has none.
 
     Parameters
     ----------
-    names : pyarrow.Array of string or binary (normal or large)[n]
+    names : Strings, or what :func:`inlink.base.strings.column_of` takes, n
         URLs; or reversed hosts or domains, as graphs of these have them.
     site : {"page", "host", "domain"}
         The part to return. Hosts and domains are not reversed.
     level : {"page", "host", "domain"} or None
         The level of the graph that has these names.
     """
-    raw = names if pa.types.is_large_binary(names.type) else names.cast(pa.large_binary())
+    column = column_of(names)
     if level in ("host", "domain"):
         if site == "page":
-            return raw
-        return by_value(raw, _domain_of_reversed if level == "host" and site == "domain" else _reversed)
-    authority = pc.struct_field(pc.extract_regex(raw, _AUTHORITY), 0)
+            return column
+        return column.by_value(_domain_of_reversed if level == "host" and site == "domain" else _reversed)
+    rows = column.to_pylist()
+    authorities = [None if row is None else _AUTHORITY.match(row) for row in rows]
     if site != "page":
-        return by_value(authority, _host if site == "host" else _domain)
+        plain = Strings.of(found and found[1] for found in authorities)
+        return plain.by_value(_host if site == "host" else _domain)
+    has_host = Strings.of(found and found[1] for found in authorities).by_value(_host).is_valid()
+    return Strings.of(_page(row) if there else None for row, there in zip(rows, has_host, strict=True))
+
+
+def _page(url: bytes) -> bytes:
+    """Return a URL in lower case without its query. Letters beyond ASCII stay if it is not UTF-8."""
     try:
-        text = pc.utf8_lower(raw.cast(pa.large_string())).cast(pa.large_binary())
-    except pa.ArrowInvalid:
-        # The names are not UTF-8. Letters beyond ASCII stay unchanged.
-        text = pc.ascii_lower(raw.view(pa.large_string())).view(pa.large_binary())
-    pages = pc.replace_substring_regex(text, rb"^([^?#]*)\?[^#]*", rb"\1", max_replacements=1)
-    return pc.if_else(by_value(authority, _host).is_valid(), pages, pa.scalar(None, pa.large_binary()))
+        lower = url.decode().lower().encode()
+    except UnicodeError:
+        lower = url.lower()
+    return _QUERY.sub(rb"\1", lower, count=1)
 
 
-def numbers(values: pa.Array) -> UInt32Array:
-    """Return a number for each value, uint32[len(values)]. Equal values have equal numbers; null has 2³² − 1."""
-    indices = values.dictionary_encode().indices
-    found: UInt32Array = (
-        indices.cast(pa.int64()).fill_null(NO_NODE).to_numpy(zero_copy_only=False).astype(np.uint32)
-    )
+def numbers(values: Strings) -> UInt32Array:
+    """Return a number for each row, uint32[n]. Equal values have equal numbers; rows without a value have 2³² − 1."""
+    there = values.is_valid()
+    found = np.full(len(values), NO_NODE, np.uint32)
+    found[there] = NameTable().number(values.filter(there))
     return found
 
 
@@ -81,9 +86,9 @@ def numbers_of(graph: Graph, site: Site) -> tuple[UInt32Array, NameTable]:
     if graph.names is not None:
         for start in range(0, graph.num_nodes, _BLOCK):
             stop = min(start + _BLOCK, graph.num_nodes)
-            part = site_names(graph.names.arrow(start, stop), site, graph.level)
-            there = np.asarray(part.is_valid())
-            found[start:stop][there] = table.number(part.drop_null())
+            part = site_names(graph.names.column(start, stop), site, graph.level)
+            there = part.is_valid()
+            found[start:stop][there] = table.number(part.filter(there))
     return found, table
 
 

@@ -11,7 +11,9 @@ import numpy as np
 
 from inlink.base.arrays import Float64Array
 from inlink.base.arrow import Column, capsule
+from inlink.base.extras import load
 from inlink.base.folder import atomic_file
+from inlink.base.pyarrow import arrow, to_arrow
 from inlink.errors import DamageError, FormatError, InputError, MissingExtraError, OutputError
 from inlink.graph.names import Names, decode
 from inlink.graph.views import name_batches
@@ -57,7 +59,7 @@ def write_csv(
                     stop = min(start + _BATCH, size)
                     parts: list[Any] = [] if plain and named else [range(start, stop)]
                     if names is not None:
-                        parts.append([decode(raw) for raw in names.arrow(start, stop).to_pylist()])
+                        parts.append([decode(raw) for raw in names.column(start, stop).to_pylist()])
                     parts += [column[start:stop].tolist() for column in columns.values()]
                     writer.writerows(zip(*parts, strict=True))
         except OSError as error:
@@ -74,8 +76,7 @@ def write_parquet(
     inlink.errors.OutputError
         If the file cannot be written.
     """
-    import pyarrow.parquet as pq
-
+    pq = load("pyarrow.parquet", "arrow", "Parquet")
     schema = _schema(names, columns, meta)
     with atomic_file(path) as work:
         try:
@@ -88,8 +89,7 @@ def write_parquet(
 
 def arrow_table(names: Names | None, columns: Columns, meta: dict[str, Any]) -> "pyarrow.Table":
     """Return the table that :func:`write_parquet` writes, as an Arrow table in memory."""
-    import pyarrow as pa
-
+    pa = arrow("an Arrow table")
     schema = _schema(names, columns, meta)
     return pa.Table.from_batches(_batches(names, columns, schema), schema)
 
@@ -130,8 +130,7 @@ def data_frame(names: Names | None, columns: Columns) -> "pandas.DataFrame":
 
 
 def _schema(names: Names | None, columns: Columns, meta: dict[str, Any]) -> "pyarrow.Schema":
-    import pyarrow as pa
-
+    pa = arrow("an Arrow table")
     fields = [pa.field("node", pa.uint32())]
     if names is not None:
         fields.append(pa.field("name", _name_type(names)))
@@ -142,14 +141,14 @@ def _schema(names: Names | None, columns: Columns, meta: dict[str, Any]) -> "pya
 def _batches(
     names: Names | None, columns: Columns, schema: "pyarrow.Schema"
 ) -> "Iterator[pyarrow.RecordBatch]":
-    import pyarrow as pa
-
+    pa = arrow("an Arrow table")
+    text = names is not None and pa.types.is_large_string(schema.field("name").type)
     size = len(next(iter(columns.values())))
     for start in range(0, size, _BATCH):
         stop = min(start + _BATCH, size)
         arrays = [pa.array(np.arange(start, stop, dtype=np.uint32))]
         if names is not None:
-            arrays.append(names.arrow(start, stop).cast(schema.field("name").type))
+            arrays.append(to_arrow(names.column(start, stop), text=text))
         arrays += [pa.array(np.ascontiguousarray(column[start:stop])) for column in columns.values()]
         yield pa.RecordBatch.from_arrays(arrays, schema=schema)
 
@@ -175,20 +174,13 @@ def read_table(path: str | os.PathLike[str]) -> Table:
 
 
 def _name_type(names: Names) -> Any:
-    import pyarrow as pa
-
-    try:
-        for start in range(0, len(names), _BATCH):
-            names.arrow(start, min(start + _BATCH, len(names))).cast(pa.large_string())
-    except pa.ArrowInvalid:
-        return pa.large_binary()
-    return pa.large_string()
+    pa = arrow("an Arrow table")
+    blocks = (names.column(low, min(low + _BATCH, len(names))) for low in range(0, len(names), _BATCH))
+    return pa.large_string() if all(block.is_utf8() for block in blocks) else pa.large_binary()
 
 
 def _read_parquet(path: str | os.PathLike[str]) -> Table:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
+    pa, pq = arrow("Parquet"), load("pyarrow.parquet", "arrow", "Parquet")
     try:
         table = pq.read_table(path)
         raw = (table.schema.metadata or {}).get(_KEY)

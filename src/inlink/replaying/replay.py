@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from inlink.base.arrays import BoolArray, Float64Array, Int64Array, UInt32Array
+from inlink.base.arrays import BoolArray, Float64Array, UInt32Array
 from inlink.base.progress import Task as Progress
 from inlink.base.progress import track
 from inlink.errors import ParameterError
@@ -388,13 +388,10 @@ def _matched(web: Web, expression: str | None) -> BoolArray | None:
     """Whether an expression matches each URL, bool[n]."""
     if expression is None:
         return None
-    import pyarrow as pa
-
+    from inlink.base.strings import Strings
     from inlink.urls.matching import matcher
 
-    rows: Int64Array = matcher(expression)(
-        pa.array([url.encode("utf-8", "surrogateescape") for url in web.urls], pa.large_binary())
-    )
+    rows = matcher(expression)(Strings.of(web.urls))
     found = np.zeros(web.num_pages, np.bool_)
     found[rows] = True
     return found

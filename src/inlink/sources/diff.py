@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 import numpy as np
 
 from inlink.base.arrays import BoolArray, Int64Array
+from inlink.base.pyarrow import arrow
 from inlink.base.settings import Setting, check, plain
 from inlink.base.table import html_table
 from inlink.errors import MissingExtraError, ParameterError
@@ -186,8 +187,7 @@ class Diff:
 
         The nodes of A come first, in A's order, then those that only B has.
         """
-        import pyarrow as pa
-
+        pa = arrow("an Arrow table")
         only_b = np.setdiff1d(np.arange(len(self.b)), self._in_b)
         there = np.full(len(self.a), -1, np.int64)
         there[self._in_a] = self._in_b
@@ -338,7 +338,7 @@ def _matched(one: RankList, other: RankList) -> tuple[Int64Array, Int64Array]:
     if one.names is None or other.names is None:
         number = np.arange(min(len(one), len(other)), dtype=np.int64)
         return number, number
-    there = other.names.find_all(one.names.arrow())
+    there = other.names.find_all(one.names.column())
     found = np.flatnonzero(there >= 0)
     return found, there[found]
 

@@ -4,11 +4,10 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 
 from inlink.base.arrays import AnyArray, BoolArray, Float32Array, Float64Array, UInt64Array
-from inlink.sources.write import as_text, join_rows
+from inlink.base.strings import Strings
+from inlink.sources.write import as_text, join_columns, join_rows
 from inlink.store.blocks import BLOCK, arcs_of, content_hash_at, page_columns, url_blocks
 from inlink.store.page import error_of
 from inlink.store.pages import NO_PAGE, STATES, Pages
@@ -36,7 +35,6 @@ ROWS = 1 << 16
 """Crawled pages whose links are written at a time."""
 
 _DIGITS = np.frombuffer(b"0123456789abcdef", np.uint8)
-_NONE, _POINT = pa.scalar(b"", pa.large_binary()), pa.scalar(b".", pa.large_binary())
 
 
 def page_lines(
@@ -66,9 +64,7 @@ def page_lines(
         yield ("\t".join(PAGE_COLUMNS) + "\n").encode(), 0
     for begin, text, offsets in url_blocks(pages, size, first):
         count = len(offsets) - 1
-        urls = pa.LargeBinaryArray.from_buffers(
-            pa.large_binary(), count, [None, pa.py_buffer(offsets.view(np.int64)), pa.py_buffer(text)]
-        )
+        urls = Strings(text, offsets)
         columns, visits = page_columns(pages, begin, begin + count)
         if aduana:
             cells = _of_aduana(begin, urls, columns, pages.started, depth)
@@ -116,15 +112,15 @@ def link_lines(
 
 def _of_inlink(
     first: int,
-    urls: pa.Array,
+    urls: Strings,
     columns: dict[str, AnyArray],
     pages: Pages,
     visits: UInt64Array,
-) -> list[pa.Array]:
+) -> list[Strings]:
     count = len(urls)
     times = [_where(~np.isnan(columns[name]), columns[name]) for name in ("first_crawl", "last_crawl")]
     seeds = columns["linked_from"] == NO_PAGE
-    states = pa.array([name.encode() for name in STATES], pa.large_binary())
+    states = Strings.of(STATES)
     hashes, errors, into = ([b""] * count for _ in range(3))
     for k in np.flatnonzero(visits).tolist():
         hashes[k] = content_hash_at(pages, int(visits[k]) - 1).hex().encode()
@@ -139,28 +135,25 @@ def _of_inlink(
     return [
         as_text(np.arange(first, first + count, dtype=np.uint32)),
         urls,
-        states.take(pa.array(columns["state"])),
+        states.take(columns["state"]),
         as_text(columns["score"]),
         as_text(columns["depth"]),
         _where(~seeds, columns["linked_from"]),
         *times,
         *(as_text(columns[name]) for name in ("crawls", "changes", "status", "errors")),
-        *(pa.array(cells, pa.large_binary()) for cells in (hashes, errors, into)),
+        *(Strings.of(cells) for cells in (hashes, errors, into)),
     ]
 
 
 def _of_aduana(
-    first: int, urls: pa.Array, columns: dict[str, AnyArray], started: float, depth: bool
-) -> list[pa.Array]:
+    first: int, urls: Strings, columns: dict[str, AnyArray], started: float, depth: bool
+) -> list[Strings]:
     numbers = np.arange(first, first + len(urls), dtype=np.uint32)
     digits = _DIGITS[(numbers[:, None] >> np.arange(28, -4, -4, dtype=np.uint32)) & np.uint32(15)]
     hashes = np.concatenate([np.full((len(urls), 8), ord("0"), np.uint8), digits], axis=1)
-    ends = np.arange(0, hashes.size + 1, 16, dtype=np.int64)
-    hash_text = pa.LargeBinaryArray.from_buffers(
-        pa.large_binary(), len(urls), [None, pa.py_buffer(ends), pa.py_buffer(hashes)]
-    )
+    ends = np.arange(0, hashes.size + 1, 16, dtype=np.uint64)
     return [
-        hash_text,
+        Strings(hashes.ravel(), ends),
         as_text(numbers),
         urls,
         _seconds(columns["first_crawl"] - started),
@@ -172,19 +165,19 @@ def _of_aduana(
     ]
 
 
-def _where(known: BoolArray, values: AnyArray) -> pa.Array:
+def _where(known: BoolArray, values: AnyArray) -> Strings:
     """Return numbers as text, empty where they are not known."""
-    return pc.if_else(pa.array(known), as_text(values), _NONE)
+    unknown = np.flatnonzero(~known)
+    return as_text(np.where(known, values, 0)).with_rows(unknown, Strings.of([b""] * len(unknown)))
 
 
-def _seconds(values: Float64Array) -> pa.Array:
+def _seconds(values: Float64Array) -> Strings:
     """Format times as ``%.1f``; 0.0 if there is none, as in Aduana."""
     tenths = np.rint(np.nan_to_num(np.maximum(values, 0)) * 10).astype(np.int64)
-    return pc.binary_join_element_wise(as_text(tenths // 10), as_text(tenths % 10), _POINT)
+    return join_columns(as_text(tenths // 10), b".", as_text(tenths % 10))
 
 
-def _scientific(values: Float32Array) -> pa.Array:
+def _scientific(values: Float32Array) -> Strings:
     """Format numbers as ``%.3e``. Each distinct value is formatted once."""
     different, place = np.unique(values, return_inverse=True)
-    texts = pa.array([b"%.3e" % value for value in different.tolist()], pa.large_binary())
-    return texts.take(pa.array(place))
+    return Strings.of([b"%.3e" % value for value in different.tolist()]).take(place)

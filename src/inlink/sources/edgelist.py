@@ -20,10 +20,10 @@ from pathlib import Path
 from typing import Literal
 
 import numpy as np
-import pyarrow as pa
 
 from inlink.base.arrays import UInt8Array
 from inlink.base.opening import Carry, Stream, head, text_blocks
+from inlink.base.strings import Strings
 from inlink.errors import FormatError, InputError, ParameterError
 from inlink.graph.batches import ArcBatch, Level
 from inlink.graph.source import Source
@@ -337,11 +337,7 @@ def _scan(path: Path, block: UInt8Array, last: bool, carry: Carry, layout: _Layo
     array = None
     if not layout.ids:
         offsets = offsets[: int(known) + 1]
-        array = pa.LargeBinaryArray.from_buffers(
-            pa.large_binary(),
-            int(known),
-            [None, pa.py_buffer(offsets.view(np.int64)), pa.py_buffer(names[: int(offsets[-1])])],
-        )
+        array = Strings(names, offsets)
     return ArcBatch(sources[:count], targets[:count], array, weights[:count] if layout.weighted else None)
 
 

@@ -9,7 +9,6 @@ from inlink.base.arrays import UInt32Array, UInt64Array
 from inlink.graph.batches import ArcBatch
 from inlink.graph.derive import row_blocks
 from inlink.graph.graph import Graph
-from inlink.graph.names import buffers
 from inlink.graph.part import NAMES, ArcBlock, NameBlock, PartHeader
 from inlink.graph.source import Source
 
@@ -88,7 +87,8 @@ class GraphPart:
         names = self._graph.names
         if names is not None:
             for start in range(0, len(names), NAMES):
-                yield NameBlock(*buffers(names.arrow(start, min(start + NAMES, len(names)))))
+                column = names.column(start, min(start + NAMES, len(names)))
+                yield NameBlock(column.text, column.offsets)
 
     def degrees(self) -> Iterator[tuple[UInt64Array, UInt64Array]]:
         """All nodes, and the number of arcs of each."""

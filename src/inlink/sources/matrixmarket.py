@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from inlink.base.extras import load
 from inlink.base.opening import head
 from inlink.errors import DamageError, FormatError, InputError
 from inlink.graph.batches import ArcBatch, Level
@@ -106,8 +107,7 @@ def scipy_npz(path: str | os.PathLike[str], *, level: Level | None = None) -> So
     inlink.errors.DamageError
         If the file is truncated, damaged or inconsistent, or unpacks to more than 200 times its size.
     """
-    import scipy.sparse
-
+    sparse = load("scipy.sparse", "scipy", "SciPy's format .npz")
     path = Path(path)
     try:
         with zipfile.ZipFile(path) as archive:
@@ -116,7 +116,7 @@ def scipy_npz(path: str | os.PathLike[str], *, level: Level | None = None) -> So
             raise DamageError(
                 f"{path}: would unpack to {unpacked:,} bytes, more than 200 times its size. It is not read."
             )
-        matrix = scipy.sparse.load_npz(path)
+        matrix = sparse.load_npz(path)
         if matrix.format in ("csr", "csc", "bsr"):
             # SciPy does not check indices when it uses them.
             matrix.check_format(full_check=True)

@@ -7,13 +7,13 @@ from itertools import islice
 from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
 
 from inlink.base.arrays import Float64Array, Int64Array
 from inlink.base.folder import Folder
 from inlink.base.opening import Stream, head
+from inlink.base.strings import Strings
 from inlink.errors import FolderError, InputError, ParameterError
-from inlink.graph.names import Names, buffers
+from inlink.graph.names import Names
 from inlink.rank.ranking import FORMAT, KIND, Ranking
 from inlink.sources.crawlgraph import names_of
 from inlink.sources.rankings import stored_ranking
@@ -169,14 +169,14 @@ def _columns(rows: Iterator[Row], path: Path) -> tuple[Names, Float64Array, Int6
 
     texts, values, places = [], [], []
     while block := list(islice(rows, _AT_A_TIME)):
-        texts.append(pa.array([row.name for row in block], pa.large_binary()))
+        texts.append(Strings.of(row.name for row in block))
         values.append(np.array([row.value for row in block]))
         places.append(np.array([row.place or 0 for row in block], np.int64))
     if not texts:
         raise InputError(f"{path}: there are no ranks in this file")
-    text, offsets = buffers(pa.concat_arrays(texts))
+    column = Strings.concat(texts)
     try:
-        names = Names(text, offsets, order_of(text, offsets))
+        names = Names(column.text, column.offsets, order_of(column.text, column.offsets))
     except InputError as error:
         raise InputError(f"{path}: {error}") from None
     found = np.concatenate(places)

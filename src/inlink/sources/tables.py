@@ -9,10 +9,11 @@ from typing import Any
 from urllib.parse import quote
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 
+from inlink.base.extras import load
 from inlink.base.progress import track
+from inlink.base.pyarrow import arrow, from_arrow
+from inlink.base.strings import Strings
 from inlink.errors import DamageError, InputError, ParameterError
 from inlink.graph.batches import ArcBatch, Level
 from inlink.graph.names import Names
@@ -69,7 +70,7 @@ def parquet(
     beside = nodes_beside(path)
     nodes = beside if path.is_file() and beside.is_file() else None
     number = first.names.index(chosen[0]) if chosen[0] in first.names else 0
-    numbers = pa.types.is_integer(first.types[number])
+    numbers = arrow("Parquet").types.is_integer(first.types[number])
     num_nodes = _open_parquet(nodes).metadata.num_rows if nodes is not None and numbers else None
     if numbers and num_nodes == 0:
         num_nodes = None
@@ -106,8 +107,7 @@ def _choose_named(names: list[str]) -> list[str] | None:
 
 
 def _open_parquet(path: Path) -> Any:
-    import pyarrow.parquet as pq
-
+    pa, pq = arrow("Parquet"), load("pyarrow.parquet", "arrow", "Parquet")
     try:
         file = pq.ParquetFile(path)
         # The schema is read when it is asked for.
@@ -134,6 +134,7 @@ def _parquet_batches(files: list[Path], columns: list[str], nodes: Path | None) 
 
 
 def _rows(files: list[Path], columns: list[str]) -> Iterator[tuple[str, Any]]:
+    pa = arrow("Parquet")
     with track("reading Parquet", sum(file.stat().st_size for file in files), "B") as task:
         for file in files:
             source = _open_parquet(file)
@@ -154,6 +155,7 @@ def _rows(files: list[Path], columns: list[str]) -> Iterator[tuple[str, Any]]:
 
 def _arcs(columns: list[Any], place: str) -> ArcBatch:
     """Return a batch of the columns source, target and perhaps weight."""
+    pa = arrow("Parquet")
     for column in columns:
         if column.null_count:
             raise InputError(f"{place}: source, target or weight is null")
@@ -167,7 +169,7 @@ def _arcs(columns: list[Any], place: str) -> ArcBatch:
     if all(pa.types.is_integer(column.type) for column in columns[:2]):
         sources, targets = (_numbers(column, place) for column in columns[:2])
         return ArcBatch(sources, targets, None, weights)
-    ends = pa.concat_arrays([_names(column, place) for column in columns[:2]])
+    ends = Strings.concat([_names(column, place) for column in columns[:2]])
     places = np.arange(len(ends), dtype=np.uint32)
     return ArcBatch(places[: len(ends) // 2], places[len(ends) // 2 :], ends, weights)
 
@@ -188,16 +190,17 @@ def check_weights(weights: np.ndarray[Any, Any], place: str) -> None:
 
 
 def _numbers(column: Any, place: str) -> Any:
-    if len(column):
-        bounds = pc.min_max(column)
-        low, high = bounds["min"].as_py(), bounds["max"].as_py()
+    values = column.to_numpy(zero_copy_only=False)
+    if len(values):
+        low, high = int(values.min()), int(values.max())
         if low < 0 or high >= MAX_NODES:
             wrong = low if low < 0 else high
             raise InputError(f"{place}: node number must be from 0 to {MAX_NODES - 1:,}; got {wrong:,}")
-    return column.cast(pa.uint32()).to_numpy(zero_copy_only=False)
+    return values.astype(np.uint32)
 
 
-def _names(column: Any, place: str) -> Any:
+def _names(column: Any, place: str) -> Strings:
+    pa = arrow("Parquet")
     if pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()
     if column.null_count:
@@ -212,7 +215,7 @@ def _names(column: Any, place: str) -> Any:
         or pa.types.is_large_binary(kind)
     ):
         raise InputError(f"{place}: nodes must be integers, strings or bytes; their type is {kind}")
-    return column.cast(pa.large_binary())
+    return from_arrow(column)
 
 
 # -- SQLite -----------------------------------------------------------------------------------------------------
@@ -405,7 +408,7 @@ def _crawled_batches(
                 raise InputError(f"{database.path}, table {table}: {name} must be text")
             crawled = np.flatnonzero([mark not in (None, 0, b"", b"0") for _, mark in part])
             none = np.empty(0, np.uint32)
-            names = pa.array([node for node, _ in part], pa.large_binary())
+            names = Strings.of(node for node, _ in part)
             yield ArcBatch(none, none, names, crawled=crawled.astype(np.uint32))
         return
 
@@ -434,4 +437,4 @@ def _sqlite_batch(
         return ArcBatch(ends[:, 0].copy(), ends[:, 1].copy(), None, weights)
     names = [end if isinstance(end, bytes) else str(end).encode() for row in rows for end in row[:2]]
     places = np.arange(len(names), dtype=np.uint32)
-    return ArcBatch(places[::2].copy(), places[1::2].copy(), pa.array(names, pa.large_binary()), weights)
+    return ArcBatch(places[::2].copy(), places[1::2].copy(), Strings.of(names), weights)

@@ -14,16 +14,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, NoReturn, cast
 
+import msgspec
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 
 from inlink.base.arrays import AnyArray, UInt32Array
+from inlink.base.extras import load
 from inlink.base.folder import atomic_file
 from inlink.base.progress import track
+from inlink.base.pyarrow import arrow, to_arrow
+from inlink.base.strings import Strings, bytes_in
 from inlink.errors import OutputError, ParameterError
 from inlink.graph.graph import Graph
-from inlink.graph.names import Names, buffers
+from inlink.graph.names import Names
 from inlink.graph.views import arc_batches
 from inlink.sources.formats import FORMATS, check_options, format_named, implementation
 from inlink.sources.matrixmarket import names_beside
@@ -169,16 +171,37 @@ def node_blocks(graph: Graph) -> Iterator[tuple[int, int]]:
         yield low, min(low + ARCS, graph.num_nodes)
 
 
-def as_text(values: AnyArray) -> pa.Array:
-    """Convert numbers to the shortest text that reads back as the same number."""
-    return pa.array(values).cast(pa.large_string()).cast(pa.large_binary())
+def as_text(values: AnyArray) -> Strings:
+    """Convert numbers to the shortest text that reads back as the same number; whole ones without a fraction."""
+    if values.dtype == np.float32 or not np.isfinite(values).all():
+        # A float32 would have more digits as a Python float, and JSON has no NaN.
+        return Strings.of([text.removesuffix(b".0") for text in values.astype("S").tolist()])
+    raw = msgspec.json.encode(values.tolist())[1:].replace(b"]", b",").replace(b".0,", b",")
+    text = np.frombuffer(raw, np.uint8)
+    ends = np.flatnonzero(text == ord(","))[: len(values)]
+    offsets = np.zeros(len(values) + 1, np.uint64)
+    # The commas before a number are left out.
+    offsets[1:] = ends - np.arange(len(ends))
+    return Strings(text[text != ord(",")], offsets)
 
 
-def join_rows(*parts: pa.Array | bytes) -> bytes:
+def join_columns(*parts: Strings | bytes) -> Strings:
+    """Return a column whose rows are the parts one after the other. Bytes are the same in each row."""
+    columns = [Strings.of([part]) if isinstance(part, bytes) else part for part in parts]
+    count = max(len(part) for part in parts if not isinstance(part, bytes))
+    whole = Strings.concat(columns)
+    places = np.empty((count, len(parts)), np.uint32)
+    first = 0
+    for place, column in enumerate(columns):
+        places[:, place] = first + (np.arange(count) if isinstance(parts[place], Strings) else 0)
+        first += len(column)
+    joined = Names(whole.text, whole.offsets).take(places.ravel())
+    return Strings(joined.text, joined.offsets[:: len(parts)])
+
+
+def join_rows(*parts: Strings | bytes) -> bytes:
     """Return rows of text as bytes. Each row is the parts one after the other."""
-    pieces = [pa.scalar(part, pa.large_binary()) if isinstance(part, bytes) else part for part in parts]
-    text, offsets = buffers(pc.binary_join_element_wise(*pieces, pa.scalar(b"", pa.large_binary())))
-    return text[int(offsets[0]) : int(offsets[-1])].tobytes()
+    return join_columns(*parts).to_bytes()
 
 
 @contextlib.contextmanager
@@ -191,8 +214,10 @@ def packed(path: Path, target: Path) -> Iterator[IO[bytes]]:
             with igzip.IGzipFile("", "wb", compresslevel=2, fileobj=raw, mtime=0) as out:  # type: ignore[no-untyped-call]
                 yield cast(IO[bytes], out)
         elif target.suffix == ".zst":
-            with pa.CompressedOutputStream(pa.PythonFile(raw, "w"), "zstd") as out:
-                yield out
+            from inlink.base.zstd import ZstdFile
+
+            with ZstdFile(raw, "w") as packer:
+                yield cast(IO[bytes], packer)
         else:
             yield raw
 
@@ -202,15 +227,12 @@ def packed(path: Path, target: Path) -> Iterator[IO[bytes]]:
 
 def refuse_bytes(path: Path, names: Names | None, wrong: bytes, what: str, remedy: str) -> None:
     """Refuse names that contain one of the wrong bytes."""
-    table = np.zeros(256, bool)
-    table[list(wrong)] = True
+    table = bytes_in(wrong)
     for low in range(0, len(names or ()), ARCS):
         assert names is not None
-        text, offsets = buffers(names.arrow(low, min(low + ARCS, len(names))))
-        found = np.flatnonzero(table[text[int(offsets[0]) : int(offsets[-1])]])
+        found = np.flatnonzero(names.column(low, min(low + ARCS, len(names))).count(table))
         if len(found):
-            node = low + int(np.searchsorted(offsets, offsets[0] + np.uint64(found[0]), "right")) - 1
-            refuse(path, names, node, what, remedy)
+            refuse(path, names, low + int(found[0]), what, remedy)
 
 
 def refuse(path: Path, names: Names, node: int, what: str, remedy: str) -> NoReturn:
@@ -262,7 +284,7 @@ def write_edge_list(graph: Graph, path: Path, columns: Columns) -> Written:
             ends = [as_text(side) if names is None else names.take(side) for side in (sources, targets)]
             if comma and names is not None:
                 ends = [_quoted(side) for side in ends]
-            extra = [] if weights is None else [separator, as_text(weights)]
+            extra: list[Strings | bytes] = [] if weights is None else [separator, as_text(weights)]
             file.write(join_rows(ends[0], separator, ends[1], *extra, b"\n"))
     return Written([path], _left_out(graph))
 
@@ -288,15 +310,22 @@ def _comment(graph: Graph, comma: bool) -> bytes:
     return b"# inlink: names\n"
 
 
-def _quoted(names: pa.Array) -> pa.Array:
+_SPECIAL = bytes_in(b'",;\r\n\t#%')
+_DIGITS = bytes_in(b"0123456789")
+
+
+def _quoted(names: Strings) -> Strings:
     """Return fields of a CSV file, in quotes where they would otherwise be misread."""
-    # RE2 reads bytes as Latin-1 here, so names may contain any byte.
-    odd = pc.match_substring_regex(names, r'[",;\r\n\t#%]|^[0-9]*$|^ | $')
-    if not pc.any(odd).as_py():
+    begins, ends = names.offsets[:-1], names.offsets[1:]
+    # An empty name has only digits.
+    plain = (names.count(_SPECIAL) == 0) & (names.count(~_DIGITS) > 0)
+    plain[plain] = (names.text[begins[plain]] != ord(" ")) & (
+        names.text[ends[plain] - np.uint64(1)] != ord(" ")
+    )
+    odd = np.flatnonzero(~plain)
+    if not len(odd):
         return names
-    quote, none = pa.scalar(b'"', pa.large_binary()), pa.scalar(b"", pa.large_binary())
-    doubled = pc.replace_substring(names, b'"', b'""')
-    return pc.if_else(odd, pc.binary_join_element_wise(quote, doubled, quote, none), names)
+    return names.with_rows(odd, join_columns(b'"', names.take(odd).replace(b'"', b'""'), b'"'))
 
 
 # -- tables --------------------------------------------------------------------------------------------------
@@ -304,19 +333,17 @@ def _quoted(names: pa.Array) -> pa.Array:
 
 def all_utf8(names: Names) -> bool:
     for low in range(0, len(names), ARCS):
-        try:
-            names.arrow(low, min(low + ARCS, len(names))).cast(pa.large_string())
-        except pa.ArrowInvalid:
+        if not names.column(low, min(low + ARCS, len(names))).is_utf8():
             return False
     return True
 
 
 def write_parquet(graph: Graph, path: Path, columns: Columns) -> Written:
     """See :func:`write_graph`."""
-    import pyarrow.parquet as pq
-
+    pa, pq = arrow("Parquet"), load("pyarrow.parquet", "arrow", "Parquet")
     names, beside = graph.names, nodes_beside(path)
-    kind = pa.uint32() if names is None else pa.large_string() if all_utf8(names) else pa.large_binary()
+    text = names is not None and all_utf8(names)
+    kind = pa.uint32() if names is None else pa.large_string() if text else pa.large_binary()
     fields = [pa.field("source", kind, False), pa.field("target", kind, False)]
     if graph.out_rows.weights is not None:
         fields.append(pa.field("weight", pa.from_numpy_dtype(graph.out_rows.weights.dtype), False))
@@ -332,17 +359,14 @@ def write_parquet(graph: Graph, path: Path, columns: Columns) -> Written:
                 key = (
                     pa.array(np.arange(low, high, dtype=np.uint32))
                     if names is None
-                    else names.arrow(low, high).cast(kind)
+                    else to_arrow(names.column(low, high), text=text)
                 )
-                file.write_batch(
-                    pa.record_batch(
-                        [key, *(pa.array(values[low:high]) for values in figures.values())], schema=nodes
-                    )
-                )
+                arrays = [key, *(pa.array(values[low:high]) for values in figures.values())]
+                file.write_batch(pa.record_batch(arrays, schema=nodes))
         with pq.ParquetWriter(arc_work, arcs, compression="zstd") as file:
             for sources, targets, weights in arc_blocks(graph):
                 ends = [
-                    pa.array(side) if names is None else names.take(side).cast(kind)
+                    pa.array(side) if names is None else to_arrow(names.take(side), text=text)
                     for side in (sources, targets)
                 ]
                 extra = [] if weights is None else [pa.array(weights)]
@@ -378,7 +402,7 @@ def write_sqlite(graph: Graph, path: Path, columns: Columns) -> Written:
             for low, high in node_blocks(graph):
                 parts: list[list[Any]] = [list(range(low, high))]
                 if names is not None:
-                    parts.append([text_or_blob(raw) for raw in names.arrow(low, high).to_pylist()])
+                    parts.append([text_or_blob(raw) for raw in names.column(low, high).to_pylist()])
                 parts += [values[low:high].tolist() for values in figures.values()]
                 connection.executemany(f"INSERT INTO nodes VALUES ({marks})", zip(*parts, strict=True))
             for arc in arc_blocks(graph):
@@ -416,12 +440,12 @@ def write_matrix_market(graph: Graph, path: Path, columns: Columns) -> Written:
         if names is not None:
             with stack.enter_context(atomic_file(beside)).open("wb") as file:
                 for low, high in node_blocks(graph):
-                    file.write(join_rows(names.arrow(low, high), b"\n"))
+                    file.write(join_rows(names.column(low, high), b"\n"))
         with packed(work, path) as out:
             out.write(b"%%MatrixMarket matrix coordinate " + kind + b" general\n")
             out.write(b"%d %d %d\n" % (graph.num_nodes, graph.num_nodes, graph.num_arcs))
             for sources, targets, weights in arc_blocks(graph):
-                extra = [] if weights is None else [b" ", as_text(weights)]
+                extra: list[Strings | bytes] = [] if weights is None else [b" ", as_text(weights)]
                 ones = [as_text(side.astype(np.uint64) + np.uint64(1)) for side in (sources, targets)]
                 out.write(join_rows(ones[0], b" ", ones[1], *extra, b"\n"))
     return Written([path, beside] if names is not None else [path])

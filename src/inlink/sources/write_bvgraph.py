@@ -82,7 +82,7 @@ def write_bvgraph(
             beside = stack.enter_context(atomic_file(paths["urls.gz"]))
             with packed(beside, paths["urls.gz"]) as file:
                 for low, high in node_blocks(graph):
-                    file.write(join_rows(names.arrow(low, high), b"\n"))
+                    file.write(join_rows(names.column(low, high), b"\n"))
         with work["graph"].open("wb") as records, work["offsets"].open("wb") as offsets:
             bits = _write_streams(graph, encoder, records, offsets)
         values = _parameters(graph, coding) | _statistics(graph, encoder, bits)

@@ -21,10 +21,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
 
 from inlink.base.arrays import AnyArray, UInt32Array
 from inlink.base.folder import atomic_file
+from inlink.base.strings import Strings
 from inlink.errors import OutputError, ParameterError
 from inlink.graph.graph import Graph
 from inlink.graph.names import NO_NODE
@@ -66,7 +66,7 @@ def write_common_crawl(graph: Graph, path: Path, columns: Columns) -> Written:
     hosts = _hosts(graph)
 
     def vertex(ids: AnyArray, nodes: AnyArray) -> bytes:
-        count = [] if hosts is None else [b"\t", as_text(hosts[nodes])]
+        count: list[Strings | bytes] = [] if hosts is None else [b"\t", as_text(hosts[nodes])]
         return join_rows(as_text(ids), b"\t", names.take(nodes), *count, b"\n")
 
     def edge(sources: AnyArray, targets: AnyArray) -> bytes:
@@ -177,19 +177,19 @@ def _write_ranks(
             out.write(join_rows(*tabs[1:], b"\n"))
 
 
-def java_numbers(values: AnyArray) -> pa.Array:
+def java_numbers(values: AnyArray) -> Strings:
     """Return finite numbers of at least 0, float32[k] or float64[k], as text as Java 19 and later print them.
 
     The digits are the fewest that read back as the same number. Below 0.001 and from 10⁷ on there is an exponent.
     """
     small, large = values < 1e-3, values >= 1e7
     plain = ~(small | large) | (values == 0)
-    texts = pa.array(values).cast(pa.large_string()).to_pylist()
+    texts = [text.decode() for text in as_text(values).to_pylist()]
     shown = [
         (text if "." in text else f"{text}.0") if simple else _scientific(text)
         for text, simple in zip(texts, plain.tolist(), strict=True)
     ]
-    return pa.array(shown, pa.large_string()).cast(pa.large_binary())
+    return Strings.of(shown)
 
 
 def _scientific(text: str) -> str:

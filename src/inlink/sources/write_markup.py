@@ -1,13 +1,13 @@
 """Write GraphML and GEXF as text, row by row: a tree in memory would take gigabytes for a million arcs."""
 
+import re
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 
 from inlink.base.folder import atomic_file
+from inlink.base.strings import Strings, bytes_in
 from inlink.graph.graph import Graph
 from inlink.graph.names import Names
 from inlink.sources.write import (
@@ -38,9 +38,9 @@ _ESCAPES = (
 )
 
 
-def _escaped(values: pa.Array) -> pa.Array:
+def _escaped(values: Strings) -> Strings:
     for character, escape in _ESCAPES:
-        values = pc.replace_substring(values, character, escape)
+        values = values.replace(character, escape)
     return values
 
 
@@ -57,10 +57,11 @@ def _check_xml(path: Path, names: Names | None) -> None:
     if names is None:
         return
     for low in range(0, len(names), ARCS):
-        part = names.arrow(low, min(low + ARCS, len(names)))
-        odd = pc.or_(pc.match_substring(part, b"\xef\xbf\xbe"), pc.match_substring(part, b"\xef\xbf\xbf"))
-        if pc.any(odd).as_py():
-            refuse(path, names, low + odd.index(True).as_py(), what, remedy)
+        part = names.column(low, min(low + ARCS, len(names)))
+        # U+FFFE and U+FFFF.
+        for node in np.flatnonzero(part.count(bytes_in(b"\xbe\xbf"))).tolist():
+            if re.search(b"\xef\xbf[\xbe\xbf]", names.raw(low + node)):
+                refuse(path, names, low + node, what, remedy)
     if not all_utf8(names):
         node = next(k for k in range(len(names)) if isinstance(text_or_blob(names.raw(k)), bytes))
         refuse(path, names, node, "is not UTF-8, as XML requires", remedy)
@@ -86,7 +87,7 @@ def write_graphml(graph: Graph, path: Path, columns: Columns) -> Written:
         for low, high in node_blocks(graph):
             parts: list[Any] = [b'<node id="', as_text(np.arange(low, high)), b'">']
             if names is not None:
-                parts += [b'<data key="label">', _escaped(names.arrow(low, high)), b"</data>"]
+                parts += [b'<data key="label">', _escaped(names.column(low, high)), b"</data>"]
             for number, values in enumerate(columns.values()):
                 parts += [b'<data key="c%d">' % number, as_text(np.asarray(values)[low:high]), b"</data>"]
             file.write(join_rows(*parts, b"</node>\n"))
@@ -121,7 +122,7 @@ def write_gexf(graph: Graph, path: Path, columns: Columns) -> Written:
         for low, high in node_blocks(graph):
             parts: list[Any] = [b'<node id="', as_text(np.arange(low, high))]
             if names is not None:
-                parts += [b'" label="', _escaped(names.arrow(low, high))]
+                parts += [b'" label="', _escaped(names.column(low, high))]
             parts.append(b'">' if columns else b'"/>\n')
             if columns:
                 parts.append(b"<attvalues>")

@@ -5,20 +5,24 @@ from collections.abc import Callable
 from typing import Literal
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
+import re2
 
 from inlink.base.arrays import Int64Array
+from inlink.base.strings import Strings
 from inlink.errors import ParameterError
-from inlink.urls.patterns import compiled, repeats_segments
+from inlink.urls.patterns import Pattern, compiled, repeats_segments
 
 __all__ = ["Kind", "matcher"]
 
 Kind = Literal["regex", "glob", "text"]
 
+_BYTES = re2.Options()
+_BYTES.encoding = re2.Options.Encoding.LATIN1
+_BYTES.log_errors = False
 
-def matcher(expression: str, kind: Kind = "regex") -> Callable[[pa.Array], Int64Array]:
-    """Return a function that finds the rows of an array of URLs that an expression matches, int64[k], increasing.
+
+def matcher(expression: str, kind: Kind = "regex") -> Callable[[Strings], Int64Array]:
+    """Return a function that finds the rows of a column of URLs that an expression matches, int64[k], increasing.
 
     Parameters
     ----------
@@ -32,28 +36,37 @@ def matcher(expression: str, kind: Kind = "regex") -> Callable[[pa.Array], Int64
     inlink.errors.ParameterError
         If ``kind`` is unknown, or ``expression`` is not a valid regular expression.
     """
-    if kind == "text":
-        return lambda urls: _rows(pc.match_substring(urls, expression, ignore_case=True))
-    if kind not in ("regex", "glob"):
+    if kind not in ("regex", "glob", "text"):
         raise ParameterError(f"`kind` must be 'regex', 'glob' or 'text'; got {kind!r}")
-    pattern = expression
-    if kind == "regex" and compiled(expression).by_hand:
-        return lambda urls: np.flatnonzero([repeats_segments(_text(url.as_py())) for url in urls])
-    if kind == "glob":
+    if kind == "regex":
+        pattern = compiled(expression)
+        if pattern.by_hand:
+            return lambda urls: _rows(lambda url: repeats_segments(url.decode("utf-8", "replace")), urls)
+    elif kind == "glob":
         wild = {"*": ".*", "?": "."}
-        pattern = "^" + "".join(wild.get(char) or re.escape(char) for char in expression) + "$"
-    try:
-        pc.match_substring_regex(pa.array([b""], pa.large_binary()), pattern)
-    except pa.ArrowInvalid as error:
-        reason = str(error).removeprefix("Invalid regular expression: ")
-        raise ParameterError(f"{expression!r} is not a valid regular expression (RE2): {reason}") from None
-    return lambda urls: _rows(pc.match_substring_regex(urls, pattern))
+        pattern = compiled("^" + "".join(wild.get(char) or re.escape(char) for char in expression) + "$")
+    else:
+        pattern = compiled("(?i)" + re.escape(expression))
+    return lambda urls: _rows(_search_of(pattern, urls), urls)
 
 
-def _text(name: str | bytes) -> str:
-    return name if isinstance(name, str) else name.decode("utf-8", "replace")
-
-
-def _rows(matches: pa.Array) -> Int64Array:
-    rows: Int64Array = np.flatnonzero(matches.to_numpy(zero_copy_only=False))
+def _rows(matches: Callable[[bytes], object], urls: Strings) -> Int64Array:
+    rows: Int64Array = np.flatnonzero([bool(matches(url)) for url in urls.to_pylist()])
     return rows
+
+
+def _search_of(pattern: Pattern, urls: Strings) -> Callable[[bytes], object]:
+    """Return the function that searches a name. A dot matches a character, and a byte in names that are not UTF-8."""
+    in_text: Callable[[bytes], object] = pattern.program.search
+    if urls.is_utf8():
+        return in_text
+    in_bytes = re2.compile(pattern.text.encode("utf-8", "replace"), _BYTES).search
+
+    def search(name: bytes) -> object:
+        try:
+            name.decode()
+        except UnicodeDecodeError:
+            return in_bytes(name)
+        return in_text(name)
+
+    return search

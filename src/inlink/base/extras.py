@@ -1,0 +1,34 @@
+"""Packages of extras: imported when a call needs them, with one line on how to install them if they are missing."""
+
+from importlib import import_module
+from typing import Any
+
+from inlink.errors import MissingExtraError
+
+__all__ = ["load"]
+
+
+def load(module: str, extra: str, purpose: str) -> Any:
+    """Import and return a module of an extra.
+
+    Parameters
+    ----------
+    module : str
+        Such as ``pyarrow.parquet``.
+    extra : str
+        The extra that installs it.
+    purpose : str
+        What needs it; the message begins with this text.
+
+    Raises
+    ------
+    inlink.errors.MissingExtraError
+        If the package is not installed. The message has the command that installs it.
+    """
+    try:
+        return import_module(module)
+    except ModuleNotFoundError as error:
+        package = module.partition(".")[0]
+        if (error.name or "").partition(".")[0] != package:
+            raise
+        raise MissingExtraError(f"{purpose} needs {package}: pip install 'inlink[{extra}]'") from None
