@@ -6,7 +6,7 @@ from pathlib import Path
 
 USAGE = (
     "usage: python -m bench rank | measures | build | extract | crawl | spider | fleet | view | server | rerank | "
-    "harvest | truth | tables  (each with --help)"
+    "harvest | truth | start | tables  (each with --help)"
 )
 
 
@@ -89,6 +89,10 @@ def main(arguments: list[str]) -> None:
         from bench import harvest
 
         harvest.main(rest)
+    elif command == "start":
+        from bench import start
+
+        start.main(rest)
     elif command == "truth":
         from bench import truth
 

@@ -12,6 +12,7 @@ from bench.measuretable import measures_table
 from bench.results import FOLDER
 from bench.server import server_table
 from bench.spidertable import spider_table
+from bench.start import start_table
 
 __all__ = ["build_table", "extract_table", "harvest_table", "rank_table", "tables"]
 
@@ -129,6 +130,7 @@ def tables(folder: Path = FOLDER) -> dict[str, str]:
         "fleet": fleet_table,
         "server": server_table,
         "measures": measures_table,
+        "start": start_table,
     }
     found = {}
     for path in sorted(folder.glob("*.json")):
