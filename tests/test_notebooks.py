@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from test_docs import same
+from test_docs import COMPILING, same
 
 NOTEBOOKS = sorted((Path(__file__).parents[1] / "docs" / "notebooks").glob("*.ipynb"))
 
@@ -25,7 +25,7 @@ def run(source: str, names: dict[str, Any]) -> tuple[str, str | None]:
             keep = ast.Assign([ast.Name("_", ast.Store())], last.value)
             exec(compile(ast.fix_missing_locations(ast.Module([keep], [])), "cell", "exec"), names)
     value = None if last is None else names["_"]
-    return printed.getvalue(), None if value is None else repr(value)
+    return COMPILING.sub("", printed.getvalue()), None if value is None else repr(value)
 
 
 @pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda path: path.stem)

@@ -48,7 +48,8 @@ def moved(text: str) -> str:
 
     def link(match: re.Match[str]) -> str:
         target = match[1]
-        return made.get(target, target.removeprefix("docs/")) + (match[2] or "")
+        page = made.get(target, target.removeprefix("docs/").replace(".ipynb", ".md"))
+        return page + (match[2] or "")
 
     return LINK.sub(link, text)
 
