@@ -394,7 +394,7 @@ def pictures(graph: Graph) -> list[Axes]:
     ]
 
 
-@pytest.mark.parametrize("suffix", [".png", ".svg", ".PNG"])
+@pytest.mark.parametrize("suffix", [".png", ".svg", ".PNG", ".pdf"])
 def test_the_same_picture_is_the_same_file(tmp_path: Path, suffix: str):
     found = []
     for run in ("one", "two"):
@@ -404,7 +404,8 @@ def test_the_same_picture_is_the_same_file(tmp_path: Path, suffix: str):
     assert found[:6] == found[6:]
     assert len(set(found[:6])) == 6
     for raw in found:
-        assert raw.startswith(b"<?xml" if suffix == ".svg" else b"\x89PNG")
+        begin = {".svg": b"<?xml", ".pdf": b"%PDF"}.get(suffix, b"\x89PNG")
+        assert raw.startswith(begin)
         assert b"dc:date" not in raw
         assert b"matplotlib.org" not in raw
         assert len(raw) < 400_000
@@ -441,8 +442,8 @@ def test_a_subfigure_is_saved_as_the_whole_figure(tmp_path: Path):
 
 def test_other_extensions_are_refused_and_nothing_half_made_is_left(tmp_path: Path, monkeypatch):
     ax = plot.ranks(ranking([3, 2, 1]))
-    for name in ("p.pdf", "p", "p.png.gz"):
-        with pytest.raises(OutputError, match=r"\.png or \.svg"):
+    for name in ("p.eps", "p", "p.png.gz"):
+        with pytest.raises(OutputError, match=r"\.png, \.svg or \.pdf"):
             plot.save(ax, tmp_path / name)
     (tmp_path / "p.png").write_text("old")
 

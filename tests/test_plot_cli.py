@@ -72,7 +72,7 @@ def test_pictures(folder: Path, tmp_path: Path, output: str, kind: str, argument
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (("degrees", "g", "-o", "p.pdf"), "p.pdf: unknown extension: name a .png or .svg file"),
+        (("degrees", "g", "-o", "p.eps"), "p.eps: unknown extension: name a .png, .svg or .pdf file"),
         (("degrees", "none", "-o", "p.pdf"), "p.pdf: unknown extension"),  # told before the graph is read
         (("degrees", "none", "-o", "p.png"), "none does not exist"),
         (("degrees", "g", "-o", "d.png"), "d.png is a folder"),

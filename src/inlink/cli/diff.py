@@ -44,7 +44,7 @@ _PLACE = Place("rankings must be files or folders on this machine: run it where 
     "--persistence", type=float, default=0.9, show_default=True, help="The p of the rank-biased overlap."
 )
 @click.option(
-    "--plot", "picture", type=Output(), help="Also draw the places against each other: .png or .svg."
+    "--plot", "picture", type=Output(), help="Also draw the places against each other: .png, .svg or .pdf."
 )
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")
 def diff(

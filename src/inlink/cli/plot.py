@@ -12,7 +12,9 @@ from inlink.cli.show import say
 
 __all__ = ["plot"]
 
-_picture = click.option("--output", "-o", required=True, type=Output(), help="File to write, .png or .svg.")
+_picture = click.option(
+    "--output", "-o", required=True, type=Output(), help="File to write, .png, .svg or .pdf."
+)
 _by = click.option(
     "--by",
     "name",
@@ -24,7 +26,7 @@ _by = click.option(
 
 @click.group()
 def plot() -> None:
-    """Draw pictures of graphs and rankings, as PNG or SVG. Needs pip install 'inlink[plot]'.
+    """Draw pictures of graphs and rankings, as PNG, SVG or PDF. Needs pip install 'inlink[plot]'.
 
     \b
     inlink plot degrees web -o degrees.png

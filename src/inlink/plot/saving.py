@@ -12,13 +12,17 @@ from inlink.errors import OutputError
 
 __all__ = ["check", "save"]
 
-FORMATS = {".png": "png", ".svg": "svg"}
+FORMATS = {".png": "png", ".svg": "svg", ".pdf": "pdf"}
 # no date, no version: equal pictures are equal files
-METADATA: dict[str, dict[str, None]] = {"png": {"Software": None}, "svg": {"Date": None, "Creator": None}}
+METADATA: dict[str, dict[str, None]] = {
+    "png": {"Software": None},
+    "svg": {"Date": None, "Creator": None},
+    "pdf": {"CreationDate": None, "Creator": None, "Producer": None},
+}
 
 
 def check(path: str | os.PathLike[str]) -> str:
-    """Return the format of a file by its extension: ``"png"`` or ``"svg"``.
+    """Return the format of a file by its extension: ``"png"``, ``"svg"`` or ``"pdf"``.
 
     Raises
     ------
@@ -27,19 +31,19 @@ def check(path: str | os.PathLike[str]) -> str:
     """
     found = FORMATS.get(Path(path).suffix.lower())
     if found is None:
-        raise OutputError(f"{path}: unknown extension: name a .png or .svg file")
+        raise OutputError(f"{path}: unknown extension: name a .png, .svg or .pdf file")
     return found
 
 
 def save(picture: Axes | Figure, path: str | os.PathLike[str]) -> None:
-    """Write a picture as PNG or SVG, by the extension. An existing file is replaced when the new one is complete.
+    """Write a picture as PNG, SVG or PDF, by the extension. An existing file is replaced when the new one is complete.
 
     Parameters
     ----------
     picture : matplotlib.axes.Axes or matplotlib.figure.Figure
         The result of a function of :mod:`inlink.plot`, or the whole figure.
     path : path-like
-        The file, with the extension .png or .svg.
+        The file, with the extension .png, .svg or .pdf.
 
     Raises
     ------
@@ -53,7 +57,9 @@ def save(picture: Axes | Figure, path: str | os.PathLike[str]) -> None:
         raise OutputError(f"{path}: these axes are in no figure any more")
     with atomic_file(path) as work:
         try:
-            with matplotlib.rc_context({"svg.hashsalt": "inlink", "svg.fonttype": "path"}):
+            with matplotlib.rc_context(
+                {"svg.hashsalt": "inlink", "svg.fonttype": "path", "pdf.fonttype": 42}
+            ):
                 figure.savefig(work, format=wanted, metadata=METADATA[wanted])
         except OSError as error:
             raise OutputError(f"{path}: cannot be written ({error.strerror or error})") from None

@@ -129,6 +129,10 @@ _BVGRAPH = (
     Option("zeta_k", "number", "The parameter of ζ codes.", "3"),
     Option("codes", "texts", "Codes other than WebGraph's, such as RESIDUALS_GAMMA.", "WebGraph's"),
 )
+_PAGE = (
+    Option("around", "text", "HTML: the node at the centre, by name or number.", "the best node"),
+    Option("most", "number", "HTML: the most nodes on the page, from 1 to 1000.", "100"),
+)
 
 SITES = (
     Option("strip_www", "flag", "Drop www. from hosts, as Common Crawl did before the end of 2025."),
@@ -224,7 +228,22 @@ FORMATS: dict[str, Format] = {
         Format(
             "gexf", "GEXF (Gephi)", (".gexf",), f"{_HERE}.markup:gexf", f"{_HERE}.write_markup:write_gexf"
         ),
-        Format("gml", "GML", (".gml",), f"{_HERE}.markup:gml"),
+        Format("gml", "GML", (".gml",), f"{_HERE}.markup:gml", f"{_HERE}.write_networks:write_gml"),
+        Format(
+            "json",
+            "JSON for D3: nodes and links",
+            (".json",),
+            writer=f"{_HERE}.write_networks:write_json",
+        ),
+        Format("pajek", "Pajek", (".net",), writer=f"{_HERE}.write_networks:write_pajek"),
+        Format("dot", "DOT (Graphviz)", (".dot", ".gv"), writer=f"{_HERE}.write_networks:write_dot"),
+        Format(
+            "html",
+            "a page with a neighbourhood that can be dragged and searched",
+            (".html",),
+            writer=f"{_HERE}.write_page:write_page",
+            write_options=_PAGE,
+        ),
     )
 }
 

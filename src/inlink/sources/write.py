@@ -65,6 +65,8 @@ def write_graph(
     min_interval: int | None = None,
     zeta_k: int | None = None,
     codes: Sequence[str] | None = None,
+    around: str | None = None,
+    most: int | None = None,
 ) -> Written:
     """Write a graph in the format of the file's extension.
 
@@ -73,7 +75,10 @@ def write_graph(
     ``.csv``                   edge list with a header, fields quoted where needed (also names that are numbers)
     ``.parquet``               an arc in each row; nodes with their columns in ``NAME.nodes.parquet`` beside it
     ``.sqlite``                tables ``nodes(id, name, …)`` and ``arcs(source, target, weight)``
-    ``.graphml``, ``.gexf``    nodes with labels and columns, arcs with weights
+    ``.graphml``, ``.gexf``    nodes with labels and columns, arcs with weights; also ``.gml``, ``.dot`` (``.gv``)
+    ``.json``                  ``nodes`` and ``links``, as D3 and NetworkX's ``node_link_graph`` read them
+    ``.net``                   Pajek
+    ``.html``                  a page with a neighbourhood that can be dragged and searched
     ``.mtx``                   Matrix Market; names, one per line, in ``NAME.names.txt`` beside it
     ``.graph``                 WebGraph's BVGraph: ``.graph``, ``.properties`` and ``.offsets``, without weights; names,
                                one per line, in ``NAME.urls.gz``
@@ -89,7 +94,8 @@ def write_graph(
     format : str or None
         A name in :data:`inlink.sources.formats.FORMATS`; None: by the extension.
     columns : mapping of str to number[n], or None
-        A number for each node, such as a ranking, to write beside it. Parquet, SQLite, GraphML and GEXF can hold them.
+        A number for each node, such as a ranking, to write beside it. Pajek, Matrix Market, BVGraph and edge
+        lists cannot hold them.
     window : int or None
         BVGraph: how many nodes back a list may be copied from, from 0 (none is copied) to 2²⁰. None means 7.
     max_references : int or None
@@ -100,6 +106,11 @@ def write_graph(
         BVGraph: the parameter of ζ codes, from 1 to 60. None means 3.
     codes : sequence of str or None
         BVGraph: codes other than WebGraph's, such as ``"RESIDUALS_GAMMA"``; see :data:`inlink.graph.encoder.FIELDS`.
+    around : str or None
+        HTML: the node at the centre, by name or number. None: the node with the largest value of the first column, or
+        without columns with the most inlinks.
+    most : int or None
+        HTML: the most nodes on the page, from 1 to 1000. None means 100.
 
     Returns
     -------
@@ -124,6 +135,8 @@ def write_graph(
         "max_references": max_references,
         "min_interval": min_interval,
         "zeta_k": zeta_k,
+        "around": around,
+        "most": most,
     }
     options = check_options(path, entry, {**given, "codes": codes}, writing=True)
     for name, values in (columns or {}).items():
@@ -244,7 +257,7 @@ def refuse_columns(path: Path, columns: Columns) -> None:
     if columns:
         raise OutputError(
             f"{path}: this format cannot hold columns ({', '.join(columns)}). "
-            "Write .parquet, .sqlite, .graphml or .gexf."
+            "Write .parquet, .sqlite, .graphml, .gexf, .gml, .json or .dot."
         )
 
 

@@ -1,0 +1,80 @@
+"""Short labels of pages and hosts for pictures."""
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+
+__all__ = ["short_labels"]
+
+_ESCAPES = re.compile(r"(?:%[0-9a-fA-F]{2})+")
+
+
+def short_labels(names: Sequence[str], most: int = 34) -> tuple[list[str], str]:
+    """Return a label of at most ``most`` characters for each name, and the beginning that was left out.
+
+    Percent escapes are decoded where they stand for printable text. A URL's scheme is left out. If at least half of the
+    names are on one host, their labels have only the path, without the folders that all of these names share. From a
+    label that is still too long, the middle is left out.
+
+    Returns
+    -------
+    list of str
+        The labels, in the order of the names. They need not differ.
+    str
+        The host and the shared folders that are left out; empty if nothing is.
+    """
+    parts = [_split(name) for name in names]
+    hosts = Counter(host for host, _ in parts if host)
+    host, times = hosts.most_common(1)[0] if hosts else ("", 0)
+    shared = ""
+    if times < 2 or 2 * times < len(names):
+        host = ""
+    else:
+        paths = [path for other, path in parts if other == host]
+        # All paths lie between the first and the last in order, so what these two share, all share.
+        first, last = min(paths), max(paths)
+        same = next(
+            (k for k, pair in enumerate(zip(first, last, strict=False)) if pair[0] != pair[1]), len(first)
+        )
+        shared = first[: first.rfind("/", 0, same) + 1]
+    labels = []
+    for other, path in parts:
+        if host and other == host:
+            text = path.removeprefix(shared) or path.rstrip("/").rpartition("/")[2] or host
+        else:
+            text = other + path
+        labels.append(_cut(text, len(other) if text.startswith(other) else 0, most))
+    return labels, host + shared if host else ""
+
+
+def _split(name: str) -> tuple[str, str]:
+    """Return the host and the path of a URL, decoded; of another name nothing and the name."""
+    _, scheme, rest = name.partition("://")
+    if not scheme:
+        return "", _decoded(name)
+    host, slash, path = rest.partition("/")
+    return host, slash + _decoded(path)
+
+
+def _decoded(text: str) -> str:
+    def replaced(found: re.Match[str]) -> str:
+        raw = bytes.fromhex(found[0].replace("%", ""))
+        try:
+            decoded = raw.decode()
+        except UnicodeDecodeError:
+            return found[0]
+        return decoded if decoded.isprintable() else found[0]
+
+    return _ESCAPES.sub(replaced, text)
+
+
+def _cut(text: str, host: int, most: int) -> str:
+    """Leave out the middle of a label: the end of its host and the beginning of its path, up to a slash if possible."""
+    if len(text) <= most:
+        return text
+    begin = min(host, most * 2 // 3)
+    end = text[len(text) - (most - begin - 1) :]
+    _, slash, whole = end.partition("/")
+    if slash and len(whole) > most // 3:
+        end = slash + whole
+    return f"{text[:begin]}…{end}"
