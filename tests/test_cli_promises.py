@@ -97,7 +97,7 @@ def test_integers_are_numbers_of_nodes():
 
 def test_the_help_lists_every_command_with_its_whole_first_sentence():
     shown = " ".join(run("--help").split())
-    for name, command in commands.commands.items():
+    for name, command in commands.every().items():
         sentence = " ".join((command.help or "").split("\n\n")[0].split()).partition(". ")[0].rstrip(".")
         assert f" {name} {sentence}" in shown
 

@@ -237,7 +237,7 @@ def options(command: click.Command) -> list[str]:
 
 def test_every_command_and_option_is_documented():
     page = (ROOT / "docs" / "commands.md").read_text()
-    for name, command in commands.commands.items():
+    for name, command in commands.every().items():
         assert f"## inlink {name}\n" in page
         section = page.split(f"## inlink {name}\n")[1].split("\n## ")[0]
         for option in options(command):

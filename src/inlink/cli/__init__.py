@@ -1,7 +1,7 @@
 """The commands, one file each. They are thin: the library does the work.
 
 Modules here import only click and light modules. Each command imports the rest when it runs, so that ``inlink --help``
-is quick.
+is quick. The module of a command is imported when it is called, and those of all commands for ``inlink --help``.
 """
 
 import errno
@@ -13,36 +13,7 @@ from typing import Any, NoReturn
 import click
 
 from inlink import __version__
-from inlink.cli.backup import backup
-from inlink.cli.build import build
-from inlink.cli.crawl import crawl
-from inlink.cli.crawl_info import crawl_info
-from inlink.cli.diff import diff
-from inlink.cli.dump import dump
-from inlink.cli.export import export
-from inlink.cli.find import find
-from inlink.cli.fold import fold
-from inlink.cli.import_ranking import import_ranking
-from inlink.cli.info import info
-from inlink.cli.links import links
-from inlink.cli.near import near
-from inlink.cli.next_ import next_
-from inlink.cli.nutch import nutch
-from inlink.cli.page import page
-from inlink.cli.path import path
-from inlink.cli.plot import plot
-from inlink.cli.rank import rank
-from inlink.cli.reload import reload
-from inlink.cli.repair import repair
-from inlink.cli.replay import replay
 from inlink.cli.sections import Sections
-from inlink.cli.seed import seed
-from inlink.cli.serve import serve
-from inlink.cli.spark import spark
-from inlink.cli.subgraph import subgraph
-from inlink.cli.token import token
-from inlink.cli.top import top
-from inlink.cli.why import why
 from inlink.errors import InlinkError
 
 __all__ = ["commands", "main"]
@@ -68,14 +39,26 @@ def commands(context: click.Context, quiet: bool) -> None:
         context.with_resource(progress())
 
 
-commands.add_section("Graphs", [build, fold, subgraph, rank, top, diff, info, export, plot])
+commands.add_section("Graphs", ["build", "fold", "subgraph", "rank", "top", "diff", "info", "export", "plot"])
 commands.add_section(
-    "Crawls", [crawl, seed, next_, crawl_info, reload, replay, import_ranking, dump, backup, repair]
+    "Crawls",
+    [
+        "crawl",
+        "seed",
+        "next_",
+        "crawl_info",
+        "reload",
+        "replay",
+        "import_ranking",
+        "dump",
+        "backup",
+        "repair",
+    ],
 )
-commands.add_section("Look-ups in a graph or a crawl", [page, why, find, links, near, path])
-commands.add_section("Several spiders on one crawl", [serve, token])
-commands.add_section("As in Nutch", [nutch])
-commands.add_section("On a Spark cluster", [spark])
+commands.add_section("Look-ups in a graph or a crawl", ["page", "why", "find", "links", "near", "path"])
+commands.add_section("Several spiders on one crawl", ["serve", "token"])
+commands.add_section("As in Nutch", ["nutch"])
+commands.add_section("On a Spark cluster", ["spark"])
 
 
 def main() -> NoReturn:
