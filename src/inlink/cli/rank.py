@@ -13,7 +13,7 @@ from inlink.cli.show import say
 if TYPE_CHECKING:
     from inlink.graph.graph import Graph
 
-__all__ = ["ALGORITHMS", "rank"]
+__all__ = ["ALGORITHMS", "rank", "values_given"]
 
 _DEFAULT = "pagerank"
 
@@ -301,14 +301,14 @@ def rank(graph: Path, algorithms: list[str], name: str | None, given: dict[str, 
         )
     opened = graph_in(graph)
     # All files are read before the first ranking begins.
-    options = {algorithm: _read(given[algorithm], opened, graph) for algorithm in algorithms}
+    options = {algorithm: values_given(given[algorithm], opened, graph) for algorithm in algorithms}
     for algorithm in algorithms:
         ranking = getattr(inlink, algorithm.replace("-", "_"))(opened, **options[algorithm])
         ranking.save(opened, name or algorithm)
         say(f"{name or algorithm}: {ranking.verdict()}")
 
 
-def _read(given: dict[str, Any], opened: "Graph", graph: Path) -> dict[str, Any]:
+def values_given(given: dict[str, Any], opened: "Graph", graph: Path) -> dict[str, Any]:
     """Return the options of an algorithm that were given, with the contents of files in place of their paths."""
     from inlink.sources.rankings import load_ranking, values_of
     from inlink.sources.scores import read_nodes, read_scores

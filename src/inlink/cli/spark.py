@@ -10,6 +10,7 @@ import click
 
 from inlink.cli.build import Grouped, build, show_reading
 from inlink.cli.options import Output
+from inlink.cli.rank import ALGORITHMS, values_given
 from inlink.cli.show import say
 from inlink.sources.formats import ARCHIVES, FORMATS, SITES
 
@@ -143,3 +144,62 @@ def _export(graph: "Graph", folder: Path, output: Path, to: str) -> None:
     for path in written.paths:
         say(f"{path}: {path.stat().st_size:,} bytes")
     shutil.rmtree(folder)
+
+
+@spark.command(
+    "rank", params=[option for option in ALGORITHMS["pagerank"] if option.name not in ("threads", "certain")]
+)
+@click.argument("graph")
+@click.option(
+    "--output", "-o", type=Output(), help="For a table of arcs: the ranking's file, .csv or .parquet."
+)
+@click.option("--name", help="Name of the ranking in the graph's folder; pagerank if not given.")
+@click.option("--num-nodes", type=int, help="For a table of arcs: the number of nodes.")
+@click.option("--blocks", type=int, help="Number of blocks of rows. Default: by arcs and processors.")
+@_cluster
+def spark_rank(
+    graph: str,
+    output: Path | None,
+    name: str | None,
+    num_nodes: int | None,
+    blocks: int | None,
+    master: str | None,
+    conf: tuple[str, ...],
+    **options: Any,
+) -> None:
+    """Rank GRAPH by PageRank on the cluster.
+
+    GRAPH is a graph's folder, which the executors share, and gets the ranking. Or it is a table of arcs between node
+    numbers: Parquet with the columns source, target and perhaps weight, or text with a tab between the numbers, as
+    Common Crawl publishes it.
+    """
+    from inlink.errors import ParameterError
+    from inlink.graph.graph import Graph, is_graph
+    from inlink.spark import rank, read_arcs
+
+    given = {key: value for key, value in options.items() if value is not None}
+    folder = Path(graph)
+    if is_graph(folder):
+        if output is not None or num_nodes is not None:
+            raise click.UsageError(
+                f"{graph} is a graph: --output and --num-nodes apply only to a table of arcs"
+            )
+        opened = Graph.open(folder)
+        given = values_given(given, opened, folder)
+        with _session(master, conf) as session:
+            ranking = rank(opened, session=session, blocks=blocks, **given)
+        ranking.save(opened, name or "pagerank")
+        say(f"{name or 'pagerank'}: {ranking.verdict()}")
+        return
+    if output is None or output.suffix not in (".csv", ".parquet"):
+        raise click.UsageError(
+            f"{graph} is no graph's folder: as a table of arcs it needs -o NAME.csv or NAME.parquet"
+        )
+    for key in ("personalization", "start"):
+        if key in given:
+            raise ParameterError(f"`{key}` applies only to a graph's folder")
+    with _session(master, conf) as session:
+        arcs = read_arcs(session, graph)
+        ranking = rank(arcs, session=session, num_nodes=num_nodes, blocks=blocks, **given)
+    (ranking.to_csv if output.suffix == ".csv" else ranking.to_parquet)(output)
+    say(f"{output}: {ranking.verdict()}")

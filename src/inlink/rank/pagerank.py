@@ -44,7 +44,7 @@ from inlink.rank.parameters import check_choice, check_parameters, check_rounds
 from inlink.rank.ranking import Ranking
 from inlink.rank.sweeps import UNIT, History, Problem, Sweeper, finish, jacobi_sweep, linear_problem
 
-__all__ = ["pagerank"]
+__all__ = ["PLATEAU", "check_solution", "pagerank"]
 
 
 # Stop after this number of sweeps, and twice as many as led to the smallest change, without a smaller change.
@@ -114,7 +114,7 @@ def pagerank(
     ([0.184, 0.341, 0.474], True)
     """
     began = time.perf_counter()
-    tol = _check(damping, tol, max_iter, method)
+    tol = check_solution(damping, tol, max_iter, method)
     check_parameters(threads=threads, certain=certain)
     if certain is not None and tol is None:
         raise ParameterError("`certain` needs a `tol`: without one the number of sweeps is fixed")
@@ -156,8 +156,14 @@ def pagerank(
     )
 
 
-def _check(damping: float, tol: float | None, max_iter: int | None, method: str) -> float | None:
-    """Check the parameters, and return the tolerance: None if damping is 1."""
+def check_solution(damping: float, tol: float | None, max_iter: int | None, method: str) -> float | None:
+    """Check the parameters, and return the tolerance: None if damping is 1.
+
+    Raises
+    ------
+    inlink.errors.ParameterError
+        If a parameter is out of range.
+    """
     check_rounds(tol, max_iter)
     check_choice("method", method, ("gauss-seidel", "power"))
     number = isinstance(damping, int | float | np.number) and not isinstance(damping, bool)

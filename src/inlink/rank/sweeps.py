@@ -4,9 +4,9 @@
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Protocol, Self
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from inlink.rank.inputs import arc_weights, strengths_by_place
 if TYPE_CHECKING:
     from inlink.rank.kernels.pagerank import Equation
 
-__all__ = ["UNIT", "History", "Problem", "Sweeper", "finish", "jacobi_sweep", "linear_problem"]
+__all__ = ["UNIT", "History", "Problem", "Sweeper", "error_bound", "finish", "jacobi_sweep", "linear_problem"]
 
 
 # Depth of the Anderson acceleration. Depth 5 would save at most one sweep in 25, and cost 16 bytes a node.
@@ -115,9 +115,14 @@ def jacobi_sweep(problem: Problem, x: Float64Array, z: Float64Array, y: Float64A
     problem.each(lambda low, high: contributions(equation, x, 1.0, z, low, high))
     jump = c * dangling_mass(equation, x) + (1.0 - c)
     parts = problem.each_node(lambda low, high: power_round(equation, jump, z, x, y, low, high))
-    if c == 1:
+    return error_bound(parts, len(x), c)
+
+
+def error_bound(parts: Sequence[tuple[float, float]], num_nodes: int, damping: float) -> tuple[float, float]:
+    """Return the bound on ‖x − x*‖₁ and its part that is due to rounding, from the results of ``power_round``."""
+    if damping == 1:
         return math.inf, math.inf
-    factor = (1 + (len(x) + 100) * 4 * UNIT) / (1 - c)
+    factor = (1 + (num_nodes + 100) * 4 * UNIT) / (1 - damping)
     rounding = sum(part[1] for part in parts) * UNIT * factor
     return sum(part[0] for part in parts) * factor + rounding, rounding
 
@@ -180,6 +185,16 @@ class Sweeper:
         on_threads(work, p.bounds[::-1] if down else p.bounds, p.pool)
 
 
+class Vectors(Protocol):
+    """Vectors by place, and the equation that they belong to."""
+
+    equation: "Equation"
+
+    def each(self, work: Callable[[np.uint64, np.uint64], Any]) -> list[Any]:
+        """Call ``work(low, high)`` on every chunk of places."""
+        ...
+
+
 class History:
     """The last sweeps, for Anderson acceleration.
 
@@ -187,7 +202,7 @@ class History:
     ‖f − Σ_k share_k Δf_k‖₂. The differences are float32, 8 bytes a node and sweep: only their proportions matter.
     """
 
-    def __init__(self, z: Float64Array, problem: Problem) -> None:
+    def __init__(self, z: Float64Array, problem: Vectors) -> None:
         n = len(z)
         self.problem = problem
         self.before = z.copy()
