@@ -311,14 +311,15 @@ class OtherHandler:
 
 
 @pytest.mark.slow
-def test_a_downloader_that_cannot_be_checked_is_refused(tmp_path, scrapy):
+@pytest.mark.parametrize("handler", ["test_addresses.OtherHandler", "spiderruns.BrowserHandler"])
+def test_a_downloader_that_cannot_be_checked_is_refused(handler, tmp_path, scrapy):
     from spiderruns import Walker, crawl
 
-    handlers = {"https": "test_addresses.OtherHandler"}
+    handlers = {"https": handler}
     with Site({"/": ""}) as site:
         ran = crawl(Walker, tmp_path / "c", site, INLINK_ALLOW_PRIVATE=False, DOWNLOAD_HANDLERS=handlers)
         assert ran.reason == "inlink_refused"
-        assert "OtherHandler" in ran.told("ERROR")[0]
+        assert handler.rpartition(".")[2] in ran.told("ERROR")[0]
         assert site.asked == []
 
 

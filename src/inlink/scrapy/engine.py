@@ -164,7 +164,8 @@ def guard_addresses(crawler: Crawler, guard: Guard) -> None:
     engine: Any = crawler.engine
     for scheme in ("http", "https"):
         handler = engine.downloader.handlers._get_handler(scheme)
-        if not isinstance(handler, HTTP11DownloadHandler):
+        # A subclass may download in its own way: scrapy-playwright's lets a browser connect.
+        if getattr(type(handler), "download_request", None) is not HTTP11DownloadHandler.download_request:
             raise ParameterError(
                 f"{scheme} URLs are downloaded by {type(handler).__name__}, whose addresses cannot be checked: "
                 "use Scrapy's HTTP11DownloadHandler, or allow all addresses (INLINK_ALLOW_PRIVATE = True)"
