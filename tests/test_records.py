@@ -210,6 +210,43 @@ def test_damage_in_the_middle_costs_one_record(tmp_path):
     assert damage == {reader.NO_MEMBER: (1, at)}
 
 
+def complete_by_fastwarc(path):
+    """Read an archive with fastwarc and a check of lengths: the complete records, and whether it ended by an error."""
+    from fastwarc.warc import ArchiveIterator
+
+    found = []
+    try:
+        with path.open("rb") as file:
+            for one in ArchiveIterator(file, parse_http=False):
+                body = one.reader.read()
+                if len(body) == one.content_length:
+                    found.append(body)
+    except OSError:
+        return found, True
+    return found, False
+
+
+@pytest.mark.parametrize("kind", ["flipped", "lying"])
+def test_fastwarc_loses_what_comes_after_damage(tmp_path, kind):
+    """This is why inlink has a reader of its own, as docs/dependencies.md says."""
+    pytest.importorskip("fastwarc")
+    pages = [response(f"http://{i}.example.com/", "text " * 500 + str(i)) for i in range(30)]
+    members = [gzip.compress(page) for page in pages]
+    path = write(tmp_path / "x", pages, packed="records")
+    assert complete_by_fastwarc(path) == (bodies(path), False)
+    if kind == "flipped":
+        data = bytearray(b"".join(members))
+        data[sum(map(len, members[:10])) + len(members[10]) // 2] ^= 0x55
+        path.write_bytes(data)
+    else:
+        pages[10] = pages[10].replace(b"Content-Length: ", b"Content-Length: 99999", 1)
+        path = write(tmp_path / "y", pages)
+    found, failed = complete_by_fastwarc(path)
+    assert len(found) == 10
+    assert failed == (kind == "flipped")
+    assert len(bodies(path)) == 29
+
+
 def test_a_damaged_beginning_is_passed_over(tmp_path):
     for packed in ("", "records"):
         data = write(tmp_path / "x", sample(), packed=packed).read_bytes()
