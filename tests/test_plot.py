@@ -1,6 +1,7 @@
 """The pictures show what is so, whatever the graph, its names and its ranks are."""
 
 import os
+import re
 import subprocess
 import sys
 import xml.etree.ElementTree as ET
@@ -326,7 +327,6 @@ def test_labels_cover_neither_labels_nor_discs():
     at = ax.transData.transform(ax.collections[0].get_offsets())
     best = [near.drawable(str(node)) for node, _ in inlink.pagerank(graph).top(near.TOP)]
     assert {text.get_text() for text in labels} >= set(best)
-    boxes = [box for box, text in zip(boxes, labels, strict=True) if text.get_text() not in best]
     for x, y in at:
         assert not any(box.x0 < x < box.x1 and box.y0 < y < box.y1 for box in boxes)
 
@@ -372,11 +372,29 @@ def test_neighbourhoods_refuse():
             plot.neighbourhood(graph, rank, **wrong)
 
 
-def test_a_clique_does_not_draw_more_arrows_than_can_be_told_apart():
-    graph = Graph.from_arcs([(i, j) for i in range(60) for j in range(60)])
-    ax = plot.neighbourhood(graph, inlink.pagerank(graph), nodes=60)
-    assert len(ax.patches) == near.ARCS
-    assert "2,000 of 3,540 links" in texts(ax)
+def test_of_many_links_the_most_specific_are_drawn():
+    # Each page links to all others of its menu, and page k also to the page beside it, which no menu has.
+    menu = [
+        (f"https://a.example/docs/{i}", f"https://a.example/docs/{j}") for i in range(30) for j in range(10)
+    ]
+    beside = [(f"https://a.example/docs/{i}", f"https://a.example/docs/caf%C3%A9{i}") for i in range(30)]
+    graph = Graph.from_arcs(menu + beside + [(end, "https://a.example/docs/0") for _, end in beside])
+    ax = plot.neighbourhood(graph, inlink.pagerank(graph), "https://a.example/docs/0", nodes=60)
+    counted = re.search(r"the (\d+) most specific of (\d+) links", texts(ax))
+    assert counted
+    assert len(ax.patches) == int(counted[1]) < 120 < int(counted[2])
+    assert "labels without a.example/docs/" in texts(ax)
+    chosen, _ = near._chosen(
+        graph, inlink.pagerank(graph).values, [graph.node("https://a.example/docs/0")], 60
+    )
+    drawn = {
+        (graph.names[chosen[i]], graph.names[chosen[j]])
+        for i, j in near._telling(graph, chosen, near._arcs(graph, chosen))
+    }
+    assert {
+        pair for pair in beside if graph.node(pair[0]) in chosen and graph.node(pair[1]) in chosen
+    } <= drawn
+    assert any("café" in text.get_text() for text in ax.texts)
 
 
 # -- figures and files --------------------------------------------------------------------------------------------

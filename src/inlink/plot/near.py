@@ -3,7 +3,10 @@
 Places are found by NetworkX's spring layout (Fruchterman & Reingold, "Graph drawing by force-directed placement",
 Software: Practice and Experience 1991) from a fixed seed, and discs that overlap are pushed apart. A label goes where
 it covers no disc and no other label. Labels without room are left out, those of the lowest ranks first. The labels of
-the central nodes are placed first, and may cover discs.
+the central nodes are placed first; one without room beside its disc goes further away, with a line to its disc.
+
+Pages of one site often all link to one another by their menus. If there are many links, only the most specific links of
+each node are drawn and used for the layout: w = 1 / (outdegree of the source · indegree of the target).
 """
 
 from collections.abc import Sequence
@@ -21,19 +24,22 @@ from inlink.graph.interop import GraphLike, as_graph
 from inlink.plot.style import DPI, FAINT, FIRST, FONT, INK, PLAIN, SECOND, Picture, cut, drawable, dress
 from inlink.plot.values import best, values_on
 from inlink.rank.ranking import Ranking
+from inlink.urls.labels import short_labels
 
 __all__ = ["neighbourhood"]
 
 
 SIZE = (9.0, 7.0)  # inches
 MOST = 200  # nodes; more are a ball of wool
-ARCS = 2000
 TOP = 10
 LARGE, SMALL = 13.0, 3.0  # radii, in points
 APART = 14.0  # points between two discs
 MARGIN = (70.0, 24.0)  # points left free at each side, and above and below
 TEXT = 7.5  # points
 LABEL = 34  # characters
+DENSE = 3  # links a node; with more, only the most specific are drawn
+EACH = 2  # links of each node that are drawn then
+RINGS = (2.5, 4.0, 6.0)  # distances of labels that have no room beside their discs
 
 
 def neighbourhood(
@@ -94,7 +100,11 @@ def neighbourhood(
     centres = best(values, min(top or TOP, nodes)) if node is None else [graph.node(node)]
     chosen, around = _chosen(graph, values, centres, nodes)
     arcs = _arcs(graph, chosen)
-    texts = [_short(str(k) if graph.names is None else graph.names[k]) for k in chosen]
+    drawn = _telling(graph, chosen, arcs)
+    labels, left_out = short_labels(
+        [str(k) if graph.names is None else graph.names[k] for k in chosen], LABEL
+    )
+    texts = [drawable(label) for label in labels]
     name = cut(name or ranking.algorithm, 40)
     if node is None:
         title, whom = (
@@ -102,21 +112,26 @@ def neighbourhood(
             f"In orange the {len(centres)} best",
         )
     else:
-        title, whom = f"Around {texts[0]}", "In orange the node"
+        full = str(chosen[0]) if graph.names is None else graph.names[chosen[0]]
+        title, whom = f"Around {drawable(cut(full, 2 * LABEL))}", "In orange the node"
     others = len(chosen) - len(centres)
     if around:
         whom += f", in blue {'all' if others == around else f'the {others:,} best of'} {around:,} nodes"
         whom += " that link there or are linked from there"
-    facts = f"{whom}; {_counted(len(arcs))}; areas by {name}"
+    facts = f"{whom}; {_counted(len(drawn), len(arcs))}; areas by {name}"
+    if left_out:
+        facts += f"; labels without {drawable(cut(left_out, LABEL))}"
     ax = _axes(ax)
-    _draw(ax, texts, values[chosen], len(centres), arcs[:ARCS])
+    _draw(ax, texts, values[chosen], len(centres), drawn)
     dress(ax, title, facts)
     ax.grid(visible=False)
     return ax
 
 
-def _counted(arcs: int) -> str:
-    return f"{ARCS:,} of {arcs:,} links" if arcs > ARCS else f"{arcs:,} link{'' if arcs == 1 else 's'}"
+def _counted(drawn: int, arcs: int) -> str:
+    if drawn < arcs:
+        return f"the {drawn:,} most specific of {arcs:,} links"
+    return f"{arcs:,} link{'' if arcs == 1 else 's'}"
 
 
 # -- what to draw -----------------------------------------------------------------------------------------------
@@ -141,19 +156,20 @@ def _arcs(graph: Graph, chosen: list[int]) -> list[tuple[int, int]]:
     return sorted(found, key=lambda arc: (max(arc), arc))
 
 
-def _short(name: str) -> str:
-    """A short label. For a URL it has the host, and the end of the rest."""
-    _, scheme, rest = name.partition("://")
-    if not scheme:
-        return drawable(cut(name, LABEL))
-    host, slash, path = rest.partition("/")
-    host = cut(host, LABEL * 2 // 3)
-    room = LABEL - len(host) - 1
-    if len(path) > room:
-        end = path[-(room - 1) :]
-        _, between, whole = end.partition("/")
-        path = "…" + (f"/{whole}" if between and len(whole) > room // 3 else end)
-    return drawable(f"{host}{slash}{path}")
+def _telling(graph: Graph, chosen: list[int], arcs: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Return all arcs, or if there are many, the most specific arcs of each node."""
+    if len(arcs) <= DENSE * len(chosen):
+        return arcs
+    outdegrees = [len(graph.outlinks(node)) for node in chosen]
+    indegrees = [len(graph.inlinks(node)) for node in chosen]
+    best = sorted(arcs, key=lambda arc: (outdegrees[arc[0]] * indegrees[arc[1]], arc))
+    counts, kept = [0] * len(chosen), set()
+    for k, end in best:
+        if min(counts[k], counts[end]) < EACH:
+            kept.add((k, end))
+            counts[k] += 1
+            counts[end] += 1
+    return [arc for arc in arcs if arc in kept]
 
 
 # -- layout --------------------------------------------------------------------------------------------------------
@@ -199,31 +215,33 @@ def _layout(
 
 def _placed(
     at: Float64Array, radii: Float64Array, texts: Sequence[str], centres: int, size: Float64Array
-) -> list[tuple[float, float] | None]:
-    """The middle of each label in points; None if there is no room. Labels of centres may cover discs."""
+) -> list[tuple[float, float, bool] | None]:
+    """The middle of each label in points, and whether it needs a line to its disc; None if there is no room."""
     height = 1.25 * TEXT
     measure, font = TextToPath(), FontProperties(family=FONT, size=TEXT)
     boxes = np.empty((0, 4))  # left, bottom, right, top of the labels that have a place
-    found: list[tuple[float, float] | None] = []
+    found: list[tuple[float, float, bool] | None] = []
     for place, ((x, y), radius, text) in enumerate(zip(at, radii, texts, strict=True)):
         width = measure.get_text_width_height_descent(text, font, False)[0] + 2
         beside, above = radius + 2 + width / 2, radius + 1 + height / 2
-        spots = [(x + beside, y), (x - beside, y), (x, y + above), (x, y - above)]
-        spots += [(x + dx * beside * 0.9, y + dy * above * 0.9) for dx in (1, -1) for dy in (1, -1)]
-        fits: list[tuple[float, Float64Array | None]] = []  # what it would cover of discs, and the box
-        for a, b in spots:
+        ring = [(beside, 0.0), (-beside, 0.0), (0.0, above), (0.0, -above)]
+        ring += [(dx * beside * 0.9, dy * above * 0.9) for dx in (1, -1) for dy in (1, -1)]
+        spots = [(dx, dy, False) for dx, dy in ring]
+        if place < centres:
+            # Further away, a label moves up or down much more than aside.
+            spots += [(dx * (1 + far / 8), dy * far, True) for far in RINGS for dx, dy in ring if dy]
+        spot = None
+        for dx, dy, line in spots:
+            a, b = x + dx, y + dy
             box = np.array([a - width / 2, b - height / 2, a + width / 2, b + height / 2])
             crossed = ((boxes[:, :2] < box[2:]) & (boxes[:, 2:] > box[:2])).all(axis=1)
-            if (box[:2] >= 0).all() and (box[2:] <= size).all() and not crossed.any():
-                nearest = np.clip(at, box[:2], box[2:])
-                hidden = np.hypot(*(nearest - at).T) < radii
-                fits.append((float((radii[hidden] ** 2).sum()), box))
-        covers, best_box = min(fits, key=lambda fit: fit[0], default=(0.0, None))
-        if best_box is None or (covers and place >= centres):
-            found.append(None)
-        else:
-            boxes = np.vstack([boxes, best_box])
-            found.append((float(best_box[0] + best_box[2]) / 2, float(best_box[1] + best_box[3]) / 2))
+            if (box[:2] < 0).any() or (box[2:] > size).any() or crossed.any():
+                continue
+            if not (np.hypot(*(np.clip(at, box[:2], box[2:]) - at).T) < radii).any():
+                boxes = np.vstack([boxes, box])
+                spot = (float(a), float(b), line)
+                break
+        found.append(spot)
     return found
 
 
@@ -259,7 +277,12 @@ def _draw(
         clip_on=False,
     )
     back = {"boxstyle": "square,pad=0.05", "facecolor": "white", "edgecolor": "none", "alpha": 0.75}
-    for text, spot in zip(texts, _placed(at, radii, texts, centres, size), strict=True):
-        if spot is not None:
-            ax.text(*spot, text, ha="center", va="center", fontsize=TEXT, color=INK, bbox=back, zorder=3,
-                    **PLAIN)  # fmt: skip
+    placed = _placed(at, radii, texts, centres, size)
+    for text, spot, (x, y) in zip(texts, placed, at, strict=True):
+        if spot is None:
+            continue
+        a, b, line = spot
+        if line:
+            ax.plot([x, a], [y, b], color=FAINT, linewidth=0.5, zorder=1.5)
+        ax.text(a, b, text, ha="center", va="center", fontsize=TEXT, color=INK, bbox=back, zorder=3,
+                **PLAIN)  # fmt: skip
