@@ -6,7 +6,7 @@ from pathlib import Path
 
 USAGE = (
     "usage: python -m bench rank | measures | build | extract | crawl | spider | fleet | view | server | rerank | "
-    "harvest | truth | start | tables  (each with --help)"
+    "truth | start | tables  (each with --help)"
 )
 
 
@@ -85,10 +85,6 @@ def main(arguments: list[str]) -> None:
         from bench import rerank
 
         rerank.main(rest)
-    elif command == "harvest":
-        from bench import harvest
-
-        harvest.main(rest)
     elif command == "start":
         from bench import start
 

@@ -14,7 +14,7 @@ from bench.server import server_table
 from bench.spidertable import spider_table
 from bench.start import start_table
 
-__all__ = ["build_table", "extract_table", "harvest_table", "rank_table", "tables"]
+__all__ = ["build_table", "extract_table", "rank_table", "tables"]
 
 
 def rank_table(told: dict[str, Any]) -> str:
@@ -102,22 +102,6 @@ def _simple(told: dict[str, Any], what: str, unit: str) -> str:
     return "\n".join([*lines, "", *_footnotes(told, ran)])
 
 
-def harvest_table(told: dict[str, Any]) -> str:
-    """The shares of PageRank brought home, by policy."""
-    marks = [f"{mark:.0%}" for mark in told["marks"]]
-    lines = [
-        f"{told['graph']}: {told['nodes']:,} nodes, {told['reached']:,} of them reached from the seeds. Share of all "
-        "PageRank that the fetched pages have, after each share of fetches.",
-        "",
-        "| policy | " + " | ".join(marks) + " |",
-        "| --- |" + " ---: |" * len(marks),
-    ]
-    lines += [
-        f"| {name} | " + " | ".join(f"{one:.3f}" for one in row) + " |" for name, row in told["rows"].items()
-    ]
-    return "\n".join(lines)
-
-
 def tables(folder: Path = FOLDER) -> dict[str, str]:
     """All tables of a folder's figures, by the name of their file (``rank-web``, …)."""
     makers = {
@@ -125,7 +109,6 @@ def tables(folder: Path = FOLDER) -> dict[str, str]:
         "build": build_table,
         "extract": extract_table,
         "crawl": crawl_table,
-        "harvest": harvest_table,
         "spider": spider_table,
         "fleet": fleet_table,
         "server": server_table,

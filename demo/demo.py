@@ -11,9 +11,8 @@ import sys
 import time
 from pathlib import Path
 
-from smallweb import SmallWeb
-
 from harvest import after, draw, harvest, table, visited
+from smallweb import SmallWeb
 
 PAGES, BUDGET = 2000, 500
 OUT = Path(__file__).parent / "out"

@@ -16,11 +16,12 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from bench import crawl, crawlkernels, crawltable, results, tables
+from bench import crawl, crawlkernels, crawltable, results, tables, truth
 from bench.crawlers import aduana, base, scrapy_scheduler
 from bench.crawlers.base import Page, parse
 from bench.crawlweb import Web
 
+from inlink.store.format import HEAD_SIZE
 from inlink.urls.canonical import canonical
 
 ROOT = Path(__file__).parents[1]
@@ -443,3 +444,15 @@ def test_a_peer_that_is_not_there_says_why(monkeypatch: pytest.MonkeyPatch) -> N
     assert scrapy_scheduler.available() == "SCRAPY_PYTHON names no Python"
     with pytest.raises(SystemExit, match="no crawler 'frontera'"):
         base.peer("frontera")
+
+
+# -- the log beside LMDB ----------------------------------------------------------------------------------------------
+
+
+def test_the_log_keeps_what_it_is_timed_with(tmp_path):
+    assert truth.with_log(tmp_path, 7) >= 0
+    assert (tmp_path / "urls.txt").read_bytes() == truth.URLS * 7
+    # Beside the events there may be marks of how far the log is synced, one a second.
+    marks = (tmp_path / "events.log").stat().st_size - 7 * (HEAD_SIZE + len(truth.EVENT))
+    assert marks >= 0
+    assert marks % HEAD_SIZE == 0

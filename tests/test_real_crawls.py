@@ -25,9 +25,8 @@ from websites import SITES, TOPICS, WebServer
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "demo"))
 
-from webserver import Request, read_log
-
 from harvest import visited
+from webserver import Request, read_log
 
 pytestmark = pytest.mark.slow
 

@@ -24,12 +24,12 @@ from hypothesis import strategies as st
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "demo"))
 
+import harvest
 import smallweb
 import webplan
 from smallweb import SmallWeb
 from webserver import Reply, WebServer, bind, read_log
 
-import harvest
 import inlink
 from inlink.archives.html import decode_html, html_links
 from inlink.urls import Base, canonical
