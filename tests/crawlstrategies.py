@@ -17,7 +17,7 @@ from inlink.frontier.settings import Politeness
 EAGER = Politeness(delay=0.0, in_flight=1000)
 """Nothing is waited for, so that the policy alone decides."""
 
-STATIC = ("best-first", "breadth-first", "depth-first", "fifo", "random", "first-come")
+STATIC = ("best-first", "breadth-first", "depth-first", "hosts-in-turns", "random", "first-come")
 """Policies whose keys are a function of the pages' columns."""
 
 EXACT = re.compile(r"[a-z0-9.:\[\]/?=&_-]+")

@@ -79,7 +79,7 @@ def test_first_come_is_the_order_of_discovery(world):
 
 
 def test_fifo_takes_hosts_in_turns(world):
-    crawl = world.open(policy="fifo")
+    crawl = world.open(policy="hosts-in-turns")
     crawl.seed([A + "1", A + "2", A + "3", B + "1", B + "2", C + "1"])
     assert world.urls(6) == [A + "1", B + "1", C + "1", A + "2", B + "2", A + "3"]
     crawl.seed([A + "4", "http://d.com/"])
@@ -221,10 +221,10 @@ def test_unknown_settings_are_refused_in_one_line(world):
 @pytest.mark.parametrize(
     "policy",
     [
-        *(one for one in STATIC if one != "fifo"),
+        *(one for one in STATIC if one != "hosts-in-turns"),
         "host-diverse",
         "pagerank",
-        "fifo",
+        "hosts-in-turns",
     ],
 )
 @settings(max_examples=12)

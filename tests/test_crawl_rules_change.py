@@ -145,7 +145,7 @@ def test_what_a_spider_excluded_does_not_return_with_a_rule(world):
     assert crawl.page(B).error == "robots.txt"
 
 
-@pytest.mark.parametrize("policy", ["first-come", "host-diverse", "fifo"])
+@pytest.mark.parametrize("policy", ["first-come", "host-diverse", "hosts-in-turns"])
 def test_a_refused_page_costs_its_host_nothing(world, policy):
     """Delay, budget, turn, rate and lease of the host are as if the page had never been in the queue."""
     polite = Politeness(delay=10, host_budget=60, in_flight=1, soft_rate=0.01, hard_rate=0.1)

@@ -19,7 +19,7 @@ PAGES = 330
 def folder(tmp_path: Path, monkeypatch) -> Path:
     """A crawl of 330 pages, most of them in an index."""
     monkeypatch.setattr(urls_module, "_FEW", 64)
-    with opened(tmp_path / "c", Clock(), policy="fifo") as crawl:
+    with opened(tmp_path / "c", Clock(), policy="hosts-in-turns") as crawl:
         crawl.seed([f"http://a.com/{k}" for k in range(300)])
         for k in range(300):
             crawl.crawled(f"http://a.com/{k}", [f"http://b.com/{k % 30}"])

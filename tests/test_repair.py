@@ -28,7 +28,7 @@ from wildframes import stretches, wild_heads
 def crawl_folder(folder: Path, seed: int = 0) -> Path:
     """A closed crawl with visits, failures, merges, exclusions and revisits."""
     rng = np.random.default_rng(seed)
-    with opened(folder, Clock(), policy="fifo", use_scores=True) as crawl:
+    with opened(folder, Clock(), policy="hosts-in-turns", use_scores=True) as crawl:
         crawl.seed([f"http://{name}.com/" for name in "abc"])
         for number in range(6):
             for lease in crawl.next(3):

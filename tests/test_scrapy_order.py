@@ -179,7 +179,7 @@ def test_the_same_pages_as_scrapys_own_scheduler(tmp_path, seed):
         stock = crawl(Walker, tmp_path / "none", site, SCHEDULER=STOCK)
         asked = site.counts()
         site.asked.clear()
-        policy = ["first-come", "host-diverse", "opic", "random", "depth-first", "fifo"][seed]
+        policy = ["first-come", "host-diverse", "opic", "random", "depth-first", "hosts-in-turns"][seed]
         ours = crawl(Walker, tmp_path / "c", site, INLINK_POLICY=policy)
         assert set(site.counts()) == set(asked)
         assert set(site.counts().values()) == {1}

@@ -320,21 +320,21 @@ def test_an_index_changes_nothing(first, second):
     urls_module._FEW = 1
     try:
         with folder() as place:
-            with opened(place / "c", clock, policy="fifo") as crawl:
+            with opened(place / "c", clock, policy="hosts-in-turns") as crawl:
                 for done in first:
                     perform(crawl, clock, leases, done)
             assert (place / "c" / urls_module.INDEX).is_dir()
-            crawl = opened(place / "c", clock, policy="fifo")
+            crawl = opened(place / "c", clock, policy="hosts-in-turns")
             for done in second:
                 perform(crawl, clock, leases, done)
             crawl.seed(["http://a.com/"])  # an event of now: no time passes while the crawl is closed
             live = whole(crawl)
             urls_module._FEW = 1 << 30  # the index stays as it was before
             crawl.close()
-            with opened(place / "c", clock, policy="fifo") as crawl:
+            with opened(place / "c", clock, policy="hosts-in-turns") as crawl:
                 assert differences(live, whole(crawl)) == {}
             urls_module._FEW = 1
-            with opened(place / "c", clock, policy="fifo") as crawl:
+            with opened(place / "c", clock, policy="hosts-in-turns") as crawl:
                 assert differences(live, whole(crawl)) == {}
     finally:
         urls_module._FEW = few
@@ -377,7 +377,7 @@ def test_pages_are_counted_by_state_and_by_host(history, counted_from):
     """Counts by state always, counts by host from the first call for them on."""
     clock, leases = Clock(), []
     with folder() as place:
-        crawl = opened(place / "c", clock, policy="fifo")
+        crawl = opened(place / "c", clock, policy="hosts-in-turns")
         pages = crawl._pages
         for number, done in enumerate(history):
             if number == counted_from:

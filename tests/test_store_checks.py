@@ -118,7 +118,7 @@ def test_a_log_cut_short_ends_in_damage(tmp_path: Path):
 
 def crawl_folder(folder: Path) -> Path:
     """A closed crawl of a few events."""
-    with opened(folder, Clock(), policy="fifo") as crawl:
+    with opened(folder, Clock(), policy="hosts-in-turns") as crawl:
         crawl.seed([f"http://a.com/{k}" for k in range(5)])
         for lease in crawl.next(4):
             crawl.crawled(lease, [f"{lease.url}/{k}" for k in range(3)], score=0.5)
@@ -136,7 +136,7 @@ def test_closing_says_how_far_the_log_is_safe_once(tmp_path: Path):
     events = (folder / EVENTS).read_bytes()
     *_, last = stretches((folder / URLS).read_bytes(), events)
     assert (last.head.kind, last.head.synced) == (layout.SYNCED, last.begin)
-    with opened(folder, Clock(), policy="fifo"):
+    with opened(folder, Clock(), policy="hosts-in-turns"):
         pass
     assert (folder / EVENTS).read_bytes() == events
 
@@ -151,7 +151,7 @@ def test_damage_where_the_log_was_safe_is_refused_and_nothing_is_changed(tmp_pat
         flip(copy / name, at)
         before = {path.name: path.read_bytes() for path in copy.iterdir() if path.is_file()}
         place = next((one.begin for one in sound if one.begin <= at < one.end), 0)
-        for way in (lambda path: opened(path, Clock(), policy="fifo"), Reader, look):
+        for way in (lambda path: opened(path, Clock(), policy="hosts-in-turns"), Reader, look):
             with pytest.raises(FolderError, match=re.escape(f"{copy / name} is damaged at byte")) as error:
                 way(copy)
             assert "nothing was changed" in str(error.value)
@@ -180,10 +180,10 @@ def test_a_torn_tail_with_whole_frames_behind_a_hole_is_cut(tmp_path: Path):
     reader = Reader(folder)
     assert (reader.end, reader.num_pages) == (end, known)
     reader.close()
-    with opened(folder, Clock(2e6), policy="fifo") as crawl:
+    with opened(folder, Clock(2e6), policy="hosts-in-turns") as crawl:
         assert "an unfinished event" in crawl.recovered
     assert (folder / EVENTS).read_bytes()[:end] == (folder / EVENTS).read_bytes()
-    with opened(folder, Clock(2e6), policy="fifo") as crawl:
+    with opened(folder, Clock(2e6), policy="hosts-in-turns") as crawl:
         assert "unfinished" not in crawl.recovered
 
 
@@ -210,7 +210,7 @@ def test_damage_behind_an_index_is_found(tmp_path: Path, monkeypatch):
     assert (folder / "index").is_dir()
     flip(folder / EVENTS, 150)
     with pytest.raises(FolderError, match="damaged at byte 0 "):
-        opened(folder, Clock(), policy="fifo")
+        opened(folder, Clock(), policy="hosts-in-turns")
 
 
 # -- what later versions write --------------------------------------------------------------------------------------

@@ -103,7 +103,7 @@ def test_it_opens_as_a_crawl_as_a_graph_and_to_be_looked_at(folder: Path):
     assert columns["status"].tolist() == [200, 0, 0, 0, 0]
     assert columns["crawls"].tolist() == [2, 0, 0, 0, 0]
     pages.close()
-    with inlink.Crawl(folder, clock=lambda: 1000.0, policy="fifo") as crawl:
+    with inlink.Crawl(folder, clock=lambda: 1000.0, policy="hosts-in-turns") as crawl:
         assert crawl.settings.politeness.delay == 2.0  # as the log has it
         assert crawl._pages.num_events == 26
         # A page that was lost comes back alone.

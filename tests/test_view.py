@@ -138,7 +138,7 @@ def test_a_search_for_inlinks_goes_on_and_sees_new_visits(crawl, monkeypatch):
 
 @settings(max_examples=15)
 @given(
-    st.sampled_from(["host-diverse", "fifo", "best-first", "depth-first"]),
+    st.sampled_from(["host-diverse", "hosts-in-turns", "best-first", "depth-first"]),
     st.lists(st.tuples(st.integers(0, 4), st.integers(0, 6)), min_size=1, max_size=30),
     st.sampled_from([0.0, 1.0]),
     st.integers(0, 6),
@@ -158,7 +158,7 @@ def test_the_order_is_that_of_all_pages_sorted(tmp_path_factory, policy, links, 
         assert front.order(count, now) == everything[:count]
         assert len(everything) == len(front.queue)
         waits = [wait for _, _, wait in everything]
-        if policy != "fifo":
+        if policy != "hosts-in-turns":
             assert all(one <= other for one, other in pairwise(waits))
 
 
@@ -402,7 +402,7 @@ def test_ranking_at_once_is_the_same_each_time_and_in_force(tmp_path, policy):
 
 
 def test_ranking_at_once_does_nothing_where_nothing_ranks(tmp_path):
-    with opened(tmp_path / "c", Clock(), policy="fifo", politeness=EAGER) as crawl:
+    with opened(tmp_path / "c", Clock(), policy="hosts-in-turns", politeness=EAGER) as crawl:
         crawl.seed(NAMES[:1])
         crawl.rerank(wait=True)
         assert not crawl.ranking

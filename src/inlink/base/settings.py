@@ -5,11 +5,13 @@ declarations: the checks of the values, the reading of text (an environment, a c
 documentation. The groups of a crawl are in :mod:`inlink.frontier.settings`.
 """
 
+import logging
 import math
 import numbers
 import operator
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import MISSING, Field, dataclass, field, fields
+from functools import cache
 from importlib import import_module
 from types import UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
@@ -26,12 +28,15 @@ __all__ = [
     "from_text",
     "imported",
     "plain",
+    "present_name",
     "rows_of",
     "setting",
 ]
 
 LONGEST = 1e9
 """The longest wait that can be set, in seconds: 31 years."""
+
+_log = logging.getLogger("inlink.settings")
 
 _PLAIN = {bool: "True or False", int: "a whole number", float: "a number", str: "text"}
 
@@ -57,6 +62,8 @@ class Setting:
         The range of a number.
     choices : tuple of str
         The allowed texts; empty if any text is allowed.
+    old_names : dict of str to str
+        Former names of choices, and their present names. They are allowed for one version, with a warning.
     other : str
         Description of further texts that are allowed, besides the choices.
     none : str or None
@@ -79,6 +86,7 @@ class Setting:
     at_most: float | None = None
     below: float | None = None
     choices: tuple[str, ...] = ()
+    old_names: Mapping[str, str] = field(default_factory=dict)
     other: str = ""
     none: str | None = None
     fixed: bool = False
@@ -204,6 +212,20 @@ def from_text(row: Setting, text: str, place: str = "") -> Any:
     return value
 
 
+def present_name(name: str, old_names: Mapping[str, str]) -> str:
+    """Return the present name for a former name, and log a warning; return any other name unchanged."""
+    if name not in old_names:
+        return name
+    _warn_of_old_name(name, old_names[name])
+    return old_names[name]
+
+
+@cache
+def _warn_of_old_name(old: str, new: str) -> None:
+    # The cache lets each warning be logged once in a process.
+    _log.warning("%s is now called %s: use this name, the next version will not know %s", old, new, old)
+
+
 def plain(value: Any) -> Any:
     """Convert a NumPy number to a Python number; return any other value unchanged."""
     # NumPy is not imported for this.
@@ -242,6 +264,7 @@ def _converted(row: Setting, value: Any) -> Any:
     if row.kind is object:
         return value
     if row.kind is str:
+        value = present_name(value, row.old_names) if isinstance(value, str) else value
         ours = isinstance(value, str) and (not row.choices or value in row.choices or _other(row, value))
         return value if ours else MISSING
     if row.kind is tuple:

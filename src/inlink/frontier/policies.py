@@ -21,12 +21,13 @@ import numpy as np
 
 from inlink.base.arrays import Float32Array, UInt32Array, UInt64Array
 from inlink.base.columns import reserve
-from inlink.base.settings import imported
+from inlink.base.settings import imported, present_name
 from inlink.errors import ParameterError
 from inlink.frontier.kernels.shares import hand_over_cash, scores_given
 from inlink.frontier.parts import Part
 from inlink.frontier.policy import MOST_PAGES, Policy, worth, worth_parts
 from inlink.frontier.ranked import RANKED, STORED, by_stored_ranking
+from inlink.frontier.settings import OLD_POLICIES
 from inlink.store.events import Events
 from inlink.store.pages import Pages
 
@@ -74,10 +75,10 @@ class DepthFirst(Policy):
         return [Part("number in the order of discovery", "+", float(page))]
 
 
-class Fifo(Policy):
+class HostsInTurns(Policy):
     """Hosts take turns; within a host, pages come in the order of discovery."""
 
-    name = "fifo"
+    name = "hosts-in-turns"
     sharing = "turns"
 
 
@@ -157,7 +158,7 @@ _ALL: tuple[type[Policy], ...] = (
     Opic,
     BreadthFirst,
     DepthFirst,
-    Fifo,
+    HostsInTurns,
     Random,
     Revisit,
     Policy,
@@ -174,7 +175,7 @@ def policy_name(policy: "str | type[Policy] | Policy") -> str:
         If ``policy`` is not a policy.
     """
     if isinstance(policy, str):
-        return policy
+        return present_name(policy, OLD_POLICIES)
     kind = policy if isinstance(policy, type) else type(policy)
     if not issubclass(kind, Policy):
         raise ParameterError(
@@ -218,6 +219,7 @@ def policy_found(policy: "str | type[Policy] | Policy") -> "type[Policy] | Polic
     """
     if not isinstance(policy, str):
         return policy
+    policy = present_name(policy, OLD_POLICIES)
     if policy in POLICIES:
         return POLICIES[policy]
     if policy.startswith(STORED):

@@ -16,7 +16,7 @@ from inlink.frontier.revisit import Schedule
 from inlink.frontier.rules import Rules
 from inlink.urls.canonical import UrlRules
 
-__all__ = ["GROUPS", "NO_LIMIT", "TABLE", "Politeness", "Settings"]
+__all__ = ["GROUPS", "NO_LIMIT", "OLD_POLICIES", "TABLE", "Politeness", "Settings"]
 
 NO_LIMIT = 0xFFFFFFFF
 """The largest number of leases or pages. As a limit it means no limit."""
@@ -30,11 +30,13 @@ POLICIES = (
     "opic",
     "breadth-first",
     "depth-first",
-    "fifo",
+    "hosts-in-turns",
     "random",
     "revisit",
     "first-come",
 )
+OLD_POLICIES = {"fifo": "hosts-in-turns"}
+"""Former names of policies, and their present names."""
 
 
 @dataclass(frozen=True)
@@ -129,6 +131,7 @@ class Settings:
         "host-diverse",
         "The policy that decides the order of the pages.",
         choices=POLICIES,
+        old_names=OLD_POLICIES,
         other="ranking:NAME or module:Class",
         option="--policy",
     )
