@@ -156,7 +156,7 @@ def test_politeness_takes_virtual_time():
 
 def test_two_policies_are_compared_at_equal_times(tree):
     found = inlink.replay(
-        tree, policies=["breadth-first", "fifo"], seeds=[[0]], budget=1.0, marks=[0.5, 1.0], host_pages=[8],
+        tree, policies=["breadth-first", "hosts-in-turns"], seeds=[[0]], budget=1.0, marks=[0.5, 1.0], host_pages=[8],
         settings={"politeness": {"delay": 1.0}}, parallel=4, fetch_seconds=0.2,
     )  # fmt: skip
     base, other = (run for run in found.runs if run.seconds)
@@ -319,8 +319,9 @@ def test_a_replay_that_is_interrupted_keeps_whole_seed_sets(tree, monkeypatch):
 
     monkeypatch.setattr(jobs, "play", broken)
     plan = checked(
-        policies=["random", "fifo"], seeds="3x1", budget=5, marks=[0.01], baseline=None, host_pages=None, lines=True,
-        tau=False, relevant=0.5, wasted=None, random_seed=1, parallel=1, fetch_seconds=0.0, settings=None, jobs=1,
+        policies=["random", "hosts-in-turns"], seeds="3x1", budget=5, marks=[0.01], baseline=None,
+        host_pages=None, lines=True, tau=False, relevant=0.5, wasted=None, random_seed=1, parallel=1,
+        fetch_seconds=0.0, settings=None, jobs=1,
     )  # fmt: skip
     work = Replaying(webs_of(tree, plan), plan)
     with pytest.raises(KeyboardInterrupt):
@@ -328,12 +329,42 @@ def test_a_replay_that_is_interrupted_keeps_whole_seed_sets(tree, monkeypatch):
     found = work.result()
     assert (len(found.seeds), found.complete) == (1, False)
     assert {run.set for run in found.runs} == {0}
-    assert len(found.values("fifo")) == 1
+    assert len(found.values("hosts-in-turns")) == 1
 
 
-def test_a_process_that_fails_says_why(tree):
-    with pytest.raises(RuntimeError, match="ZeroDivisionError"):
-        inlink.replay(tree, policies=["test_replay:Broken", "random"], seeds="2x1", budget=5, jobs=2)
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_an_exception_of_a_policy_is_one_line_that_names_the_policy(tree, jobs):
+    with pytest.raises(ParameterError) as error:
+        inlink.replay(tree, policies=["test_replay:Broken", "random"], seeds="2x1", budget=5, jobs=jobs)
+    line = str(error.value)
+    assert line.startswith("policy test_replay:Broken failed at ")
+    assert line.endswith("in priority: ZeroDivisionError: no priority")
+    assert "test_replay.py, line " in line
+    assert "\n" not in line
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (np.zeros(1, np.float32), "float32"),
+        (np.array([0.5, np.nan], np.float32), "nan"),
+        (np.array([0.5, -1.0], np.float32), "-1"),
+        ([0.5, 0.5], "list"),
+        (np.zeros(2), "float64"),
+    ],
+)
+def test_a_policy_must_return_one_priority_a_page(tree, given, said, monkeypatch):
+    monkeypatch.setattr(
+        Broken, "priority", lambda self, pages: given if len(pages) == 2 else np.ones(len(pages), "f4")
+    )
+    with pytest.raises(ParameterError, match=f"policy test_replay:Broken must return .*{said}"):
+        inlink.replay(tree, policies=[Broken], seeds=[[0]], budget=5)
+
+
+def test_a_fault_of_inlink_is_not_blamed_on_the_policy(tree, monkeypatch):
+    monkeypatch.setattr("inlink.crawl.crawl.Crawl.crawled", None)
+    with pytest.raises(TypeError):
+        inlink.replay(tree, policies=[Highest], seeds=[[0]], budget=5)
 
 
 class Broken(Policy):

@@ -26,14 +26,14 @@ def run(folder, *given):
 def test_the_table_the_files_and_the_pictures(folder):
     pytest.importorskip("matplotlib")
     done = run(
-        folder, "web", "--policy", "random,fifo", "--policy", "opic", "--seeds", "2x2", "--budget", "50%",
+        folder, "web", "--policy", "random,hosts-in-turns", "--policy", "opic", "--seeds", "2x2", "--budget", "50%",
         "--host-pages", "8,0", "--measure", "indegree", "--at", "10%,50%", "--set", "damping=0.7", "-o", "out",
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
     assert lines[0] == "hosts of 8 pages"
     assert lines[1].split("\t")[:4] == ["order", "10%", "50%", "area"]
-    assert [line.split("\t")[0] for line in lines[2:5]] == ["random", "fifo", "opic"]
+    assert [line.split("\t")[0] for line in lines[2:5]] == ["random", "hosts-in-turns", "opic"]
     assert "one host" in lines
     assert {path.name for path in (folder / "out").iterdir()} == {
         "replay.json", "replay.csv", "replay.png", "replay-hosts-all.png",
@@ -41,6 +41,26 @@ def test_the_table_the_files_and_the_pictures(folder):
     told = json.loads((folder / "out" / "replay.json").read_text())
     assert told["settings"]["crawl"] == {"damping": 0.7}
     assert "a CPU second" in done.stderr
+
+
+def test_an_exception_of_a_policy_is_one_line(folder):
+    (folder / "mine.py").write_text(
+        "from inlink.frontier.policies import Policy\n"
+        "class Mine(Policy):\n    def priority(self, pages):\n        return pages.nosuch\n"
+    )
+    done = run(folder, "web", "--policy", "random,mine:Mine", "--seeds", "1x1", "--budget", "5")
+    assert done.returncode == 2
+    assert done.stdout == ""
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("inlink: policy mine:Mine failed at ")
+    assert "mine.py, line 4, in priority: AttributeError: " in line
+
+
+def test_the_old_name_of_a_policy_still_holds_for_one_version(folder):
+    done = run(folder, "web", "--policy", "fifo", "--seeds", "1x1", "--budget", "5", "--no-tau")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[1].startswith("hosts-in-turns\t")
+    assert done.stderr.count("fifo is now called hosts-in-turns") == 1
 
 
 @pytest.mark.parametrize(

@@ -26,6 +26,7 @@ from inlink.frontier.kernels.queue import keys
 from inlink.frontier.leases import LeaseBook, Out
 from inlink.frontier.lost import LostPages
 from inlink.frontier.policies import Policy, policy_found
+from inlink.frontier.policy import priorities
 from inlink.frontier.queue import Queue
 from inlink.frontier.sessions import SpiderSessions
 from inlink.frontier.settings import Settings
@@ -260,7 +261,7 @@ class Frontier:
 
     def keys(self, pages: UInt32Array) -> Float32Array:
         """The keys of pages: their priorities times their trap penalties."""
-        return keys(pages, self.policy.priority(pages), self.traps, FACTORS)
+        return keys(pages, priorities(self.policy, pages), self.traps, FACTORS)
 
     def prioritise(self, pages: UInt32Array, now: float) -> None:
         """Give the waiting pages among ``pages`` their present priorities."""
@@ -317,7 +318,7 @@ class Frontier:
             pages = pages[self.pages.losses[pages] == 0]
         self.queue.place(
             pages,
-            self.policy.priority(pages),
+            priorities(self.policy, pages),
             self.traps,
             self.pages.states,
             self.pages.errors,

@@ -7,12 +7,13 @@ import numpy as np
 
 from inlink.base.arrays import Float32Array, UInt32Array, UInt64Array
 from inlink.base.columns import most_pages
+from inlink.errors import ParameterError
 from inlink.frontier.parts import Part
 from inlink.reranking.kernels.push import LEAST_SCORE
 from inlink.store.events import Events
 from inlink.store.pages import Pages
 
-__all__ = ["MOST_PAGES", "Policy", "worth", "worth_parts"]
+__all__ = ["MOST_PAGES", "Policy", "priorities", "worth", "worth_parts"]
 
 MOST_PAGES = most_pages()
 
@@ -56,6 +57,10 @@ class Policy:
         """The priority of each page, float32[n], at least 0; pages with larger numbers are fetched sooner."""
         return np.zeros(len(pages), np.float32)
 
+    def ranks(self, pages: UInt32Array) -> Float32Array:
+        """The rank of each page, float32[n], by which the harvest is measured: the priority unless overridden."""
+        return self.priority(pages)
+
     def explain(self, page: int) -> list[Part]:
         """The parts of a page's priority: :func:`inlink.frontier.parts.combined` of them is the priority."""
         return []
@@ -82,6 +87,35 @@ class Policy:
 
     def adopt(self, ranks: Float32Array, meta: dict[str, Any], since: Events) -> None:
         """Replace the policy's state by a ranking of the first len(ranks) pages, then fold the events after it."""
+
+
+def priorities(policy: Policy, pages: UInt32Array) -> Float32Array:
+    """The priority of each page, float32[n]. Those of a user's own policy are checked.
+
+    Raises
+    ------
+    inlink.errors.ParameterError
+        If a user's own policy returns anything but a finite number of at least 0 for each page, as float32.
+    """
+    found = policy.priority(pages)
+    kind = type(policy)
+    if kind.__module__.startswith("inlink."):
+        return found
+    # The loops of the queue check no bounds.
+    fault = ""
+    if not isinstance(found, np.ndarray):
+        fault = f"a {type(found).__name__}"
+    elif found.dtype != np.float32 or found.shape != pages.shape:
+        fault = f"{found.dtype}{list(found.shape)}"
+    elif not (sound := (found >= 0) & np.isfinite(found)).all():
+        place = int(np.argmin(sound))
+        fault = f"{found[place]:g} for page {pages[place]}"
+    if fault:
+        raise ParameterError(
+            f"policy {kind.__module__}:{kind.__qualname__} must return finite priorities of at least 0 as "
+            f"float32[{len(pages)}]; got {fault}"
+        )
+    return found
 
 
 def worth(scores: Float32Array) -> Float32Array:

@@ -20,6 +20,7 @@ import numpy as np
 
 from inlink.base.arrays import Float64Array
 from inlink.base.unfinished import unfinished_folder
+from inlink.errors import ParameterError
 from inlink.replaying.measures import agreement
 from inlink.replaying.play import Played, memory_folder, play
 from inlink.replaying.web import Web
@@ -143,8 +144,10 @@ class _Worker:
 
         Raises
         ------
+        inlink.errors.ParameterError
+            If the code of the policy raised an exception.
         RuntimeError
-            If it failed; the message is that of the process.
+            If it failed for another reason; the message is that of the process.
         """
         assert self._process.stdin is not None
         assert self._process.stdout is not None
@@ -156,6 +159,8 @@ class _Worker:
         except (OSError, ValueError):
             line = b""
         told: dict[str, Any] = json.loads(line) if line else {"error": "a replay's process ended early"}
+        if "refused" in told:
+            raise ParameterError(told["refused"])
         if "error" in told:
             raise RuntimeError(told["error"])
         with np.load(out) as arrays:

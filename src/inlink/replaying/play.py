@@ -10,8 +10,10 @@ import heapq
 import os
 import tempfile
 import time
+import traceback
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,7 +24,9 @@ from inlink.base.arrays import Float64Array, UInt32Array
 from inlink.base.clock import VirtualClock
 from inlink.base.unfinished import unfinished_folder
 from inlink.crawl.crawl import Crawl
+from inlink.errors import InlinkError, ParameterError
 from inlink.frontier.leases import Lease
+from inlink.frontier.policies import policy_found, policy_name
 from inlink.replaying.web import EXCLUDED, FAILED, NO_PAGE, PAGE, REDIRECT, UNKNOWN, Web
 
 __all__ = ["Played", "crawl_settings", "memory_folder", "play"]
@@ -105,12 +109,43 @@ def play(
     ------
     RuntimeError
         If a page that is home is handed out once more, or the crawl hands out nothing for ever.
+    inlink.errors.ParameterError
+        If the policy is not one of inlink's own, and its code raises an exception.
     """
-    with unfinished_folder(memory_folder() / "inlink-replay") as folder:
+    with _blamed(policy), unfinished_folder(memory_folder() / "inlink-replay") as folder:
         clock = VirtualClock()
         with Crawl(folder / "crawl", clock=clock, **crawl_settings(policy, settings)) as crawl:
             crawl.seed([web.urls[page] for page in seeds.tolist()])
             return _Player(web, crawl, clock, parallel, fetch_seconds).run(budget, between)
+
+
+@contextmanager
+def _blamed(policy: Any) -> Iterator[None]:
+    """Turn an exception that the code of a user's policy raises into a ParameterError of one line.
+
+    An exception counts as the policy's if a module that defines the policy's class, or a base class outside inlink, is
+    in its traceback. All other exceptions are raised unchanged.
+    """
+    try:
+        yield
+    except InlinkError:
+        raise
+    except Exception as error:
+        found = policy_found(policy)
+        kind = found if isinstance(found, type) else type(found)
+        modules = {one.__module__ for one in kind.__mro__[:-1] if not one.__module__.startswith("inlink.")}
+        frames = [
+            (frame.f_code, line)
+            for frame, line in traceback.walk_tb(error.__traceback__)
+            if frame.f_globals.get("__name__") in modules
+        ]
+        if not frames:
+            raise
+        code, line = frames[-1]
+        raise ParameterError(
+            f"policy {policy_name(policy)} failed at {code.co_filename}, line {line}, in {code.co_name}: "
+            f"{type(error).__name__}: {error}"
+        ) from error
 
 
 class _Player:

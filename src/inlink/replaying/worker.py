@@ -8,6 +8,7 @@ from pathlib import Path
 import msgspec
 import numpy as np
 
+from inlink.errors import ParameterError
 from inlink.replaying.jobs import RANKS, Task, perform
 from inlink.replaying.web import Web
 
@@ -32,6 +33,9 @@ def main(folder: Path) -> None:
         request = msgspec.json.decode(line, type=_Request)
         try:
             done = perform(web, ranks, request.task)
+        except ParameterError as error:
+            answers.write(msgspec.json.encode({"refused": str(error)}) + b"\n")
+            continue
         except Exception as error:
             answers.write(msgspec.json.encode({"error": f"{type(error).__name__}: {error}"}) + b"\n")
             continue
