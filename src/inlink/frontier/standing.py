@@ -79,7 +79,7 @@ class Progress:
         pages, policy = frontier.pages, frontier.policy
 
         def ranks(first: int, end: int) -> np.ndarray[tuple[int], np.dtype[np.float32]]:
-            return policy.priority(np.arange(first, end, dtype=np.uint32))
+            return policy.ranks(np.arange(first, end, dtype=np.uint32))
 
         self.ranks = Survey(
             pages, ranks, lambda: pages.num_pages, lambda: (pages.events_end, frontier.ranked_up_to)
@@ -162,8 +162,8 @@ class _Curve:
             order = np.arange(self._fetched, self._fetched + len(crawled))
             bins = np.minimum(order * POINTS // self._expected, POINTS - 1)
             self._sums[0] += np.bincount(bins, minlength=POINTS)
-            self._sums[1] += np.bincount(bins, policy.priority(pages.answered[crawled]), POINTS)
-            self._sums[2] += np.bincount(bins, policy.priority(order.astype(np.uint32)), POINTS)
+            self._sums[1] += np.bincount(bins, policy.ranks(pages.answered[crawled]), POINTS)
+            self._sums[2] += np.bincount(bins, policy.ranks(order.astype(np.uint32)), POINTS)
             self._position, self._fetched = end, self._fetched + len(crawled)
             if time.thread_time() > stop:
                 break
