@@ -38,7 +38,7 @@ def test_a_page_looked_up_is_the_page(tmp_path_factory, steps, indexed):
     def opened():
         return Crawl(
             folder,
-            policy="fifo",
+            policy="hosts-in-turns",
             politeness=Politeness(delay=0, in_flight=99),
             clock=lambda: now[0],
             max_retries=1,

@@ -146,7 +146,7 @@ def test_a_strangers_folder_runs_no_code(tmp_path, monkeypatch):
         "class Never:\n    def next(self, history): ...\n"
     )
     monkeypatch.syspath_prepend(str(tmp_path))
-    with Crawl(folder, policy="fifo") as crawl:
+    with Crawl(folder, policy="hosts-in-turns") as crawl:
         crawl.seed([A])
     usual = (folder / "settings.json").read_text()
     own = json.loads(usual)

@@ -23,7 +23,7 @@ A = "http://a.com/"
 
 
 def crawl_folder(folder: Path) -> Path:
-    with opened(folder, Clock(), policy="fifo") as crawl:
+    with opened(folder, Clock(), policy="hosts-in-turns") as crawl:
         crawl.seed([A, "http://b.com/"])
         crawl.crawled(A, ["/1", "/2"], score=0.5)
     return folder
