@@ -58,7 +58,7 @@ def exact(crawl: Crawl, damping: float = 0.85) -> np.ndarray:
 
 
 def ranks(crawl: Crawl) -> np.ndarray:
-    return crawl._frontier.policy.priority(np.arange(crawl._pages.num_pages, dtype=np.uint32))
+    return crawl._frontier.policy.ranks(np.arange(crawl._pages.num_pages, dtype=np.uint32))
 
 
 def keys_are_in_force(crawl: Crawl) -> None:
