@@ -257,7 +257,9 @@ def test_why_has_each_reason(world):
     distance = 2**0.125
     assert combined(why.parts) == pytest.approx((0.15 + 0.85 * 0.15 / 4) / distance)
     assert any("pages taken from the host" in part.name for part in why.host_parts)
-    assert [(link.url, link.gives) for link in why.inlinks] == [(A, pytest.approx(0.85 * 0.15 / 4 / distance))]
+    assert [(link.url, link.gives) for link in why.inlinks] == [
+        (A, pytest.approx(0.85 * 0.15 / 4 / distance))
+    ]
     assert why.inlinks_complete
     trapped = crawl.why(A + "a/b/a/b/a/b/a/b/")
     assert "repeated segment" in [penalty.rule for penalty in trapped.penalties]

@@ -97,10 +97,10 @@ def priorities(policy: Policy, pages: UInt32Array) -> Float32Array:
     inlink.errors.ParameterError
         If a user's own policy returns anything but a finite number of at least 0 for each page, as float32.
     """
-    found = policy.priority(pages)
     kind = type(policy)
     if kind.__module__.startswith("inlink."):
-        return found
+        return policy.priority(pages)
+    found: Any = policy.priority(pages)
     # The loops of the queue check no bounds.
     fault = ""
     if not isinstance(found, np.ndarray):
@@ -115,7 +115,8 @@ def priorities(policy: Policy, pages: UInt32Array) -> Float32Array:
             f"policy {kind.__module__}:{kind.__qualname__} must return finite priorities of at least 0 as "
             f"float32[{len(pages)}]; got {fault}"
         )
-    return found
+    checked: Float32Array = found
+    return checked
 
 
 def worth(scores: Float32Array) -> Float32Array:
