@@ -11,7 +11,8 @@ RUN if [ "$(uname -m)" = x86_64 ]; then export HATCH_BUILD_HOOK_ENABLE_CUSTOM=tr
 
 FROM python:3.13-slim
 COPY --from=wheel /inlink/dist /tmp/dist
-RUN pip install --no-cache-dir "$(echo /tmp/dist/inlink-*.whl)[plot,scrapy,server]" && \
+RUN if [ "$(uname -m)" = x86_64 ]; then extras=plot,scrapy,server; else extras=jit,plot,scrapy,server; fi; \
+    pip install --no-cache-dir "$(echo /tmp/dist/inlink-*.whl)[$extras]" && \
     rm -r /tmp/dist && \
     useradd --create-home inlink && \
     install --directory --owner=inlink /data

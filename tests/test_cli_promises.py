@@ -1,7 +1,10 @@
 """Commands do what they are told: outputs, crawls where graphs are expected, empty options."""
 
 import json
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -106,3 +109,19 @@ def test_the_shell_completes_commands_and_options():
     completed = ShellComplete(commands, {}, "inlink", "_INLINK_COMPLETE").get_completions
     assert [item.value for item in completed([], "back")] == ["backup"]
     assert "--peek" in [item.value for item in completed(["next"], "--p")]
+
+
+@pytest.mark.parametrize("command", [["top", "nothing"], ["crawl", "http://127.0.0.1:9/", "-o", "c"]])
+def test_without_machine_code_and_numba_one_line_says_what_to_install(command: list[str], tmp_path: Path):
+    (tmp_path / "numba.py").write_text("raise ModuleNotFoundError('No module named numba', name='numba')\n")
+    places = [str(tmp_path), *filter(None, [os.environ.get("PYTHONPATH")])]
+    run = subprocess.run(
+        [sys.executable, "-m", "inlink", *command],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(places), "INLINK_MACHINE_CODE": "off"},
+    )
+    assert run.returncode == 2, run.stderr
+    assert run.stderr.count("\n") == 1
+    assert "pip install 'inlink[jit]'" in run.stderr

@@ -82,6 +82,10 @@ def main() -> NoReturn:
         place = f"{error.filename}: " if error.filename else ""
         hint = "; free some space, or name an output on another disk" if error.errno == errno.ENOSPC else ""
         _fail(f"{place}{error.strerror or error}{hint}")
+    except ModuleNotFoundError as error:
+        if error.name != "numba":
+            raise
+        _fail("there is no machine code for this system, so Numba is needed: pip install 'inlink[jit]'")
     except MemoryError:
         _fail("not enough memory: the data of all nodes must fit in memory; use a machine with more memory")
     sys.exit(0)

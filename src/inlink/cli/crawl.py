@@ -113,7 +113,8 @@ def crawl(
     try:
         from inlink.scrapy import run
     except ModuleNotFoundError as error:
-        if (error.name or "").startswith("inlink"):
+        # The caller reports a missing Numba.
+        if (error.name or "").startswith("inlink") or error.name == "numba":
             raise
         raise MissingExtraError(f"{error.name} is not installed: pip install 'inlink[scrapy]'") from None
     if given["agent"] is None:
