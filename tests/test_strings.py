@@ -6,6 +6,7 @@ import sys
 import numpy as np
 import pyarrow as pa
 import pytest
+import re2
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -13,6 +14,7 @@ from inlink.base.pyarrow import from_arrow, to_arrow
 from inlink.base.strings import Strings, bytes_in, column_of
 from inlink.errors import MissingExtraError, ParameterError
 from inlink.sources.write import as_text, join_columns, join_rows
+from inlink.urls.matching import matcher
 
 rows = st.lists(st.binary(max_size=6) | st.sampled_from([b"", b"a", b"&&", "ä".encode()]), max_size=12)
 rows_or_none = st.lists(st.none() | st.binary(max_size=6), max_size=12)
@@ -132,3 +134,35 @@ def test_without_pyarrow_the_message_has_the_command(monkeypatch):
         MissingExtraError, match=r"an Arrow array needs pyarrow: pip install 'inlink\[arrow\]'"
     ):
         to_arrow(Strings.of([b"a"]))
+
+
+EXPRESSIONS = [
+    r"a$",
+    r"^b",
+    r"^$",
+    r"a.b",
+    r"[^a]b",
+    r"\Ab",
+    r"b\z",
+    r"(?i)A",
+    r"\bb",
+    r"\Bb",
+    r"\s",
+    r"(?s)a.b",
+    r"(?-m:^b)",
+    "a|^",
+]
+
+
+@given(st.lists(st.text("ab\n -", max_size=4), max_size=150), st.sampled_from(EXPRESSIONS))
+def test_a_search_in_many_names_finds_those_of_a_search_in_each(names, expression):
+    program = re2.compile(expression)
+    expected = [row for row, name in enumerate(names) if program.search(name)]
+    assert matcher(expression)(Strings.of(names)).tolist() == expected
+
+
+@given(st.lists(st.text("abAB.", max_size=4), max_size=150))
+def test_a_search_for_text_ignores_case(names):
+    assert matcher("b.", "text")(Strings.of(names)).tolist() == [
+        row for row, name in enumerate(names) if "b." in name.lower()
+    ]

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import re2
@@ -16,6 +16,12 @@ __all__ = ["Kind", "matcher"]
 
 Kind = Literal["regex", "glob", "text"]
 
+# Names that are searched by one call.
+_LINES = 64
+# An expression with ends of the whole text, quoted text or flags is not searched for in many names at once.
+_BY_TEXT = re.compile(r"\\[AzQC]|\(\?(?!:|P?<|i\))")
+_QUIET = re2.Options()
+_QUIET.log_errors = False
 _BYTES = re2.Options()
 _BYTES.encoding = re2.Options.Encoding.LATIN1
 _BYTES.log_errors = False
@@ -47,12 +53,24 @@ def matcher(expression: str, kind: Kind = "regex") -> Callable[[Strings], Int64A
         pattern = compiled("^" + "".join(wild.get(char) or re.escape(char) for char in expression) + "$")
     else:
         pattern = compiled("(?i)" + re.escape(expression))
-    return lambda urls: _rows(_search_of(pattern, urls), urls)
+    lines = None if _BY_TEXT.search(pattern.text) else re2.compile(f"(?m){pattern.text}", _QUIET)
+    return lambda urls: _rows(_search_of(pattern, urls), urls, lines)
 
 
-def _rows(matches: Callable[[bytes], object], urls: Strings) -> Int64Array:
-    rows: Int64Array = np.flatnonzero([bool(matches(url)) for url in urls.to_pylist()])
-    return rows
+def _rows(matches: Callable[[bytes], object], urls: Strings, lines: Any = None) -> Int64Array:
+    """Return the rows that match. ``lines`` matches a block of lines if it matches one of them, and perhaps others.
+
+    Most blocks have no match, and one call for a block is much cheaper than one for each name.
+    """
+    names = urls.to_pylist()
+    if lines is not None and not urls.is_utf8():
+        lines = None
+    found: list[int] = []
+    for first in range(0, len(names), _LINES):
+        block = names[first : first + _LINES]
+        if lines is None or lines.search(b"\n".join(block)):
+            found += [first + row for row, name in enumerate(block) if matches(name)]
+    return np.array(found, np.int64)
 
 
 def _search_of(pattern: Pattern, urls: Strings) -> Callable[[bytes], object]:
