@@ -52,7 +52,7 @@ def test_scan_arcs_and_row_sums(a: Arcs, split: bool):
         gather.pull(gather.Inlinks(*equation[:4]), x[at], y, U(low), U(high))
     np.testing.assert_allclose(y, A.T @ x, rtol=1e-13, atol=1e-300)
     assert gather.compensated_sum(x) == pytest.approx(math.fsum(x), rel=1e-15)
-    assert pagerank.dangling_mass(equation, x) == pytest.approx(math.fsum(x[~linking]), rel=1e-15)
+    assert pagerank.dangling_mass(equation, U(n), x) == pytest.approx(math.fsum(x[~linking]), rel=1e-15)
 
 
 @given(both, st.booleans())
@@ -144,7 +144,7 @@ def test_split_rows_give_the_same_bits_as_plain_rows(a: Arcs, down: bool):
         pagerank.finish_dangling(equation, own, x, U(0), U(n))
         told = pagerank.power_round(equation, 0.2, own, x, y, U(0), U(n))
         swept.append(own)
-        rounds.append((counts, pagerank.dangling_mass(equation, x), x.tobytes(), y.tobytes(), told))
+        rounds.append((counts, pagerank.dangling_mass(equation, U(n), x), x.tobytes(), y.tobytes(), told))
     assert swept[0].tobytes() == swept[1][at].tobytes()
     assert rounds[0][:4] == rounds[1][:4]
     # Chunks add up their linking nodes first, so that these sums are rounded in another order.

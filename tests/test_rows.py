@@ -75,7 +75,7 @@ def test_bounds_cut_the_work_evenly(a: Arcs, count: int):
     graph = a.graph()
     plain = graph.in_rows.offsets.astype(int) + np.arange(graph.num_nodes + 1)
     for rows in (graph.split_in_rows, unsplit(graph.in_rows)):
-        bounds = node_bounds(rows, count).astype(int)
+        bounds = node_bounds(rows.offsets, rows.linking, count).astype(int)
         assert bounds[0] == 0
         assert bounds[-1] == graph.num_nodes
         assert (np.diff(bounds) >= 0).all()

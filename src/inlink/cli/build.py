@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from inlink.cli.options import folder_output, format_option
+from inlink.cli.options import compress_option, folder_output, format_option
 from inlink.cli.remote import is_crawl, is_url, refuse_url
 from inlink.cli.show import printable, say, summary
 from inlink.cli.then import as_of_option, then
@@ -114,6 +114,7 @@ class _Source(click.ParamType):  # type: ignore[type-arg]  # generic in newer ve
     show_default=True,
     help="Several archives: the processes that read them.",
 )
+@compress_option
 @_format_options
 def build(
     sources: tuple[str, ...],
@@ -127,6 +128,7 @@ def build(
     strict: bool,
     base: str | None,
     workers: int,
+    compress: bool,
     **of_formats: Any,
 ) -> None:
     """Build the graph of SOURCES: WARC, WAT and ARC archives, BVGraph, edge lists, and the rest of docs/formats.md.
@@ -153,6 +155,7 @@ def build(
             base=base,
             workers=workers,
             into=output,
+            compress=compress,
             **of_formats,
         ),
         str(output),

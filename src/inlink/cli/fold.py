@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from inlink.cli.options import folder_output, graph_argument, site_options
+from inlink.cli.options import compress_option, folder_output, graph_argument, site_options
 from inlink.cli.show import say, summary
 
 
@@ -19,6 +19,7 @@ from inlink.cli.show import say, summary
 )
 @click.option("--self-loops", is_flag=True, help="Keep links within a host or domain as self-loops.")
 @site_options
+@compress_option
 def fold(
     graph: Path,
     output: Path,
@@ -27,6 +28,7 @@ def fold(
     strip_www: bool,
     private_suffixes: bool,
     keep_suffixes: bool,
+    compress: bool,
 ) -> None:
     """Fold GRAPH to hosts or registered domains. The weight of an arc is its number of links."""
     from inlink.graph.graph import Graph
@@ -38,6 +40,7 @@ def fold(
         private_suffixes=private_suffixes,
         keep_suffixes=keep_suffixes,
         into=output,
+        compress=compress,
     )
     say(summary(folded, str(output)))
     if left_out := folded.meta["left_out"]:

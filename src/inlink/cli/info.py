@@ -69,6 +69,12 @@ def _show(opened: "Graph", found: "GraphInfo", rankings: list[str]) -> None:
             "on disk",
             f"{found.bytes:,} bytes" + (f", {found.bytes / found.arcs:.1f} an arc" if found.arcs else ""),
         ),
+        (
+            "links",
+            f"{found.link_bytes:,} bytes"
+            + (f", {found.link_bytes / found.arcs:.2f} an arc" if found.arcs else "")
+            + (", compressed" if found.compressed else ""),
+        ),
         ("rankings", ", ".join(rankings) or "none"),
     ]
     if found.crawled is not None:

@@ -13,6 +13,7 @@ from inlink.sources.formats import Option
 
 __all__ = [
     "Output",
+    "compress_option",
     "folder_output",
     "format_option",
     "graph_argument",
@@ -70,6 +71,11 @@ folder_output = click.option(
     required=True,
     type=Output(),
     help="The folder to build. A graph in this folder is replaced when the new graph is complete.",
+)
+
+
+compress_option = click.option(
+    "--compress", is_flag=True, help="Compress the rows of links: less disk, and less memory for PageRank."
 )
 
 

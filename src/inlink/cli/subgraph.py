@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from inlink.cli.options import folder_output, graph_argument
+from inlink.cli.options import compress_option, folder_output, graph_argument
 from inlink.cli.show import say, summary
 
 
@@ -27,6 +27,7 @@ from inlink.cli.show import say, summary
     type=click.Choice(["host", "domain"]),
     help="Keep all nodes, and the links between different sites.",
 )
+@compress_option
 def subgraph(
     graph: Path,
     output: Path,
@@ -35,6 +36,7 @@ def subgraph(
     largest_component: str | None,
     sources: tuple[str, ...],
     without_internal: str | None,
+    compress: bool,
 ) -> None:
     """Cut GRAPH to the nodes or arcs that one of the options names."""
     given = [
@@ -57,15 +59,17 @@ def subgraph(
             raise InputError(
                 f"{graph} does not record which pages were crawled, because its source has no such data: use --nodes"
             )
-        made = whole.subgraph(whole.crawled, into=output)
+        made = whole.subgraph(whole.crawled, into=output, compress=compress)
     elif nodes is not None:
-        made = whole.subgraph([whole.node(name) for name in _lines(nodes)], into=output)
+        made = whole.subgraph([whole.node(name) for name in _lines(nodes)], into=output, compress=compress)
     elif largest_component is not None:
-        made = whole.largest_component(strong=largest_component == "strong", into=output)
+        made = whole.largest_component(strong=largest_component == "strong", into=output, compress=compress)
     elif sources:
-        made = whole.reachable(sources, into=output)
+        made = whole.reachable(sources, into=output, compress=compress)
     else:
-        made = whole.without_internal("host" if without_internal == "host" else "domain", into=output)
+        made = whole.without_internal(
+            "host" if without_internal == "host" else "domain", into=output, compress=compress
+        )
     say(summary(made, str(output)))
 
 

@@ -14,20 +14,25 @@ are sorted. Of several, it takes these for the nodes of the largest source, and 
 :data:`inlink.graph.ranges.BUCKET` at a time, whatever their number.
 """
 
+import contextlib
 import os
-from collections.abc import Callable, Iterable, Sequence
+import tempfile
+import weakref
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from inlink.base.arrays import BoolArray, Float64Array, UInt8Array, UInt32Array, UInt64Array
 from inlink.base.folder import FolderWriter, building
 from inlink.base.progress import Task
+from inlink.base.unfinished import unfinished_folder
 from inlink.errors import InputError
 from inlink.graph.batches import ArcBatch
+from inlink.graph.coded import InlinkWriter, OutlinkWriter
 from inlink.graph.collect import Collector, write_part
-from inlink.graph.graph import FORMAT, KIND, Graph, Level, temporary_graph
+from inlink.graph.graph import COMPRESSED, FORMAT, KIND, Graph, Level
 from inlink.graph.merging import merge_parts
 from inlink.graph.names import Names
 from inlink.graph.part import Part, PartHeader
@@ -50,6 +55,7 @@ def build_graph(
     into: str | os.PathLike[str] | None = None,
     meta: dict[str, Any] | Callable[[], dict[str, Any]] | None = None,
     from_parent: UInt32Array | None = None,
+    compress: bool = False,
 ) -> Graph:
     """Build a graph from a stream of arc batches.
 
@@ -71,6 +77,8 @@ def build_graph(
         What to say of the origin in the header, JSON values only; the function is called after the last batch.
     from_parent : uint32[number of the parent's nodes] or None
         For a graph derived from another: the node that each of the parent's nodes became, :data:`NO_NODE` for none.
+    compress : bool
+        Compress the rows.
 
     Returns
     -------
@@ -87,7 +95,9 @@ def build_graph(
         If the folder cannot be written.
     """
     source = Source(iter(batches), names, num_nodes)
-    return build_sources([source], level=level, count=count, into=into, meta=meta, from_parent=from_parent)
+    return build_sources(
+        [source], level=level, count=count, into=into, meta=meta, from_parent=from_parent, compress=compress
+    )
 
 
 def build_sources(
@@ -100,6 +110,7 @@ def build_sources(
     into: str | os.PathLike[str] | None = None,
     meta: dict[str, Any] | Callable[[], dict[str, Any]] | None = None,
     from_parent: UInt32Array | None = None,
+    compress: bool = False,
 ) -> Graph:
     """Build one graph from several sources.
 
@@ -113,7 +124,7 @@ def build_sources(
         source is left out: nothing of what it gave so far is in the graph. None raises the error.
     self_loops : bool
         Keep the arcs from a node to itself. Their nodes are kept in any case.
-    level, count, into, meta, from_parent
+    level, count, into, meta, from_parent, compress
         As in :func:`build_graph`, which also says what is returned and raised.
     """
 
@@ -122,7 +133,7 @@ def build_sources(
             collector = Collector(writer.scratch, self_loops)
             try:
                 collector.take(sources[0])
-                collector.finish(FolderSink(writer, count))
+                collector.finish(FolderSink(writer, count, compress))
             except InputError as error:
                 if failed is not None:
                     failed(0, error)
@@ -131,11 +142,11 @@ def build_sources(
                 collector.close()
         else:
             parts = _parts(sources, writer.scratch, failed, self_loops)
-            merge_parts(parts, FolderSink(writer, count), writer.scratch)
+            merge_parts(parts, FolderSink(writer, count, compress), writer.scratch)
         if from_parent is not None:
             writer.write("from_parent", from_parent)
 
-    return _built(write, level, into, meta)
+    return _built(write, level, into, meta, compress)
 
 
 def _parts(
@@ -169,6 +180,7 @@ def build_parts(
     count: bool = False,
     into: str | os.PathLike[str] | None = None,
     meta: dict[str, Any] | Callable[[], dict[str, Any]] | None = None,
+    compress: bool = False,
 ) -> Graph:
     """Build one graph from parts.
 
@@ -176,7 +188,7 @@ def build_parts(
     ----------
     parts : sequence of Part
         All with names, or all with numbers.
-    level, count, into, meta
+    level, count, into, meta, compress
         As in :func:`build_graph`. `count` needs parts that keep weights.
 
     Raises
@@ -190,9 +202,9 @@ def build_parts(
     """
 
     def write(writer: FolderWriter) -> None:
-        merge_parts(parts, FolderSink(writer, count), writer.scratch)
+        merge_parts(parts, FolderSink(writer, count, compress), writer.scratch)
 
-    return _built(write, level, into, meta)
+    return _built(write, level, into, meta, compress)
 
 
 def _built(
@@ -200,18 +212,32 @@ def _built(
     level: Level | None,
     into: str | os.PathLike[str] | None,
     meta: dict[str, Any] | Callable[[], dict[str, Any]] | None,
+    compress: bool,
 ) -> Graph:
+    version = COMPRESSED if compress else FORMAT
+
     def build(folder: Path) -> None:
-        with building(folder, KIND, FORMAT, sync=into is not None) as writer:
+        with building(folder, KIND, version, sync=into is not None) as writer:
             write(writer)
             writer.header.meta.update((meta() if callable(meta) else meta) or {})
             if level:
                 writer.header.meta["level"] = level
 
     if into is None:
-        return temporary_graph(build)
+        return _temporary_graph(build)
     build(Path(into))
     return Graph._built(Path(into))
+
+
+def _temporary_graph(build: Callable[[Path], None]) -> Graph:
+    """A graph in a temporary folder, which is removed when the graph is no longer used."""
+    with contextlib.ExitStack() as stack:
+        place = stack.enter_context(unfinished_folder(Path(tempfile.gettempdir(), "inlink")))
+        build(place / "graph")
+        graph = Graph._built(place / "graph")
+        # From here on the folder goes when the graph does.
+        weakref.finalize(graph, stack.pop_all().close)
+    return graph
 
 
 class FolderSink:
@@ -223,6 +249,8 @@ class FolderSink:
         The folder.
     count : bool
         Keep the number of duplicates of an arc as its weight, also if none was given.
+    compress : bool
+        Write compressed rows.
     """
 
     # Rows of a folder hold each arc once.
@@ -230,8 +258,8 @@ class FolderSink:
     in_order = False
     turns = True
 
-    def __init__(self, writer: FolderWriter, count: bool) -> None:
-        self._writer, self._count = writer, count
+    def __init__(self, writer: FolderWriter, count: bool, compress: bool = False) -> None:
+        self._writer, self._count, self._compress = writer, count, compress
         self.keeps = count
         self._text: Any = None
         self._bytes = 0
@@ -266,14 +294,21 @@ class FolderSink:
             self.names(np.empty(0, np.uint8), np.zeros(1, np.uint64))
         for file in (self._text, self._offsets) if header.named else ():
             file.close()
-        self._writer.write("in.linking", np.flatnonzero(linking).astype(np.uint32))
         self._places = places
         self._indegrees = np.zeros(header.num_nodes, np.uint32)
         self._inward = Ranges(self._writer.scratch / "in", targets, by_target=True)
-        self._out_offsets = self._writer.create("out.offsets", np.uint64)
-        self._out_offsets.append(np.zeros(1, np.uint64))
-        self._out = _RowFile(self._writer, "out", self._dtype)
         self._num_arcs = 0
+        linking_nodes = np.flatnonzero(linking).astype(np.uint32)
+        if self._compress:
+            self._writer.write("linking", np.packbits(linking, bitorder="little"))
+            self._out: _Rows = _CodedFile(self._writer, "out", OutlinkWriter(self._writer), self._dtype)
+            self._in: _Rows = _CodedFile(
+                self._writer, "in", InlinkWriter(self._writer, linking_nodes), self._dtype
+            )
+        else:
+            self._writer.write("in.linking", linking_nodes)
+            self._out = _RowFile(self._writer, "out", self._dtype)
+            self._in = _RowFile(self._writer, "in", self._dtype)
 
     def rows(self, low: int, high: int, arcs: UInt64Array, sums: Float64Array) -> None:
         """Add the sorted arcs of the nodes in ``range(low, high)``, each once, and their weights if they are kept."""
@@ -282,13 +317,16 @@ class FolderSink:
         ends = np.zeros(high - low + 1, np.uint64)
         count_rows(arcs, np.uint64(low), ends)
         np.cumsum(ends, out=ends)
-        self._out_offsets.append(ends[1:] + np.uint64(self._num_arcs))
         self._num_arcs += len(arcs)
-        for start in range(0, len(arcs), _BLOCK):
-            block, values = arcs[start : start + _BLOCK], sums[start : start + _BLOCK]
-            nodes = np.empty(len(block), np.uint32)
-            low_halves(block, nodes)
-            self._out.append(nodes, values)
+
+        def pieces() -> Iterator[tuple[UInt32Array, Float64Array]]:
+            for start in range(0, len(arcs), _BLOCK):
+                block = arcs[start : start + _BLOCK]
+                nodes = np.empty(len(block), np.uint32)
+                low_halves(block, nodes)
+                yield nodes, sums[start : start + _BLOCK]
+
+        self._out.append(ends, pieces())
         # Inlinks are split: rows and sources are counted by place.
         relabel(arcs, self._places)
         count_targets(arcs, self._indegrees)
@@ -299,38 +337,72 @@ class FolderSink:
         """Write the inlinks."""
         from inlink.graph.kernels.arcs import place
 
-        self._out_offsets.close()
         self._out.close()
         del self._places
-        rows = _RowFile(self._writer, "in", self._dtype)
-        base = 0
-        with self._writer.create("in.offsets", np.uint64) as offsets:
-            offsets.append(np.zeros(1, np.uint64))
-            for low, high, arcs, weights in self._inward.each():
-                starts = np.zeros(high - low + 1, np.uint64)
-                np.cumsum(self._indegrees[low:high], out=starts[1:])
-                offsets.append(starts[1:] + np.uint64(base))
-                base += len(arcs)
-                ends, sums = np.empty(len(arcs), np.uint32), np.empty(len(weights), np.float64)
-                place(arcs, weights, np.uint64(low), starts, ends, sums)
-                rows.append(ends, sums)
-                task.advance(len(arcs))
-        rows.close()
+        for low, high, arcs, weights in self._inward.each():
+            starts = np.zeros(high - low + 1, np.uint64)
+            np.cumsum(self._indegrees[low:high], out=starts[1:])
+            ends, sums = np.empty(len(arcs), np.uint32), np.empty(len(weights), np.float64)
+            place(arcs, weights, np.uint64(low), starts[:-1].copy(), ends, sums)
+            self._in.append(starts, [(ends, sums)])
+            task.advance(len(arcs))
+        self._in.close()
+        if self._compress:
+            self._writer.write("shape", np.array([len(self._indegrees), self._num_arcs], np.uint64))
+
+
+class _Rows(Protocol):
+    """Writes the rows of one side."""
+
+    def append(self, offsets: UInt64Array, pieces: Iterable[tuple[UInt32Array, Float64Array]]) -> None:
+        """Add rows: where each begins among the other ends of their arcs, which come in pieces with their weights."""
+        ...
+
+    def close(self) -> None:
+        """End."""
+        ...
 
 
 class _RowFile:
-    """Writes the other ends of arcs and their weights."""
+    """Writes plain rows."""
 
     def __init__(self, writer: FolderWriter, side: str, dtype: np.dtype[Any] | None) -> None:
+        self._offsets = writer.create(f"{side}.offsets", np.uint64)
+        self._offsets.append(np.zeros(1, np.uint64))
         self._nodes = writer.create(f"{side}.nodes", np.uint32)
         self._weights = writer.create(f"{side}.weights", dtype) if dtype is not None else None
 
-    def append(self, nodes: UInt32Array, weights: Float64Array) -> None:
-        self._nodes.append(nodes)
-        if self._weights is not None:
-            self._weights.append(weights.astype(self._weights.dtype))
+    def append(self, offsets: UInt64Array, pieces: Iterable[tuple[UInt32Array, Float64Array]]) -> None:
+        self._offsets.append(offsets[1:] + np.uint64(self._nodes.length))
+        for nodes, weights in pieces:
+            self._nodes.append(nodes)
+            if self._weights is not None:
+                self._weights.append(weights.astype(self._weights.dtype))
 
     def close(self) -> None:
-        self._nodes.close()
+        for file in (self._offsets, self._nodes, self._weights):
+            if file is not None:
+                file.close()
+
+
+class _CodedFile:
+    """Writes compressed rows, and their weights as they are."""
+
+    def __init__(
+        self, writer: FolderWriter, side: str, rows: InlinkWriter | OutlinkWriter, dtype: np.dtype[Any] | None
+    ) -> None:
+        self._rows = rows
+        self._weights = writer.create(f"{side}.weights", dtype) if dtype is not None else None
+
+    def append(self, offsets: UInt64Array, pieces: Iterable[tuple[UInt32Array, Float64Array]]) -> None:
+        parts = []
+        for nodes, weights in pieces:
+            parts.append(nodes)
+            if self._weights is not None:
+                self._weights.append(weights.astype(self._weights.dtype))
+        self._rows.append(offsets, np.concatenate(parts) if parts else np.empty(0, np.uint32))
+
+    def close(self) -> None:
+        self._rows.close()
         if self._weights is not None:
             self._weights.close()

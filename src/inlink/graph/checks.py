@@ -5,7 +5,7 @@ inlinks that hold the same arcs as the outlinks, weights above 0, and names that
 ``in.linking`` holds the nodes with outlinks.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from itertools import repeat
 from typing import Any, Literal
@@ -18,10 +18,11 @@ from inlink.base.checked import is_remembered, remember
 from inlink.base.folder import Folder
 from inlink.errors import FolderError, ParameterError
 from inlink.graph.names import MAX_NODES, NO_NODE, Names
-from inlink.graph.rows import Rows, SplitRows, nodes_at_places
+from inlink.graph.rows import COMPRESSED, Rows, SplitRows, nodes_at_places
 
 __all__ = [
     "RULES",
+    "RowCheck",
     "check_graph",
     "check_mask",
     "check_names",
@@ -30,6 +31,7 @@ __all__ = [
     "integers",
     "sound_graph",
     "sound_rows",
+    "wrong_header",
 ]
 
 RULES = 2
@@ -40,13 +42,25 @@ _BLOCK = 1 << 18
 # Below this number of bytes a thread costs more than it saves.
 _SMALL = 1 << 23
 
-_LAYOUT = {
+# The files of plain rows and of compressed rows, and then those that both kinds of folders may have; their dtypes.
+_ROWS = {
     "out.offsets": ("<u8",),
     "out.nodes": ("<u4",),
-    "out.weights": ("<u4", "<f8"),
     "in.linking": ("<u4",),
     "in.offsets": ("<u8",),
     "in.nodes": ("<u4",),
+}
+_CODED = {
+    "shape": ("<u8",),
+    "linking": ("|u1",),
+    "in.starts": ("|u1",),
+    "in.rows": ("|u1",),
+    "in.blocks": ("<u8",),
+    "out.records": ("|u1",),
+    "out.blocks": ("<u8",),
+}
+_LAYOUT = {
+    "out.weights": ("<u4", "<f8"),
     "in.weights": ("<u4", "<f8"),
     "names.text": ("|u1",),
     "names.offsets": ("<u8",),
@@ -92,13 +106,15 @@ def _check_layout(folder: Folder) -> None:
     try:
         msgspec.convert(folder.header.meta, _Origin)
     except msgspec.ValidationError as error:
-        raise _wrong(folder, f"meta: {error}") from None
-    for name, dtypes in _LAYOUT.items():
+        raise wrong_header(folder, f"meta: {error}") from None
+    compressed = folder.header.version == COMPRESSED
+    rows = _CODED if compressed else _ROWS
+    for name, dtypes in (rows | _LAYOUT).items():
         if name in files and files[name].dtype not in dtypes:
-            raise _wrong(folder, f"{name} has dtype {files[name].dtype}")
-    for name in ("out.offsets", "out.nodes", "in.linking", "in.offsets", "in.nodes"):
+            raise wrong_header(folder, f"{name} has dtype {files[name].dtype}")
+    for name in rows:
         if name not in files:
-            raise _wrong(folder, f"{name} is missing")
+            raise wrong_header(folder, f"{name} is missing")
     for name, partner in (
         ("out.weights", "in.weights"),
         ("in.weights", "out.weights"),
@@ -107,32 +123,52 @@ def _check_layout(folder: Folder) -> None:
         ("names.order", "names.text"),
     ):
         if name in files and partner not in files:
-            raise _wrong(folder, f"it has {name} but not {partner}")
-    nodes, arcs = files["out.offsets"].length - 1, files["out.nodes"].length
-    if not 0 <= nodes <= MAX_NODES:
-        raise _wrong(folder, f"{nodes:,} nodes")
-    if files["in.linking"].length > nodes:
-        raise _wrong(folder, f"in.linking has {files['in.linking'].length:,} elements for {nodes:,} nodes")
-    lengths = {"in.offsets": nodes + 1, "names.offsets": nodes + 1, "names.order": nodes, "crawled": nodes}
-    lengths |= {"in.nodes": arcs, "out.weights": arcs, "in.weights": arcs}
+            raise wrong_header(folder, f"it has {name} but not {partner}")
+    lengths: dict[str, int] = {}
+    if compressed:
+        from inlink.graph.coded_checks import checked_shape
+
+        nodes, arcs = checked_shape(folder)
+    else:
+        nodes, arcs = files["out.offsets"].length - 1, files["out.nodes"].length
+        if not 0 <= nodes <= MAX_NODES:
+            raise wrong_header(folder, f"{nodes:,} nodes")
+        if files["in.linking"].length > nodes:
+            raise wrong_header(
+                folder, f"in.linking has {files['in.linking'].length:,} elements for {nodes:,} nodes"
+            )
+        lengths = {"in.offsets": nodes + 1, "in.nodes": arcs}
+    lengths |= {"names.offsets": nodes + 1, "names.order": nodes, "crawled": nodes}
+    lengths |= {"out.weights": arcs, "in.weights": arcs}
     for name, length in lengths.items():
         if name in files and files[name].length != length:
-            raise _wrong(folder, f"{name} has {files[name].length:,} elements and should have {length:,}")
+            raise wrong_header(
+                folder, f"{name} has {files[name].length:,} elements and should have {length:,}"
+            )
     if "out.weights" in files and files["out.weights"].dtype != files["in.weights"].dtype:
-        raise _wrong(folder, "the weights of outlinks and inlinks have different dtypes")
+        raise wrong_header(folder, "the weights of outlinks and inlinks have different dtypes")
 
 
-def _wrong(folder: Folder, what: str) -> FolderError:
+def wrong_header(folder: Folder, what: str) -> FolderError:
+    """Make the error for a header that does not describe a graph; ``what`` describes the fault."""
     return FolderError(f"{folder.path}: the header is damaged ({what}): build {folder.path} again")
 
 
 def _check_contents(folder: Folder) -> None:
     from inlink.base.jit import num_threads
 
-    parts: list[Callable[[], int]] = [lambda: _rows(folder, "out"), lambda: _rows(folder, "in")]
+    compressed = folder.header.version == COMPRESSED
+    if compressed:
+        from inlink.graph.coded_checks import side_totals
+
+        parts = side_totals(folder)
+        num_nodes = int(folder.array("shape")[0])
+    else:
+        parts = [lambda: _rows(folder, "out"), lambda: _rows(folder, "in")]
+        num_nodes = folder.header.files["out.offsets"].length - 1
     if "names.text" in folder:
         parts.append(lambda: _names(folder))
-    parts.append(lambda: _others(folder))
+    parts.append(lambda: _others(folder, num_nodes))
     threads = num_threads()
     if threads > 1 and folder.num_bytes > _SMALL:
         with ThreadPoolExecutor(threads) as pool:
@@ -140,7 +176,9 @@ def _check_contents(folder: Folder) -> None:
     else:
         sums = [part() for part in parts]
     if sums[0] != sums[1]:
-        raise folder.damaged("in.nodes", "the inlinks are not those of the outlinks")
+        raise folder.damaged(
+            "in.rows" if compressed else "in.nodes", "the inlinks are not those of the outlinks"
+        )
 
 
 def _rows(folder: Folder, side: str) -> int:
@@ -148,7 +186,7 @@ def _rows(folder: Folder, side: str) -> int:
     named, weighted = f"{side}.nodes", f"{side}.weights"
     check_offsets(folder, f"{side}.offsets", folder.header.files[named].length)
     turned = side == "in"
-    rows = _RowCheck(folder.array(f"{side}.offsets"), turned, _linking(folder) if turned else None)
+    rows = RowCheck(folder.array(f"{side}.offsets"), turned, _linking(folder) if turned else None)
     if weighted in folder:
         weights: Iterator[tuple[int, AnyArray | None]] = folder.blocks(weighted, _BLOCK)
     else:
@@ -184,16 +222,21 @@ def _linking(folder: Folder) -> UInt32Array:
     return folder.array("in.linking")
 
 
-class _RowCheck:
+class RowCheck:
     """Checks rows, block by block."""
 
-    def __init__(self, offsets: UInt64Array, turned: bool, linking: UInt32Array | None = None) -> None:
+    def __init__(self, offsets: AnyArray, turned: bool, linking: UInt32Array | None = None) -> None:
         self.offsets, self.turned = offsets, turned
         self.limit = len(offsets) - 1 if linking is None else len(linking)
         self.nodes_at = np.empty(0, np.uint32)
         if linking is not None:
             self.nodes_at = nodes_at_places(linking, len(offsets) - 1)
         self.total = 0
+        self._base = self._row = self._least = np.uint64(0)
+
+    def begin(self, base: int, offsets: UInt64Array) -> None:
+        """Go on with the rows from number ``base`` on, whose offsets begin with 0."""
+        self.offsets, self._base = offsets, np.uint64(base)
         self._row = self._least = np.uint64(0)
 
     def wrong(self, first: int, nodes: UInt32Array, weights: AnyArray | None) -> str | None:
@@ -209,6 +252,7 @@ class _RowCheck:
             self.turned,
             np.uint64(self.limit),
             self.nodes_at,
+            self._base,
             np.uint64(first),
             self._row,
             self._least,
@@ -271,7 +315,7 @@ def sound_rows(
         kind = np.uint32 if weights.dtype.kind == "u" and weights.dtype.itemsize == 4 else np.float64
         with np.errstate(over="ignore"):
             weights = np.ascontiguousarray(weights, kind)
-    rows = _RowCheck(offsets, turned)
+    rows = RowCheck(offsets, turned)
     wrong = rows.wrong(0, nodes, weights)
     if wrong is not None:
         raise ParameterError(f"{what}: {wrong}")
@@ -399,9 +443,8 @@ def _increase(
     return high
 
 
-def _others(folder: Folder) -> int:
+def _others(folder: Folder, nodes: int) -> int:
     """Check which nodes were crawled, and the nodes of the parent; read all other files."""
-    nodes = folder.header.files["out.offsets"].length - 1
     if "crawled" in folder:
         check_mask(folder, "crawled")
     if "from_parent" in folder:
@@ -409,7 +452,8 @@ def _others(folder: Folder) -> int:
             wrong = block[(block >= nodes) & (block != NO_NODE)]
             if len(wrong):
                 raise folder.damaged("from_parent", f"node {wrong[0]:,}, and there are {nodes:,} nodes")
-    folder.verify(folder.header.files.keys() - _LAYOUT.keys())
+    rows = _CODED if folder.header.version == COMPRESSED else _ROWS
+    folder.verify(folder.header.files.keys() - _LAYOUT.keys() - rows.keys())
     return 0
 
 

@@ -15,10 +15,11 @@ from inlink.base.arrays import AnyArray, BoolArray, UInt32Array
 from inlink.errors import ParameterError
 from inlink.graph.batches import ArcBatch
 from inlink.graph.build import build_graph
+from inlink.graph.compressed import CompressedGraph
 from inlink.graph.graph import Graph, Rows
 from inlink.graph.names import NO_NODE, Names, NameTable
 
-__all__ = ["ORIGIN", "fold", "row_blocks", "subgraph", "transpose_rows", "without_internal"]
+__all__ = ["ORIGIN", "arc_blocks", "fold", "subgraph", "transpose_rows", "without_internal"]
 
 _BLOCK = 1 << 20
 
@@ -37,10 +38,8 @@ def transpose_rows(rows: Rows) -> Rows:
     return Rows(offsets, nodes, None if rows.weights is None else weights)
 
 
-def row_blocks(
-    rows: Rows,
-) -> Iterator[tuple[UInt32Array, UInt32Array, AnyArray | None]]:
-    """Yield all arcs in order, about a million at a time.
+def arc_blocks(graph: Graph) -> Iterator[tuple[UInt32Array, UInt32Array, AnyArray | None]]:
+    """Yield all arcs in order, about a million at a time. Compressed rows are decoded a block at a time.
 
     A block holds complete rows, so the longest row bounds its memory.
 
@@ -51,8 +50,16 @@ def row_blocks(
     """
     from inlink.graph.kernels.arcs import unpack_rows
 
-    low, nodes = 0, len(rows.offsets) - 1
-    while low < nodes:
+    if isinstance(graph, CompressedGraph):
+        for first, offsets, nodes, weights in graph.coded_out_blocks():
+            near = np.empty(len(nodes), np.uint32)
+            unpack_rows(offsets, nodes, np.uint64(0), np.uint64(len(offsets) - 1), near)
+            near += np.uint32(first)
+            yield near, nodes, weights
+        return
+    rows = graph.out_rows
+    low, num_nodes = 0, graph.num_nodes
+    while low < num_nodes:
         goal = rows.offsets[low] + np.uint64(_BLOCK)
         high = max(int(np.searchsorted(rows.offsets, goal, "right")) - 1, low + 1)
         start, stop = int(rows.offsets[low]), int(rows.offsets[high])
@@ -71,6 +78,7 @@ def fold(
     keep_suffixes: bool = False,
     strip_www: bool = False,
     into: str | os.PathLike[str] | None = None,
+    compress: bool = False,
 ) -> Graph:
     """The graph of hosts, or of registered domains: one node for all nodes of a host, weights added up.
 
@@ -90,6 +98,8 @@ def fold(
         Drop ``www.`` from hosts, as Common Crawl did before the end of 2025.
     into : path-like or None
         The folder to build.
+    compress : bool
+        Compress the rows.
 
     Returns
     -------
@@ -118,22 +128,27 @@ def fold(
         level=level,
         count=True,
         into=into,
+        compress=compress,
         meta={**_parent(graph), "parent_level": graph.level, "left_out": int((ids == NO_NODE).sum())},
         from_parent=ids,
     )
 
 
 def without_internal(
-    graph: Graph, level: Literal["host", "domain"], *, into: str | os.PathLike[str] | None = None
+    graph: Graph,
+    level: Literal["host", "domain"],
+    *,
+    into: str | os.PathLike[str] | None = None,
+    compress: bool = False,
 ) -> Graph:
     """The graph with all nodes, without the arcs within one host or one registered domain.
 
-    Arcs of a node without a host are kept, except its self-loop.
+    Arcs of a node without a host are kept, except its self-loop. With `compress`, the rows are compressed.
     """
     sites, _ = _sites(graph, level, False, True, False)
 
     def batches() -> Iterator[ArcBatch]:
-        for near, far, weights in row_blocks(graph.out_rows):
+        for near, far, weights in arc_blocks(graph):
             keep = ((sites[near] != sites[far]) | (sites[near] == NO_NODE)) & (near != far)
             yield ArcBatch(
                 near[keep], far[keep], None, None if weights is None else weights[keep].astype(np.float64)
@@ -146,12 +161,19 @@ def without_internal(
         num_nodes=graph.num_nodes,
         level=graph.level,
         into=into,
+        compress=compress,
         meta=_parent(graph),
         from_parent=same,
     )
 
 
-def subgraph(graph: Graph, nodes: npt.ArrayLike, *, into: str | os.PathLike[str] | None = None) -> Graph:
+def subgraph(
+    graph: Graph,
+    nodes: npt.ArrayLike,
+    *,
+    into: str | os.PathLike[str] | None = None,
+    compress: bool = False,
+) -> Graph:
     """The graph of a set of nodes and the arcs between them. The nodes keep their order.
 
     Parameters
@@ -162,6 +184,8 @@ def subgraph(graph: Graph, nodes: npt.ArrayLike, *, into: str | os.PathLike[str]
         The nodes to keep. ``graph.crawled`` keeps the pages that were crawled.
     into : path-like or None
         The folder to build.
+    compress : bool
+        Compress the rows.
 
     Raises
     ------
@@ -187,6 +211,7 @@ def subgraph(graph: Graph, nodes: npt.ArrayLike, *, into: str | os.PathLike[str]
         num_nodes=len(kept),
         level=graph.level,
         into=into,
+        compress=compress,
         meta=_parent(graph),
         from_parent=ids,
     )
@@ -218,7 +243,7 @@ def _mapped(
     ids: UInt32Array,
     keep: Callable[[UInt32Array, UInt32Array], BoolArray],
 ) -> Iterator[ArcBatch]:
-    for near, far, weights in row_blocks(graph.out_rows):
+    for near, far, weights in arc_blocks(graph):
         source, target = ids[near], ids[far]
         kept = keep(source, target)
         yield ArcBatch(

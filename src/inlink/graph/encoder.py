@@ -124,6 +124,8 @@ class Encoder:
         How.
     longest : int
         The length of the longest list.
+    block : int
+        Lists are copied only within blocks of this many nodes, so that each block can be decoded alone.
 
     Attributes
     ----------
@@ -136,18 +138,26 @@ class Encoder:
         See :meth:`Coding.chosen`.
     """
 
-    def __init__(self, coding: Coding, longest: int) -> None:
+    def __init__(self, coding: Coding, longest: int, block: int = 1 << 62) -> None:
         from inlink.graph.kernels import bvencode as kernels
 
         codes = np.array([*(CODES[code] for code in coding.chosen().values()), CODES["GAMMA"]], np.int64)
         k, lengths = np.uint64(coding.k), np.zeros((len(codes), 1024), np.uint8)
         kernels.code_lengths(codes, k, lengths)
         window, references = np.uint64(coding.window), np.uint64(coding.max_references)
-        self._how = kernels.Encoding(window, references, np.uint64(coding.min_interval), codes, k, lengths)
-        blocks, extras, intervals = (np.empty(longest + 1, np.uint32) for _ in range(3))
-        self._parts = kernels.Parts(blocks, extras, intervals, np.zeros(coding.window + 1, np.uint64))
+        intervals = np.uint64(coding.min_interval)
+        self._how = kernels.Encoding(window, references, intervals, codes, k, lengths, np.uint64(block))
+        self._chains = np.zeros(coding.window + 1, np.uint64)
+        self.reserve(longest)
         self.statistics = kernels.Statistics(*(np.zeros(size, np.uint64) for size in (5, 3, 2, 64, 64)))
         self._bits = BitBuffer()
+
+    def reserve(self, longest: int) -> None:
+        """Make room for lists of a length."""
+        from inlink.graph.kernels import bvencode as kernels
+
+        blocks, extras, intervals = (np.empty(longest + 1, np.uint32) for _ in range(3))
+        self._parts = kernels.Parts(blocks, extras, intervals, self._chains)
 
     def encode(self, rows: Rows, base: int = 0) -> Iterator[tuple[bytes, UInt64Array]]:
         """Encode consecutive lists, and yield whole bytes of the stream, and the bits of each further record.

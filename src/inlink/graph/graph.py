@@ -5,27 +5,32 @@ each once; ``in_rows`` holds the inlinks in the same way. On disk inlinks are sp
 Numbers of nodes are uint32 and offsets uint64, so a graph may have 2³² − 1 nodes and more than 2³² arcs.
 """
 
-import contextlib
 import os
-import tempfile
-import weakref
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-import msgspec
 import numpy as np
 import numpy.typing as npt
 
 from inlink.base.arrays import AnyArray, BoolArray, UInt32Array
-from inlink.base.folder import Folder, Header
+from inlink.base.folder import Folder
 from inlink.base.table import html_table
-from inlink.base.unfinished import unfinished_folder
-from inlink.errors import FolderError, UnknownNodeError
+from inlink.errors import UnknownNodeError
 from inlink.graph.batches import Level
+from inlink.graph.folders import FORMAT, KIND, graph_folder, is_graph
 from inlink.graph.names import Names, node_number
-from inlink.graph.rows import Rows, SplitRows, join_rows, row_places, split_transpose, unsplit
+from inlink.graph.rows import (
+    COMPRESSED,
+    CodedRows,
+    Rows,
+    SplitRows,
+    join_rows,
+    row_places,
+    split_transpose,
+    unsplit,
+)
 
 if TYPE_CHECKING:
     import igraph
@@ -35,10 +40,7 @@ if TYPE_CHECKING:
     from inlink.graph.info import GraphInfo
     from inlink.graph.views import Edges, Nodes
 
-__all__ = ["FORMAT", "KIND", "Graph", "Level", "Rows", "graph_folder", "is_graph"]
-
-KIND = "graph"
-FORMAT = 2
+__all__ = ["COMPRESSED", "FORMAT", "KIND", "Graph", "Level", "Rows", "graph_folder", "is_graph"]
 
 
 class Graph:
@@ -117,7 +119,7 @@ class Graph:
     @classmethod
     def _built(cls, path: Path) -> "Graph":
         """Open a folder that this process has just built."""
-        return cls._of_folder(Folder(path, KIND, FORMAT))
+        return cls._of_folder(Folder(path, KIND, COMPRESSED))
 
     @classmethod
     def _of_folder(cls, folder: Folder) -> "Graph":
@@ -125,11 +127,15 @@ class Graph:
             weights = folder.array(f"{side}.weights") if f"{side}.weights" in folder else None
             return Rows(folder.array(f"{side}.offsets"), folder.array(f"{side}.nodes"), weights)
 
-        inlinks = SplitRows(*rows("in"), folder.array("in.linking"))
         names = None
         if "names.text" in folder:
             order = folder.array("names.order") if "names.order" in folder else None
             names = Names(folder.array("names.text"), folder.array("names.offsets"), order)
+        if folder.header.version == COMPRESSED:
+            from inlink.graph.compressed import CompressedGraph
+
+            return CompressedGraph(folder, names)
+        inlinks = SplitRows(*rows("in"), folder.array("in.linking"))
         return cls(
             rows("out"), inlinks, names, level=folder.header.meta.get("level"), checked=True, folder=folder
         )
@@ -187,6 +193,11 @@ class Graph:
         return self._out_rows
 
     @property
+    def out_weights(self) -> AnyArray | None:
+        """The weights of the outlinks: uint32[m] or float64[m], or None."""
+        return self.out_rows.weights
+
+    @property
     def num_nodes(self) -> int:
         """The number of nodes."""
         return len(self.out_rows.offsets) - 1
@@ -219,7 +230,7 @@ class Graph:
     @property
     def is_weighted(self) -> bool:
         """Whether arcs have weights."""
-        return self.out_rows.weights is not None
+        return self.out_weights is not None
 
     @cached_property
     def in_rows(self) -> Rows:
@@ -236,6 +247,11 @@ class Graph:
         if self._in_rows is not None:
             return self._in_rows
         return unsplit(self.in_rows) if "in_rows" in self.__dict__ else split_transpose(self.out_rows)
+
+    @property
+    def coded_in_rows(self) -> CodedRows | None:
+        """The inlinks as a compressed folder stores them; None if the rows are not compressed."""
+        return None
 
     @property
     def path(self) -> Path | None:
@@ -365,6 +381,7 @@ class Graph:
         keep_suffixes: bool = False,
         strip_www: bool = False,
         into: str | os.PathLike[str] | None = None,
+        compress: bool = False,
     ) -> "Graph":
         """The graph of hosts or of registered domains; see :func:`inlink.graph.derive.fold`."""
         from inlink.graph.derive import fold
@@ -377,32 +394,43 @@ class Graph:
             keep_suffixes=keep_suffixes,
             strip_www=strip_www,
             into=into,
+            compress=compress,
         )
 
     def without_internal(
-        self, level: Literal["host", "domain"], *, into: str | os.PathLike[str] | None = None
+        self,
+        level: Literal["host", "domain"],
+        *,
+        into: str | os.PathLike[str] | None = None,
+        compress: bool = False,
     ) -> "Graph":
         """The graph without the arcs that stay within one host or domain."""
         from inlink.graph.derive import without_internal
 
-        return without_internal(self, level, into=into)
+        return without_internal(self, level, into=into, compress=compress)
 
-    def subgraph(self, nodes: npt.ArrayLike, *, into: str | os.PathLike[str] | None = None) -> "Graph":
+    def subgraph(
+        self, nodes: npt.ArrayLike, *, into: str | os.PathLike[str] | None = None, compress: bool = False
+    ) -> "Graph":
         """The graph of a set of nodes and the arcs between them; see :func:`inlink.graph.derive.subgraph`."""
         from inlink.graph.derive import subgraph
 
-        return subgraph(self, nodes, into=into)
+        return subgraph(self, nodes, into=into, compress=compress)
 
     def largest_component(
-        self, *, strong: bool = False, into: str | os.PathLike[str] | None = None
+        self, *, strong: bool = False, into: str | os.PathLike[str] | None = None, compress: bool = False
     ) -> "Graph":
         """The subgraph of the largest weakly (or strongly) connected component."""
         from inlink.graph.components import largest_component
 
-        return self.subgraph(largest_component(self, strong=strong), into=into)
+        return self.subgraph(largest_component(self, strong=strong), into=into, compress=compress)
 
     def reachable(
-        self, sources: Iterable[int | str | bytes], *, into: str | os.PathLike[str] | None = None
+        self,
+        sources: Iterable[int | str | bytes],
+        *,
+        into: str | os.PathLike[str] | None = None,
+        compress: bool = False,
     ) -> "Graph":
         """The subgraph of the nodes that can be reached from ``sources`` along outlinks, the sources included.
 
@@ -413,7 +441,7 @@ class Graph:
         """
         from inlink.graph.components import reachable
 
-        return self.subgraph(reachable(self, sources), into=into)
+        return self.subgraph(reachable(self, sources), into=into, compress=compress)
 
     # -- for other programs -----------------------------------------------------------------------------
 
@@ -459,40 +487,3 @@ class Graph:
     def is_multigraph(self) -> bool:
         """False: equal arcs are one."""
         return False
-
-
-def graph_folder(path: str | os.PathLike[str]) -> Folder:
-    """A graph's folder, if this program can read it.
-
-    Raises
-    ------
-    inlink.errors.FolderError
-        If there is no graph, or it has another format version.
-    """
-    folder = Folder(path, KIND, FORMAT)
-    if folder.header.version < FORMAT:
-        raise FolderError(
-            f"{folder.path} holds a graph of format version {folder.header.version}, and this inlink reads only "
-            f"version {FORMAT}: build {folder.path} again"
-        )
-    return folder
-
-
-def is_graph(path: str | os.PathLike[str]) -> bool:
-    """Whether a folder is a graph's, of any format version."""
-    try:
-        raw = (Path(path) / "header.json").read_bytes()
-        return msgspec.json.decode(raw, type=Header).kind == KIND
-    except (OSError, ValueError, RecursionError):
-        return False
-
-
-def temporary_graph(build: Callable[[Path], None]) -> Graph:
-    """A graph in a temporary folder, which is removed when the graph is no longer used."""
-    with contextlib.ExitStack() as stack:
-        place = stack.enter_context(unfinished_folder(Path(tempfile.gettempdir(), "inlink")))
-        build(place / "graph")
-        graph = Graph._built(place / "graph")
-        # From here on the folder goes when the graph does.
-        weakref.finalize(graph, stack.pop_all().close)
-    return graph

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from inlink.base.arrays import AnyArray
 from inlink.graph.components import components
 from inlink.graph.graph import Graph
 
@@ -40,6 +41,10 @@ class GraphInfo:
         The kind of the names.
     bytes : int
         Number of bytes on disk, or in memory for a graph without a folder.
+    link_bytes : int
+        Number of these bytes that store links: all but names, marks of crawled pages, and nodes of a parent.
+    compressed : bool
+        Whether the rows of links are compressed.
     """
 
     nodes: int
@@ -58,6 +63,8 @@ class GraphInfo:
     crawled: int | None
     level: str | None
     bytes: int
+    link_bytes: int
+    compressed: bool
 
 
 def info(graph: Graph) -> GraphInfo:
@@ -95,4 +102,19 @@ def info(graph: Graph) -> GraphInfo:
         crawled=None if graph.crawled is None else int(graph.crawled.sum()),
         level=graph.level,
         bytes=graph.num_bytes,
+        link_bytes=_link_bytes(graph),
+        compressed=graph.coded_in_rows is not None,
+    )
+
+
+def _link_bytes(graph: Graph) -> int:
+    if graph._folder is None:
+        names = graph.names
+        arrays: list[AnyArray | None] = [] if names is None else [names.text, names.offsets, names.order]
+        return graph.num_bytes - sum(array.nbytes for array in arrays if array is not None)
+    files = graph._folder.header.files
+    return sum(
+        entry.length * np.dtype(entry.dtype).itemsize
+        for name, entry in files.items()
+        if name.startswith(("in.", "out.", "linking", "shape"))
     )

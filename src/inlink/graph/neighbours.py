@@ -11,8 +11,9 @@ import numpy as np
 
 from inlink.base.arrays import Int64Array, UInt32Array
 from inlink.errors import ParameterError, UnknownNodeError
+from inlink.graph.compressed import CompressedGraph
 from inlink.graph.graph import Graph
-from inlink.graph.rows import SplitRows, unsplit
+from inlink.graph.rows import unsplit
 from inlink.urls.canonical import canonical
 from inlink.urls.hosts import reverse_host
 from inlink.urls.matching import Kind, matcher
@@ -23,6 +24,8 @@ Direction = Literal["in", "out", "both"]
 
 # The largest number of arcs that are gathered at once, unless one node has more.
 _ARCS = 1 << 20
+# Rows of a compressed graph that are decoded one by one. If more are needed, all rows are decoded into memory.
+_FEW = 1 << 10
 _NAMES = 1 << 16
 _NUMBER = re.compile(r"[0-9a-fA-F]{16}")
 
@@ -130,7 +133,7 @@ def sharing(graph: Graph, node: int) -> tuple[UInt32Array, Int64Array]:
     """
     node = graph.node(node)
     nodes, counts = np.empty(0, np.uint32), np.empty(0, np.int64)
-    for ends in _ends(unsplit(graph.out_rows), graph.inlinks(node)):
+    for ends in _ends(graph, graph.inlinks(node), True):
         # Each link counts once in a row, so the number of occurrences is the number of linkers.
         found, times = np.unique(ends, return_counts=True)
         nodes, places = np.unique(np.concatenate([nodes, found]), return_inverse=True)
@@ -213,13 +216,17 @@ def _next(graph: Graph, front: UInt32Array, seen: UInt32Array, sides: tuple[bool
     """Return the unseen nodes that are one link away from the nodes in ``front``, uint32[k], increasing."""
     found = np.empty(0, np.uint32)
     for forward in sides:
-        for ends in _ends(unsplit(graph.out_rows) if forward else graph.split_in_rows, front):
+        for ends in _ends(graph, front, forward):
             found = np.union1d(found, ends)
     return np.setdiff1d(found, seen, assume_unique=True)
 
 
-def _ends(rows: SplitRows, nodes: UInt32Array) -> Iterator[UInt32Array]:
-    """Yield the other ends of the arcs of ``nodes``, in parts of about a million arcs."""
+def _ends(graph: Graph, nodes: UInt32Array, forward: bool) -> Iterator[UInt32Array]:
+    """Yield the other ends of the outlinks or inlinks of ``nodes``, in parts of about a million arcs."""
+    if isinstance(graph, CompressedGraph) and len(nodes) <= _FEW:
+        yield from map(graph.outlinks if forward else graph.inlinks, nodes.tolist())
+        return
+    rows = unsplit(graph.out_rows) if forward else graph.split_in_rows
     at = rows.places(nodes)
     begins = rows.offsets[at].astype(np.int64)
     counts = rows.offsets[at + 1].astype(np.int64) - begins

@@ -9,18 +9,35 @@ from typing import NamedTuple
 
 import numpy as np
 
-from inlink.base.arrays import AnyArray, Int64Array, UInt32Array, UInt64Array
+from inlink.base.arrays import AnyArray, Int64Array, UInt8Array, UInt32Array, UInt64Array
 
 __all__ = [
+    "BLOCK",
+    "COMPRESSED",
+    "PAD",
+    "START",
+    "CodedOffsets",
+    "CodedRows",
     "Rows",
     "SplitRows",
     "join_rows",
     "node_bounds",
     "nodes_at_places",
+    "places_of",
     "row_places",
     "split_transpose",
     "unsplit",
 ]
+
+
+COMPRESSED = 3
+"""The format version of a graph's folder with compressed rows."""
+BLOCK = 64
+"""Rows of a block of compressed rows. The beginning of each block is stored."""
+PAD = 16
+"""Bytes of zeros after the last coded row of inlinks."""
+START = 5
+"""Bytes of the beginning of a linking node's coded row."""
 
 
 class Rows(NamedTuple):
@@ -68,21 +85,47 @@ class SplitRows(NamedTuple):
 
     def places(self, nodes: UInt32Array | list[int]) -> Int64Array:
         """The place of each of some nodes, int64[k]."""
-        numbers = np.asarray(nodes, np.int64)
-        if not len(self.linking):
-            return numbers
-        before = np.searchsorted(self.linking, np.asarray(nodes, np.uint32))
-        linked = self.linking[np.minimum(before, len(self.linking) - 1)] == numbers
-        return np.where(linked, before, len(self.linking) + numbers - before)
+        return places_of(self.linking, nodes)
 
     def named(self, sources: UInt32Array) -> UInt32Array:
         """The nodes at some places below l, uint32[k]."""
         return self.linking[sources] if len(self.linking) else sources
 
 
+class CodedRows(NamedTuple):
+    """The rows of split inlinks, coded as in `graph/kernels/streamvbyte.py`.
+
+    Attributes
+    ----------
+    starts : uint8[5 · l + 3]
+        The first byte of each linking node's row, as five bytes each, and three bytes of zeros.
+    rows : uint8[…]
+        The rows by place, and :data:`PAD` zeros.
+    blocks : uint64[2 · (⌈n / 64⌉ + 1)]
+        For each block of 64 places, and for the end: the first byte in ``rows``, and the number of arcs before it.
+    linking : uint32[l]
+        The linking nodes, increasing.
+    """
+
+    starts: UInt8Array
+    rows: UInt8Array
+    blocks: UInt64Array
+    linking: UInt32Array
+
+
 def unsplit(rows: Rows) -> SplitRows:
     """Plain rows of inlinks as split rows in which a node's place is its number. Nothing is copied."""
     return SplitRows(*rows, np.empty(0, np.uint32))
+
+
+def places_of(linking: UInt32Array, nodes: UInt32Array | list[int]) -> Int64Array:
+    """The place of each of some nodes, int64[k]: its number if ``linking`` is empty."""
+    numbers = np.asarray(nodes, np.int64)
+    if not len(linking):
+        return numbers
+    before = np.searchsorted(linking, np.asarray(nodes, np.uint32))
+    linked = linking[np.minimum(before, len(linking) - 1)] == numbers
+    return np.where(linked, before, len(linking) + numbers - before)
 
 
 def row_places(linking: UInt32Array, num_nodes: int) -> UInt32Array:
@@ -139,20 +182,57 @@ def join_rows(rows: SplitRows) -> Rows:
     return Rows(offsets, nodes, None if rows.weights is None else weights)
 
 
-def node_bounds(rows: SplitRows, count: int) -> UInt64Array:
+class CodedOffsets:
+    """The offsets of coded rows: the number of arcs before each place, counted when it is asked for.
+
+    Parameters
+    ----------
+    coded : CodedRows
+        The rows.
+    length : int
+        The number of places, and one.
+    """
+
+    def __init__(self, coded: CodedRows, length: int) -> None:
+        self._coded, self._length = coded, length
+
+    def __len__(self) -> int:
+        return self._length
+
+    def __getitem__(self, place: int) -> int:
+        from inlink.graph.kernels.streamvbyte import row_lengths
+
+        place = place % self._length
+        block, inside = divmod(place, BLOCK)
+        degrees = np.empty(inside, np.uint32)
+        row_lengths(self._coded, np.uint64(block * BLOCK), np.uint64(place), degrees)
+        return int(self._coded.blocks[2 * block + 1]) + int(degrees.sum(dtype=np.uint64))
+
+
+def node_bounds(offsets: UInt64Array | CodedOffsets, linking: UInt32Array, count: int) -> UInt64Array:
     """Boundaries uint64[count + 1] that cut the nodes, in their order, into parts of about equal work.
 
     The work of a row is its arcs + 1, as in :func:`inlink.base.jit.chunks_by_arcs`.
+
+    Parameters
+    ----------
+    offsets : uint64[n + 1] or CodedOffsets
+        The beginning of the row at each place.
+    linking : uint32[l] or uint32[0]
+        The linking nodes, increasing. If it is empty, a node's place is its number.
+    count : int
+        The number of parts.
     """
-    nodes, first = len(rows.offsets) - 1, len(rows.linking)
+    nodes, first = len(offsets) - 1, len(linking)
+    arcs_of_all, arcs_of_linking = int(offsets[nodes]), int(offsets[first])
     bounds = np.zeros(count + 1, np.uint64)
     for part in range(1, count):
-        goal = (len(rows.nodes) + nodes) * part // count
+        goal = (arcs_of_all + nodes) * part // count
         low, high = int(bounds[part - 1]), nodes
         while low < high:
             node = (low + high) // 2
-            linked = int(np.searchsorted(rows.linking, np.uint32(node)))
-            arcs = int(rows.offsets[linked]) + int(rows.offsets[first + node - linked] - rows.offsets[first])
+            linked = int(np.searchsorted(linking, np.uint32(node)))
+            arcs = int(offsets[linked]) + int(offsets[first + node - linked]) - arcs_of_linking
             low, high = (node + 1, high) if arcs + node < goal else (low, node)
         bounds[part] = low
     bounds[count] = nodes

@@ -16,7 +16,7 @@ from inlink.base.folder import Folder
 from inlink.base.strings import Strings
 from inlink.errors import FolderError, FormatError, InputError, ParameterError
 from inlink.graph.checks import RULES, check_offsets
-from inlink.graph.derive import row_blocks
+from inlink.graph.derive import arc_blocks
 from inlink.graph.graph import Graph
 from inlink.graph.names import Names, NameTable
 from inlink.nutch.sequencefile import TEXT, records
@@ -305,7 +305,7 @@ def fetches_of_graph(graph: Graph, place: str, now: int) -> Iterator[Fetches]:
             f"{place}: the nodes have no names, but a web graph needs URLs. Use inlink.linkrank on the graph instead."
         )
     times = np.full(graph.num_nodes, now, np.int64)
-    for near, far, _ in row_blocks(graph.out_rows):
+    for near, far, _ in arc_blocks(graph):
         yield from _rows_of(graph.names, near, far, times)
     if graph.crawled is not None:
         rest = np.flatnonzero(graph.crawled & (graph.outdegrees == 0)).astype(np.uint32)

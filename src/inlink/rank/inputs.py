@@ -190,13 +190,13 @@ def strengths(graph: Graph, weighted: bool) -> AnyArray:
     inlink.errors.ParameterError
         If a sum is too large or too small to divide by.
     """
-    rows = graph.out_rows
-    if not weighted or rows.weights is None:
+    weights = graph.out_weights
+    if not weighted or weights is None:
         return graph.outdegrees
     from inlink.rank.kernels.gather import row_strengths
 
-    result = np.empty(graph.num_nodes)
-    row_strengths(rows.offsets, rows.weights, result, np.uint64(0), np.uint64(graph.num_nodes))
+    rows, result = graph.out_rows, np.empty(graph.num_nodes)
+    row_strengths(rows.offsets, weights, result, np.uint64(0), np.uint64(graph.num_nodes))
     wrong = ~np.isfinite(result) | ((result < 1e-250) & (graph.outdegrees > 0))
     if wrong.any():
         node = int(np.argmax(wrong))
@@ -208,6 +208,8 @@ def strengths(graph: Graph, weighted: bool) -> AnyArray:
 
 def strengths_by_place(graph: Graph, weighted: bool) -> AnyArray:
     """:func:`strengths` by the places of ``graph.split_in_rows``: of the linking nodes only if its rows are split."""
+    if graph.coded_in_rows is not None and graph.num_arcs and not weighted:
+        return graph.outdegrees[graph.coded_in_rows.linking]
     linking = graph.split_in_rows.linking
     if not len(linking):
         return strengths(graph, weighted)

@@ -241,7 +241,7 @@ def _gauss_seidel(
     if c == 0 or limit == 0:
         x = np.broadcast_to(start if c else equation.teleport, n).copy()
         return x, 0, jacobi_sweep(problem, x, z, np.empty(0))[0]
-    lost = dangling_mass(equation, start)
+    lost = dangling_mass(equation, np.uint64(n), start)
     problem.each(lambda low, high: contributions(equation, start, (1 - c) / (c * lost + 1 - c), z, low, high))
     sweeper = Sweeper(problem)
     history = History(z, problem)

@@ -42,7 +42,7 @@ class RowSums:
         rows = rows if isinstance(rows, SplitRows) else unsplit(rows)
         self.rows = Inlinks(rows.offsets, rows.nodes, arc_weights(rows, weighted), rows.linking)
         count = num_threads(threads) if len(rows.nodes) >= SMALL else 1
-        self.bounds = node_bounds(rows, 4 * count)
+        self.bounds = node_bounds(rows.offsets, rows.linking, 4 * count)
         self.pool = ThreadPoolExecutor(count) if count > 1 else None
 
     def __call__(self, x: Float64Array) -> Float64Array:

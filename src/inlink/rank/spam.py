@@ -272,17 +272,18 @@ def _certify(
     graph: Graph, core: Float64Array | None, share: float, options: dict[str, Any], x: Float64Array
 ) -> tuple[float, float]:
     """Return the factor from x to ``share`` times the scaled linear PageRank, and the θ of the result."""
+    from inlink.rank.kernels import codedrows, residual
     from inlink.rank.kernels.pagerank import contributions, dangling_mass
-    from inlink.rank.kernels.residual import largest_residual
 
     n, c = graph.num_nodes, options["damping"]
     teleport = np.full(1, 1 / n) if core is None else core / core.sum()
     with linear_problem(graph, teleport, c, options["weighted"], options["threads"]) as problem:
         equation = problem.equation
-        jump = c * dangling_mass(equation, x) + (1 - c)
+        jump = c * dangling_mass(equation, np.uint64(n), x) + (1 - c)
         z = np.empty(problem.size)
         problem.each(lambda low, high: contributions(equation, x, 1.0, z, low, high))
-        theta = problem.each_node(lambda low, high: largest_residual(equation, jump, z, x, low, high))
+        kernels: Any = codedrows if problem.kernels is codedrows else residual
+        theta = problem.each_node(lambda low, high: kernels.largest_residual(equation, jump, z, x, low, high))
     # r of the scaled vector is f·(F(x) − x).
     factor = share * n / jump
     return factor, float(max(theta)) * factor * (1 + 16 * UNIT) + 16 * UNIT

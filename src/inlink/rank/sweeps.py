@@ -12,10 +12,11 @@ import numpy as np
 
 from inlink.base.arrays import Float32Array, Float64Array, UInt32Array
 from inlink.graph.graph import Graph
-from inlink.graph.rows import node_bounds
+from inlink.graph.rows import CodedOffsets, CodedRows, node_bounds
 from inlink.rank.inputs import arc_weights, strengths_by_place
 
 if TYPE_CHECKING:
+    from inlink.rank.kernels.codedrows import CodedEquation
     from inlink.rank.kernels.pagerank import Equation
 
 __all__ = ["UNIT", "History", "Problem", "Sweeper", "error_bound", "finish", "jacobi_sweep", "linear_problem"]
@@ -37,7 +38,7 @@ class Problem:
     ----------
     graph : Graph
         The graph to rank.
-    equation : Equation
+    equation : Equation or CodedEquation
         Its inlinks, strengths, teleport and damping.
     threads : int
         The number of threads that sweep.
@@ -46,19 +47,32 @@ class Problem:
     ----------
     size : int
         The number of places that sweeps go over: that of linking nodes, or n if the rows are not split.
+    kernels : module
+        The loops over the arcs: :mod:`inlink.rank.kernels.pagerank`, or :mod:`inlink.rank.kernels.codedrows` with the
+        same functions for compressed rows.
     """
 
-    def __init__(self, graph: Graph, equation: "Equation", threads: int = 1) -> None:
+    def __init__(self, graph: Graph, equation: "Equation | CodedEquation", threads: int = 1) -> None:
         from inlink.base.jit import chunks_by_arcs
+        from inlink.rank.kernels import codedrows, pagerank
 
-        self.graph, self.equation = graph, equation
+        self.graph = graph
+        self.equation: Any = equation
         # A chunk has at most four million arcs, so that Ctrl-C works quickly. Otherwise there are only as many chunks
         # as keep the threads busy. On cnr-2000 two threads take 19 to 22 sweeps with four chunks. With sixteen chunks,
         # whose starts interleave, they take 21 to 31 sweeps.
         chunks = max(graph.num_arcs >> 22, 1 if threads == 1 else 2 * threads)
         self.size = len(equation.strengths)
-        self.bounds = chunks_by_arcs(equation.offsets[: self.size + 1], chunks)
-        self.node_bounds = node_bounds(graph.split_in_rows, chunks)
+        if isinstance(equation, codedrows.CodedEquation):
+            self.kernels: Any = codedrows
+            rows = CodedRows(*equation[:4])
+            offsets: Any = CodedOffsets(rows, self.size + 1)
+            all_offsets: Any = CodedOffsets(rows, graph.num_nodes + 1)
+        else:
+            self.kernels = pagerank
+            offsets, all_offsets = equation.offsets[: self.size + 1], equation.offsets
+        self.bounds = chunks_by_arcs(offsets, chunks)
+        self.node_bounds = node_bounds(all_offsets, equation.linking, chunks)
         self.pool = ThreadPoolExecutor(threads) if threads > 1 else None
 
     def each(self, work: Callable[[np.uint64, np.uint64], Any]) -> list[Any]:
@@ -86,19 +100,27 @@ def linear_problem(
 ) -> Problem:
     """Return the problem of ranking a graph. Small graphs get one thread."""
     from inlink.base.jit import num_threads
+    from inlink.rank.kernels.codedrows import CodedEquation
     from inlink.rank.kernels.pagerank import Equation
 
     count = num_threads(threads)
-    rows = graph.split_in_rows
-    equation = Equation(
-        rows.offsets,
-        rows.nodes,
-        arc_weights(rows, weighted),
-        rows.linking,
-        strengths_by_place(graph, weighted),
-        teleport,
-        damping,
-    )
+    coded = graph.coded_in_rows
+    # A graph without arcs has no linking nodes, and then the rows of all nodes are swept.
+    if coded is not None and not weighted and graph.num_arcs:
+        equation: Equation | CodedEquation = CodedEquation(
+            *coded, strengths_by_place(graph, weighted), teleport, damping
+        )
+    else:
+        rows = graph.split_in_rows
+        equation = Equation(
+            rows.offsets,
+            rows.nodes,
+            arc_weights(rows, weighted),
+            rows.linking,
+            strengths_by_place(graph, weighted),
+            teleport,
+            damping,
+        )
     return Problem(graph, equation, count if graph.num_arcs >= SMALL else 1)
 
 
@@ -108,12 +130,12 @@ def jacobi_sweep(problem: Problem, x: Float64Array, z: Float64Array, y: Float64A
     ``z``, float64[size], is overwritten. The relative error of the sums over n nodes is at most n·2⁻⁵³, which the
     factor covers.
     """
-    from inlink.rank.kernels.pagerank import contributions, dangling_mass, power_round
+    from inlink.rank.kernels.pagerank import contributions, dangling_mass
 
-    equation = problem.equation
+    equation, power_round = problem.equation, problem.kernels.power_round
     c = equation.damping
     problem.each(lambda low, high: contributions(equation, x, 1.0, z, low, high))
-    jump = c * dangling_mass(equation, x) + (1.0 - c)
+    jump = c * dangling_mass(equation, np.uint64(problem.graph.num_nodes), x) + (1.0 - c)
     parts = problem.each_node(lambda low, high: power_round(equation, jump, z, x, y, low, high))
     return error_bound(parts, len(x), c)
 
@@ -130,9 +152,8 @@ def error_bound(parts: Sequence[tuple[float, float]], num_nodes: int, damping: f
 def finish(problem: Problem, z: Float64Array, x: Float64Array) -> Float64Array:
     """Write the ranking of contributions z to x, float64[n]: dangling rows are computed, and the sum is 1."""
     from inlink.rank.kernels.gather import compensated_sum
-    from inlink.rank.kernels.pagerank import finish_dangling
 
-    problem.each_node(lambda low, high: finish_dangling(problem.equation, z, x, low, high))
+    problem.each_node(lambda low, high: problem.kernels.finish_dangling(problem.equation, z, x, low, high))
     # Extrapolation may leave a value slightly below 0.
     np.maximum(x, 0, out=x)
     x /= compensated_sum(x)
@@ -143,15 +164,13 @@ class Sweeper:
     """Sweeps over the rows, in an order in which a large share (``new``) of a row's inputs is already new."""
 
     def __init__(self, problem: Problem) -> None:
-        from inlink.rank.kernels.pagerank import depth_first_order, scan_arcs
-
         self.problem = problem
-        equation, n = problem.equation, problem.size
+        equation, n, kernels = problem.equation, problem.size, problem.kernels
         if len(equation.linking) and len(equation.teleport) > 1:
             equation = equation._replace(teleport=equation.teleport[equation.linking])
         self.equation = equation
         self.loops = np.empty(n, np.uint8 if len(equation.weights) == 0 else np.float64)
-        counts = problem.each(lambda low, high: scan_arcs(equation, self.loops, low, high))
+        counts = problem.each(lambda low, high: kernels.scan_arcs(equation, self.loops, low, high))
         smaller, larger = sum(int(c[0]) for c in counts), sum(int(c[1]) for c in counts)
         self.downwards = larger > smaller
         self.new = max(smaller, larger) / max(smaller + larger, 1)
@@ -160,7 +179,7 @@ class Sweeper:
             self.downwards = False
             self.order = order = np.empty(n, np.uint32)
             seen = np.zeros(n, np.bool_)
-            ends = problem.each(lambda low, high: depth_first_order(equation, seen, order, low, high))
+            ends = problem.each(lambda low, high: kernels.depth_first_order(equation, seen, order, low, high))
             self.ends = dict(zip(problem.bounds[:-1].tolist(), ends, strict=True))
             # On real and generated graphs it is 0.72 to 0.83.
             self.new = 0.8
@@ -168,19 +187,19 @@ class Sweeper:
     def sweep(self, z: Float64Array) -> None:
         """Solve the rows of all nodes that have outlinks; new values of z are used at once."""
         from inlink.base.jit import on_threads
-        from inlink.rank.kernels.pagerank import sweep, sweep_in_order
 
+        kernels = self.problem.kernels
         p, equation, loops, order, down = self.problem, self.equation, self.loops, self.order, self.downwards
         if order is not None:
             p.each(
-                lambda low, high: sweep_in_order(
+                lambda low, high: kernels.sweep_in_order(
                     equation, loops, z, order, low, np.uint64(self.ends[int(low)])
                 )
             )
             return
 
         def work(one: np.uint64, other: np.uint64) -> None:
-            sweep(equation, loops, z, down, min(one, other), max(one, other))
+            kernels.sweep(equation, loops, z, down, min(one, other), max(one, other))
 
         on_threads(work, p.bounds[::-1] if down else p.bounds, p.pool)
 

@@ -50,7 +50,9 @@ class Plan(NamedTuple):
     options: dict[str, Any]
 
 
-def build_archives(files: Files, plan: Plan, into: str | os.PathLike[str] | None) -> Graph:
+def build_archives(
+    files: Files, plan: Plan, into: str | os.PathLike[str] | None, compress: bool = False
+) -> Graph:
     """Build one graph of several archives.
 
     Parameters
@@ -61,6 +63,8 @@ def build_archives(files: Files, plan: Plan, into: str | os.PathLike[str] | None
         The options.
     into : path-like or None
         The folder to build; None is a temporary one, and then nothing is kept if the build is interrupted.
+    compress : bool
+        Compress the rows.
 
     Raises
     ------
@@ -71,13 +75,13 @@ def build_archives(files: Files, plan: Plan, into: str | os.PathLike[str] | None
     """
     if into is None:
         with tempfile.TemporaryDirectory(prefix="inlink-") as place:
-            return _build(files, plan, Path(place, "parts"), None)
+            return _build(files, plan, Path(place, "parts"), None, compress)
     target = Path(into)
     check_target(target, KIND)
-    return _build(files, plan, target.with_name(f"{target.name}.parts"), target)
+    return _build(files, plan, target.with_name(f"{target.name}.parts"), target, compress)
 
 
-def _build(files: Files, plan: Plan, place: Path, into: Path | None) -> Graph:
+def _build(files: Files, plan: Plan, place: Path, into: Path | None, compress: bool) -> Graph:
     wanted = files.paths
     settings = {**plan._asdict(), "options": {k: v for k, v in plan.options.items() if v is not None}}
     del settings["workers"]
@@ -106,7 +110,12 @@ def _build(files: Files, plan: Plan, place: Path, into: Path | None) -> Graph:
             entries = {number: folder.entry(wanted, number) for number in range(len(wanted))}
             files.read({number: entry.tally(plan.strict) for number, entry in entries.items() if entry})
             graph = build_parts(
-                folder.parts(), level=plan.level or "page", count=plan.counted, into=into, meta=files.origin
+                folder.parts(),
+                level=plan.level or "page",
+                count=plan.counted,
+                into=into,
+                meta=files.origin,
+                compress=compress,
             )
         folder.remove()
     return graph

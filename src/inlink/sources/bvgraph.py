@@ -189,7 +189,8 @@ def _batches(path: Path, properties: _Properties) -> Iterator[ArcBatch]:
     tables = np.empty((len(codes), 1 << 16), np.uint32)
     for code, table in zip(codes.tolist(), tables, strict=True):
         kernels.code_table(code, k, table)
-    shape = kernels.Shape(*map(np.uint64, (properties.num_nodes, window, properties.min_interval)))
+    nodes = properties.num_nodes
+    shape = kernels.Shape(*map(np.uint64, (nodes, window, properties.min_interval, 0, nodes)))
     lists = np.zeros((window + 1, 2), np.uint64)
     successors, sources = np.empty(_ROOM, np.uint32), np.empty(_ROOM, np.uint32)
     scratch = np.empty(_ROOM, np.uint64)

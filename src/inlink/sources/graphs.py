@@ -7,7 +7,7 @@ import numpy as np
 
 from inlink.base.arrays import UInt32Array, UInt64Array
 from inlink.graph.batches import ArcBatch
-from inlink.graph.derive import row_blocks
+from inlink.graph.derive import arc_blocks
 from inlink.graph.graph import Graph
 from inlink.graph.part import NAMES, ArcBlock, NameBlock, PartHeader
 from inlink.graph.source import Source
@@ -31,14 +31,14 @@ def graph_source(path: str | os.PathLike[str]) -> Source:
 
 def source_of(graph: Graph) -> Source:
     """Return a graph as a source: its names, arcs and weights, and which pages were crawled."""
-    weights = graph.out_rows.weights
+    weights = graph.out_weights
 
     def batches() -> Iterator[ArcBatch]:
         none = np.empty(0, np.uint32)
         if graph.num_nodes or graph.names is not None:
             crawled = None if graph.crawled is None else np.flatnonzero(graph.crawled).astype(np.uint32)
             yield ArcBatch(none, none, None, None if weights is None else np.empty(0), crawled)
-        for near, far, part in row_blocks(graph.out_rows):
+        for near, far, part in arc_blocks(graph):
             yield ArcBatch(near, far, None, None if part is None else part.astype(np.float64))
 
     return Source(
@@ -63,7 +63,7 @@ class GraphPart:
 
     def __init__(self, graph: Graph) -> None:
         self._graph = graph
-        weights = graph.out_rows.weights
+        weights = graph.out_weights
         with np.errstate(over="ignore"):
             total = float(graph.num_arcs if weights is None else weights.sum(dtype=np.float64))
         self._header = PartHeader(
@@ -92,14 +92,14 @@ class GraphPart:
 
     def degrees(self) -> Iterator[tuple[UInt64Array, UInt64Array]]:
         """All nodes, and the number of arcs of each."""
-        offsets = self._graph.out_rows.offsets
+        degrees = self._graph.outdegrees
         for low in range(0, self._graph.num_nodes, _BLOCK):
             high = min(low + _BLOCK, self._graph.num_nodes)
-            yield np.arange(low, high, dtype=np.uint64), np.diff(offsets[low : high + 1])
+            yield np.arange(low, high, dtype=np.uint64), degrees[low:high].astype(np.uint64)
 
     def arcs(self) -> Iterator[ArcBlock]:
         """The arcs in order."""
-        for near, far, weights in row_blocks(self._graph.out_rows):
+        for near, far, weights in arc_blocks(self._graph):
             arcs = near.astype(np.uint64) << np.uint64(32) | far
             yield ArcBlock(arcs, None if weights is None else weights.astype(np.float64))
 

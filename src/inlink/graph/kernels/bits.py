@@ -181,11 +181,22 @@ class Stream(NamedTuple):
 
 
 class Shape(NamedTuple):
-    """Values from the graph's properties: number of nodes, reach of references, lengths of intervals."""
+    """Values from the graph's properties, and the nodes to decode.
+
+    Attributes
+    ----------
+    num_nodes, window, min_interval : uint64
+        Number of nodes, reach of references, length of the shortest interval.
+    first, stop : uint64
+        The records from ``first`` on are decoded, up to that of ``stop``. References to lists before ``first`` are
+        damage.
+    """
 
     num_nodes: np.uint64
     window: np.uint64
     min_interval: np.uint64
+    first: np.uint64
+    stop: np.uint64
 
 
 class Room(NamedTuple):
@@ -195,8 +206,8 @@ class Room(NamedTuple):
     ----------
     lists : uint64[window + 1, 2]
         Row x mod (window + 1) has the start of node x's list in ``successors``, and the length of the list.
-    successors, sources : uint32[…], uint32[…]
-        The targets and the source of each arc.
+    successors, sources : uint32[…], uint32[…] or uint32[0]
+        The targets and the source of each arc. If ``sources`` is empty, sources are not written.
     scratch : uint64[…]
         The starts and ends of a list's intervals.
     """
@@ -383,7 +394,7 @@ def _merge(
 def decode(
     stream: Stream, shape: Shape, room: Room, at: np.uint64, node: np.uint64, filled: np.uint64
 ) -> tuple[int, np.uint64, np.uint64, np.uint64, np.uint64]:
-    """Decode successor lists from ``node`` on, until all nodes are done, an array is full, or a record is damaged.
+    """Decode the successor lists from ``node`` up to ``shape.stop``, until an array is full or a record is damaged.
 
     Parameters
     ----------
@@ -398,9 +409,9 @@ def decode(
         These values belong to the next record to decode. The degree is set only with :data:`FULL`.
     """
     lists, successors, sources, scratch = room
-    num_nodes, window, min_interval = shape
+    num_nodes, window, min_interval, first, stop = shape
     ring = window + U1
-    while node < num_nodes:
+    while node < stop:
         degree, here = _field(stream, at, OUTDEGREE)
         if degree == TOO_LONG:
             return NO_BITS, node, at, filled, U0
@@ -421,7 +432,7 @@ def decode(
             reference, here = _field(stream, here, REFERENCE)
             if reference == TOO_LONG:
                 return NO_BITS, node, at, filled, U0
-            if reference > window or reference > node:
+            if reference > window or reference > node - first:
                 return BAD_REFERENCE, node, at, filled, U0
         status, copied = DONE, U0
         if reference > U0:
@@ -444,8 +455,9 @@ def decode(
             )
         if status != DONE:
             return status, node, at, filled, U0
-        for j in range(U0, degree):
-            sources[filled + j] = np.uint32(node)
+        if len(sources) > 0:
+            for j in range(U0, degree):
+                sources[filled + j] = np.uint32(node)
         filled += degree
         at = here
         node += U1

@@ -72,6 +72,8 @@ class Encoding(NamedTuple):
         The parameter of ζ codes, from 1 to 60.
     lengths : uint8[6, 1024]
         The bits that small numbers take in each of ``codes``, by :func:`code_lengths`.
+    block : uint64
+        Lists are copied only from lists of the same block of this many nodes.
     """
 
     window: np.uint64
@@ -80,6 +82,7 @@ class Encoding(NamedTuple):
     codes: Int64Array
     k: np.uint64
     lengths: UInt8Array
+    block: np.uint64
 
 
 class Parts(NamedTuple):
@@ -386,7 +389,7 @@ def _choose(
     offsets, nodes, base = lists
     ring = how.window + U1
     best, least = U0, _INFINITE
-    for reference in range(U0, min(how.window, node - base) + U1):
+    for reference in range(U0, min(min(how.window, node - base), node % how.block) + U1):
         other = other_end = end
         if reference > U0:
             other, other_end = offsets[node - base - reference], offsets[node - base - reference + U1]

@@ -22,6 +22,7 @@ def wrong_arc(
     turned: bool,
     limit: np.uint64,
     nodes_at: UInt32Array,
+    base: np.uint64,
     first: np.uint64,
     row: np.uint64,
     least: np.uint64,
@@ -30,8 +31,8 @@ def wrong_arc(
 
     Parameters
     ----------
-    offsets : uint64[n + 1]
-        The offsets of all rows, checked before.
+    offsets : uint64[n + 1] or uint64[k + 1]
+        The offsets of all rows, or of those from ``base`` on, checked before.
     nodes : uint32[k]
         The nodes of the arcs from ``first`` on.
     weights : uint32[k] or uint64[k], or [0] without weights
@@ -44,6 +45,8 @@ def wrong_arc(
         The limit of what stands in the rows: the number of nodes, or that of linking nodes if the rows are split.
     nodes_at : uint32[n] or uint32[0]
         The node at each place if the rows are split, else empty.
+    base : uint64
+        The number of the first row in ``offsets``.
     first, row, least : uint64
         The number of the first arc, a row that does not begin after it, and the least node that the arc may have if its
         row began before this block.
@@ -67,7 +70,7 @@ def wrong_arc(
         stop = min(offsets[row + U1] - first, count)
         if offsets[row] == first + at:
             least = U0
-        near = (np.uint64(nodes_at[row]) if split else row) << row_shift
+        near = (np.uint64(nodes_at[base + row]) if split else base + row) << row_shift
         for k in range(at, stop):
             node = np.uint64(nodes[k])
             if node < least or node >= limit:

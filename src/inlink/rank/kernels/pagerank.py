@@ -166,9 +166,9 @@ def links(strengths: AnyArray, place: Index) -> bool:
 
 
 @kernel
-def dangling_mass(equation: Equation, x: Float64Array) -> float:
-    """Σ x[i] over the dangling nodes, compensated. A uniform x may be one number."""
-    offsets, _, _, linking, strengths, _, _ = equation
+def dangling_mass(equation: Equation, num_nodes: np.uint64, x: Float64Array) -> float:
+    """Σ x[i] over the dangling ones of all nodes, compensated. A uniform x may be one number."""
+    _, _, _, linking, strengths, _, _ = equation
     step = U1 if len(x) > 1 else U0
     total, lost = 0.0, 0.0
     if len(linking) == 0:
@@ -178,7 +178,7 @@ def dangling_mass(equation: Equation, x: Float64Array) -> float:
         return total + lost
     i = U0
     for k in range(U0, np.uint64(len(linking)) + U1):
-        end = np.uint64(linking[k]) if k < np.uint64(len(linking)) else np.uint64(len(offsets)) - U1
+        end = np.uint64(linking[k]) if k < np.uint64(len(linking)) else num_nodes
         for j in range(i, end):
             total, lost = add_compensated(total, lost, x[j * step])
         i = end + U1

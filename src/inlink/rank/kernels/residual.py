@@ -7,9 +7,9 @@ from inlink.base.jit import U0, U1, kernel
 from inlink.rank.kernels.gather import add_compensated, chunk_nodes
 from inlink.rank.kernels.pagerank import Equation
 
-__all__ = ["largest_residual"]
+__all__ = ["ROUNDING", "largest_residual"]
 
-_ROUNDING = 16 * 2.0**-53
+ROUNDING = 16 * 2.0**-53
 
 
 @kernel
@@ -35,5 +35,5 @@ def largest_residual(
                 value *= weights[k]
             total, lost = add_compensated(total, lost, value)
         image = damping * (total + lost) + jump * teleport[i * step]
-        largest = max(largest, abs(image - x[i]) + _ROUNDING * (image + x[i]))
+        largest = max(largest, abs(image - x[i]) + ROUNDING * (image + x[i]))
     return largest

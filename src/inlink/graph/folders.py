@@ -1,0 +1,42 @@
+"""Folders of graphs: their kind and format versions, and how they are recognised."""
+
+import os
+from pathlib import Path
+
+import msgspec
+
+from inlink.base.folder import Folder, Header
+from inlink.errors import FolderError
+from inlink.graph.rows import COMPRESSED
+
+__all__ = ["FORMAT", "KIND", "graph_folder", "is_graph"]
+
+KIND = "graph"
+FORMAT = 2
+"""The format version of a folder with plain rows."""
+
+
+def graph_folder(path: str | os.PathLike[str]) -> Folder:
+    """A graph's folder, if this program can read it.
+
+    Raises
+    ------
+    inlink.errors.FolderError
+        If there is no graph, or it has another format version.
+    """
+    folder = Folder(path, KIND, COMPRESSED)
+    if folder.header.version < FORMAT:
+        raise FolderError(
+            f"{folder.path} holds a graph of format version {folder.header.version}, and this inlink reads only "
+            f"versions {FORMAT} and {COMPRESSED}: build {folder.path} again"
+        )
+    return folder
+
+
+def is_graph(path: str | os.PathLike[str]) -> bool:
+    """Whether a folder is a graph's, of any format version."""
+    try:
+        raw = (Path(path) / "header.json").read_bytes()
+        return msgspec.json.decode(raw, type=Header).kind == KIND
+    except (OSError, ValueError, RecursionError):
+        return False

@@ -1,0 +1,315 @@
+"""The loops of :mod:`inlink.rank.kernels.pagerank` that read arcs, over coded rows of inlinks.
+
+Sources are decoded one after the other and added up in the same order, so that all sums have the same bits.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from inlink.base.arrays import AnyArray, BoolArray, Float64Array, UInt8Array, UInt32Array, UInt64Array
+from inlink.base.jit import U0, U1, Index, inlined, kernel
+from inlink.graph.kernels.streamvbyte import number_at, opened, row_at, size_at, start_of
+from inlink.graph.rows import CodedRows
+from inlink.rank.kernels.gather import add_compensated, num_linking
+from inlink.rank.kernels.pagerank import solved
+from inlink.rank.kernels.residual import ROUNDING
+
+__all__ = [
+    "CodedEquation",
+    "depth_first_order",
+    "finish_dangling",
+    "largest_residual",
+    "power_round",
+    "scan_arcs",
+    "sweep",
+    "sweep_in_order",
+]
+
+# 3 is also a mask of two bits.
+_U2, _U3, _U4, _U6 = (np.uint64(k) for k in (2, 3, 4, 6))
+
+
+class CodedEquation(NamedTuple):
+    """The equation of :class:`inlink.rank.kernels.pagerank.Equation` on coded rows without weights.
+
+    Attributes
+    ----------
+    starts, rows, blocks, linking
+        The rows, as in :class:`inlink.graph.rows.CodedRows`.
+    strengths : uint32[l]
+        The outdegree of each linking node.
+    teleport, damping
+        As in Equation.
+    """
+
+    starts: UInt8Array
+    rows: UInt8Array
+    blocks: UInt64Array
+    linking: UInt32Array
+    strengths: UInt32Array
+    teleport: Float64Array
+    damping: float
+
+    @property
+    def weights(self) -> Float64Array:
+        """The weights of the arcs: none."""
+        return np.empty(0)
+
+
+@inlined
+def coded_sum(
+    total: float, rows: UInt8Array, at: Index, pivot: Index, z: Float64Array
+) -> tuple[float, Index, Index]:
+    """``total`` + Σ z[source] over the sources of the row that begins at a byte; the byte after it, and its degree."""
+    degree, source, slot, at = opened(rows, at, pivot)
+    if degree > U0:
+        total += z[source]
+        control = slot >> _U2
+        left = degree - U1
+        whole = control + (left >> _U2)
+        for q in range(control, whole):
+            sizes = np.uint64(rows[q])
+            first, second, third, fourth = (
+                sizes & _U3,
+                (sizes >> _U2) & _U3,
+                (sizes >> _U4) & _U3,
+                sizes >> _U6,
+            )
+            second_at = at + first + U1
+            third_at = second_at + second + U1
+            fourth_at = third_at + third + U1
+            one = source + number_at(rows, at, first) + U1
+            two = one + number_at(rows, second_at, second) + U1
+            three = two + number_at(rows, third_at, third) + U1
+            source = three + number_at(rows, fourth_at, fourth) + U1
+            total = (((total + z[one]) + z[two]) + z[three]) + z[source]
+            at = fourth_at + fourth + U1
+        # The last sources, at most three. Everything is read before it is chosen from, so that the choices become no
+        # branches, which the processor would often guess wrong. Numbers that do not belong to the row are not used.
+        rest = left & _U3
+        sizes = np.uint64(rows[whole])
+        first, second, third = sizes & _U3, (sizes >> _U2) & _U3, (sizes >> _U4) & _U3
+        second_at = at + first + U1
+        third_at = second_at + second + U1
+        first_gap, second_gap = number_at(rows, at, first) + U1, number_at(rows, second_at, second) + U1
+        third_gap = number_at(rows, third_at, third) + U1
+        one = source + (first_gap if rest > U0 else U0)
+        two = one + (second_gap if rest > U1 else U0)
+        three = two + (third_gap if rest > _U2 else U0)
+        first_value, second_value, third_value = z[one], z[two], z[three]
+        total += first_value if rest > U0 else 0.0
+        total += second_value if rest > U1 else 0.0
+        total += third_value if rest > _U2 else 0.0
+        at += first + U1 if rest > U0 else U0
+        at += second + U1 if rest > U1 else U0
+        at += third + U1 if rest > _U2 else U0
+    return total, at, degree
+
+
+@kernel(allocates=False)
+def scan_arcs(
+    equation: CodedEquation, loops: AnyArray, low: np.uint64, high: np.uint64
+) -> tuple[np.uint64, np.uint64]:
+    """See :func:`inlink.rank.kernels.pagerank.scan_arcs`."""
+    starts, rows, _, _, _, _, _ = equation
+    smaller, larger = U0, U0
+    for i in range(low, high):
+        degree, source, slot, at = opened(rows, start_of(starts, i), np.uint64(i))
+        loop = np.uint8(0)
+        for k in range(slot, slot + degree):
+            if source < i:
+                smaller += U1
+            elif source > i:
+                larger += U1
+            else:
+                loop = np.uint8(1)
+            if k + U1 < slot + degree:
+                size = size_at(rows, k)
+                source += number_at(rows, at, size) + U1
+                at += size + U1
+        loops[i] = loop
+    return smaller, larger
+
+
+@kernel
+def depth_first_order(
+    equation: CodedEquation, seen: BoolArray, order: UInt32Array, low: np.uint64, high: np.uint64
+) -> np.uint64:
+    """See :func:`inlink.rank.kernels.pagerank.depth_first_order`."""
+    starts, rows, _, _, _, _, _ = equation
+    # For each row on the stack: its place, the number of sources left, the next source, and where its gap stands.
+    stack = np.empty(high - low + U1, np.uint32)
+    left = np.empty(high - low + U1, np.uint32)
+    nearest = np.empty(high - low + U1, np.uint32)
+    slots = np.empty(high - low + U1, np.uint64)
+    bytes_ = np.empty(high - low + U1, np.uint64)
+    end = low
+    for root in range(low, high):
+        if seen[root]:
+            continue
+        depth, pushed = U0, np.uint64(root)
+        seen[root] = True
+        pushing = True
+        while pushing or depth > U0:
+            if pushing:
+                degree, source, slot, at = opened(rows, start_of(starts, pushed), pushed)
+                stack[depth], left[depth], nearest[depth] = pushed, degree, source
+                slots[depth], bytes_[depth] = slot, at
+                depth += U1
+                pushing = False
+            top = depth - U1
+            if left[top] > 0:
+                j = np.uint64(nearest[top])
+                left[top] -= np.uint32(1)
+                if left[top] > 0:
+                    size = size_at(rows, slots[top])
+                    nearest[top] = j + number_at(rows, bytes_[top], size) + U1
+                    bytes_[top] += size + U1
+                    slots[top] += U1
+                if low <= j < high and not seen[j]:
+                    seen[j] = True
+                    pushed, pushing = j, True
+            else:
+                order[end] = stack[top]
+                end += U1
+                depth = top
+    return end
+
+
+@kernel(allocates=False)
+def sweep(
+    equation: CodedEquation,
+    loops: AnyArray,
+    z: Float64Array,
+    downwards: bool,
+    low: np.uint64,
+    high: np.uint64,
+) -> None:
+    """See :func:`inlink.rank.kernels.pagerank.sweep`."""
+    starts, rows, _, _, strengths, teleport, damping = equation
+    step = U1 if len(teleport) > 1 else U0
+    base = (1.0 - damping) / damping
+    for t in range(low, high):
+        i = high - U1 - (t - low) if downwards else np.uint64(t)
+        total, _, _ = coded_sum(base * teleport[i * step], rows, start_of(starts, i), i, z)
+        z[i] = solved(total, z[i], strengths[i], loops[i], damping)
+
+
+@kernel(allocates=False)
+def sweep_in_order(
+    equation: CodedEquation,
+    loops: AnyArray,
+    z: Float64Array,
+    order: UInt32Array,
+    low: np.uint64,
+    high: np.uint64,
+) -> None:
+    """See :func:`inlink.rank.kernels.pagerank.sweep_in_order`."""
+    starts, rows, _, _, strengths, teleport, damping = equation
+    step = U1 if len(teleport) > 1 else U0
+    base = (1.0 - damping) / damping
+    for t in range(low, high):
+        i = np.uint64(order[t])
+        total, _, _ = coded_sum(base * teleport[i * step], rows, start_of(starts, i), i, z)
+        z[i] = solved(total, z[i], strengths[i], loops[i], damping)
+
+
+@kernel(allocates=False)
+def finish_dangling(
+    equation: CodedEquation, z: Float64Array, x: Float64Array, low: np.uint64, high: np.uint64
+) -> None:
+    """See :func:`inlink.rank.kernels.pagerank.finish_dangling`."""
+    starts, rows, blocks, linking, strengths, teleport, damping = equation
+    step = U1 if len(teleport) > 1 else U0
+    first, last = num_linking(linking, low), num_linking(linking, high)
+    for place in range(first, last):
+        x[np.uint64(linking[place])] = z[place] * strengths[place]
+    if last - first == high - low:
+        return
+    at = row_at(CodedRows(starts, rows, blocks, linking), np.uint64(len(linking)) + low - first)
+    pivot = first
+    for i in range(low, high):
+        if pivot < last and np.uint64(linking[pivot]) == i:
+            pivot += U1
+            continue
+        total, at, _ = coded_sum(0.0, rows, at, pivot, z)
+        x[i] = damping * total + (1.0 - damping) * teleport[i * step]
+
+
+@inlined
+def _rounded(count: Index, value: float, own: float) -> float:
+    return np.float64(count + np.uint64(16)) * (abs(value) + abs(own))
+
+
+@kernel(allocates=False)
+def power_round(
+    equation: CodedEquation,
+    jump: float,
+    z: Float64Array,
+    x: Float64Array,
+    y: Float64Array,
+    low: np.uint64,
+    high: np.uint64,
+) -> tuple[float, float]:
+    """See :func:`inlink.rank.kernels.pagerank.power_round`."""
+    starts, rows, blocks, linking, _, teleport, damping = equation
+    step = U1 if len(teleport) > 1 else U0
+    change, roundings = 0.0, 0.0
+    first, last = num_linking(linking, low), num_linking(linking, high)
+    for place in range(first, last):
+        i = np.uint64(linking[place])
+        total, _, count = coded_sum(0.0, rows, start_of(starts, place), np.uint64(place), z)
+        value = damping * total + jump * teleport[i * step]
+        change += abs(value - x[i])
+        roundings += _rounded(count, value, x[i])
+        if len(y) > 0:
+            y[i] = value
+    if last - first == high - low:
+        return change, roundings
+    at = row_at(CodedRows(starts, rows, blocks, linking), np.uint64(len(linking)) + low - first)
+    pivot = first
+    for i in range(low, high):
+        if pivot < last and np.uint64(linking[pivot]) == i:
+            pivot += U1
+            continue
+        total, at, count = coded_sum(0.0, rows, at, pivot, z)
+        value = damping * total + jump * teleport[i * step]
+        change += abs(value - x[i])
+        roundings += _rounded(count, value, x[i])
+        if len(y) > 0:
+            y[i] = value
+    return change, roundings
+
+
+@kernel(allocates=False)
+def largest_residual(
+    equation: CodedEquation, jump: float, z: Float64Array, x: Float64Array, low: np.uint64, high: np.uint64
+) -> float:
+    """See :func:`inlink.rank.kernels.residual.largest_residual`."""
+    starts, rows, blocks, linking, _, teleport, damping = equation
+    step = U1 if len(teleport) > 1 else U0
+    largest = 0.0
+    first, last = num_linking(linking, low), num_linking(linking, high)
+    at, rest = U0, U0
+    if last - first < high - low:
+        rest = row_at(CodedRows(starts, rows, blocks, linking), np.uint64(len(linking)) + low - first)
+    pivot = first
+    for i in range(low, high):
+        links = pivot < last and np.uint64(linking[pivot]) == i
+        at = start_of(starts, pivot) if links else rest
+        degree, source, slot, at = opened(rows, at, pivot)
+        total, lost = 0.0, 0.0
+        for k in range(slot, slot + degree):
+            total, lost = add_compensated(total, lost, z[source])
+            if k + U1 < slot + degree:
+                size = size_at(rows, k)
+                source += number_at(rows, at, size) + U1
+                at += size + U1
+        if links:
+            pivot += U1
+        else:
+            rest = at
+        image = damping * (total + lost) + jump * teleport[i * step]
+        largest = max(largest, abs(image - x[i]) + ROUNDING * (image + x[i]))
+    return largest
