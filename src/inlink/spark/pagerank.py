@@ -239,7 +239,9 @@ class Rounds:
         equation = self.equation
         z = np.empty(self.size)
         contributions(equation, x, 1.0, z, U0, np.uint64(self.size))
-        jump = equation.damping * dangling_mass(equation, x) + (1.0 - equation.damping)
+        jump = equation.damping * dangling_mass(equation, np.uint64(self.num_nodes), x) + (
+            1.0 - equation.damping
+        )
         y, sums = self._round(_apply, self.num_nodes if want else 0, z, x, jump, want)
         return y, *error_bound(sums, len(x), equation.damping)
 
@@ -309,7 +311,7 @@ def _gauss_seidel(rounds: Rounds, start: Float64Array, tol: float | None, limit:
         x = np.broadcast_to(start if c else equation.teleport, rounds.num_nodes).copy()
         return x, 0, rounds.apply(x, False)[1]
     z = np.empty(rounds.size)
-    lost = dangling_mass(equation, start)
+    lost = dangling_mass(equation, np.uint64(rounds.num_nodes), start)
     contributions(equation, start, (1 - c) / (c * lost + 1 - c), z, U0, np.uint64(rounds.size))
     history = History(z, rounds)
     # The error after a change of 1, about. The first bound that is computed corrects it.

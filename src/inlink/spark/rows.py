@@ -104,7 +104,8 @@ class FolderRows:
 
     def blocks(self, rest: "Broadcast[Rest]", count: int) -> DataFrame:
         """See :class:`Rows`."""
-        bounds = node_bounds(self.graph.split_in_rows, count).tolist()
+        rows = self.graph.split_in_rows
+        bounds = node_bounds(rows.offsets, rows.linking, count).tolist()
         path = str(self.graph.path.absolute()) if self.graph.path else ""
         work = partial(_cut, path, self.graph.uuid, self.weighted, rest, bounds)
         return self._spark.range(0, count, 1, count).mapInArrow(work, SCHEMA)
