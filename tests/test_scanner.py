@@ -28,6 +28,11 @@ from watdice import BASES, HREFS, PAGE_URL, URLS, archive, shaken, wat, written
 OPTIONS = [
     {"like": "commoncrawl"},
     {"like": "commoncrawl", "links": "a"},
+    {"like": "commoncrawl", "location": True},
+    {"links": "all", "any_status": True},
+    {"links": "all", "exact_schemes": True},
+    {"links": "all", "location": False},
+    {"any_status": True},
     {},
     {"links": "all"},
     {"links": "all", "nofollow": False},

@@ -1,6 +1,8 @@
 import json
+from functools import partial
 
 import pytest
+from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -22,6 +24,7 @@ from archives import (
 from inlink.archives import wat
 from inlink.archives.wat import unescape_attribute
 from inlink.base.damage import Tally
+from inlink.cli import commands
 from inlink.errors import DamageError, FormatError, ParameterError
 from inlink.sources.archive import kind_of
 
@@ -377,6 +380,15 @@ def test_links_by_the_rules_of_common_crawl(tmp_path):
     assert hosts(like="commoncrawl") == every
     assert hosts(like="commoncrawl", links="a") == ["org.any"]
     assert hosts(links="all") == ["org.header", "org.location"]
+    assert hosts(links="all", any_status=True) == [
+        "org.any", "org.header", "org.image", "org.location", "org.lower", "org.style", "org.upper",
+    ]  # fmt: skip
+    assert hosts(links="all", location=False) == ["org.header"]
+    assert hosts(links="all", any_status=True, exact_schemes=True, location=False) == every
+    assert hosts(like="commoncrawl", any_status=False) == ["org.header"]
+    assert hosts(like="commoncrawl", location=True) == sorted([*every, "org.location"])
+    assert hosts(like="commoncrawl", exact_schemes=False) == sorted([*every, "org.style", "org.upper"])
+    assert hosts(any_status=True) == ["org.any"]
     for scan in (True, False):
         batches = list(batches_of(path, level="host", like="commoncrawl", scan=scan))
         assert sorted(raw.decode() for batch in batches for raw in batch.names.to_pylist())[1:] == every
@@ -384,3 +396,17 @@ def test_links_by_the_rules_of_common_crawl(tmp_path):
         list(batches_of(path, like="nutch"))
     with pytest.raises(ParameterError, match="`like`"):
         inlink.read(path, like="nutch")
+    with pytest.raises(
+        ParameterError, match=r"`location` \(--location/--no-location\) must be True or False; got 1"
+    ):
+        inlink.read(path, location=1)
+    run = partial(CliRunner().invoke, commands, catch_exceptions=False)
+    for flags, wanted in (
+        ("--like commoncrawl --any-schemes --location", ["org.location", "org.style", "org.upper"]),
+        ("--links all --any-status --no-location --exact-schemes", []),
+        ("--like commoncrawl --success-only", ["org.header"]),
+    ):
+        done = run(["-q", "build", str(path), "-o", str(tmp_path / "g"), "--level", "host", *flags.split()])
+        assert done.exit_code == 0, done.output
+        found = {*inlink.Graph.open(tmp_path / "g").names} - {"com.example.a"}
+        assert found == ({*wanted} if "success" in flags else {*every, *wanted})

@@ -10,10 +10,10 @@ from inlink.archives.hosts import HostArcs, Hosts
 from inlink.archives.html import LinkSet
 from inlink.archives.pages import PageArcs, canonical_links
 from inlink.archives.records import Record, archive_start, records
-from inlink.archives.scanner import ScannedPage, Scanner
+from inlink.archives.scanner import ScannedPage, Scanner, rule_bits
 from inlink.archives.streams import Readable, Rewindable, name_of
 from inlink.archives.warc import RawPage, page_of_response
-from inlink.archives.wat import ENTITIES_UNTIL, page_of_wat, written_on
+from inlink.archives.wat import COMMON_CRAWL, ENTITIES_UNTIL, INLINK, WatRules, page_of_wat, written_on
 from inlink.base.damage import Tally
 from inlink.errors import FormatError, ParameterError
 from inlink.graph.batches import ArcBatch, Level
@@ -106,7 +106,7 @@ def raw_pages(
     inlink.errors.ParameterError
         If `links` is neither ``"a"`` nor ``"all"``, or the stream gives something else than bytes.
     """
-    for page in _found(stream, tally, name_of(stream, name), size, links, nofollow, False, None):
+    for page in _found(stream, tally, name_of(stream, name), size, links, nofollow, INLINK, None):
         assert isinstance(page, RawPage)
         yield page
 
@@ -118,7 +118,7 @@ def _found(
     size: int | None,
     links: LinkSet,
     nofollow: bool,
-    like: bool,
+    rules: WatRules,
     scanner: Scanner | None,
 ) -> Iterator[RawPage | ScannedPage]:
     """Read the pages of an archive. With a scanner, those of WAT records are scanned, if they can be."""
@@ -139,7 +139,7 @@ def _found(
                 page = scanner.page(record.body, record.offset, old)
             if page is False:
                 page = page_of_wat(
-                    record, tally, name, links=links, nofollow=nofollow, entities=old, like=like
+                    record, tally, name, links=links, nofollow=nofollow, entities=old, rules=rules
                 )
             if page is not None:
                 yield page
@@ -228,6 +228,9 @@ def archive_batches(
     private_suffixes: bool = False,
     self_loops: bool = False,
     like: Literal["commoncrawl"] | None = None,
+    any_status: bool | None = None,
+    location: bool | None = None,
+    exact_schemes: bool | None = None,
     repeats: bool = True,
     scan: bool = True,
     tally: Tally | None = None,
@@ -264,8 +267,15 @@ def archive_batches(
     self_loops : bool
         At host and domain level, keep the arcs from a node to itself.
     like : {"commoncrawl"} or None
-        Take the links of WAT records by the rules of Common Crawl's own graphs: every tag, pages with any status, no
-        header ``Location``, and case-sensitive schemes where a text has to be a URL to be a link.
+        Take the links of WAT records by the rules of Common Crawl's own graphs. It sets `links` to ``"all"``,
+        `any_status` and `exact_schemes` to True, and `location` to False, unless they are given.
+    any_status : bool or None
+        WAT: take the links of pages with any HTTP status. None means False: those of successful fetches only.
+    location : bool or None
+        WAT: with all links, the header ``Location`` is a link. None means True.
+    exact_schemes : bool or None
+        WAT: with all links, a text in a ``<meta>`` or ``<style>`` is a link only if its scheme is in lower case. None
+        means False: in any case.
     repeats : bool
         Give an arc as often as it stands in the archive, so that arcs can be counted. False gives most arcs once in a
         batch, which makes batches half as long.
@@ -302,10 +312,11 @@ def archive_batches(
         raise ParameterError(f"`level` must be 'page', 'host' or 'domain'; got {level!r}")
     if like not in (None, "commoncrawl"):
         raise ParameterError(f"`like` must be 'commoncrawl' or None; got {like!r}")
-    alike = like is not None
-    links = links or ("all" if alike else "a")
-    scanner = Scanner((links == "all") + 2 * (not nofollow) + 28 * alike) if scan else None
-    return _batches(_found(stream, tally, name, size, links, nofollow, alike, scanner), arcs, name, tally)
+    links = links or ("all" if like else "a")
+    given = {"any_status": any_status, "location": location, "exact_schemes": exact_schemes}
+    rules = (COMMON_CRAWL if like else INLINK)._replace(**{k: v for k, v in given.items() if v is not None})
+    scanner = Scanner(rule_bits(links == "all", nofollow, rules)) if scan else None
+    return _batches(_found(stream, tally, name, size, links, nofollow, rules, scanner), arcs, name, tally)
 
 
 def _batches(

@@ -10,10 +10,10 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from inlink.archives.wat import unescape_attribute
+from inlink.archives.wat import WatRules, unescape_attribute
 from inlink.base.arrays import UInt8Array, UInt64Array
 
-__all__ = ["ScannedPage", "Scanner"]
+__all__ = ["ScannedPage", "Scanner", "rule_bits"]
 
 _LONGEST = 1 << 28
 _PLACE = _LONGEST - 1
@@ -59,6 +59,12 @@ class ScannedPage(NamedTuple):
         href = json.loads(b'"' + raw + b'"') if entry >> 57 else raw.decode()
         header = bool(entry >> 56 & 1)
         return (unescape_attribute(href) if self.entities and not header else href), header
+
+
+def rule_bits(every: bool, nofollow: bool, rules: WatRules) -> int:
+    """Return the rules of :func:`inlink.archives.kernels.wat.scan_record` as bits of a number."""
+    flags = (every, not nofollow, rules.exact_schemes, not rules.location, rules.any_status)
+    return sum(flag << place for place, flag in enumerate(flags))
 
 
 class Scanner:

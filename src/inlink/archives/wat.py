@@ -13,7 +13,7 @@ import json
 import re
 from html import unescape
 from html.entities import html5
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import msgspec
 
@@ -22,7 +22,15 @@ from inlink.archives.records import Record
 from inlink.archives.warc import RawPage, header_links, is_success
 from inlink.base.damage import Tally
 
-__all__ = ["ENTITIES_UNTIL", "page_of_wat", "unescape_attribute", "written_on"]
+__all__ = [
+    "COMMON_CRAWL",
+    "ENTITIES_UNTIL",
+    "INLINK",
+    "WatRules",
+    "page_of_wat",
+    "unescape_attribute",
+    "written_on",
+]
 
 BAD_TEXT = "WAT record that is not valid UTF-8"
 BAD_JSON = "WAT record whose JSON is invalid"
@@ -117,6 +125,28 @@ _full = msgspec.json.Decoder(_Wat[_FullResponse])
 _ANCHORS = ("A@/href", "AREA@/href")
 
 
+class WatRules(NamedTuple):
+    """Rules by which a WAT record's URLs are links.
+
+    Attributes
+    ----------
+    any_status : bool
+        Links of pages with any status count, and not of pages that were fetched with success alone.
+    location : bool
+        The header ``Location`` is a link.
+    exact_schemes : bool
+        A text in a ``<meta>`` or a ``<style>`` is a URL only if its scheme is in lower case.
+    """
+
+    any_status: bool = False
+    location: bool = True
+    exact_schemes: bool = False
+
+
+INLINK, COMMON_CRAWL = WatRules(), WatRules(any_status=True, location=False, exact_schemes=True)
+"""The rules that hold by default, and those of Common Crawl's own graphs."""
+
+
 def page_of_wat(
     record: Record,
     tally: Tally,
@@ -125,7 +155,7 @@ def page_of_wat(
     links: LinkSet,
     nofollow: bool,
     entities: bool,
-    like: bool = False,
+    rules: WatRules = INLINK,
 ) -> RawPage | None:
     """Return the page that a WAT record describes; None if it describes something else.
 
@@ -141,9 +171,8 @@ def page_of_wat(
         As in :func:`inlink.archives.html.html_links`.
     entities : bool
         Decode HTML entities in URLs; see :func:`written_on`.
-    like : bool
-        Take links as Common Crawl's own graphs do: of pages with any status, without the header ``Location``, and with
-        schemes in lower case only where a text has to be a URL to be a link.
+    rules : WatRules
+        Which of a record's URLs are links.
     """
     body = record.body
     try:
@@ -151,13 +180,13 @@ def page_of_wat(
             # The JSON decoder checks only the texts that it returns.
             body.decode()
         try:
-            if links == "a" and nofollow and not like:
+            if links == "a" and nofollow and not rules.any_status:
                 page = _anchors(_lean.decode(body), record.offset)
             else:
-                page = _full_page(_full.decode(body), record.offset, links, nofollow, like)
+                page = _full_page(_full.decode(body), record.offset, links, nofollow, rules)
         except (msgspec.DecodeError, RecursionError):
             # The record has another shape or a lone surrogate, or is not JSON.
-            page = _full_page(_loose(json.loads(body)), record.offset, links, nofollow, like)
+            page = _full_page(_loose(json.loads(body)), record.offset, links, nofollow, rules)
     except UnicodeError:
         tally.damage(path, record.offset, BAD_TEXT)
         return None
@@ -202,7 +231,7 @@ def _anchors(wat: _Wat[_Response], offset: int) -> RawPage | None:
 
 
 def _full_page(
-    wat: _Wat[_FullResponse], offset: int, links: LinkSet, nofollow: bool, like: bool = False
+    wat: _Wat[_FullResponse], offset: int, links: LinkSet, nofollow: bool, rules: WatRules = INLINK
 ) -> RawPage | None:
     envelope = wat.envelope
     url = _url_of(envelope)
@@ -210,7 +239,9 @@ def _full_page(
         return None
     response = None if envelope.payload is None else envelope.payload.response
     response = response or _FullResponse()
-    html = response.html if response.html and (like or _success(response.message)) else _FullHtml()
+    html = (
+        response.html if response.html and (rules.any_status or _success(response.message)) else _FullHtml()
+    )
     head = html.head or _FullHead()
     headers: dict[str, list[str]] = {}
     for name, value in response.headers.items():
@@ -224,12 +255,14 @@ def _full_page(
         anchors = [link.url for link in found if link.path in _ANCHORS and link.url is not None]
         return RawPage(url, head.base, anchors, [], offset)
     hrefs = [link.url for link in (*head.link, *head.scripts) if link.url is not None]
-    metas = (meta_link(meta.property, meta.name, meta.content, exact=like) for meta in head.metas)
+    metas = (
+        meta_link(meta.property, meta.name, meta.content, exact=rules.exact_schemes) for meta in head.metas
+    )
     hrefs += [href for href in metas if href is not None]
     for link in found:
-        hrefs += [link.url] if link.url is not None else absolute([link.href], exact=like)
+        hrefs += [link.url] if link.url is not None else absolute([link.href], exact=rules.exact_schemes)
     from_header = header_links(
-        [] if like else headers.get("location", []),
+        headers.get("location", []) if rules.location else [],
         headers.get("content-location", []),
         headers.get("link", []),
     )

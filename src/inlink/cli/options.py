@@ -104,6 +104,8 @@ def format_option(option: Option) -> Callable[[Any], Any]:
     """Return the click option that an entry of the table of formats declares."""
     flag = option.flag or f"--{option.name.replace('_', '-')}"
     default = f" Default: {option.default}." if option.default else ""
+    if "/" in flag:
+        return click.option(flag, option.name, default=None, help=option.help + default)
     if option.kind == "flag":
         value = not flag.startswith(("--no-", "--drop-"))
         return click.option(flag, option.name, flag_value=value, type=bool, default=None, help=option.help)

@@ -38,6 +38,9 @@ def archive_source(
     private_suffixes: bool = False,
     self_loops: bool = False,
     like: Literal["commoncrawl"] | None = None,
+    any_status: bool | None = None,
+    location: bool | None = None,
+    exact_schemes: bool | None = None,
     repeats: bool = True,
     tally: Tally | None = None,
 ) -> Source:
@@ -49,7 +52,8 @@ def archive_source(
         A WARC, ARC or WAT file, gzipped or not.
     level : {"page", "host", "domain"} or None
         What the nodes are; None means pages.
-    links, nofollow, self_links, strip_www, private_suffixes, self_loops, like, repeats, tally
+    links, nofollow, self_links, strip_www, private_suffixes, self_loops, like, any_status, location, exact_schemes,
+    repeats, tally
         As in :func:`inlink.archives.batches.archive_batches`, which also says what is raised. A damaged archive in
         which no record can be read raises a DamageError.
     """
@@ -71,6 +75,9 @@ def archive_source(
                 private_suffixes=private_suffixes,
                 self_loops=self_loops,
                 like=like,
+                any_status=any_status,
+                location=location,
+                exact_schemes=exact_schemes,
                 repeats=repeats,
                 tally=tally,
             )

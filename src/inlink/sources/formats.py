@@ -38,7 +38,8 @@ class Option:
     choices : tuple of str
         The values that a text may have; empty means any.
     flag : str
-        How the command spells it, if not ``--name``. A flag called ``--no-…`` or ``--drop-…`` means False.
+        How the command spells it, if not ``--name``. A flag called ``--no-…`` or ``--drop-…`` means False. Two flags
+        with a slash between them mean True and False.
     """
 
     name: str
@@ -108,6 +109,27 @@ _ARCHIVE = (
     Option("links", "text", "Anchors, or every tag that Common Crawl counts.", "a", ("a", "all")),
     Option("nofollow", "flag", "Leave out links marked nofollow.", flag="--drop-nofollow"),
     Option("like", "text", "WAT: take links by the rules of Common Crawl's graphs.", "", ("commoncrawl",)),
+    Option(
+        "any_status",
+        "flag",
+        "WAT: take links of pages with any HTTP status, or of successful fetches only.",
+        "successful fetches; any with --like",
+        flag="--any-status/--success-only",
+    ),
+    Option(
+        "location",
+        "flag",
+        "WAT: with --links all, take the header Location as a link, or not.",
+        "taken; not with --like",
+        flag="--location/--no-location",
+    ),
+    Option(
+        "exact_schemes",
+        "flag",
+        "WAT: with --links all, texts in <meta> and <style> are URLs only with a scheme in lower case, or in any case.",
+        "any case; lower case with --like",
+        flag="--exact-schemes/--any-schemes",
+    ),
     Option("self_links", "flag", "Keep links to a place on the page itself (#top), as self-loops."),
 )
 _EDGE_LIST = (

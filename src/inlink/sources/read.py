@@ -39,6 +39,9 @@ def read(
     nofollow: bool | None = None,
     self_links: bool | None = None,
     like: Literal["commoncrawl"] | None = None,
+    any_status: bool | None = None,
+    location: bool | None = None,
+    exact_schemes: bool | None = None,
     strict: bool = False,
     count: bool = False,
     crawled_only: bool = False,
@@ -80,7 +83,12 @@ def read(
     self_links : bool or None
         Archives: keep links to a place on the page itself (``#top``), as self-loops. None means False.
     like : {"commoncrawl"} or None
-        WAT files: take links by the rules of Common Crawl's own graphs. `links` and `nofollow` override it.
+        WAT files: take links by the rules of Common Crawl's own graphs. It sets `links` and the next three parameters,
+        unless they are given.
+    any_status, location, exact_schemes : bool or None
+        WAT files: take links of pages with any HTTP status; take the header ``Location`` as a link; take texts in
+        ``<meta>`` and ``<style>`` as URLs only with schemes in lower case. None means False, True and False. With
+        `like` it means True, False and True. The last two apply to all links only.
     strict : bool
         Refuse damaged archives, and any file that cannot be read. False leaves out damaged records of archives, and,
         if there are several sources, those that cannot be read to their end. ``meta["skipped"]`` has the reasons with
@@ -152,6 +160,9 @@ def read(
         "nofollow": nofollow,
         "self_links": self_links,
         "like": like,
+        "any_status": any_status,
+        "location": location,
+        "exact_schemes": exact_schemes,
         "nodes": nodes,
         "separator": separator,
         "weights": weights,
