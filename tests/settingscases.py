@@ -15,6 +15,7 @@ OTHERS: dict[str, Any] = {
     "use_scores": True,
     "cross_domain_only": True,
     "trust": str(Path(__file__).parent / "data" / "trust.txt"),
+    "prior": str(Path(__file__).parent / "data" / "prior.txt"),
     "damping": 0.5,
     "self_links": True,
     "lease_seconds": 30.0,
@@ -47,7 +48,7 @@ OTHERS: dict[str, Any] = {
 """For each setting a value that is not its default."""
 
 
-TOGETHER = {name: value for name, value in OTHERS.items() if name != "trust"}
+TOGETHER = {name: value for name, value in OTHERS.items() if name not in ("trust", "prior")}
 """Those that can be given together."""
 
 

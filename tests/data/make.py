@@ -417,6 +417,7 @@ def make(folder: Path) -> None:
     broken(folder, rng, pages, whole)
     graphs(folder, rng)
     (folder / "trust.txt").write_text("https://trusted.example/\t2\nhttps://good.example/\n")
+    (folder / "prior.txt").write_text("a.example\t3\nb.example\t1\n")
 
 
 if __name__ == "__main__":

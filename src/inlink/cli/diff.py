@@ -6,18 +6,16 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from inlink.cli.options import Output
-from inlink.cli.remote import Place
+from inlink.cli.remote import Ranks
 from inlink.cli.show import printable, say, show_json, show_table
 
 if TYPE_CHECKING:
     from inlink.sources.diff import Change, Diff
 
-_PLACE = Place("rankings must be files or folders on this machine: run it where the folder is")
-
 
 @click.command()
-@click.argument("a", type=_PLACE)
-@click.argument("b", type=_PLACE)
+@click.argument("a", type=Ranks())
+@click.argument("b", type=Ranks())
 @click.option(
     "--by",
     "by",
@@ -48,8 +46,8 @@ _PLACE = Place("rankings must be files or folders on this machine: run it where 
 )
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")
 def diff(
-    a: Path,
-    b: Path,
+    a: Path | str,
+    b: Path | str,
     by: tuple[str, ...],
     count: int,
     within: int,
@@ -60,7 +58,8 @@ def diff(
     """Compare two rankings A and B: who moved, who is new or gone, and how far they agree.
 
     A and B are folders of graphs or crawls with rankings, folders of rankings, exported rankings, or Common Crawl's
-    ranks.
+    ranks as a file, a URL or a release (cc-main-2026-apr-may-jun/domain). Of a release or URL, the first 1,000,000
+    lines are read.
     """
     if len(by) > 2:
         raise click.UsageError("--by is given once, or twice: for A and for B")

@@ -96,9 +96,11 @@ def _ranks(opened: "Graph", graph: Path) -> dict[str, "Float64Array"]:
         return {}
     missing = [name for name in RANKS if name not in list_rankings(opened)]
     if missing:
+        # Common Crawl counts an arc once, however many links it stands for.
+        unweighted = " --unweighted" if "pagerank" in missing and opened.is_weighted else ""
         say(
             f"no file of ranks: {graph} has no ranking {' and no ranking '.join(missing)}. "
-            f"Make it with: inlink rank {graph} --algorithm {','.join(missing)}"
+            f"Make it with: inlink rank {graph} --algorithm {','.join(missing)}{unweighted}"
         )
         return {}
     return {name: Ranking.load(opened, name).values for name in RANKS}

@@ -5,12 +5,13 @@ from pathlib import Path
 import click
 
 from inlink.cli.crawls import crawl_argument
+from inlink.cli.remote import Ranks
 from inlink.cli.show import say
 
 
 @click.command("import-ranking")
 @crawl_argument
-@click.argument("file", type=click.Path(path_type=Path))
+@click.argument("file", type=Ranks())
 @click.option("--name", required=True, help="Name of the ranking.")
 @click.option(
     "--hosts", "by_host", is_flag=True, help="Lines name hosts. Each page gets the value of its host."
@@ -28,11 +29,13 @@ from inlink.cli.show import say
     show_default=True,
     help="Column of Common Crawl's ranks to store.",
 )
-def import_ranking(folder: Path, file: Path, name: str, by_host: bool, by_domain: bool, column: str) -> None:
+def import_ranking(
+    folder: Path, file: Path | str, name: str, by_host: bool, by_domain: bool, column: str
+) -> None:
     """Store the values in FILE as a ranking of the crawl in DIR, for ``--policy ranking:NAME``.
 
     FILE has a URL, a tab and a value in each line, or is Common Crawl's ranks of hosts. With --domains it is
-    the ranks of domains.
+    the ranks of domains. FILE may also be a URL, or a release of Common Crawl (cc-main-2026-apr-may-jun/host).
     """
     from inlink.sources.imports import import_ranking as import_
 

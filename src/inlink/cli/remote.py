@@ -10,7 +10,17 @@ if TYPE_CHECKING:
     from inlink.client.remote import RemoteCrawl
     from inlink.crawl.view import CrawlView
 
-__all__ = ["OWNER", "Place", "is_crawl", "is_url", "refuse_settings", "refuse_url", "remote", "view_of"]
+__all__ = [
+    "OWNER",
+    "Place",
+    "Ranks",
+    "is_crawl",
+    "is_url",
+    "refuse_settings",
+    "refuse_url",
+    "remote",
+    "view_of",
+]
 
 OWNER = "command"
 """The owner of the session that all calls of ``inlink next`` share."""
@@ -69,6 +79,31 @@ class Place(click.ParamType):  # type: ignore[type-arg]  # generic in newer vers
             return Path(value)
         if self.instead:
             refuse_url(value, self.instead)
+        return value
+
+
+class Ranks(click.ParamType):  # type: ignore[type-arg]  # generic in newer versions of click only
+    """A ranking: a file or folder as a :class:`~pathlib.Path`, or the URL of a file as text."""
+
+    name = "path"
+
+    def convert(self, value: Any, param: click.Parameter | None, context: click.Context | None) -> Any:
+        """Return the place.
+
+        Raises
+        ------
+        inlink.errors.ParameterError
+            If the value is the URL of a crawl on a server, or of a kind that cannot be read.
+        """
+        from inlink.base.remote import is_remote
+
+        if not is_url(value):
+            return Path(value)
+        if is_crawl(value) or not is_remote(value):
+            refuse_url(
+                value,
+                "name a file or folder on this machine, or the https:// or s3:// URL of a file of ranks",
+            )
         return value
 
 

@@ -23,9 +23,11 @@ from inlink.crawl.settings import FILE, as_data, encoded, from_data, stored
 from inlink.errors import FolderError, ParameterError
 from inlink.reranking import process
 from inlink.reranking.process import Ranker
+from inlink.store.backup import copy_folder
 from inlink.store.format import KINDS, SETTINGS, SYNCED, Head, struct_of
 from inlink.store.log import EVENTS, URLS
 from inlink.store.pages import Pages
+from inlink.store.prior import PRIOR
 from inlink.store.reader import crawl_folder, open_pages
 
 __all__ = ["AsOf", "as_of", "moment_of"]
@@ -126,12 +128,13 @@ def as_of(folder: str | os.PathLike[str], moment: int | float, temporary: Path) 
         _copy(path / URLS, copy / URLS, head.text_place + head.text_size)
         known = settings if settings is not None else stored(path)
         (copy / FILE).write_bytes(encoded(known))
-        approximate = "" if settings is not None else "the log has no settings from before, so today's hold"
+        approximate = [] if settings is not None else ["the log has no settings from before, so today's hold"]
+        if known.prior is not None:
+            copy_folder(path / PRIOR, copy / PRIOR, PRIOR)
+            approximate.append("places of hosts are those that were given last")
         if _ranked(copy, known):
-            approximate = "; ".join(
-                [*([approximate] if approximate else []), "ranks are computed as of this event"]
-            )
-        yield AsOf(copy, event, float(head.time), approximate)
+            approximate.append("ranks are computed as of this event")
+        yield AsOf(copy, event, float(head.time), "; ".join(approximate))
 
 
 def _last(pages: Pages, path: Path, moment: int | float) -> tuple[int, int]:

@@ -26,11 +26,11 @@ from inlink.crawl.folder import create, local, look, unmake
 from inlink.crawl.gate import Gate
 from inlink.crawl.intake import listed
 from inlink.crawl.journal import Answered, Journal
+from inlink.crawl.lists import GivenLists
 from inlink.crawl.seeding import checked_entries
 from inlink.crawl.settings import NOT_GIVEN, NotGiven, as_data, choose, save
 from inlink.crawl.snapshot import LiveCrawl
 from inlink.crawl.steering import Steering
-from inlink.crawl.trust import trust_given, trust_in
 from inlink.crawl.upkeep import Upkeep
 from inlink.crawl.view import CrawlView
 from inlink.crawl.visiting import take_visit
@@ -81,6 +81,10 @@ class Crawl(Steering):
     trust : path-like or None
         A file of trusted pages with weights. The pages become seeds, and the only teleport targets of ``pagerank`` and
         ``host-diverse``, as in TrustRank. The file is read when it is given. None, the default, is no file.
+    prior : path-like or None
+        An earlier ranking of hosts: see :func:`inlink.sources.hostplaces.host_places`. It raises the priorities of the
+        hosts' pages under ``pagerank`` and ``host-diverse`` as long as the crawl knows few links to them: see
+        :mod:`inlink.frontier.prior`. It is read when it is given, and kept in the folder. None, the default, is none.
     damping : float
         Damping of PageRank, in (0, 1); 0.85 by default.
     politeness : Politeness or dict
@@ -153,6 +157,7 @@ class Crawl(Steering):
         use_scores: bool | NotGiven = NOT_GIVEN,
         cross_domain_only: bool | NotGiven = NOT_GIVEN,
         trust: str | os.PathLike[str] | NotGiven | None = NOT_GIVEN,
+        prior: str | os.PathLike[str] | NotGiven | None = NOT_GIVEN,
         damping: float | NotGiven = NOT_GIVEN,
         politeness: Politeness | Mapping[str, Any] | NotGiven = NOT_GIVEN,
         rules: Rules | Mapping[str, Any] | NotGiven | None = NOT_GIVEN,
@@ -175,7 +180,7 @@ class Crawl(Steering):
         chosen = choose(self.folder, given)
         started = moment(clock())
         self.refused: Counter[str] = Counter()
-        trusted = trust_given(given, chosen.settings, self.refused)
+        lists = GivenLists.read(given, chosen.settings, self.refused)
         self._gate = gate = Gate(str(self.folder))
         with ExitStack() as stack:
             there = self.folder.exists()
@@ -196,7 +201,7 @@ class Crawl(Steering):
             stack.callback(self._pages.close)
             self.recovered = recover(self._pages, log) + chosen.told
             _log.info("%s", self.recovered)
-            trust_in(self._pages, log, started, settings, trusted)
+            lists.keep(self._pages, log, started, settings)
             self._frontier = Frontier(self._pages, settings, chosen.policy)
             journal = Journal(log, self._frontier, gate, settings.url_rules, settings.rules)
             self._upkeep = Upkeep(self._frontier, log, journal.now, gate, clock)
@@ -406,21 +411,6 @@ class Crawl(Steering):
         with self._gate:
             self._core.tick()
             return self._core.answers.host_delay(page, seconds)
-
-    def pause(self) -> None:
-        """Hand out no leases until :meth:`resume`, also after the crawl is opened again. Answers are still taken in."""
-        with self._gate:
-            self._core.pause(True)
-
-    def resume(self) -> None:
-        """End a pause."""
-        with self._gate:
-            self._core.pause(False)
-
-    @property
-    def paused(self) -> bool:
-        """Whether the crawl is paused."""
-        return self._frontier.paused
 
     # -- what goes out ------------------------------------------------------------------------------------------------
 

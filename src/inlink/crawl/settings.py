@@ -33,6 +33,7 @@ __all__ = [
     "SpiderSettings",
     "as_data",
     "changed",
+    "check_together",
     "checked",
     "choose",
     "differences",
@@ -160,15 +161,31 @@ def choose(folder: Path, given: Mapping[str, Any]) -> Chosen:
                 f"got {getattr(settings, name)!r}. Leave `{name}` out, or begin another crawl"
             )
     found = policy_found(policy) if "policy" in given else policy_of(folder, base.policy, None)
-    if settings.trust is not None and not found.takes_trust:
-        raise ParameterError(
-            f"`trust` does not apply to policy {settings.policy!r}: choose pagerank or host-diverse, or give trust=None"
-        )
+    check_together(settings, found)
+    return Chosen(settings, before, found)
+
+
+def check_together(settings: Settings, policy: "type[Policy] | Policy") -> None:
+    """Check settings that depend on each other.
+
+    Raises
+    ------
+    inlink.errors.ParameterError
+        If ``trust`` or ``prior`` does not apply to the policy, or ``trust`` is combined with ``use_scores``.
+    """
+    for name, value, applies in (
+        ("trust", settings.trust, policy.takes_trust),
+        ("prior", settings.prior, policy.takes_prior),
+    ):
+        if value is not None and not applies:
+            raise ParameterError(
+                f"`{name}` does not apply to policy {settings.policy!r}: choose pagerank or host-diverse, "
+                f"or give {name}=None"
+            )
     if settings.trust is not None and settings.use_scores:
         raise ParameterError(
             "`trust` and `use_scores` cannot be combined, because each sets the teleport of PageRank: give one of them"
         )
-    return Chosen(settings, before, found)
 
 
 def changed(base: Settings, given: Mapping[str, Any]) -> Settings:

@@ -37,7 +37,7 @@ from inlink.urls.hosts import registered_domain
 __all__ = ["AT_OPENING", "Steering", "slot_named"]
 
 _log = logging.getLogger("inlink.crawl")
-AT_OPENING = ("policy", "use_scores", "cross_domain_only", "damping", "trust", "url_rules", "sync")
+AT_OPENING = ("policy", "use_scores", "cross_domain_only", "damping", "trust", "prior", "url_rules", "sync")
 """The settings that can change only when a crawl is opened. ``politeness.by`` is another."""
 
 
@@ -53,6 +53,21 @@ class Steering:
         """Counts of the crawl since it was opened, and the sessions that work on it now."""
         with self._gate:
             return activity(self._core)
+
+    def pause(self) -> None:
+        """Hand out no leases until :meth:`resume`, also after the crawl is opened again. Answers are still taken in."""
+        with self._gate:
+            self._core.pause(True)
+
+    def resume(self) -> None:
+        """End a pause."""
+        with self._gate:
+            self._core.pause(False)
+
+    @property
+    def paused(self) -> bool:
+        """Whether the crawl is paused."""
+        return self._core.frontier.paused
 
     def set_host(
         self,
@@ -188,8 +203,8 @@ class Steering:
         ------
         inlink.errors.ParameterError
             If a value is outside its range, or a setting can change only when the crawl is opened: ``policy``,
-            ``use_scores``, ``cross_domain_only``, ``damping``, ``trust``, ``url_rules``, ``sync`` and
-            ``politeness.by``.
+            ``use_scores``, ``cross_domain_only``, ``damping``, ``trust``, ``prior``, ``url_rules``, ``sync``
+            and ``politeness.by``.
         """
         for name in given:
             if name in AT_OPENING:

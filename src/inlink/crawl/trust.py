@@ -4,6 +4,7 @@ import logging
 from collections import Counter
 from collections.abc import Mapping
 from itertools import islice
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from inlink.crawl.intake import coded
 from inlink.errors import FolderError, InputError
 from inlink.frontier.settings import Settings
 from inlink.sources.ranks import rank_rows
+from inlink.sources.releases import MOST_RANKS, rank_file
 from inlink.store.format import HAS_SCORES, SEED, TRUSTED
 from inlink.store.inbox import seeds_in
 from inlink.store.log import Log
@@ -26,20 +28,19 @@ __all__ = ["read_trust", "take_trust", "trust_given", "trust_in"]
 _log = logging.getLogger("inlink.crawl")
 
 LARGEST = 1e30
-# Each rank becomes a seed.
-MOST_RANKS = 1_000_000
 
 
 def read_trust(path: str, rules: UrlRules | None, refused: Counter[str]) -> dict[str, float]:
     """Read trusted pages: one URL a line, optionally followed by a tab and its weight, which is 1 by default.
 
     Common Crawl's ranks of hosts or domains are recognised by their header: the home page of each host is trusted, and
-    its weight is the host's PageRank.
+    its weight is the host's PageRank. Of a release or a URL, the first 1,000,000 ranks are read.
 
     Parameters
     ----------
     path : str
-        The file. It may be compressed with gzip or Zstandard.
+        The file, which may be compressed with gzip or Zstandard; a URL; or a release of Common Crawl, see
+        :func:`inlink.sources.releases.rank_file`.
     rules : UrlRules or None
     refused : Counter
         Counts the lines that are not valid URLs, by reason.
@@ -52,8 +53,8 @@ def read_trust(path: str, rules: UrlRules | None, refused: Counter[str]) -> dict
     Raises
     ------
     inlink.errors.InputError
-        If the file cannot be read, a weight is not in [0, 1e30], no URL has a weight above 0, or there are more than
-        1,000,000 ranks.
+        If the file cannot be read, a weight is not in [0, 1e30], no URL has a weight above 0, or a file on this machine
+        has more than 1,000,000 ranks.
     """
     found: dict[str, float] = {}
     for url, weight in _lines(path):
@@ -70,17 +71,19 @@ def read_trust(path: str, rules: UrlRules | None, refused: Counter[str]) -> dict
 
 
 def _lines(path: str) -> list[tuple[str, float]]:
-    with Stream(path) as stream:
+    file = rank_file(path)
+    with Stream(file) as stream:
         common_crawl, rows = rank_rows(stream, path, "pagerank")
         if common_crawl:
-            ranks = list(islice(rows, MOST_RANKS + 1))
+            is_local = isinstance(file, Path)
+            ranks = list(islice(rows, MOST_RANKS + is_local))
             if len(ranks) > MOST_RANKS:
                 raise InputError(
                     f"{path}: more than {MOST_RANKS:,} ranks, and each would become a seed. Keep the first lines only."
                 )
             hosts = [reverse_host(row.name.decode("utf-8", "surrogateescape")) for row in ranks]
             return [(f"https://{host}/", row.value) for host, row in zip(hosts, ranks, strict=True)]
-    with Stream(path) as stream:
+    with Stream(file) as stream:
         text = b"\n".join(line for _, line in lines(stream)).decode("utf-8", "surrogateescape")
     return seeds_in(text, path)
 

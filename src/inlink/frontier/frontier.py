@@ -53,6 +53,7 @@ from inlink.store.format import (
 from inlink.store.kernels.fold import waiting as discovered_pages
 from inlink.store.log import RANKS
 from inlink.store.pages import Pages
+from inlink.store.prior import kept_places
 from inlink.store.trust import trusted_pages
 
 __all__ = ["Frontier"]
@@ -106,7 +107,7 @@ class Frontier:
         # The place of the event that names the trusted pages, plus 1; 0 if there are none.
         self.trusted_at = 0
         self.year = datetime.now(UTC).year
-        self._take_trust()
+        self._take_lists()
 
     # -- restoring --------------------------------------------------------------------------------------------------
 
@@ -160,8 +161,10 @@ class Frontier:
             if due > now or not waits:
                 self.hold_back(page, due, now)
 
-    def _take_trust(self) -> None:
-        """Give the policy the trusted pages."""
+    def _take_lists(self) -> None:
+        """Give the policy the trusted pages, and the places of hosts in an earlier ranking."""
+        if self.settings.prior is not None and self.policy.takes_prior:
+            self.policy.prior_in(kept_places(self.pages.folder))
         if self.settings.trust is not None and self.policy.takes_trust:
             found = trusted_pages(self.pages)
             if found is not None:

@@ -12,6 +12,7 @@ from inlink.frontier.parts import Part
 from inlink.reranking.kernels.push import LEAST_SCORE
 from inlink.store.events import Events
 from inlink.store.pages import Pages
+from inlink.store.prior import HostPlaces
 
 __all__ = ["MOST_PAGES", "Policy", "priorities", "worth", "worth_parts"]
 
@@ -39,6 +40,8 @@ class Policy:
         The ranking that the ranking process keeps for this policy. :meth:`adopt` receives it.
     takes_trust : bool
         Whether the setting ``trust`` applies. :meth:`trust_in` receives the trusted pages.
+    takes_prior : bool
+        Whether the setting ``prior`` applies. :meth:`prior_in` receives the places of hosts.
     """
 
     name = "first-come"
@@ -46,6 +49,7 @@ class Policy:
     newest = False
     algorithm: str | None = None
     takes_trust = False
+    takes_prior = False
 
     def __init__(self, pages: Pages, settings: dict[str, Any]) -> None:
         self.pages, self.settings = pages, settings
@@ -84,6 +88,9 @@ class Policy:
 
     def trust_in(self, pages: UInt32Array, weights: Float32Array) -> None:
         """Let the teleport go to trusted pages only, in proportion to their weights."""
+
+    def prior_in(self, places: HostPlaces) -> None:
+        """Raise the priorities of pages by the places of their hosts in an earlier ranking."""
 
     def adopt(self, ranks: Float32Array, meta: dict[str, Any], since: Events) -> None:
         """Replace the policy's state by a ranking of the first len(ranks) pages, then fold the events after it."""

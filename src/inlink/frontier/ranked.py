@@ -21,9 +21,11 @@ from inlink.frontier.kernels.shares import (
 )
 from inlink.frontier.parts import NOT_REACHED, Part
 from inlink.frontier.policy import MOST_PAGES, Policy, worth
+from inlink.frontier.prior import HostPrior
 from inlink.reranking.kernels.push import LEAST_SCORE
 from inlink.store.events import Events
 from inlink.store.pages import Pages
+from inlink.store.prior import HostPlaces
 
 __all__ = ["RANKED", "STORED", "by_stored_ranking"]
 
@@ -45,12 +47,13 @@ class PageRank(Policy):
 
     v is 1 for each page; with ``use_scores`` the worth of the page's score (:func:`.policy.worth`); with ``trust`` the
     page's weight of trust, which is 0 for most pages. Between two rankings, each visit adds its shares to the ranks of
-    the pages that it links to.
+    the pages that it links to. With ``prior``, the priority is the rank and what :mod:`.prior` adds to it.
     """
 
     name = "pagerank"
     algorithm = "pagerank"
     takes_trust = True
+    takes_prior = True
 
     def __init__(self, pages: Pages, settings: dict[str, Any]) -> None:
         super().__init__(pages, settings)
@@ -59,6 +62,7 @@ class PageRank(Policy):
         self.cross_only = bool(settings.get("cross_domain_only", False))
         self.shares: Float32Array = reserve(np.float32, MOST_PAGES)
         self.scores, self.least, self.trusts = _NO_SCORES, 0.0, False
+        self.prior: HostPrior | None = None
         if settings.get("use_scores", False):
             self.scores, self.least = pages.scores, LEAST_SCORE
 
@@ -66,6 +70,9 @@ class PageRank(Policy):
         self.scores, self.least = reserve(np.float32, MOST_PAGES), 0.0
         self.scores[pages] = weights
         self.trusts = True
+
+    def prior_in(self, places: HostPlaces) -> None:
+        self.prior = HostPrior(self.pages, places)
 
     def teleport(self, pages: UInt32Array | slice) -> Float32Array | np.float32:
         """(1 − c)·v of pages."""
@@ -87,9 +94,18 @@ class PageRank(Policy):
         )
 
     def priority(self, pages: UInt32Array) -> Float32Array:
+        ranks = PageRank.ranks(self, pages)
+        return ranks if self.prior is None else ranks + self.prior.added(pages, ranks, self.teleport(pages))
+
+    def ranks(self, pages: UInt32Array) -> Float32Array:
         return self.shares.take(pages) + self.teleport(pages)
 
     def explain(self, page: int) -> list[Part]:
+        parts, shares, teleport = self._rank_parts(page)
+        return parts if self.prior is None else [*parts, *self.prior.parts(page, shares + teleport, teleport)]
+
+    def _rank_parts(self, page: int) -> tuple[list[Part], float, float]:
+        """The parts of a page's rank, what its links give, and its teleport."""
         shares = float(self.shares[page])
         parts = [
             Part("rank ÷ links, summed over the linkers", "+", shares / self.damping),
@@ -97,12 +113,14 @@ class PageRank(Policy):
         ]
         teleport = float(np.ravel(self.teleport(np.array([page], np.uint32)))[0])
         if not len(self.scores):
-            return [*parts, Part("1 − damping, from teleport", "+", teleport)]
-        if not self.trusts:
-            return [*parts, Part(f"(1 − damping) × worth of the score {self.scores[page]:g}", "+", teleport)]
-        if shares == teleport == 0:
-            return [Part(NOT_REACHED, "+", 0.0)]
-        return [*parts, Part("(1 − damping) × weight of trust", "+", teleport)]
+            name = "1 − damping, from teleport"
+        elif not self.trusts:
+            name = f"(1 − damping) × worth of the score {self.scores[page]:g}"
+        elif shares == teleport == 0:
+            return [Part(NOT_REACHED, "+", 0.0)], 0.0, 0.0
+        else:
+            name = "(1 − damping) × weight of trust"
+        return [*parts, Part(name, "+", teleport)], shares, teleport
 
     def gives(self, page: int, places: UInt64Array) -> Float32Array | None:
         return shares_given(
@@ -142,9 +160,6 @@ class HostDiverse(PageRank):
     def priority(self, pages: UInt32Array) -> Float32Array:
         return super().priority(pages) / self._distance(pages)
 
-    def ranks(self, pages: UInt32Array) -> Float32Array:
-        return super().priority(pages)
-
     def explain(self, page: int) -> list[Part]:
         distance = float(self._distance(np.array([page], np.uint32))[0])
         return [*super().explain(page), Part("(1 + depth)^⅛", "÷", distance)]
@@ -172,6 +187,7 @@ class Hits(PageRank):
     name = "hits"
     algorithm = "hits"
     takes_trust = False
+    takes_prior = False
 
     def __init__(self, pages: Pages, settings: dict[str, Any]) -> None:
         super().__init__(pages, settings)
@@ -194,6 +210,9 @@ class Hits(PageRank):
     def priority(self, pages: UInt32Array) -> Float32Array:
         authority: Float32Array = np.maximum(self.shares[pages], np.float32(0))
         return authority
+
+    def ranks(self, pages: UInt32Array) -> Float32Array:
+        return self.priority(pages)
 
     def explain(self, page: int) -> list[Part]:
         name = "inlinks, until the first ranking"

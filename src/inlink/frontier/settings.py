@@ -146,6 +146,14 @@ class Settings:
         none="no file",
         option="--trust",
     )
+    prior: str | None = setting(
+        None,
+        "An earlier ranking of hosts: Common Crawl's ranks as a file, a URL or a release such as "
+        "`cc-main-2026-apr-may-jun/host`, the folder of a ranking, or a file of a host, a tab and a value a line. "
+        "`pagerank` and `host-diverse` begin with it and follow the crawl's own links as they become known.",
+        none="no ranking",
+        option="--prior",
+    )
     damping: float = setting(0.85, "Damping of PageRank.", above=0, below=1)
     politeness: Politeness = setting(Politeness, "Delays, budgets and rates for each host.")
     rules: Rules | None = setting(None, "Which URLs may be fetched.", none="all")

@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass, is_dataclass
 from typing import Any
 
 from inlink.base.settings import LONGEST
-from inlink.crawl.settings import changed
+from inlink.crawl.settings import changed, check_together
 from inlink.errors import ParameterError
 from inlink.frontier.policies import policy_found, policy_name
 from inlink.frontier.ranked import STORED
@@ -148,7 +148,7 @@ def _settings(given: Mapping[str, Any], policies: Sequence[Any]) -> dict[str, An
         for name, one in given.items()
     }
     for policy in policies:
-        changed(Settings(), crawl_settings(policy_name(policy), plain))
+        check_together(changed(Settings(), crawl_settings(policy_name(policy), plain)), policy_found(policy))
     return plain
 
 

@@ -6,7 +6,7 @@ Both are gzip files, whole or in parts. Ids count from 0 in byte order of names.
 import glob
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +17,8 @@ from inlink.graph.batches import ArcBatch, Level
 from inlink.graph.names import Names
 from inlink.graph.source import Source
 from inlink.sources.edgelist import MAX_NODES, number_batches
+from inlink.sources.inputs import Location
+from inlink.sources.releases import graph_files, is_release
 
 __all__ = ["common_crawl", "find_parts"]
 
@@ -28,7 +30,8 @@ def common_crawl(path: str | os.PathLike[str], *, level: Level | None = None) ->
     ----------
     path : path-like
         A folder that holds vertices and edges; or one of two files named alike; or the beginning of their names
-        (``cc-main-2026-apr-may-jun-domain``); or a pattern such as ``"host-*.txt.gz"``.
+        (``cc-main-2026-apr-may-jun-domain``); or a pattern such as ``"host-*.txt.gz"``; or the name of a release, whose
+        files are read from Common Crawl's servers: see :mod:`inlink.sources.releases`.
     level : {"page", "host", "domain"} or None
         What the nodes are. None: pages if names are URLs, domains if there is a third column or the file's name
         contains ``domain``, else hosts.
@@ -39,7 +42,9 @@ def common_crawl(path: str | os.PathLike[str], *, level: Level | None = None) ->
         If vertices or edges are missing, ids do not count from 0 without gaps, or (while batches are read) an arc ends
         at an unknown id.
     """
-    vertex_files, edge_files = find_parts(path)
+    vertex_files: Sequence[Location]
+    edge_files: Sequence[Location]
+    vertex_files, edge_files = graph_files(path) if is_release(path) else find_parts(path)
     if not vertex_files or not edge_files:
         missing = "edges" if vertex_files else "vertices"
         raise InputError(
@@ -76,21 +81,21 @@ def _natural(path: Path) -> list[tuple[int, str]]:
     return [(int(piece), "") if piece.isdecimal() else (0, piece) for piece in re.split(r"(\d+)", str(path))]
 
 
-def _level(vertices: Path) -> Level:
+def _level(vertices: Location) -> Level:
     line = head(vertices).partition(b"\n")[0]
     if b"://" in line:
         return "page"
-    return "domain" if line.count(b"\t") > 1 or "domain" in vertices.name else "host"
+    return "domain" if line.count(b"\t") > 1 or "domain" in Path(vertices).name else "host"
 
 
-def _read_names(files: list[Path]) -> Names:
+def _read_names(files: Sequence[Location]) -> Names:
     from inlink.graph.kernels.names import order_of
     from inlink.sources.kernels import text as kernels
 
     text, offsets = np.empty(1 << 20, np.uint8), np.zeros(1 << 16, np.uint64)
     count, ordered = 0, True
     for file in files:
-        with Stream(file, f"reading {file.name}") as stream:
+        with Stream(file, f"reading {Path(file).name}") as stream:
             for block, _, carry in text_blocks(stream):
                 lines = int(np.count_nonzero(block == 10))
                 if int(offsets[count]) + len(block) > len(text):
@@ -122,6 +127,6 @@ def _read_names(files: list[Path]) -> Names:
     return Names(text, offsets, None if ordered else order_of(text, offsets))
 
 
-def _batches(files: list[Path], num_nodes: int) -> Iterator[ArcBatch]:
+def _batches(files: Sequence[Location], num_nodes: int) -> Iterator[ArcBatch]:
     for file in files:
-        yield from number_batches(file, num_nodes)
+        yield from number_batches(Path(file), num_nodes)

@@ -15,6 +15,7 @@ from inlink.graph.graph import Graph, Rows
 from inlink.rank.ranking import Ranking
 from inlink.sources.crawlgraph import CrawlGraph
 from inlink.sources.ranks import rank_rows
+from inlink.sources.releases import rank_file
 from inlink.store.blocks import known_pages
 from inlink.store.pages import NO_PAGE, Pages
 from inlink.store.reader import url_rules_of
@@ -50,7 +51,8 @@ def import_ranking(
         A crawl's folder. Another process may be writing it.
     file : path-like
         Lines of a URL and a value with a tab between them, or Common Crawl's ranks of hosts, which are recognised by
-        their header. It may be compressed.
+        their header. It may be compressed, and may be a URL or a release: see
+        :func:`inlink.sources.releases.rank_file`. All its lines are read.
     name : str
         Of the ranking.
     by_host : bool
@@ -74,7 +76,7 @@ def import_ranking(
         raise ParameterError("give either `by_host` or `by_domain`")
     pages = known_pages(crawl, with_urls=True)
     values = np.zeros(pages.num_pages)
-    with Stream(file) as stream:
+    with Stream(rank_file(file)) as stream:
         common_crawl, found = rank_rows(stream, file, column)
         rows = ((_text(row.name, common_crawl), row.value) for row in found)
         if common_crawl or by_host or by_domain:

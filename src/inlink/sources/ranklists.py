@@ -16,8 +16,10 @@ from inlink.errors import FolderError, InputError, ParameterError
 from inlink.graph.names import Names
 from inlink.rank.ranking import FORMAT, KIND, Ranking
 from inlink.sources.crawlgraph import names_of
+from inlink.sources.inputs import Location
 from inlink.sources.rankings import stored_ranking
 from inlink.sources.ranks import COLUMNS, Row, rank_rows
+from inlink.sources.releases import MOST_RANKS, rank_file
 from inlink.store.blocks import known_pages
 from inlink.store.reader import is_crawl
 
@@ -95,7 +97,9 @@ def rank_list(source: str | os.PathLike[str] | Ranking, by: str) -> RankList:
     """
     if isinstance(source, Ranking):
         return _of_ranking(source, f"a ranking by {source.algorithm}")
-    path = Path(source)
+    path = rank_file(source)
+    if isinstance(path, str):
+        return _of_text(path, by, MOST_RANKS)
     if path.is_dir():
         return _of_folder(path, by)
     if head(path, 18)[:4] == b"PAR1" or head(path, 18).startswith(b"# inlink ranking "):
@@ -139,15 +143,15 @@ def _of_ranking(ranking: Ranking, name: str) -> RankList:
     )
 
 
-def _of_text(path: Path, by: str) -> RankList:
+def _of_text(path: Location, by: str, most: int | None = None) -> RankList:
     if by not in COLUMNS:
         known = " or ".join(map(repr, COLUMNS))
         with Stream(path) as stream:
             if rank_rows(stream, path, "harmonic")[0]:
                 raise ParameterError(f"{path}: Common Crawl's ranks are by {known}; got {by!r}")
-    with Stream(path, f"reading {path.name}") as stream:
+    with Stream(path, f"reading {Path(path).name}") as stream:
         common_crawl, rows = rank_rows(stream, path, by if by in COLUMNS else "pagerank")
-        names, values, given = _columns(rows, path)
+        names, values, given = _columns(islice(rows, most), path)
     places = given if common_crawl and len(given) else None
     if places is None:
         ranked = _of_ranking(Ranking(values, algorithm="", names=names), "")
@@ -163,7 +167,7 @@ def _of_text(path: Path, by: str) -> RankList:
     )
 
 
-def _columns(rows: Iterator[Row], path: Path) -> tuple[Names, Float64Array, Int64Array]:
+def _columns(rows: Iterator[Row], path: Location) -> tuple[Names, Float64Array, Int64Array]:
     """Return names, values and places; no places if the rows have none."""
     from inlink.graph.kernels.names import order_of
 

@@ -39,8 +39,9 @@ def recognise(path: str | os.PathLike[str]) -> str:
     if is_bvgraph(path) and (path.suffix in (".graph", ".properties", ".offsets") or not path.exists()):
         return "bvgraph"
     from inlink.sources.commoncrawl import find_parts
+    from inlink.sources.releases import is_release
 
-    if all(find_parts(path)):
+    if is_release(path) or all(find_parts(path)):
         return "commoncrawl"
     if not path.exists():
         if path.suffix == ".graph" or path.with_name(f"{path.name}.graph").exists():

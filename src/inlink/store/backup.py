@@ -13,13 +13,14 @@ from inlink.errors import FolderError
 from inlink.store.checks import last_whole, refuse_damage
 from inlink.store.inbox import INBOX
 from inlink.store.log import EVENTS, RANKS, URLS
+from inlink.store.prior import PRIOR
 from inlink.store.reader import hash_seed_of
 
-__all__ = ["Copied", "backup", "copy_beside_log", "mapped"]
+__all__ = ["Copied", "backup", "copy_beside_log", "copy_folder", "mapped"]
 
 _BLOCK = 1 << 22
 _TRIES = 5
-"""Maximum number of attempts to copy a ranking, which may be replaced during the copy."""
+"""Maximum number of attempts to copy a folder that may be replaced during the copy."""
 
 
 class Copied(NamedTuple):
@@ -70,7 +71,7 @@ def backup(folder: str | os.PathLike[str], target: str | os.PathLike[str]) -> Co
 
 
 def copy_beside_log(source: Path, work: Path) -> None:
-    """Copy the files of a crawl's folder besides its log: header, settings, inbox and ranking.
+    """Copy the files of a crawl's folder besides its log: header, settings, inbox, ranking and places of hosts.
 
     Raises
     ------
@@ -86,21 +87,22 @@ def copy_beside_log(source: Path, work: Path) -> None:
     except (shutil.Error, FileNotFoundError):
         # A request was done while it was copied; it is in the log then.
         pass
-    for _ in range(_TRIES):
-        if _copy_ranking(source, work):
-            break
+    for name in (RANKS, PRIOR):
+        for _ in range(_TRIES):
+            if copy_folder(source / name, work / name, name):
+                break
 
 
-def _copy_ranking(source: Path, work: Path) -> bool:
-    """Copy the ranking; return True if it was copied completely, or if there is no ranking."""
-    shutil.rmtree(work / RANKS, ignore_errors=True)
+def copy_folder(source: Path, target: Path, kind: str) -> bool:
+    """Copy a folder that may be replaced meanwhile; return True if the copy is complete, or there is no folder."""
+    shutil.rmtree(target, ignore_errors=True)
     try:
-        Folder(source / RANKS, RANKS, 1)
-        shutil.copytree(source / RANKS, work / RANKS)
-        Folder(work / RANKS, RANKS, 1).verify()
+        Folder(source, kind, 1)
+        shutil.copytree(source, target)
+        Folder(target, kind, 1).verify()
     except (FolderError, shutil.Error, FileNotFoundError):
-        shutil.rmtree(work / RANKS, ignore_errors=True)
-        return not (source / RANKS).exists()
+        shutil.rmtree(target, ignore_errors=True)
+        return not source.exists()
     return True
 
 

@@ -1,0 +1,81 @@
+"""The prior of a host: how good its pages are by an earlier ranking, as long as the crawl has seen few links to them.
+
+A host at place p of n hosts has b = (1 + log₂(n ÷ p)) ÷ (1 + log₂ n), which is 1 for the best host; a host without a
+place has b = 0. A page of this host has the prior q = t·b, where t is its teleport, (1 − c)·v in
+:class:`.ranked.PageRank`. If r is the rank that the crawl has computed for the page, its priority is ::
+
+    r + q · q ÷ (q + r)
+
+The first q is the prior, and q ÷ (q + r) its weight beside the crawl's own evidence. The weight falls from
+b ÷ (b + 1), if no link to the page is known, to 0 as r grows. The priority grows with r and with q: a link never
+lowers it. A prior is at most one teleport, since larger ones lifted all pages of large hosts above pages with links.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from inlink.base.arrays import Float32Array, UInt32Array
+from inlink.base.columns import reserve
+from inlink.frontier.parts import Part
+from inlink.frontier.policy import MOST_PAGES
+from inlink.store.pages import Pages
+from inlink.store.prior import HostPlaces
+
+__all__ = ["HostPrior"]
+
+_AT_A_TIME = 1 << 14
+
+
+class HostPrior:
+    """The priors of a crawl's hosts. Hosts that become known are looked up when they are first asked for.
+
+    Parameters
+    ----------
+    pages : Pages
+    places : HostPlaces
+    """
+
+    def __init__(self, pages: Pages, places: HostPlaces) -> None:
+        self.pages, self.places = pages, places
+        self._priors: Float32Array = reserve(np.float32, MOST_PAGES)
+        self._known = 0
+
+    def _take_in(self) -> None:
+        count = self.pages.num_hosts
+        while self._known < count:
+            end = min(self._known + _AT_A_TIME, count)
+            rows = self.places.find([self.pages.host(host) for host in range(self._known, end)])
+            self._priors[self._known : end] = self.places.priors(rows)
+            self._known = end
+
+    def added(self, pages: UInt32Array, ranks: Any, teleports: Any) -> Float32Array:
+        """Return what the prior adds to ranks r of pages, float32[k]: q²/(q + r) with q = t·b, and 0 where q is 0.
+
+        Parameters
+        ----------
+        pages : uint32[k]
+        ranks : float32[k]
+        teleports : float32[k] or float32
+            The teleports t of the pages.
+        """
+        self._take_in()
+        prior = teleports * self._priors[self.pages.hosts[pages]]
+        added = np.zeros(len(pages), np.float32)
+        np.divide(prior * prior, prior + ranks, out=added, where=prior > 0)
+        return added
+
+    def parts(self, page: int, rank: float, teleport: float) -> list[Part]:
+        """Return the part of a page's priority that :meth:`added` computes; none if it is 0."""
+        self._take_in()
+        host = int(self.pages.hosts[page])
+        prior = teleport * float(self._priors[host])
+        if prior <= 0:
+            return []
+        row = int(self.places.find([self.pages.host(host)])[0])
+        weight = prior / (prior + rank)
+        name = (
+            f"prior {prior:.4g} of {self.places.names[row]} (place {int(self.places.places[row]):,} of "
+            f"{len(self.places):,}) × {weight:.3g}, its weight beside the rank above"
+        )
+        return [Part(name, "+", prior * weight)]

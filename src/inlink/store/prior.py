@@ -1,0 +1,125 @@
+"""The places of hosts in an earlier ranking, kept in a crawl's folder: the data of the setting ``prior``."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
+
+import numpy as np
+
+from inlink.base.arrays import Float32Array, Int64Array, UInt32Array
+from inlink.base.folder import Folder, building
+from inlink.base.strings import Strings
+from inlink.errors import FolderError, ParameterError
+from inlink.graph.checks import check_names
+from inlink.graph.names import Names, encode
+from inlink.urls.hosts import registered_domain
+
+__all__ = ["PRIOR", "VERSION", "HostPlaces", "keep_places", "kept_places"]
+
+PRIOR, VERSION = "prior", 1
+"""Name and kind of the folder in a crawl's folder, and its format version."""
+
+
+@dataclass(frozen=True, eq=False)
+class HostPlaces:
+    """Hosts and their places in a ranking.
+
+    Attributes
+    ----------
+    names : Names
+        The hosts or domains, not reversed, in byte order.
+    places : uint32[n]
+        Their places, from 1. Hosts with the same value share the best place.
+    """
+
+    names: Names
+    places: UInt32Array
+
+    @classmethod
+    def of(cls, values: Mapping[str, float]) -> Self:
+        """Return the places of hosts by their values; the largest value has place 1."""
+        pairs = sorted((encode(name), value) for name, value in values.items())
+        given = np.array([value for _, value in pairs], np.float64)
+        larger = len(given) - np.searchsorted(np.sort(given), given, "right")
+        return cls(Names.of(name for name, _ in pairs), (larger + 1).astype(np.uint32))
+
+    def __len__(self) -> int:
+        return len(self.places)
+
+    def priors(self, rows: Int64Array) -> Float32Array:
+        """Return (1 + log₂(n ÷ place)) ÷ (1 + log₂ n) of rows of the list, float32[k]; 0 for row −1.
+
+        It is 1 at place 1. Row −1 stands for a host without a place.
+        """
+        found = np.zeros(len(rows), np.float32)
+        listed = rows >= 0
+        found[listed] = (1 + np.log2(len(self) / self.places[rows[listed]])) / (1 + np.log2(len(self)))
+        return found
+
+    def find(self, hosts: Sequence[str]) -> Int64Array:
+        """Find the rows of hosts: int64[k], −1 for a host without a place.
+
+        The first name that the list has counts: the host with its port, the host, its registered domain.
+        """
+        found = self._search(hosts)
+        for shorter in (_without_port, registered_domain):
+            missing = np.flatnonzero(found < 0)
+            names = [shorter(_without_port(hosts[row])) or "" for row in missing.tolist()]
+            found[missing] = self._search(names)
+        return found
+
+    def _search(self, names: Sequence[str]) -> Int64Array:
+        return self.names.find_all(Strings.of(names))
+
+    def same(self, other: "HostPlaces") -> bool:
+        """Return whether two lists have the same hosts and places."""
+        pairs = ((self.names.text, other.names.text), (self.names.offsets, other.names.offsets))
+        return all(np.array_equal(*pair) for pair in (*pairs, (self.places, other.places)))
+
+
+def _without_port(host: str) -> str:
+    return host if host.startswith("[") else host.partition(":")[0]
+
+
+def keep_places(folder: Path, places: HostPlaces, source: str) -> None:
+    """Keep places of hosts in a crawl's folder, instead of those that it has.
+
+    Raises
+    ------
+    inlink.errors.OutputError
+        If they cannot be written. The folder then has the places from before.
+    """
+    with building(folder / PRIOR, PRIOR, VERSION) as writer:
+        writer.write("names.text", places.names.text)
+        writer.write("names.offsets", places.names.offsets)
+        writer.write("places", places.places)
+        writer.header.meta = {"source": source}
+
+
+def kept_places(folder: Path) -> HostPlaces:
+    """Return the places of hosts that a crawl's folder keeps. Checksums and names are checked.
+
+    Raises
+    ------
+    inlink.errors.FolderError
+        If the folder keeps none, or they are damaged.
+    """
+    try:
+        kept = Folder(folder / PRIOR, PRIOR, VERSION)
+        kept.verify()
+        text, offsets, places = (kept.array(name) for name in ("names.text", "names.offsets", "places"))
+        check_names(Names(text, offsets), len(places))
+        if (
+            not len(places)
+            or places.dtype != np.uint32
+            or int(places.min()) < 1
+            or int(places.max()) > len(places)
+        ):
+            raise ParameterError("places must be from 1 to their number")
+    except (FolderError, ParameterError, KeyError) as error:
+        raise FolderError(
+            f"{folder}: the places of hosts that this crawl keeps cannot be used ({error}): give prior=FILE again, "
+            "or prior=None"
+        ) from None
+    return HostPlaces(Names(text, offsets), places)
