@@ -1,5 +1,6 @@
 """A graph of many archives: built by one process or several, interrupted anywhere, and the same to the byte."""
 
+import resource
 import signal
 import subprocess
 import sys
@@ -226,3 +227,35 @@ def test_kill_9_then_the_same_command(crawl):
     assert done.returncode == 0, done.stderr
     assert bytes_of(Path("g")) == whole
     assert not [path for path in Path().iterdir() if path.suffix == ".parts" or path.name[0] == "."]
+
+
+def test_a_full_disk_is_one_line_and_the_same_command_goes_on(crawl):
+    """A limit on the size of files stands for the full disk: a part fails, or the merge does."""
+    for k, path in enumerate(crawl):
+        links = "".join(f'<a href="http://h{k}-{i}.example.com/">x</a>' for i in range(200))
+        write(path, [response(f"http://h{k}.example.org/", links)])
+    whole = in_one(crawl, level="host")
+    command = [sys.executable, "-m", "inlink", "-q", "build", "*.warc.gz", "-o", "g", "--level", "host"]
+
+    def build(most: int) -> "subprocess.CompletedProcess[str]":
+        def limit() -> None:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))
+
+        return subprocess.run(
+            command, capture_output=True, text=True, timeout=PATIENCE, check=False, preexec_fn=limit
+        )
+
+    largest = max(len(value) for value in whole.values() if isinstance(value, bytes))
+    for most in (1000, largest - 1):
+        done = build(most)
+        assert done.returncode == 2, done.stderr
+        (line,) = done.stderr.splitlines()
+        assert line.startswith("inlink: ")
+        assert "File too large" in line
+        assert "free some space, or name an output on another disk" in line
+        assert not Path("g").exists()
+        assert not [path for path in Path().iterdir() if path.name[0] == "."]
+    assert "8 of 8 files are done; the same command goes on with the others" in line
+    assert build(1 << 30).returncode == 0
+    assert bytes_of(Path("g")) == whole
+    assert not Path("g.parts").exists()
