@@ -1,6 +1,8 @@
 """The gate to Numba: what is cached, and what is inlined."""
 
 import importlib.util
+import os
+import subprocess
 import sys
 from pathlib import Path
 
@@ -112,3 +114,12 @@ def test_a_full_disk_does_not_stop_a_kernel(source: Path, monkeypatch: pytest.Mo
 
     monkeypatch.setattr(IndexDataCacheFile, "save", full)
     assert load(source).inside(np.ones(3)) == load(source).written_out(np.ones(3))
+
+
+def test_without_numba_and_machine_code_a_message_has_the_command():
+    code = "import sys; sys.modules['numba'] = None\nimport inlink; inlink.Graph.from_arcs([(0, 1)])"
+    environment = os.environ | {"INLINK_MACHINE_CODE": "off"}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True)
+    last = done.stderr.splitlines()[-1]
+    assert last.startswith("inlink.errors.MissingExtraError: there is no machine code for this")
+    assert last.endswith("pip install 'inlink[jit]'")

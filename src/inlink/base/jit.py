@@ -102,9 +102,28 @@ class Late:
 
     def __call__(self, *given: Any) -> Any:
         """Import Numba, compile the function, and call it."""
-        from inlink.base.compiling import late
+        return _compiling().late(self)(*given)
 
-        return late(self)(*given)
+
+def _compiling() -> Any:
+    """Return :mod:`inlink.base.compiling`, which imports Numba.
+
+    Raises
+    ------
+    inlink.errors.MissingExtraError
+        If Numba is not installed.
+    """
+    try:
+        from inlink.base import compiling
+    except ModuleNotFoundError as error:
+        if error.name != "numba":
+            raise
+        from inlink.errors import MissingExtraError
+
+        raise MissingExtraError(
+            "there is no machine code for this, so Numba has to compile it: pip install 'inlink[jit]'"
+        ) from None
+    return compiling
 
 
 _late: dict[str, Late] = {}
@@ -152,9 +171,7 @@ def kernel(function: F | None = None, *, allocates: bool = True) -> F | Callable
 
 def _compiled(function: F, allocates: bool) -> F:
     if not _machine_code:
-        from inlink.base.compiling import compiled
-
-        return cast(F, compiled(function, allocates))
+        return cast(F, _compiling().compiled(function, allocates))
     late = Late(function, partial(_compile, allocates))
     place = f"{function.__module__}:{function.__qualname__}"
     made = _machine_code.get(place)
@@ -165,9 +182,7 @@ def _compiled(function: F, allocates: bool) -> F:
 
 
 def _compile(allocates: bool, function: Callable[..., Any]) -> Any:
-    from inlink.base.compiling import compiled
-
-    return compiled(function, allocates)
+    return _compiling().compiled(function, allocates)
 
 
 def inlined(function: F) -> F:
@@ -177,17 +192,13 @@ def inlined(function: F) -> F:
     count references to the arrays at each call.
     """
     if not _machine_code:
-        from inlink.base.compiling import inlined
-
-        return cast(F, inlined(function))
+        return cast(F, _compiling().inlined(function))
     _stand_ins[id(function)] = Late(function, _compile_inlined)
     return function
 
 
 def _compile_inlined(function: Callable[..., Any]) -> Any:
-    from inlink.base.compiling import inlined
-
-    return inlined(function)
+    return _compiling().inlined(function)
 
 
 def addresses(arrays: Sequence[AnyArray]) -> UInt64Array:
@@ -202,17 +213,13 @@ def addresses(arrays: Sequence[AnyArray]) -> UInt64Array:
 def _in_kernels(name: str) -> Any:
     """Return a function of :mod:`inlink.base.compiling` that only kernels can call, or what stands for it."""
     if not _machine_code:
-        from inlink.base import compiling
-
-        return getattr(compiling, name)
+        return getattr(_compiling(), name)
 
     def stand_in(*_: Any) -> Any:
         raise TypeError(f"only a kernel can call `{name}`")
 
     def compile(_: Callable[..., Any]) -> Any:
-        from inlink.base import compiling
-
-        return getattr(compiling, name)
+        return getattr(_compiling(), name)
 
     return Late(stand_in, compile)
 
