@@ -7,6 +7,7 @@ BIN := $(VENV)/bin
 SECONDS := 600
 MINUTES := 5
 SEED := 1
+CODE := $(CURDIR)/.cache/machinecode
 .PHONY: demo dashboard docs test quick coverage search torture tables wheel wheel-test clean
 
 $(VENV)/ready: pyproject.toml
@@ -27,7 +28,8 @@ test: $(VENV)/ready
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
-	$(BIN)/python -m pytest -n auto
+	$(MAKE) --no-print-directory machinecode
+	INLINK_MACHINE_CODE=$(CODE) $(BIN)/python -m pytest -n auto
 	$(MAKE) --no-print-directory wheel-test
 
 # the share of lines that the tests run; kernels are machine code and do not count
@@ -64,10 +66,15 @@ search: $(VENV)/ready
 		$(BIN)/python -m pytest -n auto -m hypothesis --hypothesis-profile=search || exit; \
 	done
 
+# machine code of all kernels for the tests, the same as in the wheel; it is made again if a kernel has changed
+machinecode: $(VENV)/ready
+	mkdir -p $(CODE)
+	$(BIN)/python -m ahead build $(CODE)
+
 # the wheel, with machine code of all kernels
-wheel: $(VENV)/ready
+wheel: machinecode
 	rm -rf dist
-	HATCH_BUILD_HOOK_ENABLE_CUSTOM=true $(BIN)/pip wheel --quiet --no-deps --no-build-isolation --wheel-dir dist .
+	HATCH_BUILD_HOOK_ENABLE_CUSTOM=true INLINK_MACHINE_CODE=$(CODE) $(BIN)/pip wheel --quiet --no-deps --no-build-isolation --wheel-dir dist .
 
 # the wheel as a user gets it: an empty environment, no sources beside it, no extras, and no compiling
 wheel-test: wheel

@@ -1,4 +1,4 @@
-"""``python -m ahead build FOLDER`` makes the libraries; ``python -m ahead record COMMAND`` records signatures."""
+"""``python -m ahead build FOLDER`` makes the libraries; ``python -m ahead record [--add] COMMAND`` notes signatures."""
 
 import sys
 from pathlib import Path
@@ -9,6 +9,8 @@ from ahead.record import record
 def main(arguments: list[str]) -> int:
     """Run one of the two."""
     match arguments:
+        case ["record", "--add", *command] if command:
+            return record(command, add=True)
         case ["record", *command] if command:
             return record(command)
         case ["build", folder]:

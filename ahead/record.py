@@ -1,7 +1,8 @@
-"""``python -m ahead record COMMAND``: run a command, and record the types of the arguments of kernels.
+"""``python -m ahead record [--add] COMMAND``: run a command, and record the types of the arguments of kernels.
 
 Each process of the command writes its calls to a folder as they come, so that it may be killed. Calls from one kernel
-to another are not recorded, because they are compiled into the caller. A run replaces all earlier signatures.
+to another are not recorded, because they are compiled into the caller. A run replaces all earlier signatures. With
+``--add`` it keeps those whose kernels still take as many arguments.
 """
 
 import json
@@ -21,14 +22,21 @@ FOLDER = "INLINK_RECORD_FOLDER"
 ROOT = Path(__file__).parents[1]
 
 
-def record(command: list[str]) -> int:
-    """Run a command, and write the signatures of the kernels that it calls to a file. Return its exit code."""
+def record(command: list[str], *, add: bool = False) -> int:
+    """Run a command, and write the signatures of the kernels that it calls to a file. Return its exit code.
+
+    Parameters
+    ----------
+    command : list of str
+    add : bool
+        Keep the earlier signatures of kernels that still take as many arguments.
+    """
     with tempfile.TemporaryDirectory() as folder:
         places = [str(Path(__file__).parent / "startup"), str(ROOT), str(ROOT / "src")]
         path = os.pathsep.join([*places, *filter(None, [os.environ.get("PYTHONPATH")])])
         environment = os.environ | {"PYTHONPATH": path, FOLDER: folder, "INLINK_MACHINE_CODE": "off"}
         code = subprocess.run(command, env=environment).returncode
-        known: dict[str, list[Any]] = {}
+        known: dict[str, list[Any]] = signatures.sound() if add else {}
         for file in Path(folder).iterdir():
             for line in file.read_text().splitlines():
                 kernel, call = json.loads(line)

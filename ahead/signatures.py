@@ -10,6 +10,7 @@ A type is ``"none"``, ``"bool"``, a number such as ``"uint64"``, or a list:
 """
 
 import importlib
+import inspect
 import json
 from collections import namedtuple
 from pathlib import Path
@@ -19,7 +20,7 @@ import numpy as np
 from numba.core import types
 from numba.np import numpy_support
 
-__all__ = ["FILE", "Text", "described", "read", "type_of", "write"]
+__all__ = ["FILE", "Text", "described", "read", "sound", "type_of", "write"]
 
 FILE = Path(__file__).with_name("signatures.json")
 
@@ -112,6 +113,27 @@ def read(path: Path = FILE) -> dict[str, list[list[Text]]]:
     """Return the recorded signatures: a list of the arguments' types for each call, by ``module:kernel``."""
     found: dict[str, list[list[Text]]] = json.loads(path.read_text())
     return found
+
+
+def sound(path: Path = FILE) -> dict[str, list[list[Text]]]:
+    """Return the recorded signatures of kernels that still exist and still take as many arguments."""
+    kept: dict[str, list[list[Text]]] = {}
+    for place, calls in read(path).items():
+        count = _arguments(place)
+        calls = [call for call in calls if len(call) == count]
+        if calls:
+            kept[place] = calls
+    return kept
+
+
+def _arguments(place: str) -> int | None:
+    """Return the number of arguments of a kernel; None if it no longer exists."""
+    module, _, name = place.partition(":")
+    try:
+        kernel = getattr(importlib.import_module(module), name)
+    except (ImportError, AttributeError):
+        return None
+    return len(inspect.signature(inspect.unwrap(kernel)).parameters)
 
 
 def write(signatures: dict[str, list[list[Text]]], path: Path = FILE) -> None:

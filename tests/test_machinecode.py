@@ -129,7 +129,7 @@ def _python(
     folder: Path, script: str, *arguments: str, **environment: str
 ) -> subprocess.CompletedProcess[str]:
     paths = os.pathsep.join(map(str, (folder, ROOT, ROOT / "src")))
-    given = os.environ | {"PYTHONPATH": paths, "INLINK_MACHINE_CODE": "on"} | environment
+    given = os.environ | {"PYTHONPATH": paths, "INLINK_MACHINE_CODE": ""} | environment
     return subprocess.run(
         [sys.executable, "-c", script, *arguments], env=given, capture_output=True, text=True
     )

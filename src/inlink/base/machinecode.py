@@ -33,7 +33,8 @@ def load(
 ) -> dict[str, Callable[..., Any]]:
     """Return the kernels that have machine code, by ``module:name``. There are none in a source tree.
 
-    ``INLINK_MACHINE_CODE=off`` in the environment turns machine code off.
+    The variable ``INLINK_MACHINE_CODE`` of the environment turns machine code off (``off``), or names another folder of
+    libraries, such as one that ``make machinecode`` made in a source tree.
 
     Parameters
     ----------
@@ -42,9 +43,11 @@ def load(
     other : function of a kernel's place
         Returns the function to call for arguments of types that the machine code cannot take.
     """
-    if os.environ.get("INLINK_MACHINE_CODE") == "off" or not FOLDER.is_dir():
+    given = os.environ.get("INLINK_MACHINE_CODE")
+    folder = Path(given) if given else FOLDER
+    if given == "off" or not folder.is_dir():
         return {}
-    path = _library(_processor_flags())
+    path = _library(folder, _processor_flags())
     if path is None:
         _log.info("no machine code for this processor: loops are compiled here, which takes up to a minute")
         return {}
@@ -77,10 +80,10 @@ def _processor_flags() -> frozenset[str]:
     return frozenset()
 
 
-def _library(flags: frozenset[str]) -> Path | None:
-    """Return the best library that a processor with these flags can run."""
+def _library(folder: Path, flags: frozenset[str]) -> Path | None:
+    """Return the best library of a folder that a processor with these flags can run."""
     for level, needed in LEVELS.items():
-        path = FOLDER / f"{level}.so"
+        path = folder / f"{level}.so"
         if needed <= flags and path.is_file():
             return path
     return None
