@@ -61,7 +61,7 @@ class InProcess(rounds.Rounds):
 def cut(graph: inlink.Graph, weighted: bool, teleport: Any, count: int) -> tuple[Any, list[blocks.Block]]:
     rows = graph.split_in_rows
     rest = blocks.Rest(rows.linking, strengths_by_place(graph, weighted), teleport, 0.85)
-    bounds = node_bounds(rows, count).tolist()
+    bounds = node_bounds(rows.offsets, rows.linking, count).tolist()
     return rest, [blocks.block_of_rows(rows, weighted, rest, low, high) for low, high in pairwise(bounds)]
 
 
