@@ -73,7 +73,7 @@ def test_pictures(folder: Path, tmp_path: Path, output: str, kind: str, argument
     ("arguments", "says"),
     [
         (("degrees", "g", "-o", "p.eps"), "p.eps: unknown extension: name a .png, .svg or .pdf file"),
-        (("degrees", "none", "-o", "p.pdf"), "p.pdf: unknown extension"),  # told before the graph is read
+        (("degrees", "none", "-o", "p.eps"), "p.eps: unknown extension"),  # told before the graph is read
         (("degrees", "none", "-o", "p.png"), "none does not exist"),
         (("degrees", "g", "-o", "d.png"), "d.png is a folder"),
         (("ranks", "g", "--by", "katz", "-o", "p.png"), "no ranking 'katz' (it has: hits, pagerank)"),
