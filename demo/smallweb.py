@@ -47,7 +47,7 @@ class SmallWeb:
     Parameters
     ----------
     pages : int
-        Pages that a crawl should bring home, exactly.
+        Pages that a crawl must fetch, exactly.
     hosts : int
         Addresses from 127.0.0.1 on.
     seed : int

@@ -1,4 +1,4 @@
-"""``inlink replay``: which order would have brought home more."""
+"""``inlink replay``: which order would have collected more."""
 
 import sys
 from pathlib import Path
@@ -94,7 +94,7 @@ class _Sizes(click.ParamType):  # type: ignore[type-arg]  # generic in newer ver
     "--lines/--no-lines", default=True, help="Add clairvoyant greedy, look-ahead and the sort bound."
 )
 @click.option(
-    "--tau/--no-tau", default=True, help="Compare the ranks of the part that is home with those of the whole."
+    "--tau/--no-tau", default=True, help="Compare the ranks of the crawled part with those of the whole."
 )
 @click.option("--measure", default="pagerank", show_default=True, help="The measure that is shown and drawn.")
 @click.option(

@@ -17,7 +17,7 @@ DASHES = {GREEDY: ":", LOOK_AHEAD: "--", BOUND: "-."}
 def orders(
     replay: Replay, *, measure: str = "pagerank", hosts: str | None = None, ax: Axes | None = None
 ) -> Axes:
-    """Draw what each order of a replay has brought home against its fetches.
+    """Draw the share that each order of a replay has collected, against its fetches.
 
     A line is the mean over seed sets, and the band around it reaches one standard deviation to each side. The lines
     that know the whole graph are grey.

@@ -35,7 +35,7 @@ LONGEST_END = 10.0
 class Task(msgspec.Struct, frozen=True):
     """One replay to make.
 
-    ``counts`` are the numbers of fetches after which the ranks of the part that is home are compared with those of the
+    ``counts`` are the numbers of fetches after which the ranks of the crawled part are compared with those of the
     whole; empty if that is not wanted. The other fields are parameters of :func:`.play.play`.
     """
 

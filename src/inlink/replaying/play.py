@@ -44,7 +44,7 @@ class Played:
     Attributes
     ----------
     home : uint32[k]
-        The page that each fetch brought home for the first time; :data:`.web.NO_PAGE` if none.
+        The page that each fetch collected for the first time; :data:`.web.NO_PAGE` if none.
     fetched : uint32[k]
         The page that was asked for.
     times : float64[k]
@@ -108,7 +108,7 @@ def play(
     Raises
     ------
     RuntimeError
-        If a page that is home is handed out once more, or the crawl hands out nothing for ever.
+        If a page that was fetched is handed out once more, or the crawl hands out nothing for ever.
     inlink.errors.ParameterError
         If the policy is not one of inlink's own, and its code raises an exception.
     """
@@ -220,7 +220,7 @@ class _Player:
             self._crawl.exclude(lease, "replay: not recorded" if outcome == UNKNOWN else "replay: excluded")
             return
         if outcome == PAGE and self._home[page]:
-            raise RuntimeError(f"{lease.url} is home and was handed out once more")
+            raise RuntimeError(f"{lease.url} was fetched and was handed out once more")
         heapq.heappush(flying, (self._clock.now + self._seconds[page], lease.number, lease, page))
 
     def _answer(self, lease: Lease, page: int) -> int:

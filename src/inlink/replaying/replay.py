@@ -1,4 +1,4 @@
-"""``inlink.replay``: which order would have brought home more."""
+"""``inlink.replay``: which order would have collected more."""
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
@@ -83,7 +83,7 @@ def replay(
     lines : bool
         Add clairvoyant greedy, look-ahead and the sort bound.
     tau : bool
-        Compare the ranks of the part that is home with those of the whole, by Kendall's τ.
+        Compare the ranks of the crawled part with those of the whole, by Kendall's τ.
     relevant : float
         The least content score of a relevant page.
     wasted : str or None

@@ -70,7 +70,7 @@ class Run(msgspec.Struct, frozen=True):
     by_time : dict of str to list of float
         The measure at the times when the baseline had made as many fetches as each mark says; empty if no time passed.
     tau : list of float or None
-        Kendall's τ between the ranks of the part that is home and of the whole; empty if it was not wanted.
+        Kendall's τ between the ranks of the crawled part and of the whole; empty if it was not wanted.
     wasted : list of float
         The share of fetches that went to pages of no use; empty if none were named.
     """
