@@ -166,3 +166,8 @@ def test_a_search_for_text_ignores_case(names):
     assert matcher("b.", "text")(Strings.of(names)).tolist() == [
         row for row, name in enumerate(names) if "b." in name.lower()
     ]
+
+
+def test_a_slice_with_a_step_is_refused():
+    with pytest.raises(IndexError, match="step 1; got 2"):
+        Strings.of(["a", "b", "c"])[::2]

@@ -62,7 +62,9 @@ class Strings:
     def __getitem__(self, rows: slice) -> "Strings": ...
     def __getitem__(self, rows: int | slice) -> "bytes | Strings | None":
         if isinstance(rows, slice):
-            start, stop, _ = rows.indices(len(self))
+            start, stop, step = rows.indices(len(self))
+            if step != 1:
+                raise IndexError(f"a slice of a column has step 1; got {step}")
             valid = None if self.valid is None else self.valid[start:stop]
             return Strings(self.text, self.offsets[start : max(stop, start) + 1], valid)
         if not -len(self) <= rows < len(self):
