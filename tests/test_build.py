@@ -18,6 +18,7 @@ import inlink.graph.build as build
 import inlink.graph.collect as collect
 import inlink.graph.ranges as ranges
 from inlink import Graph
+from inlink.base.jit import late_of
 from inlink.errors import FolderError, InputError, OutputError, ParameterError, UnknownNodeError
 from inlink.graph.batches import ArcBatch
 from inlink.graph.build import build_graph
@@ -124,7 +125,9 @@ def test_equal_hashes_never_merge_names(monkeypatch):
         return np.uint64(7)
 
     monkeypatch.setattr(kernels, "_hash", same_hash)
-    kernels.number.py_func(
+    late = late_of(kernels.number)
+    number = late.python if late else kernels.number.py_func  # type: ignore[attr-defined]
+    number(
         text,
         offsets,
         np.uint64(0),

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+import inlink as library
 from inlink import Graph, Ranking
 from inlink.cli.rank import ALGORITHMS, rank
 from patience import finish
@@ -118,7 +119,7 @@ def test_algorithms_are_the_librarys(links: Path, algorithm, options):
     inlink("rank", "g", "--algorithm", algorithm, *arguments, cwd=links)
     graph = Graph.open(links / "g")
     found = Ranking.load(graph, algorithm)
-    expected = getattr(inlink, algorithm.replace("-", "_"))(graph, **keywords)
+    expected = getattr(library, algorithm.replace("-", "_"))(graph, **keywords)
     assert found.values.tolist() == pytest.approx(expected.values.tolist(), abs=1e-6)
     assert found.algorithm == algorithm.replace("-", "_")
 
@@ -135,10 +136,10 @@ def test_several_algorithms_in_one_command(links: Path):
     graph = Graph.open(links / "g")
     only = {"http://a.example.com/": 1.0}
     for expected in (
-        inlink.harmonic(graph, log2m=6, runs=2, seed=1),
-        inlink.pagerank(graph, damping=0.5, personalization=only),
-        inlink.percolation(graph, only, k=2, seed=1),
-        inlink.betweenness(graph, k=2, seed=1),
+        library.harmonic(graph, log2m=6, runs=2, seed=1),
+        library.pagerank(graph, damping=0.5, personalization=only),
+        library.percolation(graph, only, k=2, seed=1),
+        library.betweenness(graph, k=2, seed=1),
     ):
         found = Ranking.load(graph, expected.algorithm)
         assert found.values.tolist() == pytest.approx(expected.values.tolist(), abs=1e-6)
@@ -175,7 +176,7 @@ def test_help_shows_the_options_of_one_algorithm():
     assert "Options of salsa:" in both
     assert "Options of degree:" in both
     for name, options in ALGORITHMS.items():
-        parameters = signature(getattr(inlink, name.replace("-", "_"))).parameters
+        parameters = signature(getattr(library, name.replace("-", "_"))).parameters
         assert {option.name for option in options} <= set(parameters), name
 
 
@@ -201,7 +202,8 @@ def test_subgraphs(links: Path):
         (("build", "links.tsv", "-o", "links.tsv"), "links.tsv is a file"),
         (("build", "short.tsv", "-o", "x"), "short.tsv"),
         (("build", "cut.warc.gz", "-o", "x", "--strict"), "cut.warc.gz"),
-        (("build", "links.tsv", "-o", "x", "--format", "pajek"), "no format is called 'pajek'"),
+        (("build", "links.tsv", "-o", "x", "--format", "xml"), "no format is called 'xml'"),
+        (("build", "links.tsv", "-o", "x", "--format", "pajek"), "format pajek cannot be read"),
         (("rank", "none"), "none does not exist"),
         (("rank", "links.tsv"), "not an inlink folder"),
         (("rank", "g", "--damping", "1.5"), "damping"),
@@ -268,7 +270,7 @@ def test_bad_input_is_one_line_and_exit_code_2(links: Path, arguments, says):
     (links / "cut.warc.gz").write_bytes(b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03WARC")
     inlink("build", "links.tsv", "-o", "newer", cwd=links)
     header = links / "newer" / "header.json"
-    header.write_text(header.read_text().replace('"version": 2', '"version": 3'))
+    header.write_text(header.read_text().replace('"version": 2', '"version": 4'))
     before = sorted(p.name for p in links.iterdir())
     error = inlink(*arguments, cwd=links, code=2)
     assert says in error

@@ -326,7 +326,7 @@ def test_a_file_without_hosts_is_refused(tmp_path, prior, text, message):
     assert not (tmp_path / "c").exists()
 
 
-@pytest.mark.parametrize("policy", ["hits", "opic", "best-first", "fifo"])
+@pytest.mark.parametrize("policy", ["hits", "opic", "best-first", "hosts-in-turns"])
 def test_the_prior_needs_a_policy_by_pagerank(tmp_path, prior, policy):
     with pytest.raises(ParameterError, match=f"`prior` does not apply to policy '{policy}'"):
         crawl_of(tmp_path, prior=prior, policy=policy)

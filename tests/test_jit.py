@@ -11,6 +11,7 @@ import pytest
 
 import inlink
 from inlink.base import jit
+from inlink.base.jit import item_at
 
 MODULE = """
 from inlink.base.jit import inlined, kernel
@@ -51,6 +52,8 @@ def load(path: Path):
 def source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     import numba
 
+    # Kernels that the test defines are compiled at once, even if inlink's own have machine code.
+    monkeypatch.setattr(jit, "_machine_code", {})
     monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path / "cache"))
     path = tmp_path / "kernels_for_a_test.py"
     path.write_text(MODULE)
@@ -93,8 +96,8 @@ def sums_from(raw, count):
     """The sums of a number and of a record's field, from each of the first bytes on."""
     numbers, fields = np.uint64(0), np.uint64(0)
     for k in range(np.uint64(0), count):
-        numbers += np.uint64(jit.item_at(raw, k, np.uint32))
-        fields += np.uint64(jit.item_at(raw, k, RECORD).b)
+        numbers += np.uint64(item_at(raw, k, np.uint32))
+        fields += np.uint64(item_at(raw, k, RECORD).b)
     return numbers, fields
 
 
