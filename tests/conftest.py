@@ -45,11 +45,16 @@ def searching(config: pytest.Config) -> bool:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Without a search, keep Hypothesis from drawing constants of modules that happen to be imported already.
+    """Let tests send SIGINT, and make Hypothesis draw the same constants in every process.
 
-    Which these are depends on the tests that ran before in the same process.
+    Without a search, it must not draw those of modules that happen to be imported already. They depend on the tests
+    that ran before in the same process.
     """
     from hypothesis.internal.conjecture import providers
+
+    # A shell starts background jobs with SIGINT ignored, and commands that tests interrupt would inherit this.
+    if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
     if not searching(config) and hasattr(providers, "_get_local_constants"):
         providers._get_local_constants = lambda: providers._local_constants

@@ -284,7 +284,7 @@ def test_an_interrupt_leaves_nothing_and_keeps_what_was_there(links: Path):
     old = Graph.open(links / "g").uuid
     rng = random.Random(1)
     with (links / "long.tsv").open("w") as file:
-        for _ in range(100):
+        for _ in range(40):
             file.writelines(f"{rng.random()}\t{rng.random()}\n" for _ in range(20_000))
     before = sorted(p.name for p in links.iterdir())
     for number in (signal.SIGINT, signal.SIGTERM):
