@@ -44,7 +44,7 @@ with inlink.Crawl("crawl", clock=inlink.VirtualClock()) as crawl:
         crawl.crawled(lease, ["https://example.org/a", "https://example.com/"])
 """
 URL = "https://example.org/"
-COUNT = "SELECT column1, count(*) FROM 'edges.tsv' GROUP BY column1"
+COUNT = "SELECT column1, count(*) FROM read_csv('edges.tsv', header = false, delim = '\\t') GROUP BY column1"
 
 
 class Task(NamedTuple):
@@ -92,7 +92,7 @@ def tasks(url: str) -> list[Task]:
         return SPIDER.replace("URL", url).replace("SETTINGS", settings)
 
     three = "[(0, 1), (1, 2), (2, 0)]"
-    own = "'SCHEDULER': 'inlink.scrapy.Scheduler', 'JOBDIR': 'job', " + QUIET
+    own = "'SCHEDULER': 'inlink.scrapy.Scheduler', 'INLINK_CRAWL': 'job', " + QUIET
     return [
         Task("inlink", "import", python("import inlink")),
         Task("inlink", "build, three nodes", ["inlink", "-q", "build", "edges.tsv", "-o", "graph"]),
