@@ -192,7 +192,7 @@ static PyMethodDef kernels[] = {{
 {methods}
 }};
 
-/* load(functions, records): a function for each kernel. What it cannot do, it leaves to a function of `functions`. */
+/* load(functions, records): a function for each kernel. It passes other types to one of `functions`. */
 static PyObject *load(PyObject *module, PyObject *given) {{
     (void)module;
     PyObject *others = PyTuple_GetItem(given, 0), *dtypes = PyTuple_GetItem(given, 1);

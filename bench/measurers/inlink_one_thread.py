@@ -1,4 +1,4 @@
-"""inlink on one thread: what stands beside peers that have no more."""
+"""inlink on one thread, for comparison with peers that use one thread."""
 
 from bench.measurers import inlink
 

@@ -89,7 +89,7 @@ def raw_pages(
     stream : Readable
         A WARC, ARC or WAT archive, gzipped or not: any object with `read`. Its content decides which, not its name.
     tally : Tally
-        Counts what was read and what was left out.
+        Counts the records that were read and those that were skipped.
     name, size
         As in :func:`inlink.archives.records.records`.
     links, nofollow
@@ -176,7 +176,7 @@ def page_links(
     stream : Readable
         A WARC, ARC or WAT archive, gzipped or not: any object with `read`.
     tally : Tally or None
-        Counts what was read and what was left out. If it is strict, damage is an error.
+        Counts the records that were read and those that were skipped. If it is strict, damage is an error.
     name, size
         As in :func:`inlink.archives.records.records`.
     links : {"a", "all"}
@@ -282,7 +282,7 @@ def archive_batches(
     scan : bool
         Scan WAT records for links, which gives the same arcs as decoding them, three times as fast.
     tally : Tally or None
-        Counts what was read and what was left out.
+        Counts the records that were read and those that were skipped.
 
     Yields
     ------

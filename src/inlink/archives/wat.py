@@ -126,7 +126,7 @@ _ANCHORS = ("A@/href", "AREA@/href")
 
 
 class WatRules(NamedTuple):
-    """Rules by which a WAT record's URLs are links.
+    """Rules that select the links among the URLs of a WAT record.
 
     Attributes
     ----------

@@ -8,17 +8,17 @@ from inlink.errors import MissingExtraError
 __all__ = ["load"]
 
 
-def load(module: str, extra: str, purpose: str) -> Any:
+def load(module: str, extra: str | None, purpose: str) -> Any:
     """Import and return a module of an extra.
 
     Parameters
     ----------
     module : str
         Such as ``pyarrow.parquet``.
-    extra : str
-        The extra that installs it.
+    extra : str or None
+        The extra that installs it. None: no extra does, so the message names the package itself.
     purpose : str
-        What needs it; the message begins with this text.
+        Beginning of the message: the call or format that needs the package.
 
     Raises
     ------
@@ -31,4 +31,5 @@ def load(module: str, extra: str, purpose: str) -> Any:
         package = module.partition(".")[0]
         if (error.name or "").partition(".")[0] != package:
             raise
-        raise MissingExtraError(f"{purpose} needs {package}: pip install 'inlink[{extra}]'") from None
+        wanted = f"'inlink[{extra}]'" if extra else package
+        raise MissingExtraError(f"{purpose} needs {package}: pip install {wanted}") from None

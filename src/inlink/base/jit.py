@@ -211,7 +211,7 @@ def addresses(arrays: Sequence[AnyArray]) -> UInt64Array:
 
 
 def _in_kernels(name: str) -> Any:
-    """Return a function of :mod:`inlink.base.compiling` that only kernels can call, or what stands for it."""
+    """Return a function of :mod:`inlink.base.compiling` that only kernels can call, or a substitute for it."""
     if not _machine_code:
         return getattr(_compiling(), name)
 

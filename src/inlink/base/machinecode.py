@@ -31,7 +31,7 @@ _log = logging.getLogger("inlink.compiling")
 def load(
     stamp: Callable[[], str], other: Callable[[str], Callable[..., Any]]
 ) -> dict[str, Callable[..., Any]]:
-    """Return the kernels that have machine code, by ``module:name``. There are none in a source tree.
+    """Return the kernels that have machine code, by ``module:name``. The dictionary is empty in a source tree.
 
     The variable ``INLINK_MACHINE_CODE`` of the environment turns machine code off (``off``), or names another folder of
     libraries, such as one that ``make machinecode`` made in a source tree.

@@ -163,7 +163,7 @@ def build(
 
 
 def show_reading(read: Callable[[], "Graph"], name: str) -> "Graph":
-    """Read a graph. Show what was found when a build goes on, one line about the graph, and what was left out."""
+    """Read a graph. Print the finished parts of a resumed build, one line about the graph, and the skipped records."""
     with warnings.catch_warnings():
         warnings.simplefilter("always", UserWarning)
         left_out: list[str] = []

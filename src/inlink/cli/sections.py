@@ -28,7 +28,7 @@ class Sections(click.Group):
         return sorted(self._modules)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Return a command; None if there is none of this name."""
+        """Return the command with this name, or None."""
         return self._command(cmd_name) if cmd_name in self._modules else None
 
     def every(self) -> dict[str, click.Command]:

@@ -109,7 +109,7 @@ def spark_build(
     format_: str | None,
     **options: Any,
 ) -> None:
-    """Build the graph of archives (WARC, WAT, ARC), each of which is read by a task of Spark.
+    """Build a graph from archives (WARC, WAT, ARC). Spark reads each archive in a task of its own.
 
     The result is that of `inlink build` with the same options.
     """

@@ -84,7 +84,7 @@ class Crawl(Steering):
     prior : path-like or None
         An earlier ranking of hosts: see :func:`inlink.sources.hostplaces.host_places`. It raises the priorities of the
         hosts' pages under ``pagerank`` and ``host-diverse`` as long as the crawl knows few links to them: see
-        :mod:`inlink.frontier.prior`. It is read when it is given, and kept in the folder. None, the default, is none.
+        :mod:`inlink.frontier.prior`. It is read once and kept in the folder. None, the default: no prior.
     damping : float
         Damping of PageRank, in (0, 1); 0.85 by default.
     politeness : Politeness or dict

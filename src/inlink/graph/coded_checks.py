@@ -76,7 +76,7 @@ def side_totals(folder: Folder) -> list[Callable[[], int]]:
 
 
 def _check_blocks(folder: Folder, name: str, end: int, arcs: int, unit: int) -> None:
-    """Check that blocks increase from 0 to the end of the file, the last unit of which may be begun."""
+    """Check that blocks increase from 0 to the end of the file. The last unit of the file may be incomplete."""
     pairs = folder.array(name).reshape(-1, 2)
     falls = np.flatnonzero((pairs[1:] < pairs[:-1]).any(1))
     if len(falls):

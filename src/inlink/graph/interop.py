@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from inlink.base.arrays import UInt32Array, UInt64Array
 from inlink.base.extras import load
-from inlink.errors import MissingExtraError, ParameterError
+from inlink.errors import ParameterError
 from inlink.graph.checks import check_names, check_weights, integers
 from inlink.graph.frames import Table, graph_of_table, is_table
 from inlink.graph.graph import Graph, Rows
@@ -230,12 +230,7 @@ def to_igraph(graph: Graph) -> "igraph.Graph":
     inlink.errors.MissingExtraError
         If igraph is not installed.
     """
-    try:
-        import igraph
-    except ModuleNotFoundError as error:
-        if error.name != "igraph":
-            raise
-        raise MissingExtraError("igraph is not installed: pip install igraph") from None
+    igraph = load("igraph", None, "to_igraph()")
     rows = graph.out_rows
     sources = np.repeat(np.arange(graph.num_nodes, dtype=np.int64), np.diff(rows.offsets).astype(np.int64))
     result = igraph.Graph(

@@ -56,7 +56,7 @@ def _ties(groups: Int64Array) -> int:
 
 
 def _inversions(values: Int64Array) -> int:
-    """Return the number of pairs of which the larger value stands first; values int64[n] are at least 0.
+    """Count the pairs with the larger value first; values int64[n] are at least 0.
 
     Two values compare by the highest bit in which they differ. So for each bit, pairs are counted among the values with
     the same higher bits.

@@ -14,7 +14,7 @@ from inlink.base.arrow import Column, capsule
 from inlink.base.extras import load
 from inlink.base.folder import atomic_file
 from inlink.base.pyarrow import arrow, to_arrow
-from inlink.errors import DamageError, FormatError, InputError, MissingExtraError, OutputError
+from inlink.errors import DamageError, FormatError, InputError, OutputError
 from inlink.graph.names import Names, decode
 from inlink.graph.views import name_batches
 
@@ -116,12 +116,7 @@ def data_frame(names: Names | None, columns: Columns) -> "pandas.DataFrame":
     inlink.errors.MissingExtraError
         If pandas is not installed.
     """
-    try:
-        import pandas
-    except ModuleNotFoundError as error:
-        if error.name != "pandas":
-            raise
-        raise MissingExtraError("pandas is not installed: pip install pandas, or use to_arrow()") from None
+    pandas = load("pandas", None, "to_pandas()")
     if names is None:
         index = pandas.RangeIndex(len(next(iter(columns.values()))), name="node")
     else:

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 import numpy as np
 
 from inlink.base.arrays import BoolArray, Int64Array
+from inlink.base.extras import load
 from inlink.base.pyarrow import arrow
 from inlink.base.settings import Setting, check, plain
 from inlink.base.table import html_table
-from inlink.errors import MissingExtraError, ParameterError
+from inlink.errors import ParameterError
 from inlink.rank.agreement import common_at, kendall, rank_biased_overlap, spearman
 from inlink.rank.ranking import Ranking
 from inlink.sources.ranklists import RankList, rank_list
@@ -219,14 +220,7 @@ class Diff:
         inlink.errors.MissingExtraError
             If pandas is not installed.
         """
-        try:
-            import pandas  # noqa: F401
-        except ModuleNotFoundError as error:
-            if error.name != "pandas":
-                raise
-            raise MissingExtraError(
-                "pandas is not installed: pip install pandas, or use to_arrow()"
-            ) from None
+        load("pandas", None, "to_pandas()")
         return self.to_arrow().to_pandas()
 
     def facts(self) -> list[str]:

@@ -166,7 +166,7 @@ class Rounds:
     rows : Rows
         The graph.
     rest : Rest
-        What all blocks have in common.
+        The parameters that all blocks share.
     count : int
         The number of blocks, about.
 

@@ -230,7 +230,7 @@ class TableRows:
         return [*starts.tolist(), nodes], blocks.tolist(), width
 
     def _keys(self, count: int) -> list[int]:
-        """Return a number for each block, of which no two fall into one partition."""
+        """Return a number for each block. No two of these numbers belong to the same partition."""
         place = sql.pmod(sql.hash("id"), sql.lit(count)).alias("place")
         first = self._spark.range(64 * count).select("id", place).groupBy("place").agg(sql.min("id"))
         keys = sorted(key for _, key in collected(first))

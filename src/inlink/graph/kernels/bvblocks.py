@@ -1,4 +1,4 @@
-"""Read the successor lists of a compressed graph: BVGraph's records in blocks, each of which can be decoded alone."""
+"""Read the successor lists of a compressed graph: BVGraph's records in blocks that can be decoded alone."""
 
 import numpy as np
 
