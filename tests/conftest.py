@@ -7,6 +7,7 @@ from pathlib import Path
 from random import Random
 from time import time
 from typing import Any
+from urllib.request import Request, urlopen
 
 import pytest
 from hypothesis import HealthCheck, is_hypothesis_test, settings
@@ -140,6 +141,29 @@ def pytest_runtest_call() -> Generator[None]:
 def pytest_runtest_teardown() -> Generator[None]:
     with _patience():
         return (yield)
+
+
+@pytest.fixture
+def s3(monkeypatch) -> Iterator[dict[str, str]]:
+    """Serve an empty S3 on loopback, and give the environment variables that lead to it.
+
+    moto keeps its buckets in the process and not in the server, so they are removed at first.
+    """
+    server = pytest.importorskip("moto.server", reason="moto is not installed")
+    for name in ("AWS_PROFILE", "AWS_ROLE_ARN", "AWS_ENDPOINT_URL_S3"):
+        monkeypatch.delenv(name, raising=False)
+    made = server.ThreadedMotoServer("127.0.0.1", 0)
+    made.start()
+    try:
+        endpoint = "http://{}:{}".format(*made.get_host_and_port())
+        urlopen(Request(f"{endpoint}/moto-api/reset", method="POST")).close()
+        yield {
+            "AWS_ENDPOINT_URL": endpoint,
+            "AWS_ACCESS_KEY_ID": "x",
+            "AWS_SECRET_ACCESS_KEY": "x",
+        }
+    finally:
+        made.stop()
 
 
 @pytest.fixture

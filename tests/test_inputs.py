@@ -143,38 +143,29 @@ def test_patterns_and_lists(tmp_path: Path, monkeypatch):
     assert "must begin with https://" in run.output
 
 
-def test_s3(tmp_path: Path, monkeypatch):
-    moto = pytest.importorskip("moto.server", reason="moto is not installed")
+def test_s3(s3, tmp_path: Path, monkeypatch):
     import pyarrow.fs as fs
 
     monkeypatch.chdir(tmp_path)
-    for name in ("AWS_PROFILE", "AWS_ACCESS_KEY_ID", "AWS_ROLE_ARN", "AWS_ENDPOINT_URL_S3"):
-        monkeypatch.delenv(name, raising=False)
-    made = moto.ThreadedMotoServer("127.0.0.1", 0)
-    made.start()
-    try:
-        host, port = made.get_host_and_port()
-        endpoint = f"http://{host}:{port}"
-        monkeypatch.setenv("AWS_ENDPOINT_URL", endpoint)
-        system = fs.S3FileSystem(
-            access_key="x",
-            secret_key="x",
-            endpoint_override=endpoint,
-            region="us-east-1",
-            allow_bucket_creation=True,
-        )
-        system.create_dir("bucket")
-        for k in range(2):
-            with system.open_output_stream(f"bucket/{k}.warc.gz") as file:
-                file.write(archive(Path(f"{k}.warc.gz"), k).read_bytes())
-        Path("list").write_text("0.warc.gz\n1.warc.gz\n")
-        there = inlink.read("@list", base="s3://bucket", level="host", into="g")
-        here = inlink.read(["0.warc.gz", "1.warc.gz"], level="host")
-        assert there.out_rows.nodes.tolist() == here.out_rows.nodes.tolist()
-        with pytest.raises(InputError, match=r"s3://bucket/none.tsv does not exist"):
-            inlink.read("s3://bucket/none.tsv")
-    finally:
-        made.stop()
+    for name, value in s3.items():
+        monkeypatch.setenv(name, value)
+    system = fs.S3FileSystem(
+        access_key="x",
+        secret_key="x",
+        endpoint_override=s3["AWS_ENDPOINT_URL"],
+        region="us-east-1",
+        allow_bucket_creation=True,
+    )
+    system.create_dir("bucket")
+    for k in range(2):
+        with system.open_output_stream(f"bucket/{k}.warc.gz") as file:
+            file.write(archive(Path(f"{k}.warc.gz"), k).read_bytes())
+    Path("list").write_text("0.warc.gz\n1.warc.gz\n")
+    there = inlink.read("@list", base="s3://bucket", level="host", into="g")
+    here = inlink.read(["0.warc.gz", "1.warc.gz"], level="host")
+    assert there.out_rows.nodes.tolist() == here.out_rows.nodes.tolist()
+    with pytest.raises(InputError, match=r"s3://bucket/none.tsv does not exist"):
+        inlink.read("s3://bucket/none.tsv")
 
 
 def test_s3_urls_that_are_none():

@@ -97,39 +97,23 @@ def test_a_file_that_kills_every_task_is_named_and_the_build_goes_on_later(crawl
         assert build(paths, "g", spark, format="warc") == whole
 
 
-def test_parts_pass_through_s3(crawl, spark):
-    moto = pytest.importorskip("moto.server", reason="moto is not installed")
+def test_parts_pass_through_s3(s3, crawl, spark, monkeypatch):
     import boto3
 
     whole = bytes_of(inlink.read(crawl, into="h").path)
-    server = moto.ThreadedMotoServer("127.0.0.1", 0)
-    server.start()
-    host, port = server.get_host_and_port()
-    access = {
-        "AWS_ENDPOINT_URL": f"http://{host}:{port}",
-        "AWS_ACCESS_KEY_ID": "x",
-        "AWS_SECRET_ACCESS_KEY": "x",
-    }
-    before = dict(spark.sparkContext.environment)
-    try:
-        with pytest.MonkeyPatch.context() as patch, warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            for name, value in access.items():
-                patch.setenv(name, value)
-                spark.sparkContext.environment[name] = value
-            s3 = boto3.client("s3", region_name="us-east-1")
-            s3.create_bucket(Bucket="bucket")
-            assert build(crawl, "g", spark, parts="s3://bucket/some/where/") == whole
-            # The file system of pyarrow marks the folder.
-            assert [entry["Key"] for entry in s3.list_objects_v2(Bucket="bucket")["Contents"]] == [
-                "some/where/g.parts/"
-            ]
-            with pytest.raises(OutputError, match=r"^s3://none/g2.parts/.*: cannot be written"):
-                build(crawl, "g2", spark, parts="s3://none")
-    finally:
-        spark.sparkContext.environment.clear()
-        spark.sparkContext.environment.update(before)
-        server.stop()
+    for name, value in s3.items():
+        monkeypatch.setenv(name, value)
+        monkeypatch.setitem(spark.sparkContext.environment, name, value)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        client = boto3.client("s3", region_name="us-east-1")
+        client.create_bucket(Bucket="bucket")
+        assert build(crawl, "g", spark, parts="s3://bucket/some/where/") == whole
+        # The file system of pyarrow marks the folder.
+        left = [entry["Key"] for entry in client.list_objects_v2(Bucket="bucket")["Contents"]]
+        assert left == ["some/where/g.parts/"]
+        with pytest.raises(OutputError, match=r"^s3://none/g2.parts/.*: cannot be written"):
+            build(crawl, "g2", spark, parts="s3://none")
     with pytest.raises(ParameterError, match="`parts` must begin with s3://"):
         build(crawl, "g", spark, parts="/shared")
 
