@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import inlink
+from inlink.base.settings import NO_LIMIT
 from inlink.crawl.aduana import DEFAULTS, NAMES, crawl_arguments
 from inlink.errors import ParameterError
-from inlink.frontier.settings import NO_LIMIT
 
 
 class HitsScorer:

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from crawlrates import cooled, due_under
 from crawlstrategies import make_queue, put
-from inlink.frontier.settings import NO_LIMIT, Politeness
+from inlink.base.settings import NO_LIMIT
+from inlink.frontier.settings import Politeness
 
 PAGES = 24
 EASY = Politeness(delay=0.0, in_flight=1000)

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 from scrapy.settings import Settings
 
+from inlink.base.settings import NO_LIMIT
 from inlink.crawl.crawl import Crawl
 from inlink.crawl.settings import choose
 from inlink.errors import InlinkError, ParameterError
 from inlink.frontier.revisit import Adaptive, FixedInterval
-from inlink.frontier.settings import NO_LIMIT
 from inlink.scrapy.settings import crawl_settings, spider_settings
 from inlink.urls.canonical import UrlRules
 from sites import Site, html

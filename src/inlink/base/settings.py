@@ -22,6 +22,7 @@ from inlink.errors import ParameterError
 
 __all__ = [
     "LONGEST",
+    "NO_LIMIT",
     "Setting",
     "check",
     "check_fields",
@@ -35,6 +36,9 @@ __all__ = [
 
 LONGEST = 1e9
 """The longest wait that can be set, in seconds: 31 years."""
+
+NO_LIMIT = 0xFFFFFFFF
+"""The largest number of leases or pages. As a limit it means no limit."""
 
 _log = logging.getLogger("inlink.settings")
 

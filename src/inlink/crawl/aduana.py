@@ -11,11 +11,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from inlink.base.settings import LONGEST, check
+from inlink.base.settings import LONGEST, NO_LIMIT, check
 from inlink.errors import ParameterError
 from inlink.frontier.revisit import ChangeRate
 from inlink.frontier.rules import Rules
-from inlink.frontier.settings import NO_LIMIT, TABLE, Politeness
+from inlink.frontier.settings import TABLE, Politeness
 
 __all__ = ["DEFAULTS", "NAMES", "crawl_arguments"]
 

@@ -10,9 +10,9 @@ import re
 from dataclasses import replace
 from typing import Any, SupportsIndex
 
-from inlink.base.settings import LONGEST, Setting, check
+from inlink.base.settings import LONGEST, NO_LIMIT, Setting, check
 from inlink.errors import ParameterError
-from inlink.frontier.settings import NO_LIMIT, TABLE
+from inlink.frontier.settings import TABLE
 from inlink.frontier.survey import BEST
 from inlink.protocol import LARGEST_SCORE
 from inlink.urls.canonical import canonical

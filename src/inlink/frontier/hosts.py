@@ -15,9 +15,10 @@ import msgspec
 import numpy as np
 
 from inlink.base.arrays import Int64Array, UInt32Array
+from inlink.base.settings import NO_LIMIT
 from inlink.frontier.backoff import wait_under
 from inlink.frontier.queue import Queue
-from inlink.frontier.settings import NO_LIMIT, Politeness
+from inlink.frontier.settings import Politeness
 from inlink.frontier.wishes import NO_WISH, Wish
 from inlink.store.format import HOST, HOST_SET, HostRecord, struct_of
 from inlink.store.pages import Pages

@@ -13,6 +13,7 @@ import numpy as np
 from inlink.base.arrays import AnyArray, Float32Array, UInt8Array, UInt32Array
 from inlink.base.columns import most_pages, reserve
 from inlink.base.jit import addresses
+from inlink.base.settings import NO_LIMIT
 from inlink.frontier.backoff import wait_under
 from inlink.frontier.kernels import queue as kernels
 from inlink.frontier.kernels.slots import (
@@ -27,7 +28,7 @@ from inlink.frontier.kernels.slots import (
     Slots,
     Waiting,
 )
-from inlink.frontier.settings import NO_LIMIT, Politeness
+from inlink.frontier.settings import Politeness
 from inlink.frontier.traps import FACTORS
 
 __all__ = ["Queue"]

@@ -11,15 +11,12 @@ for a part that is missing.
 from dataclasses import dataclass
 from typing import Literal
 
-from inlink.base.settings import LONGEST, Setting, check_fields, rows_of, setting
+from inlink.base.settings import LONGEST, NO_LIMIT, Setting, check_fields, rows_of, setting
 from inlink.frontier.revisit import Schedule
 from inlink.frontier.rules import Rules
 from inlink.urls.canonical import UrlRules
 
-__all__ = ["GROUPS", "NO_LIMIT", "OLD_POLICIES", "TABLE", "Politeness", "Settings"]
-
-NO_LIMIT = 0xFFFFFFFF
-"""The largest number of leases or pages. As a limit it means no limit."""
+__all__ = ["GROUPS", "OLD_POLICIES", "TABLE", "Politeness", "Settings"]
 
 POLICIES = (
     "host-diverse",

@@ -11,13 +11,13 @@ from typing import Any
 
 from scrapy.settings import SETTINGS_PRIORITIES, BaseSettings
 
-from inlink.base.settings import check, from_text, rows_of
+from inlink.base.settings import NO_LIMIT, check, from_text, rows_of
 from inlink.client.channel import is_url
 from inlink.crawl.aduana import NAMES, crawl_arguments
 from inlink.crawl.settings import SpiderSettings, checked, is_there, lay_over
 from inlink.crawl.unread import unread
 from inlink.errors import ParameterError
-from inlink.frontier.settings import NO_LIMIT, Politeness, Settings
+from inlink.frontier.settings import Politeness, Settings
 
 __all__ = ["crawl_settings", "spider_settings", "unread_settings"]
 

@@ -43,12 +43,15 @@ from typing import Annotated, Any, NamedTuple, get_type_hints
 
 import numpy as np
 
+from inlink.base.settings import NO_LIMIT
+
 __all__ = [
     "CHECKED",
     "HEAD",
     "HEAD_SIZE",
     "KINDS",
     "MARKER",
+    "NO_LIMIT",
     "NO_PAGE",
     "STATES",
     "CarriedRecord",
@@ -83,7 +86,6 @@ MARKER = 0x1F4B4E6C
 """The first four bytes of each frame. After damage, reading can go on at the next place with these bytes."""
 
 NO_PAGE = 0xFFFFFFFF
-NO_LIMIT = 0xFFFFFFFF
 
 
 class Head(NamedTuple):

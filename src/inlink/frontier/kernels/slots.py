@@ -6,7 +6,7 @@ import numpy as np
 
 from inlink.base.arrays import UInt32Array, UInt64Array
 from inlink.base.jit import U0, U1, array_at, kernel
-from inlink.frontier.settings import NO_LIMIT
+from inlink.store.format import NO_LIMIT
 
 __all__ = ["PAGE", "SLOT", "Limits", "Slots", "Waiting", "class_of", "cool", "larger", "queue_at", "spend"]
 
