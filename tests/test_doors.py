@@ -3,6 +3,7 @@
 import inspect
 import math
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import networkx
@@ -260,6 +261,13 @@ WILD = [
     scipy.sparse.eye_array(3, 4).tocsr(),
     scipy.sparse.coo_array(np.ones(3)),
 ]
+
+
+@pytest.mark.parametrize("graph", [None, 5, "links.tsv", Path("links"), {"a": "b"}])
+def test_graphs_that_are_none(graph: Any):
+    remedy = "inlink.read makes a Graph of a file" if isinstance(graph, str | Path) else "got"
+    with pytest.raises(ParameterError, match=rf"^`graph` must be a Graph, .* {remedy}"):
+        inlink.pagerank(graph)
 
 
 def test_matrices_that_are_none():

@@ -10,7 +10,6 @@ from pathlib import Path
 import click
 
 import inlink
-import inlink.errors
 from inlink.cli import commands
 
 ROOT = Path(__file__).parents[1]
@@ -153,6 +152,7 @@ def test_public_names_are_these():
         "degree",
         "diff",
         "eigenvector",
+        "errors",
         "harmonic",
         "hits",
         "katz",

@@ -7,6 +7,8 @@ import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from inlink import errors
+
 if TYPE_CHECKING:
     from inlink.base.clock import VirtualClock
     from inlink.base.progress import progress
@@ -96,6 +98,7 @@ __all__ = [
     "degree",
     "diff",
     "eigenvector",
+    "errors",
     "harmonic",
     "hits",
     "katz",

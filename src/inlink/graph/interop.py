@@ -1,5 +1,6 @@
 """Graphs from and to SciPy, NetworkX and igraph, and from data frames."""
 
+import os
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, cast
 
 import numpy as np
@@ -73,9 +74,12 @@ def as_graph(graph: GraphLike) -> Graph:
         return from_networkx(cast("networkx.Graph[Any]", graph))
     if is_table(graph):
         return graph_of_table(graph)
+    remedy = (
+        ". inlink.read makes a Graph of a file or folder." if isinstance(graph, str | os.PathLike) else ""
+    )
     raise ParameterError(
         "`graph` must be a Graph, a SciPy sparse matrix or array, a NetworkX graph, or a data frame of arcs; "
-        f"got {type(graph).__name__}"
+        f"got {type(graph).__name__}{remedy}"
     )
 
 

@@ -32,11 +32,15 @@ def expand(sources: Iterable[str | os.PathLike[str]], base: str | None = None) -
     inlink.errors.InputError
         If a list cannot be read, is empty, or has a line that is no path or whose file does not exist.
     inlink.errors.ParameterError
-        If `base` is given and no source is a list.
+        If a source is no path, or `base` is given and no source is a list.
     """
     found: list[Location] = []
     lists = 0
     for source in sources:
+        if not isinstance(source, str | os.PathLike):
+            raise ParameterError(
+                f"a list of sources must hold paths; got {type(source).__name__}. inlink.Graph.from_arcs takes arcs."
+            )
         text = os.fspath(source)
         if text.startswith("@"):
             lists += 1
