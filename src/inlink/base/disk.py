@@ -6,7 +6,7 @@ from pathlib import Path
 
 from inlink.errors import OutputError
 
-__all__ = ["full_disk", "sync_path", "umask"]
+__all__ = ["full_disk", "remove_folder", "sync_path", "umask"]
 
 
 def full_disk(target: Path, error: OSError) -> Exception:
@@ -16,6 +16,14 @@ def full_disk(target: Path, error: OSError) -> Exception:
     return OutputError(
         f"{target}: cannot be written ({error.strerror}): free some space, or name an output on another disk"
     )
+
+
+def remove_folder(path: Path) -> None:
+    """Remove a folder and all that it contains, as far as this is possible. A folder that does not exist is no error."""
+    # A process that only reads need not wait for this import, which loads compressors.
+    import shutil
+
+    shutil.rmtree(path, ignore_errors=True)
 
 
 def umask() -> int:

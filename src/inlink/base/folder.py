@@ -13,7 +13,6 @@ is the commit: a reader sees the old generation or the new one, and never a part
 import contextlib
 import io
 import os
-import shutil
 import stat
 import time
 import uuid as uuids
@@ -27,7 +26,7 @@ import numpy as np
 import numpy.typing as npt
 
 from inlink.base.arrays import AnyArray
-from inlink.base.disk import full_disk, sync_path, umask
+from inlink.base.disk import full_disk, remove_folder, sync_path, umask
 from inlink.base.unfinished import unfinished_file, unfinished_folder
 from inlink.errors import FolderError, OutputError
 
@@ -420,7 +419,7 @@ def _commit(writer: FolderWriter, work: Path, target: Path, sync: bool) -> None:
         header.generation = _read_header(target).generation + 1
     data = work / str(header.generation)
     writer.data.rename(data)
-    shutil.rmtree(writer.scratch)
+    remove_folder(writer.scratch)
     header.check = header.checksum()
     raw = msgspec.json.format(msgspec.json.encode(header), indent=1)
     if header.generation == 1:
@@ -432,18 +431,18 @@ def _commit(writer: FolderWriter, work: Path, target: Path, sync: bool) -> None:
     else:
         place = target / data.name
         # A build may have been killed between its last two steps.
-        shutil.rmtree(place, ignore_errors=True)
+        remove_folder(place)
         data.rename(place)
         try:
             with atomic_file(target / HEADER, sync=sync) as file:
                 file.write_bytes(raw)
         except BaseException:
-            shutil.rmtree(place, ignore_errors=True)
+            remove_folder(place)
             raise
         for other in target.iterdir():
             if other.is_dir() and other.name.isdigit() and other.name != place.name:
                 # Readers that have the old files mapped keep them.
-                shutil.rmtree(other, ignore_errors=True)
+                remove_folder(other)
     if sync:
         sync_path(target.parent)
 

@@ -5,7 +5,6 @@ declarations: the checks of the values, the reading of text (an environment, a c
 documentation. The groups of a crawl are in :mod:`inlink.frontier.settings`.
 """
 
-import logging
 import math
 import numbers
 import operator
@@ -40,10 +39,7 @@ LONGEST = 1e9
 NO_LIMIT = 0xFFFFFFFF
 """The largest number of leases or pages. As a limit it means no limit."""
 
-_log = logging.getLogger("inlink.settings")
-
 _PLAIN = {bool: "True or False", int: "a whole number", float: "a number", str: "text"}
-
 
 _tables: dict[type, dict[str, "Setting"]] = {}
 
@@ -227,7 +223,10 @@ def present_name(name: str, old_names: Mapping[str, str]) -> str:
 @cache
 def _warn_of_old_name(old: str, new: str) -> None:
     # The cache lets each warning be logged once in a process.
-    _log.warning("%s is now called %s: use this name, the next version will not know %s", old, new, old)
+    import logging
+
+    message = "%s is now called %s: use this name, the next version will not know %s"
+    logging.getLogger("inlink.settings").warning(message, old, new, old)
 
 
 def plain(value: Any) -> Any:

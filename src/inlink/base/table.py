@@ -1,6 +1,5 @@
 """Small HTML tables for notebooks. Every cell is escaped, because names come from the web."""
 
-import html
 from collections.abc import Iterable, Sequence
 
 __all__ = ["html_table", "printable"]
@@ -40,5 +39,8 @@ def _cell(value: object) -> str:
 
 
 def _text(value: object) -> str:
+    # Commands print no HTML, and need not wait for its import.
+    import html
+
     text = str(value)
     return html.escape(printable(text if len(text) <= _LIMIT else text[: _LIMIT - 1] + "…"))

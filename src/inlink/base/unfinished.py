@@ -10,10 +10,10 @@ without locks, unfinished files are not removed.
 import contextlib
 import fcntl
 import os
-import shutil
-import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
+
+from inlink.base.disk import remove_folder
 
 __all__ = ["SUFFIX", "remove_abandoned", "unfinished_file", "unfinished_folder"]
 
@@ -32,6 +32,9 @@ def unfinished_file(target: Path) -> Iterator[Path]:
     OSError
         If the folder cannot be written.
     """
+
+    # A process that only reads need not wait for this import.
+    import tempfile
 
     def make(prefix: str) -> str:
         descriptor, name = tempfile.mkstemp(SUFFIX, prefix, target.parent)
@@ -54,11 +57,13 @@ def unfinished_folder(target: Path) -> Iterator[Path]:
     OSError
         If the folder cannot be written.
     """
+    import tempfile
+
     with _held(target, lambda prefix: tempfile.mkdtemp(SUFFIX, prefix, target.parent), os.O_RDONLY) as path:
         try:
             yield path
         finally:
-            shutil.rmtree(path, ignore_errors=True)
+            remove_folder(path)
 
 
 @contextlib.contextmanager
@@ -102,7 +107,7 @@ def _remove_if_free(path: Path, is_folder: bool) -> None:
         if not _is_at(path, descriptor):
             return
         if is_folder:
-            shutil.rmtree(path, ignore_errors=True)
+            remove_folder(path)
         else:
             path.unlink()
     finally:

@@ -65,6 +65,8 @@ def main() -> NoReturn:
     """Run a command: bad input is one line on standard error and exit code 2."""
     # SIGTERM cleans up like Ctrl-C.
     signal.signal(signal.SIGTERM, _interrupt)
+    # OpenBLAS would start a thread for each processor when NumPy is imported, and no command uses them.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     try:
         commands.main(standalone_mode=False)
     except click.ClickException as error:

@@ -28,9 +28,8 @@ def find(
     folder: Path | str, expression: str, count: int | None, seconds: float, glob: bool, text: bool
 ) -> None:
     """Print the hash and the URL or name of each page whose URL or name matches REGEX (RE2's syntax) anywhere."""
-    from inlink.crawl.arguments import MOST_ROWS
     from inlink.errors import ParameterError
-    from inlink.graph.graph import is_graph
+    from inlink.graph.folders import is_graph
 
     if glob and text:
         raise click.UsageError("--glob and --text cannot be combined: give one of them")
@@ -38,6 +37,8 @@ def find(
     if isinstance(folder, Path) and is_graph(folder):
         print_found(folder, expression, kind, count, seconds)
         return
+    from inlink.crawl.arguments import MOST_ROWS
+
     view, stop, cursor = view_of(folder), time.monotonic() + seconds, None
     left = count
     while True:

@@ -19,12 +19,13 @@ if TYPE_CHECKING:
 @node_argument
 def links(folder: Path | str, page: str) -> None:
     """Print the pages that link to a page, and the pages that it links to. A crawl's links are of latest visits."""
-    from inlink.crawl.arguments import MOST_ROWS
-    from inlink.graph.graph import is_graph
+    from inlink.graph.folders import is_graph
 
     if isinstance(folder, Path) and is_graph(folder):
         print_links(folder, page)
         return
+    from inlink.crawl.arguments import MOST_ROWS
+
     view = view_of(folder)
     number = view.number(page)
     say(f"->{number:016x}")

@@ -2,14 +2,15 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 
-from inlink.base.settings import Setting, from_text
 from inlink.cli.remote import Place, refuse_url
-from inlink.frontier.settings import TABLE
-from inlink.sources.formats import Option
+
+if TYPE_CHECKING:
+    from inlink.base.settings import Setting
+    from inlink.sources.formats import Option
 
 __all__ = [
     "Output",
@@ -100,7 +101,7 @@ def site_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return command
 
 
-def format_option(option: Option) -> Callable[[Any], Any]:
+def format_option(option: "Option") -> Callable[[Any], Any]:
     """Return the click option that an entry of the table of formats declares."""
     flag = option.flag or f"--{option.name.replace('_', '-')}"
     default = f" Default: {option.default}." if option.default else ""
@@ -136,16 +137,20 @@ _KINDS = {int: "integer", float: "number", str: "name", tuple: "text"}
 class _Value(click.ParamType):  # type: ignore[type-arg]  # generic in newer versions of click only
     """A setting's value, read from text by the table of settings."""
 
-    def __init__(self, row: Setting) -> None:
+    def __init__(self, row: "Setting") -> None:
         self.row, self.name = row, _KINDS[row.kind]
 
     def convert(self, value: Any, param: click.Parameter | None, context: click.Context | None) -> Any:
         """Return the value that the text stands for."""
+        from inlink.base.settings import from_text
+
         return from_text(self.row, value, self.row.option) if isinstance(value, str) else value
 
 
 def setting_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options for a crawl's settings to a command: those in the table of settings, and ``--set``."""
+    from inlink.frontier.settings import TABLE
+
     command = set_option(command)
     for name, row in reversed(TABLE.items()):
         parameter, text = name.replace(".", "_"), row.help.replace("`", "")
@@ -169,8 +174,13 @@ def settings_given(options: dict[str, Any]) -> dict[str, Any]:
     inlink.errors.ParameterError
         If ``--set`` does not name a setting, or its value is outside its range.
     """
+    changes = options.pop("changes", ())
+    if not options and not changes:
+        # A look-up without --set need not wait for the import of the table.
+        return {}
     from inlink.crawl.settings import from_name, lay_over
     from inlink.errors import ParameterError
+    from inlink.frontier.settings import TABLE
 
     found: dict[str, Any] = {}
     for name, row in TABLE.items():
@@ -181,7 +191,7 @@ def settings_given(options: dict[str, Any]) -> dict[str, Any]:
             value = tuple(one for given in value for one in given)
         group, dot, field = name.partition(".")
         lay_over(found, group, {field: value} if dot else value)
-    for change in options.pop("changes", ()):
+    for change in changes:
         name, equals, text = change.partition("=")
         if not equals:
             raise ParameterError(f"--set takes NAME=VALUE, such as politeness.delay=2; got {change!r}")

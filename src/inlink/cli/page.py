@@ -21,7 +21,7 @@ def page(folder: Path | str, page: str, as_json: bool) -> None:
 
     For a page of a crawl: state, score, depth, crawls. For a node of a graph: links, and values in stored rankings.
     """
-    from inlink.graph.graph import is_graph
+    from inlink.graph.folders import is_graph
 
     if isinstance(folder, Path) and is_graph(folder):
         print_node(folder, page, as_json)

@@ -146,12 +146,16 @@ def _cells(row: dict[str, object], trust: bool) -> list[object]:
 
 
 def _best(graph: Path, name: str, count: int, hubs: bool) -> list[tuple[int, str | int, float]]:
-    from inlink.crawl.view import MOST_ROWS, CrawlView
     from inlink.sources.rankings import top_of
     from inlink.store.reader import is_crawl
 
-    if hubs or not (is_crawl(graph) and 0 < count <= MOST_ROWS):
-        return top_of(graph, name, count, "hubs" if hubs else None)
+    by = "hubs" if hubs else None
+    if hubs or not is_crawl(graph):
+        return top_of(graph, name, count, by)
+    from inlink.crawl.view import MOST_ROWS, CrawlView
+
+    if not 0 < count <= MOST_ROWS:
+        return top_of(graph, name, count, by)
     view = CrawlView.open(graph)
     part = view.top(name, count)
     while part.cursor is not None:

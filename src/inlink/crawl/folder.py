@@ -1,14 +1,13 @@
 """Make a crawl's folder, and look into it from another process."""
 
 import os
-import secrets
-import shutil
 import time
 from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
 
+from inlink.base.disk import remove_folder
 from inlink.base.folder import building
 from inlink.crawl.settings import FILE, encoded, stored
 from inlink.errors import FolderError, ParameterError
@@ -54,7 +53,7 @@ def create(folder: Path, started: float, settings: Settings) -> bool:
     rules = settings.url_rules
     with building(folder, KIND, VERSION) as writer:
         writer.header.meta = {
-            "hash_seed": str(secrets.randbits(63)),
+            "hash_seed": str(int.from_bytes(os.urandom(8)) >> 1),
             "started": started,
             "url_rules": None if rules is None else msgspec.to_builtins(rules),
         }
@@ -65,7 +64,7 @@ def create(folder: Path, started: float, settings: Settings) -> bool:
 def unmake(folder: Path, kind: type[BaseException] | None, *_: object) -> None:
     """Remove the folder of a crawl that was just made, if an exception ended the block that opens it."""
     if kind is not None:
-        shutil.rmtree(folder, ignore_errors=True)
+        remove_folder(folder)
 
 
 def look(

@@ -27,11 +27,9 @@ are rates, time is float64, and each use of the temperature computes it from the
 above 0 is finite.
 """
 
-import calendar
 import math
 import re
 from dataclasses import dataclass
-from email.utils import parsedate_tz
 
 __all__ = [
     "LONGEST_WAIT",
@@ -156,6 +154,10 @@ def retry_after(value: str | bytes | float | None, now: float) -> float | None:
 
 def _http_date(text: str) -> float | None:
     """Unix time of an HTTP date; None if the text is not a date. A date without a zone is GMT (RFC 9110, 5.6.7)."""
+    # Few hosts send one, and these imports take 5 ms.
+    import calendar
+    from email.utils import parsedate_tz
+
     try:
         fields = parsedate_tz(text)
         if fields is None:

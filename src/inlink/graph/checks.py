@@ -6,7 +6,6 @@ inlinks that hold the same arcs as the outlinks, weights above 0, and names that
 """
 
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from itertools import repeat
 from typing import Any, Literal
 
@@ -171,6 +170,8 @@ def _check_contents(folder: Folder) -> None:
     parts.append(lambda: _others(folder, num_nodes))
     threads = num_threads()
     if threads > 1 and folder.num_bytes > _SMALL:
+        from concurrent.futures import ThreadPoolExecutor
+
         with ThreadPoolExecutor(threads) as pool:
             sums = list(pool.map(lambda part: part(), parts))
     else:

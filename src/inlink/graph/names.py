@@ -6,7 +6,7 @@ nodes in the order of their names, so that names can be found by bisection.
 """
 
 import operator
-import secrets
+import os
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, SupportsIndex, cast, overload
 
@@ -186,7 +186,7 @@ class NameTable:
 
     def __init__(self) -> None:
         # The seed is random, so that nobody can make names that all have the same place in the table.
-        self._seed = np.uint64(secrets.randbits(64))
+        self._seed = np.uint64(int.from_bytes(os.urandom(8)))
         self._slots = np.full(1 << 12, 0xFFFFFFFF, np.uint32)
         self._prints = np.empty(1 << 12, np.uint32)
         self._text = np.empty(1 << 16, np.uint8)

@@ -5,7 +5,7 @@ Each function reads only the rows of the nodes that it meets, and takes memory i
 
 import re
 from collections.abc import Iterator
-from typing import Literal, get_args
+from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
 
@@ -16,7 +16,9 @@ from inlink.graph.graph import Graph
 from inlink.graph.rows import unsplit
 from inlink.urls.canonical import canonical
 from inlink.urls.hosts import reverse_host
-from inlink.urls.matching import Kind, matcher
+
+if TYPE_CHECKING:
+    from inlink.urls.matching import Kind
 
 __all__ = ["Direction", "chain", "find", "near", "node_of", "sharing"]
 
@@ -176,7 +178,7 @@ def chain(graph: Graph, source: int, target: int) -> list[int] | None:
     return before[::-1] + after[1:]
 
 
-def find(graph: Graph, expression: str, kind: Kind = "regex") -> Iterator[tuple[list[tuple[int, str]], int]]:
+def find(graph: Graph, expression: str, kind: "Kind" = "regex") -> Iterator[tuple[list[tuple[int, str]], int]]:
     """Yield the nodes whose names match an expression, in order, a part of the names at a time.
 
     Parameters
@@ -202,6 +204,9 @@ def find(graph: Graph, expression: str, kind: Kind = "regex") -> Iterator[tuple[
     """
     if graph.names is None:
         raise ParameterError("this graph has no names to search, only numbers of nodes")
+    # Look-ups by name need no expressions, and not the import of RE2.
+    from inlink.urls.matching import matcher
+
     matches = matcher(expression, kind)
     for first in range(0, graph.num_nodes, _NAMES):
         end = min(first + _NAMES, graph.num_nodes)

@@ -1,7 +1,6 @@
 """The pages of a crawl's folder: its table of URLs, the frames of its log, and the columns folded from them."""
 
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -152,6 +151,8 @@ class Pages:
             self.table.take_in(urls_end, covered)
             self.columns.fold(frames)
         else:
+            from concurrent.futures import ThreadPoolExecutor
+
             with ThreadPoolExecutor(1) as thread:
                 folding = thread.submit(self.columns.fold, frames)
                 self.table.take_in(urls_end, covered)

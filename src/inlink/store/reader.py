@@ -2,7 +2,7 @@
 
 import os
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 import numpy as np
@@ -10,8 +10,10 @@ import numpy.typing as npt
 
 from inlink.base.folder import Folder, Header
 from inlink.errors import FolderError, ParameterError
-from inlink.store.pages import Pages
 from inlink.urls.canonical import UrlRules
+
+if TYPE_CHECKING:
+    from inlink.store.pages import Pages
 
 __all__ = [
     "KIND",
@@ -53,7 +55,7 @@ def crawl_folder(path: str | os.PathLike[str]) -> Folder:
     return folder
 
 
-def open_pages(folder: str | os.PathLike[str], *, with_urls: bool = True) -> Pages:
+def open_pages(folder: str | os.PathLike[str], *, with_urls: bool = True) -> "Pages":
     """The pages of a crawl's folder, before its log is read.
 
     Raises
@@ -61,6 +63,9 @@ def open_pages(folder: str | os.PathLike[str], *, with_urls: bool = True) -> Pag
     inlink.errors.FolderError
         If there is no crawl, or its header or a file of it cannot be read.
     """
+    # Whoever only asks for the kind of a folder need not wait for the loops over its log.
+    from inlink.store.pages import Pages
+
     meta, _ = _meta_of(folder)
     return Pages(Path(folder), int(meta.hash_seed), meta.started, with_urls=with_urls)
 
