@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from inlink.base import remote
+from inlink.base import httpstream
 
 __all__ = ["Flaky", "flaky_server"]
 
@@ -60,7 +60,7 @@ class Flaky(http.server.BaseHTTPRequestHandler):
 def flaky_server(tmp_path: Path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     waits: list[float] = []
-    monkeypatch.setattr(remote, "_wait", waits.append)
+    monkeypatch.setattr(httpstream, "_wait", waits.append)
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Flaky) as made:
         made.folder, made.asked, made.answers, made.cuts = tmp_path, [], [], []
         made.etags, made.ranges, made.waits = [], True, waits

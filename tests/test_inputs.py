@@ -9,7 +9,7 @@ from click.testing import CliRunner
 import inlink
 from archives import response, write
 from flaky import flaky_server  # noqa: F401
-from inlink.base import remote
+from inlink.base.httpstream import TRIES
 from inlink.base.remote import UnreachableError, open_remote
 from inlink.cli import commands
 from inlink.errors import FormatError, InputError, ParameterError
@@ -46,7 +46,7 @@ def test_a_busy_server_is_asked_again_and_later_each_time(server):
     assert 7.0 in server.waits
     grown = [wait for wait in server.waits if wait != 7.0]
     assert grown[-1] > grown[0] * 4
-    server.answers = [503] * remote.TRIES
+    server.answers = [503] * TRIES
     with pytest.raises(
         UnreachableError, match=r"x.tsv: cannot be read \(the server answers 503 .*; tried 8 times\)"
     ):
@@ -88,7 +88,7 @@ def test_a_build_that_cannot_reach_a_server_keeps_its_parts(server):
         archive(Path(f"{k}.warc.gz"), k)
     urls = [f"{server.url}/{k}.warc.gz" for k in range(3)]
     whole = inlink.read(urls, level="host", into="whole")
-    server.answers = [503] * remote.TRIES
+    server.answers = [503] * TRIES
     with pytest.raises(
         UnreachableError, match=r"1 files could not be fetched; the first: .*503.* 2 of 3 files are done"
     ):

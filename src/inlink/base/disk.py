@@ -19,7 +19,7 @@ def full_disk(target: Path, error: OSError) -> Exception:
 
 
 def remove_folder(path: Path) -> None:
-    """Remove a folder and all that it contains, as far as this is possible. A folder that does not exist is no error."""
+    """Remove a folder and its contents, as far as this is possible. A folder that does not exist is no error."""
     # A process that only reads need not wait for this import, which loads compressors.
     import shutil
 

@@ -32,7 +32,6 @@ def unfinished_file(target: Path) -> Iterator[Path]:
     OSError
         If the folder cannot be written.
     """
-
     # A process that only reads need not wait for this import.
     import tempfile
 

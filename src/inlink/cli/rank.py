@@ -310,10 +310,12 @@ def rank(graph: Path, algorithms: list[str], name: str | None, given: dict[str, 
 
 def values_given(given: dict[str, Any], opened: "Graph", graph: Path) -> dict[str, Any]:
     """Return the options of an algorithm that were given, with the contents of files in place of their paths."""
+    options = {key: value for key, value in given.items() if value is not None}
+    if not options:
+        return options
     from inlink.sources.rankings import load_ranking, values_of
     from inlink.sources.scores import read_nodes, read_scores
 
-    options = {key: value for key, value in given.items() if value is not None}
     for key, value in options.items():
         if key in _VALUES:
             options[key], unknown = read_scores(value, opened)

@@ -178,7 +178,9 @@ def chain(graph: Graph, source: int, target: int) -> list[int] | None:
     return before[::-1] + after[1:]
 
 
-def find(graph: Graph, expression: str, kind: "Kind" = "regex") -> Iterator[tuple[list[tuple[int, str]], int]]:
+def find(
+    graph: Graph, expression: str, kind: "Kind" = "regex"
+) -> Iterator[tuple[list[tuple[int, str]], int]]:
     """Yield the nodes whose names match an expression, in order, a part of the names at a time.
 
     Parameters

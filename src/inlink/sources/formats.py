@@ -169,7 +169,7 @@ FORMATS: dict[str, Format] = {
     entry.name: entry
     for entry in (
         Format("graph", "a graph's folder that inlink built", (), f"{_HERE}.graphs:graph_source"),
-        Format("crawl", "a crawl's folder, also while it is crawled", (), f"{_HERE}.crawlgraph:crawl_source"),
+        Format("crawl", "a crawl's folder, also while it is crawled", (), f"{_HERE}.crawlarcs:crawl_source"),
         *(
             Format(
                 name,

@@ -15,6 +15,7 @@ from inlink.base.folder import Folder
 from inlink.graph.graph import Graph, Rows
 from inlink.graph.names import Names
 from inlink.rank.ranking import FORMAT, KIND, Ranking
+from inlink.sources.crawlgraph import CrawlGraph
 from inlink.store.reader import is_crawl
 
 __all__ = ["crawled_top", "load_ranking", "ranking_of", "stored_ranking", "top_of", "values_of"]
@@ -28,8 +29,6 @@ def load_ranking(graph: Graph, name: str) -> Ranking:
     inlink.errors.FolderError
         If there is no ranking of that name, or it belongs to another graph.
     """
-    from inlink.sources.crawlgraph import CrawlGraph
-
     if not isinstance(graph, CrawlGraph):
         return Ranking.load(graph, name)
     ranking = _without_names(graph.path, name)
@@ -59,9 +58,6 @@ def ranking_of(path: Path, name: str) -> tuple[Ranking, object]:
 
 def _without_names(path: Path, name: str) -> Ranking:
     """Load a crawl's ranking of the pages that it knew, without their names."""
-    # Rankings of graphs need neither this import nor that of the crawl's pages below.
-    from inlink.sources.crawlgraph import CrawlGraph
-
     length = 0
     if (path / "rankings" / name).is_dir():
         header = Folder(path / "rankings" / name, KIND, FORMAT).header
@@ -114,6 +110,7 @@ def top_of(
     ranking.names = None
     best = [(int(node), value) for node, value in ranking.top(count, by=by)]
     if is_crawl(path):
+        # Rankings of graphs need no pages of a crawl.
         from inlink.store.blocks import known_pages
 
         pages = known_pages(path, with_urls=True)

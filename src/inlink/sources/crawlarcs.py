@@ -1,0 +1,88 @@
+"""The pages of a crawl's folder as nodes, their links as arcs, and their columns."""
+
+import os
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+from inlink.base.arrays import AnyArray
+from inlink.base.progress import track
+from inlink.graph.batches import ArcBatch
+from inlink.graph.graph import Graph
+from inlink.graph.names import Names
+from inlink.graph.source import Source
+from inlink.sources.crawlgraph import CrawlGraph
+from inlink.sources.formats import FORMATS
+from inlink.store.blocks import ARCS, COLUMNS, arcs_of, crawled_rows, known_pages, page_columns, url_blocks
+from inlink.store.pages import NO_PAGE, Pages
+from inlink.store.reader import crawl_folder
+
+__all__ = ["columns_for", "crawl_source", "names_of"]
+
+
+def crawl_source(path: str | os.PathLike[str]) -> Source:
+    """Return a crawl's folder as a source of a graph.
+
+    Raises
+    ------
+    inlink.errors.FolderError
+        If the folder holds no crawl.
+    """
+    pages = known_pages(path)
+
+    def batches() -> Iterator[ArcBatch]:
+        none = np.empty(0, np.uint32)
+        yield ArcBatch(none, none, crawled=crawled_rows(pages)[0])
+        with track("reading the crawl's links", pages.events_end, "B") as task:
+            for sources, targets, done in arcs_of(pages):
+                yield ArcBatch(sources, targets)
+                task.advance(done)
+
+    # A copy of a crawl as it was says so.
+    origin = {"sources": [was]} if (was := crawl_folder(path).header.meta.get("as_of")) else {}
+    return Source(batches(), names_of(pages), pages.num_pages, "page", origin=origin)
+
+
+def names_of(pages: Pages) -> Names:
+    """Return the URLs as the names of a graph.
+
+    Their text is in an unnamed temporary file, which the system may drop from memory.
+    """
+    from inlink.graph.kernels.names import order_of
+
+    offsets = np.zeros(pages.num_pages + 1, np.uint64)
+    with tempfile.TemporaryFile() as file:
+        for first, text, ends in url_blocks(pages):
+            offsets[first + 1 : first + len(ends)] = ends[1:] + offsets[first]
+            file.write(text.data)
+        file.flush()
+        size = int(offsets[-1])
+        text = (
+            np.memmap(file, np.uint8, "r", shape=(size,)).view(np.ndarray) if size else np.empty(0, np.uint8)
+        )
+    return Names(text, offsets, order_of(text, offsets))
+
+
+def columns_for(graph: Graph, path: Path, format: str | None) -> dict[str, AnyArray]:
+    """Return the columns to write beside a graph's nodes: those of the pages, for a crawl and a format with tables.
+
+    The columns are those of :func:`inlink.store.blocks.page_columns`, but `linked_from` is int64 with -1 for a seed.
+    The dict is empty for other graphs and formats.
+    """
+    tables = ("parquet", "sqlite")
+    named = format or next(
+        (name for name in tables if path.name.lower().endswith(FORMATS[name].extensions)), None
+    )
+    if not isinstance(graph, CrawlGraph) or named not in tables:
+        return {}
+    pages = known_pages(graph.path)
+    parts = [
+        page_columns(pages, low, min(low + ARCS, graph.num_nodes))[0]
+        for low in range(0, max(graph.num_nodes, 1), ARCS)
+    ]
+    columns = {name: np.concatenate([part[name] for part in parts]) for name in COLUMNS}
+    seeds = columns["linked_from"] == NO_PAGE
+    columns["linked_from"] = np.where(seeds, -1, columns["linked_from"].astype(np.int64))
+    return columns
