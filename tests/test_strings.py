@@ -161,6 +161,33 @@ def test_a_search_in_many_names_finds_those_of_a_search_in_each(names, expressio
     assert matcher(expression)(Strings.of(names)).tolist() == expected
 
 
+_pieces = st.sampled_from(["a", "b", ".", "[^a]", r"\s", r"\b", r"\B", "^", "$", r"\W", "-", " ", "ä", "\n"])
+_expressions = st.recursive(
+    _pieces,
+    lambda inner: (
+        st.tuples(inner, inner).map("".join)
+        | st.tuples(inner, inner).map("|".join)
+        | st.tuples(inner, st.sampled_from("*+?")).map(lambda pair: f"(?:{pair[0]}){pair[1]}")
+        | inner.map("({})".format)
+    ),
+    max_leaves=6,
+)
+
+
+@given(st.lists(st.text("abä -", max_size=5), max_size=40), _expressions, st.integers(0, 3))
+def test_a_search_for_any_expression_is_that_of_each_name(names, expression, first):
+    program = re2.compile(expression)
+    expected = [row for row, name in enumerate(names[first:]) if program.search(name)]
+    assert matcher(expression)(Strings.of(names)[first:]).tolist() == expected
+
+
+@given(rows)
+def test_lines_are_rows_with_newlines(values):
+    assert Strings.of(values).lines() == (
+        None if b"\n" in b"".join(values) else b"".join(value + b"\n" for value in values)
+    )
+
+
 @given(st.lists(st.text("abAB.", max_size=4), max_size=150))
 def test_a_search_for_text_ignores_case(names):
     assert matcher("b.", "text")(Strings.of(names)).tolist() == [

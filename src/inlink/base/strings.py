@@ -81,6 +81,17 @@ class Strings:
         """Return all strings, one after the other."""
         return self.text[int(self.offsets[0]) : int(self.offsets[-1])].tobytes()
 
+    def lines(self) -> bytes | None:
+        """Return all strings, each followed by a newline; None if a string has a newline."""
+        text = self.text[int(self.offsets[0]) : int(self.offsets[-1])]
+        if (text == 10).any():
+            return None
+        joined = np.full(len(text) + len(self), 10, np.uint8)
+        kept = np.ones(len(joined), np.bool_)
+        kept[(self.offsets[1:] - self.offsets[0]).astype(np.int64) + np.arange(len(self))] = False
+        joined[kept] = text
+        return joined.tobytes()
+
     def to_pylist(self) -> list[Any]:
         """Return the rows as bytes, and None for those without a value."""
         text, places = self.to_bytes(), (self.offsets - self.offsets[0]).tolist()

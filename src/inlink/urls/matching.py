@@ -1,4 +1,4 @@
-"""Search URLs or other names for an expression, a block of names at a time and in linear time."""
+"""Search URLs or other names for an expression, all names of a column at once and in linear time."""
 
 import re
 from collections.abc import Callable
@@ -16,12 +16,12 @@ __all__ = ["Kind", "matcher"]
 
 Kind = Literal["regex", "glob", "text"]
 
-# Names that are searched by one call.
-_LINES = 64
-# An expression with ends of the whole text, quoted text or flags is not searched for in many names at once.
+# An expression with ends of the whole text, quoted text or flags is searched for in each name alone.
 _BY_TEXT = re.compile(r"\\[AzQC]|\(\?(?!:|P?<|i\))")
-_QUIET = re2.Options()
-_QUIET.log_errors = False
+# With these options no match goes beyond a line.
+_LINES = re2.Options()
+_LINES.never_nl = _LINES.never_capture = True
+_LINES.log_errors = False
 _BYTES = re2.Options()
 _BYTES.encoding = re2.Options.Encoding.LATIN1
 _BYTES.log_errors = False
@@ -53,24 +53,39 @@ def matcher(expression: str, kind: Kind = "regex") -> Callable[[Strings], Int64A
         pattern = compiled("^" + "".join(wild.get(char) or re.escape(char) for char in expression) + "$")
     else:
         pattern = compiled("(?i)" + re.escape(expression))
-    lines = None if _BY_TEXT.search(pattern.text) else re2.compile(f"(?m){pattern.text}", _QUIET)
-    return lambda urls: _rows(_search_of(pattern, urls), urls, lines)
+    lines = None if _BY_TEXT.search(pattern.text) else re2.compile(f"(?m){pattern.text}", _LINES)
+    return lambda urls: _matching(pattern, lines, urls)
 
 
-def _rows(matches: Callable[[bytes], object], urls: Strings, lines: Any = None) -> Int64Array:
-    """Return the rows that match. ``lines`` matches a block of lines if it matches one of them, and perhaps others.
+def _matching(pattern: Pattern, lines: Any, urls: Strings) -> Int64Array:
+    """Return the rows that a pattern matches. ``lines`` is the same pattern, compiled for a text of many lines."""
+    if lines is not None and urls.is_utf8():
+        text = urls.lines()
+        if text is not None:
+            return _lines_with(lines, text, urls)
+    return _rows(_search_of(pattern, urls), urls)
 
-    Most blocks have no match, and one call for a block is much cheaper than one for each name.
-    """
-    names = urls.to_pylist()
-    if lines is not None and not urls.is_utf8():
-        lines = None
-    found: list[int] = []
-    for first in range(0, len(names), _LINES):
-        block = names[first : first + _LINES]
-        if lines is None or lines.search(b"\n".join(block)):
-            found += [first + row for row, name in enumerate(block) if matches(name)]
-    return np.array(found, np.int64)
+
+def _lines_with(lines: Any, text: bytes, urls: Strings) -> Int64Array:
+    """Return the rows that match, where each row is a line of a text. After a match the next line is searched."""
+    search, newline = lines.search, text.find
+    places: list[int] = []
+    at, end = 0, len(text)
+    while at < end:
+        found = search(text, at)
+        # Behind the last newline an empty line begins, which is no row.
+        if found is None or (place := found.start()) == end:
+            break
+        places.append(place)
+        at = newline(b"\n", found.end()) + 1
+    begins = (urls.offsets[:-1] - urls.offsets[0]).astype(np.int64) + np.arange(len(urls))
+    rows: Int64Array = np.searchsorted(begins, np.array(places, np.int64), "right") - 1
+    return rows
+
+
+def _rows(matches: Callable[[bytes], object], urls: Strings) -> Int64Array:
+    """Return the rows that match, each searched alone."""
+    return np.array([row for row, name in enumerate(urls.to_pylist()) if matches(name)], np.int64)
 
 
 def _search_of(pattern: Pattern, urls: Strings) -> Callable[[bytes], object]:
