@@ -41,7 +41,7 @@ SEARCH_FACTOR = 10
 
 
 def searching(config: pytest.Config) -> bool:
-    """Whether `make search` runs, not `make test`."""
+    """Return whether `make search` runs, not `make test`."""
     return bool(config.getoption("--hypothesis-profile") == "search")
 
 

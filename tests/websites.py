@@ -154,7 +154,7 @@ class Topic(NamedTuple):
     words: tuple[str, ...]
 
     def fits(self, document: str) -> bool:
-        """Whether a document is relevant."""
+        """Return whether a document is relevant."""
         heads = (" ".join(_WORD.findall(unescape(head).casefold())) for head in _HEADS.findall(document))
         return any(f" {word} " in f" {head} " for head in heads for word in self.words)
 

@@ -106,7 +106,7 @@ class Measure(NamedTuple):
     searches: bool  # whether exact answers take a search from each node
 
     def fits(self, nodes: int, arcs: int) -> bool:
-        """Whether a graph is neither too large for it nor too small to tell, so that it need not be named."""
+        """Return whether a graph is neither too large for it nor too small to tell, so that it need not be named."""
         return nodes * arcs <= LARGEST if self.searches else arcs >= SMALLEST
 
 

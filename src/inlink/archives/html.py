@@ -217,7 +217,7 @@ _START = re.compile(
 
 
 def looks_like_html(document: bytes) -> bool:
-    r"""Whether a document of unknown type begins as HTML does: with its doctype, ``html``, ``head`` or ``body``.
+    r"""Return whether a document of unknown type begins as HTML does: with its doctype, ``html``, ``head`` or ``body``.
 
     Examples
     --------

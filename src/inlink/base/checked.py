@@ -22,7 +22,7 @@ _TICK = 2.0
 
 
 def is_remembered(folder: Folder, rules: int) -> bool:
-    """Whether a folder was checked by these rules, and has not changed since."""
+    """Return whether a folder was checked by these rules, and has not changed since."""
     place = _cache()
     return place is not None and (place / _name(folder, rules)).is_file()
 

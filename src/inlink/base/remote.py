@@ -43,7 +43,7 @@ _URL = re.compile(r"(https?|s3):/+", re.I)
 
 
 def is_remote(path: object) -> bool:
-    """Whether a source is a URL that :func:`open_remote` opens, as text or as a path made of it."""
+    """Return whether a source is a URL that :func:`open_remote` opens, as text or as a path made of it."""
     return isinstance(path, str | os.PathLike) and _URL.match(os.fspath(path)) is not None
 
 

@@ -296,7 +296,7 @@ def _number(row: Setting, value: Any) -> Any:
 
 
 def _other(row: Setting, value: str) -> bool:
-    """Whether a text is allowed although it is not a choice, because it is an import path, ``module:Class``."""
+    """Return whether a text is allowed although it is not a choice, because it is an import path, ``module:Class``."""
     module, colon, name = value.partition(":")
     return bool(row.other and colon and module and name)
 

@@ -30,12 +30,12 @@ SILENT_AFTER = 7 * 86400.0
 
 
 def is_url(where: object) -> bool:
-    """Whether an argument names a server rather than a folder or file."""
+    """Return whether an argument names a server rather than a folder or file."""
     return isinstance(where, str) and "://" in where
 
 
 def is_crawl(url: str) -> bool:
-    """Whether a URL names a crawl on a server, as ``inlink serve`` prints it."""
+    """Return whether a URL names a crawl on a server, as ``inlink serve`` prints it."""
     return re.search(r"^https?://[^?#]*/v1/crawls/[^/?#]+/?$", url) is not None
 
 

@@ -55,7 +55,7 @@ class AwayError(ServerError):
 
 
 def is_url(where: str) -> bool:
-    """Whether a crawl is named by the URL of a server rather than by its folder."""
+    """Return whether a crawl is named by the URL of a server rather than by its folder."""
     return "://" in where
 
 

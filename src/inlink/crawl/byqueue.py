@@ -348,7 +348,7 @@ class _Portion:
 
 
 def is_key(key: str, form: str) -> bool:
-    """Whether a key names the host or the registered domain of a canonical URL."""
+    """Return whether a key names the host or the registered domain of a canonical URL."""
     host = _host(form)
     return key == host or key.lower() in (host, registered_domain(host))
 

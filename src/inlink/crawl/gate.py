@@ -156,7 +156,7 @@ class Gate:
         )
 
     def _is_inside(self, caller: FrameType) -> bool:
-        """Whether an earlier call of this thread led to ``caller``. A user's own policy may make such calls."""
+        """Return whether an earlier call of this thread led to ``caller``. A user's own policy may make such calls."""
         frame: FrameType | None = caller
         while frame is not None and self._is_of(frame):
             # The methods that lead to the call that asks.

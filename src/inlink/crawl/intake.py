@@ -248,7 +248,7 @@ def coded(pages: UInt32Array, scores: Float32Array) -> tuple[int, bytes]:
 
 
 def same_domain(one: str, other: str) -> bool:
-    """Whether two canonical URLs have the same host or registered domain."""
+    """Return whether two canonical URLs have the same host or registered domain."""
     hosts = [url.split("/", 3)[2].partition(":")[0] for url in (one, other)]
     domains = [registered_domain(host) for host in hosts]
     return hosts[0] == hosts[1] or (domains[0] is not None and domains[0] == domains[1])

@@ -311,7 +311,7 @@ def lay_over(found: dict[str, Any], name: str, value: Any) -> None:
 
 
 def is_there(folder: Path) -> bool:
-    """Whether a folder already holds a crawl, or other data of inlink."""
+    """Return whether a folder already holds a crawl, or other data of inlink."""
     return (folder / "header.json").exists()
 
 

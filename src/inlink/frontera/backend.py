@@ -229,7 +229,7 @@ class Backend(frontera.Backend):  # type: ignore[misc]  # Frontera is untyped
         return requests
 
     def finished(self) -> bool:
-        """Whether no request is open, no page is due soon, and no other session may bring new pages."""
+        """Return whether no request is open, no page is due soon, and no other session may bring new pages."""
         self._drop()
         if self._again or self._out:
             return False

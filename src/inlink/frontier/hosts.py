@@ -195,11 +195,11 @@ class Hosts:
         return float(self.queue.rows[slot]["due"])
 
     def is_blocked(self, slot: int, now: float) -> bool:
-        """Whether an operator has blocked a slot at ``now``."""
+        """Return whether an operator has blocked a slot at ``now``."""
         return slot in self.wishes and self.wishes[slot].blocks(now)
 
     def is_closed(self, slot: int, now: float) -> bool:
-        """Whether a slot is blocked at ``now``, or its budget is spent."""
+        """Return whether a slot is blocked at ``now``, or its budget is spent."""
         row = self.queue.rows[slot]
         spent = row["budget"] == 0 or self.queue.slots.domain_budgets[row["domain"]] == 0
         return bool(spent) or self.is_blocked(slot, now)

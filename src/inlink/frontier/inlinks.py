@@ -105,6 +105,6 @@ class InlinkSearch:
 
 
 def _is_latest(pages: Pages, place: int) -> bool:
-    """Whether the visit at a place of the log is its page's latest."""
+    """Return whether the visit at a place of the log is its page's latest."""
     row = int(pages.answers[pages.frame(place).page])
     return int(pages.visits[row]) == place + 1

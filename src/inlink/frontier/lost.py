@@ -49,7 +49,7 @@ class LostPages:
         return bool(self._due or self._alone)
 
     def __contains__(self, page: int) -> bool:
-        """Whether a page waits here."""
+        """Return whether a page waits here."""
         return page in self._due
 
     def due(self, page: int) -> float | None:
@@ -81,7 +81,7 @@ class LostPages:
             del self._alone[session]
 
     def is_alone(self, session: int) -> bool:
-        """Whether a session drains, or fetches a page alone. It gets no task before it has answered."""
+        """Return whether a session drains, or fetches a page alone. It gets no task before it has answered."""
         return session in self._alone or (self._reserved is not None and self._reserved[0] == session)
 
     def session_over(self, session: int, now: float) -> None:

@@ -110,7 +110,7 @@ class Queue:
             self.count_budget(slot)
 
     def are_open(self) -> AnyArray:
-        """Whether leases and budgets allow further pages to be taken from each slot, bool[slots]."""
+        """Return whether leases and budgets allow further pages to be taken from each slot, bool[slots]."""
         rows = self.rows[: self.num_slots]
         left = self.slots.domain_budgets[rows["domain"]]
         found: AnyArray = (rows["flying"] < rows["most"]) & (rows["budget"] > 0) & (left > 0)
@@ -366,7 +366,7 @@ class Queue:
         return wait, soft, -key, -page if self.limits.newest else page, slot
 
     def _is_idle_but_filled(self, slot: int) -> bool:
-        """Whether a slot has pages and is in no heap, but only because of its open leases."""
+        """Return whether a slot has pages and is in no heap, but only because of its open leases."""
         row = self.rows[slot]
         return bool(
             row["where"] == kernels.NOWHERE

@@ -93,7 +93,7 @@ class Rules:
         _ = self._allow, self._deny
 
     def __bool__(self) -> bool:
-        """Whether any URL is forbidden. If not, a caller with many URLs can skip the check."""
+        """Return whether any URL is forbidden. If not, a caller with many URLs can skip the check."""
         return bool(self.allow or self.deny) or not (
             self.max_depth is None and self.hosts is None and self.domains is None
         )

@@ -51,7 +51,7 @@ class Wish:
         )
 
     def blocks(self, now: float) -> bool:
-        """Whether the host must not be asked at ``now``."""
+        """Return whether the host must not be asked at ``now``."""
         return self.blocked_until is not None and self.blocked_until > now
 
     def names(self, now: float) -> tuple[str, ...]:

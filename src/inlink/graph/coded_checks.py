@@ -109,7 +109,7 @@ def _total(folder: Folder, side: str, num_nodes: int, linking: UInt32Array) -> i
 
 
 def _links(linking: UInt32Array, low: int, offsets: UInt64Array) -> bool:
-    """Whether the linking nodes from ``low`` on are those with arcs."""
+    """Return whether the linking nodes from ``low`` on are those with arcs."""
     begin, end = np.searchsorted(linking, np.array([low, low + len(offsets) - 1], np.uint64))
     return np.array_equal(np.flatnonzero(np.diff(offsets)) + low, linking[begin:end])
 

@@ -34,7 +34,7 @@ def components(graph: Graph, *, strong: bool = False) -> UInt32Array:
 
 
 def largest_component(graph: Graph, *, strong: bool = False) -> BoolArray:
-    """Whether each node is in the largest component, bool[n]; of several, the component with the least node."""
+    """Return whether each node is in the largest component, bool[n]; of several, the component with the least node."""
     label = components(graph, strong=strong)
     if len(label) == 0:
         return np.zeros(0, np.bool_)
@@ -46,7 +46,7 @@ def largest_component(graph: Graph, *, strong: bool = False) -> BoolArray:
 
 
 def reachable(graph: Graph, sources: Iterable[int | str | bytes]) -> BoolArray:
-    """Whether each node can be reached from ``sources`` along outlinks, bool[n]. The sources are included.
+    """Return whether each node can be reached from ``sources`` along outlinks, bool[n]. The sources are included.
 
     Raises
     ------

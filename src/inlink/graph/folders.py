@@ -34,7 +34,7 @@ def graph_folder(path: str | os.PathLike[str]) -> Folder:
 
 
 def is_graph(path: str | os.PathLike[str]) -> bool:
-    """Whether a folder is a graph's, of any format version."""
+    """Return whether a folder is a graph's, of any format version."""
     try:
         raw = (Path(path) / "header.json").read_bytes()
         return msgspec.json.decode(raw, type=Header).kind == KIND

@@ -47,7 +47,7 @@ class NetworkXGraph(Protocol):
     """A NetworkX graph of any kind."""
 
     def is_directed(self) -> bool:
-        """Whether an edge is one arc, or two."""
+        """Return whether an edge is one arc, or two."""
 
     def adjacency(self) -> Any:
         """The nodes, and the neighbours of each."""
@@ -155,7 +155,7 @@ def _check_indices(matrix: Any) -> tuple[UInt64Array, UInt32Array]:
 
 
 def _increase(offsets: UInt64Array, nodes: UInt32Array) -> bool:
-    """Whether each row is in increasing order, and has no node twice."""
+    """Return whether each row is in increasing order, and has no node twice."""
     rises = np.ones(len(nodes) + 1, np.bool_)
     rises[1:-1] = nodes[1:] > nodes[:-1]
     # From one row to the next, the nodes need not increase.

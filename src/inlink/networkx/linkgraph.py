@@ -48,11 +48,11 @@ class LinkGraph:
         return iter(self.nodes)
 
     def is_directed(self) -> bool:
-        """Whether edges have a direction."""
+        """Return whether edges have a direction."""
         return self.directed
 
     def is_multigraph(self) -> bool:
-        """Whether the NetworkX graph may have parallel edges."""
+        """Return whether the NetworkX graph may have parallel edges."""
         return self.multigraph
 
     def vector(self, values: Mapping[Any, float] | None) -> Float64Array | None:

@@ -140,7 +140,7 @@ class Ranking:
         )
 
     def is_exact(self) -> bool:
-        """Whether the values are exact but for rounding."""
+        """Return whether the values are exact but for rounding."""
         done = self.iterations == 0 and self.converged and self.residual is None
         return done and not _ESTIMATES & self.parameters.keys()
 

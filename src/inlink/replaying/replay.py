@@ -151,7 +151,7 @@ def webs_of(source: Source, plan: Plan) -> list[Web]:
 
 
 def _has_urls(graph: Graph) -> bool:
-    """Whether a graph's names are URLs."""
+    """Return whether a graph's names are URLs."""
     if graph.names is None or graph.level not in (None, "page"):
         return False
     return level_of([graph.names.raw(node) for node in range(min(graph.num_nodes, SAMPLE))]) == "page"
@@ -385,7 +385,7 @@ class Replaying:
 
 
 def _matched(web: Web, expression: str | None) -> BoolArray | None:
-    """Whether an expression matches each URL, bool[n]."""
+    """Return whether an expression matches each URL, bool[n]."""
     if expression is None:
         return None
     from inlink.base.strings import Strings

@@ -90,7 +90,7 @@ class Preset(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return url
 
     def is_article(self, url: str) -> bool:
-        """Whether a canonical URL lies below the base and is not in one of the namespaces."""
+        """Return whether a canonical URL lies below the base and is not in one of the namespaces."""
         if not url.startswith(self.base) or len(url) == len(self.base):
             return False
         space, colon, _ = _plain(url[len(self.base) :]).partition(":")

@@ -201,7 +201,7 @@ class WatchedScheduler(Scheduler):
         return {host for url in urls if (host := urlsplit(url).hostname)}
 
     def has_pending_requests(self) -> bool:
-        """Whether there are pages to fetch, or sitemaps that may name more."""
+        """Return whether there are pages to fetch, or sitemaps that may name more."""
         sitemaps, over = self._job.sitemaps, self._job.ending != "finished"
         if sitemaps is not None and over:
             sitemaps.stop()

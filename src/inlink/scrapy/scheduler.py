@@ -219,7 +219,7 @@ class Scheduler(BaseScheduler):
     # -- methods that Scrapy calls ------------------------------------------------------------------------------------
 
     def has_pending_requests(self) -> bool:
-        """Whether a page is due within ``INLINK_MAX_WAIT`` seconds, or other sessions may bring more pages."""
+        """Return whether a page is due within ``INLINK_MAX_WAIT`` seconds, or other sessions may bring more pages."""
         self._sweep()
         if self._pump is None or self._closing:
             return False
@@ -385,7 +385,7 @@ class Scheduler(BaseScheduler):
             engine.keep_delay(self.crawler, slot, self._delays[slot])
 
     def _comes_back(self, request: Request) -> bool:
-        """Whether the crawl applies the Crawl-delay of a request's host and will hand out the request again."""
+        """Return whether the crawl applies the Crawl-delay of a request's host and will hand out the request again."""
         return request in self._out and engine.slot_of(self.crawler, request) in self._delays
 
     def _spider_error(self, failure: Failure, response: Any) -> None:

@@ -92,7 +92,7 @@ class Guard:
 
     @staticmethod
     def _is_visit(scope: Scope) -> bool:
-        """Whether the request comes from following a link to the page."""
+        """Return whether the request comes from following a link to the page."""
         return (
             scope["method"] in ("GET", "HEAD")
             and header(scope, b"sec-fetch-mode") == b"navigate"

@@ -23,13 +23,13 @@ class Health(msgspec.Struct, frozen=True):
 
 @ENDPOINTS.add("GET", "/healthz", None)
 async def alive() -> Health:
-    """Whether the server runs."""
+    """Return whether the server runs."""
     return Health(True)
 
 
 @ENDPOINTS.add("GET", "/readyz", None)
 async def ready(site: Site) -> Plain:
-    """Whether the server takes requests, and each of its crawls can be used; 503 if not."""
+    """Return whether the server takes requests, and each of its crawls can be used; 503 if not."""
     faults = {name: one.fault for name, one in site.keepers.items() if one.fault is not None}
     well = site.ready and not faults
     # The text of a fault names the crawl's folder, which only callers with a token may see.

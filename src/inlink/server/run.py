@@ -218,7 +218,7 @@ class Server(uvicorn.Server):
 
 
 def is_loopback(host: str) -> bool:
-    """Whether an address can be reached only from this machine."""
+    """Return whether an address can be reached only from this machine."""
     if host == "localhost":
         return True
     try:

@@ -56,11 +56,11 @@ class Caller:
     is_open: bool
 
     def may(self, role: Role, crawl: str | None) -> bool:
-        """Whether the caller may do what a role may, on a crawl."""
+        """Return whether the caller may do what a role may, on a crawl."""
         return self.is_open or (self.token is not None and self.token.opens(role, crawl))
 
     def accepts(self, kind: bytes) -> bool:
-        """Whether the caller names a type of replies among those that it accepts."""
+        """Return whether the caller names a type of replies among those that it accepts."""
         return kind in (header(self.scope, b"accept") or b"")
 
     def role(self, crawl: str | None) -> Role | None:

@@ -212,7 +212,10 @@ def read(
             warnings.warn(files.told(), stacklevel=2)
         return graph
     if elsewhere:
-        raise ParameterError(f"{paths[0]}: only archives are read elsewhere; the format is {formats[0]}")
+        raise ParameterError(
+            f"{paths[0]}: only WARC, ARC and WAT files can be read on a cluster, and this is of format {formats[0]}: "
+            "use inlink build"
+        )
     if workers != 1:
         raise ParameterError("`workers` applies only to several archives")
     files.open(level, self_loops is True, count, options | (sites if archives else {}))

@@ -43,7 +43,7 @@ def rank_file(source: str | os.PathLike[str]) -> Location:
 
 
 def is_release(source: str | os.PathLike[str]) -> bool:
-    """Whether a source is the name of a release. A file or folder of that name comes first."""
+    """Return whether a source is the name of a release. A file or folder of that name comes first."""
     return _RELEASE.fullmatch(os.fspath(source)) is not None and not Path(source).exists()
 
 

@@ -153,7 +153,7 @@ def _index_end(folder: Path, size: int) -> int:
 
 
 def _was_longer(folder: Path) -> bool:
-    """Whether a log whose first event is not sound is more than a torn tail.
+    """Return whether a log whose first event is not sound is more than a torn tail.
 
     If all its heads are damaged, they cannot show this. But the crawl's index and ranking cover a part of the log. And
     a crawl cannot write more than :data:`_TAIL` bytes before its first sync, a second after it began.

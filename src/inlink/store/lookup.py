@@ -182,7 +182,7 @@ class Lookup:
         return text.split(b"\n")[page - head.first].decode("ascii")
 
     def _is_url_of(self, page: int, url: str) -> bool:
-        """Whether a page in the index has this URL."""
+        """Return whether a page in the index has this URL."""
         try:
             if self._table.url(page) == url:
                 return True
@@ -241,7 +241,7 @@ class Lookup:
         return self._tally.event_pages
 
     def knows(self, page: int) -> bool:
-        """Whether an event made a page known."""
+        """Return whether an event made a page known."""
         self._trace(page)
         return page < self.num_pages
 

@@ -166,7 +166,7 @@ class Pages:
         self.frames.end = place + len(frame)
 
     def index_due(self) -> bool:
-        """Whether a new index of the URLs is worth its cost."""
+        """Return whether a new index of the URLs is worth its cost."""
         return self.with_urls and self.table.index_due()
 
     # -- URLs -----------------------------------------------------------------------------------------------------

@@ -30,7 +30,7 @@ KIND, VERSION = "crawl", 2
 
 
 def is_crawl(path: str | os.PathLike[str]) -> bool:
-    """Whether a folder is a crawl's, of any format version."""
+    """Return whether a folder is a crawl's, of any format version."""
     try:
         raw = (Path(path) / "header.json").read_bytes()
         return msgspec.json.decode(raw, type=Header).kind == KIND

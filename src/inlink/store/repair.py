@@ -160,7 +160,7 @@ class _Log:
         self.urls_end = text
 
     def _follows(self, head: Head, stretch: Stretch, pages: int, text: int, behind: bool) -> bool:
-        """Whether a frame is possible after ``pages`` pages and ``text`` bytes of URLs, perhaps ``behind`` damage."""
+        """Return whether a frame is possible after ``pages`` pages and ``text`` bytes of URLs, perhaps after damage."""
         if not sound(self.events, np.uint64(stretch.begin), np.uint64(head.first + head.new)):
             return False
         new, size = head.first - pages, head.text_place - text

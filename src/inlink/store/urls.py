@@ -263,7 +263,7 @@ class UrlTable:
     # -- the index --------------------------------------------------------------------------------------------------
 
     def index_due(self) -> bool:
-        """Whether a new index is worth its cost: there are an eighth more pages, and more than a minimum."""
+        """Return whether a new index is worth its cost: there are an eighth more pages, and more than a minimum."""
         return self.tally.pages >= max(_FEW, self.indexed + self.indexed // 8)
 
     def load_index(self, events_size: int) -> tuple[int, int, int]:
@@ -290,7 +290,7 @@ class UrlTable:
         return covered.pages, covered.urls_end, covered.events_end
 
     def as_indexed(self, pages: int) -> bool:
-        """Whether the first ``pages`` URLs that were taken in are the URLs of the index.
+        """Return whether the first ``pages`` URLs that were taken in are the URLs of the index.
 
         A part of each URL's hash is kept for searching. The index has the checksum of these parts.
         """

@@ -88,7 +88,7 @@ class AddressRules:
         self.deny = tuple(_network(text, "a denied address") for text in deny)
 
     def __bool__(self) -> bool:
-        """Whether any address is refused."""
+        """Return whether any address is refused."""
         return bool(self.deny) or not self.private
 
     def refusal(self, address: str) -> str | None:

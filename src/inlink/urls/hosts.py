@@ -59,7 +59,7 @@ def _top_level_domains() -> frozenset[str]:
 
 
 def valid_host(host: str) -> bool:
-    """Whether a name in lower case and IDNA can be a host of a host graph; see the module's rules.
+    """Return whether a name in lower case and IDNA can be a host of a host graph; see the module's rules.
 
     Examples
     --------

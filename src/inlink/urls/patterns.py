@@ -79,13 +79,13 @@ class Pattern:
         self._match = None if program is None else program.match
 
     def found_in(self, url: str) -> bool:
-        """Whether the expression matches anywhere in a URL."""
+        """Return whether the expression matches anywhere in a URL."""
         if self._search is None:
             return repeats_segments(url)
         return self._search(url.encode("utf-8", "replace")) is not None
 
     def begins(self, url: str) -> bool:
-        """Whether the expression matches a beginning of a URL."""
+        """Return whether the expression matches a beginning of a URL."""
         if self._match is None:
             return self.text.startswith(".*") and repeats_segments(url)
         return self._match(url.encode("utf-8", "replace")) is not None
@@ -136,7 +136,7 @@ def compiled(text: str, place: str = "") -> Pattern:
 
 
 def repeats_segments(url: str) -> bool:
-    """Whether :data:`NUTCH_LOOPS` matches a URL, in linear time.
+    """Return whether :data:`NUTCH_LOOPS` matches a URL, in linear time.
 
     Examples
     --------
@@ -162,6 +162,6 @@ def _reason(error: Exception) -> str:
 
 
 def _has_open_repetition(text: str) -> bool:
-    """Whether an expression has ``{,n}`` outside classes and escapes."""
+    """Return whether an expression has ``{,n}`` outside classes and escapes."""
     plain = re.sub(r"\\Q.*?(?:\\E|$)|\\.", "", text, flags=re.S)
     return re.search(r"\{,\d+\}", re.sub(r"\[\^?\]?[^\]]*\]", "", plain)) is not None

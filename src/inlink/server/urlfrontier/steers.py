@@ -72,7 +72,7 @@ async def set_active(peer: Peer, asked: Any) -> Any:
 
 
 async def get_active(peer: Peer, _: Any) -> Any:
-    """Whether any crawl is not paused."""
+    """Return whether any crawl is not paused."""
     paused = [await keeper.run(lambda opened: opened.paused) for keeper in peer.all("reader")]
     return _BOOLEAN(state=not all(paused))
 
