@@ -138,7 +138,8 @@ def test_the_command_writes_other_formats(crawl, spark, to, output):
 def test_what_the_command_cannot_do_is_refused(crawl, spark):
     Path("links.tsv").write_text("a\tb\n")
     with pytest.raises(
-        ParameterError, match=r"links.tsv: only archives are read elsewhere; the format is edgelist"
+        ParameterError,
+        match=r"links.tsv: only WARC, ARC and WAT files .* of format edgelist: use inlink build",
     ):
         run("spark", "build", "links.tsv", "-o", "g")
     with pytest.raises(ParameterError, match="--conf takes KEY=VALUE"):

@@ -338,9 +338,10 @@ class Ranking:
             raise FolderError("this graph is in memory only and keeps no rankings")
         path = graph.path / "rankings" / _checked(name)
         if not path.exists():
-            have = ", ".join(list_rankings(graph)) or "none yet"
+            have = ", ".join(list_rankings(graph))
+            others = f" (it has: {have})" if have else ""
             raise FolderError(
-                f"{graph.path} has no ranking {name!r} (it has: {have}): make it with inlink rank"
+                f"{graph.path} has no ranking {name!r}{others}: make it with inlink rank {graph.path}"
             )
         folder = Folder(path, KIND, FORMAT)
         meta = folder.header.meta
