@@ -2,10 +2,21 @@
 
 from crawlstrategies import Clock, opened
 from inlink.crawl.crawl import Crawl
+from inlink.protocol import Tasks
 
-__all__ = ["A", "B", "C", "World"]
+__all__ = ["A", "B", "C", "World", "hello", "urls"]
 
 A, B, C = "http://a.com/", "http://b.com/", "http://c.org/"
+
+
+def hello(crawl, owner="spider", **more):
+    """Begin a session, and return its number."""
+    return crawl.desk.hello(owner, silent_after=60.0, **more).number
+
+
+def urls(tasks: Tasks) -> list[str]:
+    """Return the URLs of tasks."""
+    return [task.url for task in tasks.tasks]
 
 
 class World:

@@ -9,7 +9,7 @@ import textwrap
 import pytest
 
 from crawlstrategies import EAGER
-from crawlworld import A, B, C
+from crawlworld import A, B, C, hello, urls
 from inlink.errors import ParameterError, SessionError, StoreError
 from inlink.frontier.settings import Politeness
 from inlink.protocol import (
@@ -25,14 +25,6 @@ from inlink.protocol import (
 from inlink.store.log import Log
 
 D, E = "http://d.net/", "http://e.net/"
-
-
-def hello(crawl, owner="spider", **more):
-    return crawl.desk.hello(owner, silent_after=60.0, **more).number
-
-
-def urls(tasks: Tasks) -> list[str]:
-    return [task.url for task in tasks.tasks]
 
 
 # -- sessions ---------------------------------------------------------------------------------------------------------

@@ -3,7 +3,7 @@
 import pytest
 
 from crawlstrategies import EAGER
-from crawlworld import A, B, C
+from crawlworld import A, B, C, hello, urls
 from inlink.frontier.settings import Politeness
 from inlink.protocol import (
     Crawled,
@@ -16,14 +16,6 @@ from inlink.protocol import (
 from inlink.store.format import LOST, RENEWED, REPORTED
 
 D, E = "http://d.net/", "http://e.net/"
-
-
-def hello(crawl, owner="spider", **more):
-    return crawl.desk.hello(owner, silent_after=60.0, **more).number
-
-
-def urls(tasks: Tasks) -> list[str]:
-    return [task.url for task in tasks.tasks]
 
 
 def test_a_lost_page_waits_longer_each_time_and_fails_in_the_end(world):

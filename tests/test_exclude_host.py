@@ -8,14 +8,12 @@ from hypothesis import strategies as st
 from crawlstrategies import Clock, differences, histories, opened, perform, whole
 from crawlworld import A, B, World
 from inlink.crawl.view import CrawlView
-from inlink.errors import FolderError, UnknownNodeError
+from inlink.errors import UnknownNodeError
 from inlink.frontier.revisit import FixedInterval
 from inlink.frontier.rules import Rules
 from inlink.frontier.settings import Politeness
 from inlink.store.format import EXCLUDE
-from inlink.store.log import EVENTS, URLS
-from inlink.store.reader import Reader
-from wildframes import wild_heads, wild_payloads
+from wildframes import refused_when_wild
 
 AT_ONCE = Politeness(delay=0, in_flight=99)
 
@@ -147,16 +145,10 @@ def test_wild_exclusions_are_damage_or_harmless(world):
     (place,) = crawl._pages.frames_of_kind(EXCLUDE)
     end = crawl._pages.events_end
     world.close()
-    events, urls = (world.folder / EVENTS).read_bytes(), (world.folder / URLS).read_bytes()
-    frame, refused = events[place:end], set()
-    for told, wild in (*wild_heads(frame, urls), *wild_payloads(frame, urls)):
-        (world.folder / EVENTS).write_bytes(events[:place] + wild)
-        try:
-            Reader(world.folder).close()
-        except FolderError:
-            refused.add(told)
-            continue
-        with opened(world.folder, world.clock) as crawl:
-            assert msgspec.json.encode(crawl.view.why(A))
-            crawl.reload()
+
+    def use(crawl):
+        assert msgspec.json.encode(crawl.view.why(A))
+        crawl.reload()
+
+    refused = refused_when_wild(world, place, end, use)
     assert {"page 2147483648", "listed 2147483648", "ExcludedRecord.reason_size 65535"} <= refused

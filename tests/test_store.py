@@ -1,9 +1,6 @@
 """The store against what is obvious: a dict for the URL table, lists for the log, a fresh opening for every column."""
 
-import contextlib
 import errno
-import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -33,33 +30,9 @@ from inlink.store.checks import last_whole
 from inlink.store.events import Events
 from inlink.store.kernels import frames as kernels
 from inlink.store.log import Log
-from inlink.store.pages import NO_PAGE, Pages
+from inlink.store.pages import NO_PAGE
 from inlink.store.reader import Reader
-
-
-@contextlib.contextmanager
-def folder() -> Iterator[Path]:
-    with tempfile.TemporaryDirectory() as place:
-        yield Path(place)
-
-
-@contextlib.contextmanager
-def empty_pages(seed: int = 7) -> Iterator[Pages]:
-    with folder() as place:
-        (place / logs.URLS).touch()
-        (place / logs.EVENTS).touch()
-        pages = Pages(place, seed)
-        yield pages
-        pages.close()
-
-
-def fnv(raw: bytes) -> int:
-    """FNV-1a, to scatter numbers the same way in every run."""
-    value = 0xCBF29CE484222325
-    for byte in raw:
-        value = ((value ^ byte) * 0x100000001B3) & (2**64 - 1)
-    return value
-
+from storefolders import folder
 
 # -- frames -------------------------------------------------------------------------------------------------------
 

@@ -1,10 +1,5 @@
 """The table of URLs, against a dict."""
 
-import contextlib
-import tempfile
-from collections.abc import Iterator
-from pathlib import Path
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -17,34 +12,10 @@ from crawlstrategies import (
     opened,
 )
 from inlink.errors import StoreError
-from inlink.store import log as logs
 from inlink.store import urls as urls_module
-from inlink.store.pages import NO_PAGE, Pages
+from inlink.store.pages import NO_PAGE
 from inlink.store.reader import Reader
-
-
-@contextlib.contextmanager
-def folder() -> Iterator[Path]:
-    with tempfile.TemporaryDirectory() as place:
-        yield Path(place)
-
-
-@contextlib.contextmanager
-def empty_pages(seed: int = 7) -> Iterator[Pages]:
-    with folder() as place:
-        (place / logs.URLS).touch()
-        (place / logs.EVENTS).touch()
-        pages = Pages(place, seed)
-        yield pages
-        pages.close()
-
-
-def fnv(raw: bytes) -> int:
-    """FNV-1a, to scatter numbers the same way in every run."""
-    value = 0xCBF29CE484222325
-    for byte in raw:
-        value = ((value ^ byte) * 0x100000001B3) & (2**64 - 1)
-    return value
+from storefolders import empty_pages, fnv
 
 
 @given(st.lists(st.lists(URLS, max_size=20), max_size=6), st.integers(0, 2**63 - 1))

@@ -1,15 +1,21 @@
 """Frames with right checksums and wild numbers: every field of every kind of event, one at a time."""
 
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, get_type_hints
 
 import numpy as np
 
+from crawlstrategies import opened
+from crawlworld import World
+from inlink.crawl.crawl import Crawl
+from inlink.errors import FolderError
 from inlink.store import format as layout
 from inlink.store.format import CHECKED, HEAD_SIZE, Head, size_of, struct_of
+from inlink.store.log import EVENTS, URLS
+from inlink.store.reader import Reader
 
-__all__ = ["RECORDS", "resealed", "stretches", "wild_heads", "wild_payloads"]
+__all__ = ["RECORDS", "refused_when_wild", "resealed", "stretches", "wild_heads", "wild_payloads"]
 
 RECORDS = {
     layout.VISIT: (layout.VisitRecord,),
@@ -94,3 +100,19 @@ def wild_payloads(frame: bytes, urls: bytes) -> Iterator[tuple[str, bytes]]:
             cut = bytearray(frame[: len(frame) - less])
             cut[4:8] = len(cut).to_bytes(4, "little")
             yield f"cut by {less}", resealed(bytes(cut), urls)
+
+
+def refused_when_wild(world: World, place: int, end: int, use: Callable[[Crawl], None]) -> set[str]:
+    """Return the wild forms of the last event of a closed crawl that are refused; use the crawl with all others."""
+    events, urls = (world.folder / EVENTS).read_bytes(), (world.folder / URLS).read_bytes()
+    frame, refused = events[place:end], set()
+    for told, wild in (*wild_heads(frame, urls), *wild_payloads(frame, urls)):
+        (world.folder / EVENTS).write_bytes(events[:place] + wild)
+        try:
+            Reader(world.folder).close()
+        except FolderError:
+            refused.add(told)
+            continue
+        with opened(world.folder, world.clock) as crawl:
+            use(crawl)
+    return refused

@@ -8,29 +8,13 @@ import numpy as np
 from inlink.base.arrays import AnyArray, BoolArray, Float32Array, Float64Array, UInt64Array
 from inlink.base.strings import Strings
 from inlink.sources.write import as_text, join_columns, join_rows
-from inlink.store.blocks import BLOCK, arcs_of, content_hash_at, page_columns, url_blocks
+from inlink.store.blocks import BLOCK, COLUMNS, arcs_of, content_hash_at, page_columns, url_blocks
 from inlink.store.page import error_of
 from inlink.store.pages import NO_PAGE, STATES, Pages
 
 __all__ = ["PAGE_COLUMNS", "link_lines", "page_lines"]
 
-PAGE_COLUMNS = (
-    "page",
-    "url",
-    "state",
-    "score",
-    "depth",
-    "linked_from",
-    "first_crawl",
-    "last_crawl",
-    "crawls",
-    "changes",
-    "status",
-    "errors",
-    "content_hash",
-    "error",
-    "merged_into",
-)
+PAGE_COLUMNS = ("page", "url", *COLUMNS, "content_hash", "error", "merged_into")
 ROWS = 1 << 16
 """Crawled pages whose links are written at a time."""
 
