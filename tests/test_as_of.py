@@ -1,5 +1,6 @@
 """A crawl as it was: each earlier event, compared with a crawl that ended there."""
 
+import json
 import shutil
 import subprocess
 import sys
@@ -14,6 +15,7 @@ from crawlstrategies import Clock, columns, histories, opened, perform
 from inlink.crawl.asof import as_of, moment_of
 from inlink.errors import ParameterError
 from inlink.sources.crawlgraph import graph_in
+from inlink.sources.rankings import stored_ranking
 from inlink.store.blocks import known_pages
 
 INLINK = [sys.executable, "-m", "inlink", "-q"]
@@ -73,13 +75,15 @@ def test_settings_were_those_of_the_time(crawl, tmp_path):
         assert graph_in(was.folder).num_arcs == 4
 
 
-def test_ranks_are_said_to_be_approximate(tmp_path):
+def test_a_crawl_that_was_not_ranked_yet_is_exact(tmp_path):
     with inlink.Crawl(tmp_path / "c", clock=inlink.VirtualClock()) as crawl:
         crawl.seed(["http://a.example/"])
         crawl.crawled(crawl.next(1)[0], ["/b", "http://b.example/"])
         events = crawl.view.info().events
+        crawl.rerank(wait=True)
     with as_of(tmp_path / "c", events, tmp_path) as was:
-        assert was.approximate == "ranks are computed as of this event"
+        assert was.approximate == ""
+        assert not (was.folder / "ranks").exists()
         assert inlink.CrawlView.open(was.folder).why("http://b.example/").priority > 0
 
 
@@ -134,7 +138,24 @@ def test_the_commands_show_what_was(crawl):
     assert said("build", "mine", "-o", "graph", "--as-of", "1001.5") == "graph: page graph, 5 nodes, 4 arcs\n"
     sources = inlink.Graph.open(crawl.parent / "graph").meta["sources"]
     assert [source.partition("#")[0] for source in sources] == ["mine (crawl, as of event "]
+    risen = said("diff", "mine", "--as-of", "1001.5", "--by", "degree", "--risen", "-n", "3")
+    assert "A: mine (crawl, as of event #6), degree, all 5 nodes" in risen
+    assert "only in A: 0; only in B: 5" in risen
+    assert "only in B\tnew\t" in risen
+    same = said("diff", "mine", "--as-of", "#6", "--as-of", "1001.5", "--by", "degree", "--json")
+    assert json.loads(same)["moved_by_place"] == json.loads(same)["only_in_b"] == []
     assert {path: path.stat().st_mtime_ns for path in crawl.rglob("*")} == before
+
+
+def test_a_ranking_of_then_is_kept_beside_the_present_ones(crawl):
+    done = run(crawl.parent, "rank", "mine", "--as-of", "1001.5", "--name", "then")
+    assert (done.returncode, done.stdout.split(":")[0]) == (0, "then")
+    with as_of(crawl, 1_001.5, crawl.parent) as was:
+        wanted = inlink.pagerank(graph_in(was.folder)).values
+    assert stored_ranking(crawl, "then").values == pytest.approx(wanted, abs=1e-6)
+    done = run(crawl.parent, "top", "mine", "--by", "then", "-n", "1")
+    # The page had one link from a page with two links, and so had /1x, which became known after it.
+    assert done.stdout.split("\t")[2] == "http://a.example/1"
 
 
 @pytest.mark.parametrize(
@@ -145,6 +166,15 @@ def test_the_commands_show_what_was(crawl):
         ["why", "mine", "http://a.example/0", "--as-of", "#1"],
         ["top", "mine", "--by", "trustrank", "--as-of", "#2"],
         ["build", "nosuch", "-o", "g", "--as-of", "#2"],
+        ["rank", "mine", "--as-of", "#2"],
+        ["rank", "mine", "--as-of", "#999", "--name", "then"],
+        ["diff", "mine"],
+        ["diff", "mine", "mine", "--as-of", "#2"],
+        ["diff", "mine", "--as-of", "#2", "--as-of", "#3", "--as-of", "#4"],
+        ["diff", "nosuch", "--as-of", "#2"],
+        ["diff", "mine", "--as-of", "#2", "--by", "trustrank"],
+        ["dump", "rankings", "mine", "--aduana"],
+        ["dump", "rankings", "http://a.example/v1/crawls/c"],
         ["why", "http://a.example/v1/crawls/c", "http://a.example/", "--as-of", "#2"],
     ],
 )

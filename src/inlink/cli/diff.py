@@ -8,6 +8,7 @@ import click
 from inlink.cli.options import Output
 from inlink.cli.remote import Ranks
 from inlink.cli.show import printable, say, show_json, show_table
+from inlink.cli.then import as_of_options, ranked_then
 
 if TYPE_CHECKING:
     from inlink.sources.diff import Change, Diff
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("a", type=Ranks())
-@click.argument("b", type=Ranks())
+@click.argument("b", type=Ranks(), required=False)
 @click.option(
     "--by",
     "by",
@@ -38,6 +39,8 @@ if TYPE_CHECKING:
     show_default=True,
     help="Show movers only among this many first nodes of A or B; 0: among all.",
 )
+@click.option("--risen", is_flag=True, help="Of the movers, show those whose place in B is better.")
+@as_of_options
 @click.option(
     "--persistence", type=float, default=0.9, show_default=True, help="The p of the rank-biased overlap."
 )
@@ -47,10 +50,12 @@ if TYPE_CHECKING:
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")
 def diff(
     a: Path | str,
-    b: Path | str,
+    b: Path | str | None,
     by: tuple[str, ...],
     count: int,
     within: int,
+    risen: bool,
+    moments: tuple[str, ...],
     persistence: float,
     picture: Path | None,
     as_json: bool,
@@ -60,9 +65,17 @@ def diff(
     A and B are folders of graphs or crawls with rankings, folders of rankings, exported rankings, or Common Crawl's
     ranks as a file, a URL or a release (cc-main-2026-apr-may-jun/domain). Of a release or URL, the first 1,000,000
     lines are read.
+
+    With --as-of, A is the folder of a crawl, and there is no B. The crawl as it was then is compared with the crawl
+    now, or with the crawl at a later moment if --as-of is given twice. The pages are ranked anew for both, by the
+    algorithm that --by names.
     """
     if len(by) > 2:
         raise click.UsageError("--by is given once, or twice: for A and for B")
+    if moments and (b is not None or len(moments) > 2):
+        raise click.UsageError("--as-of compares a crawl with itself: name one crawl, and one moment or two")
+    if b is None and not moments:
+        raise click.UsageError("Missing argument 'B'. A crawl is compared with itself by --as-of.")
     if picture is not None:
         from inlink import plot
         from inlink.plot.saving import check
@@ -71,10 +84,14 @@ def diff(
     from inlink.sources.diff import diff as compare
 
     names = ((by or ("pagerank",)) * 2)[:2]
+    if moments:
+        a, b = (ranked_then(a, name, when) for name, when in zip(names, (*moments, None), strict=False))
+    assert b is not None
     found = compare(a, b, by=(names[0], names[1]), persistence=persistence)
+    moved = "risen" if risen else "moved"
     tables = {
-        "moved by place": found.movers(count, by="place", within=within),
-        "moved by value": found.movers(count, by="value", within=within),
+        f"{moved} by place": found.movers(count, by="place", within=within, risen=risen),
+        f"{moved} by value": found.movers(count, by="value", within=within, risen=risen),
         "only in B": found.new(count),
         "only in A": found.gone(count),
     }

@@ -1,4 +1,4 @@
-"""``inlink dump``: all pages or links of a crawl, as text."""
+"""``inlink dump``: all pages, links or adopted rankings of a crawl, as text."""
 
 import sys
 from collections.abc import Iterator
@@ -9,7 +9,7 @@ import click
 
 from inlink.cli.crawls import crawl_argument, write_all
 from inlink.cli.options import Output
-from inlink.cli.remote import view_of
+from inlink.cli.remote import refuse_url, view_of
 
 if TYPE_CHECKING:
     from inlink.client.remote import RemoteCrawl
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("what", type=click.Choice(["pages", "links"]))
+@click.argument("what", type=click.Choice(["pages", "links", "rankings"]))
 @crawl_argument
 @click.option("--output", "-o", type=Output(), help="The file to write. Default: standard output.")
 @click.option("--aduana", is_flag=True, help="Print the columns of Aduana's page_db_dump.")
@@ -25,15 +25,27 @@ if TYPE_CHECKING:
     "--depth", is_flag=True, help="With --aduana: print the depth before the score, as Aduana's tool does."
 )
 def dump(
-    what: Literal["pages", "links"], folder: Path | str, output: Path | None, aduana: bool, depth: bool
+    what: Literal["pages", "links", "rankings"],
+    folder: Path | str,
+    output: Path | None,
+    aduana: bool,
+    depth: bool,
 ) -> None:
-    """Print the pages of DIR, or the links between them (FROM, TO: pages by number), tab-separated with a header."""
+    """Print the pages of DIR, or the links between them (FROM, TO: pages by number), tab-separated with a header.
+
+    ``dump rankings`` prints the rankings that the crawl adopted, with the number of the event. It needs the folder.
+    """
     from inlink.base.folder import atomic_file
     from inlink.base.progress import track
 
     if depth and not (aduana and what == "pages"):
         raise click.UsageError("--depth needs `dump pages --aduana`")
-    blocks = _parts(view_of(folder), what, aduana, depth)
+    if what == "rankings":
+        if aduana:
+            raise click.UsageError("--aduana needs `dump pages` or `dump links`")
+        blocks = _rankings(folder)
+    else:
+        blocks = _parts(view_of(folder), what, aduana, depth)
     if output is None:
         for block, _ in blocks:
             write_all(sys.stdout.buffer, block)
@@ -55,3 +67,17 @@ def _parts(
         cursor, done = part.cursor, part.done
         if cursor is None:
             return
+
+
+def _rankings(folder: Path | str) -> Iterator[tuple[bytes, int]]:
+    from inlink.crawl.adopted import COLUMNS, ranking_rows
+    from inlink.store.blocks import known_pages
+
+    refuse_url(folder, "the rankings are read from the crawl's log: run the command where the folder is")
+    pages = known_pages(folder)
+    try:
+        rows = ranking_rows(pages)
+    finally:
+        pages.close()
+    lines = ["\t".join(map(str, row)) + "\n" for row in (COLUMNS, *rows)]
+    yield "".join(lines).encode(), pages.num_pages

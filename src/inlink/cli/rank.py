@@ -9,6 +9,7 @@ import click
 
 from inlink.cli.options import graph_argument
 from inlink.cli.show import say
+from inlink.cli.then import as_of_option, then
 
 if TYPE_CHECKING:
     from inlink.graph.graph import Graph
@@ -286,20 +287,32 @@ def _describe(
     help="How to rank, separated by commas; inlink rank --algorithm NAME --help describes the options of NAME.",
 )
 @click.option("--name", help="Name of the ranking; the algorithm's name if not given.")
-def rank(graph: Path, algorithms: list[str], name: str | None, given: dict[str, dict[str, Any]]) -> None:
+@as_of_option
+def rank(
+    graph: Path,
+    algorithms: list[str],
+    name: str | None,
+    moment: str | None,
+    given: dict[str, dict[str, Any]],
+) -> None:
     """Rank GRAPH and keep the ranking in its folder, for ``inlink top`` and ``inlink export``.
 
-    GRAPH may be the folder of a crawl. Its graph is built each time, in a temporary folder.
+    GRAPH may be the folder of a crawl. Its graph is built each time, in a temporary folder. With --as-of, the graph has
+    the pages and links of that moment. The ranking is kept under the name that --name gives.
     """
     import inlink
-    from inlink.sources.crawlgraph import graph_in
+    from inlink.sources.crawlgraph import CrawlGraph, graph_in
 
     if name and len(algorithms) > 1:
         raise click.UsageError(
             f"--name names one ranking, and {','.join(algorithms)} are {len(algorithms)}: leave it out, "
             "and each ranking has the name of its algorithm"
         )
-    opened = graph_in(graph)
+    if moment is not None and not name:
+        raise click.UsageError(
+            "--as-of needs --name, so that it does not replace the crawl's present ranking"
+        )
+    opened = graph_in(graph) if moment is None else CrawlGraph(graph, graph_in(then(graph, moment).folder))
     # All files are read before the first ranking begins.
     options = {algorithm: values_given(given[algorithm], opened, graph) for algorithm in algorithms}
     for algorithm in algorithms:

@@ -1,5 +1,6 @@
 """``--as-of``: commands that show a crawl as it was at an earlier event."""
 
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -9,7 +10,7 @@ if TYPE_CHECKING:
     from inlink.crawl.asof import AsOf
     from inlink.crawl.view import CrawlView
 
-__all__ = ["as_of_option", "then", "view_then"]
+__all__ = ["as_of_option", "as_of_options", "ranked_then", "then", "view_then"]
 
 as_of_option = click.option(
     "--as-of",
@@ -18,11 +19,27 @@ as_of_option = click.option(
     help="Show the crawl as it was at a time (2026-11-22T16:00:00 in UTC, or Unix seconds) or at an event (#1200).",
 )
 
+as_of_options = click.option(
+    "--as-of",
+    "moments",
+    multiple=True,
+    metavar="TIME|EVENT",
+    help="Compare crawl A as it was at this moment with A now. Twice: with A at the second moment.",
+)
 
-def then(folder: Path | str, moment: str) -> "AsOf":
+
+def then(folder: Path | str, moment: str | None, *, order: bool = False) -> "AsOf":
     """A crawl's folder as it was, in a temporary copy that is removed when the command ends.
 
-    What is approximate is said on standard error.
+    A message on standard error names what is approximate.
+
+    Parameters
+    ----------
+    folder : Path or str
+    moment : str or None
+        None is now.
+    order : bool
+        Whether the order of waiting pages is needed.
 
     Raises
     ------
@@ -35,10 +52,10 @@ def then(folder: Path | str, moment: str) -> "AsOf":
     from inlink.errors import ParameterError
     from inlink.replaying.play import memory_folder
 
-    when = moment_of(moment)
+    when = math.inf if moment is None else moment_of(moment)
     if isinstance(folder, str):
         raise ParameterError(f"{folder}: --as-of reads the crawl's log: run the command where the folder is")
-    found = click.get_current_context().with_resource(as_of(folder, when, memory_folder()))
+    found = click.get_current_context().with_resource(as_of(folder, when, memory_folder(), order=order))
     if found.approximate:
         click.echo(f"inlink: approximate: {found.approximate}", err=True)
     return found
@@ -50,5 +67,29 @@ def view_then(folder: Path | str, moment: str, given: dict[str, Any]) -> "CrawlV
     from inlink.crawl.view import CrawlView
 
     policy = policy_given(given)
-    was = then(folder, moment)
+    was = then(folder, moment, order=True)
     return CrawlView.open(was.folder, lambda: was.time, policy)
+
+
+def ranked_then(folder: Path | str, name: str, moment: str | None) -> Path:
+    """A copy of a crawl's folder as it was, with a ranking of the links of that time; ``moment`` as for :func:`then`.
+
+    Raises
+    ------
+    inlink.errors.ParameterError
+        If no algorithm has that name, or it needs more than links.
+    """
+    import inlink
+    from inlink.cli.rank import ALGORITHMS
+    from inlink.errors import ParameterError
+    from inlink.sources.crawlgraph import graph_in
+
+    possible = [one for one, options in ALGORITHMS.items() if not any(option.required for option in options)]
+    if name not in possible:
+        raise ParameterError(
+            f"--as-of ranks anew, so --by must be one of {', '.join(possible)}; got {name!r}"
+        )
+    copy = then(folder, moment).folder
+    graph = graph_in(copy)
+    getattr(inlink, name.replace("-", "_"))(graph).save(graph, name)
+    return copy

@@ -6,7 +6,7 @@ import click
 
 from inlink.cli.remote import Place, remote
 from inlink.cli.show import show_json, show_table
-from inlink.cli.then import as_of_option, then
+from inlink.cli.then import as_of_option, ranked_then
 
 crawl_or_graph = click.argument("graph", metavar="GRAPH|DIR|URL", type=Place())
 
@@ -42,7 +42,7 @@ def top(
     With --as-of, the pages of a crawl are ranked anew as of that moment. That ranking is not stored.
     """
     if moment is not None:
-        graph = _ranked_then(graph, name, moment)
+        graph = ranked_then(graph, name, moment)
     if isinstance(graph, str):
         show_best(*_best_there(graph, name, count, hubs, every), name, as_json)
         return
@@ -65,30 +65,6 @@ def top(
             row["certain"] = certain[place - 1]
         rows.append(row)
     show_best(rows, ranking.algorithm, name, as_json)
-
-
-def _ranked_then(folder: Path | str, name: str, moment: str) -> Path:
-    """A copy of a crawl's folder as it was, with a ranking of that time.
-
-    Raises
-    ------
-    inlink.errors.ParameterError
-        If no algorithm has that name, or it needs more than links.
-    """
-    import inlink
-    from inlink.cli.rank import ALGORITHMS
-    from inlink.errors import ParameterError
-    from inlink.sources.crawlgraph import graph_in
-
-    possible = [one for one, options in ALGORITHMS.items() if not any(option.required for option in options)]
-    if name not in possible:
-        raise ParameterError(
-            f"--as-of ranks anew, so --by must be one of {', '.join(possible)}; got {name!r}"
-        )
-    copy = then(folder, moment).folder
-    graph = graph_in(copy)
-    getattr(inlink, name.replace("-", "_"))(graph).save(graph, name)
-    return copy
 
 
 def show_best(rows: "list[dict[str, object]]", algorithm: str | None, name: str, as_json: bool) -> None:

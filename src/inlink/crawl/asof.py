@@ -1,14 +1,14 @@
 """A crawl as it was at an earlier event: a temporary copy of its folder that ends there.
 
-The log holds every page, link, answer, lease and changed setting that ever was, so all of these are exact. It does not
-hold the values of rankings. A crawl whose policy ranks pages is ranked anew as of that event, so its order is
-approximate: the crawl had a ranking of an earlier event then.
+The log holds every page, link, answer, lease and changed setting that ever was, so all of these are exact. It names
+each ranking that the crawl adopted, so the ranking that held then can be computed again (:mod:`.adopted`). The checksum
+shows whether it is the same. If it is not, :class:`AsOf` says so.
 """
 
 import os
 import re
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -18,14 +18,18 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from inlink.base.folder import Folder
 from inlink.base.unfinished import unfinished_folder
-from inlink.crawl.settings import FILE, as_data, encoded, from_data, stored
+from inlink.crawl.adopted import Adopted, adopted_rankings, event_places, extend, restored
+from inlink.crawl.settings import FILE, encoded, from_data, stored
 from inlink.errors import FolderError, ParameterError
+from inlink.frontier.policies import POLICIES
+from inlink.frontier.ranked import RANKINGS, STORED
 from inlink.reranking import process
 from inlink.reranking.process import Ranker
 from inlink.store.backup import copy_folder
-from inlink.store.format import KINDS, SETTINGS, SYNCED, Head, struct_of
-from inlink.store.log import EVENTS, URLS
+from inlink.store.format import SETTINGS, Head, struct_of
+from inlink.store.log import EVENTS, RANKS, URLS
 from inlink.store.pages import Pages
 from inlink.store.prior import PRIOR
 from inlink.store.reader import crawl_folder, open_pages
@@ -34,8 +38,10 @@ __all__ = ["AsOf", "as_of", "moment_of"]
 
 _EVENT = re.compile(r"#([1-9][0-9]{0,17})")
 _HEAD = struct_of(Head)
-_BLOCK = 1 << 22
-_ALL = tuple(kind for kind in range(1, len(KINDS)) if kind != SYNCED)
+_UNKNOWN = "the log lacks the ranking that held then, so ranks are computed as of this event"
+_SAME_EVENTS = (
+    "the ranking that held then could not be computed again bit by bit; it has the same events and tolerance"
+)
 
 
 @dataclass(frozen=True)
@@ -89,7 +95,9 @@ def moment_of(text: str) -> int | float:
 
 
 @contextmanager
-def as_of(folder: str | os.PathLike[str], moment: int | float, temporary: Path) -> Iterator[AsOf]:
+def as_of(
+    folder: str | os.PathLike[str], moment: int | float, temporary: Path, *, order: bool = True
+) -> Iterator[AsOf]:
     """A copy of a crawl's folder as it was at an event or a time, for the block. The folder itself is only read.
 
     Parameters
@@ -97,9 +105,11 @@ def as_of(folder: str | os.PathLike[str], moment: int | float, temporary: Path) 
     folder : path-like
         Another process may be writing it.
     moment : int or float
-        As :func:`moment_of` returns it. At a time, all events up to it have happened.
+        As :func:`moment_of` returns it. At a time, all events up to it have happened; infinity is now.
     temporary : Path
         Where the copy is made.
+    order : bool
+        Whether the order of waiting pages is needed. If it is not, the ranking of that time is not computed.
 
     Raises
     ------
@@ -116,6 +126,7 @@ def as_of(folder: str | os.PathLike[str], moment: int | float, temporary: Path) 
         place, event = _last(pages, path, moment)
         head = Head._make(_HEAD.unpack_from(pages.log.data, place))
         settings = _settings(pages, place)
+        rankings = adopted_rankings(pages) if order else []
     finally:
         pages.close()
     with unfinished_folder(temporary / "inlink-as-of") as room:
@@ -124,22 +135,61 @@ def as_of(folder: str | os.PathLike[str], moment: int | float, temporary: Path) 
         header.meta = header.meta | {"as_of": f"{path} (crawl, as of event #{event})"}
         header.check = header.checksum()
         (copy / "header.json").write_bytes(msgspec.json.encode(header))
-        _copy(path / EVENTS, copy / EVENTS, head.place + head.length)
-        _copy(path / URLS, copy / URLS, head.text_place + head.text_size)
+        extend(path / URLS, copy / URLS, head.text_place + head.text_size)
         known = settings if settings is not None else stored(path)
         (copy / FILE).write_bytes(encoded(known))
         approximate = [] if settings is not None else ["the log has no settings from before, so today's hold"]
-        if known.prior is not None:
-            copy_folder(path / PRIOR, copy / PRIOR, PRIOR)
-            approximate.append("places of hosts are those that were given last")
-        if _ranked(copy, known):
-            approximate.append("ranks are computed as of this event")
+        if order:
+            approximate += _order(path, copy, known, rankings, place)
+        extend(path / EVENTS, copy / EVENTS, head.place + head.length)
+        if order and _UNKNOWN in approximate:
+            _rank(copy, known)
         yield AsOf(copy, event, float(head.time), "; ".join(approximate))
+
+
+def _order(path: Path, copy: Path, settings: Any, rankings: Sequence[Adopted], place: int) -> list[str]:
+    """Put all that the order of pages needs besides the log into a copy; return what of it is approximate."""
+    approximate = []
+    if settings.prior is not None:
+        copy_folder(path / PRIOR, copy / PRIOR, PRIOR)
+        approximate.append("places of hosts are those that were given last")
+    if settings.policy.startswith(STORED):
+        name = settings.policy.removeprefix(STORED)
+        copy_folder(path / RANKINGS / name, copy / RANKINGS / name, "ranking")
+        approximate.append(f"the values of ranking {name} are those that were stored last")
+    before = [one for one in rankings if one.place <= place]
+    if not before:
+        if _algorithm(settings) is not None and _lacks_rankings(path, rankings):
+            approximate.append(_UNKNOWN)
+    elif _may_use(settings, before[-1]) and not restored(path, copy, before):
+        approximate.append(_SAME_EVENTS if (copy / RANKS).exists() else _UNKNOWN)
+    return approximate
+
+
+def _may_use(settings: Any, ranking: Adopted) -> bool:
+    """Whether a crawl with these settings may use a ranking; a policy of the user's own may use any."""
+    if settings.policy not in POLICIES:
+        return not settings.policy.startswith(STORED)
+    algorithm = _algorithm(settings)
+    # The event of a ranking whose parameters cannot be read has no algorithm.
+    fits = ranking.algorithm in ("", algorithm)
+    return algorithm is not None and fits and ranking.parameters.use_scores == settings.use_scores
+
+
+def _lacks_rankings(path: Path, rankings: Sequence[Adopted]) -> bool:
+    """Whether the crawl may have had a ranking before the first that its log names."""
+    if rankings:
+        return rankings[0].parameters.before is not None
+    try:
+        # A version that writes no rankings into the log has left this one.
+        return "before" not in Folder(path / RANKS, RANKS, 1).header.meta
+    except FolderError:
+        return False
 
 
 def _last(pages: Pages, path: Path, moment: int | float) -> tuple[int, int]:
     """The place of the last event that had happened, and the number of events up to it."""
-    places = np.array(pages.frames_of_kind(*_ALL), np.uint64)
+    places = event_places(pages)
     if isinstance(moment, int):
         if moment > len(places):
             raise ParameterError(
@@ -173,31 +223,23 @@ def _settings(pages: Pages, place: int) -> Any:
         raise FolderError(f"{pages.folder}: the settings in the log cannot be read ({error})") from None
 
 
-def _copy(source: Path, target: Path, size: int) -> None:
-    """Copy the first ``size`` bytes of a file."""
-    with source.open("rb") as file, target.open("wb") as out:
-        while size > 0 and (block := file.read(min(size, _BLOCK))):
-            out.write(block)
-            size -= len(block)
-    if size > 0:
-        raise FolderError(f"{source} was cut while it was read: try again")
-
-
-def _ranked(copy: Path, settings: Any) -> bool:
-    """Rank the copy if the policy ranks pages; return whether it does."""
-    from inlink.frontier.policies import POLICIES
-
+def _algorithm(settings: Any) -> str | None:
+    """The algorithm by which a crawl's policy ranks pages; None if it does not, or is the user's own."""
     policy = POLICIES.get(settings.policy)
-    if policy is None or policy.algorithm is None:
-        return False
-    data = as_data(settings)
-    options = [str(copy), "--algorithm", policy.algorithm, "--damping", str(settings.damping)]
-    options += ["--use-scores"] * bool(data["use_scores"])
-    options += ["--cross-domain-only"] * bool(data["cross_domain_only"])
+    return None if policy is None else policy.algorithm
+
+
+def _rank(copy: Path, settings: Any) -> None:
+    """Rank the copy as its policy does."""
+    algorithm = _algorithm(settings)
+    if algorithm is None:
+        return
+    options = [str(copy), "--algorithm", algorithm, "--damping", str(settings.damping)]
+    options += ["--use-scores"] * settings.use_scores
+    options += ["--cross-domain-only"] * settings.cross_domain_only
     options += ["--trust"] * (settings.trust is not None)
     ranker = Ranker(copy, process.parsed(options), threading.Event())
     try:
         ranker.rank()
     finally:
         ranker.reader.close()
-    return True

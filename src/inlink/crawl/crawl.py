@@ -204,7 +204,7 @@ class Crawl(Steering):
             lists.keep(self._pages, log, started, settings)
             self._frontier = Frontier(self._pages, settings, chosen.policy)
             journal = Journal(log, self._frontier, gate, settings.url_rules, settings.rules)
-            self._upkeep = Upkeep(self._frontier, log, journal.now, gate, clock)
+            self._upkeep = Upkeep(journal, clock)
             answers = Answers(journal, Admission(journal))
             self._core = core = Core(journal, answers, self._upkeep, clock, self.refused)
             self._frontier.restore(core.tick())

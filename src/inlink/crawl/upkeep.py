@@ -6,14 +6,14 @@ import time
 from collections.abc import Callable, Iterator
 
 from inlink.base.clock import VirtualClock
-from inlink.crawl.gate import Gate
+from inlink.crawl.adopted import adopted_rankings, payload_of
+from inlink.crawl.journal import Journal
 from inlink.errors import InputError, OutputError
-from inlink.frontier.frontier import Frontier
 from inlink.reranking import process
 from inlink.reranking.handle import Reranker
 from inlink.reranking.process import Ranker
 from inlink.store import inbox
-from inlink.store.log import Log
+from inlink.store.format import RANKING
 from inlink.store.opening import IndexWriter
 
 __all__ = ["Upkeep"]
@@ -36,22 +36,18 @@ class Upkeep:
 
     Parameters
     ----------
-    frontier : Frontier
-    log : Log
-    now : float
-    gate : Gate
-        Shows at the end whether memory still agrees with the log.
+    journal : Journal
+        Its gate shows at the end whether memory still agrees with the log.
     clock : callable
         The crawl's. With a :class:`~inlink.base.clock.VirtualClock`, in which a ranking process would take no time,
         the call that asks for a ranking makes it.
     """
 
-    def __init__(
-        self, frontier: Frontier, log: Log, now: float, gate: Gate, clock: Callable[[], float]
-    ) -> None:
-        settings, self._gate = frontier.settings, gate
+    def __init__(self, journal: Journal, clock: Callable[[], float]) -> None:
+        frontier = journal.frontier
+        settings, self._journal = frontier.settings, journal
         self._at_once = isinstance(clock, VirtualClock)
-        self.frontier, self.pages, self._log = frontier, frontier.pages, log
+        self.frontier, self.pages, self._log = frontier, frontier.pages, journal.log
         options = ["--algorithm", frontier.policy.algorithm or "none", "--damping", str(settings.damping)]
         options += ["--use-scores"] * settings.use_scores
         options += ["--cross-domain-only"] * settings.cross_domain_only
@@ -65,7 +61,7 @@ class Upkeep:
         self._inbox_at = 0.0
         # Whether the crawl has no ranking yet, and no ranking was started.
         self._first = True
-        self._ranked_pages, self._ranked_time = self.pages.num_crawled, now
+        self._ranked_pages, self._ranked_time = self.pages.num_crawled, journal.now
 
     def opened(self, now: float) -> None:
         """Note the crawl's ranking at opening. An unusable ranking is replaced, unless new rankings never start."""
@@ -75,6 +71,13 @@ class Upkeep:
         automatic = settings.rerank_share is not None or settings.rerank_seconds is not None
         self._refused_at_opening = automatic and self.frontier.ranking_fault is not None
         self._first = self.frontier.ranked_up_to == 0
+        # A crash may have prevented the event of the ranking that is adopted now.
+        covers, adopted = self.frontier.ranked_up_to, self.frontier.adopted
+        if adopted is not None:
+            check = adopted.files["rank"].crc32
+            known = adopted_rankings(self.pages, covers)
+            if not known or known[-1].identity != (covers, check):
+                self._journal.append(RANKING, payload=payload_of(adopted))
 
     def requests(self) -> Iterator[tuple[str, list[tuple[str, float]]]]:
         """The requests in the inbox: kind and seeds. The inbox is read once a second. Finished requests are removed."""
@@ -142,13 +145,19 @@ class Upkeep:
             options = process.parsed([str(self.pages.folder), *self._options])
             self._ranker = Ranker(self.pages.folder, options, threading.Event())
         self._ranker.rank()
-        self.frontier.adopt(now)
+        self._adopt(now)
         while self.frontier.queue.rekeying:
             self.frontier.rekey_some(now)
 
+    def _adopt(self, now: float) -> None:
+        """Adopt the published ranking, and write this into the log."""
+        if self.frontier.adopt(now):
+            assert self.frontier.adopted is not None
+            self._journal.append(RANKING, payload=payload_of(self.frontier.adopted))
+
     def _take_over(self, now: float) -> None:
         """Adopt the ranking that was just published; if it is not sound, another process tries later."""
-        self.frontier.adopt(now)
+        self._adopt(now)
         if self.frontier.ranking_fault is None:
             self.reranker.succeeded()
         else:
@@ -169,7 +178,7 @@ class Upkeep:
         self.reranker.close()
         if self._ranker is not None:
             self._ranker.reader.close()
-        if self._gate.broken_off:
+        if self._journal.gate.broken_off:
             if self._index is not None:
                 self._index.give_up()
             return

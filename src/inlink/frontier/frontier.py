@@ -17,7 +17,7 @@ import numpy as np
 
 from inlink.base.arrays import Float32Array, UInt8Array, UInt32Array
 from inlink.base.columns import most_pages, reserve
-from inlink.base.folder import Folder
+from inlink.base.folder import Folder, Header
 from inlink.errors import FolderError
 from inlink.frontier.backoff import LONGEST_WAIT, Outcome, delay
 from inlink.frontier.dates import due_dates, reloaded
@@ -104,6 +104,8 @@ class Frontier:
         self.ranking_fault: str | None = None
         # The adopted ranking covers the log up to this byte.
         self.ranked_up_to = 0
+        # The header of the adopted ranking's folder; None if no ranking was adopted.
+        self.adopted: Header | None = None
         # The place of the event that names the trusted pages, plus 1; 0 if there are none.
         self.trusted_at = 0
         self.year = datetime.now(UTC).year
@@ -371,7 +373,7 @@ class Frontier:
                 self.ranking_fault,
             )
             return False
-        self.ranked_up_to = covers
+        self.ranked_up_to, self.adopted = covers, ranks.header
         self.policy.adopt(values, meta, self.events(self.ranked_up_to))
         self.queue.begin_rekeying()
         return True

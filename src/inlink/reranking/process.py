@@ -8,8 +8,10 @@ each ``rank`` with one line of JSON on its standard output::
 The ranking then covers the first ``covers`` bytes of the log, and has replaced the previous ranking in
 ``FOLDER/ranks``. This is an inlink folder of kind ``ranks`` with one array, ``rank`` float32[pages] (PageRank: x of
 :mod:`inlink.reranking.live`, not normalised; HITS: authorities of mean 1). Its header also has ``covers``,
-``algorithm``, ``damping``, ``lambda``, ``error``, ``converged``, ``use_scores``, ``scored``, ``trust`` and
-``cross_domain_only``. The process writes no other files in the folder.
+``algorithm``, ``damping``, ``tol``, ``max_iter``, ``lambda``, ``error``, ``converged``, ``use_scores``, ``scored``,
+``trust`` and ``cross_domain_only``. ``before`` names the ranking that the computation started from, by the byte that it
+covers and the checksum of its values. ``anew`` tells whether it started from these values, or went on in memory. The
+process writes no other files in the folder.
 
 The process ends as soon as its standard input closes, so it cannot outlive the crawl that started it. An error is one
 line ``{"error": "…"}`` and exit code 2. The process starts from the ranking in the folder.
@@ -29,6 +31,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from inlink.base.arrays import Float32Array
 from inlink.base.folder import Folder, building
 from inlink.errors import FolderError, InlinkError, InputError, ParameterError
 from inlink.reranking.kernels.push import LEAST_SCORE
@@ -36,9 +39,10 @@ from inlink.reranking.live import GrowingHits, GrowingPageRank, Update
 from inlink.store.reader import Reader
 from inlink.store.trust import trusted_pages
 
-__all__ = ["KIND", "NAME", "VERSION", "Ranker", "main", "parsed"]
+__all__ = ["ALGORITHMS", "KIND", "NAME", "VERSION", "Ranker", "main", "parsed"]
 
 NAME, KIND, VERSION = "ranks", "ranks", 1
+ALGORITHMS = ("pagerank", "hits")
 NICENESS = 10
 
 
@@ -66,7 +70,8 @@ class Ranker:
         self.folder, self.settings, self._ended = folder, settings, ended
         self.reader = Reader(folder, with_urls=settings.cross_domain_only)  # which alone needs hosts
         self._used = time.process_time()
-        start = published(folder)
+        start, self._before = published(folder)
+        self._anew = True
         self.ranking: GrowingPageRank | GrowingHits
         self._trusted = trusted_pages(self.reader.pages) if settings.trust else None
         if settings.algorithm == "pagerank":
@@ -105,11 +110,14 @@ class Ranker:
     def _publish(self, covers: int, update: Update) -> None:
         settings = self.settings
         with building(self.folder / NAME, KIND, VERSION) as writer:
+            header = writer.header
             writer.write("rank", self.ranking.values.astype(np.float32))
-            writer.header.meta = {
+            header.meta = {
                 "covers": covers,
                 "algorithm": settings.algorithm,
                 "damping": settings.damping,
+                "tol": settings.tol,
+                "max_iter": settings.max_iter,
                 "lambda": update.eigenvalue,
                 "error": update.error,
                 "converged": update.converged,
@@ -117,7 +125,10 @@ class Ranker:
                 "scored": update.scored,
                 "trust": 0 if self._trusted is None else self._trusted.place + 1,
                 "cross_domain_only": settings.cross_domain_only,
+                "before": self._before,
+                "anew": self._anew,
             }
+        self._before, self._anew = (covers, header.files["rank"].crc32), False
 
     def _between(self) -> None:
         """Sleep so that only the share of a processor is used; raise if standard input was closed."""
@@ -131,14 +142,18 @@ class _EndedError(Exception):
     """Standard input or output was closed."""
 
 
-def published(folder: Path) -> np.ndarray[Any, Any] | None:
-    """The ranking in the crawl's folder, float32[…]; None if there is none or it is damaged."""
+def published(folder: Path) -> tuple[Float32Array | None, tuple[int, int] | None]:
+    """The ranking in the crawl's folder, float32[…], and its identity: the byte that it covers, and its checksum.
+
+    Both are None if there is no ranking, or it is damaged.
+    """
     try:
         found = Folder(folder / NAME, KIND, VERSION)
         found.verify()
-        return np.array(found.array("rank"), np.float32)
-    except (FolderError, KeyError):
-        return None
+        identity = int(found.header.meta["covers"]), found.header.files["rank"].crc32
+        return np.array(found.array("rank"), np.float32), identity
+    except (FolderError, KeyError, TypeError, ValueError):
+        return None, None
 
 
 class _Parser(argparse.ArgumentParser):
@@ -156,7 +171,7 @@ def parsed(arguments: list[str] | None) -> argparse.Namespace:
     """
     parser = _Parser(prog="python -m inlink.reranking.process", description="Rank a crawl while it goes on.")
     parser.add_argument("folder", type=Path, help="the crawl's folder")
-    parser.add_argument("--algorithm", choices=("pagerank", "hits"), default="pagerank")
+    parser.add_argument("--algorithm", choices=ALGORITHMS, default="pagerank")
     parser.add_argument("--damping", type=float, default=0.85, help="of PageRank (0.85)")
     parser.add_argument(
         "--tol", type=float, default=1e-4, help="relative L1 error, or what a round moves (1e-4)"

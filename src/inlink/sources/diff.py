@@ -109,7 +109,12 @@ class Diff:
         return self.a.places[self._in_a], self.b.places[self._in_b]
 
     def movers(
-        self, k: int = 10, *, by: Literal["place", "value"] = "place", within: int = 1000
+        self,
+        k: int = 10,
+        *,
+        by: Literal["place", "value"] = "place",
+        within: int = 1000,
+        risen: bool = False,
     ) -> list[Change]:
         """Return the nodes that moved the most, of those that both lists have.
 
@@ -122,6 +127,8 @@ class Diff:
             the two values.
         within : int
             Only nodes that are among the first so many of either list; 0: all.
+        risen : bool
+            Only nodes whose place in B is better than in A; with ``by="value"``, whose value in B is larger.
 
         Returns
         -------
@@ -138,10 +145,11 @@ class Diff:
         if by not in ("place", "value"):
             raise ParameterError(f"`by` must be 'place' or 'value'; got {by!r}")
         before, after = self.common_places()
-        if by == "place":
-            moved = np.abs(np.log(after / before))
-        else:
-            moved = np.abs(self.b.values[self._in_b] - self.a.values[self._in_a])
+        if not isinstance(risen, bool):
+            raise ParameterError(f"`risen` must be True or False; got {risen!r}")
+        by_value = self.b.values[self._in_b] - self.a.values[self._in_a]
+        moved = np.log(before / after) if by == "place" else by_value
+        moved = np.maximum(moved, 0.0) if risen else np.abs(moved)
         near = np.minimum(self.a.positions[self._in_a], self.b.positions[self._in_b])
         candidates = np.flatnonzero((moved > 0) & ((near <= within) if within else True))
         order = np.lexsort((after[candidates], -moved[candidates]))[:k]

@@ -21,7 +21,7 @@ from inlink.sources.rankings import stored_ranking
 from inlink.sources.ranks import COLUMNS, Row, rank_rows
 from inlink.sources.releases import MOST_RANKS, rank_file
 from inlink.store.blocks import known_pages
-from inlink.store.reader import is_crawl
+from inlink.store.reader import crawl_folder, is_crawl
 
 __all__ = ["RankList", "rank_list"]
 
@@ -119,6 +119,8 @@ def _of_folder(path: Path, by: str) -> RankList:
         urls = names_of(known_pages(place))
         offsets = urls.offsets[: len(ranking) + 1]
         ranking.names = Names(urls.text, offsets, order_of(urls.text, offsets))
+        # A copy of a crawl as it was says so.
+        place = crawl_folder(place).header.meta.get("as_of", place)
     return _of_ranking(ranking, f"{place}, {name}")
 
 

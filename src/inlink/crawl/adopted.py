@@ -1,0 +1,272 @@
+"""The rankings that a crawl adopted, as events of its log, and how to compute them again.
+
+The log does not hold the values of a ranking. It holds the algorithm, the parameters, the byte of the log that the
+ranking covers, a checksum of the values, and the ranking that the computation started from. Rankings are computed on
+one thread, so the same events give the same bits. A ranking therefore can be computed again from the beginning of its
+chain, and the checksums show whether the values are those that were adopted.
+"""
+
+import argparse
+import os
+import shutil
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import msgspec
+import numpy as np
+
+from inlink.base.arrays import UInt64Array
+from inlink.base.folder import Folder, Header
+from inlink.base.progress import track
+from inlink.errors import FolderError
+from inlink.reranking.live import LEAST_TOL
+from inlink.reranking.process import ALGORITHMS, KIND, NAME, VERSION, Ranker
+from inlink.store.backup import copy_folder
+from inlink.store.format import KINDS, RANKING, SYNCED, RankingRecord, size_of, struct_of
+from inlink.store.log import EVENTS
+from inlink.store.pages import Pages
+
+__all__ = [
+    "COLUMNS",
+    "Adopted",
+    "Parameters",
+    "adopted_rankings",
+    "chain_of",
+    "event_places",
+    "extend",
+    "payload_of",
+    "ranking_rows",
+    "restored",
+]
+
+COLUMNS = (
+    "event", "time", "algorithm", "damping", "tol", "use_scores", "cross_domain_only", "trusted", "pages", "covers",
+    "checksum",
+)  # fmt: skip
+"""The columns of :func:`ranking_rows`."""
+
+_RECORD = struct_of(RankingRecord)
+_BLOCK = 1 << 22
+_NOT_TOLD = -1
+_ALL = tuple(kind for kind in range(1, len(KINDS)) if kind != SYNCED)
+
+
+class Parameters(msgspec.Struct, frozen=True):
+    """The parameters of a ranking, as the header of ``ranks`` and the log hold them.
+
+    Attributes
+    ----------
+    damping, tol : float
+    max_iter : int
+    use_scores, cross_domain_only : bool
+    trust : int
+        The place of the event that names the trusted pages, plus 1; 0 if there are none.
+    pages : int
+        The number of pages that have a value.
+    before : (int, int) or None
+        Byte covered and checksum of the ranking from which the computation started; None if it started from nothing.
+        (-1, -1) if this is not known.
+    anew : bool
+        Whether the computation started from the float32 values of that ranking, in place of the state in memory.
+    """
+
+    damping: Annotated[float, msgspec.Meta(gt=0, lt=1)] = 0.85
+    tol: Annotated[float, msgspec.Meta(ge=LEAST_TOL, lt=1)] = 1e-4
+    max_iter: Annotated[int, msgspec.Meta(ge=1)] = 100
+    use_scores: bool = False
+    cross_domain_only: bool = False
+    trust: int = 0
+    pages: int = 0
+    before: tuple[int, int] | None = (_NOT_TOLD, _NOT_TOLD)
+    anew: bool = True
+
+
+@dataclass(frozen=True)
+class Adopted:
+    """A ranking that a crawl adopted.
+
+    Attributes
+    ----------
+    place : int
+        The byte of the log at which its event begins.
+    time : float
+        When it was adopted, Unix time.
+    covers : int
+        It covers the log up to this byte.
+    check : int
+        CRC-32 of its values.
+    algorithm : str
+        Empty if the event cannot be read.
+    parameters : Parameters
+    """
+
+    place: int
+    time: float
+    covers: int
+    check: int
+    algorithm: str
+    parameters: Parameters
+
+    @property
+    def identity(self) -> tuple[int, int]:
+        """The byte that it covers, and its checksum."""
+        return self.covers, self.check
+
+
+def payload_of(header: Header) -> bytes:
+    """The payload of the event for the ranking whose folder has this header."""
+    meta = header.meta
+    entry = header.files["rank"]
+    parameters = {name: meta[name] for name in Parameters.__struct_fields__ if name in meta}
+    text = msgspec.json.encode([meta["algorithm"], parameters | {"pages": entry.length}])
+    return _RECORD.pack(meta["covers"], entry.crc32) + text
+
+
+def adopted_rankings(pages: Pages, begin: int = 0) -> list[Adopted]:
+    """The rankings that a crawl adopted, in their order, from byte ``begin`` of its log on."""
+    return [_read(pages, place) for place in pages.frames_of_kind(RANKING, begin=begin)]
+
+
+def _read(pages: Pages, place: int) -> Adopted:
+    frame = pages.frame(place)
+    record = RankingRecord._make(_RECORD.unpack_from(frame.payload))
+    algorithm, parameters = "", Parameters()
+    try:
+        text = frame.payload[size_of(RankingRecord) :]
+        algorithm, parameters = msgspec.json.decode(text, type=tuple[str, Parameters])
+    except (msgspec.MsgspecError, ValueError, RecursionError):
+        pass
+    return Adopted(place, frame.time, record.covers, record.check, algorithm, parameters)
+
+
+def event_places(pages: Pages) -> UInt64Array:
+    """The place of each event in the log, uint64[events]; event #1 comes first."""
+    return np.array(pages.frames_of_kind(*_ALL), np.uint64)
+
+
+def ranking_rows(pages: Pages) -> list[tuple[object, ...]]:
+    """The rankings that a crawl adopted as rows, with the columns :data:`COLUMNS`.
+
+    The time is a Unix time in seconds, ``covers`` the number of bytes of the log that the ranking covers, and the
+    checksum is in hexadecimal digits.
+    """
+    rankings = adopted_rankings(pages)
+    events = np.searchsorted(event_places(pages), [one.place for one in rankings], "right").tolist()
+    rows: list[tuple[object, ...]] = []
+    for event, one in zip(events, rankings, strict=True):
+        given = one.parameters
+        flags = [int(flag) for flag in (given.use_scores, given.cross_domain_only, given.trust > 0)]
+        said = (one.algorithm, given.damping, given.tol, *flags, given.pages)
+        rows.append((event, one.time, *said, one.covers, f"{one.check:08x}"))
+    return rows
+
+
+def chain_of(rankings: Sequence[Adopted]) -> list[Adopted] | None:
+    """The rankings to compute, one after the other, for the last of some rankings; None if the log lacks one of them.
+
+    Parameters
+    ----------
+    rankings : sequence of Adopted
+        All rankings up to one, which is the last.
+    """
+    # A ranking that was adopted twice counts from the first time.
+    known = {ranking.identity: ranking for ranking in reversed(rankings)}
+    chain = [rankings[-1]]
+    while (before := chain[-1].parameters.before) is not None:
+        last, earlier = chain[-1], known.get(before)
+        # The log may come from anybody, so a chain must not be a circle.
+        if earlier is None or earlier.place >= last.place or earlier.covers > last.covers:
+            return None
+        chain.append(earlier)
+    if any(one.algorithm not in ALGORITHMS or one.covers > one.place for one in chain):
+        return None
+    return chain[::-1]
+
+
+def restored(source: Path, copy: Path, rankings: Sequence[Adopted]) -> bool:
+    """Put the last of some rankings into a copy of a crawl's folder; return whether it is the same bit by bit.
+
+    Parameters
+    ----------
+    source : Path
+        The crawl's folder.
+    copy : Path
+        A folder with the crawl's header and URLs. Its log is extended up to the byte that the ranking covers.
+    rankings : sequence of Adopted
+        All rankings up to one, which is the last. If its values cannot be had again, the copy gets a ranking of the
+        same events with the same parameters, which is within the tolerance.
+    """
+    last = rankings[-1]
+    if _published(source, last) and copy_folder(source / NAME, copy / NAME, KIND) and _published(copy, last):
+        return True
+    chain = chain_of(rankings)
+    if chain is not None and _computed(source, copy, chain):
+        return True
+    shutil.rmtree(copy / NAME, ignore_errors=True)
+    if last.algorithm in ALGORITHMS and last.covers <= last.place:
+        extend(source / EVENTS, copy / EVENTS, last.covers)
+        ranker = _ranker(copy, last)
+        try:
+            ranker.rank()
+        finally:
+            ranker.reader.close()
+    return False
+
+
+def _published(folder: Path, ranking: Adopted) -> bool:
+    """Whether the ranking in a crawl's folder is this one, by its header."""
+    try:
+        header = Folder(folder / NAME, KIND, VERSION).header
+    except FolderError:
+        return False
+    entry = header.files.get("rank")
+    return entry is not None and (header.meta.get("covers"), entry.crc32) == ranking.identity
+
+
+def _computed(source: Path, copy: Path, chain: Sequence[Adopted]) -> bool:
+    """Compute a chain of rankings in the copy; return whether each has the checksum that the log says."""
+    ranker: Ranker | None = None
+    try:
+        with track("computing earlier rankings", len(chain), "rankings") as progress:
+            for one in chain:
+                extend(source / EVENTS, copy / EVENTS, one.covers)
+                if ranker is None or one.parameters.anew:
+                    if ranker is not None:
+                        ranker.reader.close()
+                    ranker = _ranker(copy, one)
+                ranker.rank()
+                if not _published(copy, one):
+                    return False
+                progress.advance(1)
+    finally:
+        if ranker is not None:
+            ranker.reader.close()
+    return True
+
+
+def _ranker(folder: Path, ranking: Adopted) -> Ranker:
+    given: dict[str, Any] = msgspec.structs.asdict(ranking.parameters)
+    settings = argparse.Namespace(
+        **given | {"algorithm": ranking.algorithm, "trust": given["trust"] > 0, "share": 1.0}
+    )
+    return Ranker(folder, settings, threading.Event())
+
+
+def extend(source: Path, target: Path, size: int) -> None:
+    """Append bytes of a file to a copy of its beginning, until the copy has ``size`` bytes.
+
+    Raises
+    ------
+    inlink.errors.FolderError
+        If the file has fewer bytes.
+    """
+    with source.open("rb") as file, target.open("ab") as out:
+        left = size - file.seek(os.fstat(out.fileno()).st_size)
+        while left > 0 and (block := file.read(min(left, _BLOCK))):
+            out.write(block)
+            left -= len(block)
+    if left > 0:
+        raise FolderError(f"{source} was cut while it was read: try again")
