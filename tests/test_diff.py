@@ -113,11 +113,13 @@ def test_tables_against_plain_loops(one, other, k, within):
     near = [
         name for name in common if not within or min(position(one, name), position(other, name)) <= within
     ]
-    for by, moved in (
-        ("place", lambda row: abs(math.log(row[1] / row[0]))),
-        ("value", lambda row: abs(row[3] - row[2])),
+    for by, risen, moved in (
+        ("place", False, lambda row: abs(math.log(row[1] / row[0]))),
+        ("value", False, lambda row: abs(row[3] - row[2])),
+        ("place", True, lambda row: max(math.log(row[0] / row[1]), 0.0)),
+        ("value", True, lambda row: max(row[3] - row[2], 0.0)),
     ):
-        movers = found.movers(k, by=by, within=within)
+        movers = found.movers(k, by=by, within=within, risen=risen)
         sizes = sorted((moved(rows[name]) for name in near if moved(rows[name])), reverse=True)
         assert [moved(rows[change.name]) for change in movers] == pytest.approx(sizes[:k])
         assert all(change[1:] == (*rows[change.name], "") for change in movers)
@@ -315,6 +317,8 @@ def test_arguments_that_do_not_fit(tmp_path):
         found.new(-1)
     with pytest.raises(ParameterError, match="`by` must be 'place' or 'value'"):
         found.movers(by="name")
+    with pytest.raises(ParameterError, match="`risen` must be True or False; got 1"):
+        found.movers(risen=1)
     assert "given once, or twice" in run("diff", "a", "a", *["--by", "pagerank"] * 3, cwd=tmp_path, code=2)
     with pytest.raises(InputError, match=r"none: cannot be read"):
         inlink.diff(tmp_path / "none", tmp_path / "a")
