@@ -67,6 +67,10 @@ TABLE: dict[str, tuple[Callable[..., Any], list[Any]]] = {
         lambda crawl, bad: crawl.crawled(A, [B], content_hash=bad),
         ["x", 5, None, [1]],
     ),
+    "crawled: fingerprint": (
+        lambda crawl, bad: crawl.crawled(A, [B], fingerprint=bad),
+        [-1, 2**64, "1", 2.5, None, True, NAN],
+    ),
     "crawled: status": (
         lambda crawl, bad: crawl.crawled(A, [B], status=bad),
         [-1, 1000, "200", 2.5, None, True, NAN],

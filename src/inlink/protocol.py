@@ -64,12 +64,15 @@ class Link(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_default
     variant : str
         Distinguishes requests to the same URL, such as those that submit a form. Each variant is a page of its own;
         its URL ends with ``#`` and the variant. At most 80 characters of ``[A-Za-z0-9.:=_-]``.
+    text : str
+        The visible text of the link. The first 80 characters are kept and shown; they do not change the order.
     """
 
     url: str
     score: float | None = None
     data: bytes = b""
     variant: str = ""
+    text: str = ""
 
 
 AnyLink = Link | tuple[str, float] | str
@@ -147,6 +150,7 @@ class Crawled(msgspec.Struct, tag="crawled", forbid_unknown_fields=True, omit_de
     noindex: bool = False
     nofollow: bool = False
     error: str | None = None
+    fingerprint: int = 0
 
 
 class Failed(msgspec.Struct, tag="failed", forbid_unknown_fields=True, omit_defaults=True):

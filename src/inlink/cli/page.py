@@ -9,7 +9,7 @@ import click
 from inlink.cli.crawls import unknown_page
 from inlink.cli.lookups import node_argument, place_argument, print_node
 from inlink.cli.remote import view_of
-from inlink.cli.show import say, show_json
+from inlink.cli.show import printable, say, show_json
 
 
 @click.command()
@@ -26,15 +26,20 @@ def page(folder: Path | str, page: str, as_json: bool) -> None:
     if isinstance(folder, Path) and is_graph(folder):
         print_node(folder, page, as_json)
         return
-    known = view_of(folder).page(page)
+    view = view_of(folder)
+    known = view.page(page)
+    while known is not None and not known.searched:
+        known = view.page(page)
     if known is None:
         raise unknown_page(folder, page)
     fields = asdict(known)
     fields["content_hash"] = fields["content_hash"].hex()
+    fields["fingerprint"] = f"{known.fingerprint:016x}" if known.fingerprint else ""
+    del fields["searched"]
     if as_json:
         show_json(fields)
         return
     for name, value in fields.items():
         if name.endswith("_crawl") and value is not None:
             value = datetime.fromtimestamp(value, UTC).isoformat(timespec="seconds")
-        say(f"{name:<14} {'' if value is None else value}")
+        say(f"{name:<17} {'' if value is None else printable(str(value))}")

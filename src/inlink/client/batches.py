@@ -144,7 +144,8 @@ def _plain(links: Sequence[AnyLink]) -> list[AnyLink]:
     for link in links:
         if isinstance(link, Link):
             score = None if link.score is None else float(link.score)
-            plain: AnyLink = Link(link.url, score, link.data, link.variant)
+            text = link.text.encode("utf-8", "replace").decode()
+            plain: AnyLink = Link(link.url, score, link.data, link.variant, text)
         else:
             plain = link if isinstance(link, str) else (link[0], float(link[1]))
         url = plain.url if isinstance(plain, Link) else plain if isinstance(plain, str) else plain[0]

@@ -9,6 +9,7 @@ from inlink.crawl.arguments import (
     check_text,
     check_texts,
     checked_failure,
+    checked_fingerprint,
     checked_hash,
     checked_score,
     checked_status,
@@ -50,6 +51,7 @@ def _check(answer: Any) -> None:
         checked_score(answer.score)
         checked_status(answer.status)
         checked_hash(answer.content_hash)
+        checked_fingerprint(answer.fingerprint)
         check_texts(
             redirected_to=answer.redirected_to, canonical_link=answer.canonical_link, error=answer.error
         )

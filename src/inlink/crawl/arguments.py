@@ -28,6 +28,7 @@ __all__ = [
     "check_texts",
     "checked_ahead",
     "checked_failure",
+    "checked_fingerprint",
     "checked_hash",
     "checked_score",
     "checked_status",
@@ -167,6 +168,18 @@ def checked_hash(content_hash: Any) -> bytes:
         return bytes(content_hash)[:255]
     raise ParameterError(
         f"content_hash must be bytes; got {type(content_hash).__name__} {content_hash!r:.80}"
+    )
+
+
+def checked_fingerprint(fingerprint: Any) -> int:
+    """Return a fingerprint as an int."""
+    if isinstance(fingerprint, SupportsIndex) and not isinstance(fingerprint, bool):
+        number = int(fingerprint)
+        if 0 <= number < 1 << 64:
+            return number
+    raise ParameterError(
+        "fingerprint must be an integer from 0 to 2**64 - 1, such as that of "
+        f"inlink.scoring.fingerprint.fingerprint; got {fingerprint!r:.80}"
     )
 
 

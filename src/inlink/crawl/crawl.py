@@ -264,6 +264,7 @@ class Crawl(Steering):
         *,
         score: float = 0.0,
         content_hash: bytes = b"",
+        fingerprint: int = 0,
         status: int = 200,
         redirected_to: str | None = None,
         canonical_link: str | None = None,
@@ -283,6 +284,8 @@ class Crawl(Steering):
             How good the page's content is.
         content_hash : bytes
             A hash of at most 255 bytes. A hash that differs from the last visit's counts as a change.
+        fingerprint : int
+            The fingerprint of the page's text: see :mod:`inlink.scoring.fingerprint`. 0 is none.
         status : int
             HTTP status.
         redirected_to : str or None
@@ -319,6 +322,7 @@ class Crawl(Steering):
                 links,
                 score=score,
                 content_hash=content_hash,
+                fingerprint=fingerprint,
                 status=status,
                 redirected_to=redirected_to,
                 canonical_link=canonical_link,

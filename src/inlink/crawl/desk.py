@@ -348,6 +348,7 @@ class Desk(ByQueue):
                 answer.links,
                 score=answer.score,
                 content_hash=answer.content_hash,
+                fingerprint=answer.fingerprint,
                 status=answer.status,
                 redirected_to=answer.redirected_to,
                 canonical_link=answer.canonical_link,

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterable, MutableMapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from inlink.urls.hosts import registered_domain
 from inlink.urls.kernels import CLASSES, plain_lines
 
 __all__ = [
+    "Carried",
     "apart",
     "canonical_lines",
     "carried_forms",
@@ -31,8 +32,17 @@ __all__ = [
 MOST_CARRIED = 1 << 16
 """Maximum number of bytes of data of a link."""
 
+
 _CANONICAL = re.compile(rb"(?:https?://[!-~]{1,%d}\n)+" % (MAX_LENGTH + 81))
 """Matches lines that may be canonical URLs. The parts of the URLs are not checked."""
+
+
+class Carried(NamedTuple):
+    """A link with data or a variant: its score, its data and its text."""
+
+    score: float
+    data: bytes
+    text: str
 
 
 def listed(links: Any, what: str = "URLs") -> list[Any]:
@@ -50,8 +60,17 @@ def listed(links: Any, what: str = "URLs") -> list[Any]:
     return list(links)
 
 
-def apart(links: Iterable[AnyLink]) -> tuple[list[str | tuple[str, float]], list[Link]]:
-    """Split links into two lists: links without data or variant, and links with either.
+def apart(links: Iterable[AnyLink]) -> tuple[list[str | tuple[str, float]], list[Link], list[str]]:
+    """Split links into links without data or variant, and links with either.
+
+    Returns
+    -------
+    plain : list of str or (str, float)
+        Links without data or variant.
+    carried : list of Link
+        Links with either.
+    texts : list of str
+        The texts of the links in ``plain``; empty if no link there has a text.
 
     Raises
     ------
@@ -61,25 +80,30 @@ def apart(links: Iterable[AnyLink]) -> tuple[list[str | tuple[str, float]], list
     if type(links) is not list:
         links = listed(links)
     if set(map(type, links)) <= {str}:
-        return links, []
+        return links, [], []
     plain: list[str | tuple[str, float]] = []
     carried: list[Link] = []
+    texts: list[str] = []
     for link in links:
         if isinstance(link, Link):
             _check_link(link)
             if link.data or link.variant:
                 carried.append(link)
-            else:
-                plain.append(link.url if link.score is None else (link.url, link.score))
+                continue
+            plain.append(link.url if link.score is None else (link.url, link.score))
+            texts.append(link.text)
         else:
             plain.append(link)
-    return plain, carried
+            texts.append("")
+    return plain, carried, texts if any(texts) else []
 
 
 def _check_link(link: Link) -> None:
     url, score, data, variant = link.url, link.score, link.data, link.variant
-    if not (isinstance(url, str) and isinstance(data, bytes) and isinstance(variant, str)):
-        raise ParameterError(f"a Link has a str `url`, bytes `data` and a str `variant`; got {link!r}")
+    if not (isinstance(data, bytes) and all(isinstance(one, str) for one in (url, variant, link.text))):
+        raise ParameterError(
+            f"a Link has bytes `data`, and `url`, `variant` and `text` that are str; got {link!r:.200}"
+        )
     if len(data) > MOST_CARRIED:
         raise ParameterError(
             f"`data` must have at most {MOST_CARRIED:,} bytes; got {len(data):,} for {url!r}"
@@ -98,8 +122,8 @@ def carried_forms(
     rules: UrlRules | None,
     refused: MutableMapping[str, int],
     self_links: bool = False,
-) -> dict[str, tuple[float, bytes]]:
-    """Map each canonical URL to its best score and to the data of the first link to it.
+) -> dict[str, Carried]:
+    """Map each canonical URL to its best score, and to the data and the text of the first link to it.
 
     Links to a place on the page itself are left out, unless ``self_links`` is set or they have a variant.
     """
@@ -107,7 +131,7 @@ def carried_forms(
     # A link with a variant stands for a request of its own, such as a form's.
     whole = Base(base.url, rules=rules, self_links=True) if base is not None else None
     usual = 1.0 if base is None else 0.0
-    found: dict[str, tuple[float, bytes]] = {}
+    found: dict[str, Carried] = {}
     for link in links:
         url, variant = link.url, link.variant
         score = usual if link.score is None else link.score
@@ -120,7 +144,11 @@ def carried_forms(
         for form in resolver.canonical_links([url], refused):
             key = f"{form}#{variant}" if variant else form
             before = found.get(key)
-            found[key] = (score, link.data) if before is None else (max(score, before[0]), before[1])
+            found[key] = (
+                Carried(score, link.data, link.text)
+                if before is None
+                else before._replace(score=max(score, before.score))
+            )
     return found
 
 
@@ -155,17 +183,19 @@ def hrefs_and_scores(links: Iterable[str | tuple[str, float]]) -> tuple[list[str
 def to_lines(
     hrefs: list[str],
     scores: Float32Array,
+    texts: list[str],
     page_url: Callable[[], str],
     rules: UrlRules | None,
     refused: MutableMapping[str, int],
     self_links: bool = False,
-) -> tuple[bytes, int, Float32Array]:
+) -> tuple[bytes, int, Float32Array, list[str]]:
     """Return links in canonical form, one a line.
 
     Parameters
     ----------
     hrefs : list of str
     scores : float32[n] or float32[0]
+    texts : list of str, n or none
     page_url : callable
         Returns the URL against which relative links are resolved. It is called only if a link has to be resolved.
     rules : UrlRules or None
@@ -182,17 +212,19 @@ def to_lines(
         Number of lines.
     scores : float32[count] or float32[0]
         Scores of the links that were kept.
+    texts : list of str, count or none
+        Texts of the links that were kept.
     """
     count = len(hrefs)
     if not count:
-        return b"", 0, scores
+        return b"", 0, scores, texts
     lines = "\n".join(hrefs).encode("utf-8", "surrogatepass") + b"\n"
     plain = np.empty(count, np.bool_)
     # This is nearly always true if a link extractor has made the links absolute.
     if rules is None and plain_lines(lines, MAX_LENGTH, CLASSES, plain):
-        return lines, count, scores
+        return lines, count, scores, texts
     base = Base(page_url(), rules=rules, self_links=self_links)
-    if not len(scores):
+    if not len(scores) and not texts:
         forms = base.canonical_links(hrefs, refused)
     else:
         forms, kept = [], []
@@ -200,8 +232,9 @@ def to_lines(
             found = base.canonical_links([href], refused)
             forms += found
             kept += [k] * len(found)
-        scores = scores[kept]
-    return ("\n".join(forms) + "\n").encode("ascii") if forms else b"", len(forms), scores
+        scores = scores[kept] if len(scores) else scores
+        texts = [texts[k] for k in kept] if texts else texts
+    return ("\n".join(forms) + "\n").encode("ascii") if forms else b"", len(forms), scores, texts
 
 
 def canonical_lines(hrefs: list[str]) -> bytes:
@@ -229,15 +262,16 @@ def canonical_lines(hrefs: list[str]) -> bytes:
 
 
 def with_carried(
-    lines: bytes, count: int, scores: Float32Array, more: dict[str, tuple[float, bytes]]
-) -> tuple[bytes, int, Float32Array]:
-    """Append links with data or a variant to the lines, count and scores of :func:`to_lines`."""
+    lines: bytes, count: int, scores: Float32Array, texts: list[str], more: dict[str, Carried]
+) -> tuple[bytes, int, Float32Array, list[str]]:
+    """Append links with data or a variant to the result of :func:`to_lines`."""
     if not more:
-        return lines, count, scores
+        return lines, count, scores, texts
     if not len(scores):
         scores = np.zeros(count, np.float32)
-    found = np.concatenate([scores, np.array([score for score, _ in more.values()], np.float32)])
-    return lines + ("\n".join(more) + "\n").encode("ascii"), count + len(more), found
+    found = np.concatenate([scores, np.array([one.score for one in more.values()], np.float32)])
+    texts = (texts or [""] * count) + [one.text for one in more.values()]
+    return lines + ("\n".join(more) + "\n").encode("ascii"), count + len(more), found, texts
 
 
 def coded(pages: UInt32Array, scores: Float32Array) -> tuple[int, bytes]:

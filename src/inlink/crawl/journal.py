@@ -7,7 +7,7 @@ import numpy as np
 
 from inlink.base.arrays import UInt32Array
 from inlink.crawl.gate import Gate
-from inlink.crawl.intake import coded, same_domain
+from inlink.crawl.intake import Carried, coded, same_domain
 from inlink.crawl.known import known_page
 from inlink.errors import ParameterError
 from inlink.frontier.backoff import Outcome
@@ -196,11 +196,11 @@ class Journal:
             page = target
         return page
 
-    def carrying(self, pages: UInt32Array, more: dict[str, tuple[float, bytes]]) -> tuple[int, bytes]:
+    def carrying(self, pages: UInt32Array, more: dict[str, Carried]) -> tuple[int, bytes]:
         """Return the flag and the end of a frame whose last pages carry data. Omit pages that carry data already."""
         data = {
-            page: given
-            for page, (_, given) in zip(pages[len(pages) - len(more) :].tolist(), more.values(), strict=True)
+            page: one.data
+            for page, one in zip(pages[len(pages) - len(more) :].tolist(), more.values(), strict=True)
             if not self.pages.carriers[page]
         }
         return (kinds.HAS_CARRIED, encode_carried(data)) if data else (0, b"")

@@ -21,7 +21,7 @@ def seed(journal: Journal, urls: Iterable[AnyLink], refused: MutableMapping[str,
     """See :meth:`inlink.Crawl.seed`; ``refused`` counts invalid URLs by reason."""
     pages_of, rules = journal.pages, journal.url_rules
     forms, scores, given = [], [], {}
-    plain, carried = apart(urls)
+    plain, carried, _ = apart(urls)
     hrefs, found = hrefs_and_scores([(one, 1.0) if isinstance(one, str) else one for one in plain])
     for url, score in zip(hrefs, found.tolist(), strict=True):
         form = canonical(url, None, rules)
@@ -35,7 +35,7 @@ def seed(journal: Journal, urls: Iterable[AnyLink], refused: MutableMapping[str,
         scores.append(score)
     more = carried_forms(carried, None, rules, refused)
     forms += more
-    scores += [score for score, _ in more.values()]
+    scores += [one.score for one in more.values()]
     if not forms:
         return 0
     journal.gate.changing = True

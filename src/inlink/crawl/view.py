@@ -22,6 +22,7 @@ from inlink.crawl.errors_seen import ErrorSurvey
 from inlink.crawl.folder import local
 from inlink.crawl.gate import inside
 from inlink.crawl.linkers import Linkers
+from inlink.crawl.near import NearSearch
 from inlink.crawl.ranked import described
 from inlink.crawl.searching import search
 from inlink.crawl.snapshot import FolderCrawl, Shown
@@ -35,6 +36,7 @@ from inlink.frontier.standing import fullest as fullest_slots
 from inlink.frontier.survey import LinkCount, Survey
 from inlink.protocol import Standing
 from inlink.store.blocks import BLOCK
+from inlink.store.lookup import Lookup
 from inlink.store.page import Page
 from inlink.store.pages import NO_PAGE, Pages
 from inlink.urls.matching import Kind, matcher
@@ -119,6 +121,14 @@ class CrawlView:
         except UnknownNodeError:
             return None
         found, rules = pages.page(number), self._crawl.rules
+        if found is not None and found.fingerprint:
+            original, searched = (
+                (pages.near_duplicate(number), True)
+                if isinstance(pages, Lookup)
+                else self._near.of(number, _SECONDS)
+            )
+            url = None if original is None else pages.url(original)
+            found = replace(found, near_duplicate_of=url, searched=searched)
         if found is None or found.state != "excluded" or not rules:
             return found
         # The reason is in an event that lists many pages. Computing it again is faster than finding that event.
@@ -135,7 +145,8 @@ class CrawlView:
         """
         number = self._crawl.number(page)
         inlinks, complete = self._inlinks.best(number, _SECONDS / 2)
-        return explain(self._frontier, number, self._now(), inlinks, complete)
+        original, searched = self._near.of(number, _SECONDS / 2)
+        return explain(self._frontier, number, self._now(), inlinks, complete and searched, original)
 
     @inside
     def path(self, page: str | int, count: int = 100, cursor: str | None = None) -> shown.PageList:
@@ -463,6 +474,10 @@ class CrawlView:
     @cached_property
     def _inlinks(self) -> InlinkSearch:
         return InlinkSearch(self._frontier)
+
+    @cached_property
+    def _near(self) -> NearSearch:
+        return NearSearch(self._pages)
 
     @cached_property
     def _linkers(self) -> Linkers:

@@ -1,9 +1,18 @@
 """A page that was fetched: its links taken in, and its visit written as one event."""
 
-from collections.abc import Iterable, MutableMapping
+from collections.abc import Callable, Iterable, MutableMapping
 from functools import partial
+from typing import NamedTuple
 
-from inlink.crawl.arguments import check_flags, check_texts, checked_hash, checked_score, checked_status
+from inlink.base.arrays import Float32Array, UInt32Array
+from inlink.crawl.arguments import (
+    check_flags,
+    check_texts,
+    checked_fingerprint,
+    checked_hash,
+    checked_score,
+    checked_status,
+)
 from inlink.crawl.intake import (
     apart,
     canonical_lines,
@@ -16,14 +25,41 @@ from inlink.crawl.intake import (
 from inlink.crawl.journal import Answered, Journal
 from inlink.frontier import backoff
 from inlink.frontier.visits import plan_visit
-from inlink.protocol import AnyLink
+from inlink.protocol import AnyLink, Link
 from inlink.store import format as kinds
+from inlink.store.anchors import encode_anchors
 from inlink.store.format import VisitRecord, struct_of
 from inlink.store.pages import NO_PAGE
 
 __all__ = ["take_visit"]
 
 _VISITED = struct_of(VisitRecord)
+
+
+class _Given(NamedTuple):
+    """The links of a page as they were given, checked: see :mod:`.intake`. ``ready`` are lines in canonical form."""
+
+    hrefs: list[str]
+    scores: Float32Array
+    texts: list[str]
+    carried: list[Link]
+    ready: bytes | None
+
+
+class _Listed(NamedTuple):
+    """The links of a page as its visit lists them.
+
+    ``pages`` are increasing. ``new`` of them were not known, and ``text`` has their URLs. ``coded`` is the list
+    with its scores, ``anchors`` the anchor texts, ``carried`` the carried data.
+    """
+
+    pages: UInt32Array
+    new: int
+    text: bytes
+    flags: int
+    coded: bytes
+    anchors: bytes
+    carried: bytes
 
 
 def take_visit(
@@ -34,6 +70,7 @@ def take_visit(
     *,
     score: float,
     content_hash: bytes,
+    fingerprint: int,
     status: int,
     redirected_to: str | None,
     canonical_link: str | None,
@@ -43,57 +80,33 @@ def take_visit(
 ) -> bool:
     """See :meth:`inlink.Crawl.crawled`; ``refused`` counts the links that are refused, by reason."""
     # All arguments are checked before anything changes.
-    plain, carried = apart(links)
+    plain, carried, texts = apart(links)
     hrefs, scores = hrefs_and_scores(plain)
     score, status, content_hash = checked_score(score), checked_status(status), checked_hash(content_hash)
+    fingerprint = checked_fingerprint(fingerprint)
     if redirected_to is not None or canonical_link is not None:
         check_texts(redirected_to=redirected_to, canonical_link=canonical_link)
     if not (noindex is nofollow is links_are_canonical is False):
         check_flags(noindex=noindex, nofollow=nofollow, links_are_canonical=links_are_canonical)
-    ready = canonical_lines(hrefs) if links_are_canonical else None
+    given = _Given(hrefs, scores, texts, carried, canonical_lines(hrefs) if links_are_canonical else None)
     front = journal.frontier
     number, out = journal.answered(page)
     if number == NO_PAGE:
         return False
-    lease = out.number if out is not None else 0
     target = journal.merge(number, redirected_to, canonical_link)
-    base = partial(journal.base, number, redirected_to)
-    if ready is None:
-        lines, found, scores = to_lines(
-            hrefs, scores, base, journal.url_rules, refused, front.settings.self_links
-        )
-    else:
-        lines, found = ready, len(hrefs)
-    more: dict[str, tuple[float, bytes]] = {}
-    if carried:
-        more = carried_forms(carried, base, journal.url_rules, refused, front.settings.self_links)
-        lines, found, scores = with_carried(lines, found, scores, more)
-    pages, new, text = journal.pages.number_lines(lines, found)
-    flags, end = journal.carrying(pages, more)
-    count, listed = coded(pages, scores)
-    before = journal.pages.visit(target)
-    first_crawl, crawls, changes, previous = journal.now, 1, 0, 0
-    if before is not None:
-        first_crawl, crawls, previous = before.first_crawl, before.crawls + 1, before.place + 1
-        changes = before.changes + (before.content_hash != content_hash)
-    fingerprint, anchor_size = 0, 0
-    payload = _VISITED.pack(
-        first_crawl, crawls, changes, previous, fingerprint, anchor_size, len(content_hash)
-    )
+    listed = _number_links(journal, refused, given, partial(journal.base, number, redirected_to))
+    head = _head(journal, target, content_hash, fingerprint, len(listed.anchors))
     journal.append(
         kinds.VISIT,
         target,
-        flags=flags
-        | kinds.HAS_SCORES * bool(len(scores))
-        | kinds.NOINDEX * noindex
-        | kinds.NOFOLLOW * nofollow,
+        flags=listed.flags | kinds.NOINDEX * noindex | kinds.NOFOLLOW * nofollow,
         status=status,
         score=score,
-        listed=count,
-        payload=payload + content_hash + listed + end,
-        lease=lease,
-        new=new,
-        urls=text,
+        listed=len(listed.pages),
+        payload=head + listed.coded + listed.anchors + listed.carried,
+        lease=out.number if out is not None else 0,
+        new=listed.new,
+        urls=listed.text,
     )
     journal.landed(out, backoff.OUTCOMES["ok"])
     front.forget_plan(target)
@@ -101,8 +114,45 @@ def take_visit(
         front.queue.remove(target, journal.now)
     if front.lost:
         front.lost.forget(target, journal.now)
-    journal.admit(journal.pages.num_pages - new, new, text)
-    front.prioritise(pages[:count], journal.now)
+    journal.admit(journal.pages.num_pages - listed.new, listed.new, listed.text)
+    front.prioritise(listed.pages, journal.now)
     if front.settings.revisit is not None:
         plan_visit(front, target, front.settings.revisit)
     return True
+
+
+def _number_links(
+    journal: Journal, refused: MutableMapping[str, int], given: _Given, base: Callable[[], str]
+) -> _Listed:
+    """Give the links of a page their numbers. ``base`` returns the URL against which they are resolved."""
+    rules, self_links = journal.url_rules, journal.frontier.settings.self_links
+    scores, texts = given.scores, given.texts
+    if given.ready is not None:
+        lines, found = given.ready, len(given.hrefs)
+    else:
+        lines, found, scores, texts = to_lines(given.hrefs, scores, texts, base, rules, refused, self_links)
+    more = carried_forms(given.carried, base, rules, refused, self_links) if given.carried else {}
+    lines, found, scores, texts = with_carried(lines, found, scores, texts, more)
+    pages, new, text = journal.pages.number_lines(lines, found)
+    flags, end = journal.carrying(pages, more)
+    said: dict[int, str] = {}
+    for page, words in zip(pages.tolist(), texts, strict=True) if texts else ():
+        if words:
+            said.setdefault(page, words)
+    count, listed = coded(pages, scores)
+    anchors = encode_anchors(said, pages[:count].tolist()) if said else b""
+    flags |= kinds.HAS_SCORES * bool(len(scores)) | kinds.HAS_ANCHORS * bool(anchors)
+    return _Listed(pages[:count], new, text, flags, listed, anchors, end)
+
+
+def _head(journal: Journal, page: int, content_hash: bytes, fingerprint: int, anchor_size: int) -> bytes:
+    """The beginning of a visit's payload, with the content hash."""
+    before = journal.pages.visit(page)
+    first_crawl, crawls, changes, previous = journal.now, 1, 0, 0
+    if before is not None:
+        first_crawl, crawls, previous = before.first_crawl, before.crawls + 1, before.place + 1
+        changes = before.changes + (before.content_hash != content_hash)
+    record = _VISITED.pack(
+        first_crawl, crawls, changes, previous, fingerprint, anchor_size, len(content_hash)
+    )
+    return record + content_hash

@@ -25,11 +25,15 @@ class Penalty(msgspec.Struct, frozen=True):
 
 
 class Inlink(msgspec.Struct, frozen=True):
-    """A page that links to the page, and the amount that its link adds to the page's priority before penalties."""
+    """A page that links to the page, and the amount that its link adds to the page's priority before penalties.
+
+    ``text`` is the text of the link, empty if it is not known.
+    """
 
     page: int
     url: str
     gives: float
+    text: str = ""
 
 
 class Why(msgspec.Struct, frozen=True):
@@ -77,12 +81,16 @@ class Why(msgspec.Struct, frozen=True):
     inlinks : list of Inlink
         The links that add most to the priority, best first. Empty if links do not count under this policy.
     inlinks_complete : bool
-        Whether all visits were searched for links to the page. If not, the next call goes on searching.
+        Whether all visits were searched for links to the page, and for near-duplicates. If not, the next call goes on
+        searching.
     refused : str or None
         The rule of the crawl that refuses the page, or the reason for which an operator excluded it. A waiting page
         that a rule refuses is excluded when its turn comes.
     never_due : bool
         Whether the page's due date was set to never: see :meth:`inlink.Crawl.set_due`.
+    near_duplicate_of : str or None
+        URL of the page that was first crawled before this page and has nearly the same text: see
+        :mod:`inlink.store.near`.
     """
 
     url: str
@@ -109,6 +117,7 @@ class Why(msgspec.Struct, frozen=True):
     losses: int = 0
     refused: str | None = None
     never_due: bool = False
+    near_duplicate_of: str | None = None
 
     def __str__(self) -> str:
         return "\n".join([self._headline(), *(f"  {line}" for line in self._lines())])
@@ -141,7 +150,10 @@ class Why(msgspec.Struct, frozen=True):
             lines += [f"  {part.operation} {part.value:.6g}  {part.name}" for part in self.host_parts]
         if self.inlinks:
             lines.append("best inlinks" + (":" if self.inlinks_complete else " found so far:"))
-            lines += [f"  {one.gives:.6g}  {one.url}" for one in self.inlinks]
+            lines += [
+                f"  {one.gives:.6g}  {one.url}" + (f'  "{one.text}"' if one.text else "")
+                for one in self.inlinks
+            ]
         lines.append(f"score {self.score:.6g}, depth {self.depth}")
         host = self.host
         lines.append(
@@ -168,6 +180,8 @@ class Why(msgspec.Struct, frozen=True):
             lines.append(f"failures since the last success: {self.failures}")
         if self.merged_into is not None:
             lines.append(f"merged into {self.merged_into}")
+        if self.near_duplicate_of is not None:
+            lines.append(f"near-duplicate of {self.near_duplicate_of}")
         return lines
 
 
@@ -209,7 +223,12 @@ def host_parts(frontier: Frontier, page: int, before: int = 0) -> list[Part]:
 
 
 def explain(
-    frontier: Frontier, page: int, now: float, inlinks: list[Inlink] | None = None, complete: bool = False
+    frontier: Frontier,
+    page: int,
+    now: float,
+    inlinks: list[Inlink] | None = None,
+    complete: bool = False,
+    original: int | None = None,
 ) -> Why:
     """Return all reasons for a page's place.
 
@@ -222,7 +241,9 @@ def explain(
     inlinks : list of Inlink or None
         The links that add most to the page's priority, found by :mod:`inlink.frontier.inlinks`.
     complete : bool
-        Whether all visits were searched for them.
+        Whether all visits were searched for them, and for near-duplicates.
+    original : int or None
+        The page that it is a near-duplicate of.
     """
     pages, queue, policy = frontier.pages, frontier.queue, frontier.policy
     url, slot = pages.url(page), queue.slot(page)
@@ -260,6 +281,7 @@ def explain(
         losses=int(pages.losses[page]),
         never_due=never,
         refused=_refused(frontier, page, waits),
+        near_duplicate_of=None if original is None else pages.url(original),
     )
 
 

@@ -88,7 +88,7 @@ class InlinkSearch:
         inlinks = []
         for place, gives in zip(search.best, given, strict=True):
             linker = pages.frame(place).page
-            inlinks.append(Inlink(linker, pages.url(linker), gives))
+            inlinks.append(Inlink(linker, pages.url(linker), gives, pages.frames.anchor(place, page)))
         return inlinks, search.place >= pages.events_end
 
     def _keep_best(self, page: int, search: _Search, found: UInt64Array) -> list[float]:

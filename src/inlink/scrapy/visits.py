@@ -7,7 +7,6 @@ from hashlib import blake2b
 from typing import Any
 from weakref import WeakKeyDictionary
 
-import msgspec
 from scrapy import Request
 from scrapy.exceptions import DownloadCancelledError, IgnoreRequest
 from scrapy.http import Response
@@ -15,10 +14,12 @@ from scrapy.spidermiddlewares.httperror import HttpError
 
 from inlink.protocol import LARGEST_SCORE, Answer, AnyLink, Crawled, Excluded, Failed, Link, Released, Task
 from inlink.scoring.choose import ScoreLinks, ScorePage
+from inlink.scoring.fingerprint import fingerprint
 from inlink.scoring.reading import Reading, read_page
 from inlink.scrapy.addresses import AddressNotAllowed
 from inlink.scrapy.requests import LEASE
 from inlink.scrapy.robots import FORBIDDEN, RobotsUnreachable
+from inlink.store.anchors import LONGEST_ANCHOR
 from inlink.urls.canonical import canonical
 
 __all__ = ["Network", "Visit", "Withdrawn", "answer_for", "reading", "usable_score", "usable_status"]
@@ -196,7 +197,7 @@ def _fetched(visit: Visit, scorer: ScorePage | None, link_scorer: ScoreLinks | N
     _readings.pop(response, None)
     return Crawled(
         lease,
-        _scored(visit.links, page, score or 0.0, link_scorer),
+        _described(visit.links, page, score or 0.0, link_scorer),
         score or 0.0,
         blake2b(text, digest_size=8).digest(),
         status,
@@ -205,26 +206,46 @@ def _fetched(visit: Visit, scorer: ScorePage | None, link_scorer: ScoreLinks | N
         page.noindex,
         page.nofollow,
         visit.error,
+        fingerprint(page.text),
     )
 
 
-def _scored(links: list[AnyLink], page: Reading, score: float, scorer: ScoreLinks | None) -> list[AnyLink]:
-    """Add scores to links. A link without a score gets the best score that the scorer gives to a link to its URL."""
-    if scorer is None or not links:
+def _described(links: list[AnyLink], page: Reading, score: float, scorer: ScoreLinks | None) -> list[AnyLink]:
+    """Add texts and scores to links.
+
+    A link gets the first text of a link to its URL. A link without a score gets the best score that the scorer gives to
+    a link to its URL.
+    """
+    if not links:
         return links
     best: dict[str | None, float] = {}
-    for link, value in zip(page.links, _link_scores(page, score, scorer), strict=False):
-        given = usable_score(value) or 0.0
-        best[link.url] = max(given, best.get(link.url, given))
+    texts: dict[str | None, str] = {}
+    for there in page.links:
+        if there.url not in texts:
+            texts[there.url] = there.text[:LONGEST_ANCHOR]
+    if scorer is not None:
+        for there, scored in zip(page.links, _link_scores(page, score, scorer), strict=False):
+            given = usable_score(scored) or 0.0
+            best[there.url] = max(given, best.get(there.url, given))
     found: list[AnyLink] = []
     for one in links:
-        if isinstance(one, str):
-            found.append((one, best.get(canonical(one, page.url), 0.0)) if best else one)
-        elif isinstance(one, Link) and one.score is None:
-            found.append(msgspec.structs.replace(one, score=best.get(canonical(one.url, page.url), 0.0)))
-        else:
+        link = _as_link(one)
+        if link is None:
             found.append(one)
+            continue
+        form = link.url if link.url in texts else canonical(link.url, page.url)
+        value = best.get(form, 0.0) if best and link.score is None else link.score
+        found.append(Link(link.url, value, link.data, link.variant, link.text or texts.get(form, "")))
     return found
+
+
+def _as_link(one: AnyLink) -> Link | None:
+    """A link of a spider as a Link; None if it is no link, which the crawl refuses with a message."""
+    if isinstance(one, str):
+        return Link(one)
+    if isinstance(one, tuple) and len(one) == 2:
+        one = Link(*one)
+    return one if isinstance(one, Link) and isinstance(one.url, str) else None
 
 
 def _page_score(page: Reading, scorer: ScorePage) -> float | None:

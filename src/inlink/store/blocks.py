@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from inlink.store.format import HEAD_SIZE, Head, VisitRecord, dtype_of, size_of
+from inlink.store.format import HEAD_SIZE, Head, VisitRecord, size_of
+from inlink.store.frames import fields_at
 from inlink.store.pages import NO_PAGE, Pages
 from inlink.store.reader import open_pages
 
@@ -116,7 +117,7 @@ def arcs_of(pages: Pages, first_row: int = 1, end_row: int | None = None) -> Ite
         if len(merged):
             place = np.minimum(np.searchsorted(merged, targets), len(merged) - 1)
             targets = np.where(merged[place] == targets, survivors[place], targets)
-        lengths = _field(pages.log, block[:done], Head, "length")
+        lengths = fields_at(pages.log, block[:done], Head, "length")
         yield np.repeat(found[at : at + done], counts.astype(np.int64)), targets, int(lengths.sum())
         at += done
 
@@ -139,7 +140,7 @@ def num_links(pages: Pages, first_row: int = 1, end_row: int | None = None) -> i
     """The number of links of the latest visits in rows ``first_row``, …, ``end_row`` - 1 of the answered pages."""
     _, places = crawled_rows(pages, first_row, end_row)
     parts = (places[k : k + ARCS] for k in range(0, len(places), ARCS))
-    return sum(int(_field(pages.log, part, Head, "listed").sum(dtype=np.int64)) for part in parts)
+    return sum(int(fields_at(pages.log, part, Head, "listed").sum(dtype=np.int64)) for part in parts)
 
 
 def url_blocks(pages: Pages, size: int = BLOCK, first: int = 0) -> Iterator[tuple[int, U8, U64]]:
@@ -178,20 +179,10 @@ def url_blocks(pages: Pages, size: int = BLOCK, first: int = 0) -> Iterator[tupl
         first, begin, wanted = first + len(ends), begin + len(raw), size
 
 
-def _field(log: U8, places: U64, record: Any, name: str) -> npt.NDArray[Any]:
-    """One field of the records at ``places``."""
-    fields = dtype_of(record).fields
-    assert fields is not None
-    dtype, offset = fields[name][:2]
-    where = places[:, None] + np.arange(offset, offset + dtype.itemsize, dtype=np.uint64)
-    found: npt.NDArray[Any] = log[where].view(dtype).ravel()
-    return found
-
-
 def content_hash_at(pages: Pages, place: int) -> bytes:
     """The content hash of the visit whose frame is at ``place``."""
     begin = place + HEAD_SIZE
-    (size,) = _field(pages.log, np.array([begin], np.uint64), VisitRecord, "hash_size").tolist()
+    (size,) = fields_at(pages.log, np.array([begin], np.uint64), VisitRecord, "hash_size").tolist()
     begin += size_of(VisitRecord)
     return pages.log[begin : begin + int(size)].tobytes()
 
@@ -220,22 +211,22 @@ def page_columns(pages: Pages, low: int, high: int) -> tuple[dict[str, npt.NDArr
     status = np.zeros(count, np.uint16)
     payloads = places + np.uint64(HEAD_SIZE)
     times[0, seen], times[1, seen] = (
-        _field(log, payloads, VisitRecord, "first_crawl"),
-        _field(log, places, Head, "time"),
+        fields_at(log, payloads, VisitRecord, "first_crawl"),
+        fields_at(log, places, Head, "time"),
     )
     figures[0, seen], figures[1, seen] = (
-        _field(log, payloads, VisitRecord, "crawls"),
-        _field(log, payloads, VisitRecord, "changes"),
+        fields_at(log, payloads, VisitRecord, "crawls"),
+        fields_at(log, payloads, VisitRecord, "changes"),
     )
-    status[seen] = _field(log, places, Head, "status")
+    status[seen] = fields_at(log, places, Head, "status")
     errors = pages.errors[low:high]
     failed = np.flatnonzero((errors > 0) & (rows > 0))
     failed = failed[pages.failures[rows[failed]] > 0]
-    status[failed] = _field(log, pages.failures[rows[failed]] - np.uint64(1), Head, "status")
+    status[failed] = fields_at(log, pages.failures[rows[failed]] - np.uint64(1), Head, "status")
     made = pages.tally.makers
     makers = np.searchsorted(pages.makers[:made], np.arange(low, high, dtype=np.uint32), "right") - 1
     linked_from = (
-        _field(log, pages.maker_places[makers], Head, "page") if made else np.full(count, NO_PAGE, "<u4")
+        fields_at(log, pages.maker_places[makers], Head, "page") if made else np.full(count, NO_PAGE, "<u4")
     )
     columns = {
         "state": pages.states[low:high],

@@ -3,18 +3,24 @@
 import os
 import zlib
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from inlink.base.arrays import UInt8Array, UInt32Array
+from inlink.base.arrays import UInt8Array, UInt32Array, UInt64Array
 from inlink.errors import FolderError
+from inlink.store.anchors import anchor_in
 from inlink.store.format import (
     EXCLUDE,
+    HAS_ANCHORS,
+    HAS_SCORES,
     HEAD_SIZE,
     NO_PAGE,
     ExcludedRecord,
     Head,
     VisitRecord,
+    dtype_of,
     size_of,
     struct_of,
 )
@@ -24,7 +30,7 @@ from inlink.store.log import EVENTS
 from inlink.store.mapped import Mapped
 from inlink.store.page import Frame, Visit
 
-__all__ = ["Frames"]
+__all__ = ["Frames", "fields_at"]
 
 
 _HEAD = struct_of(Head)
@@ -111,7 +117,27 @@ class Frames:
             place,
             frame.payload[begin : begin + visit.hash_size],
             frame.flags,
+            visit.fingerprint,
         )
+
+    def anchor(self, place: int, page: int) -> str:
+        """The text of a link to a page in the visit at ``place``; empty if the visit has no text for it.
+
+        Raises
+        ------
+        inlink.errors.FolderError
+            If the frame is damaged.
+        """
+        frame = self.frame(place)
+        if not frame.flags & HAS_ANCHORS:
+            return ""
+        links = self.list_at(place)
+        row = int(np.searchsorted(links, page))
+        if row == len(links) or links[row] != page:
+            return ""
+        end = int(kernels.list_end(self.log, np.uint64(place))) - place - HEAD_SIZE
+        end += 4 * len(links) if frame.flags & HAS_SCORES else 0
+        return anchor_in(frame.payload, end, row)
 
     def of_kind(self, *kinds: int, begin: int = 0) -> list[int]:
         """The places of all frames of some kinds, from byte ``begin`` of the log on."""
@@ -162,3 +188,22 @@ class Frames:
     def close(self) -> None:
         """Close the file."""
         self._mapped.close()
+
+
+def fields_at(log: UInt8Array, places: UInt64Array, record: Any, name: str) -> npt.NDArray[Any]:
+    """One field of the records at ``places``, an array of n numbers.
+
+    Parameters
+    ----------
+    log : uint8[bytes]
+    places : uint64[n]
+    record : class
+        A record of :mod:`inlink.store.format`.
+    name : str
+    """
+    fields = dtype_of(record).fields
+    assert fields is not None
+    dtype, offset = fields[name][:2]
+    where = places[:, None] + np.arange(offset, offset + dtype.itemsize, dtype=np.uint64)
+    found: npt.NDArray[Any] = log[where].view(dtype).ravel()
+    return found

@@ -17,11 +17,12 @@ from inlink.base.arrays import UInt32Array, UInt64Array
 from inlink.base.jit import addresses
 from inlink.errors import FolderError, UnknownNodeError
 from inlink.store.checks import FAULTS, last_whole, refuse_damage
-from inlink.store.format import EXCLUDED, HEAD_SIZE, MERGE, NO_PAGE, STATES, Head, struct_of
-from inlink.store.frames import Frames
-from inlink.store.kernels import checks, fold
+from inlink.store.format import EXCLUDED, HEAD_SIZE, MERGE, NO_PAGE, STATES, VISIT, Head, struct_of
+from inlink.store.frames import Frames, fields_at
+from inlink.store.kernels import checks, fold, frames
 from inlink.store.kernels.columns import Columns, Tally
 from inlink.store.kernels.table import PADDING, hash_of
+from inlink.store.near import First, earliest, near_visits
 from inlink.store.page import Page, describe
 from inlink.store.reader import hash_seed_of
 from inlink.store.urls import UrlTable, index_of
@@ -31,6 +32,7 @@ __all__ = ["Lookup", "look_up"]
 
 _HEAD = struct_of(Head)
 _CHUNK = 16 << 20
+_ANSWERED = np.uint64(1 << VISIT | 1 << MERGE)
 
 
 def look_up(folder: str | os.PathLike[str], given: str | int) -> Page | None:
@@ -231,7 +233,33 @@ class Lookup:
             self._frames.frame(failure - 1) if failure and errors else None,
             None if target is None else self.url(self._survivor(target)),
             self._frames.exclusion_of(page, failure) if one.states[0] == EXCLUDED else None,
+            self._frames.anchor(self._maker_place(page), page),
         )
+
+    def near_duplicate(self, page: int) -> int | None:
+        """The page that a page is a near-duplicate of: see :mod:`inlink.store.near`. None if there is none.
+
+        Raises
+        ------
+        inlink.errors.FolderError
+            If the log is damaged.
+        """
+        one = self._trace(page)
+        latest = int(one.visits[int(one.answers[0])])
+        if not latest or self._frames.frame(latest - 1).kind == MERGE:
+            return None
+        visit, log = self._frames.visit(latest - 1), self._frames.log
+        if not visit.fingerprint:
+            return None
+        places = frames.find_kinds(log, np.uint64(0), np.uint64(self._frames.end), _ANSWERED)
+        near = near_visits(log, places, visit.fingerprint)
+        # Only the last answer of each page counts.
+        pages = fields_at(log, places, Head, "page")
+        candidates = np.isin(pages, fields_at(log, near, Head, "page"))
+        _, last = np.unique(pages[candidates][::-1], return_index=True)
+        near = np.intersect1d(near, places[candidates][::-1][last])
+        found = earliest(log, near, First(visit.first_crawl, page))
+        return None if found is None else found.page
 
     @property
     def num_pages(self) -> int:

@@ -33,6 +33,7 @@ class Visit(NamedTuple):
     place: int
     content_hash: bytes
     flags: int
+    fingerprint: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +44,10 @@ class Page:
     URL whose links made it known, None for a seed. ``changes`` is the number of crawls that found another content hash
     than the crawl before. ``errors`` is the number of failures since the last success. ``error`` is the text of the
     last failure; for an excluded page, the reason for the exclusion. ``noindex`` and ``nofollow`` are the page's robots
-    directives at its last crawl.
+    directives at its last crawl. ``fingerprint`` is that of its text at its last crawl (see
+    :mod:`inlink.scoring.fingerprint`), 0 if the spider gave none. ``near_duplicate_of`` is the URL of a page that was
+    first crawled before it and has nearly the same text, None if there is none; ``searched`` is whether all earlier
+    pages were compared. ``linked_text`` is the text of the link that made it known, None if it is not known.
     """
 
     url: str
@@ -63,6 +67,10 @@ class Page:
     merged_into: str | None
     noindex: bool = False
     nofollow: bool = False
+    fingerprint: int = 0
+    near_duplicate_of: str | None = None
+    searched: bool = True
+    linked_text: str | None = None
 
 
 def error_of(failure: Frame) -> str:
@@ -82,10 +90,12 @@ def describe(
     failure: Frame | None,
     merged_into: str | None,
     reason: str | None = None,
+    linked_text: str = "",
 ) -> Page:
     """Make a :class:`Page` of its parts. ``failure`` is the page's last failure, if it came after the last visit.
 
-    ``reason`` is the reason for which an operator excluded the page.
+    ``reason`` is the reason for which an operator excluded the page. ``linked_text`` is the text of the link that made
+    it known, empty if it is not known.
     """
     return Page(
         url,
@@ -105,4 +115,6 @@ def describe(
         merged_into,
         bool(visit and visit.flags & NOINDEX),
         bool(visit and visit.flags & NOFOLLOW),
+        visit.fingerprint if visit else 0,
+        linked_text=linked_text or None,
     )

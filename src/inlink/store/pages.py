@@ -267,6 +267,10 @@ class Pages:
         maker = self.maker(page)
         return None if maker == NO_PAGE else self.url(maker)
 
+    def linked_text(self, page: int) -> str:
+        """The text of the link that made a page known; empty if it is not known."""
+        return self.frames.anchor(self.maker_place(page), page)
+
     def visit_place(self, page: int) -> int | None:
         """The place of a page's latest visit in the log."""
         return self.columns.visit_place(page)
@@ -292,6 +296,7 @@ class Pages:
             self.frame(failure - 1) if failure else None,
             self.url(self.survivor(page)) if page in self.merged else None,
             self.exclusion_of(page),
+            self.linked_text(page),
         )
 
     def exclusion_of(self, page: int) -> str | None:

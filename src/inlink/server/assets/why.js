@@ -30,6 +30,7 @@ export function shown(why) {
   if (why.due_in !== null) facts.push(`It is due ${when(why.due_in)}.`);
   if (why.failures) facts.push(`${many(why.failures, "failure")} since the last success.`);
   if (why.losses) facts.push(`Lost ${many(why.losses, "time")}: it is handed out alone.`);
+  if (why.near_duplicate_of !== null) facts.push(`It is a near-duplicate of ${why.near_duplicate_of}.`);
   if (why.outdated) facts.push("A new ranking is being adopted: the queue may still use the old priority.");
   return [
     make("p", { class: "text" }, facts.join(" ")),
@@ -38,7 +39,7 @@ export function shown(why) {
     ...table("Among hosts", why.host_parts),
     why.inlinks.length ? make("h4", {}, why.inlinks_complete ? "The links that give most" : "The links that give most, found so far") : null,
     why.inlinks.length
-      ? make("ul", { class: "plain" }, why.inlinks.map((one) => make("li", {}, make("span", { class: "number" }, amount(one.gives)), " ", pageLink(one.url))))
+      ? make("ul", { class: "plain" }, why.inlinks.map((one) => make("li", {}, make("span", { class: "number" }, amount(one.gives)), " ", pageLink(one.url), one.text ? ` “${one.text}”` : "")))
       : null,
     make("h4", {}, "Its host"),
     make("p", { class: "text" }, hostLine(why.host)),

@@ -188,6 +188,7 @@ def add_late(opened: Crawl, trails: dict[str, list[str]]) -> Generator[None, Non
                     [*before, *links],
                     score=page.score,
                     content_hash=page.content_hash,
+                    fingerprint=page.fingerprint,
                     status=page.status,
                 )
         yield

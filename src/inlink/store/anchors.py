@@ -1,0 +1,64 @@
+"""Encode and read anchor texts: the words of a page's links, kept with its visit.
+
+The texts are behind the scores of the visit's links. For each link, in the order of the list, they hold one byte of
+length and that many bytes of UTF-8. A link without a text has the length 0.
+"""
+
+from collections.abc import Mapping, Sequence
+
+__all__ = ["LONGEST_ANCHOR", "MOST_ANCHOR_BYTES", "anchor_in", "encode_anchors"]
+
+LONGEST_ANCHOR = 80
+"""Maximum number of characters of a text that are kept."""
+
+MOST_ANCHOR_BYTES = 8192
+"""Maximum number of bytes of all texts of a visit. Links after them are kept without a text."""
+
+_LONGEST_BYTES = 255
+
+
+def encode_anchors(texts: Mapping[int, str], pages: Sequence[int]) -> bytes:
+    """Encode the texts of links; empty if no link has a text.
+
+    Parameters
+    ----------
+    texts : mapping of int to str
+        Text of each linked page that has one. White space is collapsed, and long texts are cut.
+    pages : sequence of int
+        The linked pages, in the order of the visit's list.
+    """
+    if not texts:
+        return b""
+    parts: list[bytes] = []
+    left, kept = MOST_ANCHOR_BYTES, False
+    for page in pages:
+        raw = _encoded(texts[page]) if page in texts else b""
+        if len(raw) > left:
+            raw = b""
+        left -= len(raw)
+        kept = kept or bool(raw)
+        parts.append(len(raw).to_bytes() + raw)
+    return b"".join(parts) if kept else b""
+
+
+def _encoded(text: str) -> bytes:
+    """The kept part of a text: whole characters of at most 255 bytes."""
+    raw = " ".join(text[: 8 * LONGEST_ANCHOR].split())[:LONGEST_ANCHOR].encode("utf-8", "replace")
+    return raw[:_LONGEST_BYTES].decode("utf-8", "ignore").encode()
+
+
+def anchor_in(payload: bytes, at: int, row: int) -> str:
+    """The text of a link; empty if it has none.
+
+    Parameters
+    ----------
+    payload : bytes
+        The payload of a visit with anchor texts.
+    at : int
+        The byte of the payload at which the anchor texts begin.
+    row : int
+        The place of the link in the visit's list, from 0.
+    """
+    for _ in range(row):
+        at += 1 + payload[at]
+    return payload[at + 1 : at + 1 + payload[at]].decode("utf-8", "replace")
