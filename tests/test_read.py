@@ -111,7 +111,7 @@ def test_what_does_not_go_together_is_refused(tmp_path: Path):
         inlink.read([])
     with pytest.raises(ParameterError, match="no format is called 'xml'"):
         inlink.read(tmp_path / "k", format="xml")
-    with pytest.raises(FormatError, match="format pajek cannot be read"):
+    with pytest.raises(FormatError, match="format pajek can only be written: convert"):
         inlink.read(tmp_path / "k", format="pajek")
     with pytest.raises(ParameterError, match="which pages were crawled"):
         inlink.read(tmp_path / "a.tsv", crawled_only=True)

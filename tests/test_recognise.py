@@ -79,9 +79,14 @@ def test_folders_and_names_without_files(tmp_path):
     make(crawl, "x-host-edges.txt.gz", gzip.compress(b""))
     for path in (crawl, crawl / "x-host", crawl / "x-host-edges.txt.gz", crawl / "x-host-*.gz"):
         assert recognise(path) == "commoncrawl"
+    make(tmp_path, "half.properties", b"#BVGraph properties\narcs=1\n")
+    for path in ("half", "half.graph", "half.properties"):
+        with pytest.raises(InputError, match=r"half\.graph is missing.*export the graph again"):
+            recognise(tmp_path / path)
     make(tmp_path, "g.graph", b"\x80")
-    with pytest.raises(InputError, match=r"one of them is missing"):
-        recognise(tmp_path / "g")
+    for path in ("g", "g.graph", "g.properties"):
+        with pytest.raises(InputError, match=r"g\.properties is missing.*export the graph again"):
+            recognise(tmp_path / path)
     make(tmp_path, "g.properties", b"nodes=1\n")
     for name in ("g", "g.graph", "g.properties"):
         assert recognise(tmp_path / name) == "bvgraph"

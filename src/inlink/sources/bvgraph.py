@@ -94,6 +94,24 @@ def is_bvgraph(path: Path) -> bool:
     return all(stem.with_name(stem.name + ending).is_file() for ending in (".graph", ".properties"))
 
 
+def refuse_half(path: Path) -> None:
+    """Refuse the name of a BVGraph if just one of its ``.graph`` and ``.properties`` files exists.
+
+    Raises
+    ------
+    inlink.errors.InputError
+        Names the missing file.
+    """
+    stem = stem_of(path)
+    files = [stem.with_name(stem.name + ending) for ending in (".graph", ".properties")]
+    missing = [file for file in files if not file.is_file()]
+    if len(missing) == 1:
+        raise InputError(
+            f"{missing[0]} is missing: a BVGraph needs its .graph and its .properties file. Copy the missing file "
+            "here, or export the graph again if the export was interrupted."
+        )
+
+
 def stem_of(path: Path) -> Path:
     """Return the common name of a BVGraph's files, without the extension."""
     return path.with_suffix("") if path.suffix in (".graph", ".properties", ".offsets") else path

@@ -66,7 +66,9 @@ def read_source(
     entry = format_named(format or recognise(path))
     given = check_options(path, entry, options or {})
     if entry.reader is None:
-        raise FormatError(f"{path}: format {entry.name} cannot be read")
+        raise FormatError(
+            f"{path}: format {entry.name} can only be written: convert the file to an edge list or to GraphML"
+        )
     if os.fspath(path) == STDIN and entry.name not in _STREAMED:
         raise FormatError(f"{path}: format {entry.name} cannot be read from standard input: name a file")
     if is_remote(path) and entry.name not in _STREAMED:

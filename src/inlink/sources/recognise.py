@@ -34,7 +34,7 @@ def recognise(path: str | os.PathLike[str]) -> str:
         return _recognise_content(path)
     if path.is_dir():
         return _recognise_folder(path)
-    from inlink.sources.bvgraph import is_bvgraph
+    from inlink.sources.bvgraph import is_bvgraph, refuse_half
 
     if is_bvgraph(path) and (path.suffix in (".graph", ".properties", ".offsets") or not path.exists()):
         return "bvgraph"
@@ -43,9 +43,9 @@ def recognise(path: str | os.PathLike[str]) -> str:
 
     if is_release(path) or all(find_parts(path)):
         return "commoncrawl"
+    if path.suffix == ".properties" or not path.exists():
+        refuse_half(path)
     if not path.exists():
-        if path.suffix == ".graph" or path.with_name(f"{path.name}.graph").exists():
-            raise InputError(f"{path}: {_HALF_BVGRAPH}")
         raise InputError(f"{path} does not exist")
     return _recognise_content(path)
 
@@ -123,7 +123,9 @@ def _recognise_content(path: Path | str) -> str:
     if _is_text(lines[:50]) and any(_cuts(line) for line in lines[:50]):
         return "edgelist"
     if Path(path).suffix == ".graph":
-        raise FormatError(f"{path}: {_HALF_BVGRAPH}")
+        from inlink.sources.bvgraph import refuse_half
+
+        refuse_half(Path(path))
     raise FormatError(
         f"{path}: format not recognised (looked for archives, SQLite, Parquet, matrices, GraphML, GEXF, GML, "
         f"Kleinberg's, lines of two fields). {_NAMES}"
@@ -134,8 +136,8 @@ def _recognise_content(path: Path | str) -> str:
 _GML = re.compile(
     rb'(?:\s*+(?:#[^\n]*+\n|(?!graph)[A-Za-z]\w*+[ \t]++(?:"[^"]*+"|[\d.]++)))*+\s*+graph\s*+\['
 )
-_HALF_BVGRAPH = "a BVGraph is a .graph and a .properties file, and one of them is missing"
-_NAMES = f"Name the format with --format ({', '.join(name for name in FORMATS if name not in ('graph', 'crawl'))})."
+_READABLE = [name for name, entry in FORMATS.items() if entry.reader and name not in ("graph", "crawl")]
+_NAMES = f"Name the format with --format ({', '.join(_READABLE)})."
 
 
 # No line of text has these, but for names that are any bytes.
