@@ -80,7 +80,7 @@ def test_all_commands_work_while_another_process_crawls(tmp_path: Path):
             assert [line.split("\t")[0] for line in lines] == [str(k) for k in range(len(lines))]
             pairs = [line.split("\t") for line in run("dump", "links", folder).splitlines()[1:]]
             assert {int(end) for pair in pairs for end in pair} <= set(
-                range(len(run("find", folder, ".").splitlines()))
+                range(len(run("find", folder, ".", "--seconds", 600).splitlines()))
             )
     assert writer_of(folder) is None  # it was killed
     assert json.loads(run("crawl-info", folder, "--json"))["writer"] is None
@@ -91,7 +91,7 @@ def test_seeds_and_reloads_reach_a_running_crawl(tmp_path: Path):
     folder, url = tmp_path / "c", "http://new.example.org/fail"
 
     def state() -> str:
-        told = run("find", folder, "new.example.org/fail$")
+        told = run("find", folder, "new.example.org/fail$", "--seconds", 600)
         return run("why", folder, url).split("\n")[0].partition(": ")[2] if told else "unknown"
 
     with crawling(folder):
