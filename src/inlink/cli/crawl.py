@@ -19,6 +19,7 @@ _ENDINGS = {
     "finished": "nothing more to fetch now",
     "pages": "--pages is reached",
     "seconds": "--seconds are over",
+    "certain": "the best places are certain (--until-top)",
     "interrupted": "interrupted; the same command continues",
 }
 
@@ -37,6 +38,20 @@ _ENDINGS = {
 )
 @click.option(
     "--seconds", type=click.FloatRange(0, min_open=True), help="Stop this run after this many seconds."
+)
+@click.option(
+    "--until-top",
+    type=click.IntRange(1, 1000),
+    metavar="N",
+    help="Stop as soon as the first N places by PageRank with teleports to the seeds are certain.",
+)
+@click.option(
+    "--within",
+    "until_within",
+    type=click.FloatRange(0, 1),
+    metavar="SHARE",
+    help="With --until-top: pages whose ranks differ by at most this share of all rank may still change places. "
+    "Default: 0.01.",
 )
 @click.option(
     "--max-wait",
@@ -117,8 +132,11 @@ def crawl(
         if (error.name or "").startswith("inlink") or error.name == "numba":
             raise
         raise MissingExtraError(f"{error.name} is not installed: pip install 'inlink[scrapy]'") from None
-    if given["agent"] is None:
-        del given["agent"]
+    if given["until_within"] is not None and given["until_top"] is None:
+        raise ParameterError("--within says how exact --until-top is: give --until-top too")
+    for name in ("agent", "until_within"):
+        if given[name] is None:
+            del given[name]
     given["settings"] = settings_given(given)
     keywords = given["keywords"]
     given["keywords"] = tuple(word.strip() for word in (keywords or "").split(",") if word.strip())
@@ -136,6 +154,11 @@ def crawl(
         f"{'' if standing.harvest is None else f'; harvest {standing.harvest:.1%}'}"
         f"; {_ending(done.ending, done.left)}"
     )
+    if options.until_top is not None:
+        from inlink.crawl.certificate import certify
+
+        for line in certify(done.folder, options.until_top, options.until_within).told():
+            say(line)
     if done.ending == "interrupted":
         sys.exit(130)
     if done.nothing:

@@ -8,16 +8,52 @@ import click
 import msgspec
 
 from inlink.cli.crawls import crawl_argument
-from inlink.cli.remote import remote, view_of
-from inlink.cli.show import printable, say, show_json
+from inlink.cli.remote import refuse_url, remote, view_of
+from inlink.cli.show import printable, say, show_json, show_table
+from inlink.errors import ParameterError
 
 
 @click.command("crawl-info")
 @crawl_argument
+@click.option(
+    "--top",
+    type=click.IntRange(1, 1000),
+    metavar="N",
+    help="Show which of the first N places by PageRank with teleports to the seeds are certain, instead.",
+)
+@click.option(
+    "--within",
+    type=click.FloatRange(0, 1),
+    metavar="SHARE",
+    help="With --top: pages whose ranks differ by at most this share of all rank may still change places. Default: 0.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def crawl_info(folder: Path | str, as_json: bool) -> None:
+def crawl_info(folder: Path | str, top: int | None, within: float | None, as_json: bool) -> None:
     """Show the crawl in DIR: pages by state, hosts, links, events, bytes, policy, ranking, and its writer."""
+    if top is not None:
+        _show_places(folder, top, within or 0.0, as_json)
+        return
+    if within is not None:
+        raise ParameterError("--within says how exact --top is: give --top too")
     show_crawl(folder, as_json)
+
+
+def _show_places(folder: Path | str, top: int, within: float, as_json: bool) -> None:
+    """Print the best places of a crawl and their certainty."""
+    from inlink.crawl.certificate import certify
+
+    refuse_url(folder, "--top reads all links of a crawl: give the crawl's folder on its own machine")
+    found = certify(folder, top, within)
+    if as_json:
+        show_json(msgspec.to_builtins(found))
+        return
+    for line in found.told():
+        say(line)
+    rows = [
+        [row.place, f"{row.lower:.6f}", f"{row.upper:.6f}", row.url, "certain" if row.certain else "open"]
+        for row in found.places
+    ]
+    show_table(("", "at least", "at most", "page", ""), rows, right=(0, 1, 2))
 
 
 def show_crawl(folder: Path | str, as_json: bool) -> None:

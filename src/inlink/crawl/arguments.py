@@ -96,6 +96,7 @@ ARGUMENTS = {
         none="none was sent",
     ),
     "rows": Setting("count", int, 100, "Maximum number of rows.", at_least=1, at_most=MOST_ROWS),
+    "within": Setting("within", float, 0.0, "Share of all rank.", at_least=0, at_most=1),
     "places": Setting("count", int, 50, "Maximum number of places.", at_least=1, at_most=MOST_PLACES),
     "hosts": Setting("hosts", int, 5, "Maximum number of hosts.", at_least=0, at_most=MOST_ROWS),
     "cpu_seconds": Setting("seconds", float, 0.005, "CPU time.", unit="seconds", at_least=0, at_most=1e9),

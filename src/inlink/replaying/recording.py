@@ -27,6 +27,7 @@ from inlink.store import format as kinds
 from inlink.store.blocks import crawled_rows, known_pages, url_blocks
 from inlink.store.format import HAS_SCORES, HostRecord, LeaseRecord, struct_of
 from inlink.store.pages import Pages
+from inlink.store.trust import seed_pages
 
 __all__ = ["web_of_crawl"]
 
@@ -70,7 +71,7 @@ def _web(pages: Pages, path: Path, settings: Any) -> Web:
         outcomes[page] = REDIRECT if outcomes[target] == PAGE else UNKNOWN
     _failures(pages, outcomes, columns)
     columns["delays"] = _delays(pages)
-    columns["seeds"] = _seeds(pages)
+    columns["seeds"] = seed_pages(pages)
     columns["link_scores"] = link_scores
     kept = {name: getattr(settings, name) for name in _KEPT}
     polite = {one.name: getattr(settings.politeness, one.name) for one in fields(settings.politeness)}
@@ -169,9 +170,3 @@ def _delays(pages: Pages) -> Float32Array:
             by_host[hosts[frame.page]] = max(delay, 0.0)
     delays: Float32Array = by_host[hosts]
     return delays
-
-
-def _seeds(pages: Pages) -> UInt32Array:
-    """The pages that were given as seeds, increasing."""
-    lists = [pages.list_at(place) for place in pages.frames_of_kind(kinds.SEED)]
-    return np.unique(np.concatenate(lists)).astype(np.uint32) if lists else np.empty(0, np.uint32)

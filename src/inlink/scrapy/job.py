@@ -34,12 +34,13 @@ from inlink.scrapy.append import Appended
 from inlink.scrapy.causes import Causes, cause_of
 from inlink.scrapy.preset import Article, Preset
 from inlink.scrapy.sitemaps import Sitemaps
+from inlink.scrapy.stopping import Stopping
 from inlink.scrapy.warc import WarcFile
 from inlink.scrapy.wiki import WikiTables
 
 __all__ = ["Ending", "Job", "Note", "Tally", "Watched", "whole_lines"]
 
-Ending = Literal["finished", "pages", "seconds", "interrupted"]
+Ending = Literal["finished", "pages", "seconds", "certain", "interrupted"]
 
 # Tasks at the beginning. Each successful answer allows one more.
 _FIRST = 2
@@ -79,6 +80,8 @@ class Job:
         The run ends when the crawl has this many crawled pages.
     seconds : float or None
         The run ends after this time.
+    stopping : Stopping or None
+        Ends the run when the best places are certain.
     preset, warc, items, tables
         The preset and the output files; None if not used.
     sitemaps : Sitemaps or None
@@ -99,6 +102,7 @@ class Job:
 
     pages: int | None = None
     seconds: float | None = None
+    stopping: Stopping | None = None
     preset: Preset | None = None
     warc: WarcFile | None = None
     items: Appended | None = None
@@ -138,6 +142,7 @@ class Watched:
         self._allowed = _FIRST
         self._crawled: int | None = None
         self._watch = asyncio.ensure_future(self._look()) if show is not None else None
+        self._stopping = None if job.stopping is None else asyncio.ensure_future(self._until(job.stopping))
         self._timer: asyncio.TimerHandle | None = None
         if job.seconds is not None:
             self._timer = asyncio.get_running_loop().call_later(job.seconds, job.end, "seconds")
@@ -202,6 +207,9 @@ class Watched:
         if self._watch is not None:
             self._watch.cancel()
             await asyncio.gather(self._watch, return_exceptions=True)
+        if self._job.stopping is not None and self._stopping is not None:
+            self._job.stopping.stop()
+            await self._stopping
         try:
             self._job.last = await self.standing(0)
         finally:
@@ -251,6 +259,16 @@ class Watched:
         if isinstance(answer, Excluded):
             tally.excluded += 1
         self._allowed += isinstance(answer, Crawled | Redirected)
+
+    async def _until(self, stopping: Stopping) -> None:
+        """End the run when its best places are certain."""
+        tally = self._job.tally
+        try:
+            if await asyncio.to_thread(stopping.watch, lambda: tally.crawled + tally.failed):
+                self._job.end("certain")
+        except InlinkError as error:
+            self._job.error = self._job.error or error
+            self._job.close()
 
     async def _look(self) -> None:
         while self._show is not None:

@@ -48,6 +48,10 @@ class CrawlOptions:
         Stop when the crawl has this many pages, including those of earlier runs.
     seconds : float or None
         Stop this run after this time.
+    until_top : int or None
+        Stop as soon as this number of places, 1 … 1,000, is certain: see :class:`inlink.crawl.certificate.Certificate`.
+    until_within : float
+        The difference that is allowed between two pages that may change places, as a share of all rank.
     within : {"domain", "host", "everywhere"} or None
         The sites that the crawl stays on; see :mod:`inlink.scrapy.scope`. None: the registered domains of the given
         URLs in a new crawl, else as the folder has it.
@@ -82,6 +86,8 @@ class CrawlOptions:
     settings: Mapping[str, Any] = field(default_factory=dict)
     pages: int | None = None
     seconds: float | None = None
+    until_top: int | None = None
+    until_within: float = 0.01
     within: Scope | None = None
     concurrency: int = 16
     agent: str = AGENT

@@ -37,6 +37,7 @@ from inlink.scrapy.scheduler import Scheduler
 from inlink.scrapy.scope import sites_of
 from inlink.scrapy.sitemaps import Sitemaps
 from inlink.scrapy.spider import BroadSpider
+from inlink.scrapy.stopping import Stopping
 from inlink.scrapy.warc import WarcFile
 from inlink.scrapy.wiki import WikiTables
 from inlink.urls.canonical import canonical
@@ -58,7 +59,7 @@ class Summary:
         Number of pages and of errors in this run.
     seconds : float
         Duration.
-    ending : {"finished", "pages", "seconds", "interrupted"}
+    ending : {"finished", "pages", "seconds", "certain", "interrupted"}
         The reason why the run ended.
     standing : Standing
         The crawl's progress.
@@ -122,7 +123,9 @@ def crawl(
         raise ParameterError(f"no URL to begin at, and no crawl in {folder}: give a URL, --seeds or --start")
     settings = settings_of(folder, options, preset, [*begin, *seeds])
     with ExitStack() as stack:
-        job = Job(options.pages, options.seconds, preset)
+        job = Job(options.pages, options.seconds, preset=preset)
+        if options.until_top is not None:
+            job.stopping = Stopping(folder, options.until_top, options.until_within)
         if preset is None and options.sitemaps is not False:
             job.sitemaps = Sitemaps(
                 _sitemap_hosts(folder, settings, [*begin, *seeds]),

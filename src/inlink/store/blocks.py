@@ -26,6 +26,7 @@ __all__ = [
     "links_to",
     "num_links",
     "page_columns",
+    "rows_at",
     "url_blocks",
 ]
 
@@ -98,27 +99,43 @@ def arcs_of(pages: Pages, first_row: int = 1, end_row: int | None = None) -> Ite
     done : int
         Number of bytes of the log that have been read so far.
     """
-    from inlink.store.kernels.frames import link_count, links_of_frames
-
     found, places = crawled_rows(pages, first_row, end_row)
     merged = np.sort(np.fromiter(pages.merged, np.uint32))
     survivors = np.array([pages.survivor(page) for page in merged.tolist()], np.uint32)
+    at = 0
+    for counts, targets, lengths in _lists_at(pages.log, places, "length"):
+        if len(merged):
+            place = np.minimum(np.searchsorted(merged, targets), len(merged) - 1)
+            targets = np.where(merged[place] == targets, survivors[place], targets)
+        yield np.repeat(found[at : at + len(counts)], counts), targets, int(lengths.sum())
+        at += len(counts)
+
+
+def rows_at(log: U8, places: U64) -> Iterator[tuple[npt.NDArray[np.int64], U32, npt.NDArray[np.uint16]]]:
+    """The links of visits and merges, in blocks: their numbers int64[k], the linked pages uint32[…], kinds uint16[k].
+
+    The frames must be sound: see :func:`inlink.store.kernels.sound.row_sound`.
+    """
+    return _lists_at(log, places, "kind")
+
+
+def _lists_at(
+    log: U8, places: U64, field: str
+) -> Iterator[tuple[npt.NDArray[np.int64], U32, npt.NDArray[Any]]]:
+    """Yield blocks of lists: their lengths int64[k], their pages uint32[…], and a field of their heads [k]."""
+    from inlink.store.kernels.frames import link_count, links_of_frames
+
     out = np.empty(ARCS, np.uint32)
     at = 0
     while at < len(places):
         block = places[at : at + ARCS // 16]
         offsets = np.empty(len(block) + 1, np.uint64)
-        done = int(links_of_frames(pages.log, block, offsets, out))
+        done = int(links_of_frames(log, block, offsets, out))
         if done == 0:
-            out = np.empty(int(link_count(pages.log, block[0])), np.uint32)
+            out = np.empty(int(link_count(log, block[0])), np.uint32)
             continue
-        counts = np.diff(offsets[: done + 1])
-        targets = out[: int(offsets[done])].copy()
-        if len(merged):
-            place = np.minimum(np.searchsorted(merged, targets), len(merged) - 1)
-            targets = np.where(merged[place] == targets, survivors[place], targets)
-        lengths = fields_at(pages.log, block[:done], Head, "length")
-        yield np.repeat(found[at : at + done], counts.astype(np.int64)), targets, int(lengths.sum())
+        counts = np.diff(offsets[: done + 1]).astype(np.int64)
+        yield counts, out[: int(offsets[done])].copy(), fields_at(log, block[:done], Head, field)
         at += done
 
 

@@ -1,4 +1,4 @@
-"""Read the trusted pages of a crawl from its log: a seed event whose scores are weights of trust."""
+"""Read the seeds of a crawl from its log, and its trusted pages: a seed event whose scores are weights of trust."""
 
 from typing import NamedTuple
 
@@ -9,7 +9,7 @@ from inlink.store.format import SEED, TRUSTED
 from inlink.store.kernels.frames import link_scores_at
 from inlink.store.pages import Pages
 
-__all__ = ["Trusted", "trusted_pages"]
+__all__ = ["Trusted", "seed_pages", "trusted_pages"]
 
 
 class Trusted(NamedTuple):
@@ -29,3 +29,9 @@ def trusted_pages(pages: Pages) -> Trusted | None:
             link_scores_at(pages.log, np.uint64(place), weights)
             return Trusted(found, weights, place)
     return None
+
+
+def seed_pages(pages: Pages) -> UInt32Array:
+    """Return the pages that were given as seeds, in files of seeds or in sitemaps, or as trusted pages, increasing."""
+    lists = [pages.list_at(place) for place in pages.frames_of_kind(SEED)]
+    return np.unique(np.concatenate(lists)).astype(np.uint32) if lists else np.empty(0, np.uint32)
