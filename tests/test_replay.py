@@ -13,6 +13,7 @@ from archives import response, write
 from inlink import Graph, VirtualClock
 from inlink.errors import ParameterError
 from inlink.frontier.policies import Policy
+from inlink.frontier.revisit import FixedInterval
 from inlink.replaying.play import play
 from inlink.replaying.recording import web_of_crawl
 from inlink.replaying.web import web_of_graph
@@ -293,7 +294,12 @@ def test_what_is_replayed_says_what_it_is(tree):
         ({"fetch_seconds": -1.0}, "fetch_seconds"),
         ({"jobs": True}, "jobs"),
         ({"random_seed": -1}, "random_seed"),
-        ({"settings": {"revisit": {"every": 3}}}, "does not apply"),
+        ({"changes": 0.0}, "changes"),
+        ({"changes": True}, "changes"),
+        ({"changes": math.nan}, "changes"),
+        ({"settings": {"revisit": {"every": 3}}}, "give a schedule"),
+        ({"settings": {"revisit": FixedInterval(9.0)}}, "does not know when pages change"),
+        ({"settings": {"trust": "x"}}, "does not apply"),
         ({"settings": {"damping": 2}}, "damping"),
         ({"settings": {"nosuch": 2}}, "nosuch"),
     ],
@@ -321,7 +327,7 @@ def test_a_replay_that_is_interrupted_keeps_whole_seed_sets(tree, monkeypatch):
     plan = checked(
         policies=["random", "hosts-in-turns"], seeds="3x1", budget=5, marks=[0.01], baseline=None,
         host_pages=None, lines=True, tau=False, relevant=0.5, wasted=None, random_seed=1, parallel=1,
-        fetch_seconds=0.0, settings=None, jobs=1,
+        fetch_seconds=0.0, changes=None, settings=None, jobs=1,
     )  # fmt: skip
     work = Replaying(webs_of(tree, plan), plan)
     with pytest.raises(KeyboardInterrupt):

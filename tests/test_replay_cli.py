@@ -43,6 +43,17 @@ def test_the_table_the_files_and_the_pictures(folder):
     assert "a CPU second" in done.stderr
 
 
+def test_freshness_is_shown(folder):
+    done = run(
+        folder, "web", "--policy", "breadth-first", "--seeds", "2x2", "--budget", "300", "--changes", "9",
+        "--revisit", '{"schedule": "FixedInterval", "seconds": 9}', "--measure", "freshness", "--at", "50%", "--no-tau",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    (row,) = (line.split("\t") for line in done.stdout.splitlines()[1:])
+    assert (row[0], row[1]) == ("breadth-first", "1.000 ± 0.000")
+    assert 0 < float(row[2].split()[0]) < 1
+
+
 def test_an_exception_of_a_policy_is_one_line(folder):
     (folder / "mine.py").write_text(
         "from inlink.frontier.policies import Policy\n"
@@ -74,7 +85,13 @@ def test_the_old_name_of_a_policy_still_holds_for_one_version(folder):
         ["web", "--host-pages", "a"],
         ["web", "--measure", "score"],
         ["web", "--set", "damping=3"],
-        ["web", "--set", "revisit=none"],
+        ["web", "--set", "rules=none"],
+        ["web", "--revisit", "9"],
+        ["web", "--revisit", "often", "--changes", "9"],
+        ["web", "--revisit", "{}", "--changes", "9"],
+        ["web", "--revisit", "-1", "--changes", "9"],
+        ["web", "--changes", "0"],
+        ["web", "--measure", "freshness"],
         ["web", "--jobs", "0"],
         ["nosuch"],
         ["http://a.example/v1/crawls/c"],

@@ -39,6 +39,31 @@ def _share(text: str, name: str) -> float:
         raise ParameterError(f"{name} takes shares such as 50% or 0.5; got {text!r}") from None
 
 
+def _schedule(text: str) -> dict[str, Any]:
+    """The data of a schedule, from seconds or JSON.
+
+    Raises
+    ------
+    inlink.errors.ParameterError
+        If ``text`` is neither.
+    """
+    import json
+
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        found = None
+    if isinstance(found, dict):
+        return found
+    if isinstance(found, int | float) and not isinstance(found, bool):
+        return {"schedule": "FixedInterval", "seconds": float(found)}
+    from inlink.errors import ParameterError
+
+    raise ParameterError(
+        f'--revisit takes seconds such as 86400, or JSON such as {{"schedule": "Adaptive"}}; got {text!r}'
+    )
+
+
 class _Sizes(click.ParamType):  # type: ignore[type-arg]  # generic in newer versions of click only
     name = "sizes"
 
@@ -116,11 +141,22 @@ class _Sizes(click.ParamType):  # type: ignore[type-arg]  # generic in newer ver
     help="How long a fetch takes where no recording says.",
 )
 @click.option(
+    "--changes",
+    "change_seconds",
+    type=float,
+    help="Mean seconds between two changes of a page, drawn at random; the recorded changes if not given.",
+)
+@click.option(
+    "--revisit",
+    metavar="SECONDS|JSON",
+    help='Fetch pages again: after this time, or by a schedule such as {"schedule": "Adaptive"}.',
+)
+@click.option(
     "--random-seed",
     type=int,
     default=1,
     show_default=True,
-    help="What the random numbers that draw seeds begin with.",
+    help="What the random numbers that draw seeds and changes begin with.",
 )
 @click.option(
     "--jobs", type=int, default=1, show_default=True, help="Processes that replay at the same time."
@@ -171,6 +207,9 @@ def replay(source: Path, output: Path | None, measure: str, **options: Any) -> N
 def _arguments(options: dict[str, Any]) -> dict[str, Any]:
     """The command's options in the form for :func:`inlink.replay`."""
     settings = settings_given(options)
+    if (revisit := options.pop("revisit")) is not None:
+        settings["revisit"] = _schedule(revisit)
+    changes = options.pop("change_seconds")
     policies = _listed(options.pop("policies")) or ["host-diverse", "breadth-first"]
     budget = options.pop("budget")
     whole = budget.isdecimal() and len(budget) < 12
@@ -180,6 +219,7 @@ def _arguments(options: dict[str, Any]) -> dict[str, Any]:
         "budget": int(budget) if whole else _share(budget, "--budget"),
         "marks": marks,
         "settings": settings,
+        "changes": changes,
     }
 
 

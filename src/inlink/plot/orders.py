@@ -53,6 +53,8 @@ def orders(
     for order in replay.orders:
         line = order in DASHES
         runs = [run for run in replay.runs if run.order == order and (line or run.hosts == hosts)]
+        # The lines have no freshness.
+        runs = [run for run in runs if measure in run.measures]
         if not runs:
             continue
         points = np.array([run.measures[measure].points for run in runs])

@@ -9,6 +9,7 @@ from inlink.crawl.settings import changed, check_together
 from inlink.errors import ParameterError
 from inlink.frontier.policies import policy_found, policy_name
 from inlink.frontier.ranked import STORED
+from inlink.frontier.revisit import Schedule, revisit_as_data
 from inlink.frontier.settings import Settings
 from inlink.replaying.play import crawl_settings
 from inlink.replaying.seeds import check_seeds
@@ -16,10 +17,11 @@ from inlink.replaying.seeds import check_seeds
 __all__ = ["Plan", "checked"]
 
 DEFAULT = "host-diverse"
-REFUSED = ("policy", "trust", "rules", "revisit", "url_rules", "lease_seconds", "sync", "self_links")
-"""Settings that a replay does not accept: it has no revisits, and the web defines the URLs of pages."""
+REFUSED = ("policy", "trust", "rules", "url_rules", "lease_seconds", "sync", "self_links")
+"""Settings that a replay does not accept: some of them would change the URLs of pages, which the web defines."""
 
-MOST = 1 << 20
+SHORTEST_CHANGE = 1e-3
+"""The smallest mean time between two changes of a page, in seconds."""
 
 
 @dataclass(frozen=True)
@@ -40,6 +42,7 @@ class Plan:
     random_seed: int
     parallel: int
     fetch_seconds: float
+    changes: float | None
     settings: dict[str, Any]
     jobs: int
 
@@ -55,6 +58,7 @@ class Plan:
             "budget": self.budget,
             "parallel": self.parallel,
             "fetch_seconds": self.fetch_seconds,
+            "changes": self.changes,
             "relevant": self.relevant,
             "wasted": self.wasted,
             "crawl": {name: self.settings[name] for name in sorted(self.settings)},
@@ -76,6 +80,7 @@ def checked(
     random_seed: int,
     parallel: int,
     fetch_seconds: float,
+    changes: float | None,
     settings: Mapping[str, Any] | None,
     jobs: int,
 ) -> Plan:
@@ -117,6 +122,7 @@ def checked(
         random_seed=_whole("random_seed", random_seed, 0),
         parallel=_whole("parallel", parallel, 1),
         fetch_seconds=_number("fetch_seconds", fetch_seconds, 0.0),
+        changes=None if changes is None else _number("changes", changes, SHORTEST_CHANGE),
         settings=_settings(settings or {}, policies),
         jobs=_whole("jobs", jobs, 1),
     )
@@ -147,6 +153,9 @@ def _settings(given: Mapping[str, Any], policies: Sequence[Any]) -> dict[str, An
         name: asdict(one) if is_dataclass(one) and not isinstance(one, type) else one
         for name, one in given.items()
     }
+    revisit: Any = given.get("revisit")
+    if isinstance(revisit, Schedule) and not isinstance(revisit, type):
+        plain["revisit"] = revisit_as_data(revisit)
     for policy in policies:
         check_together(changed(Settings(), crawl_settings(policy_name(policy), plain)), policy_found(policy))
     return plain

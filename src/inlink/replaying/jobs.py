@@ -21,6 +21,7 @@ import numpy as np
 from inlink.base.arrays import Float64Array
 from inlink.base.unfinished import unfinished_folder
 from inlink.errors import ParameterError
+from inlink.replaying.changes import changes_of
 from inlink.replaying.measures import agreement
 from inlink.replaying.play import Played, memory_folder, play
 from inlink.replaying.web import Web
@@ -28,6 +29,9 @@ from inlink.replaying.web import Web
 __all__ = ["Done", "Task", "perform", "performed"]
 
 RANKS = "ranks.npy"
+COLUMNS = ("home", "fetched", "times", "copies", "stale")
+"""The arrays of :class:`.play.Played`."""
+
 LONGEST_END = 10.0
 """Seconds after which a process that does not end is killed."""
 
@@ -36,7 +40,8 @@ class Task(msgspec.Struct, frozen=True):
     """One replay to make.
 
     ``counts`` are the numbers of fetches after which the ranks of the crawled part are compared with those of the
-    whole; empty if that is not wanted. The other fields are parameters of :func:`.play.play`.
+    whole; empty if that is not wanted. ``changes`` and ``change_seed`` are arguments of
+    :func:`.changes.changes_of`. The other fields are parameters of :func:`.play.play`.
     """
 
     policy: Any
@@ -48,6 +53,8 @@ class Task(msgspec.Struct, frozen=True):
     fetch_seconds: float
     counts: list[int]
     damping: float
+    changes: float | None
+    change_seed: int
 
 
 class Done(msgspec.Struct, frozen=True):
@@ -68,6 +75,7 @@ def perform(web: Web, ranks: Float64Array, task: Task, between: Callable[[int], 
         task.settings,
         parallel=task.parallel,
         fetch_seconds=task.fetch_seconds,
+        changes=changes_of(web, task.changes, task.change_seed),
         between=between,
     )
     tau = agreement(web.graph, played.home, task.counts, ranks, task.damping) if task.counts else []
@@ -164,7 +172,8 @@ class _Worker:
         if "error" in told:
             raise RuntimeError(told["error"])
         with np.load(out) as arrays:
-            played = Played(arrays["home"], arrays["fetched"], arrays["times"], told["counts"], told["cpu"])
+            columns = {name: arrays[name] for name in COLUMNS}
+            played = Played(**columns, counts=told["counts"], cpu=told["cpu"])
         return Done(task, played, told["tau"])
 
     def end(self) -> None:

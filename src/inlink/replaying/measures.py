@@ -1,5 +1,6 @@
 """Measures of a replay: the value of each page, and the share of the total value after each fetch."""
 
+import math
 from collections.abc import Mapping, Sequence
 
 import msgspec
@@ -11,6 +12,7 @@ from inlink.replaying.lines import sort_bound
 from inlink.replaying.web import NO_PAGE, Web
 
 __all__ = [
+    "FRESHNESS",
     "MEASURES",
     "Curve",
     "agreement",
@@ -18,6 +20,7 @@ __all__ = [
     "counts_at",
     "curve_of",
     "curve_points",
+    "freshness_curve",
     "harvest_of",
     "worth_of",
 ]
@@ -28,8 +31,11 @@ MEASURES = {
     "indegree": "share of their inlinks",
     "score": "share of their content scores",
     "relevant": "share of their relevant pages",
+    "freshness": "share of the copies that are current",
 }
-"""Measures that are sums over pages. Each page has a value of at least 0."""
+"""Measures. All but the last are sums over pages, of which each has a value of at least 0."""
+
+FRESHNESS = "freshness"
 
 POINTS = 100
 """Number of points of a curve that are kept."""
@@ -45,7 +51,7 @@ class Curve(msgspec.Struct, frozen=True):
     at : list of float
         Its value after as many fetches as each mark says.
     area : float
-        Its mean over all fetches of the budget.
+        Its mean over all fetches of the budget; of freshness, over the time.
     half : int or None
         The first number of fetches at which it is at least one half; None if it is less in the whole budget.
     points : list of float
@@ -111,6 +117,16 @@ def curve_of(harvest: Float64Array, counts: Sequence[int]) -> Curve:
         int(enough[0]) + 1 if len(enough) else None,
         [float(harvest[place - 1]) for place in curve_points(len(harvest))],
     )
+
+
+def freshness_curve(values: Float64Array, mean: float, budget: int, counts: Sequence[int]) -> Curve:
+    """The kept points and marks of freshness, whose values and mean are those of :func:`.changes.freshness_of`."""
+
+    def at(count: int) -> float:
+        return float(values[min(count, len(values)) - 1]) if len(values) else math.nan
+
+    points = [at(place) for place in curve_points(budget)]
+    return Curve([at(count) for count in counts], mean, None, points)
 
 
 def curve_points(budget: int) -> list[int]:

@@ -27,6 +27,7 @@ from inlink.crawl.crawl import Crawl
 from inlink.errors import InlinkError, ParameterError
 from inlink.frontier.leases import Lease
 from inlink.frontier.policies import policy_found, policy_name
+from inlink.replaying.changes import Changes
 from inlink.replaying.web import EXCLUDED, FAILED, NO_PAGE, PAGE, REDIRECT, UNKNOWN, Web
 
 __all__ = ["Played", "crawl_settings", "memory_folder", "play"]
@@ -51,6 +52,10 @@ class Played:
         Seconds from the beginning to the end of each fetch.
     counts : dict
         Fetches that failed or were redirected, URLs that were handed out but are not recorded, or were excluded.
+    copies : uint32[k]
+        The page of which each fetch brought a copy, for the first time or again; :data:`.web.NO_PAGE` if none.
+    stale : float64[k]
+        When that page changes next, in seconds from the beginning; infinity for never, and if no changes are known.
     cpu : float
         CPU seconds of this process.
     """
@@ -58,6 +63,8 @@ class Played:
     home: UInt32Array
     fetched: UInt32Array
     times: Float64Array
+    copies: UInt32Array
+    stale: Float64Array
     counts: dict[str, int]
     cpu: float
 
@@ -84,6 +91,7 @@ def play(
     *,
     parallel: int = 1,
     fetch_seconds: float = 0.0,
+    changes: Changes | None = None,
     between: Callable[[int], None] | None = None,
 ) -> Played:
     """Replay a crawl.
@@ -102,13 +110,16 @@ def play(
         Fetches under way at a time.
     fetch_seconds : float
         How long a fetch takes where the web does not know.
+    changes : Changes or None
+        When pages change. A fetch brings a hash of the content that the page has then. None: no hashes.
     between : callable or None
         Called with a number of fetches, now and then.
 
     Raises
     ------
     RuntimeError
-        If a page that was fetched is handed out once more, or the crawl hands out nothing for ever.
+        If a page that was fetched is handed out once more without a schedule of revisits, or the crawl hands out
+        nothing for ever.
     inlink.errors.ParameterError
         If the policy is not one of inlink's own, and its code raises an exception.
     """
@@ -116,7 +127,7 @@ def play(
         clock = VirtualClock()
         with Crawl(folder / "crawl", clock=clock, **crawl_settings(policy, settings)) as crawl:
             crawl.seed([web.urls[page] for page in seeds.tolist()])
-            return _Player(web, crawl, clock, parallel, fetch_seconds).run(budget, between)
+            return _Player(web, crawl, clock, parallel, fetch_seconds, changes).run(budget, between)
 
 
 @contextmanager
@@ -152,8 +163,18 @@ class _Player:
     """Fetches from a web what a crawl hands out."""
 
     def __init__(
-        self, web: Web, crawl: Crawl, clock: VirtualClock, parallel: int, fetch_seconds: float
+        self,
+        web: Web,
+        crawl: Crawl,
+        clock: VirtualClock,
+        parallel: int,
+        fetch_seconds: float,
+        changes: Changes | None,
     ) -> None:
+        self._changes, self._start = changes, clock.now
+        self._revisits = crawl.settings.revisit is not None
+        self._copy: tuple[int, float] = NO_PAGE, np.inf
+        self._copies: list[tuple[int, float]] = []
         self._web, self._crawl, self._clock, self._parallel = web, crawl, clock, parallel
         self._urls, self._number = web.urls, _numbers(web)
         self._offsets, self._links = web.offsets.tolist(), np.asarray(web.links)
@@ -170,7 +191,7 @@ class _Player:
 
     def run(self, budget: int, between: Callable[[int], None] | None) -> Played:
         """Fetch until the budget is spent or the crawl ends."""
-        began, start = time.process_time(), self._clock.now
+        began, start = time.process_time(), self._start
         flying: list[tuple[float, int, Lease, int]] = []
         crawl, clock, told, idle = self._crawl, self._clock, 0, 0
         while len(self._fetched) < budget:
@@ -197,7 +218,9 @@ class _Player:
             clock.now = max(clock.now, finish)
             self._times.append(clock.now - start)
             self._fetched.append(page)
+            self._copy = NO_PAGE, np.inf
             self._brought.append(self._answer(lease, page))
+            self._copies.append(self._copy)
             if between is not None and len(self._fetched) - told >= 500:
                 between(len(self._fetched) - told)
                 told = len(self._fetched)
@@ -207,6 +230,8 @@ class _Player:
             np.array(self._brought, np.uint32),
             np.array(self._fetched, np.uint32),
             np.array(self._times, np.float64),
+            np.array([page for page, _ in self._copies], np.uint32),
+            np.array([stale for _, stale in self._copies], np.float64),
             dict(sorted(self._counts.items())),
             time.process_time() - began,
         )
@@ -219,7 +244,7 @@ class _Player:
             self._counts["not recorded" if outcome == UNKNOWN else "excluded"] += 1
             self._crawl.exclude(lease, "replay: not recorded" if outcome == UNKNOWN else "replay: excluded")
             return
-        if outcome == PAGE and self._home[page]:
+        if outcome == PAGE and self._home[page] and not self._revisits:
             raise RuntimeError(f"{lease.url} was fetched and was handed out once more")
         heapq.heappush(flying, (self._clock.now + self._seconds[page], lease.number, lease, page))
 
@@ -247,10 +272,17 @@ class _Player:
             links = list(zip(names, self._scores[begin:end].tolist(), strict=True))
         if not self._plain:
             more["score"] = float(self._content[target])
+        stale = np.inf
+        if self._changes is not None:
+            version, stale = self._changes.at(target, self._clock.now - self._start)
+            more["content_hash"] = version.to_bytes(8, "little")
         counted = self._crawl.crawled(
             lease, links, status=int(web.statuses[target]), links_are_canonical=True, **more
         )
-        if not counted or self._home[target]:
+        if not counted:
+            return NO_PAGE
+        self._copy = target, stale
+        if self._home[target]:
             return NO_PAGE
         self._home[target] = 1
         return target

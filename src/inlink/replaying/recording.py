@@ -25,7 +25,7 @@ from inlink.replaying.web import (
 )
 from inlink.store import format as kinds
 from inlink.store.blocks import crawled_rows, known_pages, url_blocks
-from inlink.store.format import HAS_SCORES, HostRecord, LeaseRecord, struct_of
+from inlink.store.format import HAS_SCORES, HostRecord, LeaseRecord, VisitRecord, size_of, struct_of
 from inlink.store.pages import Pages
 from inlink.store.trust import seed_pages
 
@@ -73,6 +73,7 @@ def _web(pages: Pages, path: Path, settings: Any) -> Web:
     columns["delays"] = _delays(pages)
     columns["seeds"] = seed_pages(pages)
     columns["link_scores"] = link_scores
+    columns |= _changes(pages, crawled)
     kept = {name: getattr(settings, name) for name in _KEPT}
     polite = {one.name: getattr(settings.politeness, one.name) for one in fields(settings.politeness)}
     rows = Rows(offsets, links)
@@ -129,6 +130,39 @@ def _visits(
     links = np.concatenate([rows[page] for page in order]) if order else np.empty(0, np.uint32)
     found = np.concatenate([scores[page] for page in order]) if scored else np.empty(0, np.float32)
     return np.cumsum(counts, dtype=np.uint64), links.astype(np.uint32), found
+
+
+def _changes(pages: Pages, crawled: UInt32Array) -> dict[str, Any]:
+    """The columns of changes: visits whose content hash differs from that of the visit before."""
+    n = pages.num_pages
+    counts, times, watched = np.zeros(n + 1, np.uint64), list[float](), np.full((n, 2), np.nan)
+    for page in sorted(crawled.tolist()):
+        seen = _hashes(pages, page)
+        if len(seen) > 1:
+            found = [later[0] for earlier, later in pairwise(seen) if earlier[1] != later[1]]
+            watched[page] = seen[0][0], seen[-1][0]
+            counts[page + 1] = len(found)
+            times += found
+    return {
+        "change_offsets": np.cumsum(counts, dtype=np.uint64),
+        "changes": np.array(times, np.float64),
+        "watched": watched,
+    }
+
+
+def _hashes(pages: Pages, page: int) -> list[tuple[float, bytes]]:
+    """The visits of a page that brought a content hash, oldest first: seconds since the crawl began, and the hash."""
+    seen: list[tuple[float, bytes]] = []
+    place = pages.visit_place(page)
+    while place is not None:
+        frame = pages.frame(place)
+        visit = VisitRecord._make(struct_of(VisitRecord).unpack_from(frame.payload))
+        begin = size_of(VisitRecord)
+        if visit.hash_size:
+            seen.append((frame.time - pages.started, frame.payload[begin : begin + visit.hash_size]))
+        # The log may come from anybody, so an earlier visit must stand earlier.
+        place = visit.previous - 1 if 0 < visit.previous <= place else None
+    return seen[::-1]
 
 
 def _leased(pages: Pages) -> dict[int, float]:

@@ -16,10 +16,22 @@ from inlink.graph.components import reachable
 from inlink.graph.graph import Graph, Rows
 from inlink.graph.interop import GraphLike, as_graph
 from inlink.graph.source import level_of
+from inlink.replaying.changes import freshness_of, has_changes
 from inlink.replaying.checks import Plan, checked
 from inlink.replaying.jobs import Done, Task, performed
 from inlink.replaying.lines import line, sort_bound, sorted_rows
-from inlink.replaying.measures import MEASURES, check_order, counts_at, curve_of, harvest_of, worth_of
+from inlink.replaying.measures import (
+    FRESHNESS,
+    MEASURES,
+    Curve,
+    check_order,
+    counts_at,
+    curve_of,
+    freshness_curve,
+    harvest_of,
+    worth_of,
+)
+from inlink.replaying.play import Played
 from inlink.replaying.result import BOUND, GREEDY, LOOK_AHEAD, Replay, Run
 from inlink.replaying.seeds import seed_sets
 from inlink.replaying.web import Web, web_of_graph
@@ -54,6 +66,7 @@ def replay(
     random_seed: int = 1,
     parallel: int = 1,
     fetch_seconds: float = 0.0,
+    changes: float | None = None,
     settings: Mapping[str, Any] | None = None,
     jobs: int = 1,
 ) -> Replay:
@@ -89,13 +102,18 @@ def replay(
     wasted : str or None
         A regular expression; fetches of URLs that it matches are counted as wasted.
     random_seed : int
-        What the random numbers that draw seeds begin with, at least 0.
+        What the random numbers that draw seeds and changes begin with, at least 0.
     parallel : int
         Fetches under way at a time, at least 1.
     fetch_seconds : float
         How long a fetch takes where no recording says, at least 0.
+    changes : float or None
+        Mean time between two changes of a page, in seconds, at least 0.001: the changes are drawn at random, with
+        ``random_seed``. None: those that the recording knows, if any. With changes, freshness is measured: see
+        :mod:`inlink.replaying.changes`.
     settings : mapping or None
-        Other settings of :class:`inlink.Crawl`, such as ``politeness``. Without a recording, the delay is 0.
+        Other settings of :class:`inlink.Crawl`, such as ``politeness`` or ``revisit``. Without a recording, the delay
+        is 0.
     jobs : int
         Processes that replay at the same time, at least 1.
 
@@ -121,7 +139,7 @@ def replay(
     plan = checked(
         policies=policies, seeds=seeds, budget=budget, marks=marks, baseline=baseline, host_pages=host_pages,
         lines=lines, tau=tau, relevant=relevant, wasted=wasted, random_seed=random_seed, parallel=parallel,
-        fetch_seconds=fetch_seconds, settings=settings, jobs=jobs,
+        fetch_seconds=fetch_seconds, changes=changes, settings=settings, jobs=jobs,
     )  # fmt: skip
     work = Replaying(webs_of(source, plan), plan)
     work.run()
@@ -214,6 +232,12 @@ class Replaying:
             self._plan = plan = replace(
                 plan, settings=web.settings | plan.settings | {"politeness": politeness}
             )
+        self._fresh = plan.changes is not None or has_changes(web)
+        if plan.settings.get("revisit") is not None and not self._fresh:
+            raise ParameterError(
+                f"{web.name} does not know when pages change, so revisits find nothing: "
+                "give `changes`, the mean seconds between two changes of a page, or leave `revisit` out"
+            )
         self._starts = [self._start(web, seeds) for seeds in self._sets]
         if not all(start.pages for start in self._starts):
             raise ParameterError(
@@ -253,10 +277,14 @@ class Replaying:
         inlink.errors.ParameterError
             If it has not.
         """
-        if name not in self._worth:
+        if name not in self._measures:
             raise ParameterError(
-                f"{self._webs[0].name} has no measure {name!r}: there are {', '.join(self._worth)}"
+                f"{self._webs[0].name} has no measure {name!r}: there are {', '.join(self._measures)}"
             )
+
+    @property
+    def _measures(self) -> list[str]:
+        return [name for name in MEASURES if name in self._worth or (name == FRESHNESS and self._fresh)]
 
     def run(self) -> None:
         """Make all replays."""
@@ -271,6 +299,7 @@ class Replaying:
             Task(
                 policy, place, start.seeds.tolist(), start.budget, dict(plan.settings), plan.parallel,
                 plan.fetch_seconds, counts_at(self._marks, start.pages) if plan.tau else [], self._damping,
+                plan.changes, plan.random_seed,
             )
             for place, start in enumerate(self._starts)
             for policy in plan.policies
@@ -307,7 +336,7 @@ class Replaying:
             orders=[*plan.names, *([*LINES.values(), BOUND] if plan.lines else [])],
             baseline=plan.baseline,
             marks=self._marks,
-            measures=[name for name in MEASURES if name in self._worth],
+            measures=self._measures,
             hosts=[one.hosts for one in self._webs],
             seeds=[self._sets[place].tolist() for place in whole],
             settings=plan.described(),
@@ -329,6 +358,7 @@ class Replaying:
             timed = len(times) > 0 and times[-1] > 0
             then = [int(np.searchsorted(times, moment, "right")) for moment in moments] if timed else []
             harvests = self._harvests(home, start)
+            fresh, more = self._freshness(done.played, start.budget, counts)
             runs.append(
                 Run(
                     hosts=web.hosts,
@@ -337,9 +367,9 @@ class Replaying:
                     reached=start.pages,
                     budget=start.budget,
                     fetches=len(home),
-                    counts=done.played.counts,
+                    counts=done.played.counts | more,
                     seconds=[float(times[min(count, len(times)) - 1]) for count in counts] if timed else [],
-                    measures={one: curve_of(harvest, counts) for one, harvest in harvests.items()},
+                    measures={one: curve_of(harvest, counts) for one, harvest in harvests.items()} | fresh,
                     by_time={
                         one: [float(harvest[min(k, len(harvest)) - 1]) if k else 0.0 for k in then]
                         for one, harvest in harvests.items()
@@ -352,6 +382,17 @@ class Replaying:
                 )
             )
         return runs
+
+    def _freshness(
+        self, played: Played, budget: int, counts: Sequence[int]
+    ) -> tuple[dict[str, Curve], dict[str, int]]:
+        """The freshness of a replay as a measure, and the number of copies that it leaves out."""
+        if not self._fresh:
+            return {}, {}
+        watched = None if self._plan.changes is not None else self._webs[0].watched
+        values, mean, unknown = freshness_of(played.copies, played.times, played.stale, watched)
+        left_out = {"copies whose changes are not recorded": unknown} if unknown else {}
+        return {FRESHNESS: freshness_curve(values, mean, budget, counts)}, left_out
 
     def _harvests(self, home: UInt32Array, start: _Start) -> dict[str, Float64Array]:
         return {

@@ -154,6 +154,10 @@ class Replay(msgspec.Struct, frozen=True):
         ------
         inlink.errors.ParameterError
             If there is no such order, measure, mark or kind of hosts.
+
+        Notes
+        -----
+        Freshness is NaN as long as no copy counts. Its ``"area"`` is the mean over the time.
         """
         hosts = self.hosts[0] if hosts is None else hosts
         for name, value, there in (
@@ -198,7 +202,8 @@ class Replay(msgspec.Struct, frozen=True):
             one = {"hosts": run.hosts, "order": run.order, "set": run.set}
             for name, curve in run.measures.items():
                 pairs = [*zip(self.marks, curve.at, strict=True), ("area", curve.area), ("half", curve.half)]
-                yield from ({**one, "measure": name, "at": at, "value": value} for at, value in pairs)
+                for at, value in pairs:
+                    yield {**one, "measure": name, "at": at, "value": None if value != value else value}
             lists: dict[str, Sequence[float | None]] = {
                 "tau": run.tau,
                 "wasted": run.wasted,

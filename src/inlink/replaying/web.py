@@ -14,6 +14,7 @@ from inlink.base.arrays import (
     AnyArray,
     BoolArray,
     Float32Array,
+    Float64Array,
     UInt8Array,
     UInt16Array,
     UInt32Array,
@@ -75,6 +76,12 @@ class Web:
         What the page's host asked for between two fetches, in seconds; 0 if nothing.
     link_scores : float32[m]
         Of each link; empty if there are none.
+    change_offsets : uint64[n + 1]
+        Where each page's changes begin.
+    changes : float64[k]
+        When the page was found to have changed, in seconds since the recording began; increasing for each page.
+    watched : float64[n, 2]
+        From when to when the recording knows whether the page changed; NaN if it never does.
     seeds : uint32[k]
         Where the recording began; empty if there is no recording.
     settings : dict
@@ -97,6 +104,9 @@ class Web:
     seconds: Float32Array
     delays: Float32Array
     link_scores: Float32Array
+    change_offsets: UInt64Array
+    changes: Float64Array
+    watched: Float64Array
     seeds: UInt32Array
     settings: dict[str, Any] = field(default_factory=dict)
     notes: dict[str, int] = field(default_factory=dict)
@@ -193,6 +203,9 @@ def plain_columns(n: int) -> dict[str, Any]:
         "seconds": np.full(n, np.nan, np.float32),
         "delays": np.zeros(n, np.float32),
         "link_scores": np.empty(0, np.float32),
+        "change_offsets": np.zeros(n + 1, np.uint64),
+        "changes": np.empty(0, np.float64),
+        "watched": np.full((n, 2), np.nan),
         "seeds": np.empty(0, np.uint32),
     }
 

@@ -9,7 +9,7 @@ import msgspec
 import numpy as np
 
 from inlink.errors import ParameterError
-from inlink.replaying.jobs import RANKS, Task, perform
+from inlink.replaying.jobs import COLUMNS, RANKS, Task, perform
 from inlink.replaying.web import Web
 
 __all__ = ["main"]
@@ -40,7 +40,7 @@ def main(folder: Path) -> None:
             answers.write(msgspec.json.encode({"error": f"{type(error).__name__}: {error}"}) + b"\n")
             continue
         played = done.played
-        np.savez(request.out, home=played.home, fetched=played.fetched, times=played.times)
+        np.savez(request.out, **{name: getattr(played, name) for name in COLUMNS})
         told = {"counts": played.counts, "cpu": played.cpu, "tau": done.tau}
         answers.write(msgspec.json.encode(told) + b"\n")
 

@@ -1,0 +1,173 @@
+"""When pages change: recorded times, or times drawn at random. And how fresh the copies of a replay are.
+
+**Freshness** is the share of the copies that are current: that have not changed since they were fetched (J. Cho,
+H. Garcia-Molina, "Synchronizing a database to improve freshness", SIGMOD 2000). A copy is current from its fetch to the
+next change of its page, and is replaced by the next fetch of the page.
+
+**Drawn changes** are a Poisson process for each page, as that paper and its measurements have it. The rates of pages
+differ: they are drawn from an exponential distribution. The times of a page depend only on the seed and the page's
+number, so all policies meet the same changes.
+
+**Recorded changes** are visits that found another content hash than the visit before. The recording does not know when
+the page changed between these visits, so the change counts from the visit that found it. Nothing is known of a page
+before its first visit with a hash, and after its last. A copy that is fetched outside this time does not count, and a
+copy that is fetched inside counts up to its end.
+"""
+
+import math
+from bisect import bisect_right
+from typing import Protocol
+
+import numpy as np
+
+from inlink.base.arrays import Float64Array, UInt32Array
+from inlink.replaying.web import NO_PAGE, Web
+
+__all__ = ["Changes", "Drawn", "Recorded", "changes_of", "freshness_of", "has_changes"]
+
+_WORD = (1 << 64) - 1
+_GOLDEN = 0x9E3779B97F4A7C15
+_SLOWEST = 1e-9
+"""The smallest rate of a page, as a multiple of the mean rate."""
+
+
+class Changes(Protocol):
+    """When the pages of a web change."""
+
+    def at(self, page: int, time: float) -> tuple[int, float]:
+        """The number of changes of a page up to a time, and when it changes next: infinity for never.
+
+        The times that are asked for a page never decrease.
+        """
+        ...
+
+
+class Drawn:
+    """Changes that are drawn at random.
+
+    Parameters
+    ----------
+    mean : float
+        Seconds between two changes of a page whose rate is the mean rate.
+    seed : int
+    """
+
+    def __init__(self, mean: float, seed: int) -> None:
+        self._mean, self._seed = mean, seed
+        self._known: dict[int, tuple[float, int, float]] = {}
+
+    def at(self, page: int, time: float) -> tuple[int, float]:
+        """See :meth:`Changes.at`."""
+        if page not in self._known:
+            scale = self._mean / max(_exponential(self._seed, page, 0), _SLOWEST)
+            self._known[page] = scale, 0, scale * _exponential(self._seed, page, 1)
+        scale, count, following = self._known[page]
+        while following <= time:
+            count += 1
+            following += scale * _exponential(self._seed, page, count + 1)
+        self._known[page] = scale, count, following
+        return count, following
+
+
+def _exponential(seed: int, page: int, place: int) -> float:
+    """A number from the exponential distribution of mean 1, that depends on the arguments only."""
+    state = _mixed(_mixed(_mixed(seed) ^ page) ^ place)
+    return -math.log(((state >> 11) + 1) / (1 << 53))
+
+
+def _mixed(state: int) -> int:
+    """SplitMix64's output after ``state`` (Steele, Lea & Flood, OOPSLA 2014)."""
+    word = (state + _GOLDEN) & _WORD
+    word = ((word ^ (word >> 30)) * 0xBF58476D1CE4E5B9) & _WORD
+    word = ((word ^ (word >> 27)) * 0x94D049BB133111EB) & _WORD
+    return word ^ (word >> 31)
+
+
+class Recorded:
+    """The changes that a recording knows."""
+
+    def __init__(self, web: Web) -> None:
+        self._begins, self._times = web.change_offsets.tolist(), web.changes.tolist()
+
+    def at(self, page: int, time: float) -> tuple[int, float]:
+        """See :meth:`Changes.at`."""
+        begin, end = self._begins[page], self._begins[page + 1]
+        place = bisect_right(self._times, time, begin, end)
+        return place - begin, self._times[place] if place < end else math.inf
+
+
+def has_changes(web: Web) -> bool:
+    """Whether a recording knows of any page whether it changed."""
+    return not bool(np.isnan(web.watched).all())
+
+
+def changes_of(web: Web, mean: float | None, seed: int) -> Changes | None:
+    """The changes of a web: drawn if ``mean`` is given, else recorded; None if there is no such record."""
+    if mean is not None:
+        return Drawn(mean, seed)
+    return Recorded(web) if has_changes(web) else None
+
+
+def freshness_of(
+    copies: UInt32Array, times: Float64Array, stale: Float64Array, watched: Float64Array | None
+) -> tuple[Float64Array, float, int]:
+    """How fresh the copies of a replay are.
+
+    Parameters
+    ----------
+    copies : uint32[k]
+        The page of which each fetch brought a copy; :data:`.web.NO_PAGE` if none.
+    times : float64[k]
+        When each fetch ended, in seconds, increasing.
+    stale : float64[k]
+        When the page changes next after that.
+    watched : float64[n, 2] or None
+        From when to when the changes of each page are known; NaN if never. None: all changes are known.
+
+    Returns
+    -------
+    float64[k]
+        The freshness at the end of each fetch; NaN while no copy counts.
+    float
+        Its mean over the time in which a copy counts; if no time passes, over the fetches. NaN if no copy counts.
+    int
+        The number of copies at the end that do not count.
+    """
+    some = np.flatnonzero(copies != NO_PAGE)
+    pages, begins = copies[some], times[some]
+    ends = _replaced(pages, begins)
+    held = int((ends == np.inf).sum())
+    if watched is not None:
+        known = (watched[pages, 0] <= begins) & (begins <= watched[pages, 1])
+        some, begins = some[known], begins[known]
+        ends = np.minimum(ends[known], watched[pages[known], 1])
+    current = np.sort(np.minimum(ends, stale[some]))
+    begins, ends = np.sort(begins), np.sort(ends)
+
+    def at(moments: Float64Array) -> Float64Array:
+        started = np.searchsorted(begins, moments, "right")
+        counted = started - np.searchsorted(ends, moments, "right")
+        fresh = started - np.searchsorted(current, moments, "right")
+        share: Float64Array = np.where(counted > 0, fresh / np.maximum(counted, 1), np.nan)
+        return share
+
+    values, last = at(times), times[-1] if len(times) else 0.0
+    corners = np.unique(np.concatenate([begins, ends, current, [last]]))
+    corners = corners[corners <= last]
+    shares, spans = at(corners[:-1]), np.diff(corners)
+    counted = ~np.isnan(shares)
+    if spans[counted].sum() > 0:
+        mean = float((shares * spans)[counted].sum() / spans[counted].sum())
+    else:
+        mean = float(np.nanmean(values)) if not np.isnan(values).all() else math.nan
+    not_counted = held - int((ends > last).sum())
+    return values, mean, not_counted
+
+
+def _replaced(pages: UInt32Array, begins: Float64Array) -> Float64Array:
+    """When each copy is replaced by the next one of its page; infinity for never."""
+    order = np.lexsort((np.arange(len(pages)), pages))
+    again = pages[order][1:] == pages[order][:-1]
+    ends = np.full(len(pages), np.inf)
+    ends[order[:-1][again]] = begins[order[1:][again]]
+    return ends
