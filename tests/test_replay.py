@@ -143,6 +143,20 @@ def test_the_csv_has_every_value(tree):
     assert {"tau", "wasted", "indegree", "authority", "fetches"} <= {row["measure"] for row in rows}
 
 
+def test_fetches_of_a_trap_are_counted_as_wasted():
+    """Pages 4 to 9 are a farm behind page 1; breadth-first comes to them after pages 0 to 3."""
+    graph = Graph.from_arcs([(0, 1), (0, 2), (0, 3), *((1, k) for k in range(4, 10))])
+    found = inlink.replay(
+        graph, policies=["breadth-first", "depth-first"], seeds=[[0]], budget=1.0, marks=[0.2, 0.5, 1.0],
+        host_pages=[0], wasted="/[4-9]$", lines=False,
+    )  # fmt: skip
+    shares = {run.order: run.wasted for run in found.runs}
+    assert shares["breadth-first"] == pytest.approx([0.0, 1 / 5, 6 / 10])
+    order = fetched(graph, "depth-first", [0], 10)
+    farm = [sum(page > 3 for page in order[:count]) / count for count in (2, 5, 10)]
+    assert shares["depth-first"] == pytest.approx(farm)
+
+
 def test_politeness_takes_virtual_time():
     # Two hosts of two pages each, one second apart: four fetches of half a second.
     web = web_of_graph(Graph.from_arcs([(0, 1), (0, 2), (0, 3)]), "g", 2)

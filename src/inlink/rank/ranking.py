@@ -338,8 +338,7 @@ class Ranking:
             raise FolderError("this graph is in memory only and keeps no rankings")
         path = graph.path / "rankings" / _checked(name)
         if not path.exists():
-            have = ", ".join(list_rankings(graph))
-            others = f" (it has: {have})" if have else ""
+            others = f" (it has: {have})" if (have := ", ".join(list_rankings(graph))) else ""
             raise FolderError(
                 f"{graph.path} has no ranking {name!r}{others}: make it with inlink rank {graph.path}"
             )
