@@ -8,8 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import inlink
+from archives import http, record, write
 from inlink import Graph, VirtualClock
 from inlink.frontier.revisit import Adaptive, FixedInterval
+from inlink.replaying.archived import web_of_archive
 from inlink.replaying.changes import Drawn, Recorded, freshness_of
 from inlink.replaying.play import play
 from inlink.replaying.recording import web_of_crawl
@@ -200,3 +202,39 @@ def test_what_a_recording_does_not_know_is_counted(recorded):
     assert found.values("first-come", "freshness") == pytest.approx([(20 + 4 * 0.5) / 24])
     assert found.values("first-come", "freshness", 1.0) == [1.0]
     assert run.counts["copies whose changes are not recorded"] == 2
+
+
+def capture(kind, path, body, second):
+    whole = http(body.encode()) if kind == "response" else b""
+    return record(kind, whole, url=f"http://a.example/{path}", date=f"2024-05-01T00:00:{second:02}Z")
+
+
+def test_an_archive_knows_changes_of_pages_that_it_has_several_times(tmp_path):
+    path = write(
+        tmp_path / "a.warc.gz",
+        [
+            capture("response", "", '<a href="/a">a</a>', 10),
+            capture("revisit", "early", "", 10),
+            capture("revisit", "", "", 30),
+            # Out of order: the page changed between 20 s and 40 s, and was the same at 30 s.
+            capture("response", "a", "new", 40),
+            capture("response", "a", "old", 20),
+            capture("revisit", "a", "", 30),
+            capture("response", "late", "x", 11),
+        ],
+        packed="gzip",
+    )
+    web = web_of_archive(path)
+    known = {
+        url.rpartition("/")[2]: (web.watched[page].tolist(), Recorded(web).at(page, 0.0))
+        for page, url in enumerate(web.urls)
+    }
+    assert known[""] == ([0.0, 20.0], (0, math.inf))
+    assert known["a"] == ([10.0, 30.0], (0, 30.0))
+    assert np.isnan(known["late"][0]).all()
+    assert "early" not in known
+    found = inlink.replay(
+        path, policies=["breadth-first"], seeds=[["http://a.example/"]], budget=4, marks=[1.0], tau=False,
+        settings={"revisit": FixedInterval(15.0)},
+    )  # fmt: skip
+    assert found.measures[-1] == "freshness"

@@ -1,6 +1,8 @@
 """An archive (WARC or ARC) as a web: its responses with their statuses, redirects and links, to crawl again offline."""
 
+import hashlib
 import os
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
@@ -12,7 +14,16 @@ from inlink.base.damage import Tally
 from inlink.base.opening import open_binary, size_of
 from inlink.errors import FormatError
 from inlink.graph.graph import Graph, Rows
-from inlink.replaying.web import FAILED, PAGE, REDIRECT, UNKNOWN, Web, merged_graph, plain_columns
+from inlink.replaying.web import (
+    FAILED,
+    PAGE,
+    REDIRECT,
+    UNKNOWN,
+    Web,
+    change_columns,
+    merged_graph,
+    plain_columns,
+)
 from inlink.urls import Base, canonical
 
 __all__ = ["web_of_archive"]
@@ -30,7 +41,9 @@ def web_of_archive(path: str | os.PathLike[str]) -> Web:
     """An archive as a web. A URL that was requested twice answers as it did the first time.
 
     A 2xx response is a page, also without links. A 3xx response with a ``Location`` is a redirect. Any other response
-    is a failure. A URL that is linked and has no response in the archive is not known.
+    is a failure. A URL that is linked and has no response in the archive is not known. Whether a page changed is known
+    from the first to the last of its 2xx responses, if it has several. A ``revisit`` record has the content of the
+    record before it.
 
     Raises
     ------
@@ -41,18 +54,55 @@ def web_of_archive(path: str | os.PathLike[str]) -> Web:
     """
     name, tally = os.fspath(path), Tally()
     answers: dict[str, _Response] = {}
+    captures: dict[str, list[tuple[float, bytes]]] = {}
     with open_binary(path) as file:
         for record in records(file, tally, name=name, size=size_of(file)):
-            url = canonical(record.url) if record.kind == "response" else None
-            if url is not None and url not in answers:
+            url = canonical(record.url) if record.kind in ("response", "revisit") else None
+            if url is None:
+                continue
+            if record.kind == "response" and url not in answers:
                 answer = _response(record, url, tally, name)
                 if answer is not None:
                     answers[url] = answer
+            if (capture := _capture(record)) is not None:
+                captures.setdefault(url, []).append(capture)
     if not answers:
         raise FormatError(
             f"{name}: no HTTP response can be read: a replay needs a WARC or ARC with responses"
         )
-    return _web(Path(name).name, answers)
+    return _web(Path(name).name, answers, _histories(captures))
+
+
+def _capture(record: Record) -> tuple[float, bytes] | None:
+    """When a record was captured, Unix time, and a hash of the content: empty for a revisit.
+
+    None for a record without a date, and for a response that is no page.
+    """
+    try:
+        date = datetime.fromisoformat(record.date.decode("ascii"))
+        time = (date if date.tzinfo else date.replace(tzinfo=UTC)).timestamp()
+    except (ValueError, OverflowError):
+        return None
+    if record.kind == "revisit":
+        return time, b""
+    http = parse_http(record.body)
+    if http is None or not http.status.startswith(b"2"):
+        return None
+    return time, hashlib.blake2b(http.body, digest_size=16).digest()
+
+
+def _histories(captures: dict[str, list[tuple[float, bytes]]]) -> dict[str, list[tuple[float, bytes]]]:
+    """The captures of each URL in the order of time, in seconds since the first capture of all."""
+    began = min((time for found in captures.values() for time, _ in found), default=0.0)
+    histories: dict[str, list[tuple[float, bytes]]] = {}
+    for url, found in captures.items():
+        content = b""
+        for time, given in sorted(found, key=lambda capture: capture[0]):
+            content = given or content
+            # The record that the first revisits refer to may be in another archive.
+            if content:
+                histories.setdefault(url, []).append((time - began, content))
+    return histories
 
 
 def _response(record: Record, url: str, tally: Tally, name: str) -> _Response | None:
@@ -68,7 +118,7 @@ def _response(record: Record, url: str, tally: Tally, name: str) -> _Response | 
     return _Response(status, links, None)
 
 
-def _web(name: str, answers: dict[str, _Response]) -> Web:
+def _web(name: str, answers: dict[str, _Response], histories: dict[str, list[tuple[float, bytes]]]) -> Web:
     numbers: dict[str, int] = {}
     for url, answer in answers.items():
         for known in (url, *answer.links, *([answer.location] if answer.location else [])):
@@ -76,6 +126,7 @@ def _web(name: str, answers: dict[str, _Response]) -> Web:
     n = len(numbers)
     columns, outcomes = plain_columns(n), np.full(n, UNKNOWN, np.uint8)
     columns["statuses"][:] = 0
+    columns |= change_columns(n, {numbers[url]: seen for url, seen in histories.items() if url in numbers})
     rows: list[list[int]] = [[] for _ in range(n)]
     for url, answer in answers.items():
         page = numbers[url]

@@ -8,10 +8,10 @@ next change of its page, and is replaced by the next fetch of the page.
 differ: they are drawn from an exponential distribution. The times of a page depend only on the seed and the page's
 number, so all policies meet the same changes.
 
-**Recorded changes** are visits that found another content hash than the visit before. The recording does not know when
-the page changed between these visits, so the change counts from the visit that found it. Nothing is known of a page
-before its first visit with a hash, and after its last. A copy that is fetched outside this time does not count, and a
-copy that is fetched inside counts up to its end.
+**Recorded changes** are visits that found another content hash than the visit before, in a crawl or in an archive. The
+recording does not know when the page changed between these visits, so the change counts from the visit that found it.
+Nothing is known of a page before its first visit with a hash, and after its last. A copy that is fetched outside this
+time does not count, and a copy that is fetched inside counts up to its end.
 """
 
 import math

@@ -20,6 +20,7 @@ from inlink.replaying.web import (
     REDIRECT,
     UNKNOWN,
     Web,
+    change_columns,
     merged_graph,
     plain_columns,
 )
@@ -73,7 +74,7 @@ def _web(pages: Pages, path: Path, settings: Any) -> Web:
     columns["delays"] = _delays(pages)
     columns["seeds"] = seed_pages(pages)
     columns["link_scores"] = link_scores
-    columns |= _changes(pages, crawled)
+    columns |= change_columns(n, {page: _hashes(pages, page) for page in crawled.tolist()})
     kept = {name: getattr(settings, name) for name in _KEPT}
     polite = {one.name: getattr(settings.politeness, one.name) for one in fields(settings.politeness)}
     rows = Rows(offsets, links)
@@ -130,24 +131,6 @@ def _visits(
     links = np.concatenate([rows[page] for page in order]) if order else np.empty(0, np.uint32)
     found = np.concatenate([scores[page] for page in order]) if scored else np.empty(0, np.float32)
     return np.cumsum(counts, dtype=np.uint64), links.astype(np.uint32), found
-
-
-def _changes(pages: Pages, crawled: UInt32Array) -> dict[str, Any]:
-    """The columns of changes: visits whose content hash differs from that of the visit before."""
-    n = pages.num_pages
-    counts, times, watched = np.zeros(n + 1, np.uint64), list[float](), np.full((n, 2), np.nan)
-    for page in sorted(crawled.tolist()):
-        seen = _hashes(pages, page)
-        if len(seen) > 1:
-            found = [later[0] for earlier, later in pairwise(seen) if earlier[1] != later[1]]
-            watched[page] = seen[0][0], seen[-1][0]
-            counts[page + 1] = len(found)
-            times += found
-    return {
-        "change_offsets": np.cumsum(counts, dtype=np.uint64),
-        "changes": np.array(times, np.float64),
-        "watched": watched,
-    }
 
 
 def _hashes(pages: Pages, page: int) -> list[tuple[float, bytes]]:

@@ -4,7 +4,9 @@ A graph, a recorded crawl and an archive all become a :class:`Web`. What a recor
 never invented.
 """
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +34,7 @@ __all__ = [
     "REDIRECT",
     "UNKNOWN",
     "Web",
+    "change_columns",
     "merged_graph",
     "web_of_graph",
 ]
@@ -207,6 +210,31 @@ def plain_columns(n: int) -> dict[str, Any]:
         "changes": np.empty(0, np.float64),
         "watched": np.full((n, 2), np.nan),
         "seeds": np.empty(0, np.uint32),
+    }
+
+
+def change_columns(n: int, seen: Mapping[int, Sequence[tuple[float, bytes]]]) -> dict[str, Any]:
+    """The columns of changes of a web with n pages.
+
+    Parameters
+    ----------
+    n : int
+    seen : mapping of int to sequence of (float, bytes)
+        When each page was seen, in seconds since the recording began and in that order, and a hash of its content. A
+        hash that differs from the one before is a change. Nothing is known of pages that were seen once.
+    """
+    counts, times, watched = np.zeros(n + 1, np.uint64), list[float](), np.full((n, 2), np.nan)
+    for page in sorted(seen):
+        visits = seen[page]
+        if len(visits) > 1:
+            found = [later[0] for earlier, later in pairwise(visits) if earlier[1] != later[1]]
+            watched[page] = visits[0][0], visits[-1][0]
+            counts[page + 1] = len(found)
+            times += found
+    return {
+        "change_offsets": np.cumsum(counts, dtype=np.uint64),
+        "changes": np.array(times, np.float64),
+        "watched": watched,
     }
 
 
