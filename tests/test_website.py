@@ -4,6 +4,7 @@ import re
 import tomllib
 from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -36,8 +37,8 @@ def test_the_reference_has_every_public_name():
     assert len(entries) == len(set(entries))
     for name in set(inlink.__all__) - {"__version__"}:
         thing = getattr(inlink, name)
-        place = f"{thing.__module__}.{thing.__qualname__}"
-        assert place in entries or thing.__module__ in entries, place
+        module = thing.__name__ if isinstance(thing, ModuleType) else thing.__module__
+        assert module in entries or f"{module}.{thing.__qualname__}" in entries, name
 
 
 def test_every_link_between_files_leads_to_a_file():
@@ -45,6 +46,21 @@ def test_every_link_between_files_leads_to_a_file():
         for target in re.findall(r"\]\(([^)#\s]+)", page.read_text()):
             if "://" not in target:
                 assert (page.parent / target).exists(), (page.name, target)
+
+
+def slugs(page: Path) -> set[str]:
+    """The anchors that MkDocs makes of a page's headings."""
+    heads = re.findall(r"^#+ (.+)$", re.sub(r"^```.*?^```$", "", page.read_text(), flags=re.M | re.S), re.M)
+    plain = (re.sub(r"\]\([^)]*\)|[^\w\s-]", "", head).strip().lower() for head in heads)
+    return {re.sub(r"[-\s]+", "-", head) for head in plain}
+
+
+def test_every_link_to_a_heading_of_a_page_leads_to_one():
+    for page in [*ROOT.glob("*.md"), *DOCS.rglob("*.md")]:
+        for target, head in re.findall(r"\]\(([^)#\s:]*)#([^)\s]+)\)", page.read_text()):
+            found = page.parent / target if target else page
+            if found.suffix == ".md" and found.parent.name != "api":
+                assert head in slugs(found), (page.name, target, head)
 
 
 def test_broken_links_and_files_of_other_hosts_are_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
