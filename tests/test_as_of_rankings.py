@@ -16,8 +16,9 @@ from inlink.base.folder import Folder
 from inlink.crawl import upkeep
 from inlink.crawl.adopted import Adopted, Parameters, adopted_rankings, chain_of
 from inlink.crawl.asof import as_of
+from inlink.sources.crawlgraph import graph_in
 from inlink.store.blocks import known_pages
-from inlink.store.format import HEAD_SIZE, RankingRecord, size_of
+from inlink.store.format import HEAD_SIZE, SETTINGS, RankingRecord, size_of
 from inlink.store.repair import repair
 
 EASY = inlink.Politeness(delay=0, in_flight=1000)
@@ -58,7 +59,7 @@ def listed(folder):
         pages.close()
 
 
-SETTINGS = [
+POLICIES = [
     {"policy": "host-diverse"},
     {"policy": "pagerank", "use_scores": True, "damping": 0.7, "cross_domain_only": True},
     {"policy": "hits"},
@@ -66,7 +67,7 @@ SETTINGS = [
 ]
 
 
-@pytest.mark.parametrize("given", SETTINGS, ids=lambda given: given["policy"])
+@pytest.mark.parametrize("given", POLICIES, ids=lambda given: given["policy"])
 def test_each_ranking_is_computed_again_bit_by_bit(tmp_path, given):
     # The crawl is opened three times, so some rankings start from the values of the one before.
     folder, ends = tmp_path / "c", []
@@ -289,3 +290,26 @@ def test_after_a_repair_the_rankings_are_still_known(ranked, tmp_path):
     with as_of(repaired, float("inf"), tmp_path) as was:
         assert was.approximate.startswith("the ranking that held then could not")
         assert order(was.folder)
+
+
+def test_the_name_of_a_stored_ranking_cannot_lead_out_of_the_folder(tmp_path):
+    with inlink.Crawl(tmp_path / "c", policy="first-come", clock=inlink.VirtualClock()) as crawl:
+        crawl.seed(["http://a.example/"])
+        crawl._core.journal.append(SETTINGS, payload=b'{"policy": "ranking:../../../victim"}')
+    (tmp_path / "victim").mkdir()
+    with (
+        pytest.raises(inlink.InlinkError, match="policy must be"),
+        as_of(tmp_path / "c", float("inf"), tmp_path),
+    ):
+        pass
+    assert (tmp_path / "victim").is_dir()
+
+
+def test_the_values_of_a_stored_ranking_are_those_of_today(ranked, tmp_path):
+    graph = graph_in(ranked)
+    inlink.degree(graph).save(graph, "mine")
+    with opened(ranked, policy="ranking:mine"):
+        pass
+    with as_of(ranked, float("inf"), tmp_path) as was:
+        assert was.approximate == "the values of ranking mine are those that were stored last"
+        assert order(was.folder) == order(ranked)

@@ -151,7 +151,7 @@ def ranking_rows(pages: Pages) -> list[tuple[object, ...]]:
     """The rankings that a crawl adopted as rows, with the columns :data:`COLUMNS`.
 
     The time is a Unix time in seconds, ``covers`` the number of bytes of the log that the ranking covers, and the
-    checksum is in hexadecimal digits.
+    checksum is in hexadecimal digits. If the parameters cannot be read, their cells are empty.
     """
     rankings = adopted_rankings(pages)
     events = np.searchsorted(event_places(pages), [one.place for one in rankings], "right").tolist()
@@ -159,18 +159,20 @@ def ranking_rows(pages: Pages) -> list[tuple[object, ...]]:
     for event, one in zip(events, rankings, strict=True):
         given = one.parameters
         flags = [int(flag) for flag in (given.use_scores, given.cross_domain_only, given.trust > 0)]
-        said = (one.algorithm, given.damping, given.tol, *flags, given.pages)
+        said: tuple[object, ...] = (one.algorithm, given.damping, given.tol, *flags, given.pages)
+        if not one.algorithm:
+            said = ("",) * len(said)
         rows.append((event, one.time, *said, one.covers, f"{one.check:08x}"))
     return rows
 
 
 def chain_of(rankings: Sequence[Adopted]) -> list[Adopted] | None:
-    """The rankings to compute, one after the other, for the last of some rankings; None if the log lacks one of them.
+    """The rankings to compute, one after the other, to get the last one of a sequence; None if the log lacks one.
 
     Parameters
     ----------
     rankings : sequence of Adopted
-        All rankings up to one, which is the last.
+        All rankings that the crawl adopted up to the last one, in the order of the log.
     """
     # A ranking that was adopted twice counts from the first time.
     known = {ranking.identity: ranking for ranking in reversed(rankings)}
@@ -187,7 +189,7 @@ def chain_of(rankings: Sequence[Adopted]) -> list[Adopted] | None:
 
 
 def restored(source: Path, copy: Path, rankings: Sequence[Adopted]) -> bool:
-    """Put the last of some rankings into a copy of a crawl's folder; return whether it is the same bit by bit.
+    """Put the last ranking of a sequence into a copy of a crawl's folder; return True if it is the same bit by bit.
 
     Parameters
     ----------
@@ -196,8 +198,8 @@ def restored(source: Path, copy: Path, rankings: Sequence[Adopted]) -> bool:
     copy : Path
         A folder with the crawl's header and URLs. Its log is extended up to the byte that the ranking covers.
     rankings : sequence of Adopted
-        All rankings up to one, which is the last. If its values cannot be had again, the copy gets a ranking of the
-        same events with the same parameters, which is within the tolerance.
+        All rankings that the crawl adopted up to the last one. If its values cannot be computed again, the copy gets a
+        ranking of the same events with the same parameters, whose error is within the tolerance too.
     """
     last = rankings[-1]
     if _published(source, last) and copy_folder(source / NAME, copy / NAME, KIND) and _published(copy, last):
@@ -217,7 +219,7 @@ def restored(source: Path, copy: Path, rankings: Sequence[Adopted]) -> bool:
 
 
 def _published(folder: Path, ranking: Adopted) -> bool:
-    """Whether the ranking in a crawl's folder is this one, by its header."""
+    """Return True if the ranking in a crawl's folder is this one, by its header."""
     try:
         header = Folder(folder / NAME, KIND, VERSION).header
     except FolderError:
@@ -227,7 +229,7 @@ def _published(folder: Path, ranking: Adopted) -> bool:
 
 
 def _computed(source: Path, copy: Path, chain: Sequence[Adopted]) -> bool:
-    """Compute a chain of rankings in the copy; return whether each has the checksum that the log says."""
+    """Compute a chain of rankings in the copy; return True if each has the checksum that the log names."""
     ranker: Ranker | None = None
     try:
         with track("computing earlier rankings", len(chain), "rankings") as progress:

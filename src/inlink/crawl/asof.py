@@ -24,7 +24,7 @@ from inlink.crawl.adopted import Adopted, adopted_rankings, event_places, extend
 from inlink.crawl.settings import FILE, encoded, from_data, stored
 from inlink.errors import FolderError, ParameterError
 from inlink.frontier.policies import POLICIES
-from inlink.frontier.ranked import RANKINGS, STORED
+from inlink.frontier.ranked import RANKINGS, STORED, by_stored_ranking
 from inlink.reranking import process
 from inlink.reranking.process import Ranker
 from inlink.store.backup import copy_folder
@@ -154,6 +154,8 @@ def _order(path: Path, copy: Path, settings: Any, rankings: Sequence[Adopted], p
         copy_folder(path / PRIOR, copy / PRIOR, PRIOR)
         approximate.append("places of hosts are those that were given last")
     if settings.policy.startswith(STORED):
+        # The log may come from anybody, so the name is checked before it is a part of a path.
+        by_stored_ranking(settings.policy)
         name = settings.policy.removeprefix(STORED)
         copy_folder(path / RANKINGS / name, copy / RANKINGS / name, "ranking")
         approximate.append(f"the values of ranking {name} are those that were stored last")
@@ -167,7 +169,7 @@ def _order(path: Path, copy: Path, settings: Any, rankings: Sequence[Adopted], p
 
 
 def _may_use(settings: Any, ranking: Adopted) -> bool:
-    """Whether a crawl with these settings may use a ranking; a policy of the user's own may use any."""
+    """Return True if a crawl with these settings may use a ranking; a policy of the user's own may use any."""
     if settings.policy not in POLICIES:
         return not settings.policy.startswith(STORED)
     algorithm = _algorithm(settings)
@@ -177,7 +179,7 @@ def _may_use(settings: Any, ranking: Adopted) -> bool:
 
 
 def _lacks_rankings(path: Path, rankings: Sequence[Adopted]) -> bool:
-    """Whether the crawl may have had a ranking before the first that its log names."""
+    """Return True if the crawl may have had a ranking before the first that its log names."""
     if rankings:
         return rankings[0].parameters.before is not None
     try:

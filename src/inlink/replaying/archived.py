@@ -74,7 +74,7 @@ def web_of_archive(path: str | os.PathLike[str]) -> Web:
 
 
 def _capture(record: Record) -> tuple[float, bytes] | None:
-    """When a record was captured, Unix time, and a hash of the content: empty for a revisit.
+    """The time at which a record was captured, Unix time, and a hash of the content: empty for a revisit.
 
     None for a record without a date, and for a response that is no page.
     """

@@ -1,4 +1,4 @@
-"""When pages change: recorded times, or times drawn at random. And how fresh the copies of a replay are.
+"""Changes of pages, recorded or drawn at random, and the freshness of the copies of a replay.
 
 **Freshness** is the share of the copies that are current: that have not changed since they were fetched (J. Cho,
 H. Garcia-Molina, "Synchronizing a database to improve freshness", SIGMOD 2000). A copy is current from its fetch to the
@@ -32,10 +32,10 @@ _SLOWEST = 1e-9
 
 
 class Changes(Protocol):
-    """When the pages of a web change."""
+    """The changes of the pages of a web."""
 
     def at(self, page: int, time: float) -> tuple[int, float]:
-        """The number of changes of a page up to a time, and when it changes next: infinity for never.
+        """The number of changes of a page up to a time, and the time of its next change: infinity for never.
 
         The times that are asked for a page never decrease.
         """
@@ -97,7 +97,7 @@ class Recorded:
 
 
 def has_changes(web: Web) -> bool:
-    """Whether a recording knows of any page whether it changed."""
+    """Return True if a recording knows the changes of at least one page."""
     return not bool(np.isnan(web.watched).all())
 
 
@@ -111,18 +111,19 @@ def changes_of(web: Web, mean: float | None, seed: int) -> Changes | None:
 def freshness_of(
     copies: UInt32Array, times: Float64Array, stale: Float64Array, watched: Float64Array | None
 ) -> tuple[Float64Array, float, int]:
-    """How fresh the copies of a replay are.
+    """Return the freshness of the copies of a replay.
 
     Parameters
     ----------
     copies : uint32[k]
         The page of which each fetch brought a copy; :data:`.web.NO_PAGE` if none.
     times : float64[k]
-        When each fetch ended, in seconds, increasing.
+        The end of each fetch, in seconds, increasing.
     stale : float64[k]
-        When the page changes next after that.
+        The time of the page's next change after that.
     watched : float64[n, 2] or None
-        From when to when the changes of each page are known; NaN if never. None: all changes are known.
+        The first and the last time between which the changes of each page are known; NaN if never. None: all changes
+        are known.
 
     Returns
     -------
@@ -165,7 +166,7 @@ def freshness_of(
 
 
 def _replaced(pages: UInt32Array, begins: Float64Array) -> Float64Array:
-    """When each copy is replaced by the next one of its page; infinity for never."""
+    """The time at which each copy is replaced by the next copy of its page; infinity for never."""
     order = np.lexsort((np.arange(len(pages)), pages))
     again = pages[order][1:] == pages[order][:-1]
     ends = np.full(len(pages), np.inf)
