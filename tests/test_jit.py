@@ -11,7 +11,7 @@ import pytest
 
 import inlink
 from inlink.base import jit
-from inlink.base.jit import item_at
+from inlink.base.jit import item_at, prefetch
 
 MODULE = """
 from inlink.base.jit import inlined, kernel
@@ -107,6 +107,22 @@ def test_items_are_read_at_any_byte():
     numbers, fields = sums_from(raw, np.uint64(len(places)))
     assert numbers == sum(int.from_bytes(raw[k : k + 4].tobytes(), "little") for k in places)
     assert fields == sum(int.from_bytes(raw[k + 1 : k + 9].tobytes(), "little") for k in places) % 2**64
+
+
+@jit.kernel
+def sum_asked_for(numbers, ahead):
+    """The sum of an array, each element asked for before it is read."""
+    total = np.uint64(0)
+    for k in range(np.uint64(0), np.uint64(len(numbers))):
+        prefetch(numbers, k + ahead)
+        total += numbers[k]
+    return total
+
+
+def test_elements_can_be_asked_for_outside_of_the_array():
+    numbers = np.arange(1000, dtype=np.uint64)
+    for ahead in (0, 1, 1000, 2**40):
+        assert sum_asked_for(numbers, np.uint64(ahead)) == 499_500
 
 
 def test_a_full_disk_does_not_stop_a_kernel(source: Path, monkeypatch: pytest.MonkeyPatch):

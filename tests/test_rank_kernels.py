@@ -166,22 +166,27 @@ def test_the_nodes_of_a_chunk_come_linking_ones_first(a: Arcs, one: int, other: 
     assert found == [int(places[i]) for i in nodes]
 
 
-@given(st.integers(0, 40), st.integers(1, 4), st.integers(0, 2**32))
-def test_the_vectors_of_anderson(n: int, depth: int, seed: int):
+@given(st.integers(0, 40), st.integers(0, 2), st.integers(0, 2**32))
+def test_the_vectors_of_anderson(n: int, slot: int, seed: int):
     rng = np.random.default_rng(seed)
     z, before, strong = rng.random(n), rng.random(n), rng.integers(0, 4, n).astype(np.uint32)
     last = rng.random(n).astype(np.float32)
-    f, old, difference = z - before, last.copy(), np.empty(n, np.float32)
-    change, mass = pagerank.new_difference(z, before, last, difference, strong, U(0), U(n))
-    np.testing.assert_allclose([change, mass], [(np.abs(f) * strong).sum(), (z * strong).sum()], atol=1e-12)
-    np.testing.assert_allclose(difference, f - old, atol=1e-6)
+    moves, differences = rng.random((2, 3, n)).astype(np.float32)
+    f, d, others = z - before, z - before - last, [k for k in range(3) if k != slot]
+    kept, moved, sums = differences.copy(), moves.copy(), np.empty((2, 3))
+    told = pagerank.observe(z, before, last, moves, differences, U(slot), strong, sums, U(0), U(n))
+    np.testing.assert_allclose(told, [(np.abs(f) * strong).sum(), (z * strong).sum()], atol=1e-12)
+    kept[slot] = d
+    moved[slot] += d
+    np.testing.assert_allclose(differences, kept, atol=1e-6)
+    np.testing.assert_allclose(moves, moved, atol=1e-6)
     np.testing.assert_allclose(last, f, atol=1e-6)
-    vectors, found = rng.random((depth, n)).astype(np.float32), np.empty(depth)
-    pagerank.dots(vectors, last, found, U(0), U(n))
-    np.testing.assert_allclose(found, vectors.astype(float) @ last.astype(float), rtol=1e-12, atol=1e-12)
-    moves, share, start = rng.random((depth, n)).astype(np.float32), rng.random(depth), z.copy()
-    expected = z - share @ (moves.astype(float) + vectors.astype(float))
-    pagerank.accelerate(z, before, moves, vectors, share, U(depth - 1), U(0), U(n))
+    exact = differences.astype(float) @ np.stack([differences[slot], last], 1)
+    np.testing.assert_allclose(sums, exact.T, rtol=1e-12, atol=1e-12)
+    share, start = rng.random(3), z.copy()
+    expected, kept = z - share @ moves.astype(float), moves.copy()
+    pagerank.accelerate(z, before, moves, share, U(slot), U(0), U(n))
     np.testing.assert_allclose(z, expected, rtol=1e-10, atol=1e-10)
+    np.testing.assert_allclose(moves[slot], z - start + f, atol=1e-6)
+    np.testing.assert_array_equal(moves[others], kept[others])
     assert (before == z).all()
-    assert start.shape == z.shape

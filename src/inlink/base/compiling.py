@@ -7,6 +7,7 @@ from types import FunctionType
 from typing import Any
 
 import numba
+from llvmlite import ir  # type: ignore[import-untyped]
 from numba.core import cgutils
 from numba.core.caching import FunctionCache
 from numba.core.event import Event, Listener, register
@@ -15,7 +16,7 @@ from numba.np.numpy_support import carray
 
 from inlink.base import jit
 
-__all__ = ["array_at", "compiled", "inlined", "item_at", "late"]
+__all__ = ["array_at", "compiled", "inlined", "item_at", "late", "prefetch"]
 
 # Where everything is logged at DEBUG, as Scrapy does, Numba would log 150,000 lines during a first compilation.
 logging.getLogger("numba").setLevel(logging.INFO)
@@ -124,10 +125,14 @@ def _array_at(places: Any, number: int, dtype: Any) -> Any:
 array_at: Any = numba.njit(**_OPTIONS)(_array_at)
 
 
-def _as_item(typing: Any, array: Any, at: Any, dtype: Any) -> Any:
-    item = dtype.dtype
+def _check_line(array: Any) -> None:
     if not (isinstance(array, numba.types.Array) and array.layout == "C" and array.ndim == 1):
         raise numba.TypingError("`array` must be a contiguous array of one dimension")
+
+
+def _as_item(typing: Any, array: Any, at: Any, dtype: Any) -> Any:
+    _check_line(array)
+    item = dtype.dtype
 
     def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         data = context.make_array(array)(context, builder, arguments[0]).data
@@ -140,3 +145,22 @@ def _as_item(typing: Any, array: Any, at: Any, dtype: Any) -> Any:
 
 
 item_at: Any = intrinsic(_as_item)
+
+
+def _as_prefetch(typing: Any, array: Any, at: Any) -> Any:
+    _check_line(array)
+
+    def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        data = context.make_array(array)(context, builder, arguments[0]).data
+        place = builder.bitcast(builder.gep(data, [arguments[1]]), cgutils.voidptr_t)
+        number = cgutils.int32_t
+        kind = ir.FunctionType(ir.VoidType(), [cgutils.voidptr_t, number, number, number])
+        instruction = builder.module.declare_intrinsic("llvm.prefetch", [cgutils.voidptr_t], kind)
+        # To be read, into all levels of the cache, and data.
+        builder.call(instruction, [place, number(0), number(3), number(1)])
+        return context.get_dummy_value()
+
+    return numba.types.void(array, at), code
+
+
+prefetch: Any = intrinsic(_as_prefetch)

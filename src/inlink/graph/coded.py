@@ -15,7 +15,7 @@ from inlink.base.folder import FolderWriter
 from inlink.graph.encoder import CODES, FIELDS, Coding, Encoder
 from inlink.graph.rows import BLOCK, PAD, START, CodedRows, Rows
 
-__all__ = ["CodedOutlinks", "InlinkWriter", "OutlinkWriter", "decoded_inlinks", "decoded_outlinks", "spans"]
+__all__ = ["CodedOutlinks", "InlinkWriter", "OutlinkWriter", "decoded_inlinks", "decoded_outlinks", "linking_outdegrees", "spans"]
 
 CODING = Coding()
 """The parameters of outlinks."""
@@ -199,6 +199,15 @@ def decoded_inlinks(
     nodes = np.empty(int(coded.blocks[2 * high + 1] - coded.blocks[2 * low + 1]), np.uint32)
     wrong = int(decode_rows(coded, np.uint64(first), np.uint64(stop), offsets, nodes))
     return wrong if wrong < stop else -1, offsets, nodes
+
+
+def linking_outdegrees(coded: CodedRows, num_nodes: int) -> UInt32Array:
+    """Count the outlinks of each linking node, uint32[l], in the coded inlinks."""
+    from inlink.graph.kernels.streamvbyte import count_sources
+
+    counts = np.zeros(len(coded.linking), np.uint32)
+    count_sources(coded, np.uint64(0), np.uint64(num_nodes), counts)
+    return counts
 
 
 @cache

@@ -11,7 +11,7 @@ import numpy as np
 
 from inlink.base.arrays import AnyArray, UInt32Array, UInt64Array
 from inlink.base.folder import Folder
-from inlink.graph.coded import CodedOutlinks, decoded_inlinks, decoded_outlinks, spans
+from inlink.graph.coded import CodedOutlinks, decoded_inlinks, decoded_outlinks, linking_outdegrees, spans
 from inlink.graph.graph import Graph
 from inlink.graph.names import Names
 from inlink.graph.rows import BLOCK, CodedRows, Rows, SplitRows, join_rows, places_of, row_places
@@ -86,13 +86,8 @@ class CompressedGraph(Graph):
     @cached_property
     def outdegrees(self) -> UInt32Array:
         """The number of outlinks of each node, uint32[n], counted in the coded inlinks."""
-        from inlink.graph.kernels.streamvbyte import count_sources
-
-        coded = self.coded_in_rows
-        counts = np.zeros(len(coded.linking), np.uint32)
-        count_sources(coded, np.uint64(0), np.uint64(self.num_nodes), counts)
         degrees = np.zeros(self.num_nodes, np.uint32)
-        degrees[coded.linking] = counts
+        degrees[self.coded_in_rows.linking] = linking_outdegrees(self.coded_in_rows, self.num_nodes)
         return degrees
 
     @cached_property

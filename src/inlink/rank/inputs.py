@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from inlink.base.arrays import AnyArray, Float64Array
 from inlink.errors import ParameterError, UnknownNodeError
+from inlink.graph.coded import linking_outdegrees
 from inlink.graph.graph import Graph
 from inlink.graph.rows import Rows, SplitRows
 from inlink.rank.parameters import check_parameters
@@ -209,7 +210,7 @@ def strengths(graph: Graph, weighted: bool) -> AnyArray:
 def strengths_by_place(graph: Graph, weighted: bool) -> AnyArray:
     """:func:`strengths` by the places of ``graph.split_in_rows``: of the linking nodes only if its rows are split."""
     if graph.coded_in_rows is not None and graph.num_arcs and not weighted:
-        return graph.outdegrees[graph.coded_in_rows.linking]
+        return linking_outdegrees(graph.coded_in_rows, graph.num_nodes)
     linking = graph.split_in_rows.linking
     if not len(linking):
         return strengths(graph, weighted)

@@ -216,7 +216,8 @@ def _stationary(graph: Graph, weighted: bool, goal: float) -> tuple[Float64Array
             change, mass = history.observe(z)
             stuck = change <= 32 * UNIT * mass or done >= SWEEPS
             if stuck or done % CHECK == 0:
-                y = finish(problem, z, np.empty(n))
+                y = np.empty(n)
+                finish(problem, z, y)
                 # The virtual page receives as much as it gives.
                 y *= n / compensated_sum(y / (degrees + 1))
                 theta = _largest_residual(problem, y)

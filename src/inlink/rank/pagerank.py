@@ -266,9 +266,10 @@ def _gauss_seidel(
                 best, best_at = change / total, done
             stuck = change <= floor * total or done >= 2 * best_at + PLATEAU
             if done >= limit or (tol is not None and (estimate <= tol or stuck)):
-                x = finish(problem, z, x if len(x) else np.empty(n))
-                spare = history.before if done >= limit or stuck else np.empty_like(z)
-                bound, rounding = jacobi_sweep(problem, x, spare, np.empty(0))
+                x = x if len(x) else np.empty(n)
+                scale = finish(problem, z, x)
+                # Writes the contributions of x to z. No other vector is free for them.
+                bound, rounding = jacobi_sweep(problem, x, z, np.empty(0))
                 if tol is None or bound <= tol or done >= limit or stuck:
                     return x, done, bound
                 if bound <= 2 * rounding:
@@ -276,7 +277,7 @@ def _gauss_seidel(
                 ratio = (
                     max(ratio, 0.5) if change == 0 else 1.05 * (bound - rounding) * total * (1 - c) / change
                 )
-                del spare
+                z *= scale
             history.accelerate(z)
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol, Self
 
 import numpy as np
 
-from inlink.base.arrays import Float32Array, Float64Array, UInt32Array
+from inlink.base.arrays import Float64Array, UInt32Array
 from inlink.graph.graph import Graph
 from inlink.graph.rows import CodedOffsets, CodedRows, node_bounds
 from inlink.rank.inputs import arc_weights, strengths_by_place
@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 __all__ = ["UNIT", "History", "Problem", "Sweeper", "error_bound", "finish", "jacobi_sweep", "linear_problem"]
 
 
-# Depth of the Anderson acceleration. Depth 5 would save at most one sweep in 25, and cost 16 bytes a node.
+# Depth of the Anderson acceleration; its kernels are written out for three. Depth 5 would save at most one sweep in 25,
+# and cost 16 bytes a node.
 DEPTH = 3
 # If the share of new inputs is below this number, a depth-first order is faster, although its sweeps cost more.
 ORDER_BELOW = 0.6
@@ -72,7 +73,8 @@ class Problem:
             self.kernels = pagerank
             offsets, all_offsets = equation.offsets[: self.size + 1], equation.offsets
         self.bounds = chunks_by_arcs(offsets, chunks)
-        self.node_bounds = node_bounds(all_offsets, equation.linking, chunks)
+        # A round needs 4 bytes for each node of a chunk, so these chunks are no larger than they have to be.
+        self.node_bounds = node_bounds(all_offsets, equation.linking, max(chunks, graph.num_nodes >> 18))
         self.pool = ThreadPoolExecutor(threads) if threads > 1 else None
 
     def each(self, work: Callable[[np.uint64, np.uint64], Any]) -> list[Any]:
@@ -149,15 +151,19 @@ def error_bound(parts: Sequence[tuple[float, float]], num_nodes: int, damping: f
     return sum(part[0] for part in parts) * factor + rounding, rounding
 
 
-def finish(problem: Problem, z: Float64Array, x: Float64Array) -> Float64Array:
-    """Write the ranking of contributions z to x, float64[n]: dangling rows are computed, and the sum is 1."""
+def finish(problem: Problem, z: Float64Array, x: Float64Array) -> float:
+    """Write the ranking of contributions z to x, float64[n]: dangling rows are computed, and the sum is 1.
+
+    Return the sum before.
+    """
     from inlink.rank.kernels.gather import compensated_sum
 
     problem.each_node(lambda low, high: problem.kernels.finish_dangling(problem.equation, z, x, low, high))
     # Extrapolation may leave a value slightly below 0.
     np.maximum(x, 0, out=x)
-    x /= compensated_sum(x)
-    return x
+    total = float(compensated_sum(x))
+    x /= total
+    return total
 
 
 class Sweeper:
@@ -217,8 +223,9 @@ class Vectors(Protocol):
 class History:
     """The last sweeps, for Anderson acceleration.
 
-    With g = the sweep of x and f = g − x, the next x is g − Σ_k share_k (Δx_k + Δf_k). The shares minimise
+    With g = the sweep of x and f = g − x, the next x is g − Σ_k share_k Δg_k. The shares minimise
     ‖f − Σ_k share_k Δf_k‖₂. The differences are float32, 8 bytes a node and sweep: only their proportions matter.
+    Each sweep needs two passes over the vectors.
     """
 
     def __init__(self, z: Float64Array, problem: Vectors) -> None:
@@ -226,25 +233,42 @@ class History:
         self.problem = problem
         self.before = z.copy()
         self.last = np.zeros(n, np.float32)
+        # Δg of the last sweeps; of the next one Δx, until it is observed.
         self.moves = np.zeros((DEPTH, n), np.float32)
         self.differences = np.zeros((DEPTH, n), np.float32)
         self.gram = np.zeros((DEPTH, DEPTH))
+        self.right = np.zeros(DEPTH)
         # the number of sweeps observed
         self.count = 0
         self.change = math.inf
 
     def observe(self, z: Float64Array) -> tuple[float, float]:
         """Record a sweep. Return its L1 change and the mass of the nodes with outlinks, both in terms of x."""
-        from inlink.rank.kernels.pagerank import new_difference
+        from inlink.rank.kernels.pagerank import observe
 
         slot = (self.count - 1) % DEPTH
-        strengths, row = self.problem.equation.strengths, self.differences[slot]
-        parts = self.problem.each(
-            lambda low, high: new_difference(z, self.before, self.last, row, strengths, low, high)
-        )
+        strengths = self.problem.equation.strengths
+
+        def work(low: np.uint64, high: np.uint64) -> tuple[float, float, Float64Array]:
+            sums = np.empty((2, DEPTH))
+            change, mass = observe(
+                z,
+                self.before,
+                self.last,
+                self.moves,
+                self.differences,
+                np.uint64(slot),
+                strengths,
+                sums,
+                low,
+                high,
+            )
+            return change, mass, sums
+
+        parts = self.problem.each(work)
         change = sum(part[0] for part in parts)
-        if self.count > 0:
-            self.gram[slot] = self.gram[:, slot] = self._dots(row)
+        dots, self.right = np.sum([part[2] for part in parts], axis=0)
+        self.gram[slot] = self.gram[:, slot] = dots
         self.count += 1
         # The extrapolation made the change larger, so restart from here.
         if change > 2 * self.change:
@@ -260,22 +284,9 @@ class History:
         share = np.zeros(DEPTH)
         if known:
             slots = [(self.count - 2 - k) % DEPTH for k in range(known)]
-            share[slots] = _least_squares(self.gram[np.ix_(slots, slots)], self._dots(self.last)[slots])
+            share[slots] = _least_squares(self.gram[np.ix_(slots, slots)], self.right[slots])
         slot = np.uint64((self.count - 1) % DEPTH)
-        self.problem.each(
-            lambda low, high: accelerate(z, self.before, self.moves, self.differences, share, slot, low, high)
-        )
-
-    def _dots(self, vector: Float32Array) -> Float64Array:
-        from inlink.rank.kernels.pagerank import dots
-
-        def work(low: np.uint64, high: np.uint64) -> Float64Array:
-            sums = np.empty(DEPTH)
-            dots(self.differences, vector, sums, low, high)
-            return sums
-
-        total: Float64Array = np.sum(self.problem.each(work), axis=0)
-        return total
+        self.problem.each(lambda low, high: accelerate(z, self.before, self.moves, share, slot, low, high))
 
 
 def _least_squares(gram: Float64Array, right: Float64Array) -> Float64Array:

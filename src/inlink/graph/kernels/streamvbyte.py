@@ -12,7 +12,7 @@ A row of d sources, which are places s₀ < s₁ < …:
 
 All numbers are little-endian. The pivot of a row is the number of linking nodes before its node. So sources that are
 close to the node in the order of names take one or two bytes. Sixteen bytes of zeros follow the last row, because a
-number is read as four bytes, and a sum along a row reads up to three numbers after it.
+number is read as four bytes, and a sum along a row reads up to four numbers after it.
 
 Source: Lemire, Kurz & Rupp, "Stream VByte: faster byte-oriented integer compression", Inf. Process. Lett. 2018.
 """
@@ -30,9 +30,11 @@ __all__ = [
     "encode_rows",
     "number_at",
     "opened",
+    "quad_at",
     "row_at",
     "row_lengths",
     "size_at",
+    "skipped_in",
     "start_of",
 ]
 
@@ -46,6 +48,17 @@ _LONG = np.uint64(63)
 _START, _PAD, _BLOCK = np.uint64(START), np.uint64(PAD), np.uint64(BLOCK)
 _LOW32 = np.uint64(0xFFFFFFFF)
 _LOW40 = np.uint64(0xFFFFFFFFFF)
+_U16, _U32, _U40, _U48, _U56, _BYTE = (np.uint64(k) for k in (16, 32, 40, 48, 56, 255))
+
+
+def _quads() -> UInt64Array:
+    """For each byte of sizes, eight bytes: where the first 1, 2, 3 and 4 numbers end, and the bits of each number."""
+    sizes = np.arange(256)[:, None] >> np.arange(0, 8, 2) & 3
+    ends = np.cumsum(sizes + 1, 1)
+    return np.concatenate([ends, 8 * sizes + 8], 1).astype(np.uint8).view("<u8").ravel().astype(np.uint64)
+
+
+_QUADS = _quads()
 
 
 @inlined
@@ -65,6 +78,28 @@ def number_at(rows: UInt8Array, at: Index, size: Index) -> Index:
 def size_at(rows: UInt8Array, slot: Index) -> Index:
     """The number of bytes − 1 of a number, whose two bits stand at 2 · ``slot``."""
     return (np.uint64(rows[slot >> _U2]) >> ((slot & _TWO_BITS) << U1)) & _TWO_BITS
+
+
+@inlined
+def skipped_in(sizes: Index, count: Index) -> Index:
+    """The number of bytes of the first ``count`` of four numbers with these sizes."""
+    return ((_QUADS[sizes] << _U8) >> (count << _U3)) & _BYTE
+
+
+@inlined
+def quad_at(rows: UInt8Array, sizes: Index, at: Index) -> tuple[Index, Index, Index, Index]:
+    """The four numbers that begin at a byte. Their sizes are the four pairs of bits in ``sizes``, the lowest first."""
+    quad = _QUADS[sizes]
+    first = np.uint64(item_at(rows, at, np.uint32))
+    second = np.uint64(item_at(rows, at + (quad & _BYTE), np.uint32))
+    third = np.uint64(item_at(rows, at + ((quad >> _U8) & _BYTE), np.uint32))
+    fourth = np.uint64(item_at(rows, at + ((quad >> _U16) & _BYTE), np.uint32))
+    return (
+        first & ((U1 << ((quad >> _U32) & _BYTE)) - U1),
+        second & ((U1 << ((quad >> _U40) & _BYTE)) - U1),
+        third & ((U1 << ((quad >> _U48) & _BYTE)) - U1),
+        fourth & ((U1 << (quad >> _U56)) - U1),
+    )
 
 
 @inlined

@@ -8,11 +8,11 @@ from typing import NamedTuple
 import numpy as np
 
 from inlink.base.arrays import AnyArray, BoolArray, Float64Array, UInt8Array, UInt32Array, UInt64Array
-from inlink.base.jit import U0, U1, Index, inlined, kernel
-from inlink.graph.kernels.streamvbyte import number_at, opened, row_at, size_at, start_of
-from inlink.graph.rows import CodedRows
+from inlink.base.jit import U0, U1, Index, inlined, kernel, prefetch
+from inlink.graph.kernels.streamvbyte import number_at, opened, quad_at, row_at, size_at, skipped_in, start_of
+from inlink.graph.rows import START, CodedRows
 from inlink.rank.kernels.gather import add_compensated, num_linking
-from inlink.rank.kernels.pagerank import solved
+from inlink.rank.kernels.pagerank import AHEAD, solved
 from inlink.rank.kernels.residual import ROUNDING
 
 __all__ = [
@@ -27,7 +27,8 @@ __all__ = [
 ]
 
 # 3 is also a mask of two bits.
-_U2, _U3, _U4, _U6 = (np.uint64(k) for k in (2, 3, 4, 6))
+_U2, _U3, _U4 = (np.uint64(k) for k in (2, 3, 4))
+_START = np.uint64(START)
 
 
 class CodedEquation(NamedTuple):
@@ -70,40 +71,26 @@ def coded_sum(
         whole = control + (left >> _U2)
         for q in range(control, whole):
             sizes = np.uint64(rows[q])
-            first, second, third, fourth = (
-                sizes & _U3,
-                (sizes >> _U2) & _U3,
-                (sizes >> _U4) & _U3,
-                sizes >> _U6,
-            )
-            second_at = at + first + U1
-            third_at = second_at + second + U1
-            fourth_at = third_at + third + U1
-            one = source + number_at(rows, at, first) + U1
-            two = one + number_at(rows, second_at, second) + U1
-            three = two + number_at(rows, third_at, third) + U1
-            source = three + number_at(rows, fourth_at, fourth) + U1
+            first, second, third, fourth = quad_at(rows, sizes, at)
+            one = source + first + U1
+            two = one + second + U1
+            three = two + third + U1
+            source = three + fourth + U1
             total = (((total + z[one]) + z[two]) + z[three]) + z[source]
-            at = fourth_at + fourth + U1
+            at += skipped_in(sizes, _U4)
         # The last sources, at most three. Everything is read before it is chosen from, so that the choices become no
         # branches, which the processor would often guess wrong. Numbers that do not belong to the row are not used.
         rest = left & _U3
         sizes = np.uint64(rows[whole])
-        first, second, third = sizes & _U3, (sizes >> _U2) & _U3, (sizes >> _U4) & _U3
-        second_at = at + first + U1
-        third_at = second_at + second + U1
-        first_gap, second_gap = number_at(rows, at, first) + U1, number_at(rows, second_at, second) + U1
-        third_gap = number_at(rows, third_at, third) + U1
-        one = source + (first_gap if rest > U0 else U0)
-        two = one + (second_gap if rest > U1 else U0)
-        three = two + (third_gap if rest > _U2 else U0)
+        first, second, third, _ = quad_at(rows, sizes, at)
+        one = source + (first + U1 if rest > U0 else U0)
+        two = one + (second + U1 if rest > U1 else U0)
+        three = two + (third + U1 if rest > _U2 else U0)
         first_value, second_value, third_value = z[one], z[two], z[three]
         total += first_value if rest > U0 else 0.0
         total += second_value if rest > U1 else 0.0
         total += third_value if rest > _U2 else 0.0
-        at += first + U1 if rest > U0 else U0
-        at += second + U1 if rest > U1 else U0
-        at += third + U1 if rest > _U2 else U0
+        at += skipped_in(sizes, rest)
     return total, at, degree
 
 
@@ -209,7 +196,13 @@ def sweep_in_order(
     starts, rows, _, _, strengths, teleport, damping = equation
     step = U1 if len(teleport) > 1 else U0
     base = (1.0 - damping) / damping
+    last = high - U1
     for t in range(low, high):
+        prefetch(starts, np.uint64(order[min(t + AHEAD + AHEAD, last)]) * _START)
+        soon = np.uint64(order[min(t + AHEAD, last)])
+        prefetch(rows, start_of(starts, soon))
+        prefetch(z, soon)
+        prefetch(strengths, soon)
         i = np.uint64(order[t])
         total, _, _ = coded_sum(base * teleport[i * step], rows, start_of(starts, i), i, z)
         z[i] = solved(total, z[i], strengths[i], loops[i], damping)

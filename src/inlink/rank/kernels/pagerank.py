@@ -10,23 +10,27 @@ from typing import NamedTuple
 import numpy as np
 
 from inlink.base.arrays import AnyArray, BoolArray, Float32Array, Float64Array, UInt32Array, UInt64Array
-from inlink.base.jit import U0, U1, Index, inlined, kernel
+from inlink.base.jit import U0, U1, Index, inlined, kernel, prefetch
 from inlink.rank.kernels.gather import add_compensated, chunk_nodes, row_sum
 
 __all__ = [
+    "AHEAD",
     "Equation",
     "accelerate",
     "contributions",
     "dangling_mass",
     "depth_first_order",
-    "dots",
     "finish_dangling",
-    "new_difference",
+    "observe",
     "power_round",
     "scan_arcs",
     "sweep",
     "sweep_in_order",
 ]
+
+
+AHEAD = np.uint64(8)
+"""The number of rows by which a sweep in another order than that of the places asks for rows before it reads them."""
 
 
 class Equation(NamedTuple):
@@ -145,7 +149,7 @@ def sweep(
             z[i] = solved(total, z[i], strengths[i], loops[i], damping)
 
 
-@kernel
+@kernel(allocates=False)
 def sweep_in_order(
     equation: Equation, loops: AnyArray, z: Float64Array, order: UInt32Array, low: np.uint64, high: np.uint64
 ) -> None:
@@ -153,7 +157,14 @@ def sweep_in_order(
     offsets, nodes, weights, _, strengths, teleport, damping = equation
     step = U1 if len(teleport) > 1 else U0
     base = (1.0 - damping) / damping
+    last = high - U1
     for t in range(low, high):
+        # The arcs of a row can be asked for when its offset is there.
+        prefetch(offsets, np.uint64(order[min(t + AHEAD + AHEAD, last)]))
+        soon = np.uint64(order[min(t + AHEAD, last)])
+        prefetch(nodes, offsets[soon])
+        prefetch(z, soon)
+        prefetch(strengths, soon)
         i = np.uint64(order[t])
         total = row_sum(base * teleport[i * step], offsets, nodes, weights, z, i)
         z[i] = solved(total, z[i], strengths[i], loops[i], damping)
@@ -249,62 +260,62 @@ def power_round(
     return change, roundings
 
 
-@kernel
-def new_difference(
+@kernel(allocates=False)
+def observe(
     z: Float64Array,
     before: Float64Array,
     last: Float32Array,
-    difference: Float32Array,
+    moves: Float32Array,
+    differences: Float32Array,
+    slot: np.uint64,
     strengths: AnyArray,
+    sums: Float64Array,
     low: np.uint64,
     high: np.uint64,
 ) -> tuple[float, float]:
-    """With f = z − before, write difference = f − last, then last = f. Return Σ|f|·strengths and Σ z·strengths."""
+    """With f = z − before and d = f − last, write differences[slot] = d, moves[slot] += d and last = f.
+
+    Write sums[0, k] = Σ differences[k]·d and sums[1, k] = Σ differences[k]·f, float64[2, 3], in float64. Return
+    Σ|f|·strengths and Σ z·strengths.
+    """
     change, mass = 0.0, 0.0
+    a, b, c, d, e, g = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
     for i in range(low, high):
         f = z[i] - before[i]
-        difference[i] = f - last[i]
+        difference = np.float32(f - last[i])
+        differences[slot, i] = difference
+        moves[slot, i] += difference
         last[i] = f
+        first, second = np.float64(differences[U0, i]), np.float64(differences[U1, i])
+        third = np.float64(differences[np.uint64(2), i])
+        a += first * difference
+        b += second * difference
+        c += third * difference
+        rounded = np.float64(np.float32(f))
+        d += first * rounded
+        e += second * rounded
+        g += third * rounded
         change += abs(f) * strengths[i]
         mass += z[i] * strengths[i]
+    sums[U0, U0], sums[U0, U1], sums[U0, np.uint64(2)] = a, b, c
+    sums[U1, U0], sums[U1, U1], sums[U1, np.uint64(2)] = d, e, g
     return change, mass
 
 
-@kernel
-def dots(
-    vectors: Float32Array, vector: Float32Array, sums: Float64Array, low: np.uint64, high: np.uint64
-) -> None:
-    """Write sums[k] = Σ vectors[k, i] · vector[i] over [low, high), in float64."""
-    for k in range(U0, np.uint64(len(vectors))):
-        # Four sums, because each addition to a single sum would wait for the one before.
-        a, b, c, d = 0.0, 0.0, 0.0, 0.0
-        whole = low + ((high - low) & ~np.uint64(3))
-        for i in range(low, whole, np.uint64(4)):
-            a += np.float64(vectors[k, i]) * vector[i]
-            b += np.float64(vectors[k, i + U1]) * vector[i + U1]
-            c += np.float64(vectors[k, i + np.uint64(2)]) * vector[i + np.uint64(2)]
-            d += np.float64(vectors[k, i + np.uint64(3)]) * vector[i + np.uint64(3)]
-        for i in range(whole, high):
-            a += np.float64(vectors[k, i]) * vector[i]
-        sums[k] = (a + b) + (c + d)
-
-
-@kernel
+@kernel(allocates=False)
 def accelerate(
     z: Float64Array,
     before: Float64Array,
     moves: Float32Array,
-    differences: Float32Array,
     share: Float64Array,
     slot: np.uint64,
     low: np.uint64,
     high: np.uint64,
 ) -> None:
-    """Compute z −= Σ_k share[k] · (moves[k] + differences[k]); then moves[slot] = z − before and before = z."""
+    """Compute z −= Σ_k share[k] · moves[k] for three moves; then moves[slot] = z − before and before = z."""
+    a, b, c = share[U0], share[U1], share[np.uint64(2)]
     for i in range(low, high):
-        value = z[i]
-        for k in range(U0, np.uint64(len(share))):
-            value -= share[k] * (np.float64(moves[k, i]) + np.float64(differences[k, i]))
+        value = z[i] - (a * moves[U0, i] + b * moves[U1, i] + c * moves[np.uint64(2), i])
         moves[slot, i] = value - before[i]
         z[i] = value
         before[i] = value
