@@ -15,7 +15,15 @@ from inlink.base.folder import FolderWriter
 from inlink.graph.encoder import CODES, FIELDS, Coding, Encoder
 from inlink.graph.rows import BLOCK, PAD, START, CodedRows, Rows
 
-__all__ = ["CodedOutlinks", "InlinkWriter", "OutlinkWriter", "decoded_inlinks", "decoded_outlinks", "linking_outdegrees", "spans"]
+__all__ = [
+    "CodedOutlinks",
+    "InlinkWriter",
+    "OutlinkWriter",
+    "decoded_inlinks",
+    "decoded_outlinks",
+    "linking_outdegrees",
+    "spans",
+]
 
 CODING = Coding()
 """The parameters of outlinks."""
