@@ -10,6 +10,8 @@ import os
 from hashlib import blake2b
 from pathlib import Path
 
+import msgspec
+
 from inlink.base.folder import Folder
 
 __all__ = ["MOST", "is_remembered", "remember"]
@@ -27,7 +29,7 @@ def is_remembered(folder: Folder, rules: int) -> bool:
     return place is not None and (place / _name(folder, rules)).is_file()
 
 
-def remember(folder: Folder, rules: int) -> None:
+def remember(folder: Folder, rules: int, *, written: bool = False) -> None:
     """Remember that a folder was checked. Do nothing if the cache cannot be written.
 
     A folder is not remembered if it changed within the two seconds before it was opened.
@@ -38,10 +40,13 @@ def remember(folder: Folder, rules: int) -> None:
         The folder, opened before it was checked.
     rules : int
         The version of the checks.
+    written : bool
+        Whether the caller has just written the folder, and compares its checksums at each use. Then it is remembered
+        at once.
     """
     newest = max((max(stamp.st_mtime, stamp.st_ctime) for stamp in folder.stamps.values()), default=0.0)
     place = _cache()
-    if place is None or newest > folder.opened - _TICK:
+    if place is None or (newest > folder.opened - _TICK and not written):
         return
     with contextlib.suppress(OSError):
         place.mkdir(parents=True, exist_ok=True)
@@ -62,7 +67,7 @@ def _cache() -> Path | None:
 
 def _name(folder: Folder, rules: int) -> str:
     header = folder.header
-    parts: list[object] = [rules, header.kind, header.version, header.uuid]
+    parts: list[object] = [rules, header.kind, header.version, header.uuid, msgspec.json.encode(header.meta)]
     for name, entry in header.files.items():
         stamp = folder.stamps[name]
         parts += [name, entry.dtype, entry.length, entry.crc32]

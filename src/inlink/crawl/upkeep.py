@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 
 from inlink.base.clock import VirtualClock
 from inlink.crawl.adopted import adopted_rankings, payload_of
+from inlink.crawl.checkpointing import is_due, save
 from inlink.crawl.journal import Journal
 from inlink.errors import InputError, OutputError
 from inlink.reranking import process
@@ -174,7 +175,7 @@ class Upkeep:
         self.frontier.rekey_some(now)
 
     def finish(self) -> None:
-        """Finish the index and end the ranking process. If memory may differ from the log, no index is written."""
+        """End the ranking process, finish the index, and write a checkpoint, unless memory may differ from the log."""
         self.reranker.close()
         if self._ranker is not None:
             self._ranker.reader.close()
@@ -189,6 +190,8 @@ class Upkeep:
         if self._index is not None:
             self._index.finish()
             self._index = None
+        if written and not self._log.broken and is_due(self.frontier):
+            save(self.frontier, self._log)
 
     def abandon(self) -> None:
         """Close the connection to the ranking process in the child of a fork, so that it ends with the parent."""

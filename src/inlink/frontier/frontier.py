@@ -28,6 +28,7 @@ from inlink.frontier.lost import LostPages
 from inlink.frontier.policies import Policy, policy_found
 from inlink.frontier.policy import priorities
 from inlink.frontier.queue import Queue
+from inlink.frontier.saved import restore_heaps, restore_policy, restore_traps
 from inlink.frontier.sessions import SpiderSessions
 from inlink.frontier.settings import Settings
 from inlink.frontier.traps import FACTORS, line_codes
@@ -50,7 +51,6 @@ from inlink.store.format import (
     dtype_of,
     struct_of,
 )
-from inlink.store.kernels.fold import waiting as discovered_pages
 from inlink.store.log import RANKS
 from inlink.store.pages import Pages
 from inlink.store.prior import kept_places
@@ -115,29 +115,29 @@ class Frontier:
 
     def restore(self, now: float) -> None:
         """Fold all events of the log."""
-        pages, queue = self.pages, self.queue
+        pages = self.pages
         self.hosts.take_in()
         with ThreadPoolExecutor(2) as threads:
             # the place in urls.txt is known of every 32nd page
-            half = pages.num_pages >> 6 << 5
-            trapping = [threads.submit(self.find_traps, 0, half)]
+            first = restore_traps(self)
+            half = (first + pages.num_pages) >> 6 << 5
+            trapping = [threads.submit(self.find_traps, first, half)]
             trapping.append(threads.submit(self.find_traps, half, pages.num_pages))
-            if not self.adopt(now, verify=True):
+            kept = restore_policy(self)
+            if kept is None and not self.adopt(now, verify=True):
                 self.policy.fold(self.events(0))
             for task in trapping:
                 task.result()
         leased = self._restore_leases(now)
         self._count_taken(leased)
         self.hosts.restore(now)
-        out = np.empty(pages.num_pages, np.uint32)
-        waiting = out[: discovered_pages(pages.states, pages.errors, out)]
         failed = np.flatnonzero(pages.errors[: pages.num_pages])
         for page in failed[(pages.states[failed] == DISCOVERED) | (pages.states[failed] == CRAWLED)].tolist():
             row = int(pages.failures[pages.answers[page]])
             if row:
                 (due,) = struct_of(FailedRecord).unpack_from(pages.frame(row - 1).payload)
                 self.plan(page, due)
-        queue.fill(waiting, self.keys(waiting), now)
+        restore_heaps(self, kept, now)
         self._restore_lost(now)
         self.sessions.restore(pages, now)
         for place in pages.frames_of_kind(PAUSE, RESUME):

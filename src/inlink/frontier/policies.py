@@ -105,6 +105,7 @@ class Opic(Policy):
     """
 
     name = "opic"
+    columns = ("cash",)
 
     def __init__(self, pages: Pages, settings: dict[str, Any]) -> None:
         super().__init__(pages, settings)

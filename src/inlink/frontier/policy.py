@@ -42,6 +42,11 @@ class Policy:
         Whether the setting ``trust`` applies. :meth:`trust_in` receives the trusted pages.
     takes_prior : bool
         Whether the setting ``prior`` applies. :meth:`prior_in` receives the places of hosts.
+    columns : tuple of str or None
+        The names of its arrays with one number for each page. A checkpoint keeps them. None if it must not, because
+        the same events may give other numbers when the crawl is opened. Only policies of inlink are asked.
+    numbers : tuple of str
+        The names of the other values that belong to its columns.
     """
 
     name = "first-come"
@@ -50,6 +55,8 @@ class Policy:
     algorithm: str | None = None
     takes_trust = False
     takes_prior = False
+    columns: tuple[str, ...] | None = ()
+    numbers: tuple[str, ...] = ()
 
     def __init__(self, pages: Pages, settings: dict[str, Any]) -> None:
         self.pages, self.settings = pages, settings

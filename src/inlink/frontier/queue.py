@@ -6,6 +6,7 @@ queue does not know the meaning of keys, nor the source of pages.
 
 import heapq
 from collections.abc import Iterable, Iterator
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -30,6 +31,7 @@ from inlink.frontier.kernels.slots import (
 )
 from inlink.frontier.settings import Politeness
 from inlink.frontier.traps import FACTORS
+from inlink.store.checkpoint import Checkpoint, Part
 
 __all__ = ["Queue"]
 
@@ -38,6 +40,8 @@ _PAGES = most_pages()
 _SLOTS = _PAGES // 8
 _AT_A_TIME = 1 << 14
 """Number of pages that get new keys at a time, in a millisecond or two."""
+_HEAP = ("begin", "count", "room")
+"""The columns of a slot that describe its heap."""
 _Head = tuple[float, float, float, int, int]
 _TIES = 4096
 """Maximum number of slots due at the same moment that :meth:`Queue.order` sorts by key."""
@@ -168,6 +172,32 @@ class Queue:
     def fill(self, pages: UInt32Array, keys: Float32Array, now: float) -> None:
         """Put many pages into an empty queue at once."""
         kernels.fill(self._table, pages, keys, self.num_slots, now)
+
+    def parts(self, known: int) -> Iterator[Part]:
+        """The heaps of waiting pages among the first ``known``, by name. Dates, leases and budgets are left out."""
+        rows = self.rows[: self.num_slots]
+        yield "queue_pages", [self.waiting.pages[:known].view(np.uint64)]
+        yield "queue_free", [self.waiting.free]
+        yield "queue_arena", [self.waiting.arena[: int(self.waiting.free[0])]]
+        for column in _HEAP:
+            yield f"queue_{column}", [np.ascontiguousarray(rows[column])]
+
+    def restore(self, checkpoint: Checkpoint, known: int, slots: int) -> None:
+        """Take in the heaps of a checkpoint of ``known`` pages and ``slots`` slots. The caller must settle all slots.
+
+        Raises
+        ------
+        inlink.errors.FolderError
+            If a file of it is damaged.
+        """
+        for column in _HEAP:
+            self.rows[column][:slots] = checkpoint.array(f"queue_{column}")
+        checkpoint.fill(islice(self.parts(known), 3))
+        self.slots.tally[WAITING] = self.rows["count"][:slots].sum(dtype=np.uint64)
+
+    def settle_all(self, now: float) -> None:
+        """Move all slots to the right heaps."""
+        kernels.settle_all(self._table, self.num_slots, now)
 
     def remove(self, page: int, now: float) -> None:
         """Remove a page, if it is in the queue."""

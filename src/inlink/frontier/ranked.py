@@ -54,6 +54,7 @@ class PageRank(Policy):
     algorithm = "pagerank"
     takes_trust = True
     takes_prior = True
+    columns: tuple[str, ...] | None = ("shares",)
 
     def __init__(self, pages: Pages, settings: dict[str, Any]) -> None:
         super().__init__(pages, settings)
@@ -65,6 +66,8 @@ class PageRank(Policy):
         self.prior: HostPrior | None = None
         if settings.get("use_scores", False):
             self.scores, self.least = pages.scores, LEAST_SCORE
+            # A ranking is adopted with the scores of that moment, and they change.
+            self.columns = None
 
     def trust_in(self, pages: UInt32Array, weights: Float32Array) -> None:
         self.scores, self.least = reserve(np.float32, MOST_PAGES), 0.0
@@ -188,6 +191,7 @@ class Hits(PageRank):
     algorithm = "hits"
     takes_trust = False
     takes_prior = False
+    numbers = ("factor", "by_score", "ranked_up_to")
 
     def __init__(self, pages: Pages, settings: dict[str, Any]) -> None:
         super().__init__(pages, settings)
@@ -278,6 +282,8 @@ class StoredRanking(Policy):
     """
 
     stored = ""
+    # They are read from the stored ranking at each opening.
+    columns = None
     fault: str | None = None
 
     def __init__(self, pages: Pages, settings: dict[str, Any]) -> None:

@@ -1,10 +1,13 @@
 """The columns of pages that are folded from the log: arrays with one number for each page."""
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from inlink.base.arrays import AnyArray, UInt8Array, UInt32Array, UInt64Array
 from inlink.base.columns import most_pages, reserve
 from inlink.base.jit import addresses
+from inlink.store.checkpoint import Checkpoint, Part
 from inlink.store.format import GIVEN, MERGE, STATES
 from inlink.store.frames import Frames
 from inlink.store.kernels import fold as kernels
@@ -78,6 +81,46 @@ class PageColumns:
         self.merged: dict[int, int] = {}
         self.given: dict[int, str] = {}
         self._at = addresses([tally.array(), *(getattr(self, name) for name in Columns._fields[1:])])
+
+    # -- the checkpoint ---------------------------------------------------------------------------------------------
+
+    def parts(self) -> Iterator[Part]:
+        """The filled parts of the columns, by name."""
+        known, rows, makers = self.tally.pages, self.tally.rows + 1, self.tally.makers
+        yield "state_counts", [self.state_counts]
+        for name in ("states", "depths", "errors", "losses", "answers", "scores", "carriers"):
+            yield name, [getattr(self, name)[:known]]
+        for name in ("answered", "visits", "failures"):
+            yield name, [getattr(self, name)[:rows]]
+        for name in ("makers", "maker_places"):
+            yield name, [getattr(self, name)[:makers]]
+
+    def rare_parts(self) -> Iterator[Part]:
+        """The dictionaries as arrays, by name."""
+        texts = [given.encode("utf-8", "surrogateescape") for given in self.given.values()]
+        yield "merged_pages", [np.array(list(self.merged), np.uint32)]
+        yield "merged_into", [np.array(list(self.merged.values()), np.uint32)]
+        yield "given_pages", [np.array(list(self.given), np.uint32)]
+        yield "given_ends", [np.cumsum([len(text) for text in texts], dtype=np.uint64)]
+        yield "given_text", [np.frombuffer(b"".join(texts), np.uint8)]
+
+    def restore_rare(self, checkpoint: Checkpoint) -> None:
+        """Read the dictionaries of a checkpoint.
+
+        Raises
+        ------
+        inlink.errors.FolderError
+            If a file of it is damaged.
+        """
+        pages, into = checkpoint.array("merged_pages"), checkpoint.array("merged_into")
+        self.merged.update(zip(pages.tolist(), into.tolist(), strict=True))
+        text, begin = checkpoint.array("given_text").tobytes(), 0
+        ends = checkpoint.array("given_ends").tolist()
+        for page, end in zip(checkpoint.array("given_pages").tolist(), ends, strict=True):
+            self.given[page] = text[begin:end].decode("utf-8", "surrogateescape")
+            begin = end
+
+    # -- folding ----------------------------------------------------------------------------------------------------
 
     def fold(self, frames: UInt8Array) -> None:
         """Fold a sequence of sound frames."""

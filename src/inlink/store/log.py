@@ -23,11 +23,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal
 
+import numpy as np
+from isal.isal_zlib import crc32
+
 from inlink.base.folder import atomic_file
 from inlink.errors import FolderError, InUseError, OutputError, StoreError
 from inlink.store.format import CHECKED, HEAD_SIZE, MARKER, NO_PAGE, SYNCED
 
-__all__ = ["EVENTS", "INDEX", "INDEX_VERSION", "RANKS", "TORN", "URLS", "Log", "lock"]
+__all__ = ["EVENTS", "INDEX", "INDEX_VERSION", "RANKS", "TORN", "URLS", "Log", "checksum", "lock"]
 
 URLS, EVENTS, LOCK = "urls.txt", "events.log", "lock"
 TORN, INDEX, RANKS = "torn", "index", "ranks"
@@ -54,6 +57,8 @@ class Log:
         Sizes of the two files in bytes.
     synced : int
         The byte of events.log up to which both files are known to be safe from a power cut.
+    urls_check, events_check : int
+        CRC-32 of both files, see :meth:`sum_up`.
     """
 
     def __init__(self, folder: Path, sync: Literal["second", "full"] = "second") -> None:
@@ -67,6 +72,8 @@ class Log:
         self.urls_end = os.fstat(self._urls).st_size
         self.events_end = os.fstat(self._events).st_size
         self.synced = 0
+        # CRC-32 of both files, once `Log.sum_up` has read what was there at the opening.
+        self.urls_check = self.events_check = 0
         self._last: tuple[float, int] | None = None
         self._broken: str | None = None
         # False while a frame is being written, and after an exception during the write.
@@ -74,6 +81,19 @@ class Log:
         self._stop = threading.Event()
         self._dirty = False
         self._syncer: threading.Thread | None = None
+
+    def sum_up(self, urls_end: int, urls_check: int, events_end: int, events_check: int) -> None:
+        """Compute the checksums of both files. Those of their first ``urls_end`` and ``events_end`` bytes are known.
+
+        From now on :meth:`append` updates them, so they hold for the bytes that were meant to be written.
+        """
+        self.urls_check = checksum(self._urls, urls_end, self.urls_end, urls_check)
+        self.events_check = checksum(self._events, events_end, self.events_end, events_check)
+
+    @property
+    def broken(self) -> bool:
+        """Whether an event could not be written."""
+        return self._broken is not None or not self._whole
 
     def cut(self, urls_end: int, events_end: int) -> list[Path]:
         """Cut both files to these sizes, and sync the rest.
@@ -187,6 +207,8 @@ class Log:
             self._fail(error)
         self.urls_end += len(urls)
         self.events_end += length
+        self.urls_check = crc32(urls, self.urls_check)
+        self.events_check = crc32(frame, self.events_check)
         self._last = when, first + new
         self._whole = True
         if not self._full:
@@ -246,6 +268,18 @@ class Log:
         """Close both files without a sync. The child process of a fork must call this."""
         os.close(self._urls)
         os.close(self._events)
+
+
+def checksum(file: int, begin: int, end: int, check: int = 0) -> int:
+    """Return the CRC-32 of bytes ``begin`` … ``end`` - 1 of an open file; ``check`` is that of the bytes before."""
+    buffer = np.empty(1 << 20, np.uint8)
+    while begin < end:
+        size = os.preadv(file, [buffer[: end - begin].data], begin)
+        if not size:
+            break
+        check = crc32(buffer[:size].data, check)
+        begin += size
+    return int(check)
 
 
 def _open(path: Path) -> int:

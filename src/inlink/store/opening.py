@@ -130,6 +130,11 @@ def recover(pages: Pages, log: Log) -> str:
     log.synced = pages.synced
     lost = log.urls_end - urls_end + log.events_end - events_end
     kept = log.cut(urls_end, events_end) if lost else []
+    begin = (0, 0, 0, 0)
+    if pages.checkpoint is not None:
+        extent = pages.checkpoint.extent
+        begin = extent.urls_end, extent.urls_check, extent.events_end, extent.events_check
+    log.sum_up(*begin)
     told = (
         f"{pages.folder}: {pages.num_pages:,} pages known, {pages.num_crawled:,} crawled, "
         f"{pages.num_events:,} events"

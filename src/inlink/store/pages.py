@@ -1,13 +1,16 @@
 """The pages of a crawl's folder: its table of URLs, the frames of its log, and the columns folded from them."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import chain
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from inlink.base.arrays import UInt8Array, UInt32Array, UInt64Array
 from inlink.errors import FolderError, StoreError
 from inlink.store.carried import carried_in
+from inlink.store.checkpoint import Checkpoint, Part
 from inlink.store.checks import last_whole, refuse_damage
 from inlink.store.columns import PageColumns
 from inlink.store.format import CARRY, EXCLUDED, NO_PAGE, STATES
@@ -44,11 +47,14 @@ class Pages:
     frames : Frames
     synced : int
         The byte of events.log up to which the log was safe on disk, according to its own records.
+    checkpoint : Checkpoint or None
+        The checkpoint that these pages were restored from.
     """
 
     def __init__(self, folder: Path, hash_seed: int, started: float = 0.0, *, with_urls: bool = True) -> None:
         self.folder, self.hash_seed, self.started = folder, hash_seed, started
         self.with_urls, self.synced = with_urls, 0
+        self.checkpoint: Checkpoint | None = None
         self.tally = Tally()
         self.frames = Frames(folder)
         self.table = table = UrlTable(folder, hash_seed, self.tally)
@@ -100,8 +106,43 @@ class Pages:
 
     # -- opening --------------------------------------------------------------------------------------------------
 
+    def parts(self) -> Iterator[Part]:
+        """All arrays of a checkpoint's part on pages, by name."""
+        return chain(self.table.parts(), self.columns.parts(), self.columns.rare_parts())
+
+    def small_parts(self) -> dict[str, Any]:
+        """The numbers of a checkpoint's part on pages."""
+        tally = {field[0]: getattr(self.tally, field[0]) for field in self.tally._fields_}
+        return {"tally": tally | {"by_host": 0}, "host_slots": len(self.table.host_slots)}
+
+    def restore(self, checkpoint: Checkpoint) -> None:
+        """Take in a checkpoint, in place of the events before its extent.
+
+        Raises
+        ------
+        inlink.errors.FolderError
+            If the checkpoint or the log is damaged. Then these pages cannot be used.
+        """
+        from concurrent.futures import ThreadPoolExecutor
+
+        for name, value in checkpoint.meta["tally"].items():
+            setattr(self.tally, name, value)
+        self.table.make_room(checkpoint.meta["host_slots"])
+        with ThreadPoolExecutor(2) as threads:
+            tasks = [
+                threads.submit(checkpoint.fill, self.table.parts()),
+                threads.submit(checkpoint.fill, self.columns.parts()),
+                threads.submit(checkpoint.check_log),
+            ]
+            for task in tasks:
+                task.result()
+        self.columns.restore_rare(checkpoint)
+        self.table.note_index()
+        self.frames.end = self.synced = checkpoint.extent.events_end
+        self.checkpoint = checkpoint
+
     def recover(self) -> tuple[int, int]:
-        """Read the log from the start; return the ends of its sound part in both files: (urls, events).
+        """Read the log, behind a checkpoint if there is one; return the ends of its sound part: (urls, events).
 
         Raises
         ------
@@ -109,11 +150,12 @@ class Pages:
             If the log is damaged where it was safe on disk.
         """
         events, urls = self.frames.all(), self.table.all()
-        covered = urls_known = events_known = 0
-        if self.with_urls:
+        covered = urls_known = 0
+        events_known = self.events_end
+        if self.with_urls and self.checkpoint is None:
             covered, urls_known, events_known = self.table.load_index(len(events))
         # The index was written when all before it was safe, and holds the hashes of these URLs.
-        reached = last_whole(urls, events, text_from=urls_known)
+        reached = last_whole(urls, events, self.urls_end, self.events_end, self.num_pages, urls_known)
         refuse_damage(self.folder, events, reached, events_known)
         self._take_in(reached, covered)
         if not self.table.as_indexed(covered):

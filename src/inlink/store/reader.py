@@ -1,5 +1,6 @@
 """Read a crawl's folder from another process while the crawl writes: all complete events."""
 
+import logging
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -10,6 +11,7 @@ import numpy.typing as npt
 
 from inlink.base.folder import Folder, Header
 from inlink.errors import FolderError, ParameterError
+from inlink.store.checkpoint import CHECKPOINT, Checkpoint
 from inlink.urls.canonical import UrlRules
 
 if TYPE_CHECKING:
@@ -25,6 +27,8 @@ __all__ = [
     "open_pages",
     "url_rules_of",
 ]
+
+_log = logging.getLogger("inlink.crawl")
 
 KIND, VERSION = "crawl", 2
 
@@ -56,7 +60,9 @@ def crawl_folder(path: str | os.PathLike[str]) -> Folder:
 
 
 def open_pages(folder: str | os.PathLike[str], *, with_urls: bool = True) -> "Pages":
-    """The pages of a crawl's folder, before its log is read.
+    """The pages of a crawl's folder up to its checkpoint, before the rest of its log is read.
+
+    Without a checkpoint that may be used, and without URLs, no events are folded yet.
 
     Raises
     ------
@@ -67,6 +73,15 @@ def open_pages(folder: str | os.PathLike[str], *, with_urls: bool = True) -> "Pa
     from inlink.store.pages import Pages
 
     meta, _ = _meta_of(folder)
+    if with_urls and (Path(folder) / CHECKPOINT).exists():
+        pages = Pages(Path(folder), int(meta.hash_seed), meta.started)
+        try:
+            pages.restore(Checkpoint(Path(folder), int(meta.hash_seed)))
+        except FolderError as error:
+            pages.close()
+            _log.info("not used: %s. All events are folded, which takes longer", error)
+        else:
+            return pages
     return Pages(Path(folder), int(meta.hash_seed), meta.started, with_urls=with_urls)
 
 

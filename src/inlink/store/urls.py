@@ -6,7 +6,7 @@ and other processes can look up a URL without reading all URLs.
 
 import os
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import msgspec
@@ -17,6 +17,7 @@ from inlink.base.columns import most_pages, reserve
 from inlink.base.folder import Folder
 from inlink.base.jit import addresses
 from inlink.errors import FolderError, StoreError, UnknownNodeError
+from inlink.store.checkpoint import Part
 from inlink.store.format import NO_PAGE
 from inlink.store.kernels import table
 from inlink.store.kernels.columns import Table, Tally
@@ -245,10 +246,14 @@ class UrlTable:
         found = hosts[(texts == sought).all(axis=1)]
         return int(found[0]) if len(found) else None
 
+    @property
+    def _host_bytes(self) -> int:
+        """Number of bytes of the names of hosts."""
+        return int(self.host_ends[self.tally.hosts - 1]) if self.tally.hosts else 0
+
     def _room_for_hosts(self, more: int, size: int) -> None:
         """Make room for ``more`` hosts, whose names have at most ``size`` bytes."""
-        hosts = self.tally.hosts
-        used = int(self.host_ends[hosts - 1]) if hosts else 0
+        hosts, used = self.tally.hosts, self._host_bytes
         if hosts + more > len(self.host_ends) or used + size > len(self.host_text):
             raise StoreError(f"{self.folder}: no address space for more than {hosts:,} hosts")
         wanted = (self.tally.hosts + more) * 2
@@ -260,11 +265,38 @@ class UrlTable:
             self.host_slots = slots
             self._table = self._addresses()
 
+    # -- the checkpoint ---------------------------------------------------------------------------------------------
+
+    def parts(self) -> Iterator[Part]:
+        """The filled parts of the table's arrays, by name. Those of the slots depend on the sizes before them."""
+        known = self.tally.pages
+        yield "sizes", [self.sizes]
+        yield "counts", [self.counts]
+        room = len(self.slots) // SHARDS
+        ends = [k * room + size + SLACK * (size > 0) for k, size in enumerate(self.sizes.tolist())]
+        yield "slots", [self.slots[k * room : end] for k, end in enumerate(ends)]
+        yield "checks", [self.checks[:known]]
+        yield "hosts", [self.hosts[:known]]
+        yield "marks", [self.marks[: (known + 31) // 32]]
+        yield "host_ends", [self.host_ends[: self.tally.hosts]]
+        yield "host_text", [self.host_text[: self._host_bytes]]
+        yield "host_slots", [self.host_slots]
+
+    def make_room(self, host_slots: int) -> None:
+        """Make the table of hosts as long as it was, before :meth:`parts` are read into it."""
+        self.host_slots = np.zeros(host_slots, np.uint32)
+        self._table = self._addresses()
+
     # -- the index --------------------------------------------------------------------------------------------------
 
     def index_due(self) -> bool:
         """Return whether a new index is worth its cost: there are an eighth more pages, and more than a minimum."""
         return self.tally.pages >= max(_FEW, self.indexed + self.indexed // 8)
+
+    def note_index(self) -> None:
+        """Note how many pages are in the index on disk, without reading it."""
+        there = index_of(self.folder, int(self.hash_seed), os.fstat(self._mapped.file).st_size)
+        self.indexed = 0 if there is None else there[1].pages
 
     def load_index(self, events_size: int) -> tuple[int, int, int]:
         """Fill the slots from the index; return the pages, bytes of URLs and bytes of events that it covers."""

@@ -37,6 +37,7 @@ __all__ = [
     "rebuild",
     "remove_page",
     "settle",
+    "settle_all",
     "take",
     "take_page",
 ]
@@ -255,6 +256,15 @@ def settle(table: UInt64Array, slot: int, now: float) -> None:
     """Move a slot to the right heap after its columns were changed."""
     w, s, limits = queue_at(table)
     _settle(w, s, limits, np.uint64(slot), now)
+
+
+@kernel
+def settle_all(table: UInt64Array, slots: int, now: float) -> None:
+    """Move slots 0, …, ``slots`` - 1 to the right heaps."""
+    w, s, limits = queue_at(table)
+    for slot in range(U0, np.uint64(slots)):
+        if s.rows[slot].count > 0:
+            _settle(w, s, limits, np.uint64(slot), now)
 
 
 @kernel

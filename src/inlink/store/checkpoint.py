@@ -1,0 +1,228 @@
+"""A crawl's checkpoint: the state that is folded from its log, so that opening the crawl folds later events only.
+
+A checkpoint is a folder of arrays (:mod:`inlink.base.folder`). It holds for one event of the log, its *extent*. It is
+used only if nothing speaks against it:
+
+- This user's inlink wrote it here, and no file of it has changed since (:mod:`inlink.base.checked`). So its numbers
+  need no checks, although kernels check no bounds. A copy, or a folder from elsewhere, is folded from its log.
+- The same version of inlink wrote it, for this crawl, and the log is not shorter.
+- The checksums of all its files hold, and those of both files of the log up to its extent. So the events before the
+  extent are those that it was folded from, and damage in them is found before they are used.
+
+Otherwise all events are folded, as if there were no checkpoint. A new one is written beside it and renamed.
+"""
+
+import os
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+from isal.isal_zlib import crc32
+
+import inlink
+from inlink.base.arrays import AnyArray
+from inlink.base.checked import is_remembered, remember
+from inlink.base.folder import Folder, FolderWriter, building
+from inlink.base.jit import stamp
+from inlink.errors import FolderError
+from inlink.store.log import EVENTS, URLS, checksum
+
+__all__ = ["CHECKPOINT", "LEAST_PAGES", "Checkpoint", "Extent", "Part", "code", "write"]
+
+CHECKPOINT, VERSION = "checkpoint", 1
+
+LEAST_PAGES = 1 << 20
+"""Number of pages below which a checkpoint costs more than it saves."""
+
+_BLOCK = 1 << 20
+_OFTEN_EMPTY = frozenset({"errors", "losses", "answers", "scores", "carriers", "failures", "traps"})
+_SPARSE = 16
+"""If less than one number in so many of a column that is often empty is not 0, their places and values are kept."""
+
+Part = tuple[str, Sequence[AnyArray]]
+"""A named part of the state: one array, or the filled stretches of an array, in order."""
+
+
+class Extent(msgspec.Struct, frozen=True):
+    """The place in the log up to which a checkpoint holds.
+
+    Attributes
+    ----------
+    pages : int
+        Number of known pages.
+    urls_end, events_end : int
+        Bytes of urls.txt and events.log.
+    urls_check, events_check : int
+        CRC-32 of these bytes.
+    seed : str
+        The crawl's seed of hashes.
+    code : str
+        The version of inlink, and the checksum of its kernels.
+    """
+
+    pages: int
+    urls_end: int
+    events_end: int
+    urls_check: int
+    events_check: int
+    seed: str
+    code: str
+
+
+def code() -> str:
+    """Return the version of inlink, and the checksum of its kernels."""
+    return f"{inlink.__version__} {stamp()}"
+
+
+class Checkpoint:
+    """A checkpoint of a crawl's folder.
+
+    Parameters
+    ----------
+    folder : Path
+        The crawl's folder.
+    seed : int
+        The crawl's seed of hashes.
+
+    Attributes
+    ----------
+    extent : Extent
+    meta : dict
+        The small parts of the state.
+
+    Raises
+    ------
+    inlink.errors.FolderError
+        If it must not be used. Its files and the log are compared with their checksums later, when they are read.
+    """
+
+    def __init__(self, folder: Path, seed: int) -> None:
+        self._log, self._files = folder, Folder(folder / CHECKPOINT, CHECKPOINT, VERSION)
+        self.meta: dict[str, Any] = self._files.header.meta
+        try:
+            self.extent = msgspec.convert(self.meta.get("extent"), Extent)
+        except msgspec.ValidationError as error:
+            raise self._refused(str(error)) from None
+        if self._files.header.version != VERSION or self.extent.code != code():
+            raise self._refused("another version of inlink made it")
+        if self.extent.seed != str(seed):
+            raise self._refused("it belongs to another crawl")
+        if not is_remembered(self._files, VERSION):
+            raise self._refused("it was not made here, or was changed")
+
+    def _refused(self, why: str) -> FolderError:
+        return FolderError(f"{self._files.path}: {why}: remove this folder, and it is made again")
+
+    def check_log(self) -> None:
+        """Compare both files of the log, up to the extent, with their checksums.
+
+        Raises
+        ------
+        inlink.errors.FolderError
+            If they differ, or a file is shorter.
+        """
+        extent = self.extent
+        for name, end, check in (
+            (EVENTS, extent.events_end, extent.events_check),
+            (URLS, extent.urls_end, extent.urls_check),
+        ):
+            with (self._log / name).open("rb", buffering=0) as file:
+                if os.fstat(file.fileno()).st_size < end or checksum(file.fileno(), 0, end) != check:
+                    raise self._refused(f"{name} is not as it was")
+
+    def fill(self, parts: Iterable[Part]) -> None:
+        """Read parts into their arrays. A part is computed after the parts before it are read.
+
+        Raises
+        ------
+        inlink.errors.FolderError
+            If a file is missing, damaged, or of another length or type than its array.
+        """
+        for name, stretches in parts:
+            places = f"{name}.at"
+            if places in self._files:
+                at, values = self.array(places), self.array(name)
+                stretches[0][at] = values
+            else:
+                self._read(name, stretches)
+
+    def array(self, name: str) -> AnyArray:
+        """Read a part as a new array.
+
+        Raises
+        ------
+        inlink.errors.FolderError
+            If its file is missing or damaged.
+        """
+        if name not in self._files:
+            raise self._refused(f"`{name}` is missing")
+        entry = self._files.header.files[name]
+        values = np.empty(entry.length, entry.dtype)
+        self._read(name, [values])
+        return values
+
+    def _read(self, name: str, stretches: Sequence[AnyArray]) -> None:
+        entry = self._files.header.files.get(name)
+        if (
+            entry is None
+            or entry.length != sum(map(len, stretches))
+            or any(one.dtype != entry.dtype for one in stretches)
+        ):
+            raise self._refused(f"`{name}` does not fit the crawl")
+        check = 0
+        try:
+            with (self._files.data / f"{name}.bin").open("rb", buffering=0) as file:
+                for stretch in stretches:
+                    raw = stretch.view(np.uint8)
+                    for begin in range(0, len(raw), _BLOCK):
+                        block = raw[begin : begin + _BLOCK].data
+                        if file.readinto(block) != len(block):
+                            raise self._refused(f"`{name}` ends too early")
+                        check = crc32(block, check)
+        except OSError as error:
+            raise self._refused(f"`{name}` cannot be read ({error.strerror})") from None
+        if check != entry.crc32:
+            raise self._refused(f"`{name}` is damaged")
+
+
+def write(folder: Path, extent: Extent, parts: Iterable[Part], meta: dict[str, Any]) -> None:
+    """Write a checkpoint, in place of the one before.
+
+    Parameters
+    ----------
+    folder : Path
+        The crawl's folder.
+    extent : Extent
+    parts : iterable of (str, sequence of arrays)
+    meta : dict
+        The small parts of the state, for JSON.
+
+    Raises
+    ------
+    inlink.errors.OutputError
+        If it cannot be written. The one before is kept.
+    """
+    path = folder / CHECKPOINT
+    # It is not synced: after a power cut, checksums tell whether it is whole.
+    with building(path, CHECKPOINT, VERSION, sync=False) as writer:
+        writer.header.meta = {**meta, "extent": msgspec.to_builtins(extent)}
+        for name, stretches in parts:
+            _write(writer, name, stretches)
+    with suppress(FolderError):
+        remember(Folder(path, CHECKPOINT, VERSION), VERSION, written=True)
+
+
+def _write(writer: FolderWriter, name: str, stretches: Sequence[AnyArray]) -> None:
+    first = stretches[0]
+    if name in _OFTEN_EMPTY and np.count_nonzero(first) * _SPARSE < len(first):
+        at = np.flatnonzero(first)
+        writer.write(f"{name}.at", at)
+        writer.write(name, first[at])
+        return
+    with writer.create(name, first.dtype) as file:
+        for stretch in stretches:
+            for begin in range(0, len(stretch), _BLOCK):
+                file.append(stretch[begin : begin + _BLOCK])
