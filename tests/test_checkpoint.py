@@ -1,24 +1,33 @@
 """A crawl that opens from a checkpoint is the crawl that is folded from its log, now and later."""
 
+import errno
 import logging
+import os
 import shutil
+import signal
+import subprocess
+import sys
 import tempfile
 from pathlib import Path
 
 import numpy as np
 import pytest
-from crawlstrategies import Clock, differences, histories, opened, perform, whole
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from crawlstrategies import Clock, differences, histories, opened, perform, whole
+from inlink.base.checked import remember
+from inlink.base.folder import Folder
 from inlink.crawl import checkpointing
 from inlink.crawl.checkpointing import save
 from inlink.crawl.crawl import Crawl, look
 from inlink.frontier.frontier import Frontier
-from inlink.frontier.policies import POLICIES
-from inlink.store.checkpoint import CHECKPOINT
+from inlink.frontier.policies import POLICIES, Policy
+from inlink.store import checkpoint
+from inlink.store.backup import backup
+from inlink.store.checkpoint import CHECKPOINT, VERSION
 
-
+RANKED = ("pagerank", "host-diverse", "hits", "hits-by-score")
 
 
 def keep(crawl: Crawl) -> None:
@@ -31,42 +40,319 @@ def without(folder: Path, copy: Path) -> Path:
     return copy
 
 
-def order(frontier: Frontier, now: float) -> list[tuple[int, float, float]]:
-    return frontier.queue.order(1000, now)
+def columns(frontier: Frontier) -> dict[str, list[float]]:
+    """The policy's columns."""
+    policy, known = frontier.policy, frontier.pages.num_pages
+    return {name: getattr(policy, name)[:known].tolist() for name in policy.columns or ()} | {
+        name: getattr(policy, name) for name in policy.numbers
+    }
 
 
-@settings(max_examples=40, deadline=None)
-@given(
-    st.sampled_from(sorted(POLICIES)), st.booleans(), histories(12), histories(12), histories(6), st.booleans()
+def everything(crawl: Crawl) -> dict[str, object]:
+    """All that a crawl is, with its order, which is read from the heaps, its policy, and its plans."""
+    now, front = crawl._core.tick(), crawl._frontier
+    return whole(crawl) | {
+        "order": front.queue.order(1000, now),
+        "columns": columns(front),
+        "traps": front.traps[: front.pages.num_pages].tolist(),
+        "plans": front.plans,
+        "never": front.never,
+        "lost": {page: front.lost.due(page) for page in range(front.pages.num_pages)},
+        "taken": front.queue.rows["taken"][: front.queue.num_slots].tolist(),
+        "budgets": front.queue.rows["budget"][: front.queue.num_slots].tolist(),
+        "sessions": [(one.owner, one.number, one.asked, one.reported) for one in front.sessions],
+    }
+
+
+CHOICES = st.fixed_dictionaries(
+    {"policy": st.sampled_from(sorted(POLICIES))},
+    optional={
+        "use_scores": st.just(True),
+        "cross_domain_only": st.just(True),
+        "revisit": st.just({"schedule": "FixedInterval", "seconds": 60.0}),
+        "lease_seconds": st.just(20.0),
+        "politeness": st.just({"by": "domain", "delay": 1.0, "domain_budget": 6}),
+    },
 )
-def test_a_crawl_from_a_checkpoint_is_the_crawl_from_the_log(policy, scores, before, between, after, by_domain):
-    chosen = {"policy": policy, "use_scores": scores and policy in ("pagerank", "host-diverse", "hits")}
-    if by_domain:
-        chosen["politeness"] = {"by": "domain", "delay": 1.0, "domain_budget": 6}
+MOMENTS = st.booleans()
+
+
+@settings(max_examples=60, deadline=None)
+@given(CHOICES, histories(12), histories(12), histories(6), MOMENTS, MOMENTS)
+def test_a_crawl_from_a_checkpoint_is_the_crawl_from_the_log(
+    chosen, before, between, after, ranked, ranked_later
+):
     with tempfile.TemporaryDirectory() as room:
         folder, clock, leases = Path(room) / "crawl", Clock(), []
         with opened(folder, clock, **chosen) as crawl:
             for done in before:
                 perform(crawl, clock, leases, done)
+            if ranked:
+                crawl.rerank(wait=True)
+            crawl.desk.hello("spider")
             keep(crawl)
             for done in between:
                 perform(crawl, clock, leases, done)
+            if ranked_later:
+                crawl.rerank(wait=True)
         copy = without(folder, Path(room) / "folded")
         clock.now += 1.0
-        one, other = look(folder, clock), look(copy, clock)
-        assert one.pages.checkpoint is not None
-        assert other.pages.checkpoint is None
-        assert order(one, clock.now) == order(other, clock.now)
         with Crawl(folder, clock=clock) as one, Crawl(copy, clock=clock) as other:
             assert one._pages.checkpoint is not None
-            assert not differences(whole(one), whole(other))
+            assert other._pages.checkpoint is None
+            assert not differences(everything(one), everything(other))
             mine, theirs, start = list(leases), list(leases), clock.now
             for done in after:
                 perform(one, clock, mine, done)
-            one_now, now = whole(one), clock.now
+            now = everything(one)
             clock.now = start
             for done in after:
                 perform(other, clock, theirs, done)
-            assert clock.now == now
-            assert not differences(one_now, whole(other))
+            assert not differences(now, everything(other))
             assert mine == theirs
+
+
+def crawl_some(crawl: Crawl, first: int = 0, count: int = 30) -> None:
+    for number in range(first, first + count):
+        page = f"http://h{number % 7}.com/{number}"
+        crawl.seed([page])
+        crawl.crawled(page, [f"http://h{(number + k) % 9}.com/{3 * number + k}" for k in range(5)])
+
+
+@pytest.fixture
+def kept(tmp_path):
+    """A crawl's folder with a checkpoint, and events behind it."""
+    clock = Clock()
+    with opened(tmp_path / "crawl", clock, policy="opic") as crawl:
+        crawl_some(crawl)
+        keep(crawl)
+        crawl_some(crawl, 30, 10)
+    return tmp_path / "crawl"
+
+
+def shown(folder: Path) -> tuple[bool, object]:
+    """Whether the checkpoint was used, and the order of pages, read only."""
+    front = look(folder, Clock())
+    used = front.pages.checkpoint is not None
+    found = front.queue.order(1000, Clock()()), columns(front), front.pages.states[:50].tolist()
+    front.pages.close()
+    return used, found
+
+
+FILES = (
+    "header.json",
+    *(f"{name}.bin" for name in ("slots", "states", "policy_cash", "queue_pages", "host_text")),
+)
+
+
+@pytest.mark.parametrize("remembered", [False, True])
+@pytest.mark.parametrize("name", FILES)
+def test_a_changed_byte_is_refused_and_the_log_is_folded(kept, name, remembered, caplog):
+    used, before = shown(kept)
+    assert used
+    path = next((kept / CHECKPOINT).rglob(name))
+    raw = path.read_bytes()
+    caplog.set_level(logging.INFO)
+    for place in {0, len(raw) // 2, len(raw) - 1}:
+        path.write_bytes(raw[:place] + bytes([raw[place] ^ 4]) + raw[place + 1 :])
+        if remembered and name != "header.json":
+            # The file is as if it had been written so: only its checksum tells.
+            remember(Folder(kept / CHECKPOINT, CHECKPOINT, VERSION), VERSION, written=True)
+        caplog.clear()
+        assert shown(kept) == (False, before)
+        (line,) = caplog.messages
+        assert line.startswith(f"not used: {kept / CHECKPOINT}")
+        assert line.endswith("All events are folded, which takes longer")
+
+
+@pytest.mark.parametrize("name", ["urls.txt", "events.log"])
+def test_damage_before_the_checkpoint_is_refused_as_ever(kept, name):
+    path = kept / name
+    raw = path.read_bytes()
+    path.write_bytes(raw[:200] + bytes([raw[200] ^ 4]) + raw[201:])
+    with pytest.raises(Exception, match=rf"{name} is damaged at byte .*nothing was changed"):
+        Crawl(kept)
+
+
+def test_a_copy_a_longer_checkpoint_and_another_version_are_not_used(kept, tmp_path, monkeypatch):
+    before = shown(kept)
+    shutil.copytree(kept, tmp_path / "copy")
+    assert shown(tmp_path / "copy") == (False, before[1])
+    backup(kept, tmp_path / "backup")
+    assert not (tmp_path / "backup" / CHECKPOINT).exists()
+    with monkeypatch.context() as patch:
+        patch.setattr(checkpoint, "code", lambda: "another")
+        assert shown(kept) == (False, before[1])
+    assert shown(kept) == before
+    with Crawl(tmp_path / "short", policy="opic") as crawl:
+        crawl.seed(["http://a.com/"])
+    for name in ("header.json", "urls.txt", "events.log"):
+        # The checkpoint stays; the log is that of another crawl, and shorter.
+        shutil.copy(tmp_path / "short" / name, kept / name)
+    used, (order, *_) = shown(kept)
+    assert not used
+    assert len(order) == 1
+
+
+def test_other_settings_fold_the_policy_anew(kept, tmp_path):
+    copy = without(kept, tmp_path / "folded")
+    for policy in ("pagerank", "opic"):
+        with (
+            Crawl(kept, policy=policy, clock=Clock()) as one,
+            Crawl(copy, policy=policy, clock=Clock()) as other,
+        ):
+            assert one._pages.checkpoint is not None
+            assert not differences(everything(one), everything(other))
+
+
+class Own(Policy):
+    """A policy of a user's own, with a state that inlink does not know."""
+
+    def __init__(self, pages, values):
+        super().__init__(pages, values)
+        self.seen = 0
+
+    def fold(self, events):
+        self.seen += sum(1 for _ in events)
+
+    def priority(self, pages):
+        return np.full(len(pages), self.seen, np.float32)
+
+
+def test_a_policy_of_ones_own_folds_all_events(tmp_path):
+    clock = Clock()
+    with opened(tmp_path / "crawl", clock, policy=Own) as crawl:
+        crawl_some(crawl)
+        keep(crawl)
+        seen = crawl._frontier.policy.seen
+    front = look(tmp_path / "crawl", clock, Own)
+    assert front.pages.checkpoint is not None
+    assert front.policy.seen == seen
+
+
+def test_a_checkpoint_is_written_at_the_end_and_again_when_the_log_has_grown(tmp_path, monkeypatch):
+    monkeypatch.setattr(checkpointing, "LEAST_PAGES", 50)
+    uuids = []
+    for _ in range(3):
+        with opened(tmp_path / "crawl", Clock()) as crawl:
+            if len(uuids) < 2:
+                crawl_some(crawl, 100 * len(uuids))
+        uuids.append(Folder(tmp_path / "crawl" / CHECKPOINT, CHECKPOINT, VERSION).header.uuid)
+    assert uuids[0] != uuids[1] == uuids[2]
+
+
+def test_a_small_crawl_has_none(tmp_path):
+    with opened(tmp_path / "crawl", Clock()) as crawl:
+        crawl_some(crawl)
+    assert not (tmp_path / "crawl" / CHECKPOINT).exists()
+
+
+def test_a_full_disk_keeps_the_checkpoint_from_before(kept, monkeypatch, caplog):
+    before = shown(kept)
+
+    def full(*_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with Crawl(kept, clock=Clock()) as crawl:
+        with monkeypatch.context() as patch:
+            patch.setattr(checkpoint, "_write", full)
+            keep(crawl)
+        crawl.seed(["http://later.com/"])
+    (line,) = caplog.messages
+    assert "cannot write a checkpoint" in line
+    assert "the next opening of this crawl takes longer" in line
+    assert not list(kept.glob(".*"))
+    used, (order, *_) = shown(kept)
+    assert used
+    assert len(order) == len(before[1][0]) + 1
+
+
+KILLED = """
+import os, signal, sys
+from inlink.crawl.checkpointing import save
+from inlink.crawl.crawl import Crawl
+from inlink.store import checkpoint
+crawl = Crawl(sys.argv[1], clock=lambda: 1_000_000.0)
+crawl.seed(["http://later.com/"])
+left, write = int(sys.argv[2]), checkpoint._write
+def some(*given):
+    global left
+    left -= 1
+    if left < 0:
+        os.kill(os.getpid(), signal.SIGKILL)
+    write(*given)
+checkpoint._write = some
+save(crawl._frontier, crawl._core.journal.log)
+"""
+
+
+@pytest.mark.parametrize("files", [0, 20])
+def test_a_kill_while_a_checkpoint_is_written_keeps_the_one_from_before(kept, files):
+    before = shown(kept)
+    ended = subprocess.run(
+        [sys.executable, "-c", KILLED, str(kept), str(files)], env=os.environ, check=False, timeout=300
+    )
+    assert ended.returncode == -signal.SIGKILL
+    used, (order, *_) = shown(kept)
+    assert used
+    assert len(order) == len(before[1][0]) + 1
+    with Crawl(kept, clock=Clock()) as crawl:
+        keep(crawl)
+    assert not list(kept.glob(".*"))
+    assert shown(kept)[0]
+
+
+# -- nothing is forgotten ---------------------------------------------------------------------------------------------
+
+FROM_SETTINGS = {
+    "settings",
+    "policy",
+    "_values",
+    "pages",
+    "year",
+    "folder",
+    "hash_seed",
+    "started",
+    "with_urls",
+}
+DERIVED = {
+    # Restored from events, leases and dates at each opening.
+    "Frontier": {
+        "queue",
+        "hosts",
+        "leases",
+        "lost",
+        "sessions",
+        "paused",
+        "last_event",
+        "plans",
+        "never",
+        "_later",
+    }
+    | {"ranking_fault", "ranked_up_to", "ranking_id", "trusted_at"},
+    "Pages": {"synced", "checkpoint", "frames"},
+    # Views of arrays, files, and the counts of hosts, which are made when they are asked for.
+    "PageColumns": {"_at", "hosts", "host_pages", "host_waiting", "host_crawled", "merged", "given"},
+    "UrlTable": {"_table", "_mapped", "indexed", "_urls_check"},
+    "PageRank": {"damping", "rest", "cross_only", "scores", "least", "trusts", "prior"},
+    "Hits": {"damping", "rest", "cross_only", "scores", "least", "trusts", "prior"},
+    "Opic": set(),
+}
+
+
+@pytest.mark.parametrize("policy", ["pagerank", "hits", "opic"])
+def test_each_attribute_is_kept_or_known_to_be_restored_otherwise(tmp_path, policy):
+    """Whoever adds state must add it to the checkpoint, or name it above."""
+    with opened(tmp_path / "crawl", Clock(), policy=policy) as crawl:
+        front, pages = crawl._frontier, crawl._pages
+        names = {name for name, _ in pages.parts()} | set(pages.small_parts()) | {"columns", "table"}
+        names |= set(pages.columns.__dict__) | set(pages.table.__dict__)
+        for owner, own in (
+            (front, {"traps"}),
+            (pages, names),
+            (pages.columns, {name for name, _ in pages.columns.parts()} | {"tally"}),
+            (pages.table, {name for name, _ in pages.table.parts()} | {"tally"}),
+            (front.policy, {*front.policy.columns, *front.policy.numbers}),
+        ):
+            missing = set(vars(owner)) - own - FROM_SETTINGS - DERIVED[type(owner).__name__]
+            assert not missing, type(owner).__name__

@@ -101,6 +101,7 @@ class Checkpoint:
 
     def __init__(self, folder: Path, seed: int) -> None:
         self._log, self._files = folder, Folder(folder / CHECKPOINT, CHECKPOINT, VERSION)
+        self._seen: set[str] = set()
         self.meta: dict[str, Any] = self._files.header.meta
         try:
             self.extent = msgspec.convert(self.meta.get("extent"), Extent)
@@ -132,6 +133,16 @@ class Checkpoint:
             with (self._log / name).open("rb", buffering=0) as file:
                 if os.fstat(file.fileno()).st_size < end or checksum(file.fileno(), 0, end) != check:
                     raise self._refused(f"{name} is not as it was")
+
+    def check_rest(self) -> None:
+        """Compare the checksums of the files that were not read yet.
+
+        Raises
+        ------
+        inlink.errors.FolderError
+            If they differ.
+        """
+        self._files.verify(set(self._files.header.files) - self._seen)
 
     def fill(self, parts: Iterable[Part]) -> None:
         """Read parts into their arrays. A part is computed after the parts before it are read.
@@ -173,6 +184,7 @@ class Checkpoint:
         ):
             raise self._refused(f"`{name}` does not fit the crawl")
         check = 0
+        self._seen.add(name)
         try:
             with (self._files.data / f"{name}.bin").open("rb", buffering=0) as file:
                 for stretch in stretches:
