@@ -35,7 +35,7 @@ def backup(folder: str | os.PathLike[str], target: str | os.PathLike[str]) -> Co
     """Copy a crawl's folder, also while another process crawls.
 
     The copy has all events that were complete when it began, and may have later events. All checksums in the copy are
-    compared before it gets its name. The lock, the index and torn tails are not copied.
+    compared before it gets its name. The lock, the index, the checkpoint and torn tails are not copied.
 
     Parameters
     ----------
