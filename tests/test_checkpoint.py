@@ -77,7 +77,7 @@ CHOICES = st.fixed_dictionaries(
 MOMENTS = st.booleans()
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(CHOICES, histories(12), histories(12), histories(6), MOMENTS, MOMENTS)
 def test_a_crawl_from_a_checkpoint_is_the_crawl_from_the_log(
     chosen, before, between, after, ranked, ranked_later
@@ -329,7 +329,7 @@ DERIVED = {
         "never",
         "_later",
     }
-    | {"ranking_fault", "ranked_up_to", "ranking_id", "trusted_at"},
+    | {"ranking_fault", "ranked_up_to", "adopted", "trusted_at"},
     "Pages": {"synced", "checkpoint", "frames"},
     # Views of arrays, files, and the counts of hosts, which are made when they are asked for.
     "PageColumns": {"_at", "hosts", "host_pages", "host_waiting", "host_crawled", "merged", "given"},
