@@ -137,7 +137,7 @@ class Pages:
             for task in tasks:
                 task.result()
         self.columns.restore_rare(checkpoint)
-        # The frontier reads the other files later, when the log can take the checkpoint's place no more.
+        # The frontier reads the other files after later events are folded. It is then too late to refuse them.
         checkpoint.check_rest()
         self.table.note_index()
         self.frames.end = self.synced = checkpoint.extent.events_end
