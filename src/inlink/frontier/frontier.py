@@ -138,6 +138,8 @@ class Frontier:
                 (due,) = struct_of(FailedRecord).unpack_from(pages.frame(row - 1).payload)
                 self.plan(page, due)
         restore_heaps(self, kept, now)
+        if pages.checkpoint is not None:
+            pages.checkpoint.release()
         self._restore_lost(now)
         self.sessions.restore(pages, now)
         for place in pages.frames_of_kind(PAUSE, RESUME):

@@ -13,6 +13,7 @@ Otherwise all events are folded, as if there were no checkpoint. A new one is wr
 """
 
 import os
+import weakref
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -113,6 +114,14 @@ class Checkpoint:
             raise self._refused("it belongs to another crawl")
         if not is_remembered(self._files, VERSION):
             raise self._refused("it was not made here, or was changed")
+        # Another process may replace the checkpoint before the last file is read.
+        self._open: dict[str, int] = {}
+        self._finalizer = weakref.finalize(self, _close, self._open)
+        try:
+            for name in self._files.header.files:
+                self._open[name] = os.open(self._files.data / f"{name}.bin", os.O_RDONLY | os.O_CLOEXEC)
+        except OSError as error:
+            raise self._refused(f"`{name}` cannot be read ({error.strerror})") from None
 
     def _refused(self, why: str) -> FolderError:
         return FolderError(f"{self._files.path}: {why}: remove this folder, and it is made again")
@@ -142,7 +151,15 @@ class Checkpoint:
         inlink.errors.FolderError
             If they differ.
         """
-        self._files.verify(set(self._files.header.files) - self._seen)
+        for name, file in self._open.items():
+            if name not in self._seen:
+                size = os.fstat(file).st_size
+                if checksum(file, 0, size) != self._files.header.files[name].crc32:
+                    raise self._refused(f"`{name}` is damaged")
+
+    def release(self) -> None:
+        """Close the files. Nothing can be read any more."""
+        self._finalizer()
 
     def fill(self, parts: Iterable[Part]) -> None:
         """Read parts into their arrays. A part is computed after the parts before it are read.
@@ -183,21 +200,22 @@ class Checkpoint:
             or any(one.dtype != entry.dtype for one in stretches)
         ):
             raise self._refused(f"`{name}` does not fit the crawl")
-        check = 0
         self._seen.add(name)
-        try:
-            with (self._files.data / f"{name}.bin").open("rb", buffering=0) as file:
-                for stretch in stretches:
-                    raw = stretch.view(np.uint8)
-                    for begin in range(0, len(raw), _BLOCK):
-                        block = raw[begin : begin + _BLOCK].data
-                        if file.readinto(block) != len(block):
-                            raise self._refused(f"`{name}` ends too early")
-                        check = crc32(block, check)
-        except OSError as error:
-            raise self._refused(f"`{name}` cannot be read ({error.strerror})") from None
+        check = at = 0
+        for stretch in stretches:
+            raw = stretch.view(np.uint8)
+            for begin in range(0, len(raw), _BLOCK):
+                block = raw[begin : begin + _BLOCK].data
+                if os.preadv(self._open[name], [block], at) != len(block):
+                    raise self._refused(f"`{name}` ends too early")
+                check, at = crc32(block, check), at + len(block)
         if check != entry.crc32:
             raise self._refused(f"`{name}` is damaged")
+
+
+def _close(files: dict[str, int]) -> None:
+    while files:
+        os.close(files.popitem()[1])
 
 
 def write(folder: Path, extent: Extent, parts: Iterable[Part], meta: dict[str, Any]) -> None:

@@ -77,7 +77,7 @@ def open_pages(folder: str | os.PathLike[str], *, with_urls: bool = True) -> "Pa
         pages = Pages(Path(folder), int(meta.hash_seed), meta.started)
         try:
             pages.restore(Checkpoint(Path(folder), int(meta.hash_seed)))
-        except FolderError as error:
+        except (FolderError, OSError) as error:
             pages.close()
             _log.info("not used: %s. All events are folded, which takes longer", error)
         else:
