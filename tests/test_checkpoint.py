@@ -26,6 +26,7 @@ from inlink.frontier.policies import POLICIES, Policy
 from inlink.store import checkpoint
 from inlink.store.backup import backup
 from inlink.store.checkpoint import CHECKPOINT, VERSION
+from inlink.store.kernels.touched import touched
 
 RANKED = ("pagerank", "host-diverse", "hits", "hits-by-score")
 
@@ -128,6 +129,22 @@ def kept(tmp_path):
         keep(crawl)
         crawl_some(crawl, 30, 10)
     return tmp_path / "crawl"
+
+
+def test_the_pages_of_events_are_those_that_the_events_name(kept):
+    with Crawl(kept, clock=Clock()) as crawl:
+        leases = crawl.next(6)
+        crawl.failed(leases[0], "it broke", status=404)
+        crawl.release(leases[1])
+        crawl.crawled(leases[2], ["http://new.com/"], redirected_to="http://other.com/")
+        crawl.reload()
+        log = crawl._frontier.events(0)
+    named = set()
+    for event in log:
+        named |= {event.page} - {None}
+        named |= {*event.pages.tolist(), *range(event.first, event.first + event.new)}
+    assert set(touched(log.frames).tolist()) == named
+    assert len(touched(log.frames[:0])) == 0
 
 
 def shown(folder: Path) -> tuple[bool, object]:

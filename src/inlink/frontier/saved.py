@@ -20,7 +20,8 @@ from inlink.frontier.policy import priorities
 from inlink.frontier.queue import Queue
 from inlink.store.checkpoint import Checkpoint, Part
 from inlink.store.format import DISCOVERED
-from inlink.store.kernels.fold import touched, waiting
+from inlink.store.kernels.fold import waiting
+from inlink.store.kernels.touched import touched
 from inlink.store.log import RANKS
 from inlink.store.prior import PRIOR
 

@@ -61,11 +61,12 @@ __all__ = [
     "OpenLeases",
     "best_link_score",
     "count_hosts",
+    "does_to_listed",
+    "entry",
     "fold",
     "move",
     "open_leases",
     "step",
-    "touched",
     "trace",
     "waiting",
 ]
@@ -207,7 +208,7 @@ def step(
 
 
 @kernel
-def _entry(log: UInt8Array, kind: int, at: np.uint64, i: Any) -> tuple[np.uint64, bool]:
+def entry(log: UInt8Array, kind: int, at: np.uint64, i: Any) -> tuple[np.uint64, bool]:
     """Page ``i`` of the list at byte ``at`` of a frame that changes all its pages, and whether the page has failed."""
     if kind == RELEASE:
         begin = at + i * _RELEASED_SIZE
@@ -220,7 +221,8 @@ def _entry(log: UInt8Array, kind: int, at: np.uint64, i: Any) -> tuple[np.uint64
 
 
 @kernel
-def _does_to_listed(kind: int) -> bool:
+def does_to_listed(kind: int) -> bool:
+    """Return whether events of a kind change all pages that they list."""
     return kind == LEASE or kind == RELEASE or kind == LOST or kind == RELOAD or kind == EXCLUDE
 
 
@@ -259,10 +261,10 @@ def fold(at: UInt64Array, log: UInt8Array) -> None:
             _make_known(c, first, new, place)
         if kind == VISIT or kind == FAILED or kind == MERGE:
             step(c, page, place, kind, flags, head.score, False)
-        elif _does_to_listed(kind):
+        elif does_to_listed(kind):
             begin = list_start(log, here)
             for i in range(U0, np.uint64(head.listed)):
-                listed, over = _entry(log, kind, begin, i)
+                listed, over = entry(log, kind, begin, i)
                 step(c, listed, place, kind, flags, head.score, over)
         elif kind == CARRY:
             c.carriers[page] = place + U1
@@ -330,49 +332,18 @@ def trace(at: UInt64Array, log: UInt8Array, page: np.uint64) -> np.uint64:
                 if not (payload_sound(log, place) and sound(log, place, known)):
                     break
                 step(c, U0, place, kind, flags, head.score, False)
-        elif _does_to_listed(kind):
+        elif does_to_listed(kind):
             if not (payload_sound(log, place) and sound(log, place, known)):
                 break
             begin = list_start(log, place)
             for i in range(U0, np.uint64(head.listed)):
-                listed, over = _entry(log, kind, begin, i)
+                listed, over = entry(log, kind, begin, i)
                 if listed == page:
                     step(c, U0, place, kind, flags, head.score, over)
         if (kind == VISIT or kind == SEED) and (flags & (HAS_SCORES | TRUSTED)) == HAS_SCORES:
             c.tally[U0].scored += U1
         place += length
     return place
-
-
-@kernel
-def touched(log: UInt8Array) -> UInt32Array:
-    """Mention each page that the frames in ``log`` are about, list, or make known: uint32[k], with repeats."""
-    found, count = np.empty(np.uint64(1024), np.uint32), U0
-    place, end = U0, np.uint64(len(log))
-    while place < end:
-        head = head_at(log, place)
-        kind, listed = head.kind, np.uint64(head.listed)
-        room = count + listed + np.uint64(head.new) + U1
-        if room > np.uint64(len(found)):
-            longer = np.empty(room * np.uint64(2), np.uint32)
-            longer[:count] = found[:count]
-            found = longer
-        if head.page != NO_PAGE:
-            found[count] = head.page
-            count += U1
-        for page in range(np.uint64(head.first), np.uint64(head.first) + np.uint64(head.new)):
-            found[count] = np.uint32(page)
-            count += U1
-        if kind == VISIT or kind == SEED or kind == MERGE:
-            count += links_at(log, place, found[count:])
-        elif _does_to_listed(kind):
-            begin = list_start(log, place)
-            for i in range(U0, listed):
-                page, _ = _entry(log, kind, begin, i)
-                found[count] = np.uint32(page)
-                count += U1
-        place += np.uint64(head.length)
-    return found[:count].copy()
 
 
 class OpenLeases(NamedTuple):
