@@ -30,7 +30,11 @@ test: $(VENV)/ready
 	$(BIN)/mypy
 	$(MAKE) --no-print-directory machinecode
 	INLINK_MACHINE_CODE=$(CODE) $(BIN)/python -m pytest -n auto
+ifeq ($(shell uname -s),Linux)
 	$(MAKE) --no-print-directory wheel-test
+else
+	@echo "wheel-test is skipped: machine code is made for Linux only, and a wheel without it needs Numba"
+endif
 
 # the share of lines that the tests run; kernels are machine code and do not count
 coverage: $(VENV)/ready
@@ -69,9 +73,9 @@ search: $(VENV)/ready
 # machine code of all kernels for the tests, the same as in the wheel; it is made again if a kernel has changed
 machinecode: $(VENV)/ready
 	mkdir -p $(CODE)
-	$(BIN)/python -m ahead build $(CODE)
+	$(BIN)/python -m ahead build $(CODE) $(INLINK_WHEEL_MACHINE)
 
-# the wheel, with machine code of all kernels
+# the wheel, with machine code of all kernels; on Linux also for another machine: make wheel INLINK_WHEEL_MACHINE=aarch64
 wheel: machinecode
 	rm -rf dist
 	HATCH_BUILD_HOOK_ENABLE_CUSTOM=true INLINK_MACHINE_CODE=$(CODE) $(BIN)/pip wheel --quiet --no-deps --no-build-isolation --wheel-dir dist .

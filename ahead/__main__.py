@@ -1,4 +1,8 @@
-"""``python -m ahead build FOLDER`` makes the libraries; ``python -m ahead record [--add] COMMAND`` notes signatures."""
+"""Machine code ahead of time.
+
+``python -m ahead build FOLDER [MACHINE]`` makes the libraries, and ``python -m ahead record [--add] COMMAND`` notes
+signatures.
+"""
 
 import sys
 from pathlib import Path
@@ -13,10 +17,10 @@ def main(arguments: list[str]) -> int:
             return record(command, add=True)
         case ["record", *command] if command:
             return record(command)
-        case ["build", folder]:
+        case ["build", folder, *machine] if len(machine) < 2:
             from ahead.build import build
 
-            build(Path(folder))
+            build(Path(folder), *machine)
             return 0
         case ["level", level, folder]:
             from ahead.build import build_level

@@ -9,9 +9,10 @@ from pathlib import Path
 __all__ = ["build", "build_level"]
 
 
-def build(folder: Path) -> None:
-    """Write a library for each level to a folder. Each is made in a process of its own.
+def build(folder: Path, machine: str = "") -> None:
+    """Write a library for each level of a machine to a folder. Each is made in a process of its own.
 
+    The machine is that of ``uname -m``, by default this one. Nothing is written for a machine without levels.
     Libraries that are up to date are not made again: those in the folder itself, and those in the folder that
     ``INLINK_MACHINE_CODE`` names, which are copied.
 
@@ -20,11 +21,14 @@ def build(folder: Path) -> None:
     RuntimeError
         If a library cannot be made.
     """
-    from inlink.base.machinecode import LEVELS
-
+    machine = machine or os.uname().machine
+    levels = levels_of(machine)
+    if not levels:
+        print(f"no machine code is made for {machine}: Numba compiles kernels there", file=sys.stderr)
+        return
     given = os.environ.get("INLINK_MACHINE_CODE") or "off"
     for ready in (folder, Path(given)):
-        libraries = [ready / f"{level}.so" for level in LEVELS]
+        libraries = [ready / f"{level}.so" for level in levels]
         if all(map(_is_current, libraries)):
             for library in libraries if ready != folder else []:
                 shutil.copy2(library, folder)
@@ -32,10 +36,19 @@ def build(folder: Path) -> None:
     # Numba has to compile the kernels there, whatever machine code an installed inlink has.
     environment = os.environ | {"INLINK_MACHINE_CODE": "off"}
     command = [sys.executable, "-m", "ahead", "level"]
-    running = {level: subprocess.Popen([*command, level, str(folder)], env=environment) for level in LEVELS}
+    running = {level: subprocess.Popen([*command, level, str(folder)], env=environment) for level in levels}
     failed = [level for level, process in running.items() if process.wait()]
     if failed:
         raise RuntimeError(f"no machine code could be made for {', '.join(failed)}: the reason is above")
+
+
+def levels_of(machine: str) -> list[str]:
+    """Return the levels of a machine. There is none for systems other than Linux, whose files have another format."""
+    from inlink.base.machinecode import LEVELS
+
+    return [
+        level for level, (built_for, _) in LEVELS.items() if built_for == machine and sys.platform == "linux"
+    ]
 
 
 def _is_current(library: Path) -> bool:
@@ -54,8 +67,11 @@ def build_level(level: str, folder: Path) -> None:
     from ahead.compiling import compiled
     from ahead.linking import link
     from inlink.base.jit import stamp
+    from inlink.base.machinecode import LEVELS
 
-    machine_code, kernels = compiled(signatures.read(), level)
+    machine = LEVELS[level][0]
+    cpu = level if level.startswith("x86") else "generic"
+    machine_code, kernels = compiled(signatures.read(), cpu, machine)
     path = folder / f"{level}.so"
-    link(stubs.source(kernels, stamp()), machine_code, path)
+    link(stubs.source(kernels, stamp()), machine_code, path, machine)
     print(f"{path}: {path.stat().st_size:,} bytes, {len(kernels)} kernels", file=sys.stderr)

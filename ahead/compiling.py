@@ -3,7 +3,9 @@
 import importlib
 from typing import Any, NamedTuple
 
+import llvmlite.binding as llvm
 from numba.core import compiler
+from numba.core.codegen import AOTCPUCodegen
 from numba.core.compiler import Flags
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.registry import cpu_target
@@ -38,8 +40,35 @@ def _kernel(place: str) -> Any:
     return getattr(importlib.import_module(module), name)
 
 
+class _Codegen(AOTCPUCodegen):
+    """Numba's maker of object files, for a machine that need not be this one."""
+
+    def __init__(self, machine: str, cpu: str) -> None:
+        self._triple = f"{machine}-unknown-linux-gnu"
+        super().__init__("inlink", cpu)
+
+    def _init(self, module: Any) -> None:
+        """Make the engine for this machine, as Numba's class does, and give object files their own target."""
+        cpu, self._cpu_name = self._cpu_name, ""
+        super()._init(module)
+        llvm.initialize_all_targets()
+        llvm.initialize_all_asmprinters()
+        target = llvm.Target.from_triple(self._triple)
+        self._tm = target.create_target_machine(cpu=cpu, opt=3, reloc="pic", codemodel="default")
+        self._target_data = self._tm.target_data
+        self._data_layout = str(self._target_data)
+
+    def _create_empty_module(self, name: str) -> Any:
+        module = super()._create_empty_module(name)
+        if self._data_layout:
+            module.triple = self._triple
+        return module
+
+
 @global_compiler_lock
-def compiled(signatures: dict[str, list[list[Text]]], cpu: str) -> tuple[bytes, dict[str, list[Native]]]:
+def compiled(
+    signatures: dict[str, list[list[Text]]], cpu: str, machine: str = "x86_64"
+) -> tuple[bytes, dict[str, list[Native]]]:
     """Compile kernels for a processor.
 
     Parameters
@@ -48,13 +77,16 @@ def compiled(signatures: dict[str, list[list[Text]]], cpu: str) -> tuple[bytes, 
         The types of the arguments, by kernel.
     cpu : str
         LLVM's name of the processor, such as ``"x86-64-v3"``.
+    machine : str
+        The machine, as ``uname -m`` prints it.
 
     Returns
     -------
     bytes, dict
         The object file, and its functions by kernel.
     """
-    context = cpu_target.target_context.with_aot_codegen("inlink", cpu_name=cpu)
+    codegen = _Codegen(machine, cpu)
+    context = cpu_target.target_context.subtarget(_internal_codegen=codegen, aot_mode=True)
     library = context.codegen().create_library("inlink")
     # Counts references to arrays that kernels make.
     library.add_ir_module(nrtdynmod.create_nrt_module(context)[0])

@@ -11,8 +11,9 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 __all__ = ["MachineCode"]
 
-# Stable ABI, no version of Python in it: one wheel for all from 3.11 on.
-TAG = "py3-none-manylinux_2_28_x86_64"
+# Stable ABI, no version of Python in it: one wheel for all from 3.11 on. The variable names the machine of `uname -m`.
+MACHINE = os.environ.get("INLINK_WHEEL_MACHINE") or os.uname().machine
+TAG = f"py3-none-manylinux_2_28_{MACHINE}"
 
 
 class MachineCode(BuildHookInterface[Any]):
@@ -32,8 +33,11 @@ class MachineCode(BuildHookInterface[Any]):
         self._folder = tempfile.TemporaryDirectory()
         root = Path(self.root)
         paths = os.pathsep.join([str(root), str(root / "src"), *sys.path])
-        command = [sys.executable, "-m", "ahead", "build", self._folder.name]
+        command = [sys.executable, "-m", "ahead", "build", self._folder.name, MACHINE]
         subprocess.run(command, check=True, env=os.environ | {"PYTHONPATH": paths})
+        if not any(Path(self._folder.name).iterdir()):
+            # A machine without machine code gets a plain wheel.
+            return
         build_data["force_include"][self._folder.name] = "inlink/base/machinecode"
         build_data["pure_python"] = False
         build_data["tag"] = TAG

@@ -8,11 +8,22 @@ from pathlib import Path
 __all__ = ["link"]
 
 # The oldest C library on which wheels run: that of Debian 10 and RHEL 8.
-TARGET = "x86_64-linux-gnu.2.28"
+_LIBRARY = "linux-gnu.2.28"
 
 
-def link(source: str, machine_code: bytes, library: Path) -> None:
+def link(source: str, machine_code: bytes, library: Path, machine: str = "x86_64") -> None:
     """Compile C source, and link it with an object file to a shared library.
+
+    Parameters
+    ----------
+    source : str
+        The C source.
+    machine_code : bytes
+        The object file.
+    library : Path
+        The file to write.
+    machine : str
+        The machine that runs it, as ``uname -m`` prints it.
 
     Raises
     ------
@@ -23,7 +34,18 @@ def link(source: str, machine_code: bytes, library: Path) -> None:
         folder = Path(name)
         (folder / "stubs.c").write_text(source)
         (folder / "kernels.o").write_bytes(machine_code)
-        command = [sys.executable, "-m", "ziglang", "cc", "-target", TARGET, "-shared", "-fPIC", "-O2", "-s"]
+        command = [
+            sys.executable,
+            "-m",
+            "ziglang",
+            "cc",
+            "-target",
+            f"{machine}-{_LIBRARY}",
+            "-shared",
+            "-fPIC",
+            "-O2",
+            "-s",
+        ]
         command += ["-std=c11", "-Wall", "-Wextra", "-Wno-unused-function", "-fvisibility=hidden"]
         command += [
             "-fno-sanitize=all",

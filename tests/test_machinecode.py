@@ -7,6 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from inlink.base import machinecode
+from inlink.base.machinecode import LEVELS
+
 ROOT = Path(__file__).parents[1]
 
 # A package of kernels of every kind of argument and result.
@@ -183,7 +186,9 @@ def test_what_was_not_compiled_is_left_to_numba(made: Path, call: str):
     done = _with_code(
         made, f"try:\n    {call}\nexcept ImportError as error:\n    print(error)\n", numba=False
     )
-    assert "pip install 'inlink[jit]'" in done.stdout, done.stderr
+    kernel = call.removeprefix("k.").partition("(")[0]
+    assert f"no machine code of `{kernel}` for arguments of these types" in done.stdout, done.stderr
+    assert "pip install 'inlink[jit]'" in done.stdout
 
 
 def test_numba_compiles_what_is_missing_from_the_same_source(made: Path):
@@ -202,6 +207,45 @@ print(k.places(text.copy(), heads, True))
         "2.5 [[0, 1, 2, 3, 4, 5], [0, 1, 4, 9, 16, 25]]",
         "(11, True, 7.0)",
     ]
+
+
+@pytest.mark.parametrize(
+    ("machine", "flags", "chosen"),
+    [
+        ("x86_64", LEVELS["x86-64-v3"][1], "x86-64-v3"),
+        ("x86_64", LEVELS["x86-64-v3"][1] - {"avx2"}, "x86-64-v2"),
+        ("x86_64", frozenset(), None),
+        ("aarch64", frozenset(), "aarch64"),
+        ("aarch64", LEVELS["x86-64-v3"][1], "aarch64"),
+        ("arm64", frozenset(), None),
+        ("riscv64", frozenset(), None),
+    ],
+)
+def test_the_best_library_of_the_machine_is_chosen(
+    machine: str, flags: frozenset[str], chosen: str | None, tmp_path: Path
+):
+    for level in LEVELS:
+        (tmp_path / f"{level}.so").touch()
+    found = machinecode._library(tmp_path, machine, flags)
+    assert found == (None if chosen is None else tmp_path / f"{chosen}.so")
+
+
+def test_code_for_another_machine_is_a_library_of_that_machine(made: Path):
+    script = """
+import sys
+from ahead import compiling, linking, stubs
+from pathlib import Path
+recorded = {"somekernels:square": [[["array", "<u4", 1, "C", "w"]]], "somekernels:letters": [[["bytes"]]]}
+code, kernels = compiling.compiled(recorded, "generic", "aarch64")
+linking.link(stubs.source(kernels, "0"), code, Path(sys.argv[1]), "aarch64")
+"""
+    library = made / "aarch64.so"
+    done = _python(made, script, str(library), INLINK_MACHINE_CODE="off")
+    assert done.returncode == 0, done.stderr
+    # The header of an ELF file has the machine at byte 18: 183 is AArch64.
+    head = library.read_bytes()[:20]
+    assert head[:4] == b"\x7fELF"
+    assert int.from_bytes(head[18:20], "little") == 183
 
 
 def test_references_are_counted_right(made: Path):

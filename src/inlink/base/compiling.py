@@ -7,7 +7,7 @@ from types import FunctionType
 from typing import Any
 
 import numba
-from llvmlite import ir  # type: ignore[import-untyped]
+from llvmlite import ir
 from numba.core import cgutils
 from numba.core.caching import FunctionCache
 from numba.core.event import Event, Listener, register

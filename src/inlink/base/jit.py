@@ -25,18 +25,20 @@ What was measured, and led to this design (``docs/performance.md`` has the figur
 import os
 import re
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from functools import cache, partial
-from hashlib import sha256
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
+from zlib import crc32
 
 import numpy as np
 
 from inlink.base import machinecode
 from inlink.base.arrays import AnyArray, UInt64Array
+
+if TYPE_CHECKING:
+    from concurrent.futures import ThreadPoolExecutor
 
 __all__ = [
     "U0",
@@ -67,24 +69,29 @@ U0 = np.uint64(0)
 U1 = np.uint64(1)
 
 # the modules that a kernels module takes constants and record layouts from
-_IMPORTED = re.compile(rb"^from inlink\.([\w.]+) import (\w+)", re.M)
+_IMPORTED = re.compile(rb"\nfrom inlink\.([\w.]+) import (\w+)")
 
 
-def _sources() -> list[Path]:
-    """The files of all kernels, those that they import from, and the two modules that compile them."""
+def _sources() -> dict[str, bytes]:
+    """Return the texts of all kernels, of what they import from, and of the two modules that compile them, by file."""
     package = Path(__file__).parents[1]
-    files = {Path(__file__), Path(__file__).with_name("compiling.py")}
-    files |= {*package.rglob("kernels/*.py"), *package.rglob("kernels.py")}
-    for module, name in [found for path in files for found in _IMPORTED.findall(path.read_bytes())]:
-        place = package.joinpath(*module.decode().split("."))
-        files |= {place.with_suffix(".py"), place / f"{name.decode()}.py"}
-    return sorted(path for path in files if path.is_file())
+    files = [__file__, str(Path(__file__).with_name("compiling.py"))]
+    files += [*map(str, package.glob("*/kernels/*.py")), *map(str, package.glob("*/kernels.py"))]
+    texts = {file: Path(file).read_bytes() for file in files}
+    for module, name in {found for text in texts.values() for found in _IMPORTED.findall(text)}:
+        place = os.path.join(package, *module.decode().split("."))  # noqa: PTH118
+        for file in (f"{place}.py", f"{place}/{name.decode()}.py"):
+            with suppress(OSError):
+                texts[file] = Path(file).read_bytes()
+    return texts
 
 
 @cache
 def stamp() -> str:
-    """Return a checksum of the sources of all kernels."""
-    return sha256(b"\0".join(path.read_bytes() for path in _sources())).hexdigest()
+    """Return a checksum of the sources of all kernels, and their length."""
+    texts = _sources()
+    whole = b"\0".join(texts[file] for file in sorted(texts))
+    return f"{crc32(whole):08x}-{len(whole):x}"
 
 
 class Late:
@@ -103,11 +110,16 @@ class Late:
 
     def __call__(self, *given: Any) -> Any:
         """Import Numba, compile the function, and call it."""
-        return _compiling().late(self)(*given)
+        return _compiling(self.python.__qualname__).late(self)(*given)
 
 
-def _compiling() -> Any:
+def _compiling(kernel: str = "") -> Any:
     """Return :mod:`inlink.base.compiling`, which imports Numba.
+
+    Parameters
+    ----------
+    kernel : str
+        Name of the kernel that needs it, for the message; empty if all do.
 
     Raises
     ------
@@ -121,8 +133,13 @@ def _compiling() -> Any:
             raise
         from inlink.errors import MissingExtraError
 
+        if not kernel:
+            raise MissingExtraError(
+                "there is no machine code for this system, so Numba is needed: pip install 'inlink[jit]'"
+            ) from None
         raise MissingExtraError(
-            "there is no machine code for this, so Numba has to compile it: pip install 'inlink[jit]'"
+            f"there is no machine code of `{kernel}` for arguments of these types, so Numba has to compile it: "
+            "pip install 'inlink[jit]'"
         ) from None
     return compiling
 
@@ -293,7 +310,7 @@ def chunks_by_arcs(offsets: UInt64Array, count: int) -> UInt64Array:
     return bounds
 
 
-def on_threads(work: Callable[..., Any], bounds: UInt64Array, pool: ThreadPoolExecutor | None) -> list[Any]:
+def on_threads(work: Callable[..., Any], bounds: UInt64Array, pool: "ThreadPoolExecutor | None") -> list[Any]:
     """Call ``work(low, high)`` for each chunk, on the pool if there is a pool and more than one chunk.
 
     The results are in the order of the chunks, so that their sum does not depend on timing.

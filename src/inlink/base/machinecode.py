@@ -5,7 +5,6 @@ directory ``ahead`` of the source tree makes them. A source tree and an editable
 """
 
 import json
-import logging
 import os
 from collections.abc import Callable, Sequence
 from importlib.machinery import ExtensionFileLoader
@@ -22,10 +21,12 @@ FOLDER = Path(__file__).with_name("machinecode")
 _FLAGS_V2 = frozenset({"cx16", "lahf_lm", "popcnt", "sse4_1", "sse4_2", "ssse3"})
 _FLAGS_V3 = _FLAGS_V2 | {"abm", "avx", "avx2", "bmi1", "bmi2", "f16c", "fma", "movbe", "xsave"}
 
-LEVELS = {"x86-64-v3": _FLAGS_V3, "x86-64-v2": _FLAGS_V2}
-"""The levels of x86-64 for which there is machine code, best first, with the flags of Linux that each needs."""
-
-_log = logging.getLogger("inlink.compiling")
+LEVELS = {
+    "x86-64-v3": ("x86_64", _FLAGS_V3),
+    "x86-64-v2": ("x86_64", _FLAGS_V2),
+    "aarch64": ("aarch64", frozenset[str]()),
+}
+"""The kinds of processors for which there is machine code, best first: the machine, and the flags of Linux needed."""
 
 
 def load(
@@ -47,25 +48,33 @@ def load(
     folder = Path(given) if given else FOLDER
     if given == "off" or not folder.is_dir():
         return {}
-    path = _library(folder, _processor_flags())
+    path = _library(folder, os.uname().machine, _processor_flags())
     if path is None:
-        _log.info("no machine code for this processor: loops are compiled here, which takes up to a minute")
+        _log(
+            "INFO", "no machine code for this processor: loops are compiled here, which takes up to a minute"
+        )
         return {}
     try:
         module = _module(path)
         about = json.loads(module.about)
         if about["stamp"] != stamp():
-            _log.warning("%s belongs to another version of inlink: install inlink again", path)
+            _log("WARNING", "%s belongs to another version of inlink: install inlink again", path)
             return {}
         places: list[str] = about["kernels"]
         records = tuple(map(_record, about["records"]))
         functions = module.load((tuple(map(other, places)), records))
     except ImportError as error:
-        _log.warning(
-            "%s cannot be loaded (%s): loops are compiled here, which takes up to a minute", path, error
-        )
+        message = "%s cannot be loaded (%s): loops are compiled here, which takes up to a minute"
+        _log("WARNING", message, path, error)
         return {}
     return dict(zip(places, functions, strict=True))
+
+
+def _log(level: str, message: str, *values: object) -> None:
+    # This module is imported by most commands, and there is rarely something to log.
+    import logging
+
+    logging.getLogger("inlink.compiling").log(getattr(logging, level), message, *values)
 
 
 def _processor_flags() -> frozenset[str]:
@@ -80,11 +89,11 @@ def _processor_flags() -> frozenset[str]:
     return frozenset()
 
 
-def _library(folder: Path, flags: frozenset[str]) -> Path | None:
-    """Return the best library of a folder that a processor with these flags can run."""
-    for level, needed in LEVELS.items():
+def _library(folder: Path, machine: str, flags: frozenset[str]) -> Path | None:
+    """Return the best library of a folder that a machine with these flags can run."""
+    for level, (built_for, needed) in LEVELS.items():
         path = folder / f"{level}.so"
-        if needed <= flags and path.is_file():
+        if built_for == machine and needed <= flags and path.is_file():
             return path
     return None
 
