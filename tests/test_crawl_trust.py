@@ -5,12 +5,15 @@ import json
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from crawlstrategies import opened
+from crawlstrategies import EAGER, opened
 from inlink.base.clock import VirtualClock
 from inlink.crawl.view import CrawlView
 from inlink.errors import InputError, ParameterError
 from inlink.frontier.parts import combined
+from strategies import arcs
 
 GOOD, SPAM = "http://good.example/", "http://spam.example/"
 
@@ -182,3 +185,35 @@ def test_the_published_ranking_says_by_which_trust(tmp_path, trust):
         crawl.rerank(wait=True)
         meta = json.loads((tmp_path / "c" / "ranks" / "header.json").read_text())["meta"]
         assert meta["trust"] == crawl._frontier.trusted_at > 0
+
+
+@settings(max_examples=20, deadline=None)
+@given(arcs(min_nodes=1), st.lists(st.booleans(), min_size=12, max_size=12))
+def test_ranks_by_trust_in_the_seeds_are_lower_bounds_that_rise(tmp_path_factory, made, ranked):
+    """Cho & Schonfeld, "RankMass crawler: a crawler with high PageRank coverage guarantee", VLDB 2007."""
+    n, seeds = made.num_nodes, list(range(min(2, made.num_nodes)))
+    urls = [f"http://h{page % 3}.com/p{page}" for page in range(n)]
+    links = {page: sorted({b for a, b in made.pairs if a == page != b}) for page in range(n)}
+    chances = np.zeros((n, n))
+    for page, row in links.items():
+        chances[page, row] = 1 / max(len(row), 1)
+    final = np.linalg.solve(np.eye(n) - 0.85 * chances.T, 0.15 * np.isin(np.arange(n), seeds))
+    folder = tmp_path_factory.mktemp("rankmass")
+    (folder / "seeds.txt").write_text("".join(f"{urls[page]}\n" for page in seeds))
+    bounds = np.zeros(n)
+    with crawl_of(folder, trust=folder / "seeds.txt", politeness=EAGER) as crawl:
+        for again in ranked:
+            for lease in crawl.next(1):
+                crawl.crawled(lease, [urls[link] for link in links[urls.index(lease.url)]])
+            if again:
+                crawl.rerank(wait=True)
+            pages = crawl._frontier.pages
+            known = [urls.index(url) for url in pages.urls(range(pages.num_pages))]
+            now = np.zeros(n)
+            now[known] = crawl._frontier.policy.ranks(np.arange(len(known), dtype=np.uint32))
+            assert (now <= final + 1e-4 * final.sum()).all()
+            assert (now >= bounds - 1e-4 * final.sum()).all()
+            bounds = now
+        crawl.rerank(wait=True)
+        reached = crawl._frontier.policy.ranks(np.arange(len(known), dtype=np.uint32))
+    np.testing.assert_allclose(reached, final[known], atol=1e-4 * final.sum())

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import inlink
 from crawlstrategies import EAGER, opened
 from inlink.base.clock import VirtualClock
 from inlink.frontier.parts import combined
@@ -96,3 +97,30 @@ def test_the_harvest_counts_ranks_and_not_priorities(tmp_path):
         crawl.rerank(wait=True)
         ranks = 1 - DAMPING ** np.arange(1, 17)
         assert crawl.standing().harvest == pytest.approx(ranks[:15].sum() / ranks.sum(), rel=1e-3)
+
+
+@pytest.mark.parametrize("graph", ["hollins.dat", "wikispeedia/links.tsv"])
+def test_on_real_graphs_the_default_is_not_below_breadth_first(data, tmp_path, graph):
+    path = data(f"graphs/{graph}")
+    if graph == "hollins.dat":
+        path = tmp_path / "hollins.tsv"
+        path.write_text(links_of_hollins(data(f"graphs/{graph}").read_text("latin-1").splitlines()), "utf-8")
+    shares = [0.01, 0.02, 0.05]
+    found = inlink.replay(
+        path,
+        policies=["host-diverse", "breadth-first"],
+        seeds="8x10",
+        budget=0.05,
+        marks=shares,
+        lines=False,
+        tau=False,
+    )
+    assert all(found.paired("breadth-first", at=share).mean < 0 for share in shares)
+
+
+def links_of_hollins(lines: list[str]) -> str:
+    """Return the links of hollins.dat as pairs of URLs. The file has nodes, then links between their numbers."""
+    count = int(lines[0].split()[0])
+    urls = dict(line.split(maxsplit=1) for line in lines[1 : count + 1])
+    links = [line.split() for line in lines[count + 1 :]]
+    return "".join(f"{urls[link[0]]}\t{urls[link[1]]}\n" for link in links if link)
