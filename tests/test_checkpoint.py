@@ -28,8 +28,6 @@ from inlink.store.backup import backup
 from inlink.store.checkpoint import CHECKPOINT, VERSION
 from inlink.store.kernels.touched import touched
 
-RANKED = ("pagerank", "host-diverse", "hits", "hits-by-score")
-
 
 def keep(crawl: Crawl) -> None:
     save(crawl._frontier, crawl._core.journal.log)
