@@ -6,7 +6,7 @@ from pathlib import Path
 
 USAGE = (
     "usage: python -m bench rank | measures | build | extract | crawl | spider | fleet | view | server | rerank | "
-    "truth | start | tables  (each with --help)"
+    "spam | truth | start | tables  (each with --help)"
 )
 
 
@@ -85,6 +85,10 @@ def main(arguments: list[str]) -> None:
         from bench import rerank
 
         rerank.main(rest)
+    elif command == "spam":
+        from bench import spam
+
+        spam.main(rest)
     elif command == "start":
         from bench import start
 

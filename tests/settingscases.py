@@ -15,6 +15,7 @@ OTHERS: dict[str, Any] = {
     "use_scores": True,
     "cross_domain_only": True,
     "trust": str(Path(__file__).parent / "data" / "trust.txt"),
+    "distrust": str(Path(__file__).parent / "data" / "prior.txt"),
     "prior": str(Path(__file__).parent / "data" / "prior.txt"),
     "damping": 0.5,
     "self_links": True,
@@ -48,7 +49,7 @@ OTHERS: dict[str, Any] = {
 """For each setting a value that is not its default."""
 
 
-TOGETHER = {name: value for name, value in OTHERS.items() if name not in ("trust", "prior")}
+TOGETHER = {name: value for name, value in OTHERS.items() if name not in ("trust", "distrust", "prior")}
 """Those that can be given together."""
 
 

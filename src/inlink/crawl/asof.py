@@ -31,7 +31,7 @@ from inlink.store.backup import copy_folder
 from inlink.store.format import SETTINGS, Head, struct_of
 from inlink.store.log import EVENTS, RANKS, URLS
 from inlink.store.pages import Pages
-from inlink.store.prior import PRIOR
+from inlink.store.prior import DISTRUST, PRIOR
 from inlink.store.reader import crawl_folder, open_pages
 
 __all__ = ["AsOf", "as_of", "moment_of"]
@@ -153,6 +153,9 @@ def _order(path: Path, copy: Path, settings: Any, rankings: Sequence[Adopted], p
     if settings.prior is not None:
         copy_folder(path / PRIOR, copy / PRIOR, PRIOR)
         approximate.append("places of hosts are those that were given last")
+    if settings.distrust is not None:
+        copy_folder(path / DISTRUST, copy / DISTRUST, DISTRUST)
+        approximate.append("distrusted hosts are those that were given last")
     if settings.policy.startswith(STORED):
         # The log may come from anybody, so the name is checked before it is a part of a path.
         by_stored_ranking(settings.policy)

@@ -81,6 +81,8 @@ class Crawl(Steering):
     trust : path-like or None
         A file of trusted pages with weights. The pages become seeds, and the only teleport targets of ``pagerank`` and
         ``host-diverse``, as in TrustRank. The file is read when it is given. None, the default, is no file.
+    distrust : path-like or None
+        A file of hosts that are known as spam: see :mod:`inlink.frontier.distrust`. It is read once and kept.
     prior : path-like or None
         An earlier ranking of hosts: see :func:`inlink.sources.hostplaces.host_places`. It raises the priorities of the
         hosts' pages under ``pagerank`` and ``host-diverse`` as long as the crawl knows few links to them: see
@@ -157,6 +159,7 @@ class Crawl(Steering):
         use_scores: bool | NotGiven = NOT_GIVEN,
         cross_domain_only: bool | NotGiven = NOT_GIVEN,
         trust: str | os.PathLike[str] | NotGiven | None = NOT_GIVEN,
+        distrust: str | os.PathLike[str] | NotGiven | None = NOT_GIVEN,
         prior: str | os.PathLike[str] | NotGiven | None = NOT_GIVEN,
         damping: float | NotGiven = NOT_GIVEN,
         politeness: Politeness | Mapping[str, Any] | NotGiven = NOT_GIVEN,

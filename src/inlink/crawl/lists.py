@@ -1,4 +1,4 @@
-"""The settings that name files of pages or hosts: ``trust`` and ``prior``. The files are read when they are given."""
+"""The settings that name files of pages or hosts, ``trust``, ``distrust`` and ``prior``: read when they are given."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -10,7 +10,7 @@ from inlink.errors import FolderError
 from inlink.frontier.settings import Settings
 from inlink.store.log import Log
 from inlink.store.pages import Pages
-from inlink.store.prior import HostPlaces, keep_places, kept_places
+from inlink.store.prior import DISTRUST, PRIOR, HostPlaces, keep_places, kept_places
 
 __all__ = ["GivenLists"]
 
@@ -23,12 +23,12 @@ class GivenLists:
     ----------
     trusted : dict of str to float, or None
         Weights of trust by canonical URL.
-    prior : HostPlaces or None
-        Places of hosts in an earlier ranking.
+    places : dict of str to HostPlaces
+        Hosts that are known as spam, and places of hosts in an earlier ranking, by the names of the settings.
     """
 
     trusted: dict[str, float] | None
-    prior: HostPlaces | None
+    places: dict[str, HostPlaces]
 
     @classmethod
     def read(cls, given: Mapping[str, Any], settings: Settings, refused: Counter[str]) -> Self:
@@ -39,7 +39,7 @@ class GivenLists:
         inlink.errors.InputError, inlink.errors.FolderError
             If a list cannot be read: see :func:`.trust.read_trust` and :func:`inlink.sources.hostplaces.host_places`.
         """
-        return cls(trust_given(given, settings, refused), _prior_given(given, settings))
+        return cls(trust_given(given, settings, refused), _places_given(given, settings))
 
     def keep(self, pages: Pages, log: Log, now: float, settings: Settings) -> None:
         """Keep the lists in the crawl's log and folder. A list that was not given must be there already.
@@ -50,20 +50,20 @@ class GivenLists:
             If a list is neither given nor there, or damaged.
         """
         trust_in(pages, log, now, settings, self.trusted)
-        if self.prior is not None and not self._prior_is_kept(pages):
-            keep_places(pages.folder, self.prior, str(settings.prior))
-
-    def _prior_is_kept(self, pages: Pages) -> bool:
-        assert self.prior is not None
-        try:
-            return self.prior.same(kept_places(pages.folder))
-        except FolderError:
-            return False
+        for name, places in self.places.items():
+            if not _is_kept(pages, name, places):
+                keep_places(pages.folder, places, str(getattr(settings, name)), name)
 
 
-def _prior_given(given: Mapping[str, Any], settings: Settings) -> HostPlaces | None:
-    if given.get("prior") is None or settings.prior is None:
-        return None
+def _is_kept(pages: Pages, name: str, places: HostPlaces) -> bool:
+    try:
+        return places.same(kept_places(pages.folder, name))
+    except FolderError:
+        return False
+
+
+def _places_given(given: Mapping[str, Any], settings: Settings) -> dict[str, HostPlaces]:
     from inlink.sources.hostplaces import host_places
 
-    return host_places(settings.prior)
+    named = {name: getattr(settings, name) for name in (DISTRUST, PRIOR) if given.get(name) is not None}
+    return {name: host_places(source, name) for name, source in named.items() if source is not None}

@@ -171,10 +171,12 @@ def check_together(settings: Settings, policy: "type[Policy] | Policy") -> None:
     Raises
     ------
     inlink.errors.ParameterError
-        If ``trust`` or ``prior`` does not apply to the policy, or ``trust`` is combined with ``use_scores``.
+        If ``trust``, ``distrust`` or ``prior`` does not apply to the policy, or ``trust`` is combined with
+        ``use_scores``.
     """
     for name, value, applies in (
         ("trust", settings.trust, policy.takes_trust),
+        ("distrust", settings.distrust, policy.takes_distrust),
         ("prior", settings.prior, policy.takes_prior),
     ):
         if value is not None and not applies:

@@ -37,7 +37,17 @@ from inlink.urls.hosts import registered_domain
 __all__ = ["AT_OPENING", "Steering", "slot_named"]
 
 _log = logging.getLogger("inlink.crawl")
-AT_OPENING = ("policy", "use_scores", "cross_domain_only", "damping", "trust", "prior", "url_rules", "sync")
+AT_OPENING = (
+    "policy",
+    "use_scores",
+    "cross_domain_only",
+    "damping",
+    "trust",
+    "distrust",
+    "prior",
+    "url_rules",
+    "sync",
+)
 """The settings that can change only when a crawl is opened. ``politeness.by`` is another."""
 
 
@@ -203,8 +213,8 @@ class Steering:
         ------
         inlink.errors.ParameterError
             If a value is outside its range, or a setting can change only when the crawl is opened: ``policy``,
-            ``use_scores``, ``cross_domain_only``, ``damping``, ``trust``, ``prior``, ``url_rules``, ``sync``
-            and ``politeness.by``.
+            ``use_scores``, ``cross_domain_only``, ``damping``, ``trust``, ``distrust``, ``prior``, ``url_rules``,
+            ``sync`` and ``politeness.by``.
         """
         for name in given:
             if name in AT_OPENING:

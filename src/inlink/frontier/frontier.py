@@ -53,7 +53,7 @@ from inlink.store.format import (
 )
 from inlink.store.log import RANKS
 from inlink.store.pages import Pages
-from inlink.store.prior import kept_places
+from inlink.store.prior import DISTRUST, kept_places
 from inlink.store.trust import trusted_pages
 
 __all__ = ["Frontier"]
@@ -169,6 +169,8 @@ class Frontier:
         """Give the policy the trusted pages, and the places of hosts in an earlier ranking."""
         if self.settings.prior is not None and self.policy.takes_prior:
             self.policy.prior_in(kept_places(self.pages.folder))
+        if self.settings.distrust is not None and self.policy.takes_distrust:
+            self.policy.distrust_in(kept_places(self.pages.folder, DISTRUST))
         if self.settings.trust is not None and self.policy.takes_trust:
             found = trusted_pages(self.pages)
             if found is not None:

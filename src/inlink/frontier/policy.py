@@ -40,6 +40,8 @@ class Policy:
         The ranking that the ranking process keeps for this policy. :meth:`adopt` receives it.
     takes_trust : bool
         Whether the setting ``trust`` applies. :meth:`trust_in` receives the trusted pages.
+    takes_distrust : bool
+        Whether the setting ``distrust`` applies. :meth:`distrust_in` receives the hosts that are known as spam.
     takes_prior : bool
         Whether the setting ``prior`` applies. :meth:`prior_in` receives the places of hosts.
     columns : tuple of str or None
@@ -54,6 +56,7 @@ class Policy:
     newest = False
     algorithm: str | None = None
     takes_trust = False
+    takes_distrust = False
     takes_prior = False
     columns: tuple[str, ...] | None = ()
     numbers: tuple[str, ...] = ()
@@ -98,6 +101,9 @@ class Policy:
 
     def prior_in(self, places: HostPlaces) -> None:
         """Raise the priorities of pages by the places of their hosts in an earlier ranking."""
+
+    def distrust_in(self, listed: HostPlaces) -> None:
+        """Lower the priorities of pages by the distrust of their hosts."""
 
     def adopt(self, ranks: Float32Array, meta: dict[str, Any], since: Events) -> None:
         """Replace the policy's state by a ranking of the first len(ranks) pages, then fold the events after it."""

@@ -11,6 +11,7 @@ import numpy as np
 from inlink.base.arrays import Float32Array, UInt8Array, UInt32Array, UInt64Array
 from inlink.base.columns import reserve
 from inlink.errors import FolderError, ParameterError
+from inlink.frontier.distrust import HostDistrust
 from inlink.frontier.kernels.shares import (
     estimates_given,
     give_estimates,
@@ -47,12 +48,14 @@ class PageRank(Policy):
 
     v is 1 for each page; with ``use_scores`` the worth of the page's score (:func:`.policy.worth`); with ``trust`` the
     page's weight of trust, which is 0 for most pages. Between two rankings, each visit adds its shares to the ranks of
-    the pages that it links to. With ``prior``, the priority is the rank and what :mod:`.prior` adds to it.
+    the pages that it links to. With ``prior``, the priority is the rank and what :mod:`.prior` adds to it. With
+    ``distrust``, the priority is multiplied by the factor of :mod:`.distrust`.
     """
 
     name = "pagerank"
     algorithm = "pagerank"
     takes_trust = True
+    takes_distrust = True
     takes_prior = True
     columns: tuple[str, ...] | None = ("shares",)
 
@@ -64,6 +67,7 @@ class PageRank(Policy):
         self.shares: Float32Array = reserve(np.float32, MOST_PAGES)
         self.scores, self.least, self.trusts = _NO_SCORES, 0.0, False
         self.prior: HostPrior | None = None
+        self.distrust: HostDistrust | None = None
         if settings.get("use_scores", False):
             self.scores, self.least = pages.scores, LEAST_SCORE
             # A ranking is adopted with the scores of that moment, and they change.
@@ -76,6 +80,9 @@ class PageRank(Policy):
 
     def prior_in(self, places: HostPlaces) -> None:
         self.prior = HostPrior(self.pages, places)
+
+    def distrust_in(self, listed: HostPlaces) -> None:
+        self.distrust = HostDistrust(self.pages, listed, self.damping, self.cross_only)
 
     def teleport(self, pages: UInt32Array | slice) -> Float32Array | np.float32:
         """(1 − c)·v of pages."""
@@ -98,14 +105,17 @@ class PageRank(Policy):
 
     def priority(self, pages: UInt32Array) -> Float32Array:
         ranks = PageRank.ranks(self, pages)
-        return ranks if self.prior is None else ranks + self.prior.added(pages, ranks, self.teleport(pages))
+        found = ranks if self.prior is None else ranks + self.prior.added(pages, ranks, self.teleport(pages))
+        return found if self.distrust is None else found * self.distrust.factor(pages)
 
     def ranks(self, pages: UInt32Array) -> Float32Array:
         return self.shares.take(pages) + self.teleport(pages)
 
     def explain(self, page: int) -> list[Part]:
         parts, shares, teleport = self._rank_parts(page)
-        return parts if self.prior is None else [*parts, *self.prior.parts(page, shares + teleport, teleport)]
+        if self.prior is not None:
+            parts += self.prior.parts(page, shares + teleport, teleport)
+        return parts if self.distrust is None else [*parts, *self.distrust.parts(page)]
 
     def _rank_parts(self, page: int) -> tuple[list[Part], float, float]:
         """The parts of a page's rank, what its links give, and its teleport."""
@@ -147,6 +157,8 @@ class PageRank(Policy):
             np.maximum(shares, np.float32(0), out=shares)
         self.shares[known : self.pages.num_pages] = 0
         self.fold(since)
+        if self.distrust is not None:
+            self.distrust.update()
 
 
 class HostDiverse(PageRank):
@@ -190,6 +202,7 @@ class Hits(PageRank):
     name = "hits"
     algorithm = "hits"
     takes_trust = False
+    takes_distrust = False
     takes_prior = False
     numbers = ("factor", "by_score", "ranked_up_to")
 

@@ -143,6 +143,13 @@ class Settings:
         none="no file",
         option="--trust",
     )
+    distrust: str | None = setting(
+        None,
+        "A file of hosts that are known as spam: a host, domain or URL a line. `pagerank` and `host-diverse` then "
+        "lower the priorities of their pages, and of hosts whose pages lead to them.",
+        none="no list",
+        option="--distrust",
+    )
     prior: str | None = setting(
         None,
         "An earlier ranking of hosts: Common Crawl's ranks as a file, a URL or a release such as "

@@ -57,7 +57,7 @@ from inlink.reranking.live import LEAST_TOL, GrowingPageRank
 from inlink.store.blocks import rows_at
 from inlink.store.format import MERGE
 
-__all__ = ["Bounds", "GrowingBounds", "certain_within"]
+__all__ = ["Bounds", "GrowingBounds", "LinkRows", "certain_within"]
 
 _LARGEST_TOL = 1e-6
 
@@ -142,7 +142,7 @@ class GrowingBounds:
         if not 0 < total < np.inf:
             raise ParameterError("no page is a teleport target: seed the crawl with at least one URL")
         update = self._ranking.update(len(is_open), log, pages, places, teleport, hosts)
-        rows = _Rows(log, pages, places, hosts, self._between)
+        rows = LinkRows(log, pages, places, hosts, self._between)
         known = _Known(rows, teleport.astype(np.float64) / total, is_open, self.damping)
         return _bounds(self._ranking.values / total, float(update.error), known)
 
@@ -165,8 +165,16 @@ def _bounds(values: Float64Array, error: float, known: "_Known") -> Bounds:
     return Bounds(lower, upper, min(reached / rest, 1.0), min(c * reached / rest, 1.0))
 
 
-class _Rows:
-    """The links of fetched pages, decoded from the log in blocks."""
+class LinkRows:
+    """The links of fetched pages, decoded from the log in blocks each time that they are read.
+
+    Parameters
+    ----------
+    log, pages, places, hosts
+        See :meth:`.live.GrowingPageRank.update`. The visits must be sound.
+    between : callable or None
+        Called without arguments every few milliseconds of work.
+    """
 
     def __init__(
         self,
@@ -174,7 +182,7 @@ class _Rows:
         pages: UInt32Array,
         places: UInt64Array,
         hosts: UInt32Array | None,
-        between: Callable[[], None] | None,
+        between: Callable[[], None] | None = None,
     ) -> None:
         self.log, self.pages, self.places, self._hosts, self._between = log, pages, places, hosts, between
 
@@ -192,20 +200,31 @@ class _Rows:
             if self._between is not None:
                 self._between()
 
+    def means(self, values: Float64Array) -> Iterator[tuple[UInt32Array, Float64Array]]:
+        """Yield pages with links, uint32[k], and the means of the values of the pages that they link to, float64[k].
+
+        The values of a block's means are read when the block is reached, so values may change between two blocks.
+        """
+        for pages, counts, targets in self:
+            linking = counts > 0
+            if linking.any():
+                starts = (np.cumsum(counts) - counts)[linking]
+                yield pages[linking], np.add.reduceat(values[targets], starts) / counts[linking]
+
 
 class _Known:
     """The known rows of P̃, and what they say about returns.
 
     Parameters
     ----------
-    rows : _Rows
+    rows : LinkRows
     share : float64[num_pages]
         v.
     is_open : bool[num_pages]
     damping : float
     """
 
-    def __init__(self, rows: _Rows, share: Float64Array, is_open: BoolArray, damping: float) -> None:
+    def __init__(self, rows: LinkRows, share: Float64Array, is_open: BoolArray, damping: float) -> None:
         self._rows, self._share, self.is_open, self.damping = rows, share, is_open, damping
         size = len(is_open)
         self.is_dangling = ~is_open
@@ -238,13 +257,8 @@ class _Known:
         for _ in range(_SWEEPS):
             before = reach.copy()
             reach[self.is_dangling] = np.minimum(reach[self.is_dangling], c * float(self._share @ reach))
-            for pages, counts, targets in self._rows:
-                linking = counts > 0
-                if linking.any():
-                    starts = (np.cumsum(counts) - counts)[linking]
-                    sums = np.add.reduceat(reach[targets], starts)
-                    found = c * sums / counts[linking]
-                    reach[pages[linking]] = np.minimum(reach[pages[linking]], found)
+            for pages, means in self._rows.means(reach):
+                reach[pages] = np.minimum(reach[pages], c * means)
             if float((before - reach).max()) <= _STILL:
                 break
         return np.minimum(reach * (1 + 1e-12), 1.0)

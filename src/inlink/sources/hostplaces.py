@@ -24,7 +24,7 @@ __all__ = ["host_places"]
 _log = logging.getLogger("inlink.crawl")
 
 
-def host_places(source: str | os.PathLike[str]) -> HostPlaces:
+def host_places(source: str | os.PathLike[str], setting: str = "prior") -> HostPlaces:
     """Return the places of hosts in a ranking.
 
     Parameters
@@ -39,6 +39,8 @@ def host_places(source: str | os.PathLike[str]) -> HostPlaces:
         - Lines of a host or URL, optionally followed by a tab and a value, which is 1 by default.
 
         The largest value of a host's pages counts.
+    setting : str
+        Name of the setting that names the source, for messages.
 
     Raises
     ------
@@ -57,7 +59,7 @@ def host_places(source: str | os.PathLike[str]) -> HostPlaces:
         elif value > 0:
             best[host] = max(value, best.get(host, 0.0))
     if not best:
-        raise InputError(f"prior: {source} gives no host a value above 0")
+        raise InputError(f"{setting}: {source} gives no host a value above 0")
     if ignored:
         _log.warning("prior: %s: ignored %s lines that name no host", source, f"{ignored:,}")
     return HostPlaces.of(best)

@@ -13,7 +13,7 @@ from inlink.errors import FolderError
 from inlink.store.checks import last_whole, refuse_damage
 from inlink.store.inbox import INBOX
 from inlink.store.log import EVENTS, RANKS, URLS
-from inlink.store.prior import PRIOR
+from inlink.store.prior import DISTRUST, PRIOR
 from inlink.store.reader import hash_seed_of
 
 __all__ = ["Copied", "backup", "copy_beside_log", "copy_folder", "mapped"]
@@ -87,7 +87,7 @@ def copy_beside_log(source: Path, work: Path) -> None:
     except (shutil.Error, FileNotFoundError):
         # A request was done while it was copied; it is in the log then.
         pass
-    for name in (RANKS, PRIOR):
+    for name in (RANKS, PRIOR, DISTRUST):
         for _ in range(_TRIES):
             if copy_folder(source / name, work / name, name):
                 break

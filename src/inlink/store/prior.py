@@ -1,4 +1,4 @@
-"""The places of hosts in an earlier ranking, kept in a crawl's folder: the data of the setting ``prior``."""
+"""Lists of hosts that a crawl's folder keeps: the data of the settings ``prior`` and ``distrust``."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -15,10 +15,13 @@ from inlink.graph.checks import check_names
 from inlink.graph.names import Names, encode
 from inlink.urls.hosts import registered_domain
 
-__all__ = ["PRIOR", "VERSION", "HostPlaces", "keep_places", "kept_places"]
+__all__ = ["DISTRUST", "PRIOR", "VERSION", "HostPlaces", "keep_places", "kept_places"]
 
 PRIOR, VERSION = "prior", 1
 """Name and kind of the folder in a crawl's folder, and its format version."""
+
+DISTRUST = "distrust"
+"""Name and kind of the folder of hosts that are known as spam. Its format is the same, and places do not matter."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,7 +85,7 @@ def _without_port(host: str) -> str:
     return host if host.startswith("[") else host.partition(":")[0]
 
 
-def keep_places(folder: Path, places: HostPlaces, source: str) -> None:
+def keep_places(folder: Path, places: HostPlaces, source: str, name: str = PRIOR) -> None:
     """Keep places of hosts in a crawl's folder, instead of those that it has.
 
     Raises
@@ -90,15 +93,15 @@ def keep_places(folder: Path, places: HostPlaces, source: str) -> None:
     inlink.errors.OutputError
         If they cannot be written. The folder then has the places from before.
     """
-    with building(folder / PRIOR, PRIOR, VERSION) as writer:
+    with building(folder / name, name, VERSION) as writer:
         writer.write("names.text", places.names.text)
         writer.write("names.offsets", places.names.offsets)
         writer.write("places", places.places)
         writer.header.meta = {"source": source}
 
 
-def kept_places(folder: Path) -> HostPlaces:
-    """Return the places of hosts that a crawl's folder keeps. Checksums and names are checked.
+def kept_places(folder: Path, name: str = PRIOR) -> HostPlaces:
+    """Return the places of hosts that a crawl's folder keeps for a setting. Checksums and names are checked.
 
     Raises
     ------
@@ -106,7 +109,7 @@ def kept_places(folder: Path) -> HostPlaces:
         If the folder keeps none, or they are damaged.
     """
     try:
-        kept = Folder(folder / PRIOR, PRIOR, VERSION)
+        kept = Folder(folder / name, name, VERSION)
         kept.verify()
         text, offsets, places = (kept.array(name) for name in ("names.text", "names.offsets", "places"))
         check_names(Names(text, offsets), len(places))
@@ -119,7 +122,7 @@ def kept_places(folder: Path) -> HostPlaces:
             raise ParameterError("places must be from 1 to their number")
     except (FolderError, ParameterError, KeyError) as error:
         raise FolderError(
-            f"{folder}: the places of hosts that this crawl keeps cannot be used ({error}): give prior=FILE again, "
-            "or prior=None"
+            f"{folder}: the hosts that this crawl keeps in {name}/ cannot be used ({error}): give {name}=FILE again, "
+            f"or {name}=None"
         ) from None
     return HostPlaces(Names(text, offsets), places)
