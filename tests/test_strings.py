@@ -181,6 +181,13 @@ def test_a_search_for_any_expression_is_that_of_each_name(names, expression, fir
     assert matcher(expression)(Strings.of(names)[first:]).tolist() == expected
 
 
+@pytest.mark.parametrize("expression", ["b$", "^a*b"])
+def test_a_search_in_more_names_than_a_block_finds_all(expression):
+    names = [b"aab" if row % 997 == 0 or row in (4095, 4096, 8999) else b"aa" for row in range(9_000)]
+    expected = [row for row, name in enumerate(names) if name == b"aab"]
+    assert matcher(expression)(Strings.of(names)).tolist() == expected
+
+
 @given(rows)
 def test_lines_are_rows_with_newlines(values):
     assert Strings.of(values).lines() == (

@@ -16,6 +16,8 @@ __all__ = ["Kind", "matcher"]
 
 Kind = Literal["regex", "glob", "text"]
 
+# Rows whose text stays in the processor's cache while it is searched.
+_ROWS = 1 << 12
 # An expression with ends of the whole text, quoted text or flags is searched for in each name alone.
 _BY_TEXT = re.compile(r"\\[AzQC]|\(\?(?!:|P?<|i\))")
 # With these options no match goes beyond a line.
@@ -54,7 +56,15 @@ def matcher(expression: str, kind: Kind = "regex") -> Callable[[Strings], Int64A
     else:
         pattern = compiled("(?i)" + re.escape(expression))
     lines = None if _BY_TEXT.search(pattern.text) else re2.compile(f"(?m){pattern.text}", _LINES)
-    return lambda urls: _matching(pattern, lines, urls)
+    return lambda urls: np.concatenate(
+        [
+            np.empty(0, np.int64),
+            *(
+                first + _matching(pattern, lines, urls[first : first + _ROWS])
+                for first in range(0, len(urls), _ROWS)
+            ),
+        ]
+    )
 
 
 def _matching(pattern: Pattern, lines: Any, urls: Strings) -> Int64Array:
