@@ -16,7 +16,7 @@ ROOT = Path(__file__).parents[1]
 KERNELS = """
 from typing import NamedTuple
 import numpy as np
-from inlink.base.jit import U1, inlined, item_at, kernel
+from inlink.base.jit import U1, inlined, item_at, kernel, prefetch
 
 HEAD = np.dtype([("size", "<u4"), ("place", "<u8")])
 
@@ -44,6 +44,7 @@ def inside(rows, x, i):
 def sums(rows, x):
     out = np.empty(len(rows.offsets) - 1, np.float64)
     for i in range(np.uint64(len(out))):
+        prefetch(rows.offsets, i + U1)
         out[i] = inside(rows, x, i)
     return Found(out, len(out))
 
