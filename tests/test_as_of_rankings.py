@@ -110,6 +110,24 @@ def test_the_process_that_ranks_has_the_same_bits(tmp_path):
         assert ranks_in(was.folder) == ranks_in(tmp_path / "c0")
 
 
+def test_a_ranking_that_waits_for_the_process_starts_from_what_that_made(tmp_path):
+    folder = tmp_path / "c"
+    with inlink.Crawl(folder, policy="pagerank", politeness=EASY, rerank_share=None) as crawl:
+        crawl.seed(["http://h0.example/"])
+        crawl_some(crawl, 12, 0)
+        crawl.rerank()
+        crawl_some(crawl, 3, 12)
+        crawl.rerank(wait=True)
+        wanted, event = ranks_in(folder), crawl.view.info().events
+        crawl_some(crawl, 3, 15)
+        crawl.rerank(wait=True)
+    first, second, _ = listed(folder)
+    assert second.parameters.before == first.identity
+    with as_of(folder, event, tmp_path) as was:
+        assert was.approximate == ""
+        assert ranks_in(was.folder) == wanted
+
+
 def test_a_ranking_whose_event_was_lost_is_written_when_the_crawl_is_opened(tmp_path):
     folder = tmp_path / "c"
     with opened(folder, policy="pagerank") as crawl:

@@ -138,8 +138,10 @@ def as_of(
         extend(path / URLS, copy / URLS, head.text_place + head.text_size)
         known = settings if settings is not None else stored(path)
         (copy / FILE).write_bytes(encoded(known))
-        approximate = [] if settings is not None else ["the log has no settings from before, so today's hold"]
+        approximate: list[str] = []
         if order:
+            if settings is None:
+                approximate.append("the log has no settings from before, so today's hold")
             approximate += _order(path, copy, known, rankings, place)
         extend(path / EVENTS, copy / EVENTS, head.place + head.length)
         if order and _UNKNOWN in approximate:

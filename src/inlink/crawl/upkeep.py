@@ -142,6 +142,9 @@ class Upkeep:
             # The ranking process must not publish an older ranking later.
             if self.reranker.answer() is None:
                 time.sleep(POLL_SECONDS)
+            else:
+                # The new ranking starts from it, so the log must name it.
+                self._adopt(now)
         if self._ranker is None:
             options = process.parsed([str(self.pages.folder), *self._options])
             self._ranker = Ranker(self.pages.folder, options, threading.Event())
