@@ -61,6 +61,9 @@ def small_parts(frontier: "Frontier") -> dict[str, Any]:
 
 
 def _is_kept(frontier: "Frontier") -> bool:
+    # Distrust is computed from all links at the opening, so no keys of it are kept.
+    if frontier.settings.distrust is not None:
+        return False
     return type(frontier.policy).__module__.startswith("inlink.") and frontier.policy.columns is not None
 
 
