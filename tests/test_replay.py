@@ -16,7 +16,7 @@ from inlink.frontier.policies import Policy
 from inlink.frontier.revisit import FixedInterval
 from inlink.replaying.play import play
 from inlink.replaying.recording import web_of_crawl
-from inlink.replaying.web import web_of_graph
+from inlink.replaying.web import web_of_graph, with_noise
 from strategies import arcs
 
 EAGER = {"delay": 0.0}
@@ -234,6 +234,40 @@ def test_a_recorded_crawl_is_replayed_with_all_that_it_recorded(recorded):
     assert found.notes["pages that are not recorded"] == 2
 
 
+def test_errors_in_scores_change_the_order_and_no_measure(tmp_path):
+    """A root that links to 60 pages, of which those with even numbers are good and have good links."""
+    good = [float(k % 2 == 0) for k in range(60)]
+    clock, folder = VirtualClock(), tmp_path / "rec"
+    with inlink.Crawl(folder, policy="best-first", politeness=EAGER, clock=clock) as crawl:
+        crawl.seed(["http://a.example/"])
+        crawl.crawled(crawl.next(1)[0], [(f"http://a.example/{k}", good[k]) for k in range(60)])
+        while leases := crawl.next(1):
+            (lease,) = leases
+            crawl.crawled(lease, score=good[int(lease.url.rpartition("/")[2])])
+
+    def relevant(noise: float, **more: int) -> float:
+        found = inlink.replay(
+            folder, policies=["best-first"], seeds="recorded", budget=31, marks=[0.5], noise=noise, lines=False,
+            tau=False, **more,
+        )  # fmt: skip
+        assert found.settings["noise"] == noise
+        (run,) = found.runs
+        return run.measures["relevant"].points[-1]
+
+    assert relevant(0.0) == 1.0
+    assert relevant(0.05) == 1.0
+    some, much = relevant(0.5), relevant(20.0)
+    assert 0.3 < much < some < 1.0
+    assert relevant(0.5) == some
+    assert len({relevant(20.0, random_seed=seed) for seed in range(4)}) > 1
+    web = web_of_crawl(folder)
+    told = with_noise(web, 0.5, 1)
+    errors = np.concatenate([told.scores - web.scores, told.link_scores - web.link_scores])
+    assert abs(errors.mean()) < 0.2
+    assert 0.35 < errors.std() < 0.65
+    assert with_noise(web, 0.0, 1) is web
+
+
 def test_an_archive_is_a_web_to_crawl_again(tmp_path):
     page = '<a href="/b">b</a> <a href="/r">r</a> <a href="/lost">l</a> <a href="/bad">x</a>'
     path = write(
@@ -306,6 +340,9 @@ def test_what_is_replayed_says_what_it_is(tree):
         ({"wasted": "("}, "regular expression"),
         ({"parallel": 0}, "parallel"),
         ({"fetch_seconds": -1.0}, "fetch_seconds"),
+        ({"noise": -0.1}, "noise"),
+        ({"noise": 1e7}, "at most"),
+        ({"noise": 0.1}, "no content scores"),
         ({"jobs": True}, "jobs"),
         ({"random_seed": -1}, "random_seed"),
         ({"changes": 0.0}, "changes"),
@@ -341,7 +378,7 @@ def test_a_replay_that_is_interrupted_keeps_whole_seed_sets(tree, monkeypatch):
     plan = checked(
         policies=["random", "hosts-in-turns"], seeds="3x1", budget=5, marks=[0.01], baseline=None,
         host_pages=None, lines=True, tau=False, relevant=0.5, wasted=None, random_seed=1, parallel=1,
-        fetch_seconds=0.0, changes=None, settings=None, jobs=1,
+        fetch_seconds=0.0, changes=None, noise=0.0, settings=None, jobs=1,
     )  # fmt: skip
     work = Replaying(webs_of(tree, plan), plan)
     with pytest.raises(KeyboardInterrupt):

@@ -152,6 +152,13 @@ class _Sizes(click.ParamType):  # type: ignore[type-arg]  # generic in newer ver
     help='Fetch pages again: after this time, or by a schedule such as {"schedule": "Adaptive"}.',
 )
 @click.option(
+    "--noise",
+    type=float,
+    default=0.0,
+    show_default=True,
+    help="Standard deviation of the errors in the scores that a crawl gets; measures use the true scores.",
+)
+@click.option(
     "--random-seed",
     type=int,
     default=1,

@@ -23,6 +23,9 @@ REFUSED = ("policy", "trust", "rules", "url_rules", "lease_seconds", "sync", "se
 SHORTEST_CHANGE = 1e-3
 """The smallest mean time between two changes of a page, in seconds."""
 
+MOST_NOISE = 1e6
+"""Scores must fit into a float32, errors included."""
+
 
 @dataclass(frozen=True)
 class Plan:
@@ -43,6 +46,7 @@ class Plan:
     parallel: int
     fetch_seconds: float
     changes: float | None
+    noise: float
     settings: dict[str, Any]
     jobs: int
 
@@ -59,6 +63,7 @@ class Plan:
             "parallel": self.parallel,
             "fetch_seconds": self.fetch_seconds,
             "changes": self.changes,
+            "noise": self.noise,
             "relevant": self.relevant,
             "wasted": self.wasted,
             "crawl": {name: self.settings[name] for name in sorted(self.settings)},
@@ -81,6 +86,7 @@ def checked(
     parallel: int,
     fetch_seconds: float,
     changes: float | None,
+    noise: float,
     settings: Mapping[str, Any] | None,
     jobs: int,
 ) -> Plan:
@@ -123,6 +129,7 @@ def checked(
         parallel=_whole("parallel", parallel, 1),
         fetch_seconds=_number("fetch_seconds", fetch_seconds, 0.0),
         changes=None if changes is None else _number("changes", changes, SHORTEST_CHANGE),
+        noise=_noise(noise),
         settings=_settings(settings or {}, policies),
         jobs=_whole("jobs", jobs, 1),
     )
@@ -186,6 +193,13 @@ def _whole(name: str, value: Any, least: int) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= 1 << 32:
         raise ParameterError(f"`{name}` must be a whole number of at least {least}; got {value!r}")
     return value
+
+
+def _noise(noise: Any) -> float:
+    found = _number("noise", noise, 0.0)
+    if found > MOST_NOISE:
+        raise ParameterError(f"`noise` must be at most {MOST_NOISE:g}; got {noise!r}")
+    return found
 
 
 def _number(name: str, value: Any, least: float) -> float:

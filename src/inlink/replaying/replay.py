@@ -34,7 +34,7 @@ from inlink.replaying.measures import (
 from inlink.replaying.play import Played
 from inlink.replaying.result import BOUND, GREEDY, LOOK_AHEAD, Replay, Run
 from inlink.replaying.seeds import seed_sets
-from inlink.replaying.web import Web, web_of_graph
+from inlink.replaying.web import Web, web_of_graph, with_noise
 
 __all__ = ["Replaying", "replay", "webs_of"]
 
@@ -67,6 +67,7 @@ def replay(
     parallel: int = 1,
     fetch_seconds: float = 0.0,
     changes: float | None = None,
+    noise: float = 0.0,
     settings: Mapping[str, Any] | None = None,
     jobs: int = 1,
 ) -> Replay:
@@ -111,6 +112,9 @@ def replay(
         Mean time between two changes of a page, in seconds, at least 0.001: the changes are drawn at random, with
         ``random_seed``. None: those that the recording knows, if any. With changes, freshness is measured: see
         :mod:`inlink.replaying.changes`.
+    noise : float
+        Standard deviation, at least 0, of the errors in the content scores and link scores that a replayed crawl gets.
+        Measures use the scores without errors.
     settings : mapping or None
         Other settings of :class:`inlink.Crawl`, such as ``politeness`` or ``revisit``. Without a recording, the delay
         is 0.
@@ -139,7 +143,7 @@ def replay(
     plan = checked(
         policies=policies, seeds=seeds, budget=budget, marks=marks, baseline=baseline, host_pages=host_pages,
         lines=lines, tau=tau, relevant=relevant, wasted=wasted, random_seed=random_seed, parallel=parallel,
-        fetch_seconds=fetch_seconds, changes=changes, settings=settings, jobs=jobs,
+        fetch_seconds=fetch_seconds, changes=changes, noise=noise, settings=settings, jobs=jobs,
     )  # fmt: skip
     work = Replaying(webs_of(source, plan), plan)
     work.run()
@@ -251,6 +255,8 @@ class Replaying:
         with track("measuring the whole web"):
             worth = worth_of(web, damping=damping, relevant=plan.relevant)
         self._worth = {name: values for name, values in worth.items() if values.any()}
+        if plan.noise and "score" not in worth:
+            raise ParameterError(f"{web.name} has no content scores, so `noise` does not apply: leave it out")
         self._damping = damping
         self._wasted = _matched(web, plan.wasted)
         self._played: dict[tuple[int, int], list[Done]] = {}
@@ -304,7 +310,8 @@ class Replaying:
             for place, start in enumerate(self._starts)
             for policy in plan.policies
         ]  # fmt: skip
-        with performed(web, self._worth["pagerank"], tasks, plan.jobs, progress.advance) as results:
+        told = with_noise(web, plan.noise, plan.random_seed)
+        with performed(told, self._worth["pagerank"], tasks, plan.jobs, progress.advance) as results:
             for done in results:
                 self._played.setdefault((number, done.task.set), []).append(done)
                 name = plan.name_of(done.task.policy)

@@ -5,7 +5,7 @@ never invented.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -37,6 +37,7 @@ __all__ = [
     "change_columns",
     "merged_graph",
     "web_of_graph",
+    "with_noise",
 ]
 
 PAGE, FAILED, REDIRECT, EXCLUDED, UNKNOWN = range(5)
@@ -194,6 +195,28 @@ def web_of_graph(graph: Graph, name: str, host_pages: int | None) -> Web:
         notes=notes,
         **plain_columns(n),
     )
+
+
+def with_noise(web: Web, noise: float, seed: int) -> Web:
+    """A web whose content scores and link scores have errors: independent, normal, of mean 0.
+
+    Parameters
+    ----------
+    web : Web
+    noise : float
+        Standard deviation of the errors. With 0, the web itself is returned.
+    seed : int
+        What the random numbers begin with.
+    """
+    if not noise:
+        return web
+    generator = np.random.default_rng([seed, 0x4E6F697365])
+
+    def noisy(scores: Float32Array) -> Float32Array:
+        errors = generator.normal(0.0, noise, len(scores))
+        return (np.asarray(scores, np.float64) + errors).astype(np.float32)
+
+    return replace(web, scores=noisy(web.scores), link_scores=noisy(web.link_scores))
 
 
 def plain_columns(n: int) -> dict[str, Any]:
