@@ -19,6 +19,7 @@ OTHERS: dict[str, Any] = {
     "prior": str(Path(__file__).parent / "data" / "prior.txt"),
     "damping": 0.5,
     "self_links": True,
+    "sink_duplicates": True,
     "lease_seconds": 30.0,
     "max_retries": 9,
     "retry_seconds": 7.5,

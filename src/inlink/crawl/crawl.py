@@ -100,6 +100,8 @@ class Crawl(Steering):
         Further rules for the canonical form of URLs; None, the default, is the standard form. They cannot change later.
     self_links : bool
         Keep links to a place on the page itself (``#top``), as links of the page to itself; False by default.
+    sink_duplicates : bool
+        Lower the priorities of pages beside near-duplicates: see :mod:`inlink.frontier.copies`. False by default.
     lease_seconds : float
         Seconds after which a page that was handed out is lost if it was not answered for; 600 by default. While the
         crawl is closed, no lease expires.
@@ -167,6 +169,7 @@ class Crawl(Steering):
         revisit: Schedule | Mapping[str, Any] | NotGiven | None = NOT_GIVEN,
         url_rules: UrlRules | Mapping[str, Any] | NotGiven | None = NOT_GIVEN,
         self_links: bool | NotGiven = NOT_GIVEN,
+        sink_duplicates: bool | NotGiven = NOT_GIVEN,
         lease_seconds: float | NotGiven = NOT_GIVEN,
         max_retries: int | NotGiven = NOT_GIVEN,
         retry_seconds: float | NotGiven = NOT_GIVEN,

@@ -47,6 +47,7 @@ AT_OPENING = (
     "prior",
     "url_rules",
     "sync",
+    "sink_duplicates",
 )
 """The settings that can change only when a crawl is opened. ``politeness.by`` is another."""
 
@@ -213,8 +214,8 @@ class Steering:
         ------
         inlink.errors.ParameterError
             If a value is outside its range, or a setting can change only when the crawl is opened: ``policy``,
-            ``use_scores``, ``cross_domain_only``, ``damping``, ``trust``, ``distrust``, ``prior``, ``url_rules``,
-            ``sync`` and ``politeness.by``.
+            ``use_scores``, ``cross_domain_only``, ``damping``, ``trust``, ``distrust``, ``prior``,
+            ``sink_duplicates``, ``url_rules``, ``sync`` and ``politeness.by``.
         """
         for name in given:
             if name in AT_OPENING:

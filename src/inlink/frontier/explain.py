@@ -198,6 +198,8 @@ def _when(host: HostState) -> str:
 def page_parts(frontier: Frontier, page: int) -> list[Part]:
     """The parts of a page's own priority: those of the policy, and the trap penalty if there is one."""
     parts = frontier.policy.explain(page)
+    if frontier.copies is not None:
+        parts = [*parts, *frontier.copies.explain(page)]
     code = frontier.traps[page]
     return [*parts, Part("trap penalty", "×", float(FACTORS[code]))] if code else parts
 

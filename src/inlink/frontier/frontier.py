@@ -20,11 +20,12 @@ from inlink.base.columns import most_pages, reserve
 from inlink.base.folder import Folder, Header
 from inlink.errors import FolderError
 from inlink.frontier.backoff import LONGEST_WAIT, Outcome, delay
+from inlink.frontier.copies import Copies
 from inlink.frontier.dates import due_dates, reloaded
 from inlink.frontier.hosts import Hosts
 from inlink.frontier.kernels.queue import keys
 from inlink.frontier.leases import LeaseBook, Out
-from inlink.frontier.lost import LostPages
+from inlink.frontier.lost import LostPages, lost_dates
 from inlink.frontier.policies import Policy, policy_found
 from inlink.frontier.policy import priorities
 from inlink.frontier.queue import Queue
@@ -40,15 +41,10 @@ from inlink.store.format import (
     DISCOVERED,
     HINT,
     LEASED,
-    LOST,
     PAUSE,
-    RELEASE,
     RESUME,
     DateRecord,
     FailedRecord,
-    LostRecord,
-    ReleasedRecord,
-    dtype_of,
     struct_of,
 )
 from inlink.store.log import RANKS
@@ -81,6 +77,7 @@ class Frontier:
         self.pages, self.settings = pages, settings
         found = policy_found(settings.policy) if policy is None else policy
         self._values = _values(settings)
+        self.copies = Copies(pages) if settings.sink_duplicates else None
         self.policy = found(pages, self._values) if isinstance(found, type) else found
         self.queue = Queue(
             pages.hosts, settings.politeness, newest=self.policy.newest, sharing=self.policy.sharing
@@ -128,6 +125,8 @@ class Frontier:
                 self.policy.fold(self.events(0))
             for task in trapping:
                 task.result()
+        if self.copies is not None:
+            self.copies.restore()
         leased = self._restore_leases(now)
         self._count_taken(leased)
         self.hosts.restore(now)
@@ -216,15 +215,7 @@ class Frontier:
         for page in waiting:
             self.queue.remove(page, now)
             self.forget_plan(page)
-        due: dict[int, float] = {}
-        for place in pages.frames_of_kind(LOST, RELEASE):
-            frame = pages.frame(place)
-            if frame.kind == LOST:
-                for lost in np.frombuffer(frame.payload, dtype_of(LostRecord)):
-                    due[int(lost["page"])] = float(lost["due"])
-            else:
-                for released in np.frombuffer(frame.payload, dtype_of(ReleasedRecord)):
-                    due[int(released["page"])] = frame.time
+        due = lost_dates(pages)
         for page in waiting:
             self.lost.wait(page, due[page])
 
@@ -252,6 +243,8 @@ class Frontier:
         raw = np.frombuffer(frame, np.uint8)
         self.pages.fold_frame(place, raw)
         self.policy.fold(Events(raw))
+        if self.copies is not None and self.copies.take_in(frame):
+            self.queue.begin_rekeying()
 
     def discovered(self, first: int, new: int, text: bytes) -> None:
         """Pages from ``first`` on are new; ``text`` has their URLs, a newline behind each."""
@@ -270,7 +263,12 @@ class Frontier:
 
     def keys(self, pages: UInt32Array) -> Float32Array:
         """The keys of pages: their priorities times their trap penalties."""
-        return keys(pages, priorities(self.policy, pages), self.traps, FACTORS)
+        return keys(pages, self._priorities(pages), self.traps, FACTORS)
+
+    def _priorities(self, pages: UInt32Array) -> Float32Array:
+        """The priorities of pages by the policy, lowered beside near-duplicates."""
+        found = priorities(self.policy, pages)
+        return found if self.copies is None else found * self.copies.factors(pages)
 
     def prioritise(self, pages: UInt32Array, now: float) -> None:
         """Give the waiting pages among ``pages`` their present priorities."""
@@ -327,7 +325,7 @@ class Frontier:
             pages = pages[self.pages.losses[pages] == 0]
         self.queue.place(
             pages,
-            priorities(self.policy, pages),
+            self._priorities(pages),
             self.traps,
             self.pages.states,
             self.pages.errors,

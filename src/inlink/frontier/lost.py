@@ -12,10 +12,28 @@ time, and the others go on.
 import heapq
 from collections.abc import Callable
 
+import numpy as np
+
 from inlink.frontier.leases import LeaseBook
 from inlink.frontier.queue import Queue
+from inlink.store.format import LOST, RELEASE, LostRecord, ReleasedRecord, dtype_of
+from inlink.store.pages import Pages
 
-__all__ = ["LostPages"]
+__all__ = ["LostPages", "lost_dates"]
+
+
+def lost_dates(pages: Pages) -> dict[int, float]:
+    """The Unix time at which each page whose lease was lost waits again, by the last event about it."""
+    due: dict[int, float] = {}
+    for place in pages.frames_of_kind(LOST, RELEASE):
+        frame = pages.frame(place)
+        if frame.kind == LOST:
+            for lost in np.frombuffer(frame.payload, dtype_of(LostRecord)):
+                due[int(lost["page"])] = float(lost["due"])
+        else:
+            for released in np.frombuffer(frame.payload, dtype_of(ReleasedRecord)):
+                due[int(released["page"])] = frame.time
+    return due
 
 
 class LostPages:

@@ -170,6 +170,12 @@ class Settings:
         "Keep links to a place on the page itself (`#top`), as links of the page to itself.",
         option="--self-links",
     )
+    sink_duplicates: bool = setting(
+        False,
+        "Lower the priorities of pages on hosts, and in sections of hosts, whose fetched pages are mostly "
+        "near-duplicates of earlier pages.",
+        option="--sink-duplicates",
+    )
     lease_seconds: float = setting(
         600.0,
         "Seconds after which a page is lost if its lease was not answered. A lost page waits as before a retry, "

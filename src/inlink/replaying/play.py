@@ -180,6 +180,7 @@ class _Player:
         self._offsets, self._links = web.offsets.tolist(), np.asarray(web.links)
         self._scores = np.asarray(web.link_scores) if len(web.link_scores) else None
         self._outcomes, self._content = bytes(web.outcomes), web.scores
+        self._fingerprints = web.fingerprints.tolist()
         self._plain = not (web.scores.any() or self._scores is not None)
         self._seconds = np.where(np.isnan(web.seconds), np.float32(fetch_seconds), web.seconds).tolist()
         self._tries, self._asked_delay = bytearray(web.tries), np.asarray(web.delays) > 0
@@ -272,6 +273,8 @@ class _Player:
             links = list(zip(names, self._scores[begin:end].tolist(), strict=True))
         if not self._plain:
             more["score"] = float(self._content[target])
+        if mark := self._fingerprints[target]:
+            more["fingerprint"] = mark
         stale = np.inf
         if self._changes is not None:
             version, stale = self._changes.at(target, self._clock.now - self._start)

@@ -117,6 +117,7 @@ def _visits(
     for page, place in zip(crawled.tolist(), places.tolist(), strict=True):
         frame = pages.frame(place)
         columns["statuses"][page], columns["scores"][page] = frame.status, frame.score
+        columns["fingerprints"][page] = pages.frames.visit(place).fingerprint
         if frame.lease in given:
             columns["seconds"][page] = max(frame.time - given[frame.lease], 0.0)
         rows[page] = pages.list_at(place)

@@ -74,6 +74,8 @@ class Web:
         How many fetches failed before the first that did not.
     scores : float32[n]
         Of the content.
+    fingerprints : uint64[n]
+        Of the page's text; 0 if there is none.
     seconds : float32[n]
         How long a fetch takes; NaN if that is not known.
     delays : float32[n]
@@ -105,6 +107,7 @@ class Web:
     targets: UInt32Array
     tries: UInt8Array
     scores: Float32Array
+    fingerprints: UInt64Array
     seconds: Float32Array
     delays: Float32Array
     link_scores: Float32Array
@@ -226,6 +229,7 @@ def plain_columns(n: int) -> dict[str, Any]:
         "targets": np.arange(n, dtype=np.uint32),
         "tries": np.zeros(n, np.uint8),
         "scores": np.zeros(n, np.float32),
+        "fingerprints": np.zeros(n, np.uint64),
         "seconds": np.full(n, np.nan, np.float32),
         "delays": np.zeros(n, np.float32),
         "link_scores": np.empty(0, np.float32),
