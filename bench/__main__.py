@@ -6,7 +6,7 @@ from pathlib import Path
 
 USAGE = (
     "usage: python -m bench rank | measures | build | extract | crawl | spider | fleet | view | server | rerank | "
-    "spam | truth | start | tables  (each with --help)"
+    "spam | truth | start | copies | tables  (each with --help)"
 )
 
 
@@ -93,6 +93,10 @@ def main(arguments: list[str]) -> None:
         from bench import start
 
         start.main(rest)
+    elif command == "copies":
+        from bench import copies
+
+        copies.main(rest)
     elif command == "truth":
         from bench import truth
 
