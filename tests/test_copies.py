@@ -198,3 +198,14 @@ def test_the_setting_changes_when_a_crawl_is_opened(tmp_path):
         crawl.change_settings(sink_duplicates=True)
     with opened(tmp_path / "c", Clock(), sink_duplicates=True) as crawl:
         assert crawl.why("http://a.com/print/6").parts[-1].value < 0.4
+
+
+def test_a_checkpoint_without_the_setting_is_not_the_order_with_it(tmp_path):
+    folder = tmp_path / "c"
+    printed(folder, False).close()
+    for sink in (True, False, True):
+        with opened(folder, Clock(), sink_duplicates=sink) as crawl:
+            for row in crawl.view.order(60).rows:
+                assert combined(crawl.why(row.url).parts) == pytest.approx(row.priority, rel=1e-5)
+            factors = crawl.why("http://a.com/print/7").parts
+            assert any("near-duplicates" in part.name for part in factors) == sink

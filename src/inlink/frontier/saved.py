@@ -4,8 +4,9 @@ All of these are functions of the events up to the checkpoint's extent. Dates, l
 the time too. They are restored from the log at each opening, which takes time in proportion to their number.
 
 A part is left out, or not used, if the events alone do not give it: the columns of a user's own policy, those of a
-policy that mixes in content scores (a ranking is adopted with the scores of that moment), and those of a stored
-ranking. Then the policy folds all events, and all waiting pages get new keys.
+policy that mixes in content scores (a ranking is adopted with the scores of that moment), those of a stored ranking,
+and all with the setting ``sink_duplicates``, whose factors are renewed now and then. Then the policy folds all events,
+and all waiting pages get new keys.
 """
 
 from collections.abc import Iterator
@@ -61,8 +62,9 @@ def small_parts(frontier: "Frontier") -> dict[str, Any]:
 
 
 def _is_kept(frontier: "Frontier") -> bool:
-    # Distrust is computed from all links at the opening, so no keys of it are kept.
-    if frontier.settings.distrust is not None:
+    # Distrust is computed from all links at the opening, and factors of near-duplicates are renewed now and then. So no
+    # keys of them are kept.
+    if frontier.settings.distrust is not None or frontier.copies is not None:
         return False
     return type(frontier.policy).__module__.startswith("inlink.") and frontier.policy.columns is not None
 
