@@ -333,6 +333,7 @@ FROM_SETTINGS = {
 DERIVED = {
     # Restored from events, leases and dates at each opening.
     "Frontier": {
+        "copies",
         "queue",
         "hosts",
         "leases",
@@ -349,8 +350,8 @@ DERIVED = {
     # Views of arrays, files, and the counts of hosts, which are made when they are asked for.
     "PageColumns": {"_at", "hosts", "host_pages", "host_waiting", "host_crawled", "merged", "given"},
     "UrlTable": {"_table", "_mapped", "indexed", "_urls_check"},
-    "PageRank": {"damping", "rest", "cross_only", "scores", "least", "trusts", "prior"},
-    "Hits": {"damping", "rest", "cross_only", "scores", "least", "trusts", "prior"},
+    "PageRank": {"damping", "rest", "cross_only", "scores", "least", "trusts", "prior", "distrust"},
+    "Hits": {"damping", "rest", "cross_only", "scores", "least", "trusts", "prior", "distrust"},
     "Opic": set(),
 }
 

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from crawlstrategies import Clock, opened
+from inlink.crawl.checkpointing import save
 from inlink.crawl.view import CrawlView
 from inlink.errors import ParameterError
 from inlink.frontier.copies import NearIndex, section
@@ -202,10 +203,13 @@ def test_the_setting_changes_when_a_crawl_is_opened(tmp_path):
 
 def test_a_checkpoint_without_the_setting_is_not_the_order_with_it(tmp_path):
     folder = tmp_path / "c"
-    printed(folder, False).close()
+    with printed(folder, False) as crawl:
+        save(crawl._frontier, crawl._core.journal.log)
     for sink in (True, False, True):
         with opened(folder, Clock(), sink_duplicates=sink) as crawl:
+            assert crawl._pages.checkpoint is not None
             for row in crawl.view.order(60).rows:
                 assert combined(crawl.why(row.url).parts) == pytest.approx(row.priority, rel=1e-5)
             factors = crawl.why("http://a.com/print/7").parts
             assert any("near-duplicates" in part.name for part in factors) == sink
+            save(crawl._frontier, crawl._core.journal.log)

@@ -6,6 +6,7 @@ from hypothesis import HealthCheck, given, settings
 
 import inlink
 from crawlstrategies import EAGER
+from inlink.crawl.checkpointing import save
 from inlink.crawl.view import CrawlView
 from inlink.errors import FolderError, InputError, ParameterError
 from inlink.frontier.distrust import EVEN
@@ -60,6 +61,21 @@ def test_pages_of_hosts_that_lead_to_spam_come_last(tmp_path, bad, policy):
     with crawl_of(tmp_path, policy=policy, distrust=bad) as crawl:
         crawl.rerank(wait=True)
         assert order(crawl) == ["good"] * 9 + ["farm"] * 2 + ["spam"]
+
+
+def test_a_checkpoint_without_distrust_is_not_the_order_with_it(tmp_path, bad):
+    with crawl_of(tmp_path) as crawl:
+        fill(crawl)
+        crawl.rerank(wait=True)
+        save(crawl._frontier, crawl._core.journal.log)
+    for distrust in (bad, None, bad):
+        with crawl_of(tmp_path, distrust=distrust) as crawl:
+            assert crawl._pages.checkpoint is not None
+            crawl.rerank(wait=True)
+            assert (order(crawl)[0] == "good") == (distrust is not None)
+            for row in crawl.view.order(50).rows:
+                assert combined(crawl.why(row.url).parts) == pytest.approx(row.priority, rel=1e-5)
+            save(crawl._frontier, crawl._core.journal.log)
 
 
 def test_why_names_the_distrust_and_its_parts_give_the_priority(tmp_path, bad):
