@@ -3,9 +3,11 @@
 import shutil
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from crawlstrategies import Clock, opened
+from inlink.base.folder import Folder, building
 from inlink.errors import FolderError, InlinkError
 from inlink.store import urls as urls_module
 from inlink.store.log import EVENTS, INDEX, URLS
@@ -97,13 +99,57 @@ def test_a_damaged_url_behind_an_index_is_refused_where_it_is(folder: Path):
         look_up(folder, "http://a.com/3")
 
 
+def wild_index(folder: Path, change) -> None:
+    """Replace slots and counts of the index; the checksums are right."""
+    old = Folder(folder / INDEX, INDEX, urls_module.INDEX_VERSION)
+    arrays = {name: old.array(name).copy() for name in old.header.files}
+    meta = old.header.meta
+    shutil.rmtree(folder / INDEX)
+    change(arrays)
+    with building(folder / INDEX, INDEX, urls_module.INDEX_VERSION) as writer:
+        for name, array in arrays.items():
+            writer.write(name, array)
+        writer.header.meta = meta
+
+
+def page_beyond_all(arrays):
+    arrays["slots"][7] |= np.uint64(0xFFFFFF00)
+
+
+def page_0(arrays):
+    arrays["slots"][7] &= np.uint64(0xFFFFFFFF00000000)
+
+
+def tags_out_of_order(arrays):
+    arrays["slots"][int(arrays["counts"][:200].sum()) :] |= np.uint64(0xFFFFFFFF00000000)
+    arrays["counts"][200] += arrays["counts"][201:].sum()
+    arrays["counts"][201:] = 0
+
+
+def counts_that_wrap(arrays):
+    arrays["counts"][0] += np.uint64(1 << 63)
+    arrays["counts"][1] += np.uint64(1 << 63)
+
+
+@pytest.mark.parametrize("change", [page_beyond_all, page_0, tags_out_of_order, counts_that_wrap])
+def test_a_wild_index_with_right_checksums_is_not_used(folder: Path, change):
+    right = urls_of(folder)
+    wild_index(folder, lambda arrays: None)
+    reader = Reader(folder)
+    assert reader.pages.table.indexed
+    reader.close()
+    wild_index(folder, change)
+    assert urls_of(folder) == right
+    reader = Reader(folder)
+    assert not reader.pages.table.indexed
+    reader.close()
+
+
 def test_an_index_of_an_earlier_version_is_made_anew(folder: Path, monkeypatch):
     header = folder / INDEX / "header.json"
     right = urls_of(folder)
     shutil.rmtree(folder / INDEX)
     assert urls_of(folder) == right
-    from inlink.base.folder import building
-
     with building(folder / INDEX, INDEX, 1) as writer:
         writer.header.meta = {"pages": 7}
     assert urls_of(folder) == right

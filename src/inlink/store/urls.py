@@ -310,16 +310,39 @@ class UrlTable:
         except FolderError:
             return 0, 0, 0
         slots, counts = index.array("slots"), index.array("counts")
-        room, at = len(self.slots) // SHARDS, 0
-        for k, count in enumerate(counts.tolist()):
-            size = count * 6 // 5 + SLACK
-            entries = slots[at : at + count]
-            while not table.spread(entries, self.slots[k * room : k * room + size + SLACK], np.uint64(size)):
-                size += size // 8
-            self.sizes[k], self.counts[k] = size, count
+        # A folder of another user may hold anything with right checksums. The lower half of a slot is its page plus 1.
+        pages = slots.view("<u4")[::2]
+        if len(slots) and not (
+            counts.max() <= len(slots) and pages.min() > 0 and pages.max() <= most_pages()
+        ):
+            return 0, 0, 0
+        at = 0
+        for shard, count in enumerate(counts.tolist()):
+            if not self._fill_shard(shard, slots[at : at + count]):
+                self._empty_shards(shard)
+                return 0, 0, 0
             at += count
         self.indexed, self._urls_check = covered.pages, covered.urls_check
         return covered.pages, covered.urls_end, covered.events_end
+
+    def _fill_shard(self, shard: int, entries: UInt64Array) -> bool:
+        """Fill a shard with slots of the index. Return False if their tags are not those of a hash in order."""
+        begin, size = shard * (len(self.slots) // SHARDS), len(entries) * 6 // 5 + SLACK
+        largest = 4 * size
+        while not table.spread(entries, self.slots[begin : begin + size + SLACK], np.uint64(size)):
+            size += size // 8
+            if size > largest:
+                return False
+        self.sizes[shard], self.counts[shard] = size, len(entries)
+        return True
+
+    def _empty_shards(self, count: int) -> None:
+        """Make the first shards empty again."""
+        room = len(self.slots) // SHARDS
+        for shard in range(count):
+            begin = shard * room
+            self.slots[begin : begin + int(self.sizes[shard]) + SLACK] = 0
+        self.sizes[:] = self.counts[:] = 0
 
     def as_indexed(self, pages: int) -> bool:
         """Return whether the first ``pages`` URLs that were taken in are the URLs of the index.
