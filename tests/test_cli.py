@@ -171,7 +171,7 @@ def test_help_shows_the_options_of_one_algorithm():
             assert f"Options of {name}:" in shown
             own = {option.opts[0] for option in ALGORITHMS[name]}
             found = set(re.findall(r"^  (--?[a-z0-9-]+)", shown, re.M))
-            assert found - {"--algorithm", "--name", "--help", "-h"} == own
+            assert found - {"--algorithm", "--name", "--as-of", "--help", "-h"} == own
     both = CliRunner().invoke(rank, ["--algorithm", "salsa,degree", "--help"]).output
     assert "Options of salsa:" in both
     assert "Options of degree:" in both
@@ -203,7 +203,7 @@ def test_subgraphs(links: Path):
         (("build", "short.tsv", "-o", "x"), "short.tsv"),
         (("build", "cut.warc.gz", "-o", "x", "--strict"), "cut.warc.gz"),
         (("build", "links.tsv", "-o", "x", "--format", "xml"), "no format is called 'xml'"),
-        (("build", "links.tsv", "-o", "x", "--format", "pajek"), "format pajek cannot be read"),
+        (("build", "links.tsv", "-o", "x", "--format", "pajek"), "format pajek can only be written"),
         (("rank", "none"), "none does not exist"),
         (("rank", "links.tsv"), "not an inlink folder"),
         (("rank", "g", "--damping", "1.5"), "damping"),
