@@ -9,10 +9,14 @@ two farms.
 import argparse
 import random
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from statistics import mean, stdev
 
 import inlink
+from bench import markdown
+
+__all__ = ["main", "web"]
 
 FARMS = [f"farm{k}.example" for k in range(20)]
 CALENDARS = [f"events{k}.example" for k in range(4)]
@@ -80,8 +84,8 @@ def main(arguments: list[str]) -> None:
         listed.write_text("".join(f"{host}\n" for host in FARMS[:2]))
         arcs = [(page, target) for page in links for target in sorted(links[page])]
         graph = inlink.Graph.from_arcs(arcs)
-        print("| order | " + " | ".join(f"{share:.0%}" for share in MARKS) + " |")
-        print("| --- |" + " ---: |" * len(MARKS))
+        print(markdown.line("order", *(f"{share:.0%}" for share in MARKS)))
+        print(markdown.line("---", *["---:"] * len(MARKS)))
         for name, given, policies in (
             ("", {}, ["host-diverse", "pagerank", "breadth-first"]),
             (" with `distrust`", {"distrust": str(listed)}, ["host-diverse", "pagerank"]),
@@ -92,8 +96,11 @@ def main(arguments: list[str]) -> None:
             )  # fmt: skip
             for policy in policies:
                 rows = [run.wasted for run in found.runs if run.order == policy]
-                cells = [
-                    f"{mean(column):.3f} ± {stdev(column) / len(column) ** 0.5:.3f}"
-                    for column in zip(*rows, strict=True)
-                ]
-                print(f"| {policy}{name} | " + " | ".join(cells) + " |", flush=True)
+                cells = [_with_error(column) for column in zip(*rows, strict=True)]
+                print(markdown.line(f"{policy}{name}", *cells), flush=True)
+
+
+def _with_error(shares: Sequence[float]) -> str:
+    """Return the mean of shares and its standard error; "nan" is the error of a single share."""
+    error = stdev(shares) / len(shares) ** 0.5 if len(shares) > 1 else float("nan")
+    return f"{mean(shares):.3f} ± {error:.3f}"

@@ -7,9 +7,8 @@ import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from inlink import errors
-
 if TYPE_CHECKING:
+    from inlink import errors
     from inlink.base.clock import VirtualClock
     from inlink.base.progress import progress
     from inlink.client.remote import connect
@@ -119,6 +118,8 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
+    if name == "errors":
+        return import_module("inlink.errors")
     if name not in _HOMES:
         raise AttributeError(f"module 'inlink' has no attribute {name!r}")
     module, attribute = _HOMES[name]
