@@ -43,7 +43,7 @@ def build(folder: Path, machine: str = "") -> None:
 
 
 def levels_of(machine: str) -> list[str]:
-    """Return the levels of a machine. There is none for systems other than Linux, whose files have another format."""
+    """Return the levels of a machine. Systems other than Linux have none, because they cannot load the libraries."""
     from inlink.base.machinecode import LEVELS
 
     return [

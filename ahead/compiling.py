@@ -41,7 +41,7 @@ def _kernel(place: str) -> Any:
 
 
 class _Codegen(AOTCPUCodegen):
-    """Numba's maker of object files, for a machine that need not be this one."""
+    """Numba's compiler of object files, for this machine or another one."""
 
     def __init__(self, machine: str, cpu: str) -> None:
         self._triple = f"{machine}-unknown-linux-gnu"

@@ -235,7 +235,7 @@ def test_a_recorded_crawl_is_replayed_with_all_that_it_recorded(recorded):
 
 
 def test_errors_in_scores_change_the_order_and_no_measure(tmp_path):
-    """A root that links to 60 pages, of which those with even numbers are good and have good links."""
+    """A root that links to 60 pages. Pages with even numbers are good and have good links."""
     good = [float(k % 2 == 0) for k in range(60)]
     clock, folder = VirtualClock(), tmp_path / "rec"
     with inlink.Crawl(folder, policy="best-first", politeness=EAGER, clock=clock) as crawl:

@@ -44,7 +44,7 @@ def brute_freshness(fetches, watched, moment):
 
 @st.composite
 def histories(draw):
-    """Fetches of four pages with the next change after each, and what is known of the pages."""
+    """Fetches of four pages, the next change after each fetch, and the known facts about the pages."""
     times = sorted(draw(st.lists(st.integers(0, 12), min_size=1, max_size=10)))
     pages = st.one_of(st.none(), st.integers(0, 3))
     later = st.one_of(st.just(math.inf), st.integers(1, 6))

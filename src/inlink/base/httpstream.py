@@ -18,7 +18,7 @@ from inlink.errors import InputError
 __all__ = ["TRIES", "HttpStream"]
 
 TRIES = 8
-"""Requests in a row that may fail before a file is given up."""
+"""Number of failed requests in a row after which a file is given up."""
 
 # Seconds: of waiting for bytes; of the first pause, which doubles each time; of the longest pause.
 _PATIENCE = 60.0
@@ -139,6 +139,6 @@ class HttpStream(io.RawIOBase):
 
 
 def _seconds(headers: Any) -> float | None:
-    """The pause that a server asks for."""
+    """Return the pause in seconds that a server asks for, or None."""
     value = headers.get("Retry-After", "")
     return float(value) if value.isdigit() and len(value) < 6 else None

@@ -73,7 +73,7 @@ _IMPORTED = re.compile(rb"\nfrom inlink\.([\w.]+) import (\w+)")
 
 
 def _sources() -> dict[str, bytes]:
-    """Return the texts of all kernels, of what they import from, and of the two modules that compile them, by file."""
+    """Return the source texts that the machine code depends on, by file: kernels, their imports, and the compiler."""
     package = Path(__file__).parents[1]
     files = [__file__, str(Path(__file__).with_name("compiling.py"))]
     files += [*map(str, package.glob("*/kernels/*.py")), *map(str, package.glob("*/kernels.py"))]

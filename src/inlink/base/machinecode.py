@@ -26,7 +26,7 @@ LEVELS = {
     "x86-64-v2": ("x86_64", _FLAGS_V2),
     "aarch64": ("aarch64", frozenset[str]()),
 }
-"""The kinds of processors for which there is machine code, best first: the machine, and the flags of Linux needed."""
+"""The kinds of processors that have machine code, best first: the machine, and the CPU flags that it needs."""
 
 
 def load(

@@ -231,7 +231,7 @@ def _settings(pages: Pages, place: int) -> Any:
 
 
 def _algorithm(settings: Any) -> str | None:
-    """The algorithm by which a crawl's policy ranks pages; None if it does not, or is the user's own."""
+    """Return the ranking algorithm of a crawl's policy; None for a policy without rankings, or a user's own policy."""
     policy = POLICIES.get(settings.policy)
     return None if policy is None else policy.algorithm
 

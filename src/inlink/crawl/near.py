@@ -1,4 +1,4 @@
-"""The page that another page is a near-duplicate of, found among all latest visits, a few milliseconds at a time."""
+"""Search all latest visits for near-duplicates of a page, a few milliseconds at a time."""
 
 import time
 from collections import OrderedDict
@@ -10,7 +10,7 @@ from inlink.store.pages import Pages
 __all__ = ["NearSearch"]
 
 KEPT_SEARCHES = 1000
-"""Number of searches that are kept. The search that was used the longest ago is dropped first."""
+"""Maximum number of searches in memory. The least recently used one is dropped first."""
 
 _VISITS = 1 << 12
 
@@ -25,7 +25,7 @@ class _Search:
 
 
 class NearSearch:
-    """Finds the pages that pages are near-duplicates of: see :mod:`inlink.store.near`.
+    """Finds near-duplicates of pages: see :mod:`inlink.store.near`.
 
     Parameters
     ----------
@@ -37,7 +37,7 @@ class NearSearch:
         self._searches: OrderedDict[int, _Search] = OrderedDict()
 
     def of(self, page: int, seconds: float) -> tuple[int | None, bool]:
-        """The earliest near-duplicate of a page, None if there is none, and whether all visits were compared.
+        """Search the earliest near-duplicate of a page; return it, or None, and whether all visits were compared.
 
         Parameters
         ----------

@@ -154,7 +154,7 @@ class Upkeep:
             self.frontier.rekey_some(now)
 
     def _adopt(self, now: float) -> None:
-        """Adopt the published ranking, and write this into the log."""
+        """Adopt the published ranking, and log it."""
         if self.frontier.adopt(now):
             assert self.frontier.adopted is not None
             self._journal.append(RANKING, payload=payload_of(self.frontier.adopted))

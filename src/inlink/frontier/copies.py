@@ -35,11 +35,11 @@ _TAIL = 8192
 """Number of fingerprints that are compared one by one before they are sorted into the tables."""
 
 _GROWTH = 1.1
-"""The numbers of groups that priorities use are renewed after this growth."""
+"""The counts of groups that priorities use are updated after this growth."""
 
 
 class NearIndex:
-    """Fingerprints, and the question whether one of them is near: at most three bits differ.
+    """An index of fingerprints. It finds a fingerprint that differs in at most three bits.
 
     As in Manku, Jain & Das Sarma (WWW 2007): if two fingerprints differ in at most three bits, one of their four blocks
     of 16 bits is equal. There is a table for each block. It takes 24 bytes a fingerprint, and a question in an index of

@@ -91,7 +91,7 @@ class HostDistrust:
         self._distrust[: self._known] = np.where(is_listed, 1.0, np.minimum(means, 0.999))
 
     def factor(self, pages: UInt32Array) -> Float32Array:
-        """Return the numbers by which the priorities of pages are multiplied, float32[k], above 0 and at most 1."""
+        """Return the factors of the pages' priorities, float32[k], above 0 and at most 1."""
         self._take_in()
         share = self._distrust[self.pages.hosts[pages]] / np.float32(EVEN)
         found: Float32Array = np.float32(1) / (np.float32(1) + share * share)

@@ -24,7 +24,7 @@ KEPT_LINKERS = 8
 """Number of linkers that a search keeps for a page."""
 
 KEPT_SEARCHES = 1000
-"""Number of searches that are kept. The search that was used the longest ago is dropped first."""
+"""Maximum number of searches in memory. The least recently used one is dropped first."""
 
 _LINKS = np.uint64(1 << 16)
 """Number of links that are read between two looks at the clock, in about 0.2 ms."""

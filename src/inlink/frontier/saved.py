@@ -70,7 +70,7 @@ def _is_kept(frontier: "Frontier") -> bool:
 
 
 def _circumstances(frontier: "Frontier", ranking: Header | None) -> dict[str, Any]:
-    """All that the policy's columns and the keys depend on, besides the events."""
+    """Return everything besides the events that the policy's columns and the keys depend on."""
     settings = frontier.settings
     prior = settings.prior is not None and frontier.policy.takes_prior
     return {
@@ -87,7 +87,7 @@ def _circumstances(frontier: "Frontier", ranking: Header | None) -> dict[str, An
 
 
 def _header(frontier: "Frontier", name: str) -> Header | None:
-    """The header of a folder in the crawl's folder; None if there is none."""
+    """Read the header of a folder inside the crawl's folder; return None if this folder is missing."""
     try:
         return Folder(frontier.pages.folder / name, name, 1).header
     except FolderError:

@@ -70,7 +70,7 @@ class Drawn:
 
 
 def _exponential(seed: int, page: int, place: int) -> float:
-    """A number from the exponential distribution of mean 1, that depends on the arguments only."""
+    """Return a number of the exponential distribution with mean 1. The same arguments give the same number."""
     state = _mixed(_mixed(_mixed(seed) ^ page) ^ place)
     return -math.log(((state >> 11) + 1) / (1 << 53))
 
@@ -102,7 +102,7 @@ def has_changes(web: Web) -> bool:
 
 
 def changes_of(web: Web, mean: float | None, seed: int) -> Changes | None:
-    """The changes of a web: drawn if ``mean`` is given, else recorded; None if there is no such record."""
+    """Return random changes if ``mean`` is given, else the recorded ones, or None if none are recorded."""
     if mean is not None:
         return Drawn(mean, seed)
     return Recorded(web) if has_changes(web) else None

@@ -33,7 +33,7 @@ MEASURES = {
     "relevant": "share of their relevant pages",
     "freshness": "share of the copies that are current",
 }
-"""Measures. All but the last are sums over pages, of which each has a value of at least 0."""
+"""Measures. All but the last add up the values of pages; a value is at least 0."""
 
 FRESHNESS = "freshness"
 

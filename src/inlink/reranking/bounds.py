@@ -166,7 +166,7 @@ def _bounds(values: Float64Array, error: float, known: "_Known") -> Bounds:
 
 
 class LinkRows:
-    """The links of fetched pages, decoded from the log in blocks each time that they are read.
+    """The links of fetched pages. Each iteration decodes them from the log, in blocks.
 
     Parameters
     ----------
@@ -213,7 +213,7 @@ class LinkRows:
 
 
 class _Known:
-    """The known rows of P̃, and what they say about returns.
+    """The known rows of P̃, and the bounds on returns that follow from them.
 
     Parameters
     ----------

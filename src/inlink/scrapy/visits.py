@@ -240,7 +240,7 @@ def _described(links: list[AnyLink], page: Reading, score: float, scorer: ScoreL
 
 
 def _as_link(one: AnyLink) -> Link | None:
-    """A link of a spider as a Link; None if it is no link, which the crawl refuses with a message."""
+    """Convert a spider's link to a Link. Return None for anything else; the crawl then refuses it with a message."""
     if isinstance(one, str):
         return Link(one)
     if isinstance(one, tuple) and len(one) == 2:

@@ -72,7 +72,7 @@ class Log:
         self.urls_end = os.fstat(self._urls).st_size
         self.events_end = os.fstat(self._events).st_size
         self.synced = 0
-        # CRC-32 of both files, once `Log.sum_up` has read what was there at the opening.
+        # CRC-32 of both files. `Log.sum_up` computes them when the crawl is opened.
         self.urls_check = self.events_check = 0
         self._last: tuple[float, int] | None = None
         self._broken: str | None = None

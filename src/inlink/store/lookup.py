@@ -237,7 +237,7 @@ class Lookup:
         )
 
     def near_duplicate(self, page: int) -> int | None:
-        """The page that a page is a near-duplicate of: see :mod:`inlink.store.near`. None if there is none.
+        """Return the page that this page duplicates, or None. See :mod:`inlink.store.near`.
 
         Raises
         ------

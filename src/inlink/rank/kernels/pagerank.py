@@ -30,7 +30,7 @@ __all__ = [
 
 
 AHEAD = np.uint64(8)
-"""The number of rows by which a sweep in another order than that of the places asks for rows before it reads them."""
+"""The number of rows ahead that a sweep prefetches. Only sweeps that do not follow the order of the places prefetch."""
 
 
 class Equation(NamedTuple):
@@ -273,7 +273,7 @@ def observe(
     low: np.uint64,
     high: np.uint64,
 ) -> tuple[float, float]:
-    """With f = z − before and d = f − last, write differences[slot] = d, moves[slot] += d and last = f.
+    """Let f = z − before and d = f − last. Write differences[slot] = d, moves[slot] += d and last = f.
 
     Write sums[0, k] = Σ differences[k]·d and sums[1, k] = Σ differences[k]·f, float64[2, 3], in float64. Return
     Σ|f|·strengths and Σ z·strengths.
