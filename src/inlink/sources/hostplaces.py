@@ -59,7 +59,9 @@ def host_places(source: str | os.PathLike[str], setting: str = "prior") -> HostP
         elif value > 0:
             best[host] = max(value, best.get(host, 0.0))
     if not best:
-        raise InputError(f"{setting}: {source} gives no host a value above 0")
+        raise InputError(
+            f"{setting}: {source} gives no host a value above 0: name a host or URL in each line"
+        )
     if ignored:
         _log.warning("prior: %s: ignored %s lines that name no host", source, f"{ignored:,}")
     return HostPlaces.of(best)
