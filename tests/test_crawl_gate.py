@@ -21,6 +21,7 @@ from inlink.crawl import seeding, visiting
 from inlink.crawl.crawl import Crawl
 from inlink.crawl.desk import Desk
 from inlink.crawl.journal import Journal
+from inlink.crawl.reporting import Reporting
 from inlink.crawl.steering import Steering
 from inlink.crawl.view import CrawlView
 from inlink.errors import InUseError, ParameterError, StoreError
@@ -37,7 +38,7 @@ from inlink.store.urls import UrlTable
 
 
 def test_no_method_is_missing_here():
-    methods = vars(Crawl) | vars(Steering)
+    methods = vars(Crawl) | vars(Reporting) | vars(Steering)
     found = {name for name, value in methods.items() if callable(value) and name[0] != "_"}
     found |= {f"desk.{name}" for name, value in vars(Desk).items() if callable(value) and name[0] != "_"}
     found |= {f"view.{name}" for name, value in vars(CrawlView).items() if callable(value) and name[0] != "_"}

@@ -80,6 +80,18 @@ class Steering:
         """Whether the crawl is paused."""
         return self._core.frontier.paused
 
+    def release_all(self) -> int:
+        """Give back all leases, whoever holds them; return their number."""
+        with self._gate:
+            self._core.tick()
+            return self._core.answers.release_all()
+
+    def reload(self) -> int:
+        """Let pages that failed, are gone or were excluded wait again if the rules allow them; return their number."""
+        with self._gate:
+            self._core.tick()
+            return self._core.answers.reload()
+
     def set_host(
         self,
         host: str,
