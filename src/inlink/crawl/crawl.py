@@ -39,6 +39,7 @@ from inlink.frontier.explain import Why
 from inlink.frontier.frontier import Frontier
 from inlink.frontier.leases import Lease
 from inlink.frontier.policies import Policy
+from inlink.frontier.restoring import restore
 from inlink.frontier.revisit import Schedule
 from inlink.frontier.rules import Rules
 from inlink.frontier.settings import Politeness, Settings
@@ -213,7 +214,7 @@ class Crawl(Reporting, Steering):
             self._upkeep = Upkeep(journal, clock)
             answers = Answers(journal, Admission(journal))
             self._core = core = Core(journal, answers, self._upkeep, clock, self.refused)
-            self._frontier.restore(core.tick())
+            restore(self._frontier, core.tick())
             self._upkeep.opened(journal.now)
             if chosen.before is not None and settings.rules != chosen.before.rules:
                 answers.readmit()

@@ -13,6 +13,7 @@ from inlink.crawl.settings import FILE, encoded, stored
 from inlink.errors import FolderError, ParameterError
 from inlink.frontier.frontier import Frontier
 from inlink.frontier.policies import Policy, policy_of
+from inlink.frontier.restoring import restore
 from inlink.frontier.settings import Settings
 from inlink.frontier.visits import plan_visits
 from inlink.store.pages import Pages
@@ -104,7 +105,7 @@ def frontier_of(pages: Pages, now: float, policy: "str | type[Policy] | Policy |
     """
     settings = stored(pages.folder)
     frontier = Frontier(pages, settings, policy_of(pages.folder, settings.policy, policy))
-    frontier.restore(now)
+    restore(frontier, now)
     if settings.revisit is not None:
         plan_visits(frontier, settings.revisit)
     return frontier

@@ -1,13 +1,13 @@
 """The frontier: policy, queue, hosts and leases of a crawl, folded from its events.
 
-It writes no files. :class:`inlink.Crawl` appends events and passes them to :meth:`Frontier.fold`. ``inlink next`` and
-``inlink why`` restore a frontier from a folder that another process may be writing, and read it.
+It writes no files. :class:`inlink.Crawl` appends events and passes them to :meth:`Frontier.fold`. At the opening of a
+crawl, :mod:`inlink.frontier.restoring` restores the frontier from the log. ``inlink next`` and ``inlink why`` do the
+same in a folder that another process may be writing, and read it.
 """
 
 import heapq
 import logging
 import math
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import fields
 from datetime import UTC, datetime
 from itertools import islice
@@ -21,32 +21,20 @@ from inlink.base.folder import Folder, Header
 from inlink.errors import FolderError
 from inlink.frontier.backoff import LONGEST_WAIT, Outcome, delay
 from inlink.frontier.copies import Copies
-from inlink.frontier.dates import due_dates, reloaded
 from inlink.frontier.hosts import Hosts
 from inlink.frontier.kernels.queue import keys
 from inlink.frontier.leases import LeaseBook, Out
-from inlink.frontier.lost import LostPages, lost_dates
+from inlink.frontier.lost import LostPages
 from inlink.frontier.policies import Policy, policy_found
 from inlink.frontier.policy import priorities
 from inlink.frontier.queue import Queue
-from inlink.frontier.saved import restore_heaps, restore_policy, restore_traps
 from inlink.frontier.sessions import SpiderSessions
 from inlink.frontier.settings import Settings
 from inlink.frontier.traps import FACTORS, line_codes
 from inlink.reranking.kernels.push import LEAST_SCORE
 from inlink.reranking.soundness import ranking_fault
 from inlink.store.events import Events
-from inlink.store.format import (
-    CRAWLED,
-    DISCOVERED,
-    HINT,
-    LEASED,
-    PAUSE,
-    RESUME,
-    DateRecord,
-    FailedRecord,
-    struct_of,
-)
+from inlink.store.format import CRAWLED, DISCOVERED
 from inlink.store.log import RANKS
 from inlink.store.pages import Pages
 from inlink.store.prior import DISTRUST, kept_places
@@ -108,62 +96,6 @@ class Frontier:
         self.year = datetime.now(UTC).year
         self._take_lists()
 
-    # -- restoring --------------------------------------------------------------------------------------------------
-
-    def restore(self, now: float) -> None:
-        """Fold all events of the log."""
-        pages = self.pages
-        self.hosts.take_in()
-        with ThreadPoolExecutor(2) as threads:
-            # the place in urls.txt is known of every 32nd page
-            first = restore_traps(self)
-            half = (first + pages.num_pages) >> 6 << 5
-            trapping = [threads.submit(self.find_traps, first, half)]
-            trapping.append(threads.submit(self.find_traps, half, pages.num_pages))
-            kept = restore_policy(self)
-            if kept is None and not self.adopt(now, verify=True):
-                self.policy.fold(self.events(0))
-            for task in trapping:
-                task.result()
-        if self.copies is not None:
-            self.copies.restore()
-        leased = self._restore_leases(now)
-        self._count_taken(leased)
-        self.hosts.restore(now)
-        failed = np.flatnonzero(pages.errors[: pages.num_pages])
-        for page in failed[(pages.states[failed] == DISCOVERED) | (pages.states[failed] == CRAWLED)].tolist():
-            row = int(pages.failures[pages.answers[page]])
-            if row:
-                (due,) = struct_of(FailedRecord).unpack_from(pages.frame(row - 1).payload)
-                self.plan(page, due)
-        restore_heaps(self, kept, now)
-        if pages.checkpoint is not None:
-            pages.checkpoint.release()
-        self._restore_lost(now)
-        self.sessions.restore(pages, now)
-        for place in pages.frames_of_kind(PAUSE, RESUME):
-            self.paused = pages.frame(place).kind == PAUSE
-        self.restore_dates(now)
-
-    def restore_dates(self, now: float) -> None:
-        """Let pages that changed after their last visit wait again, and apply due dates that were set from outside."""
-        pages = self.pages
-        for place in pages.frames_of_kind(HINT):
-            hint = pages.frame(place)
-            page = hint.page
-            visit = pages.visit(page)
-            (changed,) = struct_of(DateRecord).unpack(hint.payload)
-            if visit is not None and visit.time < changed and pages.states[page] == CRAWLED:
-                self.back(page, now)
-        for page, since in reloaded(pages):
-            if page not in self.lost:
-                self.plan(page, since)
-        for page, due in due_dates(pages):
-            # A date that has passed has no further effect on a page that waits.
-            waits = page in self.queue or page in self.lost
-            if due > now or not waits:
-                self.hold_back(page, due, now)
-
     def _take_lists(self) -> None:
         """Give the policy the trusted pages, and the places of hosts in an earlier ranking."""
         if self.settings.prior is not None and self.policy.takes_prior:
@@ -179,55 +111,6 @@ class Frontier:
     def events(self, begin: int) -> Events:
         """The events from byte ``begin`` of the log on."""
         return Events(self.pages.log[begin : self.pages.events_end])
-
-    def _restore_leases(self, now: float) -> list[tuple[int, int]]:
-        """Put all open leases on the book; return the page and the slot of each current lease.
-
-        A lease is not current if its page is not in the state leased, or was leased again later.
-        """
-        leases, found = self.pages.open_leases(), []
-        self.leases.next_number, self.last_event = int(leases.following), float(leases.last_time)
-        current = dict(zip(leases.pages.tolist(), leases.numbers.tolist(), strict=True))
-        for row in np.lexsort((leases.numbers, leases.expires)).tolist():
-            number, page, session = (
-                int(column[row]) for column in (leases.numbers, leases.pages, leases.sessions)
-            )
-            slot = self.queue.slot(page)
-            expires, given = float(leases.expires[row]), float(leases.given[row])
-            self.leases.add(Out(number, page, slot, expires, int(leases.places[row]), session, given))
-            if self.pages.states[page] == LEASED and current[page] == number:
-                self.queue.rows[slot]["flying"] += 1
-                found.append((page, slot))
-                if self.pages.losses[page]:
-                    self.lost.out_alone(session, page)
-            else:
-                self.leases.late(number)
-        return found
-
-    def _restore_lost(self, now: float) -> None:
-        """Let the pages whose leases were lost wait outside the queue."""
-        pages = self.pages
-        again = np.flatnonzero(pages.losses[: pages.num_pages])
-        states = pages.states[again]
-        waiting = set(again[(states == DISCOVERED) | (states == CRAWLED)].tolist())
-        if not waiting:
-            return
-        for page in waiting:
-            self.queue.remove(page, now)
-            self.forget_plan(page)
-        due = lost_dates(pages)
-        for page in waiting:
-            self.lost.wait(page, due[page])
-
-    def _count_taken(self, leased: list[tuple[int, int]]) -> None:
-        answered = self.pages.answered[1 : self.pages.tally.rows + 1]
-        # Answered pages that wait again do not count as taken, except those that wait for a retry.
-        retried = (self.pages.errors[answered] > 0) & (self.pages.losses[answered] == 0)
-        answered = answered[(self.pages.states[answered] != DISCOVERED) | retried]
-        hosts = self.pages.hosts[answered]
-        slots = self.queue.waiting.slot_of[hosts] if self.queue.by_domain else hosts
-        again = [slot for page, slot in leased if not self.pages.answers[page]]
-        self.hosts.spend(np.concatenate([slots, np.array(again, np.uint32)]).astype(np.int64))
 
     def set_settings(self, settings: Settings, now: float) -> None:
         """Apply new settings. ``politeness.by`` must not change. The caller must plan revisits again."""
@@ -250,16 +133,6 @@ class Frontier:
         """Pages from ``first`` on are new; ``text`` has their URLs, a newline behind each."""
         self.hosts.take_in()
         line_codes(np.frombuffer(text, np.uint8), self.year, self.traps[first : first + new])
-
-    def find_traps(self, first: int, end: int) -> None:
-        """Penalty codes of the pages from ``first``, a multiple of 32, up to ``end``."""
-        pages = self.pages
-        while first < end:
-            last = min(first + (1 << 17), end)
-            begin = int(pages.marks[first >> 5])
-            stop = pages.urls_end if last == pages.num_pages else int(pages.marks[last >> 5])
-            line_codes(pages.text(begin, stop), self.year, self.traps[first:last])
-            first = last
 
     def keys(self, pages: UInt32Array) -> Float32Array:
         """The keys of pages: their priorities times their trap penalties."""

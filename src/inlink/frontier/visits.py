@@ -3,6 +3,7 @@
 import numpy as np
 
 from inlink.frontier.frontier import Frontier
+from inlink.frontier.restoring import restore_dates
 from inlink.frontier.revisit import History, Schedule
 from inlink.store.format import CRAWLED, VisitRecord, struct_of
 from inlink.store.pages import Pages
@@ -71,6 +72,6 @@ def plan_anew(frontier: Frontier, schedule: Schedule | None, now: float) -> None
         frontier.forget_plan(page)
         if page in queue:
             queue.withhold(page, now)
-    frontier.restore_dates(now)
+    restore_dates(frontier, now)
     if schedule is not None:
         plan_visits(frontier, schedule)

@@ -1,0 +1,155 @@
+"""Restore a frontier from the events of its crawl's log, or from a checkpoint and the events after it."""
+
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+
+from inlink.frontier.dates import due_dates, reloaded
+from inlink.frontier.frontier import Frontier
+from inlink.frontier.leases import Out
+from inlink.frontier.lost import lost_dates
+from inlink.frontier.saved import restore_heaps, restore_policy, restore_traps
+from inlink.frontier.traps import line_codes
+from inlink.store.format import (
+    CRAWLED,
+    DISCOVERED,
+    HINT,
+    LEASED,
+    PAUSE,
+    RESUME,
+    DateRecord,
+    FailedRecord,
+    struct_of,
+)
+
+__all__ = ["restore", "restore_dates"]
+
+
+def restore(frontier: Frontier, now: float) -> None:
+    """Fold all events of the log into a new frontier."""
+    pages = frontier.pages
+    frontier.hosts.take_in()
+    with ThreadPoolExecutor(2) as threads:
+        # The place in urls.txt is known of every 32nd page.
+        first = restore_traps(frontier)
+        half = (first + pages.num_pages) >> 6 << 5
+        trapping = [
+            threads.submit(_find_traps, frontier, first, half),
+            threads.submit(_find_traps, frontier, half, pages.num_pages),
+        ]
+        kept = restore_policy(frontier)
+        if kept is None and not frontier.adopt(now, verify=True):
+            frontier.policy.fold(frontier.events(0))
+        for task in trapping:
+            task.result()
+    if frontier.copies is not None:
+        frontier.copies.restore()
+    _count_taken(frontier, _restore_leases(frontier))
+    frontier.hosts.restore(now)
+    _restore_retries(frontier)
+    restore_heaps(frontier, kept, now)
+    if pages.checkpoint is not None:
+        pages.checkpoint.release()
+    _restore_lost(frontier, now)
+    frontier.sessions.restore(pages, now)
+    for place in pages.frames_of_kind(PAUSE, RESUME):
+        frontier.paused = pages.frame(place).kind == PAUSE
+    restore_dates(frontier, now)
+
+
+def restore_dates(frontier: Frontier, now: float) -> None:
+    """Let pages that changed after their last visit wait again, and apply due dates that were set from outside."""
+    pages = frontier.pages
+    for place in pages.frames_of_kind(HINT):
+        hint = pages.frame(place)
+        page = hint.page
+        visit = pages.visit(page)
+        (changed,) = struct_of(DateRecord).unpack(hint.payload)
+        if visit is not None and visit.time < changed and pages.states[page] == CRAWLED:
+            frontier.back(page, now)
+    for page, since in reloaded(pages):
+        if page not in frontier.lost:
+            frontier.plan(page, since)
+    for page, due in due_dates(pages):
+        # A date that has passed has no further effect on a page that waits.
+        waits = page in frontier.queue or page in frontier.lost
+        if due > now or not waits:
+            frontier.hold_back(page, due, now)
+
+
+def _find_traps(frontier: Frontier, first: int, end: int) -> None:
+    """Write the penalty codes of the pages from ``first``, a multiple of 32, up to ``end``."""
+    pages = frontier.pages
+    while first < end:
+        last = min(first + (1 << 17), end)
+        begin = int(pages.marks[first >> 5])
+        stop = pages.urls_end if last == pages.num_pages else int(pages.marks[last >> 5])
+        line_codes(pages.text(begin, stop), frontier.year, frontier.traps[first:last])
+        first = last
+
+
+def _restore_leases(frontier: Frontier) -> list[tuple[int, int]]:
+    """Put all open leases on the book; return the page and the slot of each current lease.
+
+    A lease is not current if its page is not in the state leased, or was leased again later.
+    """
+    book, queue, pages = frontier.leases, frontier.queue, frontier.pages
+    leases, found = pages.open_leases(), []
+    book.next_number, frontier.last_event = int(leases.following), float(leases.last_time)
+    current = dict(zip(leases.pages.tolist(), leases.numbers.tolist(), strict=True))
+    for row in np.lexsort((leases.numbers, leases.expires)).tolist():
+        number, page, session = (
+            int(column[row]) for column in (leases.numbers, leases.pages, leases.sessions)
+        )
+        slot = queue.slot(page)
+        expires, given = float(leases.expires[row]), float(leases.given[row])
+        book.add(Out(number, page, slot, expires, int(leases.places[row]), session, given))
+        if pages.states[page] == LEASED and current[page] == number:
+            queue.rows[slot]["flying"] += 1
+            found.append((page, slot))
+            if pages.losses[page]:
+                frontier.lost.out_alone(session, page)
+        else:
+            book.late(number)
+    return found
+
+
+def _count_taken(frontier: Frontier, leased: list[tuple[int, int]]) -> None:
+    """Subtract answered and leased pages from the budgets of their hosts."""
+    pages, queue = frontier.pages, frontier.queue
+    answered = pages.answered[1 : pages.tally.rows + 1]
+    # Answered pages that wait again do not count as taken, except those that wait for a retry.
+    retried = (pages.errors[answered] > 0) & (pages.losses[answered] == 0)
+    answered = answered[(pages.states[answered] != DISCOVERED) | retried]
+    hosts = pages.hosts[answered]
+    slots = queue.waiting.slot_of[hosts] if queue.by_domain else hosts
+    again = [slot for page, slot in leased if not pages.answers[page]]
+    frontier.hosts.spend(np.concatenate([slots, np.array(again, np.uint32)]).astype(np.int64))
+
+
+def _restore_retries(frontier: Frontier) -> None:
+    """Let the pages whose last fetch failed wait for their retries."""
+    pages = frontier.pages
+    failed = np.flatnonzero(pages.errors[: pages.num_pages])
+    states = pages.states[failed]
+    for page in failed[(states == DISCOVERED) | (states == CRAWLED)].tolist():
+        row = int(pages.failures[pages.answers[page]])
+        if row:
+            (due,) = struct_of(FailedRecord).unpack_from(pages.frame(row - 1).payload)
+            frontier.plan(page, due)
+
+
+def _restore_lost(frontier: Frontier, now: float) -> None:
+    """Let the pages whose leases were lost wait outside the queue."""
+    pages = frontier.pages
+    again = np.flatnonzero(pages.losses[: pages.num_pages])
+    states = pages.states[again]
+    waiting = set(again[(states == DISCOVERED) | (states == CRAWLED)].tolist())
+    if not waiting:
+        return
+    for page in waiting:
+        frontier.queue.remove(page, now)
+        frontier.forget_plan(page)
+    due = lost_dates(pages)
+    for page in waiting:
+        frontier.lost.wait(page, due[page])
