@@ -18,7 +18,7 @@ from inlink.errors import (
     ParameterError,
     UnknownNodeError,
 )
-from inlink.rank.ranking import list_rankings
+from inlink.rank.stored import list_rankings
 
 values = st.lists(st.sampled_from([0.0, 0.1, 0.25, 1.0, 3.5]), max_size=30)
 

@@ -27,7 +27,7 @@ def info(graph: Path, verify: bool, as_json: bool) -> None:
     from inlink.base.folder import Folder
     from inlink.errors import ParameterError
     from inlink.graph.graph import Graph
-    from inlink.rank.ranking import FORMAT, KIND, list_rankings
+    from inlink.rank.stored import FORMAT, KIND, list_rankings
     from inlink.store.reader import is_crawl
 
     if is_crawl(graph):

@@ -100,7 +100,8 @@ def print_chain(folder: Path, given: str, origin: str | None) -> None:
 def print_node(folder: Path, given: str, as_json: bool) -> None:
     """Print the data of a node: its name, numbers of links, and values in the rankings of the graph's folder."""
     from inlink.graph.neighbours import node_of
-    from inlink.rank.ranking import Ranking, list_rankings
+    from inlink.rank.ranking import Ranking
+    from inlink.rank.stored import list_rankings
 
     graph, node = _opened(folder, given, node_of)
     fields: dict[str, Any] = {

@@ -15,7 +15,8 @@ from inlink.graph.graph import Graph
 from inlink.graph.names import NO_NODE, Names
 from inlink.nutch.java import java_float
 from inlink.rank.nutch_sites import numbers_of
-from inlink.rank.ranking import Ranking, list_rankings
+from inlink.rank.ranking import Ranking
+from inlink.rank.stored import list_rankings
 
 __all__ = ["SCORES", "dump_nodes", "read_links", "read_node"]
 

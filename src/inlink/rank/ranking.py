@@ -1,6 +1,5 @@
 """`Ranking`: a value for each node, its accuracy and its parameters; saved in the graph's folder or in a table."""
 
-import contextlib
 import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -9,13 +8,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from inlink.base.arrays import Float64Array
-from inlink.base.checked import is_remembered, remember
-from inlink.base.folder import Folder, building
 from inlink.base.settings import Setting, check, plain
 from inlink.base.table import html_table
-from inlink.errors import DamageError, FolderError, OutputError, ParameterError, UnknownNodeError
-from inlink.graph.names import Names, encode, node_number
+from inlink.errors import DamageError, FolderError, ParameterError, UnknownNodeError
+from inlink.graph.names import Names, node_number
 from inlink.rank.certain import Places, best_nodes, certain_places
+from inlink.rank.stored import FORMAT, read_ranking, write_ranking
 
 if TYPE_CHECKING:
     import pandas
@@ -23,13 +21,8 @@ if TYPE_CHECKING:
 
     from inlink.graph.graph import Graph
 
-__all__ = ["FORMAT", "KIND", "Ranking", "list_rankings"]
+__all__ = ["Ranking"]
 
-KIND = "ranking"
-FORMAT = 1
-
-# the version of the checks of a folder's values
-_RULES = 1
 _BATCH = 1 << 16
 # Parameters of samples and of counters, whose values have no certain bound.
 _ESTIMATES = {"confidence", "log2m"}
@@ -309,20 +302,7 @@ class Ranking:
         inlink.errors.ParameterError
             If the name cannot be the name of a folder.
         """
-        graph = _opened(graph)
-        name = _checked(name or self.algorithm)
-        if graph.path is None:
-            raise OutputError("this graph is in memory only: save the ranking with to_csv or to_parquet")
-        if self.graph_uuid != graph.uuid or len(self) != graph.num_nodes:
-            raise OutputError(
-                f"{graph.path}: this ranking belongs to another graph, or to an earlier version of this one"
-            )
-        target = graph.path / "rankings" / name
-        with building(target, KIND, FORMAT) as folder:
-            for column, values in self.columns.items():
-                folder.write(column, values)
-            folder.header.meta = self._meta()
-        return target
+        return write_ranking(graph, name or self.algorithm, self.columns, self._meta())
 
     @classmethod
     def load(cls, graph: "Graph | str | os.PathLike[str]", name: str) -> "Ranking":
@@ -333,26 +313,8 @@ class Ranking:
         inlink.errors.FolderError
             If there is no ranking of this name, it is damaged, or the graph has been rebuilt since.
         """
-        graph = _opened(graph)
-        if graph.path is None:
-            raise FolderError("this graph is in memory only and keeps no rankings")
-        path = graph.path / "rankings" / _checked(name)
-        if not path.exists():
-            others = f" (it has: {have})" if (have := ", ".join(list_rankings(graph))) else ""
-            raise FolderError(
-                f"{graph.path} has no ranking {name!r}{others}: make it with inlink rank {graph.path}"
-            )
-        folder = Folder(path, KIND, FORMAT)
-        meta = folder.header.meta
-        names = [name for name in ("value", "authorities", "hubs") if name in folder]
-        if meta.get("graph_uuid") != graph.uuid or any(
-            folder.header.files[name].length != graph.num_nodes for name in names
-        ):
-            raise FolderError(f"{path} belongs to an earlier version of {graph.path}: rank the graph again")
-        if meta.get("columns") != names:
-            raise FolderError(f"{path}: the header is damaged (columns): rank the graph again")
-        _check_values(folder, names)
-        return cls._of(meta, [folder.array(name) for name in names], graph.names, str(path))
+        path, meta, columns, names = read_ranking(graph, name)
+        return cls._of(meta, columns, names, str(path))
 
     # -- in memory ---------------------------------------------------------------------------------------------
 
@@ -446,55 +408,3 @@ class Ranking:
                     f"{path}: the value of node {wrong[0]:,} is {column[wrong[0]]}: export the ranking again"
                 )
         return cls._of(meta, columns, names, str(path))
-
-
-def list_rankings(graph: "Graph | str | os.PathLike[str]") -> list[str]:
-    """Return the sorted names of the rankings saved with a graph, without rankings of its earlier versions."""
-    graph = _opened(graph)
-    if graph.path is None or not (graph.path / "rankings").is_dir():
-        return []
-    found = []
-    for path in (graph.path / "rankings").iterdir():
-        # A folder may be partly removed, or may not be a ranking.
-        with contextlib.suppress(FolderError):
-            if Folder(path, KIND, FORMAT).header.meta.get("graph_uuid") == graph.uuid:
-                found.append(path.name)
-    return sorted(name for name in found if name[0] != ".")
-
-
-def _check_values(folder: Folder, names: list[str]) -> None:
-    """Check that all values are finite, in one read; do nothing if the folder is remembered as checked."""
-    for name in names:
-        if folder.header.files[name].dtype != "<f8":
-            raise folder.damaged(name, f"dtype {folder.header.files[name].dtype}")
-    if is_remembered(folder, _RULES):
-        return
-    for name in names:
-        for start, block in folder.blocks(name, _BATCH):
-            wrong = np.flatnonzero(~np.isfinite(block))
-            if len(wrong):
-                raise folder.damaged(
-                    name, f"the value of node {start + int(wrong[0]):,} is {block[wrong[0]]}"
-                )
-    remember(folder, _RULES)
-
-
-def _opened(graph: "Graph | str | os.PathLike[str]") -> "Graph":
-    from inlink.graph.graph import Graph
-
-    return graph if isinstance(graph, Graph) else Graph.open(graph)
-
-
-def _checked(name: str) -> str:
-    if (
-        not name
-        or name.startswith(".")
-        or "/" in name
-        or "\\" in name
-        or "\0" in name
-        or len(encode(name)) > 200
-    ):
-        raise ParameterError(
-            f"a ranking's name is a folder's name, and must not start with a point: not {name!r}"
-        )
-    return name

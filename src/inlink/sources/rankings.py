@@ -14,7 +14,8 @@ from inlink.base.arrays import Float64Array, UInt64Array
 from inlink.base.folder import Folder
 from inlink.graph.graph import Graph, Rows
 from inlink.graph.names import Names
-from inlink.rank.ranking import FORMAT, KIND, Ranking
+from inlink.rank.ranking import Ranking
+from inlink.rank.stored import FORMAT, KIND
 from inlink.sources.crawlgraph import CrawlGraph
 from inlink.store.reader import is_crawl
 

@@ -14,7 +14,8 @@ from inlink.base.opening import Stream, head
 from inlink.base.strings import Strings
 from inlink.errors import FolderError, InputError, ParameterError
 from inlink.graph.names import Names
-from inlink.rank.ranking import FORMAT, KIND, Ranking
+from inlink.rank.ranking import Ranking
+from inlink.rank.stored import FORMAT, KIND
 from inlink.sources.crawlarcs import names_of
 from inlink.sources.inputs import Location
 from inlink.sources.rankings import stored_ranking
