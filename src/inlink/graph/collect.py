@@ -12,7 +12,7 @@ from inlink.base.folder import atomic_file
 from inlink.base.progress import Task, track
 from inlink.errors import InputError, ParameterError
 from inlink.graph.batches import ArcBatch
-from inlink.graph.checks import check_weights
+from inlink.graph.given import check_weights
 from inlink.graph.names import MAX_NODES, Names, NameTable
 from inlink.graph.part import PartFile, PartHeader, PartWriter
 from inlink.graph.ranges import BUCKET, Bins, Block, Ranges, Sink, write_rows

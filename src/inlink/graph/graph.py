@@ -80,7 +80,7 @@ class Graph:
         folder: Folder | None = None,
     ) -> None:
         if not checked:
-            from inlink.graph.checks import sound_graph
+            from inlink.graph.given import sound_graph
 
             out_rows, in_rows = sound_graph(out_rows, in_rows, names, level)
         self._out_rows = out_rows

@@ -9,8 +9,8 @@ import numpy.typing as npt
 from inlink.base.arrays import UInt32Array, UInt64Array
 from inlink.base.extras import load
 from inlink.errors import ParameterError
-from inlink.graph.checks import check_names, check_weights, integers
 from inlink.graph.frames import Table, graph_of_table, is_table
+from inlink.graph.given import check_names, check_weights, integers
 from inlink.graph.graph import Graph, Rows
 from inlink.graph.names import MAX_NODES, Names
 

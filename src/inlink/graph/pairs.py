@@ -13,7 +13,7 @@ from inlink.base.strings import Strings
 from inlink.errors import ParameterError
 from inlink.graph.batches import ArcBatch
 from inlink.graph.build import build_graph
-from inlink.graph.checks import integers
+from inlink.graph.given import integers
 from inlink.graph.graph import Graph
 from inlink.graph.names import MAX_NODES
 
