@@ -13,7 +13,8 @@ from inlink.base.damage import Tally
 from inlink.crawl.crawl import Crawl
 from inlink.errors import DamageError, FolderError, InputError, OutputError, ParameterError
 from inlink.nutch.crawldb import update_crawl, update_crawldb
-from inlink.nutch.sequencefile import TEXT, records
+from inlink.nutch.fields import TEXT
+from inlink.nutch.sequencefile import records
 from inlink.nutch.writables import CRAWL_DATUM as CRAWL_DATUM_CLASS
 from inlink.rank.linkrank import linkrank
 from inlink.sources.crawlgraph import graph_in

@@ -12,8 +12,9 @@ from inlink.cli import commands
 from inlink.errors import FolderError, OutputError, ParameterError
 from inlink.graph.build import build_graph
 from inlink.graph.names import Names
+from inlink.nutch.fields import TEXT, Writable
 from inlink.nutch.nodes import write_nodes
-from inlink.nutch.sequencefile import TEXT, Writable, records, value_class
+from inlink.nutch.sequencefile import records, value_class
 from inlink.rank.linkrank import linkrank
 
 NODE = Writable(

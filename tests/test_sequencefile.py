@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from inlink.base.damage import Tally
 from inlink.errors import DamageError, FormatError, InputError
 from inlink.nutch import sequencefile
-from inlink.nutch.sequencefile import MAX_RECORD, TEXT, Fields, Writable, records
+from inlink.nutch.fields import TEXT, Fields, Writable
+from inlink.nutch.sequencefile import MAX_RECORD, records
 from nutchfiles import DEFAULT, GZIP, SYNC, checksums, sequence_file, text, vint
 from nutchfiles import TEXT as TEXT_CLASS
 

@@ -32,9 +32,10 @@ from inlink.graph.names import Names
 from inlink.nutch.checksums import check_file
 from inlink.nutch.dumps import SCORES
 from inlink.nutch.fetches import map_files
+from inlink.nutch.fields import TEXT
 from inlink.nutch.java import java_date, java_float
 from inlink.nutch.mapfile import write_mapfile
-from inlink.nutch.sequencefile import TEXT, records
+from inlink.nutch.sequencefile import records
 from inlink.nutch.writables import CRAWL_DATUM, STATUS, CrawlDatum, with_score
 from inlink.rank.ranking import Ranking
 

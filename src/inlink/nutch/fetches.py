@@ -19,7 +19,8 @@ from inlink.graph.checks import RULES, check_offsets
 from inlink.graph.derive import arc_blocks
 from inlink.graph.graph import Graph
 from inlink.graph.names import Names, NameTable
-from inlink.nutch.sequencefile import TEXT, records
+from inlink.nutch.fields import TEXT
+from inlink.nutch.sequencefile import records
 from inlink.nutch.writables import CRAWL_DATUM, GONE, PARSE_DATA
 
 __all__ = [

@@ -19,7 +19,8 @@ from inlink.errors import InputError
 from inlink.graph.batches import ArcBatch
 from inlink.graph.build import build_graph
 from inlink.nutch.fetches import Fetches, fetches_of_graph, in_blocks, map_files
-from inlink.nutch.sequencefile import TEXT, Fields, Writable, records, value_class
+from inlink.nutch.fields import TEXT, Fields, Writable
+from inlink.nutch.sequencefile import records, value_class
 from inlink.nutch.writables import skip_map
 
 __all__ = ["fetches_of_linkdb", "fetches_of_outlinks", "is_linkdb", "is_nutch_webgraph"]

@@ -15,7 +15,7 @@ from typing import BinaryIO
 
 from inlink.errors import InputError
 from inlink.nutch.checksums import write_checksums
-from inlink.nutch.sequencefile import TEXT
+from inlink.nutch.fields import TEXT
 
 __all__ = ["text", "write_mapfile"]
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from inlink.nutch.sequencefile import Fields, Writable
+from inlink.nutch.fields import Fields, Writable
 
 __all__ = ["CRAWL_DATUM", "GONE", "PARSE_DATA", "STATUS", "CrawlDatum", "skip_map", "with_score"]
 
