@@ -1,4 +1,4 @@
-"""Obey robots.txt by RFC 9309. Each request waits until the rules of its host are known.
+"""Obey robots.txt by RFC 9309, and read its Crawl-delay. Each request waits until the rules of its host are known.
 
 Scrapy's own middleware (2.14 to 2.19) lets the first requests to a host through while that host's robots.txt is
 fetched: the requests that wait share one Deferred, whose result is gone once the first request has taken it. Here each
@@ -13,6 +13,8 @@ downloaded.
 """
 
 import asyncio
+import logging
+import math
 from typing import Any
 
 from scrapy import Request, signals
@@ -26,11 +28,15 @@ from scrapy.utils.misc import build_from_crawler
 
 from inlink.scrapy.addresses import AddressNotAllowed
 
-__all__ = ["FORBIDDEN", "Robots", "RobotsUnreachable"]
+__all__ = ["FORBIDDEN", "Robots", "RobotsUnreachable", "crawl_delay"]
 
+_log = logging.getLogger("inlink.scrapy")
 FORBIDDEN = "Forbidden by robots.txt"
 LONGEST = 500 * 1024
 """Maximum number of bytes of a robots.txt that are read. RFC 9309 asks for at least this number."""
+
+LONGEST_DELAY = 300.0
+"""Maximum Crawl-delay in seconds."""
 
 MOST_WORK = 1_000_000
 """Maximum number of rules of a robots.txt that are read. A rule counts once for each of its agents."""
@@ -59,6 +65,20 @@ def readable(body: bytes) -> bytes:
         if work > MOST_WORK:
             return "\n".join(lines[:number]).encode()
     return body
+
+
+def crawl_delay(parser: RobotParser, agent: str) -> float | None:
+    """Return the Crawl-delay for an agent in seconds, at most :data:`LONGEST_DELAY`; None if there is no delay."""
+    # Scrapy's adapters keep the parser of Protego, or Python's own, as `rp`.
+    own: Any = getattr(parser, "rp", None)
+    try:
+        seconds = None if own is None else own.crawl_delay(agent)
+        delay = 0.0 if seconds is None else float(seconds)
+    except Exception as error:
+        # Another parser may raise anything, and the delay is only a wish.
+        _log.debug("no Crawl-delay: %s", error)
+        return None
+    return min(delay, LONGEST_DELAY) if 0 < delay < math.inf else None
 
 
 class RobotsUnreachable(IgnoreRequest):

@@ -190,9 +190,14 @@ class WatchedScheduler(Scheduler):
     """A scheduler whose client also records its answers in the job."""
 
     @property
+    def _spider(self) -> BroadSpider:
+        spider = self.crawler.spider
+        assert isinstance(spider, BroadSpider)
+        return spider
+
+    @property
     def _job(self) -> Job:
-        job: Job = self._spider().job  # type: ignore[attr-defined]
-        return job
+        return self._spider.job
 
     def say_left(self, line: str) -> None:
         """Keep the line for the summary."""
@@ -200,8 +205,7 @@ class WatchedScheduler(Scheduler):
 
     def typed_hosts(self) -> set[str]:
         """Return the hosts of the URLs that were given to the run directly, not in a file."""
-        urls: list[str] = self._spider().urls  # type: ignore[attr-defined]
-        return {host for url in urls if (host := urlsplit(url).hostname)}
+        return {host for url in self._spider.urls if (host := urlsplit(url).hostname)}
 
     def has_pending_requests(self) -> bool:
         """Return whether there are pages to fetch, or sitemaps that may name more."""
@@ -212,7 +216,7 @@ class WatchedScheduler(Scheduler):
 
     def watched(self, client: Client) -> Client:
         """Return the client, wrapped so that the job sees each answer."""
-        job, progress = self._job, self._spider().progress  # type: ignore[attr-defined]
+        job, progress = self._job, self._spider.progress
         if job.sitemaps is not None:
             job.sitemaps.give = self.take_sitemap
         if progress is None:

@@ -7,7 +7,6 @@ requests. The methods that Scrapy calls only move requests; :mod:`inlink.scrapy.
 
 import asyncio
 import logging
-import secrets
 from collections import deque
 from collections.abc import AsyncIterator, Collection, Iterable
 from pathlib import Path
@@ -37,7 +36,6 @@ from inlink.protocol import (
     Excluded,
     Failed,
     HostDelay,
-    Link,
     Receipt,
     Redirected,
     Released,
@@ -46,12 +44,14 @@ from inlink.protocol import (
 from inlink.scoring.choose import content_scorer, link_scorer
 from inlink.scrapy import engine
 from inlink.scrapy.addresses import Guard
+from inlink.scrapy.conversion import Converter
 from inlink.scrapy.progress import left
 from inlink.scrapy.pump import Pump, Told
-from inlink.scrapy.requests import LEASE, NotPackable, pack, unpack
+from inlink.scrapy.requests import LEASE, NotPackable
+from inlink.scrapy.robots import crawl_delay
 from inlink.scrapy.settings import crawl_settings, spider_settings, unread_settings
 from inlink.scrapy.signals import page_reported
-from inlink.scrapy.visits import Network, Visit, Withdrawn, answer_for, usable_score
+from inlink.scrapy.visits import Network, Visit, Withdrawn, answer_for
 from inlink.store.inbox import seeds_of
 from inlink.urls.addresses import NOT_ALLOWED, AddressRules
 
@@ -59,8 +59,10 @@ __all__ = ["Links", "Scheduler"]
 
 log = logging.getLogger("inlink.scrapy")
 
-# Hosts that the message about left pages counts, the longest Crawl-delay in seconds, statuses that ask for a pause.
-HOSTS_NAMED, LONGEST_CRAWL_DELAY, LATER = 1000, 300.0, (429, 503)
+# Number of hosts that the message about left pages counts.
+HOSTS_NAMED = 1000
+# HTTP statuses that ask for a pause.
+LATER = (429, 503)
 
 
 class Links:
@@ -91,19 +93,19 @@ class Scheduler(BaseScheduler):
         settings = crawler.settings
         self.crawler = crawler
         self._retries = settings.getbool("RETRY_ENABLED")
-        self._retry_times = settings.getint("RETRY_TIMES")
-        self._depth_counts = settings.getint("DEPTH_LIMIT") > 0 or settings.getint("DEPTH_PRIORITY") != 0
-        self._referer = settings.getbool("REFERER_ENABLED")
         self._ahead = max(settings.getint("CONCURRENT_REQUESTS"), 1)
-        self._own = OwnQueue.from_crawler(crawler)  # in memory, for requests that cannot be kept
+        # In memory, for requests that the crawl cannot store.
+        self._own = OwnQueue.from_crawler(crawler)
         self._ready: deque[Visit] = deque()
         self._out: dict[Request, Visit] = {}
         self._by_lease: dict[int, Visit] = {}
         self._found_on: WeakKeyDictionary[Request, Visit] = WeakKeyDictionary()
-        self._delays: dict[str, float] = {}  # Crawl-delay by slot of the downloader
+        # The Crawl-delay in seconds, by slot of the downloader.
+        self._delays: dict[str, float] = {}
         self._pump: Pump | None = None
         self._closing = self._broken = False
-        self._left = False  # whether the spider ends though pages are due later
+        # Whether the spider ends although pages are due later.
+        self._left = False
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -144,6 +146,7 @@ class Scheduler(BaseScheduler):
             return
         log.info("%s", told)
         self._max_retries = client.settings.max_retries
+        self._converter = Converter(self.crawler, spider, self._max_retries)
         self._max_wait = spider_settings(settings, client.settings).max_wait
         if names := unread_settings(settings):
             log.warning("%s", warning(names))
@@ -187,8 +190,9 @@ class Scheduler(BaseScheduler):
 
     async def _close(self, reason: str) -> None:
         self._closing = True
+        # The crawl could not be opened.
         if self._pump is None:
-            return  # it was never opened
+            return
         self._sweep()
         for visit in [*self._ready, *self._out.values()]:
             if not visit.over:
@@ -202,7 +206,8 @@ class Scheduler(BaseScheduler):
                 self.say_left(left(await self.client.standing(HOSTS_NAMED)))
             await self.client.close()
         except InlinkError as error:
-            if not self._broken:  # else it has been logged
+            # If the crawl is broken, the error was logged before.
+            if not self._broken:
                 log.error("%s", error)
 
     def _refuse(self) -> None:
@@ -261,9 +266,10 @@ class Scheduler(BaseScheduler):
         if parent is None and before is not None and before.response is None and before.failure is None:
             self._follow(self._pump, before, request)
             return True
-        copied = request.meta.pop(LEASE, None) is not None  # copied with another request's meta
+        # A callback may copy the meta of its response's request.
+        copied = request.meta.pop(LEASE, None) is not None
         try:
-            link = self._link(request, parent, start=parent is None and not copied)
+            link = self._converter.link(request, parent, start=parent is None and not copied)
         except NotPackable as error:
             self._count("inlink/not_kept")
             log.debug("%s is in Scrapy's own queue only: %s", request, error)
@@ -280,31 +286,6 @@ class Scheduler(BaseScheduler):
 
     # -- requests in and out ------------------------------------------------------------------------------------------
 
-    def _link(self, request: Request, parent: Visit | None, start: bool) -> AnyLink:
-        """Make a link of a request: its URL, its data, and a variant if it differs from other requests to the URL."""
-        spider, url, method = self._spider(), request.url, request.method
-        if not url.startswith(("http://", "https://")):
-            raise NotPackable("a URL that is not http or https")
-        score = usable_score(request.meta.get("score"))
-        if score is None and request.priority:
-            score = usable_score(request.priority)
-        variant = ""
-        start = start and bool(request.meta.get("is_start_request"))
-        if request.dont_filter and not start:
-            variant = f"again:{secrets.token_hex(8)}"
-        elif method != "GET" or request.body:
-            fingerprinter: Any = self.crawler.request_fingerprinter
-            name = method if method.isascii() and method.isalpha() else "other"
-            variant = f"{name[:8]}:{fingerprinter.fingerprint(request).hex()[:40]}"
-        found_on = parent.response.url.partition("#")[0] if parent and parent.response else None
-        depth = request.meta.get("depth")
-        if self._depth_counts:
-            depth = parent.task.depth + 1 if parent else 0
-        carried = pack(request, spider, url.partition("#")[0], found_on, depth=depth, start=start)
-        if carried or variant:
-            return Link(url, score, carried, variant)
-        return url if score is None else (url, score)
-
     def _take(self, tasks: list[Task]) -> None:
         for task in tasks:
             visit = self._visit(task)
@@ -314,26 +295,14 @@ class Scheduler(BaseScheduler):
 
     def _visit(self, task: Task) -> Visit | None:
         """Make a request of a task. If its data cannot be decoded, exclude the page and return None."""
-        url, _, variant = task.url.partition("#")
+        assert self._pump is not None
         try:
-            request = unpack(task.carried, url, self._spider())
+            visit = self._converter.visit(task)
         except NotPackable as error:
-            assert self._pump is not None
-            self._pump.tell(Told(Excluded(task.lease, str(error)), Visit(task, Request(url))))
+            visit = Visit(task, Request(task.url.partition("#")[0]))
+            self._pump.tell(Told(Excluded(task.lease, str(error)), visit))
             return None
-        meta = request.meta
-        if self._referer and task.linked_from and task.linked_from[:5] <= url[:5]:  # not from https to http
-            request.headers.setdefault(b"Referer", task.linked_from.partition("#")[0])
-        if task.linked_from is None:
-            request.dont_filter = True  # like Scrapy's own start requests, a seed may be off site
-        meta.setdefault("depth", task.depth)
-        if task.failures:
-            meta["retry_times"] = meta.get("retry_times", 0) + task.failures
-        if self._max_retries != self._retry_times:
-            meta.setdefault("max_retry_times", self._max_retries)
-        again = variant.startswith("again:")
-        alias = request.url if again else None
-        return self._hand_out(Visit(task, request, alias=alias, form=bool(variant) and not again))
+        return self._hand_out(visit)
 
     def _hand_out(self, visit: Visit) -> Visit:
         request = visit.request
@@ -352,19 +321,12 @@ class Scheduler(BaseScheduler):
             answer = Failed(task.lease, before.trouble, before.status, True, before.retry_after)
             pump.tell(Told(answer, before))
         elif moved and not before.form:
-            try:
-                carried = pack(request, self._spider(), None)
-            except NotPackable:
-                carried = b""
+            carried = self._converter.target(request)
             again = request.dont_filter and task.linked_from is not None
             pump.tell(Told(Redirected(task.lease, request.url, carried, again), before, request))
-        else:  # the same page by another request; the target of a form belongs to the form
+        else:
+            # The request is for the same page. The target of a form counts as the form's page.
             self._ready.appendleft(self._hand_out(Visit(task, request, alias=before.alias, form=before.form)))
-
-    def _spider(self) -> Spider:
-        spider = self.crawler.spider
-        assert spider is not None
-        return spider
 
     def _count(self, name: str) -> None:
         if self.crawler.stats is not None:
@@ -380,8 +342,10 @@ class Scheduler(BaseScheduler):
         """Pause the host of a response from the network if the response asks for that."""
         slot = engine.slot_of(self.crawler, request)
         if response.status in LATER and request in self._out:
-            engine.pause(self.crawler, slot)  # until the crawl knows
-        if slot in self._delays:  # AutoThrottle may have changed the delay
+            # The pause lasts until the crawl has the answer and applies its own.
+            engine.pause(self.crawler, slot)
+        # AutoThrottle may have changed the delay.
+        if slot in self._delays:
             engine.keep_delay(self.crawler, slot, self._delays[slot])
 
     def _comes_back(self, request: Request) -> bool:
@@ -401,14 +365,9 @@ class Scheduler(BaseScheduler):
         )
         if isinstance(agent, bytes):
             agent = agent.decode("latin-1")
-        parser = getattr(robotparser, "rp", None)  # Protego, or Python's own
-        try:
-            delay = usable_score(parser.crawl_delay(agent)) if parser is not None else None
-        except Exception as error:  # another parser may raise anything, and the delay is only a wish
-            log.debug("no Crawl-delay: %s", error)
-            return
-        if pump is not None and delay is not None and delay > 0:
-            delay, slot = min(delay, LONGEST_CRAWL_DELAY), engine.slot_of(self.crawler, request)
+        delay = crawl_delay(robotparser, agent)
+        if pump is not None and delay is not None:
+            slot = engine.slot_of(self.crawler, request)
             # The delay applies between pages. The first page need not wait for it after robots.txt.
             engine.keep_delay(self.crawler, slot, delay, after_next=slot not in self._delays)
             self._delays[slot] = max(delay, self._delays.get(slot, 0.0))
@@ -438,7 +397,8 @@ class Scheduler(BaseScheduler):
         for request in engine.dealt_with(self.crawler, list(self._out)):
             visit = self._out.pop(request)
             if isinstance(request.errback, _Errback) and request.errback.visit is visit:
-                request.errback = request.errback.own  # break the cycle, or it stays in memory
+                # Break the cycle of request, errback and visit. Else they stay in memory.
+                request.errback = request.errback.own
             if not visit.over:
                 answer = answer_for(visit, self._scorer, self._link_scorer, self._retries)
                 self._pump.tell(Told(answer, visit))
