@@ -168,7 +168,7 @@ def test_rules_that_cannot_be_used_are_named_one_by_one(tmp_path: Path, text: st
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        ("<x/>", "begin with <regex-normalize>; got <x>"),
+        ("<x/>", "begins with <x> and not with <regex-normalize>"),
         (
             "<regex-normalize>\n<regex><pattern>a</pattern></regex>\n</regex-normalize>",
             "line 2: a regex needs a",

@@ -2,10 +2,9 @@
 
 from collections.abc import Iterable
 from pathlib import Path
-from xml.parsers import expat
 
-from inlink.base.opening import Stream
-from inlink.errors import InputError, ParameterError
+from inlink.errors import ParameterError
+from inlink.nutch.entries import read_entries
 
 __all__ = ["PROPERTIES", "read_properties"]
 
@@ -27,8 +26,6 @@ PROPERTIES: dict[str, type] = {
 
 # Nutch sets these itself and ignores the files.
 _INTERNAL = ("link.analyze.iteration", "link.analyze.rank.one")
-# Bytes of a configuration at most.
-_LARGEST = 1 << 24
 
 
 def read_properties(files: Iterable[Path], given: Iterable[str]) -> dict[str, bool | int | float | str]:
@@ -50,9 +47,10 @@ def read_properties(files: Iterable[Path], given: Iterable[str]) -> dict[str, bo
     """
     found: dict[str, bool | int | float | str] = {}
     for file in files:
-        for name, value in _configuration(file):
+        for _, texts in read_entries(file, "a Hadoop configuration", "configuration", "property"):
+            name = texts.get("name", "").strip()
             if name in PROPERTIES:
-                found[name] = _value(name, value, f"{file}: ")
+                found[name] = _value(name, texts.get("value", ""), f"{file}: ")
     for entry in given:
         name, equals, value = entry.partition("=")
         if not equals:
@@ -79,46 +77,3 @@ def _value(name: str, text: str, place: str) -> bool | int | float | str:
     except (KeyError, ValueError):
         what = {bool: "true or false", int: "a whole number", float: "a number"}[kind]
         raise ParameterError(f"{place}{name} must be {what}; got {text[:100]!r}") from None
-
-
-def _configuration(path: Path) -> list[tuple[str, str]]:
-    """Return the names and values of ``<configuration><property><name/><value/></property></configuration>``."""
-    entries: list[tuple[str, str]] = []
-    inside: list[str] = []
-    texts = {"name": "", "value": ""}
-
-    def start(tag: str, _: object) -> None:
-        inside.append(tag)
-        if len(inside) == 1 and tag != "configuration":
-            raise InputError(f"{path} is not a Hadoop configuration: it begins with <{tag[:50]}>")
-        if inside == ["configuration", "property"]:
-            texts.update(name="", value="")
-
-    def end(_: str) -> None:
-        if inside == ["configuration", "property"] and texts["name"]:
-            entries.append((texts["name"].strip(), texts["value"]))
-        inside.pop()
-
-    def text(data: str) -> None:
-        if inside[:2] == ["configuration", "property"] and len(inside) == 3 and inside[2] in texts:
-            texts[inside[2]] += data
-
-    def refuse(*_: object) -> None:
-        raise InputError(f"{path}: the file declares an entity. Remove the declaration.")
-
-    parser = expat.ParserCreate()
-    parser.StartElementHandler, parser.EndElementHandler, parser.CharacterDataHandler = start, end, text
-    parser.EntityDeclHandler = refuse
-    with Stream(path) as stream:
-        data = stream.read(_LARGEST + 1)
-    if len(data) > _LARGEST:
-        raise InputError(f"{path}: a configuration must be shorter than {_LARGEST >> 20} MB")
-    try:
-        parser.Parse(data, True)
-    except expat.ExpatError as error:
-        what = expat.errors.messages[error.code]
-        raise InputError(f"{path}, line {error.lineno:,}: not well-formed XML ({what})") from None
-    except (LookupError, ValueError) as error:
-        # Python does not know the encoding.
-        raise InputError(f"{path}: cannot be read ({error}). Convert it to UTF-8.") from None
-    return entries

@@ -18,13 +18,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from xml.parsers import expat
 
 import numpy as np
 
-from inlink.base.opening import Stream
 from inlink.base.strings import Strings
 from inlink.errors import InputError, ParameterError
+from inlink.nutch.entries import read_entries, read_whole
 from inlink.nutch.fetches import Fetches
 from inlink.rank.nutch_sites import site_names
 from inlink.urls.patterns import Pattern, compiled
@@ -35,8 +34,6 @@ DOUBLE_SLASHES = "(?<!:)/{2,}"
 """Nutch's rule against double slashes, but for those behind a colon."""
 
 _SLASHES = re.compile(DOUBLE_SLASHES.encode())
-# Bytes of a file of rules at most.
-_LARGEST = 1 << 24
 _LEFT_OUT = "Write it in another way, or leave it out of a copy of the file."
 
 
@@ -139,14 +136,6 @@ class UrlRules:
 _BLANKS = bytes(range(33))
 
 
-def _text_of(path: Path) -> bytes:
-    with Stream(path) as stream:
-        data = stream.read(_LARGEST + 1)
-    if len(data) > _LARGEST:
-        raise InputError(f"{path}: a file of rules must be shorter than {_LARGEST >> 20} MB")
-    return data.removeprefix(b"\xef\xbb\xbf")
-
-
 class _Refused:
     """The rules of a file that cannot be used."""
 
@@ -208,7 +197,8 @@ def _read_filter(path: Path) -> list[_Filter]:
     rules: list[_Filter] = []
     refused = _Refused(path)
     site: bytes | None = None
-    for number, raw in enumerate(_text_of(path).split(b"\n"), 1):
+    lines = read_whole(path, "a file of rules").removeprefix(b"\xef\xbb\xbf").split(b"\n")
+    for number, raw in enumerate(lines, 1):
         line = raw.decode("utf-8", "replace").rstrip("\r")
         first = line[:1]
         if first in ("", " ", "#"):
@@ -233,8 +223,9 @@ def _read_filter(path: Path) -> list[_Filter]:
 def _read_normalizer(path: Path) -> list[_Replacement]:
     rules: list[_Replacement] = []
     refused = _Refused(path)
-    for line, text, substitution in _rules_of(path):
-        if text is None or substitution is None:
+    for line, texts in read_entries(path, "a file of rules", "regex-normalize", "regex"):
+        text, substitution = texts.get("pattern"), texts.get("substitution")
+        if not text or substitution is None:
             refused.add(line, "a regex needs a pattern and a substitution")
             continue
         if text == DOUBLE_SLASHES:
@@ -277,47 +268,3 @@ def _parts(substitution: str, groups: int) -> Iterator[bytes | int]:
                 raise ValueError("ends in a backslash")
         yield substitution[at].encode("utf-8", "surrogateescape")
         at += 1
-
-
-def _rules_of(path: Path) -> list[tuple[int, str | None, str | None]]:
-    """Return line, pattern and substitution of each ``<regex>``."""
-    found: list[tuple[int, str | None, str | None]] = []
-    inside: list[str] = []
-    texts: dict[str, str] = {}
-    parser = expat.ParserCreate()
-    begun = 0
-
-    def start(tag: str, _: object) -> None:
-        nonlocal begun
-        inside.append(tag)
-        if len(inside) == 1 and tag != "regex-normalize":
-            raise InputError(f"{path}: rules for normalizing begin with <regex-normalize>; got <{tag[:50]}>")
-        if inside[1:] == ["regex"]:
-            texts.clear()
-            begun = parser.CurrentLineNumber
-        elif inside[1:2] == ["regex"] and len(inside) == 3:
-            texts[tag] = ""
-
-    def end(_: str) -> None:
-        if inside[1:] == ["regex"]:
-            found.append((begun, texts.get("pattern") or None, texts.get("substitution")))
-        inside.pop()
-
-    def text(data: str) -> None:
-        if inside[1:2] == ["regex"] and len(inside) == 3:
-            texts[inside[2]] += data
-
-    def refuse(*_: object) -> None:
-        raise InputError(f"{path}: the file declares an entity. Remove the declaration.")
-
-    parser.StartElementHandler, parser.EndElementHandler, parser.CharacterDataHandler = start, end, text
-    parser.EntityDeclHandler = refuse
-    try:
-        parser.Parse(_text_of(path), True)
-    except expat.ExpatError as error:
-        what = expat.errors.messages[error.code]
-        raise InputError(f"{path}, line {error.lineno:,}: not well-formed XML ({what})") from None
-    except (LookupError, ValueError) as error:
-        # Python does not know the encoding.
-        raise InputError(f"{path}: cannot be read ({error}). Convert it to UTF-8.") from None
-    return found
