@@ -20,7 +20,7 @@ from inlink.urls.hosts import reverse_host
 if TYPE_CHECKING:
     from inlink.urls.matching import Kind
 
-__all__ = ["Direction", "chain", "find", "near", "node_of", "sharing"]
+__all__ = ["Direction", "arcs_between", "chain", "find", "near", "node_of", "sharing"]
 
 Direction = Literal["in", "out", "both"]
 
@@ -114,6 +114,30 @@ def near(
         levels.append(front)
     distances = [np.full(len(level), k, np.uint32) for k, level in enumerate(levels, 1)]
     return np.concatenate(levels), np.concatenate(distances)
+
+
+def arcs_between(graph: Graph, chosen: list[int]) -> list[tuple[int, int]]:
+    """Return the arcs between chosen nodes, by their places among these, without self-loops.
+
+    Parameters
+    ----------
+    graph : Graph
+        The graph.
+    chosen : list of int
+        Different nodes.
+
+    Returns
+    -------
+    list of (int, int)
+        For an arc from ``chosen[i]`` to ``chosen[j]``, the pair (i, j). Pairs are in the order of ``chosen``.
+    """
+    place = {node: k for k, node in enumerate(chosen)}
+    wanted = np.array(sorted(chosen), np.uint32)
+    found = []
+    for node, k in place.items():
+        row = graph.outlinks(node)
+        found += [(k, place[end]) for end in row[np.isin(row, wanted)].tolist() if end != node]
+    return found
 
 
 def sharing(graph: Graph, node: int) -> tuple[UInt32Array, Int64Array]:

@@ -21,6 +21,7 @@ from inlink.base.arrays import Float64Array
 from inlink.errors import ParameterError
 from inlink.graph.graph import Graph
 from inlink.graph.interop import GraphLike, as_graph
+from inlink.graph.neighbours import arcs_between
 from inlink.plot.style import DPI, FAINT, FIRST, FONT, INK, PLAIN, SECOND, Picture, cut, drawable, dress
 from inlink.plot.values import best, values_on
 from inlink.rank.ranking import Ranking
@@ -99,7 +100,8 @@ def neighbourhood(
     values[: len(known)] = known
     centres = best(values, min(top or TOP, nodes)) if node is None else [graph.node(node)]
     chosen, around = _chosen(graph, values, centres, nodes)
-    arcs = _arcs(graph, chosen)
+    # Arcs of the best nodes come first.
+    arcs = sorted(arcs_between(graph, chosen), key=lambda arc: (max(arc), arc))
     drawn = _telling(graph, chosen, arcs)
     labels, left_out = short_labels(
         [str(k) if graph.names is None else graph.names[k] for k in chosen], LABEL
@@ -143,17 +145,6 @@ def _chosen(graph: Graph, values: Float64Array, centres: list[int], nodes: int) 
     near = np.setdiff1d(np.concatenate(rows), np.array(centres, np.uint32))
     order = np.lexsort((near, -values[near]))[: nodes - len(centres)]
     return centres + near[order].tolist(), len(near)
-
-
-def _arcs(graph: Graph, chosen: list[int]) -> list[tuple[int, int]]:
-    """The arcs between the chosen nodes, by their places among them; arcs of the best nodes first; no loops."""
-    place = {node: k for k, node in enumerate(chosen)}
-    wanted = np.array(sorted(chosen), np.uint32)
-    found = []
-    for node, k in place.items():
-        row = graph.outlinks(node)
-        found += [(k, place[end]) for end in row[np.isin(row, wanted)].tolist() if end != node]
-    return sorted(found, key=lambda arc: (max(arc), arc))
 
 
 def _telling(graph: Graph, chosen: list[int], arcs: list[tuple[int, int]]) -> list[tuple[int, int]]:

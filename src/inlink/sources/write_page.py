@@ -14,7 +14,7 @@ from inlink.base.folder import atomic_file
 from inlink.base.settings import Setting, check
 from inlink.errors import OutputError
 from inlink.graph.graph import Graph
-from inlink.graph.neighbours import near, node_of
+from inlink.graph.neighbours import arcs_between, near, node_of
 from inlink.rank.certain import best_nodes
 from inlink.sources.write import Columns, Written
 from inlink.sources.write_networks import as_json
@@ -47,7 +47,7 @@ def write_page(
     centre = int(best_nodes(values, 1)[0]) if around is None else node_of(graph, around)
     chosen, all_near = _chosen(graph, centre, values, most)
     names = [_name(graph, node) for node in chosen]
-    arcs = _arcs(graph, chosen)
+    arcs = arcs_between(graph, chosen)
     shown = (
         "all nodes" if len(chosen) - 1 == all_near else f"the {len(chosen) - 1:,} best of {all_near:,} nodes"
     )
@@ -88,14 +88,3 @@ def _chosen(graph: Graph, centre: int, values: Float64Array, most: int) -> tuple
     nodes, distances = near(graph, centre, 2)
     order = np.lexsort((nodes, -values[nodes], distances))[: most - 1]
     return [centre, *nodes[order].tolist()], len(nodes)
-
-
-def _arcs(graph: Graph, chosen: list[int]) -> list[tuple[int, int]]:
-    """Return the arcs between the chosen nodes, by their places among them, without loops."""
-    place = {node: k for k, node in enumerate(chosen)}
-    wanted = np.array(sorted(chosen), np.uint32)
-    found = []
-    for node, k in place.items():
-        row = graph.outlinks(node)
-        found += [(k, place[end]) for end in row[np.isin(row, wanted)].tolist() if end != node]
-    return found
