@@ -30,7 +30,16 @@ from inlink.base.disk import full_disk, remove_folder, sync_path, umask
 from inlink.base.unfinished import unfinished_file, unfinished_folder
 from inlink.errors import FolderError, OutputError
 
-__all__ = ["FileEntry", "Folder", "Header", "atomic_file", "building", "check_target", "new_folder"]
+__all__ = [
+    "FileEntry",
+    "Folder",
+    "Header",
+    "atomic_file",
+    "building",
+    "check_target",
+    "is_kind",
+    "new_folder",
+]
 
 HEADER = "header.json"
 # Bytes read or written at a time: they stay in the processor's cache while they are checked.
@@ -256,6 +265,14 @@ def _read_header(path: Path) -> Header:
     except (msgspec.MsgspecError, ValueError, RecursionError) as error:
         raise FolderError(f"{file} is damaged ({error}): build {path} again") from None
     return header
+
+
+def is_kind(path: str | os.PathLike[str], kind: str) -> bool:
+    """Return whether a folder is of a kind, whatever its format version. A damaged header is of no kind."""
+    try:
+        return msgspec.json.decode((Path(path) / HEADER).read_bytes(), type=Header).kind == kind
+    except (OSError, ValueError, RecursionError):
+        return False
 
 
 class FolderWriter:

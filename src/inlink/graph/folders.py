@@ -1,11 +1,8 @@
 """Folders of graphs: their kind and format versions, and how they are recognised."""
 
 import os
-from pathlib import Path
 
-import msgspec
-
-from inlink.base.folder import Folder, Header
+from inlink.base.folder import Folder, is_kind
 from inlink.errors import FolderError
 from inlink.graph.rows import COMPRESSED
 
@@ -35,8 +32,4 @@ def graph_folder(path: str | os.PathLike[str]) -> Folder:
 
 def is_graph(path: str | os.PathLike[str]) -> bool:
     """Return whether a folder is a graph's, of any format version."""
-    try:
-        raw = (Path(path) / "header.json").read_bytes()
-        return msgspec.json.decode(raw, type=Header).kind == KIND
-    except (OSError, ValueError, RecursionError):
-        return False
+    return is_kind(path, KIND)

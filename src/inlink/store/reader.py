@@ -9,7 +9,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from inlink.base.folder import Folder, Header
+from inlink.base.folder import Folder, is_kind
 from inlink.errors import FolderError, ParameterError
 from inlink.store.checkpoint import CHECKPOINT, Checkpoint
 from inlink.urls.canonical import UrlRules
@@ -35,11 +35,7 @@ KIND, VERSION = "crawl", 2
 
 def is_crawl(path: str | os.PathLike[str]) -> bool:
     """Return whether a folder is a crawl's, of any format version."""
-    try:
-        raw = (Path(path) / "header.json").read_bytes()
-        return msgspec.json.decode(raw, type=Header).kind == KIND
-    except (OSError, ValueError, RecursionError):
-        return False
+    return is_kind(path, KIND)
 
 
 def crawl_folder(path: str | os.PathLike[str]) -> Folder:
