@@ -15,6 +15,7 @@ from inlink.base.folder import Folder, building
 from inlink.crawl import upkeep
 from inlink.crawl.crawl import look
 from inlink.frontier import ranked
+from inlink.frontier.adoption import adopt
 from inlink.reranking import handle
 from patience import wait_until
 
@@ -111,7 +112,7 @@ def test_what_came_between_asking_and_taking_over_is_not_lost(tmp_path):
         before = crawl._pages.num_pages
         crawl.crawled(crawl._pages.url(int(lease)), ["http://new.example/"])
         assert told["covers"] < crawl._pages.events_end
-        assert crawl._frontier.adopt(0.0)
+        assert adopt(crawl._frontier)
         mine = float(ranks(crawl)[lease])
         assert ranks(crawl)[before] == pytest.approx(0.15 + 0.85 * mine, rel=1e-4)
 
@@ -287,16 +288,16 @@ def test_a_garbled_ranking_is_not_used(tmp_path, caplog, policy, use_scores):
         }
         for name, values in garbled.items():
             publish(folder, values, meta | {"covers": crawl._pages.events_end})
-            assert not crawl._frontier.adopt(0.0), name
+            assert not adopt(crawl._frontier), name
             assert crawl._frontier.ranking_fault is not None
             assert ranks(crawl) == pytest.approx(good)
         for wrong in ({"covers": "x"}, {"covers": 1 << 60}, {"algorithm": 7}):
             publish(folder, sound, meta | {"covers": crawl._pages.events_end} | wrong)
-            assert not crawl._frontier.adopt(0.0), wrong
+            assert not adopt(crawl._frontier), wrong
         for key in ("damping",) if policy == "pagerank" else ("lambda",):
             for value in (0, -1, None, "x", float("nan")):
                 publish(folder, sound, meta | {"covers": crawl._pages.events_end, key: value})
-                assert not crawl._frontier.adopt(0.0), (key, value)
+                assert not adopt(crawl._frontier), (key, value)
         assert crawl._frontier.ranked_up_to == before
         publish(folder, garbled["huge"], meta)
     assert len({one.message for one in caplog.records if "is not used" in one.message}) >= 3

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from crawlrates import cooled, due_under
 from crawlstrategies import make_queue, put
 from inlink.base.settings import NO_LIMIT
+from inlink.frontier import queue as queue_module
 from inlink.frontier.settings import Politeness
 
 PAGES = 24
@@ -102,6 +103,7 @@ STEPS = st.one_of(
     st.tuples(st.just("wait"), st.integers(0, 9), st.sampled_from([0.5, 4.0])),
     st.tuples(st.just("fail"), st.integers(0, 9), st.sampled_from([0, 1, 3])),  # exact in float32
     st.tuples(st.just("re-key"), st.lists(KEYS, min_size=PAGES, max_size=PAGES)),
+    st.tuples(st.just("re-key some"), st.lists(KEYS, min_size=PAGES, max_size=PAGES), st.booleans()),
 )
 POLITE = st.builds(
     Politeness,
@@ -118,10 +120,19 @@ def rekey(queue, keys, now):
     queue.begin_rekeying()
     seen = []
     while queue.rekeying:
-        first, last, pages = queue.next_to_rekey()
-        seen += pages.tolist()
-        queue.rekey(first, last, np.array([keys[page] for page in pages.tolist()], np.float32), now)
+        seen += rekey_some(queue, keys, now)
     return seen
+
+
+def rekey_some(queue, keys, now):
+    """One step of re-keying: the pages that have new keys."""
+    first, last, pages = queue.next_to_rekey()
+    found = [keys[page] for page in pages.tolist()]
+    if first < last:
+        queue.rekey(first, last, np.array(found, np.float32), now)
+    else:
+        put(queue, pages.tolist(), found, now)
+    return pages.tolist()
 
 
 @settings(max_examples=300)
@@ -132,9 +143,16 @@ def rekey(queue, keys, now):
     st.booleans(),
     st.sampled_from(["none", "shared", "turns"]),
     st.lists(STEPS, max_size=30),
+    st.sampled_from([3, 1 << 14]),
 )
-@example([0] * PAGES, [0] * 6, EASY, True, "none", [("place", [(k, 0.5) for k in range(20)]), ("take", 6)])
-def test_queue_is_a_sorted_list(hosts, domains, polite, newest, sharing, steps):
+@example([0] * PAGES, [0] * 6, EASY, True, "none", [("place", [(k, 0.5) for k in range(20)]), ("take", 6)], 3)
+def test_queue_is_a_sorted_list(hosts, domains, polite, newest, sharing, steps, at_a_time):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(queue_module, "_AT_A_TIME", at_a_time)
+        compare_with_twin(hosts, domains, polite, newest, sharing, steps)
+
+
+def compare_with_twin(hosts, domains, polite, newest, sharing, steps):
     queue = make_queue([*hosts, 5], polite, domains, newest=newest, sharing=sharing)
     if queue.by_domain:  # a slot is a domain
         slots, of_slots = [domains[host] for host in hosts], list(range(max(domains) + 1))
@@ -173,6 +191,11 @@ def test_queue_is_a_sorted_list(hosts, domains, polite, newest, sharing, steps):
         elif what == "re-key":
             assert sorted(rekey(queue, given_[0], now)) == sorted(twin.keys)
             twin.keys = {page: given_[0][page] for page in twin.keys}
+        elif what == "re-key some":
+            if given_[1]:
+                queue.begin_rekeying()
+            if queue.rekeying:
+                twin.keys |= {page: given_[0][page] for page in rekey_some(queue, given_[0], now)}
         assert len(queue) == len(twin.keys)
         assert [page in queue for page in range(PAGES)] == [page in twin.keys for page in range(PAGES)]
         assert all(queue.key(page) == key for page, key in twin.keys.items())

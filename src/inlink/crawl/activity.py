@@ -72,5 +72,5 @@ def activity(core: Core) -> Activity:
         )
         for one in sessions[:MOST_SESSIONS]
     ]
-    ranking = core.upkeep.reranker.busy or frontier.queue.rekeying
+    ranking = core.upkeep.ranking
     return Activity(journal.visits, journal.errors, frontier.paused, ranking, rows, len(sessions))

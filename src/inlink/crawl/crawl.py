@@ -322,7 +322,7 @@ class Crawl(Reporting, Steering):
     @property
     def ranking(self) -> bool:
         """Whether a ranking is being computed, or adopted but not yet applied to all waiting pages."""
-        return self._upkeep.reranker.busy or self._frontier.queue.rekeying
+        return self._upkeep.ranking
 
     def close(self) -> None:
         """Sync the log and release the folder. A second call, or a call in the child of a fork, does nothing.

@@ -10,6 +10,7 @@ from inlink.crawl.adopted import adopted_rankings, payload_of
 from inlink.crawl.checkpointing import is_due, save
 from inlink.crawl.journal import Journal
 from inlink.errors import InputError, OutputError
+from inlink.frontier.adoption import Adoption, adopt
 from inlink.reranking import process
 from inlink.reranking.handle import Reranker
 from inlink.reranking.process import Ranker
@@ -57,6 +58,8 @@ class Upkeep:
         share = ["--share", HITS_SHARE] if frontier.policy.algorithm == "hits" else []
         self.reranker = Reranker(self.pages.folder, options + share)
         self._ranker: Ranker | None = None
+        # The ranking that is being taken over.
+        self._adoption: Adoption | None = None
         self._refused_at_opening = False
         self._index: IndexWriter | None = None
         self._inbox_at = 0.0
@@ -144,34 +147,52 @@ class Upkeep:
                 time.sleep(POLL_SECONDS)
             else:
                 # The new ranking starts from it, so the log must name it.
-                self._adopt(now)
+                self._adopt()
+        if self._adoption is not None:
+            self._adoption = None
+            self._adopt()
         if self._ranker is None:
             options = process.parsed([str(self.pages.folder), *self._options])
             self._ranker = Ranker(self.pages.folder, options, threading.Event())
         self._ranker.rank()
-        self._adopt(now)
+        self._adopt()
         while self.frontier.queue.rekeying:
             self.frontier.rekey_some(now)
 
-    def _adopt(self, now: float) -> None:
-        """Adopt the published ranking, and log it."""
-        if self.frontier.adopt(now):
-            assert self.frontier.adopted is not None
-            self._journal.append(RANKING, payload=payload_of(self.frontier.adopted))
+    def _adopt(self) -> None:
+        """Adopt the published ranking at once, and log it."""
+        if adopt(self.frontier):
+            self._log_ranking()
 
-    def _take_over(self, now: float) -> None:
-        """Adopt the ranking that was just published; if it is not sound, another process tries later."""
-        self._adopt(now)
+    def _log_ranking(self) -> None:
+        assert self.frontier.adopted is not None
+        self._journal.append(RANKING, payload=payload_of(self.frontier.adopted))
+
+    def _take_over(self, adoption: Adoption) -> None:
+        """Continue to adopt the published ranking. If it is not sound, another process tries later."""
+        self._adoption = adoption
+        if not adoption.step():
+            return
+        self._adoption = None
+        if adoption.adopted:
+            self._log_ranking()
         if self.frontier.ranking_fault is None:
             self.reranker.succeeded()
         else:
             self.reranker.give_up("made a ranking that cannot be used")
 
+    @property
+    def ranking(self) -> bool:
+        """Whether a ranking is being computed, taken over, or applied to the waiting pages."""
+        return self.reranker.busy or self._adoption is not None or self.frontier.queue.rekeying
+
     def before_next(self, now: float) -> None:
         """Adopt a ranking that is ready, and continue to update priorities."""
-        if self.reranker.busy:
+        if self._adoption is not None:
+            self._take_over(self._adoption)
+        elif self.reranker.busy:
             if self.reranker.answer() is not None:
-                self._take_over(now)
+                self._take_over(Adoption(self.frontier))
         elif self.reranker.again_due or self._refused_at_opening:
             self._refused_at_opening = False
             self.rerank(now)

@@ -6,7 +6,6 @@ same in a folder that another process may be writing, and read it.
 """
 
 import heapq
-import logging
 import math
 from dataclasses import fields
 from datetime import UTC, datetime
@@ -17,8 +16,7 @@ import numpy as np
 
 from inlink.base.arrays import Float32Array, UInt8Array, UInt32Array
 from inlink.base.columns import most_pages, reserve
-from inlink.base.folder import Folder, Header
-from inlink.errors import FolderError
+from inlink.base.folder import Header
 from inlink.frontier.backoff import LONGEST_WAIT, Outcome, delay
 from inlink.frontier.copies import Copies
 from inlink.frontier.hosts import Hosts
@@ -31,18 +29,14 @@ from inlink.frontier.queue import Queue
 from inlink.frontier.sessions import SpiderSessions
 from inlink.frontier.settings import Settings
 from inlink.frontier.traps import FACTORS, line_codes
-from inlink.reranking.kernels.push import LEAST_SCORE
-from inlink.reranking.soundness import ranking_fault
 from inlink.store.events import Events
 from inlink.store.format import CRAWLED, DISCOVERED
-from inlink.store.log import RANKS
 from inlink.store.pages import Pages
 from inlink.store.prior import DISTRUST, kept_places
 from inlink.store.trust import trusted_pages
 
 __all__ = ["Frontier"]
 
-_log = logging.getLogger("inlink.crawl")
 _PAGES = most_pages()
 _MOST_REFUSED = 1000
 """Approximate maximum number of refused pages that :meth:`Frontier.order` skips."""
@@ -108,9 +102,9 @@ class Frontier:
                 self.trusted_at = found.place + 1
                 self.policy.trust_in(found.pages, found.weights)
 
-    def events(self, begin: int) -> Events:
-        """The events from byte ``begin`` of the log on."""
-        return Events(self.pages.log[begin : self.pages.events_end])
+    def events(self, begin: int, end: int | None = None) -> Events:
+        """The events from byte ``begin`` of the log up to byte ``end``, or to the last event."""
+        return Events(self.pages.log[begin : self.pages.events_end if end is None else end])
 
     def set_settings(self, settings: Settings, now: float) -> None:
         """Apply new settings. ``politeness.by`` must not change. The caller must plan revisits again."""
@@ -208,71 +202,19 @@ class Frontier:
 
     # -- rankings ---------------------------------------------------------------------------------------------------
 
-    def adopt(self, now: float, *, verify: bool = False) -> bool:
-        """Adopt the published ranking if it is newer than the one in use and sound; return whether it was adopted.
-
-        If the ranking is not sound, ``ranking_fault`` names its fault and priorities do not change. With ``verify``,
-        its checksum is checked too.
-        """
-        self.ranking_fault = None
-        if self.policy.algorithm is None:
-            return False
-        try:
-            ranks = Folder(self.pages.folder / RANKS, RANKS, 1)
-        except FolderError:
-            return False
-        meta = ranks.header.meta
-        covers = meta.get("covers")
-        if (
-            meta.get("algorithm") != self.policy.algorithm
-            or bool(meta.get("use_scores", False)) != self.settings.use_scores
-            or meta.get("trust", 0) != self.trusted_at
-            or not isinstance(covers, int)
-            or not self.ranked_up_to < covers <= self.pages.events_end
-        ):
-            return False
-        try:
-            values = ranks.array("rank")
-            if verify:
-                ranks.verify()
-            self.ranking_fault = ranking_fault(
-                values, meta, self.pages.num_pages, self._teleport(len(values))
-            )
-        except (FolderError, KeyError) as error:
-            self.ranking_fault = str(error)
-        if self.ranking_fault is not None:
-            _log.warning(
-                "%s: the ranking in %s/ is not used (%s); pages keep their priorities until the next ranking",
-                self.pages.folder,
-                RANKS,
-                self.ranking_fault,
-            )
-            return False
-        self.ranked_up_to, self.adopted = covers, ranks.header
-        self.policy.adopt(values, meta, self.events(self.ranked_up_to))
-        self.queue.begin_rekeying()
-        return True
-
     def renew(self) -> None:
         """Let the policy load a newer state from outside the log. If it did, all waiting pages get new keys."""
         if self.policy.renew(self.events):
             self.queue.begin_rekeying()
 
-    def _teleport(self, count: int) -> float | None:
-        """The sum of the teleport weights of the first ``count`` pages; None if all weights are equal."""
-        if self.trusted_at:
-            found = trusted_pages(self.pages)
-            return 0.0 if found is None else float(found.weights[found.pages < count].sum(dtype=np.float64))
-        if not self.settings.use_scores:
-            return None
-        scores = self.pages.scores[:count]
-        return float(scores[scores > 0].sum(dtype=np.float64)) + LEAST_SCORE * count
-
     def rekey_some(self, now: float) -> None:
-        """Give some of the waiting pages their new keys. This takes a millisecond or two."""
+        """Give some of the waiting pages their new keys. This takes a few milliseconds."""
         if self.queue.rekeying:
             first, last, pages = self.queue.next_to_rekey()
-            self.queue.rekey(first, last, self.keys(pages), now)
+            if first < last:
+                self.queue.rekey(first, last, self.keys(pages), now)
+            else:
+                self._place(pages, now, True)
 
     def order(self, count: int, now: float) -> list[tuple[int, float, float]]:
         """The next pages, without taking them: see :meth:`inlink.frontier.queue.Queue.order`.

@@ -1,7 +1,7 @@
 """The base class of all policies, and the conversion of link scores to priorities."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -107,6 +107,19 @@ class Policy:
 
     def adopt(self, ranks: Float32Array, meta: dict[str, Any], since: Events) -> None:
         """Replace the policy's state by a ranking of the first len(ranks) pages, then fold the events after it."""
+
+    def successor(self, meta: dict[str, Any]) -> Self | None:
+        """A policy like this one that holds no ranking yet, for :class:`.adoption.Adoption`.
+
+        None if a ranking can only be adopted at once, by :meth:`adopt`.
+        """
+        return None
+
+    def take_ranks(self, ranks: Float32Array, block: slice) -> None:
+        """Take in the ranks of a block of pages. Only policies that have a :meth:`successor` are asked."""
+
+    def caught_up(self) -> None:
+        """Note that the ranking and all events after it are taken in."""
 
 
 def priorities(policy: Policy, pages: UInt32Array) -> Float32Array:

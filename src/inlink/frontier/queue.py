@@ -39,7 +39,8 @@ __all__ = ["Queue"]
 _PAGES = most_pages()
 _SLOTS = _PAGES // 8
 _AT_A_TIME = 1 << 14
-"""Number of pages that get new keys at a time, in a millisecond or two."""
+"""Number of pages that get new keys at a time, in one to four milliseconds."""
+_NO_PAGES = np.empty(0, np.uint32)
 _HEAP = ("begin", "count", "room")
 """The columns of a slot that describe its heap."""
 _Head = tuple[float, float, float, int, int]
@@ -91,6 +92,8 @@ class Queue:
         # For slots with a limit of their own: the total number of pages that may be taken from them.
         self.limit_of: dict[int, int] = {}
         self._rekeyed = self._rekey_to = 0
+        # The pages of slot `_rekeyed` that still have old keys, if it has too many pages for one step.
+        self._large = _NO_PAGES
 
     def _set_limits(self, newest: bool, diverse: int) -> None:
         polite = self.politeness
@@ -300,7 +303,7 @@ class Queue:
     def begin_rekeying(self) -> None:
         """Note that keys have changed: :meth:`rekey` must go through all present slots."""
         # Slots that are added later get new keys at once.
-        self._rekeyed, self._rekey_to = 0, self.num_slots
+        self._rekeyed, self._rekey_to, self._large = 0, self.num_slots, _NO_PAGES
 
     @property
     def rekeying(self) -> bool:
@@ -308,16 +311,25 @@ class Queue:
         return self._rekeyed < self._rekey_to
 
     def next_to_rekey(self) -> tuple[int, int, UInt32Array]:
-        """The next slots to re-key [first, end) and their waiting pages: up to 16,384, or all pages of a slot."""
-        first, out = self._rekeyed, np.empty(_AT_A_TIME, np.uint32)
-        last, count = kernels.heaps(self._table, first, self._rekey_to, out)
-        if last == first and first < self._rekey_to:
-            out = np.empty(int(self.rows[first]["count"]), np.uint32)
-            last, count = kernels.heaps(self._table, first, first + 1, out)
-        return first, int(last), out[: int(count)]
+        """The next slots to re-key [first, end) and their waiting pages, at most 16,384.
+
+        If the first slot has more pages, first = end, and the pages are a part of its waiting pages. The caller must
+        :meth:`place` them.
+        """
+        first = self._rekeyed
+        if not len(self._large):
+            out = np.empty(_AT_A_TIME, np.uint32)
+            last, count = kernels.heaps(self._table, first, self._rekey_to, out)
+            if last > first:
+                return first, int(last), out[: int(count)]
+            # The pages move within the heap while they get new keys. Pages that are added later have new keys.
+            self._large = self.waiting_in(first, int(self.rows[first]["count"]))
+        part, self._large = self._large[:_AT_A_TIME], self._large[_AT_A_TIME:]
+        self._rekeyed += not len(self._large)
+        return first, first, part[self.waiting.pages["place"][part] > 0]
 
     def rekey(self, first: int, last: int, keys: Float32Array, now: float) -> None:
-        """Give the pages of :meth:`next_to_rekey` their new keys."""
+        """Give the pages of whole slots, from :meth:`next_to_rekey`, their new keys."""
         kernels.rebuild(self._table, first, last, keys, now)
         self._rekeyed = last
 

@@ -3,8 +3,9 @@
 import logging
 import re
 from collections.abc import Callable
+from copy import copy
 from functools import cache
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -150,13 +151,31 @@ class PageRank(Policy):
 
     def adopt(self, ranks: Float32Array, meta: dict[str, Any], since: Events) -> None:
         known = len(ranks)
+        self._begin(meta)
         for start in range(0, known, _BLOCK):
-            block = slice(start, min(start + _BLOCK, known))
-            shares = self.shares[block]
-            np.subtract(ranks[block], self.teleport(block), out=shares)
-            np.maximum(shares, np.float32(0), out=shares)
+            self.take_ranks(ranks, slice(start, min(start + _BLOCK, known)))
         self.shares[known : self.pages.num_pages] = 0
         self.fold(since)
+        self.caught_up()
+
+    def successor(self, meta: dict[str, Any]) -> Self | None:
+        # The class of a user may keep other columns.
+        if not type(self).__module__.startswith("inlink."):
+            return None
+        other = copy(self)
+        other.shares = reserve(np.float32, MOST_PAGES)
+        other._begin(meta)
+        return other
+
+    def _begin(self, meta: dict[str, Any]) -> None:
+        """Note what the header of a ranking says."""
+
+    def take_ranks(self, ranks: Float32Array, block: slice) -> None:
+        shares = self.shares[block]
+        np.subtract(ranks[block], self.teleport(block), out=shares)
+        np.maximum(shares, np.float32(0), out=shares)
+
+    def caught_up(self) -> None:
         if self.distrust is not None:
             self.distrust.update()
 
@@ -252,14 +271,14 @@ class Hits(PageRank):
             np.uint64(self.ranked_up_to),
         )
 
-    def adopt(self, ranks: Float32Array, meta: dict[str, Any], since: Events) -> None:
+    def _begin(self, meta: dict[str, Any]) -> None:
         self.factor = 1 / float(meta["lambda"]) if meta.get("lambda", 0) > 0 else 0.0
         # Scores are not used if they would make all authorities 0.
         self.by_score = bool(meta.get("use_scores")) and bool(meta.get("scored", True))
         self.ranked_up_to = int(meta["covers"])
-        self.shares[: len(ranks)] = ranks
-        self.shares[len(ranks) : self.pages.num_pages] = 0
-        self.fold(since)
+
+    def take_ranks(self, ranks: Float32Array, block: slice) -> None:
+        self.shares[block] = ranks[block]
 
 
 class HitsByScore(Hits):

@@ -4,6 +4,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
+from inlink.frontier.adoption import adopt
 from inlink.frontier.dates import due_dates, reloaded
 from inlink.frontier.frontier import Frontier
 from inlink.frontier.leases import Out
@@ -38,7 +39,7 @@ def restore(frontier: Frontier, now: float) -> None:
             threads.submit(_find_traps, frontier, half, pages.num_pages),
         ]
         kept = restore_policy(frontier)
-        if kept is None and not frontier.adopt(now, verify=True):
+        if kept is None and not adopt(frontier, verify=True):
             frontier.policy.fold(frontier.events(0))
         for task in trapping:
             task.result()

@@ -11,18 +11,14 @@ import numpy as np
 
 from inlink.base.arrays import AnyArray
 
-__all__ = ["ranking_fault"]
+__all__ = ["RankingCheck"]
 
 SLACK = 0.01
 """Tolerated relative error of sums. Rankings are exact to 1e-4."""
 
-_BLOCK = 1 << 18
 
-
-def ranking_fault(
-    ranks: AnyArray, meta: dict[str, Any], num_pages: int, teleport: float | None
-) -> str | None:
-    """Describe the first fault of a ranking.
+class RankingCheck:
+    """Checks a ranking, a block of pages at a time.
 
     Parameters
     ----------
@@ -32,37 +28,56 @@ def ranking_fault(
         The values that were published with them.
     num_pages : int
         Number of pages that the crawl knows.
-    teleport : float or None
-        Σv of the ranked pages, where v are their scores; None if all v are 1.
 
-    Returns
-    -------
-    str or None
-        The fault in words; None if the ranking can be used.
+    Attributes
+    ----------
+    length : int
+        Number of ranks to check; 0 if a fault is already known.
     """
-    if ranks.ndim != 1 or ranks.dtype != np.float32 or not 1 <= len(ranks) <= num_pages:
-        return f"it has shape {ranks.shape} and type {ranks.dtype} for {num_pages:,} pages"
-    total, least = 0.0, math.inf
-    for begin in range(0, len(ranks), _BLOCK):
-        block = ranks[begin : begin + _BLOCK]
-        total += float(block.sum(dtype=np.float64))
-        least = min(least, float(block.min()))
-        if not (least >= 0 and math.isfinite(total)):
-            return f"it has a rank that is negative or not finite among pages {begin:,} to {begin + len(block):,}"
-    if meta.get("algorithm") == "hits":
-        low = high = float(len(ranks))
-        if not _is_within(meta.get("lambda"), 0.0, math.inf):
-            return f"its lambda is {meta.get('lambda')!r}"
-    else:
-        damping = meta.get("damping")
-        if damping is None or not _is_within(damping, 0.0, 1.0):
-            return f"its damping is {damping!r}"
-        high = float(len(ranks)) if teleport is None else teleport
-        # Scores may have grown since.
-        low = (1 - damping) * high if teleport is None else 0.0
-    if not low * (1 - SLACK) <= total <= high * (1 + SLACK):
-        return f"its ranks sum to {total:.6g}, which should lie in [{low:.6g}, {high:.6g}]"
-    return None
+
+    def __init__(self, ranks: AnyArray, meta: dict[str, Any], num_pages: int) -> None:
+        self._ranks, self._meta = ranks, meta
+        self._total, self._fault = 0.0, self._of_form(num_pages)
+        self.length = len(ranks) if self._fault is None else 0
+
+    def _of_form(self, num_pages: int) -> str | None:
+        ranks, meta = self._ranks, self._meta
+        if ranks.ndim != 1 or ranks.dtype != np.float32 or not 1 <= len(ranks) <= num_pages:
+            return f"it has shape {ranks.shape} and type {ranks.dtype} for {num_pages:,} pages"
+        if meta.get("algorithm") == "hits":
+            if not _is_within(meta.get("lambda"), 0.0, math.inf):
+                return f"its lambda is {meta.get('lambda')!r}"
+        elif not _is_within(meta.get("damping"), 0.0, 1.0):
+            return f"its damping is {meta.get('damping')!r}"
+        return None
+
+    def take_in(self, pages: slice) -> None:
+        """Check the ranks of a block of pages."""
+        block = self._ranks[pages]
+        self._total += float(block.sum(dtype=np.float64))
+        if self._fault is None and not (block.min(initial=0.0) >= 0 and math.isfinite(self._total)):
+            self._fault = (
+                f"it has a rank that is negative or not finite among pages {pages.start:,} to {pages.stop:,}"
+            )
+
+    def fault(self, teleport: float | None) -> str | None:
+        """Describe the first fault; None if the ranking can be used.
+
+        Parameters
+        ----------
+        teleport : float or None
+            Σv of the ranked pages, where v are their scores; None if all v are 1.
+        """
+        if self._fault is not None:
+            return self._fault
+        low = high = float(self.length)
+        if self._meta.get("algorithm") != "hits":
+            high = high if teleport is None else teleport
+            # Scores may have grown since.
+            low = (1 - self._meta["damping"]) * high if teleport is None else 0.0
+        if not low * (1 - SLACK) <= self._total <= high * (1 + SLACK):
+            return f"its ranks sum to {self._total:.6g}, which should lie in [{low:.6g}, {high:.6g}]"
+        return None
 
 
 def _is_within(value: Any, low: float, high: float) -> bool:

@@ -1,0 +1,137 @@
+"""A ranking that is taken over in steps, while the crawl goes on, is the ranking taken over at once."""
+
+import tempfile
+import threading
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from crawlstrategies import Clock, histories, opened, perform, waiting
+from inlink.base.folder import building
+from inlink.crawl.crawl import Crawl, look
+from inlink.frontier import adoption
+from inlink.frontier.adoption import Adoption
+from inlink.frontier.frontier import Frontier
+from inlink.frontier.policies import Policy
+from inlink.reranking import process
+
+RANKED = ("pagerank", "host-diverse", "hits", "hits-by-score")
+
+
+def publish(crawl: Crawl) -> None:
+    """Rank all events so far, as the ranking process does, without adopting the ranking."""
+    ranker = process.Ranker(
+        crawl.folder, process.parsed([str(crawl.folder), *crawl._upkeep._options]), threading.Event()
+    )
+    ranker.rank()
+    ranker.reader.close()
+
+
+def state(frontier: Frontier) -> tuple[object, ...]:
+    """Everything that a ranking changes."""
+    policy, known = frontier.policy, frontier.pages.num_pages
+    columns = {name: getattr(policy, name)[:known].tobytes() for name in policy.columns or ()}
+    numbers = {name: getattr(policy, name) for name in policy.numbers}
+    return columns, numbers, waiting(frontier), frontier.ranked_up_to
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _small_steps():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(adoption, "_BLOCK", 3)
+        patch.setattr(adoption, "_VISITS", 2)
+        patch.setattr(adoption, "_A_STEP", 3)
+        yield
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    st.sampled_from(RANKED),
+    st.booleans(),
+    histories(12),
+    histories(6),
+    st.lists(histories(3), min_size=1, max_size=8),
+)
+def test_steps_while_the_crawl_goes_on_end_where_one_step_does(policy, across, before, since, during):
+    with tempfile.TemporaryDirectory() as room:
+        clock, leases = Clock(), []
+        with opened(Path(room) / "crawl", clock, policy=policy, cross_domain_only=across) as crawl:
+            for done in before:
+                perform(crawl, clock, leases, done)
+            publish(crawl)
+            for done in since:
+                perform(crawl, clock, leases, done)
+            front, steps = crawl._frontier, 0
+            old, taking_over = front.policy, Adoption(front)
+            while not taking_over.step():
+                assert front.policy is old
+                for done in during[steps % len(during)]:
+                    perform(crawl, clock, leases, done)
+                steps += 1
+            assert taking_over.adopted
+            assert steps > 0
+            assert front.policy is not old
+            while front.queue.rekeying:
+                front.rekey_some(clock())
+            found = look(crawl.folder, clock)
+            assert state(front) == state(found)
+            assert front.queue.order(1000, clock()) == found.queue.order(1000, clock())
+            found.pages.close()
+            assert Adoption(front).step()
+
+
+def crawl_some(crawl: Crawl, first: int = 0) -> None:
+    for number in range(first, first + 20):
+        page = f"http://h{number % 5}.com/{number}"
+        crawl.seed([page])
+        crawl.crawled(page, [f"http://h{k}.com/{(number * 7 + k) % 25}" for k in range(5)])
+
+
+def test_an_unsound_ranking_changes_nothing_in_whatever_block_its_fault_is(tmp_path, caplog):
+    with opened(tmp_path / "crawl", Clock(), policy="pagerank") as crawl:
+        crawl_some(crawl)
+        publish(crawl)
+        front = crawl._frontier
+        ranks = process.published(crawl.folder)[0]
+        assert ranks is not None
+        meta = Adoption(front)._published().header.meta
+        before, policy = state(front), front.policy
+        for place in (0, len(ranks) // 2, len(ranks) - 1):
+            wrong = ranks.copy()
+            wrong[place] = -1
+            with building(crawl.folder / "ranks", "ranks", 1) as writer:
+                writer.write("rank", wrong)
+                writer.header.meta = meta
+            caplog.clear()
+            taking_over = Adoption(front)
+            while not taking_over.step():
+                crawl.seed([f"http://later.com/{place}"])
+            assert not taking_over.adopted
+            assert f"pages {place // 3 * 3:,} to" in str(front.ranking_fault)
+            assert "is not used" in caplog.text
+        assert front.policy is policy
+        assert state(front)[0]["shares"][: len(before[0]["shares"])] == before[0]["shares"]
+
+
+class Own(Policy):
+    """A policy of a user's own that adopts rankings."""
+
+    name, algorithm = "own", "pagerank"
+
+    def adopt(self, ranks, meta, since):
+        self.taken = len(ranks), len(list(since))
+
+
+def test_a_policy_of_ones_own_gets_the_whole_ranking_at_once(tmp_path):
+    with opened(tmp_path / "crawl", Clock(), policy=Own) as crawl:
+        crawl_some(crawl)
+        publish(crawl)
+        known = crawl._pages.num_pages
+        crawl.seed(["http://later.com/"])
+        taking_over = Adoption(crawl._frontier)
+        while not taking_over.step():
+            pass
+        assert taking_over.adopted
+        assert crawl._frontier.policy.taken == (known, 1)
