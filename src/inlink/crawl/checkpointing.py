@@ -1,34 +1,37 @@
-"""Write a crawl's checkpoint: see :mod:`inlink.store.checkpoint`."""
+"""Write a crawl's checkpoints: see :mod:`inlink.store.checkpoint`.
 
+When a crawl is closed, :func:`save` writes a checkpoint of its memory. While it runs, ``python -m
+inlink.crawl.checkpointing FOLDER`` does, in a process of its own: it restores the crawl from its folder, as any reader
+does, and never from the memory of the crawl. So the crawl does not wait, and the checkpoint holds what the log holds.
+The process ends as soon as its standard input closes. It prints one line of JSON: the bytes of both files of the log
+that the checkpoint covers, or an error.
+"""
+
+import json
 import logging
+import os
+import sys
+import threading
+from contextlib import suppress
 from itertools import chain
+from pathlib import Path
 
-from inlink.errors import OutputError
+from inlink.crawl.settings import stored
+from inlink.errors import InlinkError, OutputError
 from inlink.frontier import saved
 from inlink.frontier.frontier import Frontier
-from inlink.store.checkpoint import LEAST_PAGES, Extent, code, write
-from inlink.store.log import Log
+from inlink.frontier.policies import POLICIES, Policy
+from inlink.frontier.restoring import restore_columns
+from inlink.store.checkpoint import Extent, code, write
+from inlink.store.log import EVENTS, URLS, Log, checksum
+from inlink.store.pages import Pages
+from inlink.store.reader import open_pages
 
-__all__ = ["is_due", "save"]
+__all__ = ["main", "save", "save_from_log"]
 
 _log = logging.getLogger("inlink.crawl")
 
-_GROWTH = 32
-"""A new checkpoint is due when a file of the log has grown by one part in so many."""
-
-
-def is_due(frontier: Frontier) -> bool:
-    """Whether a new checkpoint is worth its cost."""
-    pages = frontier.pages
-    if pages.num_pages < LEAST_PAGES:
-        return False
-    if pages.checkpoint is None:
-        return True
-    last = pages.checkpoint.extent
-    return (
-        pages.urls_end - last.urls_end > last.urls_end // _GROWTH
-        or pages.events_end - last.events_end > last.events_end // _GROWTH
-    )
+NICENESS = 10
 
 
 def save(frontier: Frontier, log: Log) -> None:
@@ -40,28 +43,105 @@ def save(frontier: Frontier, log: Log) -> None:
         Agrees with the log.
     log : Log
     """
-    pages = frontier.pages
-    extent = Extent(
-        pages.num_pages,
-        log.urls_end,
-        log.events_end,
-        log.urls_check,
-        log.events_check,
-        str(pages.hash_seed),
-        code(),
-    )
     try:
         log.sync()
-        write(
-            pages.folder,
-            extent,
-            chain(pages.parts(), saved.parts(frontier)),
-            {**pages.small_parts(), **saved.small_parts(frontier)},
-        )
+        _write(frontier, log.urls_end, log.urls_check, log.events_end, log.events_check)
     except (OSError, OutputError) as error:
         told = error.strerror if isinstance(error, OSError) else error
         _log.warning(
             "%s: cannot write a checkpoint (%s); the next opening of this crawl takes longer",
-            pages.folder,
+            frontier.pages.folder,
             told,
         )
+
+
+def _write(frontier: Frontier, urls_end: int, urls_check: int, events_end: int, events_check: int) -> None:
+    pages = frontier.pages
+    seed = str(pages.hash_seed)
+    extent = Extent(pages.num_pages, urls_end, events_end, urls_check, events_check, seed, code())
+    write(
+        pages.folder,
+        extent,
+        chain(pages.parts(), saved.parts(frontier)),
+        {**pages.small_parts(), **saved.small_parts(frontier)},
+    )
+
+
+def save_from_log(folder: Path) -> tuple[int, int]:
+    """Write a checkpoint of all complete events in a folder, which another process may be crawling in.
+
+    Returns
+    -------
+    (int, int)
+        The bytes of urls.txt and of events.log that it covers.
+
+    Raises
+    ------
+    inlink.errors.FolderError
+        If there is no crawl, or its log is damaged.
+    inlink.errors.OutputError
+        If the checkpoint cannot be written. The one before is kept.
+    """
+    settings = stored(folder)
+    pages = open_pages(folder)
+    try:
+        pages.recover()
+        # The columns of a policy of the user's own are not kept, nor those with distrust. They are not computed either.
+        plain = settings.policy not in POLICIES or settings.distrust is not None
+        frontier = Frontier(pages, settings, Policy if plain else None)
+        restore_columns(frontier)
+        urls_end, events_end = pages.urls_end, pages.events_end
+        urls_check, events_check = _checks(pages)
+        _write(frontier, urls_end, urls_check, events_end, events_check)
+        return urls_end, events_end
+    finally:
+        pages.close()
+
+
+def _checks(pages: Pages) -> tuple[int, int]:
+    """CRC-32 of both files of the log as far as they are taken in."""
+    last = None if pages.checkpoint is None else pages.checkpoint.extent
+    known = (0, 0, 0, 0)
+    if last is not None:
+        known = last.urls_end, last.urls_check, last.events_end, last.events_check
+    found = []
+    for name, end, (begin, check) in (
+        (URLS, pages.urls_end, known[:2]),
+        (EVENTS, pages.events_end, known[2:]),
+    ):
+        with (pages.folder / name).open("rb", buffering=0) as file:
+            found.append(checksum(file.fileno(), begin, end, check))
+    return found[0], found[1]
+
+
+def _end_with_input() -> None:
+    """End this process when standard input closes. An unfinished checkpoint is removed by the next one."""
+    while os.read(0, 1 << 12):
+        pass
+    os._exit(0)
+
+
+def main(arguments: list[str]) -> int:
+    """Write one checkpoint; return the exit code, which is 0, or 2 after an error."""
+    os.nice(NICENESS)
+    # If memory becomes short, the system ends this process before the crawl.
+    with suppress(OSError):
+        Path("/proc/self/oom_score_adj").write_text("1000")
+    threading.Thread(target=_end_with_input, daemon=True).start()
+    try:
+        urls_end, events_end = save_from_log(Path(arguments[0]))
+    except (InlinkError, OSError, MemoryError) as error:
+        told = "not enough memory" if isinstance(error, MemoryError) else " ".join(str(error).split())
+        _tell({"error": told})
+        return 2
+    _tell({"urls_end": urls_end, "events_end": events_end})
+    return 0
+
+
+def _tell(answer: dict[str, object]) -> None:
+    sys.stdout.write(json.dumps(answer) + "\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

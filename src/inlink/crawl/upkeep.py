@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterator
 
 from inlink.base.clock import VirtualClock
 from inlink.crawl.adopted import adopted_rankings, payload_of
-from inlink.crawl.checkpointing import is_due, save
+from inlink.crawl.checkpointer import Checkpointer
+from inlink.crawl.checkpointing import save
 from inlink.crawl.journal import Journal
 from inlink.errors import InputError, OutputError
 from inlink.frontier.adoption import Adoption, adopt
@@ -62,6 +63,7 @@ class Upkeep:
         self._adoption: Adoption | None = None
         self._refused_at_opening = False
         self._index: IndexWriter | None = None
+        self._checkpoints = Checkpointer(self.pages, journal.log)
         self._inbox_at = 0.0
         # Whether the crawl has no ranking yet, and no ranking was started.
         self._first = True
@@ -107,6 +109,8 @@ class Upkeep:
                 self._index = None
         elif self.pages.index_due():
             self._index = self._new_index()
+        if not self._at_once:
+            self._checkpoints.step()
 
     def _ranking_due(self, now: float) -> bool:
         crawled, last, settings = self.pages.num_crawled, self._ranked_pages, self.frontier.settings
@@ -201,6 +205,7 @@ class Upkeep:
     def finish(self) -> None:
         """End the ranking process, finish the index, and write a checkpoint, unless memory may differ from the log."""
         self.reranker.close()
+        self._checkpoints.close()
         if self._ranker is not None:
             self._ranker.reader.close()
         if self._journal.gate.broken_off:
@@ -214,9 +219,10 @@ class Upkeep:
         if self._index is not None:
             self._index.finish()
             self._index = None
-        if written and not self._log.broken and is_due(self.frontier):
+        if written and not self._log.broken and self._checkpoints.is_due():
             save(self.frontier, self._log)
 
     def abandon(self) -> None:
-        """Close the connection to the ranking process in the child of a fork, so that it ends with the parent."""
+        """Close the connections to other processes in the child of a fork, so that they end with the parent."""
         self.reranker.abandon()
+        self._checkpoints.abandon()

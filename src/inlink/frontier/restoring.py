@@ -11,6 +11,7 @@ from inlink.frontier.leases import Out
 from inlink.frontier.lost import lost_dates
 from inlink.frontier.saved import restore_heaps, restore_policy, restore_traps
 from inlink.frontier.traps import line_codes
+from inlink.store.checkpoint import Checkpoint
 from inlink.store.format import (
     CRAWLED,
     DISCOVERED,
@@ -23,11 +24,30 @@ from inlink.store.format import (
     struct_of,
 )
 
-__all__ = ["restore", "restore_dates"]
+__all__ = ["restore", "restore_columns", "restore_dates"]
 
 
 def restore(frontier: Frontier, now: float) -> None:
     """Fold all events of the log into a new frontier."""
+    pages = frontier.pages
+    kept = restore_columns(frontier)
+    if frontier.copies is not None:
+        frontier.copies.restore()
+    _count_taken(frontier, _restore_leases(frontier))
+    frontier.hosts.restore(now)
+    _restore_retries(frontier)
+    restore_heaps(frontier, kept, now)
+    if pages.checkpoint is not None:
+        pages.checkpoint.release()
+    _restore_lost(frontier, now)
+    frontier.sessions.restore(pages, now)
+    for place in pages.frames_of_kind(PAUSE, RESUME):
+        frontier.paused = pages.frame(place).kind == PAUSE
+    restore_dates(frontier, now)
+
+
+def restore_columns(frontier: Frontier) -> Checkpoint | None:
+    """Restore hosts, trap codes and the policy; return the checkpoint if it holds the policy and the heaps."""
     pages = frontier.pages
     frontier.hosts.take_in()
     with ThreadPoolExecutor(2) as threads:
@@ -43,19 +63,7 @@ def restore(frontier: Frontier, now: float) -> None:
             frontier.policy.fold(frontier.events(0))
         for task in trapping:
             task.result()
-    if frontier.copies is not None:
-        frontier.copies.restore()
-    _count_taken(frontier, _restore_leases(frontier))
-    frontier.hosts.restore(now)
-    _restore_retries(frontier)
-    restore_heaps(frontier, kept, now)
-    if pages.checkpoint is not None:
-        pages.checkpoint.release()
-    _restore_lost(frontier, now)
-    frontier.sessions.restore(pages, now)
-    for place in pages.frames_of_kind(PAUSE, RESUME):
-        frontier.paused = pages.frame(place).kind == PAUSE
-    restore_dates(frontier, now)
+    return kept
 
 
 def restore_dates(frontier: Frontier, now: float) -> None:
