@@ -6,7 +6,7 @@ from pathlib import Path
 
 USAGE = (
     "usage: python -m bench rank | measures | build | extract | crawl | spider | fleet | view | server | rerank | "
-    "spam | truth | start | copies | tables  (each with --help)"
+    "spam | truth | start | copies | release | tables  (each with --help)"
 )
 
 
@@ -101,6 +101,15 @@ def main(arguments: list[str]) -> None:
         from bench import truth
 
         truth.main(rest)
+    elif command == "release":
+        from bench import release
+
+        release.main(rest)
+    elif command == "releasestep":  # one step of release, in its own process
+        from bench import release
+
+        step, place, nodes, arcs, group = rest
+        print(json.dumps(release.work(step, Path(place), int(nodes), int(arcs), group)))
     elif command == "tables":
         from bench import results, tables
 

@@ -5,12 +5,23 @@ Everything is unsigned, for the reason that :mod:`inlink.base.jit` gives. Random
 same graph with any version of NumPy and Numba.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 import numpy.typing as npt
 
 from inlink.base.jit import U0, U1, kernel
 
-__all__ = ["fill_rows", "name_hosts", "power_sweep", "transpose", "write_lines"]
+__all__ = [
+    "LINKING",
+    "HostGraph",
+    "draw_host_links",
+    "fill_rows",
+    "name_hosts",
+    "power_sweep",
+    "transpose",
+    "write_lines",
+]
 
 U2, U7, U10, U11 = np.uint64(2), np.uint64(7), np.uint64(10), np.uint64(11)
 U32 = np.uint64(32)
@@ -260,3 +271,89 @@ def write_lines(
                 at += U1
                 count += U1
     return np.uint64(len(order)), at, count
+
+
+# The share of hosts among the popular ones, and the chances that these and all others link. 0.26 of all hosts link.
+_POPULAR = np.uint64(8)
+_POPULAR_LINKS, _OTHER_LINKS = np.uint64(int(0.875 * 2**32)), np.uint64(int(0.07 * 2**32))
+LINKING = (1 - 49 / 64) * 0.875 + 49 / 64 * 0.07
+_NEAR_HOST, _SAME_COUNTRY = np.uint64(int(0.25 * 2**32)), np.uint64(int(0.60 * 2**32))
+# The number of the most popular hosts, which are equally popular, and the chance of each doubling of this number.
+_TOP, _DOUBLED = np.uint64(64), np.uint64(int(0.88 * 2**32))
+
+
+class HostGraph(NamedTuple):
+    """The parameters of a generated graph of hosts; see ``bench/hostgraph.py``.
+
+    Attributes
+    ----------
+    nodes, size : uint64
+        The number of hosts, and of hosts of a country.
+    spread, unspread : uint64
+        The k-th popular host is ``k · spread mod nodes``, and the inverse of ``spread``.
+    local, unlocal : uint64
+        The same for the hosts of each country.
+    order : uint64
+        The k-th host to link is ``k · order mod nodes``.
+    scale, power, most : float
+        A host has ``min(⌈scale · u ** power⌉, most)`` links, with u uniform in (0, 1).
+    """
+
+    nodes: np.uint64
+    size: np.uint64
+    spread: np.uint64
+    unspread: np.uint64
+    local: np.uint64
+    unlocal: np.uint64
+    order: np.uint64
+    scale: float
+    power: float
+    most: float
+
+
+@kernel
+def draw_popular(state: npt.NDArray[np.uint64], count: np.uint64) -> np.uint64:
+    """A place among ``count`` hosts in the order of popularity: the k-th host about 1 / k as often."""
+    popularity = min(_TOP, count)
+    while popularity + popularity <= count and chance(state, _DOUBLED):
+        popularity += popularity
+    return draw(state, popularity)
+
+
+@kernel
+def draw_host_links(
+    graph: HostGraph,
+    seed: np.uint64,
+    place: np.uint64,
+    sources: npt.NDArray[np.uint32],
+    targets: npt.NDArray[np.uint32],
+) -> tuple[np.uint64, np.uint64]:
+    """Draw the links of as many hosts as surely fit, from the ``place``-th on; return the next place and the number of
+    links drawn.
+    """
+    nodes, size, spread, unspread, local, unlocal, order, scale, power, most = graph
+    state = np.empty(1, np.uint64)
+    count = U0
+    while place < nodes and count + np.uint64(most) <= np.uint64(len(sources)):
+        host = place * order % nodes
+        place += U1
+        state[0] = (seed * MIX1) ^ (host * MIX2)
+        base = host - host % size
+        popular = host * unspread % nodes < nodes // _POPULAR
+        popular = popular or (host - base) * unlocal % size < size // _POPULAR
+        if not chance(state, _POPULAR_LINKS if popular else _OTHER_LINKS):
+            continue
+        uniform = (np.float64(draw(state, U1 << U32)) + 0.5) / 2.0**32
+        for _link in range(U0, np.uint64(min(np.ceil(scale * uniform**power), most))):
+            kind = draw(state, U1 << U32)
+            if kind < _NEAR_HOST:
+                distance = U1 + draw(state, U1 << draw(state, U10))
+                target = host + distance if chance(state, U1 << SHIFT3) else host + nodes - distance
+                target %= nodes
+            elif kind < _SAME_COUNTRY:
+                target = base + draw_popular(state, size) * local % size
+            else:
+                target = draw_popular(state, nodes) * spread % nodes
+            sources[count], targets[count] = host, target
+            count += U1
+    return place, count

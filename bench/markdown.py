@@ -3,7 +3,7 @@
 import statistics
 from typing import Any
 
-__all__ = ["line", "ratio", "spread", "where"]
+__all__ = ["line", "machine", "ratio", "spread", "where"]
 
 
 def spread(values: list[float], digits: str = ".2f") -> str:
@@ -19,11 +19,18 @@ def line(*cells: str) -> str:
 
 def where(told: dict[str, Any]) -> str:
     """Say on what machine, at what load and how a benchmark was run."""
+    return (
+        f"{machine(told)}. Medians (smallest–largest) of interleaved rounds; "
+        "ratios are medians of the rounds' own ratios."
+    )
+
+
+def machine(told: dict[str, Any]) -> str:
+    """Say on what machine and at what load a benchmark was run."""
     on, load = told["machine"], told["load"]
     return (
         f"{on['processor']}, {on['cores']} processors, Python {on['python']}; "
-        f"load average {min(load):.1f}–{max(load):.1f}. Medians (smallest–largest) of interleaved rounds; "
-        "ratios are medians of the rounds' own ratios."
+        f"load average {min(load):.1f}–{max(load):.1f}"
     )
 
 

@@ -9,6 +9,7 @@ from bench import markdown
 from bench.crawltable import crawl_table
 from bench.fleet import fleet_table
 from bench.measuretable import measures_table
+from bench.release import release_table
 from bench.results import FOLDER
 from bench.server import server_table
 from bench.spidertable import spider_table
@@ -114,6 +115,7 @@ def tables(folder: Path = FOLDER) -> dict[str, str]:
         "server": server_table,
         "measures": measures_table,
         "start": start_table,
+        "release": release_table,
     }
     found = {}
     for path in sorted(folder.glob("*.json")):
