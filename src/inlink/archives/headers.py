@@ -10,6 +10,12 @@ ARC = re.compile(rb"[a-zA-Z][a-zA-Z0-9+.-]{1,20}:[^\n]{1,8000} \d{1,15}\r?\n")
 _FIELDS = re.compile(
     rb"^(warc-type|warc-target-uri|content-length|content-type|warc-date)[ \t]*:[ \t]*([^\r\n]*)", re.I | re.M
 )
+# The header of a record in a WAT file of Common Crawl.
+_OF_WAT = re.compile(
+    rb"WARC/1\.\d\r\nWARC-Type: ([a-z]+)\r\nWARC-Target-URI: ([^\s<][^\s]*)\r\nWARC-Date: ([^\s]+)\r\n"
+    rb"WARC-Record-ID: [^\s]+\r\nWARC-Refers-To: [^\s]+\r\n"
+    rb"Content-Type: ([a-z/]+)\r\nContent-Length: (\d{1,7})\r\n\r\n"
+)
 BAD_HEADER = "malformed record header"
 
 
@@ -71,6 +77,10 @@ def warc_header(header: bytes, offset: int) -> tuple[Record, int]:
 
 def plain_header(header: bytes) -> tuple[Record, int] | None:
     """Read a header of the usual form, in less time; None if it has another form."""
+    found = _OF_WAT.fullmatch(header)
+    if found:
+        named, url, date, content_type, length = found.groups()
+        return Record(named.decode(), url, content_type, date, b"", 0), int(length)
     lines = header.split(b"\r\n")
     if len(lines) < 4 or not header.startswith(b"WARC/1.") or header.count(b"\n") != len(lines) - 1:
         return None

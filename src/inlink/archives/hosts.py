@@ -59,6 +59,10 @@ class Hosts:
         form = base.canonical(url) if base else canonical(url)
         if form is None:
             return self.refuse(refusal(url, base.url if base else None) or "")
+        return self.of_form(form)
+
+    def of_form(self, form: str) -> int:
+        """Return the number of a canonical URL."""
         origin = form.split("/", 3)[2]
         code = self.by_origin.get(origin)
         if code is None:
@@ -161,7 +165,7 @@ class HostArcs:
 
     def add(self, page: RawPage | ScannedPage, url: str) -> None:
         """Add a page, whose canonical URL is `url`."""
-        own = self._hosts.of_url(url)
+        own = self._hosts.of_form(url)
         if own < 0:
             self._tally.skip(self._name, page.offset, PAGE_ELSEWHERE)
             return
@@ -192,7 +196,7 @@ class HostArcs:
         base, here, reach = None, own, len(url)
         if page.base is not None:
             base = Base(url, page.base)
-            here, reach = hosts.of_url(base.url), max(reach, len(base.url))
+            here, reach = hosts.of_form(base.url), max(reach, len(base.url))
         if page.number > len(self._arrays.codes):
             size = 2 * page.number
             self._arrays = _Arrays(np.zeros(size, np.int64), np.zeros(size, np.uint32))
@@ -279,7 +283,7 @@ def _codes(raw: RawPage, url: str, page: int, hosts: Hosts) -> list[int]:
     here = page
     if raw.base is not None:
         base = Base(url, raw.base)
-        here = hosts.of_url(base.url)
+        here = hosts.of_form(base.url)
     codes: list[int] = []
     add, known = codes.append, hosts.by_origin.get
     for href in raw.links:
