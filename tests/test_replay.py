@@ -350,7 +350,7 @@ def test_what_is_replayed_says_what_it_is(tree):
         ({"changes": math.nan}, "changes"),
         ({"settings": {"revisit": {"every": 3}}}, "give a schedule"),
         ({"settings": {"revisit": FixedInterval(9.0)}}, "does not know when pages change"),
-        ({"settings": {"trust": "x"}}, "does not apply"),
+        ({"settings": {"rules": "x"}}, "does not apply"),
         ({"settings": {"damping": 2}}, "damping"),
         ({"settings": {"nosuch": 2}}, "nosuch"),
     ],

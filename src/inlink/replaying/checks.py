@@ -1,5 +1,6 @@
 """Checks of a replay's arguments, before a crawl runs."""
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, is_dataclass
 from typing import Any
@@ -17,7 +18,7 @@ from inlink.replaying.seeds import check_seeds
 __all__ = ["Plan", "checked"]
 
 DEFAULT = "host-diverse"
-REFUSED = ("policy", "trust", "rules", "url_rules", "lease_seconds", "sync", "self_links")
+REFUSED = ("policy", "rules", "url_rules", "lease_seconds", "sync", "self_links")
 """Settings that a replay does not accept: some of them would change the URLs of pages, which the web defines."""
 
 SHORTEST_CHANGE = 1e-3
@@ -156,16 +157,20 @@ def _settings(given: Mapping[str, Any], policies: Sequence[Any]) -> dict[str, An
     for name in given:
         if name in REFUSED:
             raise ParameterError(f"the setting {name} does not apply to a replay: leave it out")
-    plain = {
-        name: asdict(one) if is_dataclass(one) and not isinstance(one, type) else one
-        for name, one in given.items()
-    }
+    plain = {name: _as_data(one) for name, one in given.items()}
     revisit: Any = given.get("revisit")
     if isinstance(revisit, Schedule) and not isinstance(revisit, type):
         plain["revisit"] = revisit_as_data(revisit)
     for policy in policies:
         check_together(changed(Settings(), crawl_settings(policy_name(policy), plain)), policy_found(policy))
     return plain
+
+
+def _as_data(value: Any) -> Any:
+    """Return a setting's value in the types of JSON."""
+    if is_dataclass(value) and not isinstance(value, type):
+        return asdict(value)
+    return os.fspath(value) if isinstance(value, os.PathLike) else value
 
 
 def _budget(budget: float | int) -> float | int:

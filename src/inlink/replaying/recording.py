@@ -91,6 +91,7 @@ def _web(pages: Pages, path: Path, settings: Any) -> Web:
         links=links,
         outcomes=outcomes,
         settings=kept | {"politeness": polite},
+        url_rules=settings.url_rules,
         notes={name: count for name, count in notes.items() if count},
         **columns,
     )

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -34,6 +35,7 @@ from inlink.replaying.measures import (
 from inlink.replaying.play import Played
 from inlink.replaying.result import BOUND, GREEDY, LOOK_AHEAD, Replay, Run
 from inlink.replaying.seeds import seed_sets
+from inlink.replaying.trusted import trusted_in, trusted_settings
 from inlink.replaying.web import Web, web_of_graph, with_noise
 
 __all__ = ["Replaying", "replay", "webs_of"]
@@ -236,6 +238,10 @@ class Replaying:
             self._plan = plan = replace(
                 plan, settings=web.settings | plan.settings | {"politeness": politeness}
             )
+        self._trusted = trusted_in(web, plan.settings.get("trust"))
+        if self._trusted is not None:
+            # A crawl begins at its trusted pages too.
+            self._sets = [np.union1d(seeds, self._trusted.pages) for seeds in self._sets]
         self._fresh = plan.changes is not None or has_changes(web)
         if plan.settings.get("revisit") is not None and not self._fresh:
             raise ParameterError(
@@ -301,17 +307,21 @@ class Replaying:
 
     def _run_on(self, number: int, web: Web, progress: Progress) -> None:
         plan = self._plan
-        tasks = [
-            Task(
-                policy, place, start.seeds.tolist(), start.budget, dict(plan.settings), plan.parallel,
-                plan.fetch_seconds, counts_at(self._marks, start.pages) if plan.tau else [], self._damping,
-                plan.changes, plan.random_seed,
-            )
-            for place, start in enumerate(self._starts)
-            for policy in plan.policies
-        ]  # fmt: skip
         told = with_noise(web, plan.noise, plan.random_seed)
-        with performed(told, self._worth["pagerank"], tasks, plan.jobs, progress.advance) as results:
+        with ExitStack() as stack:
+            settings = stack.enter_context(trusted_settings(web, plan.settings, self._trusted))
+            tasks = [
+                Task(
+                    policy, place, start.seeds.tolist(), start.budget, settings, plan.parallel,
+                    plan.fetch_seconds, counts_at(self._marks, start.pages) if plan.tau else [], self._damping,
+                    plan.changes, plan.random_seed,
+                )
+                for place, start in enumerate(self._starts)
+                for policy in plan.policies
+            ]  # fmt: skip
+            results = stack.enter_context(
+                performed(told, self._worth["pagerank"], tasks, plan.jobs, progress.advance)
+            )
             for done in results:
                 self._played.setdefault((number, done.task.set), []).append(done)
                 name = plan.name_of(done.task.policy)

@@ -24,7 +24,7 @@ from inlink.base.arrays import (
 )
 from inlink.errors import ParameterError
 from inlink.graph.graph import Graph, Rows
-from inlink.urls.canonical import canonical
+from inlink.urls.canonical import UrlRules, canonical
 
 __all__ = [
     "EXCLUDED",
@@ -92,6 +92,8 @@ class Web:
         Where the recording began; empty if there is no recording.
     settings : dict
         Settings of the recorded crawl that hold for its replay.
+    url_rules : UrlRules or None
+        Rules of the recorded crawl for canonical URLs.
     notes : dict
         Counts of what the source does not know or cannot be fetched, by what it is.
     """
@@ -116,6 +118,7 @@ class Web:
     watched: Float64Array
     seeds: UInt32Array
     settings: dict[str, Any] = field(default_factory=dict)
+    url_rules: UrlRules | None = None
     notes: dict[str, int] = field(default_factory=dict)
 
     @property
@@ -151,9 +154,8 @@ class Web:
         return cls(urls=urls, graph=Graph(rows, checked=True), **columns, **more)
 
 
-_ARRAYS = tuple(
-    one.name for one in fields(Web) if one.name not in ("name", "hosts", "urls", "graph", "settings", "notes")
-)
+_PLAIN = ("name", "hosts", "urls", "graph", "settings", "url_rules", "notes")
+_ARRAYS = tuple(one.name for one in fields(Web) if one.name not in _PLAIN)
 
 
 def web_of_graph(graph: Graph, name: str, host_pages: int | None) -> Web:
