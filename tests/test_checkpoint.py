@@ -456,6 +456,7 @@ DERIVED = {
     # Restored from events, leases and dates at each opening.
     "Frontier": {
         "copies",
+        "distrust",
         "queue",
         "hosts",
         "leases",

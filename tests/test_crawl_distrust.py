@@ -1,11 +1,20 @@
 """Distrust in a crawl: hosts that lead to a list of bad hosts are fetched last."""
 
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 
 import inlink
 from crawlstrategies import EAGER
+from inlink.base.folder import Folder, building
+from inlink.crawl.asof import as_of
 from inlink.crawl.checkpointing import save
 from inlink.crawl.view import CrawlView
 from inlink.errors import FolderError, InputError, ParameterError
@@ -131,6 +140,129 @@ def test_the_list_is_kept_until_it_is_ended(tmp_path, bad):
     assert [row.url for row in CrawlView.open(tmp_path / "c").order(12).rows][-1] == "http://spam.example/"
     with crawl_of(tmp_path, distrust=None) as crawl:
         assert order(crawl)[-1] == "good"
+
+
+def fetch(crawl, count):
+    """Fetch pages of a good host, and of a farm that leads to spam."""
+    for _ in range(count):
+        (lease,) = crawl.next(1)
+        host, number = lease.url.removeprefix("http://").split("/")
+        links = [f"/{2 * len(number) + k}{number[:2]}" for k in range(3)] + ["http://good.example/"]
+        if host == "farm.example":
+            links += ["http://spam.example/", "http://late.spam.example/"]
+        elif number in ("", "31"):
+            links += ["http://farm.example/", "http://late.example/"]
+        crawl.crawled(lease, links)
+
+
+def crawl_until_killed(folder, policy, checkpoint):
+    """Crawl, print the order of waiting pages, and kill this process."""
+    crawl = crawl_of(Path(folder), policy=policy, distrust=Path(folder) / "bad.txt")
+    crawl.seed(["http://good.example/", "http://farm.example/"])
+    fetch(crawl, 8)
+    crawl.rerank(wait=True)
+    if checkpoint:
+        save(crawl._frontier, crawl._core.journal.log)
+    fetch(crawl, 6)
+    print(json.dumps([(row.url, row.priority) for row in crawl.view.order(99).rows]), flush=True)
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+@pytest.mark.parametrize("policy", ["pagerank", "host-diverse"])
+@pytest.mark.parametrize("checkpoint", [False, True])
+def test_a_crawl_that_was_killed_has_the_same_order_again(tmp_path, bad, policy, checkpoint):
+    """Pages that were crawled after the ranking do not change the distrust, neither before the end nor after it."""
+    code = (
+        f"import test_crawl_distrust as t; t.crawl_until_killed({str(tmp_path)!r}, {policy!r}, {checkpoint})"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=Path(__file__).parent, stdout=subprocess.PIPE)
+    assert done.returncode == -signal.SIGKILL
+    before = [tuple(row) for row in json.loads(done.stdout)]
+
+    def rows(view):
+        return [(row.url, row.priority) for row in view.order(99).rows]
+
+    assert rows(CrawlView.open(tmp_path / "c")) == before
+    with inlink.Crawl(tmp_path / "c", clock=inlink.VirtualClock()) as crawl:
+        assert (crawl._pages.checkpoint is not None) == checkpoint
+        assert rows(crawl.view) == before
+        assert any("whose pages lead to listed hosts" in str(crawl.why(url)) for url, _ in before)
+        crawl.rerank(wait=True)
+        assert rows(crawl.view) != before
+
+
+def test_another_list_counts_at_once_and_its_distrust_with_the_next_ranking(tmp_path, bad):
+    with crawl_of(tmp_path, distrust=bad) as crawl:
+        fill(crawl)
+        crawl.rerank(wait=True)
+    bad.write_text("good.example\n")
+    with crawl_of(tmp_path, distrust=bad) as crawl:
+        assert crawl._frontier.ranked_up_to > 0
+        assert order(crawl)[-9:] == ["good"] * 9
+        assert "distrust" not in str(crawl.why("http://farm.example/2"))
+        assert crawl.next(1)
+        assert not crawl._frontier.distrust.published
+    with crawl_of(tmp_path, distrust=bad, rerank_share=0.1) as crawl:
+        crawl.next(1)
+        assert crawl._frontier.distrust.published
+
+
+@pytest.mark.parametrize("damage", ["missing", "nan", "above", "long", "type"])
+def test_published_distrust_that_cannot_be_used_is_not_used(tmp_path, bad, caplog, damage):
+    with crawl_of(tmp_path, distrust=bad) as crawl:
+        fill(crawl)
+        crawl.rerank(wait=True)
+        before = order(crawl)
+    ranks = Folder(tmp_path / "c" / "ranks", "ranks", 1)
+    values = {
+        "nan": np.array([np.nan], np.float32), "above": np.array([1.5], np.float32),
+        "long": np.zeros(99, np.float32), "type": np.zeros(2),
+    }  # fmt: skip
+    rank = np.array(ranks.array("rank"))
+    with building(tmp_path / "c" / "ranks", "ranks", 1) as writer:
+        writer.write("rank", rank)
+        if damage in values:
+            writer.write("distrust", values[damage])
+        writer.header.meta = ranks.header.meta
+    with crawl_of(tmp_path) as crawl:
+        assert "has no distrust" in caplog.text or "is not a share for each host" in caplog.text
+        assert crawl._frontier.ranked_up_to == 0
+        assert order(crawl)[-1] == "spam"
+        crawl.rerank(wait=True)
+        assert order(crawl) == before
+
+
+def test_the_ranking_process_computes_distrust(tmp_path, bad):
+    with crawl_of(tmp_path, distrust=bad) as crawl:
+        fill(crawl)
+        crawl.rerank(wait=True)
+        ranks = Folder(tmp_path / "c" / "ranks", "ranks", 1)
+        here = np.array(ranks.array("distrust"))
+        given = ["--algorithm", "pagerank", "--distrust"]
+        command = [sys.executable, "-m", "inlink.reranking.process", str(tmp_path / "c"), *given]
+        with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+            process.stdin.write(b"rank\n")
+            process.stdin.flush()
+            assert json.loads(process.stdout.readline())["ready"] == 1
+            process.stdin.close()
+        there = Folder(tmp_path / "c" / "ranks", "ranks", 1)
+        assert there.header.meta["distrust"] == crawl._frontier.distrust.checksum
+        assert np.array(there.array("distrust")).tolist() == here.tolist()
+        assert there.header.uuid != ranks.header.uuid
+
+
+def test_the_order_of_an_earlier_moment_has_its_distrust(tmp_path, bad):
+    with crawl_of(tmp_path, distrust=bad) as crawl:
+        fill(crawl)
+        crawl.rerank(wait=True)
+        moment = crawl.view.info().events
+        before = [(row.url, row.priority) for row in crawl.view.order(50).rows]
+        crawl.crawled("http://good.example/1", ["http://spam.example/", "http://late.example/"])
+        crawl.rerank(wait=True)
+    with as_of(tmp_path / "c", moment, tmp_path) as then:
+        rows = CrawlView.open(then.folder).order(50).rows
+        assert [(row.url, row.priority) for row in rows] == before
+        assert then.approximate == "distrusted hosts are those that were given last"
 
 
 def test_a_list_that_cannot_be_used_is_refused(tmp_path, bad):

@@ -28,6 +28,7 @@ from inlink.store.backup import copy_folder
 from inlink.store.format import KINDS, RANKING, SYNCED, RankingRecord, size_of, struct_of
 from inlink.store.log import EVENTS
 from inlink.store.pages import Pages
+from inlink.store.prior import DISTRUST
 
 __all__ = [
     "COLUMNS",
@@ -251,9 +252,8 @@ def _computed(source: Path, copy: Path, chain: Sequence[Adopted]) -> bool:
 
 def _ranker(folder: Path, ranking: Adopted) -> Ranker:
     given: dict[str, Any] = msgspec.structs.asdict(ranking.parameters)
-    settings = argparse.Namespace(
-        **given | {"algorithm": ranking.algorithm, "trust": given["trust"] > 0, "share": 1.0}
-    )
+    given |= {"trust": given["trust"] > 0, "distrust": (folder / DISTRUST).exists()}
+    settings = argparse.Namespace(**given | {"algorithm": ranking.algorithm, "share": 1.0})
     return Ranker(folder, settings, threading.Event())
 
 

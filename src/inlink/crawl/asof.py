@@ -245,6 +245,7 @@ def _rank(copy: Path, settings: Any) -> None:
     options += ["--use-scores"] * settings.use_scores
     options += ["--cross-domain-only"] * settings.cross_domain_only
     options += ["--trust"] * (settings.trust is not None)
+    options += ["--distrust"] * (settings.distrust is not None)
     ranker = Ranker(copy, process.parsed(options), threading.Event())
     try:
         ranker.rank()

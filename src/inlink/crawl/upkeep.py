@@ -55,13 +55,14 @@ class Upkeep:
         options += ["--use-scores"] * settings.use_scores
         options += ["--cross-domain-only"] * settings.cross_domain_only
         options += ["--trust"] * bool(frontier.trusted_at)
+        options += ["--distrust"] * (frontier.distrust is not None)
         self._options = options
         share = ["--share", HITS_SHARE] if frontier.policy.algorithm == "hits" else []
         self.reranker = Reranker(self.pages.folder, options + share)
         self._ranker: Ranker | None = None
         # The ranking that is being taken over.
         self._adoption: Adoption | None = None
-        self._refused_at_opening = False
+        self._rank_at_opening = False
         self._index: IndexWriter | None = None
         self._checkpoints = Checkpointer(self.pages, journal.log)
         self._inbox_at = 0.0
@@ -70,13 +71,19 @@ class Upkeep:
         self._ranked_pages, self._ranked_time = self.pages.num_crawled, journal.now
 
     def opened(self, now: float) -> None:
-        """Note the crawl's ranking at opening. An unusable ranking is replaced, unless new rankings never start."""
+        """Note the crawl's ranking at opening.
+
+        A ranking that cannot be used, or that has no distrust by the present list, is replaced, unless new rankings
+        never start.
+        """
         # The seconds between rankings count from the opening, because the last event may be days old.
         self._ranked_time = now
         settings = self.frontier.settings
         automatic = settings.rerank_share is not None or settings.rerank_seconds is not None
-        self._refused_at_opening = automatic and self.frontier.ranking_fault is not None
         self._first = self.frontier.ranked_up_to == 0
+        distrust = self.frontier.distrust
+        outdated = not self._first and distrust is not None and not distrust.published
+        self._rank_at_opening = automatic and (self.frontier.ranking_fault is not None or outdated)
         # A crash may have prevented the event of the ranking that is adopted now.
         covers, adopted = self.frontier.ranked_up_to, self.frontier.adopted
         if adopted is not None:
@@ -197,8 +204,8 @@ class Upkeep:
         elif self.reranker.busy:
             if self.reranker.answer() is not None:
                 self._take_over(Adoption(self.frontier))
-        elif self.reranker.again_due or self._refused_at_opening:
-            self._refused_at_opening = False
+        elif self.reranker.again_due or self._rank_at_opening:
+            self._rank_at_opening = False
             self.rerank(now)
         self.frontier.rekey_some(now)
 

@@ -85,6 +85,7 @@ class Adoption:
             values = ranks.array("rank")
             if self._verify:
                 ranks.verify()
+            distrust = None if frontier.distrust is None else frontier.distrust.read(ranks)
             check = RankingCheck(values, meta, frontier.pages.num_pages)
             if not self._at_once:
                 successor = frontier.policy.successor(meta)
@@ -116,6 +117,8 @@ class Adoption:
         else:
             yield from self._catch_up(successor, covers)
             frontier.policy = successor
+        if frontier.distrust is not None:
+            frontier.distrust.adopt(distrust)
         frontier.ranked_up_to, frontier.adopted = covers, ranks.header
         frontier.queue.begin_rekeying()
         self.adopted = True
@@ -151,7 +154,6 @@ class Adoption:
                 place = stop
                 yield _VISITS * _A_VISIT
         successor.fold(frontier.events(place))
-        successor.caught_up()
 
     def _trust_of(self, count: int) -> float | None:
         """The sum of the weights of trust of the first ``count`` pages; None if no pages are trusted."""

@@ -1,30 +1,23 @@
-"""The distrust of a host: how soon a reader of its pages arrives at spam. It lowers the priorities of the host's pages.
+"""Let pages of hosts that lead to spam sink in the order, by the distrust of their hosts.
 
-As in Anti-TrustRank, distrust goes from known spam backwards along links. The spam is a list of hosts. The distrust of
-a page is the probability that a reader arrives there: 1 on a listed host, and elsewhere ::
-
-    d_i = c · (Σ d_j over the page's links j) ÷ (number of its links)
-
-where c is the damping, and d is 0 for a page that is not fetched. A host's distrust D is the mean of its fetched pages'
-d, and 1 if the host is listed. A priority is multiplied by ::
+The ranking process computes the distrust D of each host (:mod:`inlink.reranking.distrust`) and publishes it with the
+ranking. Until then, a host has 1 if it is listed, and else 0. A priority is multiplied by ::
 
     1 ÷ (1 + (D ÷ 0.02)²)
 
 So a link to spam on few pages of a host costs little. A host most of whose pages lead to spam comes last. A waiting
 page has no links yet, so its host is all that tells about it.
-
-Anti-TrustRank proper is PageRank on the reversed graph: it divides the distrust of a page among its linkers. So its
-values depend on the number of linkers, and give no factor. Source: Krishnan & Raj, "Web spam detection with Anti-Trust
-Rank", AIRWeb 2006.
 """
 
 import numpy as np
 
-from inlink.base.arrays import BoolArray, Float32Array, UInt32Array
+from inlink.base.arrays import Float32Array, UInt32Array
 from inlink.base.columns import reserve
+from inlink.base.folder import Folder
+from inlink.errors import FolderError
 from inlink.frontier.parts import Part
 from inlink.frontier.policy import MOST_PAGES
-from inlink.reranking.bounds import LinkRows
+from inlink.reranking.distrust import HostFinder
 from inlink.store.pages import Pages
 from inlink.store.prior import HostPlaces
 
@@ -32,12 +25,6 @@ __all__ = ["HostDistrust"]
 
 EVEN = 0.02
 """The distrust that halves a priority."""
-
-_STILL = 1e-3
-_SWEEPS = 50
-"""The sweeps end when no page's distrust moves by more than ``_STILL``, or after this number."""
-
-_AT_A_TIME = 1 << 14
 
 
 class HostDistrust:
@@ -47,48 +34,60 @@ class HostDistrust:
     ----------
     pages : Pages
     listed : HostPlaces
-        Hosts and domains that are known as spam. Their places do not matter.
-    damping : float
-        c.
-    cross_only : bool
-        Only links between hosts count.
+        Hosts and domains that are known as spam.
+
+    Attributes
+    ----------
+    checksum : int
+        Identifies the list.
+    published : bool
+        Whether the distrust comes from a ranking that was computed with this list.
     """
 
-    def __init__(self, pages: Pages, listed: HostPlaces, damping: float, cross_only: bool) -> None:
-        self.pages, self.listed = pages, listed
-        self._damping, self._cross_only = damping, cross_only
+    def __init__(self, pages: Pages, listed: HostPlaces) -> None:
+        self.pages, self.checksum = pages, listed.checksum
+        self.published = False
+        self._finder = HostFinder(pages, listed)
         self._distrust: Float32Array = reserve(np.float32, MOST_PAGES)
         self._known = 0
 
     def _take_in(self) -> None:
-        count = self.pages.num_hosts
-        while self._known < count:
-            end = min(self._known + _AT_A_TIME, count)
-            found = self.listed.find([self.pages.host(host) for host in range(self._known, end)])
-            self._distrust[self._known : end] = found >= 0
-            self._known = end
+        if self._known < self.pages.num_hosts:
+            listed = self._finder.listed()
+            self._distrust[self._known : len(listed)] = listed[self._known :]
+            self._known = len(listed)
 
-    def update(self) -> None:
-        """Compute the distrust of all hosts from the present links. This reads all links some dozens of times."""
+    def read(self, ranks: Folder) -> Float32Array | None:
+        """Return the distrust in the folder of a ranking, float32[hosts]; None if it was computed with another list.
+
+        Raises
+        ------
+        inlink.errors.FolderError
+            If it is missing, or has a value outside [0, 1].
+        """
+        if ranks.header.meta.get("distrust", 0) != self.checksum:
+            return None
+        try:
+            found = np.asarray(ranks.array("distrust"))
+        except KeyError:
+            raise FolderError("it has no distrust of hosts") from None
+        if (
+            found.dtype != np.float32
+            or found.ndim != 1
+            or len(found) > self.pages.num_hosts
+            or not np.all((found >= 0) & (found <= 1))
+        ):
+            raise FolderError("its distrust of hosts is not a share for each host")
+        return found
+
+    def adopt(self, published: Float32Array | None) -> None:
+        """Use the distrust that :meth:`read` returned; None leaves the listed hosts only."""
+        self.published = published is not None
+        self._known = 0
         self._take_in()
-        pages = self.pages
-        hosts = np.asarray(pages.hosts[: pages.num_pages])
-        is_listed: BoolArray = self._distrust[: self._known] == 1
-        visited, places = pages.crawled()
-        across = hosts if self._cross_only else None
-        rows = LinkRows(pages.log, visited, places, across)
-        chance = is_listed[hosts].astype(np.float64)
-        for _ in range(_SWEEPS):
-            before = chance.copy()
-            for sources, means in rows.means(chance):
-                chance[sources] = np.maximum(chance[sources], self._damping * means)
-            if float((chance - before).max(initial=0.0)) <= _STILL:
-                break
-        fetched = np.bincount(hosts[visited], minlength=self._known)
-        sums = np.bincount(hosts[visited], chance[visited], minlength=self._known)
-        means = np.where(is_listed, 1.0, sums / np.maximum(fetched, 1))
-        # Only a listed host has 1.
-        self._distrust[: self._known] = np.where(is_listed, 1.0, np.minimum(means, 0.999))
+        if published is not None:
+            known = self._distrust[: len(published)]
+            np.maximum(known, published, out=known)
 
     def factor(self, pages: UInt32Array) -> Float32Array:
         """Return the factors of the pages' priorities, float32[k], above 0 and at most 1."""

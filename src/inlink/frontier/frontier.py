@@ -19,6 +19,7 @@ from inlink.base.columns import most_pages, reserve
 from inlink.base.folder import Header
 from inlink.frontier.backoff import LONGEST_WAIT, Outcome, delay
 from inlink.frontier.copies import Copies
+from inlink.frontier.distrust import HostDistrust
 from inlink.frontier.hosts import Hosts
 from inlink.frontier.kernels.queue import keys
 from inlink.frontier.leases import LeaseBook, Out
@@ -87,15 +88,18 @@ class Frontier:
         self.adopted: Header | None = None
         # The place of the event that names the trusted pages, plus 1; 0 if there are none.
         self.trusted_at = 0
+        # The distrust of hosts; None if no hosts are listed as spam.
+        self.distrust: HostDistrust | None = None
         self.year = datetime.now(UTC).year
         self._take_lists()
 
     def _take_lists(self) -> None:
-        """Give the policy the trusted pages, and the places of hosts in an earlier ranking."""
+        """Give the policy the trusted pages, the hosts known as spam, and the places of hosts in an earlier ranking."""
         if self.settings.prior is not None and self.policy.takes_prior:
             self.policy.prior_in(kept_places(self.pages.folder))
         if self.settings.distrust is not None and self.policy.takes_distrust:
-            self.policy.distrust_in(kept_places(self.pages.folder, DISTRUST))
+            self.distrust = HostDistrust(self.pages, kept_places(self.pages.folder, DISTRUST))
+            self.policy.distrust_in(self.distrust)
         if self.settings.trust is not None and self.policy.takes_trust:
             found = trusted_pages(self.pages)
             if found is not None:

@@ -1,7 +1,7 @@
 """The base class of all policies, and the conversion of link scores to priorities."""
 
 from collections.abc import Callable
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -13,6 +13,9 @@ from inlink.reranking.kernels.push import LEAST_SCORE
 from inlink.store.events import Events
 from inlink.store.pages import Pages
 from inlink.store.prior import HostPlaces
+
+if TYPE_CHECKING:
+    from inlink.frontier.distrust import HostDistrust
 
 __all__ = ["MOST_PAGES", "Policy", "priorities", "worth", "worth_parts"]
 
@@ -41,7 +44,7 @@ class Policy:
     takes_trust : bool
         Whether the setting ``trust`` applies. :meth:`trust_in` receives the trusted pages.
     takes_distrust : bool
-        Whether the setting ``distrust`` applies. :meth:`distrust_in` receives the hosts that are known as spam.
+        Whether the setting ``distrust`` applies. :meth:`distrust_in` receives the distrust of hosts.
     takes_prior : bool
         Whether the setting ``prior`` applies. :meth:`prior_in` receives the places of hosts.
     columns : tuple of str or None
@@ -102,7 +105,7 @@ class Policy:
     def prior_in(self, places: HostPlaces) -> None:
         """Raise the priorities of pages by the places of their hosts in an earlier ranking."""
 
-    def distrust_in(self, listed: HostPlaces) -> None:
+    def distrust_in(self, distrust: "HostDistrust") -> None:
         """Lower the priorities of pages by the distrust of their hosts."""
 
     def adopt(self, ranks: Float32Array, meta: dict[str, Any], since: Events) -> None:
@@ -117,9 +120,6 @@ class Policy:
 
     def take_ranks(self, ranks: Float32Array, block: slice) -> None:
         """Take in the ranks of a block of pages. Only policies that have a :meth:`successor` are asked."""
-
-    def caught_up(self) -> None:
-        """Note that the ranking and all events after it are taken in."""
 
 
 def priorities(policy: Policy, pages: UInt32Array) -> Float32Array:

@@ -82,8 +82,8 @@ class PageRank(Policy):
     def prior_in(self, places: HostPlaces) -> None:
         self.prior = HostPrior(self.pages, places)
 
-    def distrust_in(self, listed: HostPlaces) -> None:
-        self.distrust = HostDistrust(self.pages, listed, self.damping, self.cross_only)
+    def distrust_in(self, distrust: HostDistrust) -> None:
+        self.distrust = distrust
 
     def teleport(self, pages: UInt32Array | slice) -> Float32Array | np.float32:
         """(1 − c)·v of pages."""
@@ -156,7 +156,6 @@ class PageRank(Policy):
             self.take_ranks(ranks, slice(start, min(start + _BLOCK, known)))
         self.shares[known : self.pages.num_pages] = 0
         self.fold(since)
-        self.caught_up()
 
     def successor(self, meta: dict[str, Any]) -> Self | None:
         # The class of a user may keep other columns.
@@ -174,10 +173,6 @@ class PageRank(Policy):
         shares = self.shares[block]
         np.subtract(ranks[block], self.teleport(block), out=shares)
         np.maximum(shares, np.float32(0), out=shares)
-
-    def caught_up(self) -> None:
-        if self.distrust is not None:
-            self.distrust.update()
 
 
 class HostDiverse(PageRank):

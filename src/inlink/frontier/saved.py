@@ -62,9 +62,8 @@ def small_parts(frontier: "Frontier") -> dict[str, Any]:
 
 
 def _is_kept(frontier: "Frontier") -> bool:
-    # Distrust is computed from all links at the opening, and factors of near-duplicates are renewed now and then. So no
-    # keys of them are kept.
-    if frontier.settings.distrust is not None or frontier.copies is not None:
+    # Factors of near-duplicates are renewed now and then, so no keys of them are kept.
+    if frontier.copies is not None:
         return False
     return type(frontier.policy).__module__.startswith("inlink.") and frontier.policy.columns is not None
 
@@ -82,6 +81,7 @@ def _circumstances(frontier: "Frontier", ranking: Header | None) -> dict[str, An
         "by": settings.politeness.by,
         "trust": frontier.trusted_at,
         "prior": _uuid(_header(frontier, PRIOR)) if prior else None,
+        "distrust": 0 if frontier.distrust is None else frontier.distrust.checksum,
         "ranking": _uuid(ranking),
     }
 
@@ -137,6 +137,13 @@ def restore_policy(frontier: "Frontier") -> Checkpoint | None:
     ranking = None if policy.algorithm is None else _header(frontier, RANKS)
     if checkpoint.meta["policy"] != _circumstances(frontier, ranking):
         return None
+    if frontier.distrust is not None and ranking is not None:
+        try:
+            ranks = Folder(frontier.pages.folder / RANKS, RANKS, 1)
+            ranks.verify()
+            frontier.distrust.adopt(frontier.distrust.read(ranks))
+        except FolderError:
+            return None
     known = checkpoint.extent.pages
     checkpoint.fill([(f"policy_{name}", [getattr(policy, name)[:known]]) for name in policy.columns or ()])
     for name, value in checkpoint.meta["numbers"].items():

@@ -6,12 +6,13 @@ each ``rank`` with one line of JSON on its standard output::
     {"ready": 1, "covers": 73400320, "pages": 812345, "seconds": 1.2, "sweeps": 0.31}
 
 The ranking then covers the first ``covers`` bytes of the log, and has replaced the previous ranking in
-``FOLDER/ranks``. This is an inlink folder of kind ``ranks`` with one array, ``rank`` float32[pages] (PageRank: x of
-:mod:`inlink.reranking.live`, not normalised; HITS: authorities of mean 1). Its header also has ``covers``,
-``algorithm``, ``damping``, ``tol``, ``max_iter``, ``lambda``, ``error``, ``converged``, ``use_scores``, ``scored``,
-``trust`` and ``cross_domain_only``. ``before`` names the ranking that the computation started from, by the byte that it
-covers and the checksum of its values. ``anew`` tells whether it started from these values, or went on in memory. The
-process writes no other files in the folder.
+``FOLDER/ranks``. This is an inlink folder of kind ``ranks`` with the array ``rank`` float32[pages] (PageRank: x of
+:mod:`inlink.reranking.live`, not normalised; HITS: authorities of mean 1). With ``--distrust`` it also has the array
+``distrust`` float32[hosts]: see :mod:`inlink.reranking.distrust`. Its header also has ``covers``, ``algorithm``,
+``damping``, ``tol``, ``max_iter``, ``lambda``, ``error``, ``converged``, ``use_scores``, ``scored``, ``trust``,
+``distrust`` (the checksum of the list) and ``cross_domain_only``. ``before`` names the ranking that the computation
+started from, by the byte that it covers and the checksum of its values. ``anew`` tells whether it started from these
+values, or went on in memory. The process writes no other files in the folder.
 
 The process ends as soon as its standard input closes, so it cannot outlive the crawl that started it. An error is one
 line ``{"error": "…"}`` and exit code 2. The process starts from the ranking in the folder.
@@ -34,8 +35,10 @@ import numpy as np
 from inlink.base.arrays import Float32Array
 from inlink.base.folder import Folder, building
 from inlink.errors import FolderError, InlinkError, InputError, ParameterError
+from inlink.reranking.distrust import HostFinder, distrust_of_hosts
 from inlink.reranking.kernels.push import LEAST_SCORE
 from inlink.reranking.live import GrowingHits, GrowingPageRank, Update
+from inlink.store.prior import DISTRUST, kept_places
 from inlink.store.reader import Reader
 from inlink.store.trust import trusted_pages
 
@@ -68,12 +71,15 @@ class Ranker:
         if not 0 < settings.share <= 1:
             raise ParameterError(f"--share must be in (0, 1]; got {settings.share!r}")
         self.folder, self.settings, self._ended = folder, settings, ended
-        self.reader = Reader(folder, with_urls=settings.cross_domain_only)  # which alone needs hosts
+        # Only these settings need the pages' hosts.
+        self.reader = Reader(folder, with_urls=settings.cross_domain_only or settings.distrust)
         self._used = time.process_time()
         start, self._before = published(folder)
         self._anew = True
         self.ranking: GrowingPageRank | GrowingHits
         self._trusted = trusted_pages(self.reader.pages) if settings.trust else None
+        self._listed = kept_places(folder, DISTRUST) if settings.distrust else None
+        self._spam = None if self._listed is None else HostFinder(self.reader.pages, self._listed)
         if settings.algorithm == "pagerank":
             self.ranking = GrowingPageRank(
                 settings.damping,
@@ -99,7 +105,16 @@ class Ranker:
         hosts = reader.hosts if self.settings.cross_domain_only else None
         self._used = time.process_time()
         update = self.ranking.update(reader.num_pages, reader.log, pages, places, scores, hosts)
-        self._publish(covers, update)
+        distrust = None
+        if self._spam is not None:
+            distrust = distrust_of_hosts(
+                reader.pages,
+                self._spam.listed(),
+                self.settings.damping,
+                self.settings.cross_domain_only,
+                self._between,
+            )
+        self._publish(covers, update, distrust)
         return {
             "covers": covers,
             "pages": reader.num_pages,
@@ -107,11 +122,13 @@ class Ranker:
             "sweeps": round(update.sweeps, 4),
         }
 
-    def _publish(self, covers: int, update: Update) -> None:
+    def _publish(self, covers: int, update: Update, distrust: Float32Array | None) -> None:
         settings = self.settings
         with building(self.folder / NAME, KIND, VERSION) as writer:
             header = writer.header
             writer.write("rank", self.ranking.values.astype(np.float32))
+            if distrust is not None:
+                writer.write("distrust", distrust)
             header.meta = {
                 "covers": covers,
                 "algorithm": settings.algorithm,
@@ -124,6 +141,7 @@ class Ranker:
                 "use_scores": settings.use_scores,
                 "scored": update.scored,
                 "trust": 0 if self._trusted is None else self._trusted.place + 1,
+                "distrust": 0 if self._listed is None else self._listed.checksum,
                 "cross_domain_only": settings.cross_domain_only,
                 "before": self._before,
                 "anew": self._anew,
@@ -179,6 +197,7 @@ def parsed(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--max-iter", type=int, default=100, help="rounds of HITS at most (100)")
     parser.add_argument("--use-scores", action="store_true", help="mix content scores in")
     parser.add_argument("--trust", action="store_true", help="teleport to the crawl's trusted pages only")
+    parser.add_argument("--distrust", action="store_true", help="publish the distrust of hosts too")
     parser.add_argument("--cross-domain-only", action="store_true", help="leave out links within one host")
     parser.add_argument("--share", type=float, default=1.0, help="of one processor at most (1)")
     return parser.parse_args(arguments)

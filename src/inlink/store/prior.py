@@ -1,7 +1,9 @@
 """Lists of hosts that a crawl's folder keeps: the data of the settings ``prior`` and ``distrust``."""
 
+import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Self
 
@@ -49,6 +51,12 @@ class HostPlaces:
 
     def __len__(self) -> int:
         return len(self.places)
+
+    @cached_property
+    def checksum(self) -> int:
+        """CRC-32 of the hosts; at least 1, so that 0 can stand for no list."""
+        text = zlib.crc32(self.names.text.tobytes())
+        return max(zlib.crc32(self.names.offsets.tobytes(), text), 1)
 
     def priors(self, rows: Int64Array) -> Float32Array:
         """Return (1 + log₂(n ÷ place)) ÷ (1 + log₂ n) of rows of the list, float32[k]; 0 for row −1.
