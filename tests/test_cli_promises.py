@@ -13,7 +13,7 @@ from click.testing import CliRunner
 
 import inlink
 from inlink.cli import commands
-from inlink.errors import InlinkError, OutputError, ParameterError
+from inlink.errors import InlinkError, OutputError
 from inlink.graph.graph import Graph
 
 URL = "http://a.example/"
@@ -48,8 +48,7 @@ def test_top_shows_what_was_crawled_and_all_the_rest(folder: Path):
 def test_info_of_a_crawl_is_that_of_crawl_info(folder: Path):
     assert json.loads(run("info", folder, "--json")) == json.loads(run("crawl-info", folder, "--json"))
     assert run("info", folder) == run("crawl-info", folder)
-    with pytest.raises(ParameterError, match="is a crawl"):
-        run("info", folder, "--verify")
+    assert run("info", folder, "--verify") == run("crawl-info", folder)
 
 
 @pytest.mark.parametrize(

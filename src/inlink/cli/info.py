@@ -25,16 +25,15 @@ def info(graph: Path, verify: bool, as_json: bool) -> None:
     If a ranking is damaged, the command reports it at the end, with exit code 2.
     """
     from inlink.base.folder import Folder
-    from inlink.errors import ParameterError
     from inlink.graph.graph import Graph
     from inlink.rank.stored import FORMAT, KIND, list_rankings
     from inlink.store.reader import is_crawl
 
     if is_crawl(graph):
         if verify:
-            raise ParameterError(
-                f"{graph} is a crawl: `inlink repair {graph}` checks it; --verify is for graphs"
-            )
+            from inlink.store.verify import verify as verify_crawl
+
+            verify_crawl(graph)
         show_crawl(graph, as_json)
         return
     opened = Graph.open(graph, verify=verify)
