@@ -4,18 +4,25 @@ A crawl keeps several numbers for each of hundreds of millions of pages. If such
 would double for a moment and the crawl would stop for seconds.
 """
 
+import ctypes
 import mmap
 import os
+from functools import cache
 from typing import Any
 
 import numpy as np
 
 from inlink.base.arrays import AnyArray
 
-__all__ = ["most_pages", "reserve"]
+__all__ = ["PAGE_SIZE", "drop_zeros", "is_reserved", "map_file", "most_pages", "reserve"]
+
+PAGE_SIZE = mmap.PAGESIZE
+"""Bytes of a page of memory."""
 
 # Older Pythons do not name MAP_NORESERVE.
 _NO_RESERVE = getattr(mmap, "MAP_NORESERVE", 0x4000)
+# No Python names MAP_FIXED. It has this value on Linux, macOS and the BSDs.
+_FIXED = 0x10
 
 
 def most_pages() -> int:
@@ -25,6 +32,10 @@ def most_pages() -> int:
     except (ValueError, OSError):
         memory = 1 << 34
     return 1 << min(max((memory // 32).bit_length(), 26), 31)
+
+
+class _Space(mmap.mmap):
+    """The address space of a reserved array."""
 
 
 def reserve(dtype: Any, length: int) -> AnyArray:
@@ -51,9 +62,77 @@ def reserve(dtype: Any, length: int) -> AnyArray:
     for _ in range(11):
         try:
             flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _NO_RESERVE
-            space = mmap.mmap(-1, max(length, 1) * size, flags=flags)
+            space = _Space(-1, max(length, 1) * size, flags=flags)
         except (OSError, ValueError):
             length //= 2
             continue
         return np.frombuffer(space, dtype)
     raise MemoryError(f"cannot reserve {length * size:,} bytes of address space")
+
+
+def is_reserved(array: AnyArray) -> bool:
+    """Return whether an array is :func:`reserve`'s, or a part of it that begins with its first element."""
+    whole = array.base if isinstance(array.base, np.ndarray) else array
+    buffer: Any = whole.base
+    reserved = isinstance(buffer, memoryview) and isinstance(buffer.obj, _Space)
+    return reserved and whole.ctypes.data == array.ctypes.data
+
+
+def map_file(array: AnyArray, file: int, begin: int, end: int) -> None:
+    """Replace bytes ``begin`` … ``end`` - 1 of a reserved array by the same bytes of a file, mapped privately.
+
+    The system reads pages of the file when they are used, and drops them when it needs memory. A page that is written
+    later is copied into memory, and the file keeps its bytes. So a full disk cannot end the process.
+
+    Parameters
+    ----------
+    array : AnyArray
+        Made by :func:`reserve`, or the beginning of such an array.
+    file : int
+        Descriptor of a file with at least ``end`` bytes. It may be closed later. The file must not be changed.
+    begin, end : int
+        Multiples of :data:`PAGE_SIZE`.
+
+    Raises
+    ------
+    OSError
+        If the file cannot be mapped. Then the array is not changed.
+    """
+    # A mapping at a fixed place that fails may leave nothing mapped there. So the mapping is tried elsewhere first.
+    mmap.mmap(file, end - begin, mmap.MAP_PRIVATE, mmap.PROT_READ, offset=begin).close()
+    flags = mmap.MAP_PRIVATE | _NO_RESERVE | _FIXED
+    protection = mmap.PROT_READ | mmap.PROT_WRITE
+    place = array.ctypes.data + begin
+    if _mmap()(place, end - begin, protection, flags, file, begin) != place:
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number))
+
+
+def drop_zeros(array: AnyArray, begin: int, end: int) -> None:
+    """Give back the memory of bytes ``begin`` … ``end`` - 1 of a reserved array, which are all 0 and stay 0.
+
+    Parameters
+    ----------
+    array : AnyArray
+        Made by :func:`reserve`.
+    begin, end : int
+        Multiples of :data:`PAGE_SIZE`.
+    """
+    space: Any = array.base
+    space.obj.madvise(mmap.MADV_DONTNEED, begin, end - begin)
+
+
+@cache
+def _mmap() -> Any:
+    """The system's ``mmap``: Python's has no fixed places."""
+    function = ctypes.CDLL(None, use_errno=True).mmap
+    function.restype = ctypes.c_void_p
+    function.argtypes = [
+        ctypes.c_void_p,
+        ctypes.c_size_t,
+        ctypes.c_int,
+        ctypes.c_int,
+        ctypes.c_int,
+        ctypes.c_long,
+    ]
+    return function

@@ -4,6 +4,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Iterator
+from itertools import chain
 
 from inlink.base.clock import VirtualClock
 from inlink.crawl.adopted import adopted_rankings, payload_of
@@ -18,6 +19,7 @@ from inlink.reranking.process import Ranker
 from inlink.store import inbox
 from inlink.store.format import RANKING
 from inlink.store.opening import IndexWriter
+from inlink.store.spill import Finished, Spill
 
 __all__ = ["Upkeep"]
 
@@ -65,6 +67,10 @@ class Upkeep:
         self._rank_at_opening = False
         self._index: IndexWriter | None = None
         self._checkpoints = Checkpointer(self.pages, journal.log)
+        checkpoint = self.pages.checkpoint
+        self._spill = Spill(
+            self.pages.folder, self._finished, None if checkpoint is None else checkpoint.mapped
+        )
         self._inbox_at = 0.0
         # Whether the crawl has no ranking yet, and no ranking was started.
         self._first = True
@@ -92,6 +98,10 @@ class Upkeep:
             if not known or known[-1].identity != (covers, check):
                 self._journal.append(RANKING, payload=payload_of(adopted))
 
+    def _finished(self) -> Iterator[Finished]:
+        """The columns that leave memory once they are written."""
+        return chain(self.pages.finished(), [(self.frontier.traps, self.pages.num_pages)])
+
     def requests(self) -> Iterator[tuple[str, list[tuple[str, float]]]]:
         """The requests in the inbox: kind and seeds. The inbox is read once a second. Finished requests are removed."""
         if time.monotonic() < self._inbox_at:
@@ -108,7 +118,8 @@ class Upkeep:
             path.unlink(missing_ok=True)
 
     def after_visit(self, now: float) -> None:
-        """Ask for a new ranking if enough pages were crawled, and continue or begin an index."""
+        """Ask for a new ranking if enough pages were crawled, continue or begin an index, and move columns to files."""
+        self._spill.step(self.pages.num_pages)
         if self.frontier.policy.algorithm is not None and not self.reranker.busy and self._ranking_due(now):
             self.rerank(now)
         if self._index is not None:
@@ -211,6 +222,7 @@ class Upkeep:
 
     def finish(self) -> None:
         """End the ranking process, finish the index, and write a checkpoint, unless memory may differ from the log."""
+        self._spill.close()
         self.reranker.close()
         self._checkpoints.close()
         if self._ranker is not None:
@@ -231,5 +243,7 @@ class Upkeep:
 
     def abandon(self) -> None:
         """Close the connections to other processes in the child of a fork, so that they end with the parent."""
+        """In the child of a fork, close what belongs to the parent: temporary files, and the ranking process."""
+        self._spill.close()
         self.reranker.abandon()
         self._checkpoints.abandon()

@@ -12,6 +12,7 @@ from inlink.store.format import GIVEN, MERGE, STATES
 from inlink.store.frames import Frames
 from inlink.store.kernels import fold as kernels
 from inlink.store.kernels.columns import Columns, Tally
+from inlink.store.spill import Finished
 
 __all__ = ["PageColumns"]
 
@@ -94,6 +95,13 @@ class PageColumns:
             yield name, [getattr(self, name)[:rows]]
         for name in ("makers", "maker_places"):
             yield name, [getattr(self, name)[:makers]]
+
+    def finished(self) -> Iterator[Finished]:
+        """The columns that rarely change after they were written, and the number of written elements of each."""
+        known, rows, makers = self.tally.event_pages, self.tally.rows + 1, self.tally.makers
+        yield from ((self.depths, known), (self.carriers, known))
+        yield from ((self.answered, rows), (self.visits, rows), (self.failures, rows))
+        yield from ((self.makers, makers), (self.maker_places, makers))
 
     def rare_parts(self) -> Iterator[Part]:
         """The dictionaries as arrays, by name."""

@@ -20,6 +20,7 @@ from inlink.store.kernels.columns import Reached, Tally
 from inlink.store.kernels.fold import OpenLeases
 from inlink.store.log import INDEX, URLS
 from inlink.store.page import Frame, Page, Visit, describe
+from inlink.store.spill import Finished
 from inlink.store.urls import CHUNK, UrlTable
 
 __all__ = ["NO_PAGE", "STATES", "Page", "Pages"]
@@ -114,6 +115,10 @@ class Pages:
         """The numbers of a checkpoint's part on pages."""
         tally = {field[0]: getattr(self.tally, field[0]) for field in self.tally._fields_}
         return {"tally": tally | {"by_host": 0}, "host_slots": len(self.table.host_slots)}
+
+    def finished(self) -> Iterator[Finished]:
+        """The columns that rarely change after they were written, and the number of written elements of each."""
+        return chain(self.table.finished(), self.columns.finished())
 
     def restore(self, checkpoint: Checkpoint) -> None:
         """Take in a checkpoint, in place of the events before its extent.

@@ -23,6 +23,7 @@ from inlink.store.kernels import table
 from inlink.store.kernels.columns import Table, Tally
 from inlink.store.log import INDEX, INDEX_VERSION, URLS
 from inlink.store.mapped import Mapped
+from inlink.store.spill import Finished
 
 __all__ = ["SHARDS", "SLACK", "UrlTable", "index_of"]
 
@@ -281,6 +282,12 @@ class UrlTable:
         yield "host_ends", [self.host_ends[: self.tally.hosts]]
         yield "host_text", [self.host_text[: self._host_bytes]]
         yield "host_slots", [self.host_slots]
+
+    def finished(self) -> Iterator[Finished]:
+        """The arrays of which only the end changes, and the number of elements of each that are final."""
+        known, hosts = self.tally.pages, self.tally.hosts
+        yield from ((self.checks, known), (self.hosts, known), (self.marks, known // 32))
+        yield from ((self.host_ends, hosts), (self.host_text, self._host_bytes))
 
     def make_room(self, host_slots: int) -> None:
         """Make the table of hosts as long as it was, before :meth:`parts` are read into it."""

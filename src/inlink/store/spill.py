@@ -1,0 +1,122 @@
+"""Finished parts of columns leave memory: they are written to files, which are mapped in their places.
+
+Most columns are written when a page becomes known, and rarely or never after that. Of such a column, only the last
+stretch has to be in memory. All stretches before it are written to a file of the column, one after the other, and
+mapped privately (:func:`inlink.base.columns.map_file`). The system then drops their pages when it needs memory, and
+reads them again when they are used. If such a number is changed later, its page is copied into memory.
+
+The files have no names, so they disappear with the process, however it ends. They are never needed to open a crawl.
+"""
+
+import logging
+import os
+from collections.abc import Callable, Iterable
+from contextlib import ExitStack
+from pathlib import Path
+from typing import IO
+
+from inlink.base.arrays import AnyArray
+from inlink.base.columns import drop_zeros, map_file
+
+__all__ = ["Finished", "Spill"]
+
+_log = logging.getLogger("inlink.crawl")
+
+STRETCH = 1 << 18
+"""Number of bytes that are written at a time, in about a tenth of a millisecond; a multiple of the size of a page."""
+
+LOOK = 1 << 16
+"""Number of new pages after which finished stretches are looked for again."""
+
+Finished = tuple[AnyArray, int]
+"""A reserved column, and the number of its first elements that are finished."""
+
+
+class Spill:
+    """Moves the finished stretches of columns into files, in steps.
+
+    Parameters
+    ----------
+    folder : Path
+        The files are made here.
+    finished : callable
+        Returns the columns, and the number of finished elements of each.
+    mapped : dict of int to int
+        By address of a column, the number of its first bytes that are mapped from a file already.
+    """
+
+    def __init__(
+        self, folder: Path, finished: Callable[[], Iterable[Finished]], mapped: dict[int, int] | None = None
+    ) -> None:
+        self._folder, self._finished = folder, finished
+        self._done = dict(mapped or {})
+        self._files: dict[int, IO[bytes]] = {}
+        self._stack = ExitStack()
+        self._look_at = 0
+
+    def step(self, known: int) -> bool:
+        """Write the next finished stretch, if there is one; return whether there was one.
+
+        If it cannot be written, the columns stay in memory. The next attempt comes when there are more pages.
+
+        Parameters
+        ----------
+        known : int
+            Number of known pages.
+        """
+        if known < self._look_at:
+            return False
+        try:
+            for column, count in self._finished():
+                if self._write(column, count):
+                    return True
+        except OSError as error:
+            _log.warning(
+                "%s: cannot write a temporary file (%s); the crawl takes more memory until there is space",
+                self._folder,
+                error.strerror,
+            )
+            self._look_at = known + max(known // 8, LOOK)
+            return False
+        self._look_at = known + LOOK
+        return False
+
+    def _write(self, column: AnyArray, count: int) -> bool:
+        """Write the next finished stretch of a column; return whether there was one. Zeros need no file."""
+        place = column.ctypes.data
+        begin = self._done.get(place, 0)
+        end = begin + STRETCH
+        if end > count * column.itemsize:
+            return False
+        stretch = column[begin // column.itemsize : end // column.itemsize]
+        if stretch.any():
+            file = self._file(place).fileno()
+            _write_at(file, stretch, begin)
+            map_file(column, file, begin, end)
+        else:
+            drop_zeros(column, begin, end)
+        self._done[place] = end
+        return True
+
+    def _file(self, place: int) -> IO[bytes]:
+        """The file of a column, which is made when it is needed first."""
+        if place not in self._files:
+            # A small crawl needs no such file, and need not wait for this import.
+            from tempfile import TemporaryFile
+
+            file = TemporaryFile(dir=self._folder, buffering=0)  # noqa: SIM115
+            self._files[place] = self._stack.enter_context(file)
+        return self._files[place]
+
+    def close(self) -> None:
+        """Close the files. What is mapped stays mapped."""
+        self._files.clear()
+        self._stack.close()
+
+
+def _write_at(file: int, values: AnyArray, begin: int) -> None:
+    """Write values at a byte of a file."""
+    raw = values.data.cast("B")
+    while raw:
+        written = os.pwrite(file, raw, begin)
+        raw, begin = raw[written:], begin + written
