@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from scrapy import Request
 
+from inlink import CrawlView
 from sites import ROBOTS, Answer, Asked, Site, html, spacing
 from spiderruns import Walker, crawl
 
@@ -85,10 +86,11 @@ def test_crawl_delay(tmp_path, throttle):
         crawl(Walker, tmp_path / "c", site, starts, ROBOTSTXT_OBEY=True, DOWNLOAD_DELAY_JITTER=0.5, **more)
         assert len(site.times(1)) == len(site.times(2)) == 5
         assert spacing(site.times(1)) >= delay
-        assert spacing(site.times(2)) < delay  # the other host has asked for none
-        crawl(
-            Walker, tmp_path / "c", site, [f"/{k}" for k in range(5, 9)]
-        )  # without robots.txt: the crawl knows
+        # AutoThrottle and a busy machine may hold up requests to the other host too. So its gaps prove nothing.
+        delays = {host.name: host.delay for host in CrawlView.open(tmp_path / "c").hosts().rows}
+        assert delays["127.0.0.1"] == delay > delays["127.0.0.2"]
+        # This run does not read robots.txt, but the crawl knows the delay.
+        crawl(Walker, tmp_path / "c", site, [f"/{k}" for k in range(5, 9)])
         assert len(site.times(1)) == 9
         assert spacing(site.times(1)[5:]) >= delay
 
