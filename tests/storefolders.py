@@ -5,10 +5,13 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
+import numpy.typing as npt
+
 from inlink.store import log as logs
 from inlink.store.pages import Pages
 
-__all__ = ["empty_pages", "fnv", "folder"]
+__all__ = ["empty_pages", "fnv", "folder", "links_from", "links_to"]
 
 
 @contextlib.contextmanager
@@ -33,3 +36,17 @@ def fnv(raw: bytes) -> int:
     for byte in raw:
         value = ((value ^ byte) * 0x100000001B3) & (2**64 - 1)
     return value
+
+
+def links_from(pages: Pages, page: int) -> npt.NDArray[np.uint32]:
+    """The pages that a page's latest visit links to, or the page that it was merged into: uint32[k]."""
+    if page in pages.merged:
+        return np.array([pages.survivor(page)], np.uint32)
+    return pages.links(page)
+
+
+def links_to(pages: Pages, page: int) -> npt.NDArray[np.uint32]:
+    """The pages whose latest visits link to a page, or to a page that was merged into it: uint32[k], increasing."""
+    ends = [page, *(other for other in pages.merged if pages.survivor(other) == page)]
+    found = np.unique(np.concatenate([pages.inlinks(end) for end in ends]))
+    return found[~np.isin(found, np.fromiter(pages.merged, np.uint32))]

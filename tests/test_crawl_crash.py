@@ -102,7 +102,7 @@ READER = """
             reader = Reader(folder)
         reader.refresh()
         pages, places = reader.visits
-        now = (reader.num_pages, reader.event_count, reader.end, len(pages))
+        now = (reader.num_pages, reader.pages.num_events, reader.end, len(pages))
         assert all(one >= other for one, other in zip(now, before)), (before, now)
         assert not len(pages) or (pages.max() < reader.num_pages and places.max() < reader.end)
         before, rounds = now, rounds + 1
@@ -397,7 +397,7 @@ def test_a_file_that_shrinks_under_a_reader_does_not_kill_it(tmp_path):
             reader.refresh()
             crawl.seed(["http://b.com/"])
             reader.refresh()
-        assert (reader.num_pages, reader.event_count) == (2, 4)
+        assert (reader.num_pages, reader.pages.num_events) == (2, 4)
         reader.close()
     """
     child = started(code, tmp_path / "c")

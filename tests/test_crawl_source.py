@@ -18,7 +18,8 @@ from inlink.sources.crawlarcs import columns_for
 from inlink.sources.crawlgraph import graph_in
 from inlink.sources.rankings import load_ranking, top_of, values_of
 from inlink.sources.recognise import recognise
-from inlink.store.blocks import arcs_of, known_pages, links_from, links_to, num_links, url_blocks
+from inlink.store.blocks import arcs_of, known_pages, num_links, url_blocks
+from storefolders import links_from, links_to
 
 HOSTS = ["http://a.example.com", "https://www.b.example.org", "http://c.example.net"]
 URLS = [f"{HOSTS[k % 3]}/{k}" for k in range(12)]

@@ -230,7 +230,7 @@ def test_opening_cuts_off_what_never_happened(tmp_path):
     with (tmp_path / "c" / logs.EVENTS).open("ab") as file:
         file.write(b"\x40\0\0\0 half a frame")
     reader = Reader(tmp_path / "c")  # who only looks changes nothing, and sees what is whole
-    assert (reader.num_pages, reader.event_count) == (2, 2)
+    assert (reader.num_pages, reader.pages.num_events) == (2, 2)
     reader.close()
     with opened(tmp_path / "c", clock) as crawl:
         assert "2 pages known" in crawl.recovered
@@ -276,7 +276,7 @@ def test_a_crawl_is_what_its_log_says(history, policy, halfway):
         reader.refresh()
         looked = Reader(place / "c")
         assert differences(columns(looked.pages), columns(reader.pages)) == {}
-        assert (looked.event_count, looked.end) == (reader.event_count, reader.end)
+        assert (looked.pages.num_events, looked.end) == (reader.pages.num_events, reader.end)
         assert [part.tolist() for part in looked.visits] == [part.tolist() for part in reader.visits]
         assert looked.hosts.tolist() == live["host numbers"]
         assert looked.scores().tolist() == live["scores"]
@@ -377,11 +377,11 @@ def test_reader_grows_by_whole_events(tmp_path):
     clock = Clock()
     with opened(tmp_path / "c", clock) as crawl:
         reader = Reader(tmp_path / "c")
-        assert (reader.num_pages, reader.event_count) == (0, 1)  # the crawl's settings
+        assert (reader.num_pages, reader.pages.num_events) == (0, 1)  # the crawl's settings
         crawl.seed(["http://a.com/"])
         assert reader.num_pages == 0
         reader.refresh()
-        assert (reader.num_pages, reader.event_count) == (1, 2)
+        assert (reader.num_pages, reader.pages.num_events) == (1, 2)
         lease = crawl.next(1)[0]
         crawl.crawled(lease, ["/1", "/2", ("http://b.com/", 0.5)], score=0.25)
         reader.refresh()

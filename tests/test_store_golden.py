@@ -12,11 +12,12 @@ from goldencrawl import GOLDEN, SETTINGS, make
 from inlink.crawl.crawl import look
 from inlink.errors import FolderError
 from inlink.store import format as layout
-from inlink.store.blocks import arcs_of, known_pages, links_to, page_columns
+from inlink.store.blocks import arcs_of, known_pages, page_columns
 from inlink.store.events import Events
 from inlink.store.log import EVENTS, URLS
 from inlink.store.lookup import look_up
 from inlink.store.reader import Reader
+from storefolders import links_to
 
 CRAWLED, WAITS, MERGED = "crawled", "discovered", "merged"
 

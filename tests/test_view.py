@@ -18,8 +18,9 @@ from inlink.frontier.policies import POLICIES
 from inlink.frontier.revisit import FixedInterval
 from inlink.rank.pagerank import pagerank
 from inlink.sources.crawlgraph import graph_in
-from inlink.store.blocks import links_from, links_to, num_links
+from inlink.store.blocks import num_links
 from inlink.store.pages import NO_PAGE, STATES
+from storefolders import links_from, links_to
 
 HOSTS = 5
 NAMES = [f"http://h{k % HOSTS}.example/{k}" for k in range(60)] + [

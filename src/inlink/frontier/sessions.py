@@ -4,7 +4,6 @@ The open sessions are folded from the log's events, with the last request for ta
 spider that got no reply repeats its request and gets the same reply.
 """
 
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -104,10 +103,6 @@ class SpiderSessions:
     def silent(self, now: float) -> list[SpiderSession]:
         """The sessions that were silent for too long."""
         return [one for one in self._by_number.values() if now - one.heard >= one.silent_after]
-
-    def next_silent(self) -> float:
-        """Unix time at which the next session will have been silent for too long; infinity if there is none."""
-        return min((one.heard + one.silent_after for one in self), default=math.inf)
 
     # -- restoring ----------------------------------------------------------------------------------------------------
 

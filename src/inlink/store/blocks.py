@@ -22,8 +22,6 @@ __all__ = [
     "content_hash_at",
     "crawled_rows",
     "known_pages",
-    "links_from",
-    "links_to",
     "num_links",
     "page_columns",
     "rows_at",
@@ -34,8 +32,10 @@ U8 = npt.NDArray[np.uint8]
 U32 = npt.NDArray[np.uint32]
 U64 = npt.NDArray[np.uint64]
 
-BLOCK = 1 << 22  # bytes of URLs at a time
-ARCS = 1 << 18  # arcs at a time
+# Bytes of URLs at a time.
+BLOCK = 1 << 22
+# Arcs at a time.
+ARCS = 1 << 18
 NEWLINE = 10
 COLUMNS = (
     "state",
@@ -137,20 +137,6 @@ def _lists_at(
         counts = np.diff(offsets[: done + 1]).astype(np.int64)
         yield counts, out[: int(offsets[done])].copy(), fields_at(log, block[:done], Head, field)
         at += done
-
-
-def links_from(pages: Pages, page: int) -> U32:
-    """The pages that a page's latest visit links to, or the page that it was merged into: uint32[k]."""
-    if page in pages.merged:
-        return np.array([pages.survivor(page)], np.uint32)
-    return pages.links(page)
-
-
-def links_to(pages: Pages, page: int) -> U32:
-    """The pages whose latest visits link to a page, or to a page that was merged into it: uint32[k], increasing."""
-    ends = [page, *(one for one in pages.merged if pages.survivor(one) == page)]
-    found = np.unique(np.concatenate([pages.inlinks(end) for end in ends]))
-    return found[~np.isin(found, np.fromiter(pages.merged, np.uint32))]
 
 
 def num_links(pages: Pages, first_row: int = 1, end_row: int | None = None) -> int:

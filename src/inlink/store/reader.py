@@ -158,11 +158,6 @@ class Reader:
         return self.pages.events_end
 
     @property
-    def event_count(self) -> int:
-        """The number of complete events."""
-        return self.pages.num_events
-
-    @property
     def log(self) -> npt.NDArray[np.uint8]:
         """The mapped log, uint8[end or more]."""
         return self.pages.log
