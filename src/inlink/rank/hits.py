@@ -96,34 +96,19 @@ def hits(
     if r.max(initial=0.0) > 0:
         # This does not change the result, and prevents overflow.
         r = r / r.max()
-    a = np.full(n, 1.0 / max(n, 1)) if start is None else distribution(graph, start, "start")
-    h = np.zeros(n)
-    rounds, moved = 0, 0.0
-    note = ""
+    first = np.full(n, 1.0 / max(n, 1)) if start is None else distribution(graph, start, "start")
     with (
         RowSums(graph.out_rows, weights, threads) as hubs,
         RowSums(graph.split_in_rows, weights, threads) as authorities,
-        track("HITS", None, "rounds") as task,
     ):
-        while rounds < max_iter:
-            new_h = hubs(r * a)
-            new_a = authorities(new_h)
-            if not new_h.any():
-                a, h, moved = np.zeros(n), new_h, 0.0
-                note = "no link leads to a page with a score above 0, so all values are 0"
-                break
-            new_h /= new_h.sum()
-            new_a /= new_a.sum()
-            moved = float(np.abs(new_a - a).sum() + np.abs(new_h - h).sum())
-            a, h = new_a, new_h
-            rounds += 1
-            task.advance(1, f"moved {moved:.1e}")
-            if tol is not None and moved <= tol:
-                break
+        a, h, rounds, moved = _iterate(authorities, hubs, first, r, tol, max_iter)
         from inlink.base.jit import one_blas_thread
 
         with one_blas_thread():
-            ratio = _second_eigenvalue(authorities, hubs, a, r) if a.any() and not note else 0.0
+            ratio = _second_eigenvalue(authorities, hubs, a, r) if a.any() else 0.0
+    note = ""
+    if max_iter and not h.any():
+        note = "no link leads to a page with a score above 0, so all values are 0"
     if ratio >= 1 - TIE:
         note = (
             "the principal eigenvector is not unique, or nearly so (second eigenvalue "
@@ -143,6 +128,34 @@ def hits(
         graph_uuid=graph.uuid,
         elapsed=time.perf_counter() - began,
     )
+
+
+def _iterate(
+    authorities: Callable[[Float64Array], Float64Array],
+    hubs: Callable[[Float64Array], Float64Array],
+    a: Float64Array,
+    r: Float64Array,
+    tol: float | None,
+    max_iter: int,
+) -> tuple[Float64Array, Float64Array, int, float]:
+    """Make rounds from authorities ``a``; return authorities, hubs, the number of rounds, and the last change."""
+    h = np.zeros(len(a))
+    rounds, moved = 0, 0.0
+    with track("HITS", None, "rounds") as task:
+        while rounds < max_iter:
+            new_h = hubs(r * a)
+            new_a = authorities(new_h)
+            if not new_h.any():
+                return np.zeros(len(a)), new_h, rounds, 0.0
+            new_h /= new_h.sum()
+            new_a /= new_a.sum()
+            moved = float(np.abs(new_a - a).sum() + np.abs(new_h - h).sum())
+            a, h = new_a, new_h
+            rounds += 1
+            task.advance(1, f"moved {moved:.1e}")
+            if tol is not None and moved <= tol:
+                break
+    return a, h, rounds, moved
 
 
 def _second_eigenvalue(

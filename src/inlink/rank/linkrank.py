@@ -22,12 +22,14 @@ in no defined order. This module computes in 64 bits, so Nutch's own figures agr
 import math
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from inlink.base.arrays import Float64Array
 from inlink.base.progress import track
 from inlink.base.settings import Setting, check, plain
 from inlink.errors import ParameterError
@@ -107,9 +109,6 @@ def linkrank(
     >>> linkrank(graph, tol=1e-9).converged
     True
     """
-    from inlink.base.jit import chunks_by_arcs, num_threads, on_threads
-    from inlink.rank.kernels.linkrank import linkrank_round
-
     began = time.perf_counter()
     check_rounds(tol, max_iter if max_iter is not None else ITERATIONS)
     # Here damping may be 1.
@@ -126,32 +125,8 @@ def linkrank(
     n = graph.num_nodes
     limit = max_iter if max_iter is not None else ITERATIONS if tol is None else _MOST
     rows = _counting(graph, limit_page, limit_domain, loops)
-    count = num_threads(threads) if len(rows.nodes) >= 100_000 else 1
-    pool = ThreadPoolExecutor(count) if count > 1 else None
-    bounds = chunks_by_arcs(rows.offsets, 4 * count)
-    base = 1 - damping + damping / max(n, 1)
     shares = 1 / np.maximum(graph.outdegrees, 1)
-    x, y = np.full(n, start), np.empty(n)
-    rounds = 0
-    try:
-        with track("LinkRank", limit if tol is None else None, "rounds") as task:
-            while True:
-                work = partial(linkrank_round, rows, x * shares, base, damping, x, y)
-                sums = on_threads(work, bounds, pool)
-                change, rounding = sum(part[0] for part in sums), sum(part[1] for part in sums) * UNIT
-                # At the limit, this round is for the bound only: ‖s − s*‖ ≤ ‖s' − s‖/(1 − d).
-                if rounds >= limit:
-                    bound = _bound(change + rounding, damping, n)
-                    break
-                x, y = y, x
-                rounds += 1
-                bound = _bound(damping * change + rounding, damping, n)
-                task.advance(1, f"mean error ≤ {bound / max(n, 1):.1e}")
-                if tol is not None and (bound <= tol * n or damping * change <= rounding / 16):
-                    break  # reached, or as near as 64 bits can tell
-    finally:
-        if pool is not None:
-            pool.shutdown()
+    x, rounds, bound = _solve(rows, shares, damping, np.full(n, start), tol, limit, threads)
     return Ranking(
         x,
         algorithm="linkrank",
@@ -173,6 +148,47 @@ def linkrank(
         graph_uuid=graph.uuid,
         elapsed=time.perf_counter() - began,
     )
+
+
+def _solve(
+    rows: "WeightedRows",
+    shares: Float64Array,
+    damping: float,
+    x: Float64Array,
+    tol: float | None,
+    limit: int,
+    threads: int | None,
+) -> tuple[Float64Array, int, float]:
+    """Make rounds from scores ``x``; return the last scores, the number of rounds, and the bound on the error.
+
+    ``shares``, float64[n], are 1 ÷ outdegree.
+    """
+    from inlink.base.jit import chunks_by_arcs, num_threads, on_threads
+    from inlink.rank.kernels.linkrank import linkrank_round
+
+    n = len(x)
+    count = num_threads(threads) if len(rows.nodes) >= 100_000 else 1
+    bounds = chunks_by_arcs(rows.offsets, 4 * count)
+    base = 1 - damping + damping / max(n, 1)
+    y = np.empty(n)
+    rounds = 0
+    with ExitStack() as stack:
+        pool = stack.enter_context(ThreadPoolExecutor(count)) if count > 1 else None
+        task = stack.enter_context(track("LinkRank", limit if tol is None else None, "rounds"))
+        while True:
+            work = partial(linkrank_round, rows, x * shares, base, damping, x, y)
+            sums = on_threads(work, bounds, pool)
+            change, rounding = sum(part[0] for part in sums), sum(part[1] for part in sums) * UNIT
+            # At the limit, this round is for the bound only: ‖s − s*‖ ≤ ‖s' − s‖/(1 − d).
+            if rounds >= limit:
+                return x, rounds, _bound(change + rounding, damping, n)
+            x, y = y, x
+            rounds += 1
+            bound = _bound(damping * change + rounding, damping, n)
+            task.advance(1, f"mean error ≤ {bound / max(n, 1):.1e}")
+            # The second case: 64 bits cannot tell a smaller change from rounding.
+            if tol is not None and (bound <= tol * n or damping * change <= rounding / 16):
+                return x, rounds, bound
 
 
 def _bound(distance: float, damping: float, n: int) -> float:

@@ -15,7 +15,7 @@ ENDPOINTS = Endpoints()
 
 
 class Health(msgspec.Struct, frozen=True):
-    """Whether the server is alive, or ready. ``faults`` has the faults of crawls by name."""
+    """The state of the server. ``ok`` is true if it is alive, or ready. ``faults`` has the faults of crawls by name."""
 
     ok: bool
     faults: dict[str, str] = {}
@@ -67,8 +67,13 @@ async def metrics(site: Site) -> Plain:
             ],
         ),
     ]
-    standings = await _standings(site)
-    lines += _family(
+    lines += _crawl_lines(site, await _standings(site))
+    return Plain("\n".join([*lines, ""]).encode(), b"text/plain; version=0.0.4; charset=utf-8")
+
+
+def _crawl_lines(site: Site, standings: dict[str, Standing]) -> list[str]:
+    """Return the families of figures that have a value for each crawl."""
+    lines = _family(
         "inlink_crawl_up",
         "gauge",
         "Whether a crawl can be used.",
@@ -99,7 +104,7 @@ async def metrics(site: Site) -> Plain:
     lines += _family(
         "inlink_crawl_harvest", "gauge", "Share of the known pages' rank that was fetched.", rows
     )
-    return Plain("\n".join([*lines, ""]).encode(), b"text/plain; version=0.0.4; charset=utf-8")
+    return lines
 
 
 async def _standings(site: Site) -> dict[str, Standing]:
