@@ -156,7 +156,7 @@ def test_a_redirect_out_of_bounds_ends_there(world):
     assert crawl.redirected(one, B) is None
     assert world.state(B) == "excluded"
     assert crawl.redirected(two, "http://a.com:99999/") is None
-    assert crawl.page(A + "2").error.startswith("redirects to what is no URL")
+    assert crawl.page(A + "2").error.startswith("redirects to an invalid URL")
     assert crawl.due_in() is None
 
 

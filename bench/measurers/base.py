@@ -1,4 +1,4 @@
-"""What is asked of all peers in the benchmark of the measures, and what a peer has to offer.
+"""The questions to all peers in the benchmark of the measures, and the interface of a peer.
 
 A measure is one question with one answer: a float64[n], or for HITS authorities and hubs one after the other. A peer
 says what it can answer, from loose to tight settings, and takes the options with which it answers *this* question.

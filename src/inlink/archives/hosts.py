@@ -94,7 +94,7 @@ class _Origins:
         self.arena = np.zeros(32 * room, np.uint8)
         self.origins = np.zeros(2 * room + 2, np.uint64)
         self.known = np.zeros(room, np.int64)
-        # How many have a number.
+        # The number of origins that have the number of a host.
         self.count = 0
 
     def grow(self) -> None:
@@ -138,7 +138,7 @@ class HostArcs:
     name : str
         The archive's name, for the tally.
     tally : Tally
-        Counts links, and what is left out.
+        Counts the links, and the pages and links that are left out.
     hosts : Hosts
         The numbers of hosts.
     self_loops : bool

@@ -30,7 +30,7 @@ class PageArcs:
     name : str
         The archive's name, for the tally.
     tally : Tally
-        Counts links, and what is left out.
+        Counts the links, and the links that are left out.
     self_links : bool
         Keep links to a place on the page itself.
     repeats : bool
@@ -50,7 +50,7 @@ class PageArcs:
 
     def _begin(self) -> None:
         self._urls: list[str] = []
-        # How many targets each page has in the arena, and among the others.
+        # The number of targets of each page in the arena, and among the others.
         self._written: list[int] = []
         self._lengths: list[int] = []
         self._others: list[str] = []

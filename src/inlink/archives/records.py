@@ -71,12 +71,15 @@ class _Unpacked:
 
     def __init__(self, source: Rewindable) -> None:
         self._source = source
-        self._block = source.read(_BLOCK)  # read from the stream, not yet unpacked
-        self._block_at = 0  # its place in the stream
+        # Bytes that were read from the stream and are not unpacked yet.
+        self._block = source.read(_BLOCK)
+        # The place of the block in the stream.
+        self._block_at = 0
         self.gzipped = self._block.startswith(_GZIP)
         self._member: igzip_lib.IgzipDecompressor | None = None
         self.member_over = False
-        self.offset = 0  # where the gzip member, or the piece of a plain stream, begins
+        # The place where the gzip member, or the piece of a plain stream, begins.
+        self.offset = 0
 
     def _refill(self, size: int = _BLOCK) -> bool:
         self._block_at += len(self._block)
@@ -139,7 +142,8 @@ class _Unpacked:
 
     def resync(self, limit: int | None = None) -> bool:
         """After a fault, go to the next gzip member that begins with a record. Return False if there is none."""
-        at = self._source.rewind(self.offset + 1)  # where the window begins
+        # The window begins here.
+        at = self._source.rewind(self.offset + 1)
         end = None if limit is None else at + limit
         self._block, self._member, self.member_over = b"", None, False
         window = self._source.read(_SEARCH + _BLOCK)

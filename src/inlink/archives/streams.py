@@ -1,7 +1,7 @@
 """Binary streams as archives are read from them: forward only, with a bounded way back.
 
 A stream is any object whose `read` gives bytes: an open file, a pipe, `io.BytesIO`, a body from S3. It need not
-seek: what was read since the current gzip member began is kept here, so that a search after damage can begin there.
+seek: the bytes since the beginning of the current gzip member are kept, so that a search after damage can begin there.
 """
 
 from collections import deque
@@ -47,9 +47,12 @@ class Rewindable:
         self.name = name
         self._stream, self._task = stream, task or Task("")
         self._behind: deque[bytes] = deque()
-        self._begin = 0  # place of the first byte that is kept
-        self._place = 0  # place of the next byte
-        self._ahead, self._used = b"", 0  # bytes to be read again, and how many of them already were
+        # The place of the first byte that is kept.
+        self._begin = 0
+        # The place of the next byte.
+        self._place = 0
+        # Bytes that are read again, and the number of them that were read again so far.
+        self._ahead, self._used = b"", 0
 
     def read(self, size: int) -> bytes:
         """Return the next `size` bytes, fewer only at the end of the stream.

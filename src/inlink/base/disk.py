@@ -1,4 +1,4 @@
-"""What writing on a disk needs: a full one, permissions, and safety from a power cut."""
+"""Writing to disks: full disks, permissions, and safety from a power cut."""
 
 import errno
 import os

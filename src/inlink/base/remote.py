@@ -32,7 +32,7 @@ class UnreachableError(InputError):
 
 
 class Stamp(NamedTuple):
-    """What tells a file from a later version of it: its size in bytes, -1 if unknown, and an ETag or time."""
+    """The version of a remote file: its size in bytes, -1 if unknown, and an ETag or a time."""
 
     size: int
     version: str

@@ -248,7 +248,8 @@ def imported(place: str, what: str) -> Any:
         found: Any = import_module(module)
         for part in name.split("."):
             found = getattr(found, part)
-    except Exception as error:  # a module may raise anything
+    except Exception as error:
+        # A module may raise anything.
         raise ParameterError(
             f"{what} {place!r} cannot be imported here ({error}): put its module where Python finds it (PYTHONPATH), "
             "or give another one"

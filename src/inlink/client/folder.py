@@ -103,7 +103,8 @@ class FolderClient:
         return told, session.lease_seconds
 
     async def _renew(self, period: float) -> None:
-        with contextlib.suppress(InlinkError):  # The spider meets the same error in its next call.
+        # The spider gets the same error in its next call.
+        with contextlib.suppress(InlinkError):
             while True:
                 await asyncio.sleep(period)
                 await self._run(lambda crawl: crawl.desk.renew(self._session))

@@ -31,13 +31,13 @@ T = TypeVar("T")
 
 
 class _Paused(msgspec.Struct, frozen=True):
-    """Whether the crawl is paused."""
+    """The answer to a pause: true while the crawl is paused."""
 
     paused: bool
 
 
 class _Ranking(msgspec.Struct, frozen=True):
-    """Whether a ranking is being computed."""
+    """The answer to a request for a ranking: true while a ranking is being computed."""
 
     ranking: bool
 

@@ -128,7 +128,8 @@ async def _in_thread(work: Callable[[], T]) -> T:
             result = work()
         except BaseException as raised:
             error = raised
-        with contextlib.suppress(RuntimeError):  # The loop is closed.
+        # RuntimeError: the loop is closed.
+        with contextlib.suppress(RuntimeError):
             loop.call_soon_threadsafe(tell, result, error)
 
     threading.Thread(target=run, name="inlink-server", daemon=True).start()

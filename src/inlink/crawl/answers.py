@@ -209,14 +209,15 @@ class Answers:
         if number == NO_PAGE:
             return False, None
         if canonical(to, self.pages.url(number), journal.url_rules) is None:
-            self._write(number, out, 0, 0, journal.now, f"redirects to what is no URL: {to[:200]}")
+            self._write(number, out, 0, 0, journal.now, f"redirects to an invalid URL: {to[:200]}")
             journal.landed(out, backoff.OUTCOMES["ok"])
             return True, None
         lease, session = (0, 0) if out is None else (out.number, out.session)
         target = journal.merge(number, to, None, data, lease)
         journal.landed(out, backoff.OUTCOMES["ok"])
         state = int(self.pages.states[target])
-        if target == number and state != CRAWLED:  # it redirects to itself, to set a cookie perhaps
+        if target == number and state != CRAWLED:
+            # The page redirects to itself, perhaps to set a cookie.
             again = True
         if state == EXCLUDED or (state != DISCOVERED and not again) or target in front.lost:
             return True, None
@@ -233,7 +234,8 @@ class Answers:
         front.forget_plan(target)
         slot = front.queue.take_one(target, journal.now)
         if self.pages.losses[target]:
-            front.lost.out_alone(session, target)  # A lost page that redirects to itself stays alone.
+            # A lost page that redirects to itself stays alone.
+            front.lost.out_alone(session, target)
         pages, slots = np.array([target], np.uint32), np.array([slot], np.uint32)
         return True, lease_pages(journal, pages, slots, session=session, ended=lease)[0]
 

@@ -67,7 +67,7 @@ class AsOf:
 
 
 def moment_of(text: str) -> int | float:
-    """What a text names: the number of an event (``#1200``) as int, or a Unix time as float.
+    """Return the moment that a text names: the number of an event (``#1200``) as int, or a Unix time as float.
 
     A time is a number of seconds, or a date as in ISO 8601 (``2026-11-22``, ``2026-11-22T16:00:00``). It is in UTC if
     it names no time zone.

@@ -88,7 +88,7 @@ class Certificate(msgspec.Struct, frozen=True):
 
     @property
     def holds(self) -> bool:
-        """Whether all places are certain."""
+        """True if all places are certain."""
         return bool(self.places) and all(row.certain for row in self.places)
 
     def told(self) -> list[str]:

@@ -48,7 +48,7 @@ class Checkpointer:
 
     @property
     def busy(self) -> bool:
-        """Whether a checkpoint is being written."""
+        """True while a checkpoint is being written."""
         return self._process is not None
 
     def step(self) -> None:

@@ -321,7 +321,7 @@ class Crawl(Reporting, Steering):
 
     @property
     def ranking(self) -> bool:
-        """Whether a ranking is being computed, or adopted but not yet applied to all waiting pages."""
+        """True while a ranking is being computed, or is adopted but not yet applied to all waiting pages."""
         return self._upkeep.ranking
 
     def close(self) -> None:

@@ -452,7 +452,8 @@ class Desk(ByQueue):
         gone = [
             out for out in leases.all_current() if out.session and self._sessions.get(out.session) is None
         ]
-        if gone:  # The process died between the end of their session and their loss.
+        # The process died between the end of these sessions and the loss of their tasks.
+        if gone:
             self._answers.lost(gone)
 
     def _is_off_the_book(self, answer: Answer) -> bool:

@@ -123,7 +123,7 @@ class Gate:
 
     @property
     def broken_off(self) -> bool:
-        """Whether memory may differ from the log because a change was interrupted."""
+        """True if memory may differ from the log because a change was interrupted."""
         return self.changing
 
     def _ask(self, caller: FrameType) -> None:

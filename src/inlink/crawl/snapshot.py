@@ -55,7 +55,7 @@ class Shown(Protocol):
 
     @property
     def rules(self) -> Rules | None:
-        """Which URLs may be fetched."""
+        """The rules for URLs that may be fetched."""
 
     def now(self) -> float:
         """Unix time."""
@@ -78,7 +78,7 @@ class LiveCrawl:
 
     @property
     def rules(self) -> Rules | None:
-        """Which URLs may be fetched."""
+        """The rules for URLs that may be fetched."""
         return self.frontier.settings.rules
 
     def number(self, page: str | int) -> int:

@@ -77,7 +77,7 @@ class Steering:
 
     @property
     def paused(self) -> bool:
-        """Whether the crawl is paused."""
+        """True while the crawl is paused."""
         return self._core.frontier.paused
 
     def release_all(self) -> int:

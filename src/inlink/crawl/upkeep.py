@@ -205,7 +205,7 @@ class Upkeep:
 
     @property
     def ranking(self) -> bool:
-        """Whether a ranking is being computed, taken over, or applied to the waiting pages."""
+        """True while a ranking is being computed, taken over, or applied to the waiting pages."""
         return self.reranker.busy or self._adoption is not None or self.frontier.queue.rekeying
 
     def before_next(self, now: float) -> None:

@@ -123,7 +123,7 @@ class Backend(frontera.Backend):  # type: ignore[misc]  # Frontera is untyped
         self._stack = ExitStack()
         # Unanswered requests, by the number of their lease.
         self._out: dict[int, Request] = {}
-        # Requests that were sent back and are to be handed out again.
+        # Requests that were sent back. They are handed out again.
         self._again: deque[Request] = deque()
         # The page whose links Frontera has not reported yet.
         self._page: Crawled | None = None

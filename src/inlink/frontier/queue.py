@@ -307,7 +307,7 @@ class Queue:
 
     @property
     def rekeying(self) -> bool:
-        """Whether slots still have old keys."""
+        """True while slots have old keys."""
         return self._rekeyed < self._rekey_to
 
     def next_to_rekey(self) -> tuple[int, int, UInt32Array]:

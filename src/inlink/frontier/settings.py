@@ -38,7 +38,7 @@ OLD_POLICIES = {"fifo": "hosts-in-turns"}
 
 @dataclass(frozen=True)
 class Politeness:
-    """How often a host may be asked. The defaults are gentle to hosts.
+    """Limits of requests to a host. The defaults are gentle to hosts.
 
     Parameters
     ----------

@@ -19,7 +19,8 @@ POINTS = 256
 _HOSTS = 1 << 19
 """Maximum number of hosts that are searched for the fullest, in about 3 ms."""
 
-_NEXT = 256  # planned pages that are looked at
+# Maximum number of planned pages that are looked at.
+_NEXT = 256
 
 _ROWS = 1 << 16
 

@@ -121,7 +121,7 @@ def build_sources(
         nodes are numbered in byte order of their names.
     failed : function of (int, InputError), or None
         Is called with the place of a source that cannot be read to its end, and with the error. Unless it raises, the
-        source is left out: nothing of what it gave so far is in the graph. None raises the error.
+        source is left out, with the arcs that it gave so far. None raises the error.
     self_loops : bool
         Keep the arcs from a node to itself. Their nodes are kept in any case.
     level, count, into, meta, from_parent, compress

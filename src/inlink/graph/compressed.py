@@ -57,7 +57,7 @@ class CompressedGraph(Graph):
 
     @property
     def is_weighted(self) -> bool:
-        """Whether arcs have weights."""
+        """True if arcs have weights."""
         return self._folder is not None and "out.weights" in self._folder
 
     @cached_property

@@ -229,7 +229,7 @@ class Graph:
 
     @property
     def is_weighted(self) -> bool:
-        """Whether arcs have weights."""
+        """True if arcs have weights."""
         return self.out_weights is not None
 
     @cached_property
@@ -342,7 +342,7 @@ class Graph:
 
     @cached_property
     def crawled(self) -> BoolArray | None:
-        """Whether each node is a page that was crawled, bool[n]; None if this is unknown."""
+        """True for each node that is a crawled page, bool[n]; None if this is unknown."""
         if self._folder is None or "crawled" not in self._folder:
             return None
         return self._folder.array("crawled")

@@ -33,7 +33,7 @@ _OUT = 1 << 15
 def merge_parts(parts: Sequence[Part], sink: Sink, scratch: Path) -> None:
     """Merge parts, and give the result to a sink.
 
-    Memory: 4 bytes for each node of the largest part, whatever their number, and what the sink takes.
+    Memory: 4 bytes for each node of the largest part, for any number of parts, and the memory of the sink.
 
     Parameters
     ----------

@@ -217,7 +217,8 @@ class NameTable:
         if self.known >= MAX_NODES - 1:
             raise InputError(f"more than {MAX_NODES - 1:,} different names: node numbers have 32 bits")
         used = int(self._offsets[self.known])
-        if used + next_name > len(self._text):  # resize() lets the system move pages instead of copying them
+        if used + next_name > len(self._text):
+            # With resize(), the system moves pages of memory instead of copying them.
             self._text.resize(max(used + next_name, len(self._text) * 3 // 2), refcheck=False)
         if self.known + 1 >= len(self._offsets):
             self._offsets.resize(len(self._offsets) * 3 // 2, refcheck=False)

@@ -40,7 +40,7 @@ NAMES = 1 << 12
 TEXT = 1 << 16
 
 _MAGIC = b"inlink part\n"
-# Kind of block, coding of weights, count, stored and coded size of three arrays, CRC-32 of all that and of the arrays.
+# Kind of block, coding of weights, count, stored and coded size of three arrays, CRC-32 of these and of the arrays.
 _HEAD = struct.Struct("<ccI6II")
 _TAIL = struct.Struct("<QI12s")
 _MOST_TEXT = 1 << 28

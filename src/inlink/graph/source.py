@@ -26,7 +26,7 @@ class Source:
     level : {"page", "host", "domain"} or None
         The kind of the names, if it is known.
     fractional : bool
-        Whether weights are kept as float64 even if all that are left are whole, because their parts were not.
+        Keep weights as float64, even if all are whole numbers: the weights of left-out arcs were not whole.
     origin : dict
         The origin in a graph's header, if the source is a graph.
     part : Part or None

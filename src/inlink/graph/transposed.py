@@ -34,7 +34,7 @@ class Transposed(Graph):
 
     @property
     def is_weighted(self) -> bool:
-        """Whether arcs have weights."""
+        """True if arcs have weights."""
         return self._graph.is_weighted
 
     @cached_property

@@ -1,4 +1,4 @@
-"""What NetworkX shows about inlink. Every ``import networkx`` loads this module, so it imports nothing."""
+"""The description of inlink that NetworkX shows. Every ``import networkx`` loads this module, so it imports nothing."""
 
 from typing import Any
 

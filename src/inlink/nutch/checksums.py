@@ -94,7 +94,7 @@ class CheckedStream(Stream):
         self._wrong: list[tuple[int, int]] = []
         try:
             if self.packed:
-                # The checksums are of the file, not of what is unpacked.
+                # The checksums cover the packed bytes of the file.
                 check_file(path, tally)
             self._sums = None if self.packed else _Sums(Path(self.path), self.size or 0, tally)
         except BaseException:

@@ -143,7 +143,7 @@ def update_crawldb(
         Format of the copy of a database. None: CSV or text if `output` ends with ``.csv`` or ``.txt``, else a crawl
         database. ``seeds`` are lines ``URL<TAB>nutch.score=SCORE`` for Nutch's Injector. A dump keeps its format.
     allow_unmatched : bool
-        Accept a dump of which more than half the URLs are not in the graph.
+        Accept a dump even if the graph lacks more than half of its URLs.
     tally : Tally or None
         Counts damage in the database. None: any damage is an error.
 

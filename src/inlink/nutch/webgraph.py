@@ -274,7 +274,8 @@ class _Spill:
                     rows = np.concatenate([rows, np.full(room, -1)])
                 order = np.argsort(part.times, kind="stable")
                 order = order[part.times[order] >= times[ids[order]]]
-                times[ids[order]] = part.times[order]  # the last of a page is its newest
+                # The last value of a page is its newest.
+                times[ids[order]] = part.times[order]
                 rows[ids[order]] = count + order
                 count += len(part.sources)
         self.known = table.known

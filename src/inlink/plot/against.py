@@ -18,9 +18,12 @@ from inlink.rank.ranking import Ranking
 
 __all__ = ["compare", "rank_against_degree", "scatter"]
 
-POINTS = 2000  # nodes up to which each is a point
-CELLS = 80  # along each axis
-KENDALL = 2_000_000  # nodes up to which τ takes two seconds
+# Maximum number of nodes that are drawn as points.
+POINTS = 2000
+# Number of cells along each axis.
+CELLS = 80
+# Maximum number of nodes for Kendall's τ, which then takes two seconds.
+KENDALL = 2_000_000
 TOPS = (10, 100)
 
 

@@ -19,7 +19,8 @@ from inlink.rank.ranking import Ranking
 
 __all__ = ["degrees", "ranks"]
 
-FEW = 50  # points up to which each gets a dot
+# Maximum number of points that get dots.
+FEW = 50
 
 
 def degrees(graph: GraphLike, *, ax: Axes | None = None) -> Axes:

@@ -30,17 +30,27 @@ from inlink.urls.labels import short_labels
 __all__ = ["neighbourhood"]
 
 
-SIZE = (9.0, 7.0)  # inches
-MOST = 200  # nodes; more are a ball of wool
+# Width and height in inches.
+SIZE = (9.0, 7.0)
+# Maximum number of nodes. More of them cannot be told apart.
+MOST = 200
 TOP = 10
-LARGE, SMALL = 13.0, 3.0  # radii, in points
-APART = 14.0  # points between two discs
-MARGIN = (70.0, 24.0)  # points left free at each side, and above and below
-TEXT = 7.5  # points
-LABEL = 34  # characters
-DENSE = 3  # links a node; with more, only the most specific are drawn
-EACH = 2  # links of each node that are drawn then
-RINGS = (2.5, 4.0, 6.0)  # distances of labels that have no room beside their discs
+# The largest and the smallest radius in points.
+LARGE, SMALL = 13.0, 3.0
+# Points between two discs.
+APART = 14.0
+# Points that stay free at each side, and above and below.
+MARGIN = (70.0, 24.0)
+# Size of labels in points.
+TEXT = 7.5
+# Characters of a label.
+LABEL = 34
+# Links a node. If there are more, only the most specific links are drawn.
+DENSE = 3
+# Number of links of each node that are drawn then.
+EACH = 2
+# Distances of labels that have no room beside their discs.
+RINGS = (2.5, 4.0, 6.0)
 
 
 def neighbourhood(
@@ -183,7 +193,8 @@ def _layout(
     web.add_nodes_from(range(count))
     web.add_edges_from(arcs)
     first, *others = sorted(networkx.connected_components(web), key=lambda part: (-len(part), min(part)))
-    web.add_edges_from(((min(first), min(part)) for part in others), weight=0.2)  # or they drift far apart
+    # Without these edges the parts would drift far apart.
+    web.add_edges_from(((min(first), min(part)) for part in others), weight=0.2)
     spots = networkx.spring_layout(web, k=1.5 / np.sqrt(count), seed=1, iterations=150)
     at: Float64Array = np.array([spots[k] for k in range(count)], np.float64)
     at -= at.min(axis=0)
@@ -210,7 +221,8 @@ def _placed(
     """The middle of each label in points, and whether it needs a line to its disc; None if there is no room."""
     height = 1.25 * TEXT
     measure, font = TextToPath(), FontProperties(family=FONT, size=TEXT)
-    boxes = np.empty((0, 4))  # left, bottom, right, top of the labels that have a place
+    # Left, bottom, right and top of the labels that have a place.
+    boxes = np.empty((0, 4))
     found: list[tuple[float, float, bool] | None] = []
     for place, ((x, y), radius, text) in enumerate(zip(at, radii, texts, strict=True)):
         width = measure.get_text_width_height_descent(text, font, False)[0] + 2
@@ -241,7 +253,8 @@ def _draw(
 ) -> None:
     figure = ax.figure
     extent = ax.get_window_extent()
-    size = np.array([extent.width, extent.height]) * 72 / figure.dpi  # the data's unit is a point
+    # The unit of the data is a point.
+    size = np.array([extent.width, extent.height]) * 72 / figure.dpi
     radii = np.clip(LARGE * np.sqrt(values / (values.max() or 1.0)), SMALL, None)
     at = _layout(len(texts), arcs, radii, size)
     ax.set_xlim(0, float(size[0]))

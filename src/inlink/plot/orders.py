@@ -1,4 +1,4 @@
-"""What each order of a replay brings home: a line an order, with its spread over seed sets."""
+"""Draw the pages that each order of a replay collects: a line for each order, with its spread over seed sets."""
 
 import numpy as np
 from matplotlib import colormaps

@@ -52,7 +52,8 @@ def save(picture: Axes | Figure, path: str | os.PathLike[str]) -> None:
     """
     wanted = check(path)
     part = picture.figure if isinstance(picture, Axes) else picture
-    figure = None if part is None else part.figure  # of a subfigure the whole one
+    # A subfigure belongs to a whole figure.
+    figure = None if part is None else part.figure
     if not isinstance(figure, Figure):
         raise OutputError(f"{path}: these axes are in no figure any more")
     with atomic_file(path) as work:

@@ -13,8 +13,10 @@ from inlink.plot.style import FAINT
 
 __all__ = ["Scale", "steps", "tick_label"]
 
-FLOOR = 1e-16  # in proportion to the largest value: what is smaller is what rounding left, and drawn as 0
-TINY = 1e-280  # so that no limit of an axis underflows
+# Values below this share of the largest value are rounding errors, and are drawn as 0.
+FLOOR = 1e-16
+# The smallest limit of an axis, so that it does not underflow.
+TINY = 1e-280
 
 _SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
@@ -88,7 +90,8 @@ class Scale:
             ax.set_xscale("log")
             ax.set_xlim(self.limits)
         else:
-            ax.set_autoscaley_on(False)  # it warns of values that are nearly the same
+            # Matplotlib warns of values that are nearly the same.
+            ax.set_autoscaley_on(False)
             ax.set_yscale("log")
             ax.set_ylim(self.limits)
         axis = ax.xaxis if which == "x" else ax.yaxis

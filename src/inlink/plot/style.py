@@ -24,12 +24,16 @@ __all__ = [
     "dress",
 ]
 
-SIZE = (8.0, 5.0)  # inches
+# Width and height in inches.
+SIZE = (8.0, 5.0)
 DPI = 120
-TITLE, FACTS = 12, 9  # points
-FONT = "DejaVu Sans"  # it comes with Matplotlib, so that a text looks the same everywhere
+# Sizes of texts in points.
+TITLE, FACTS = 12, 9
+# Matplotlib contains this font, so texts look the same everywhere.
+FONT = "DejaVu Sans"
 INK, FAINT, GRID = "#222222", "#666666", "#dddddd"
-FIRST, SECOND = "#0b5fa5", "#d95f02"  # blue and orange: all eyes can tell them apart
+# Blue and orange can be told apart by people with any colour vision.
+FIRST, SECOND = "#0b5fa5", "#d95f02"
 DENSITY = "viridis"
 PLAIN: dict[str, Any] = {"parse_math": False, "usetex": False, "fontfamily": FONT}
 """Options of every text: a ``$`` in a URL is a dollar, not mathematics."""
@@ -80,7 +84,8 @@ def dress(ax: Axes, title: str, facts: str, x: str = "", y: str = "") -> None:
         "\n".join(lines), (0, 1), (0, 6), xycoords="axes fraction", textcoords="offset points", va="bottom",
         fontsize=FACTS, color=FAINT, annotation_clip=False, **PLAIN,
     )  # fmt: skip
-    below.set_in_layout(False)  # the title makes room for it
+    # The title makes room for this text.
+    below.set_in_layout(False)
     ax.set_xlabel(drawable(x), color=INK, **PLAIN)
     ax.set_ylabel(drawable(y), color=INK, **PLAIN)
     ax.grid(color=GRID, linewidth=0.6)

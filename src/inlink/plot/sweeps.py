@@ -15,7 +15,8 @@ from inlink.rank.pagerank import pagerank
 
 __all__ = ["convergence"]
 
-LEAST = 1e-16  # what is smaller is drawn there: ranks sum to 1, and rounding alone makes as much
+# Smaller errors are drawn here. Ranks sum to 1, so rounding alone causes errors of this size.
+LEAST = 1e-16
 
 
 def convergence(
@@ -82,7 +83,8 @@ def convergence(
         errors = np.clip(errors, LEAST, most)
         ax.plot(at[line], errors[line], color=colour, linestyle=style, linewidth=1.8)
         ax.plot(at[-1:], errors[-1:], "o", color=colour, markersize=6, clip_on=False)
-        ax.plot([], [], color=colour, linestyle=style, marker="o", label=label)  # for the legend
+        # This line is for the legend.
+        ax.plot([], [], color=colour, linestyle=style, marker="o", label=label)
     ax.axhline(wanted, color=FAINT, linewidth=0.8, linestyle=":", zorder=0.5)
     Scale(max(LEAST, min(wanted, float(everything.min()))), most, None).apply(ax, "y")
     ax.set_xlim(0, 1.03 * max(1, *(int(at.max()) for _, at, _ in runs)))

@@ -11,7 +11,8 @@ from inlink.rank.ranking import Ranking
 __all__ = ["best", "called", "thinned", "values_of", "values_on"]
 
 
-LARGEST = 1e300  # so that no limit of an axis overflows
+# Larger values are refused, so that no limit of an axis overflows.
+LARGEST = 1e300
 
 
 def called(graph: Graph) -> str:

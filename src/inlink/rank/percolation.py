@@ -92,7 +92,8 @@ def percolation(
         # This does not change the result, and prevents overflow.
         x = x / x.max()
     others = math.fsum(x) - x
-    for node in np.flatnonzero(others < x):  # it has more than half of all, and the difference is rounding
+    for node in np.flatnonzero(others < x):
+        # For a node with more than half of the sum, the difference has lost its digits to rounding.
         others[node] = math.fsum(np.delete(x, node))
     weight = np.divide(1.0, others, out=np.zeros(n), where=others > 0) / max(n - 2, 1)
     percolated = np.flatnonzero((x > 0) & (graph.outdegrees > 0)).astype(np.uint32)

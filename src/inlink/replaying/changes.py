@@ -116,7 +116,7 @@ def freshness_of(
     Parameters
     ----------
     copies : uint32[k]
-        The page of which each fetch brought a copy; :data:`.web.NO_PAGE` if none.
+        The page whose content each fetch returned; :data:`.web.NO_PAGE` if none.
     times : float64[k]
         The end of each fetch, in seconds, increasing.
     stale : float64[k]

@@ -40,7 +40,7 @@ IDLE_TURNS = 1000
 
 @dataclass(frozen=True)
 class Played:
-    """What one replay fetched.
+    """The fetches of one replay.
 
     Attributes
     ----------
@@ -53,7 +53,7 @@ class Played:
     counts : dict
         Fetches that failed or were redirected, URLs that were handed out but are not recorded, or were excluded.
     copies : uint32[k]
-        The page of which each fetch brought a copy, for the first time or again; :data:`.web.NO_PAGE` if none.
+        The page whose content each fetch returned, for the first time or again; :data:`.web.NO_PAGE` if none.
     stale : float64[k]
         When that page changes next, in seconds from the beginning; infinity for never, and if no changes are known.
     cpu : float

@@ -95,7 +95,7 @@ class Web:
     url_rules : UrlRules or None
         Rules of the recorded crawl for canonical URLs.
     notes : dict
-        Counts of what the source does not know or cannot be fetched, by what it is.
+        Number of pages or links that the source does not know, or that cannot be fetched, by kind.
     """
 
     name: str
@@ -128,7 +128,7 @@ class Web:
 
     @property
     def fetchable(self) -> BoolArray:
-        """Whether a fetch can get each page, bool[n]."""
+        """True for each page that a fetch can get, bool[n]."""
         same: BoolArray = self.outcomes == PAGE
         return same
 

@@ -24,7 +24,7 @@ def main(folder: Path) -> None:
     """Answer each line of the input until it ends."""
     # The crawl's folder is removed on the way out.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
-    # What a policy prints must not be taken for an answer.
+    # Output of a policy must not be taken for an answer.
     answers = os.fdopen(os.dup(1), "wb", 0)
     os.dup2(2, 1)
     web = Web.load(folder, name="", hosts="")

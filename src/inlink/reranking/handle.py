@@ -50,7 +50,7 @@ class Reranker:
 
     @property
     def again_due(self) -> bool:
-        """Whether it is time to ask again after a failure."""
+        """True if it is time to ask again after a failure."""
         return self.failed is not None and not self.busy and time.monotonic() >= self._again_at
 
     def ask(self) -> None:

@@ -220,7 +220,8 @@ class GrowingPageRank:
         )
         for ids, at in crawl.slices(self._between):
             self.num_links += int(take_in(log, ids, at, hosts, row, known, *state))
-        if np.count_nonzero(known) > len(crawl.pages):  # some have lost their visits
+        # Some pages have lost their visits.
+        if np.count_nonzero(known) > len(crawl.pages):
             left_out = known > 0
             left_out[crawl.pages] = False
             gone = _frozen(np.flatnonzero(left_out).astype(np.uint32))
@@ -255,7 +256,8 @@ class GrowingPageRank:
 
     def _begin_anew(self, crawl: "_Crawl", teleport: float) -> None:
         """Compute r again from x, which removes the rounding errors in r."""
-        np.clip(self._x, 0.0, teleport, out=self._x)  # where x* is too
+        # x* is in this interval too.
+        np.clip(self._x, 0.0, teleport, out=self._x)
         np.negative(self._x, out=self._r)
         self._known[:] = 0
         self.num_links = 0
@@ -269,7 +271,8 @@ class GrowingPageRank:
         self._r = _lengthened(self._r, num_pages)
         self._known = _lengthened(self._known, num_pages)
         started = len(self._start)
-        if started > old:  # pages meet their old ranks when they come; the residual sees to the rest
+        # New pages begin with their old ranks. The residual corrects the difference.
+        if started > old:
             count = min(started, num_pages)
             self._x[old:count] = self._start[old:count]
             self._r[old:count] = -self._start[old:count]
@@ -349,7 +352,8 @@ class GrowingHits:
             new = self._round(crawl, r, a)
             total = float(new.sum())
             if total <= 0.0:
-                if len(r) == 0:  # no links
+                if len(r) == 0:
+                    # The crawl has no links.
                     a, moved, eigenvalue = np.full(num_pages, 1.0 / max(num_pages, 1)), 0.0, 1.0
                     break
                 r = NO_SCORES
@@ -413,7 +417,8 @@ class _Crawl:
             order = np.argsort(places, kind="stable")
             pages, places = _frozen(pages[order]), _frozen(places[order])
         self.log, self.pages, self.places, self.hosts = log, pages, places, hosts
-        self.row = np.empty(max(longest, int(longer)), np.uint32)  # every row fits, old ones too
+        # Every row fits, also rows of earlier visits.
+        self.row = np.empty(max(longest, int(longer)), np.uint32)
 
     def slices(self, between: Callable[[], None] | None) -> Iterator[tuple[UInt32Array, UInt64Array]]:
         """Yield slices of pages and places. Each slice is a few milliseconds of work."""

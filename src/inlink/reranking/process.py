@@ -222,7 +222,8 @@ def _tell(answer: dict[str, Any]) -> None:
         sys.stdout.write(json.dumps(answer) + "\n")
         sys.stdout.flush()
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for what is still in the buffer
+        # Text that is still in the buffer must not reach the closed pipe.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise _EndedError from None
 
 

@@ -82,7 +82,8 @@ class Appended:
         """Sync the file to disk, and close it."""
         try:
             os.fsync(self._file)
-        except OSError:  # all of it is with the operating system
+        except OSError:
+            # The operating system has all bytes.
             pass
         os.close(self._file)
 

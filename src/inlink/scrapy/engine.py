@@ -42,7 +42,8 @@ __all__ = [
     "withdraw",
 ]
 
-LONGEST_PAUSE = 5.0  # seconds
+# Longest pause of a slot, in seconds.
+LONGEST_PAUSE = 5.0
 
 
 def check(crawler: Crawler) -> None:
@@ -92,7 +93,8 @@ def add_spider_middleware(crawler: Crawler, process_spider_output: Callable[...,
     engine: Any = crawler.engine
     manager = engine.scraper.spidermw
     manager.methods["process_spider_output"].append(process_spider_output)
-    manager.methods["process_spider_exception"].append(None)  # both count the same middlewares
+    # Both lists must have an entry for each middleware.
+    manager.methods["process_spider_exception"].append(None)
 
 
 def add_downloader_middleware(crawler: Crawler, middleware: Any) -> None:
@@ -181,7 +183,8 @@ def _guard_pool(pool: Any, guard: Guard) -> None:
     def guarded(key: Any, endpoint: Any) -> Any:
         if key[0] == b"http-proxy" or type(endpoint) is _TunnelingTCP4ClientEndpoint:
             return connect(key, endpoint)
-        inner = getattr(endpoint, "_wrappedEndpoint", endpoint)  # TLS wraps the endpoint that connects
+        # With TLS, an endpoint wraps the endpoint that connects.
+        inner = getattr(endpoint, "_wrappedEndpoint", endpoint)
         if type(inner) is not HostnameEndpoint:
             raise AddressNotAllowed(f"the address of {endpoint!r} cannot be checked")
         resolver = Resolver(guard, inner._hostBytes.decode("ascii").lower(), inner._reactor.nameResolver)
@@ -228,11 +231,8 @@ def keep_delay(crawler: Crawler, key: str, seconds: float, *, after_next: bool =
     slot = downloader.slots.get(key)
     if slot is None or slot.delay * (1 - slot.jitter) < seconds:
         delay = max(float(known.get("delay", downloader._delay)), seconds)
-        downloader.per_slot_settings[key] = {
-            **known,
-            "delay": delay,
-            "jitter": 0.0,
-        }  # for a slot made anew later
+        # These settings hold if the slot is removed and made again.
+        downloader.per_slot_settings[key] = {**known, "delay": delay, "jitter": 0.0}
         if slot is not None:
             if after_next:
                 slot.lastseen -= max(seconds - slot.delay, 0.0)
@@ -244,7 +244,8 @@ def pause(crawler: Crawler, key: str) -> None:
     engine: Any = crawler.engine
     slot = engine.downloader.slots.get(key)
     if slot is not None:
-        slot.close()  # the timer, if there is one
+        # This ends the timer, if there is one.
+        slot.close()
         slot.latercall = call_later(LONGEST_PAUSE, engine.downloader._latercall, slot)
 
 

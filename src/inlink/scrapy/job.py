@@ -54,7 +54,8 @@ class Note:
 
     title: str = ""
     canonical: str | None = None
-    problem: str | None = None  # why the page, or a part of it, was not read
+    # The reason why the page, or a part of it, was not read.
+    problem: str | None = None
     articles: list[Article] = field(default_factory=list)
 
 
@@ -66,7 +67,8 @@ class Tally:
     crawled: int = 0
     failed: int = 0
     excluded: int = 0
-    causes: Causes = field(default_factory=Causes)  # why pages were not fetched, or not read
+    # The reasons why pages were not fetched, or not read.
+    causes: Causes = field(default_factory=Causes)
     scores: deque[float] = field(default_factory=lambda: deque(maxlen=100))
 
 
@@ -138,7 +140,8 @@ class Watched:
         self, client: Client, job: Job, show: Callable[[Standing], None] | None = None, period: float = 1.0
     ) -> None:
         self._client, self._job, self._show, self._period = client, job, show, period
-        self._out: dict[int, tuple[Task, list[str]]] = {}  # with the URLs that redirected to it
+        # The tasks by lease, each with the URLs that redirected to it.
+        self._out: dict[int, tuple[Task, list[str]]] = {}
         self._allowed = _FIRST
         self._crawled: int | None = None
         self._watch = asyncio.ensure_future(self._look()) if show is not None else None
@@ -275,7 +278,8 @@ class Watched:
             began = time.monotonic()
             try:
                 self._show(await self.standing())
-            except InlinkError:  # whoever crawls will be told
+            except InlinkError:
+                # The spider gets the same error in its next call.
                 return
             await asyncio.sleep(max(self._period, _BUSY * (time.monotonic() - began)))
 

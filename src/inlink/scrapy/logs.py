@@ -42,7 +42,8 @@ class _Log(logging.Handler):
             return
         if record.name == "inlink.scrapy" and isinstance(record.args, tuple):
             told = next((one for one in record.args if isinstance(one, InlinkError)), None)
-            if told is not None:  # the reason why the scheduler cannot go on
+            if told is not None:
+                # This is the reason why the scheduler cannot go on.
                 self._job.error = self._job.error or told
                 return
         if record.name == "py.warnings" and not self._verbose:

@@ -1,6 +1,6 @@
 """Presets: TOML files that say which pages of a site are articles, and which of their links count.
 
-A preset is for a site such as a wiki: its articles lie below one URL, and only a part of each page is to be read. The
+A preset is for a site such as a wiki: its articles lie below one URL, and only a part of each page is read. The
 selectors are CSS selectors in the syntax of selectolax's lexbor. ``presets/wikipedia.toml`` is an example.
 """
 

@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Display", "Lines", "left", "told"]
 
-_WINDOW = 15.0  # seconds over which pages a second are counted
+# Seconds over which the pages a second are counted.
+_WINDOW = 15.0
 
 
 class Lines:

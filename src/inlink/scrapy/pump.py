@@ -109,7 +109,7 @@ class Pump:
 
     @property
     def busy(self) -> bool:
-        """Whether a round runs or is about to run."""
+        """True while a round runs or is about to run."""
         return self._under_way or self._work.is_set()
 
     async def close(self) -> None:

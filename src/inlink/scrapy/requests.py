@@ -26,7 +26,8 @@ LEASE = "inlink_lease"
 # Keys of meta that are stored elsewhere.
 _OURS = frozenset((LEASE, "score", "is_start_request"))
 _OURS_AND_DEPTH = _OURS | {"depth"}
-_DEEPEST = 20  # levels of what is nested
+# Maximum number of levels of nested values.
+_DEEPEST = 20
 _DEFAULTS: dict[str, Any] = {
     "method": "GET",
     "body": b"",
@@ -113,11 +114,13 @@ def pack(
 def _method(request: Request, name: str, spider: Spider) -> str:
     function = getattr(request, name)
     known: str = getattr(function, "__name__", "")
-    if getattr(spider, known, None) == function:  # 60 times as fast as a search through all members
+    # This is 60 times as fast as a search through all members.
+    if getattr(spider, known, None) == function:
         return known
     try:
         found: str = request.to_dict(spider=spider)[name]
-    except Exception as error:  # it reads all attributes of the spider, and a property may raise
+    except Exception as error:
+        # to_dict() reads all attributes of the spider, and a property may raise anything.
         raise NotPackable(str(error)) from None
     return found
 
@@ -165,7 +168,8 @@ def _plain(value: Any, level: int = 0) -> Any:
             }
         return {"$dict": [[_plain(key, level + 1), _plain(one, level + 1)] for key, one in value.items()]}
     if isinstance(value, str) and not isinstance(value, Enum):
-        return str.__str__(value)  # such as lxml's: the text of each link that a CrawlSpider follows
+        # The text of each link that a CrawlSpider follows is such a string, of lxml.
+        return str.__str__(value)
     raise NotPackable(f"a request that holds {kind.__module__}.{kind.__qualname__}")
 
 
@@ -195,7 +199,8 @@ def unpack(raw: bytes | None, url: str, spider: Spider) -> Request:
             del request.meta[key]
         if not isinstance(request.meta.get("retry_times", 0), int):
             raise TypeError("retry_times is no number")
-    except Exception as error:  # Scrapy's code gets data of a file here, and may raise anything
+    except Exception as error:
+        # Here Scrapy's code gets data of a file, and may raise anything.
         raise NotPackable(f"the request that was kept cannot be restored: {error}") from None
     return request
 

@@ -99,7 +99,8 @@ class _Reader:
     def __init__(self) -> None:
         self.entries: list[Entry] = []
         self.index = False
-        self.rooted = False  # whether the root element has begun
+        # Whether the root element has begun.
+        self.rooted = False
         self.problem: str | None = None
         self._parser: expat.XMLParserType | None = None
         self._line = ""

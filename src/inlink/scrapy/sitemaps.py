@@ -61,7 +61,7 @@ class Sitemaps:
 
     @property
     def busy(self) -> bool:
-        """Whether sitemaps are being fetched."""
+        """True while sitemaps are being fetched."""
         return bool(self._running)
 
     def found(self, crawler: Crawler, robotparser: Any, request: Request) -> None:
@@ -73,7 +73,8 @@ class Sitemaps:
         origin = f"{parts.scheme}://{parts.netloc}/"
         try:
             named = [str(url) for url in robotparser.rp.sitemaps]
-        except (AttributeError, TypeError):  # a parser that knows no sitemaps
+        except (AttributeError, TypeError):
+            # This parser knows no sitemaps.
             named = []
         urls = dict.fromkeys(form for url in named[:MOST_FILES] if (form := canonical(url, origin)))
         if not urls and not self._guess:

@@ -104,7 +104,8 @@ class Network:
         if visit is not None:
             visit.response = response
             if response.request is not None:
-                response.request.meta[LEASE] = visit.task.lease  # a middleware made a request of its own
+                # A middleware made its own request.
+                response.request.meta[LEASE] = visit.task.lease
         return response
 
 
@@ -168,11 +169,11 @@ def _failed(visit: Visit, failure: BaseException, retries: bool) -> Answer | Non
         return Excluded(lease, str(failure) if str(failure).startswith(FORBIDDEN) else told)
     if visit.trouble:
         return Failed(lease, told, visit.status, False if retries else None, visit.retry_after)
-    if (
-        visit.response is None and 300 <= (visit.status or 0) < 400
-    ):  # the target is no URL that Scrapy accepts
+    # Scrapy does not accept the target's URL.
+    if visit.response is None and 300 <= (visit.status or 0) < 400:
         return Failed(lease, f"redirects to what must not be fetched ({told})", visit.status, retry=False)
-    visit.error = visit.error or told  # a middleware's fault, not the host's
+    # This is the fault of a middleware, not of the host.
+    visit.error = visit.error or told
     return None
 
 
@@ -251,7 +252,8 @@ def _as_link(one: AnyLink) -> Link | None:
 def _page_score(page: Reading, scorer: ScorePage) -> float | None:
     try:
         return usable_score(scorer(page))
-    except Exception:  # a user's scorer may raise anything; the page counts all the same
+    except Exception:
+        # A user's scorer may raise anything. The page counts without a score.
         log.exception("the content scorer failed on %s", page.url)
         return None
 

@@ -38,8 +38,10 @@ __all__ = ["WarcFile"]
 # are a tenth larger.
 _LEVEL = 3
 _CHUNK = 1 << 16
-_GZIP = 31  # zlib's number for a gzip member
-_BadDeflateError = cast(type[Exception], isal_zlib.error)  # its stub calls the class an instance
+# The number by which zlib writes a gzip member.
+_GZIP = 31
+# The stub declares the class as an instance.
+_BadDeflateError = cast(type[Exception], isal_zlib.error)
 
 
 class WarcFile(Appended):
@@ -89,7 +91,8 @@ class WarcFile(Appended):
             If they cannot be written. Then the file does not change.
         """
         headers = {"WARC-IP-Address": str(response.ip_address)} if response.ip_address else {}
-        if "download_stopped" in response.flags:  # an oversized robots.txt
+        if "download_stopped" in response.flags:
+            # robots.txt is too large.
             headers["WARC-Truncated"] = "length"
         answer = self._record("response", request.url, _answer_head(response), response.body, headers)
         question = self._record("request", request.url, _request_head(request), request.body, {})

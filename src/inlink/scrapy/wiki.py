@@ -23,7 +23,8 @@ _TABLES = {
     "WikiGraph": "CREATE TABLE WikiGraph (fromLink TEXT, toLink TEXT)",
 }
 _COLUMNS = {"WikiLinks": ["link", "title", "crawled"], "WikiGraph": ["fromLink", "toLink"]}
-_BUSY = 5.0  # seconds to wait for another process that is writing
+# Seconds to wait for another process that is writing.
+_BUSY = 5.0
 
 
 class WikiTables:
@@ -111,7 +112,8 @@ class WikiTables:
         """Merge the write-ahead log into the database file, and close it."""
         try:
             self._database.execute("PRAGMA journal_mode = DELETE")
-        except sqlite3.Error:  # somebody else is reading: it stays as it is, and whole
+        except sqlite3.Error:
+            # Another process reads the database. It stays complete as it is.
             pass
         self._database.close()
 

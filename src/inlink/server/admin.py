@@ -21,7 +21,7 @@ HERE = "/v1/crawls/{name}"
 
 
 class Paused(msgspec.Struct, frozen=True):
-    """Whether the crawl is paused."""
+    """The answer to a pause: true while the crawl is paused."""
 
     paused: bool
 
@@ -49,7 +49,7 @@ class NewRules(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Asked(msgspec.Struct, frozen=True):
-    """Whether a ranking is being computed."""
+    """The answer to a request for a ranking: true while a ranking is being computed."""
 
     ranking: bool
 

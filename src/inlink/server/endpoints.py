@@ -159,7 +159,7 @@ class Endpoint:
 
     @property
     def on_crawl(self) -> bool:
-        """Whether the path names a crawl."""
+        """True if the path names a crawl."""
         return "crawl" in self.types
 
     async def __call__(self, site: Site, scope: Scope, receive: Receive, send: Send) -> None:

@@ -175,7 +175,7 @@ class Site:
 
     @property
     def is_open(self) -> bool:
-        """Whether no token is needed."""
+        """True if no token is needed."""
         now = time.monotonic()
         if now - self._checked_at >= TOKENS_SECONDS:
             self._checked_at = now

@@ -40,7 +40,7 @@ _SETTINGS = "settings.json"
 
 
 class Plan(NamedTuple):
-    """How archives become a graph; see :func:`inlink.read` for the fields."""
+    """Options for building a graph of archives; see :func:`inlink.read` for the fields."""
 
     level: Level | None
     counted: bool
@@ -276,7 +276,7 @@ class PartFolder:
         wanted : sequence of Location
             The files.
         job : function of int
-            Returns what is to be done with the file at a place, but for the part's path.
+            Returns the job for the file at a place, without the part's path.
         workers : int, or function of an iterator of Job
             The number of processes, 1 for this one; or something that does the jobs elsewhere.
         failed : function of (int, InputError)
@@ -314,7 +314,7 @@ class PartFolder:
                     self._merge()
 
     def _merge(self) -> None:
-        """Merge parts of one file each, when there are as many as can be open."""
+        """Merge parts of one file each, once there are so many that no more can be open."""
         alone = {path for path in self._parts.values() if not path.name.startswith("merged-")}
         if len(alone) < FILES:
             return
@@ -332,7 +332,7 @@ class PartFolder:
             path.unlink()
 
     def entry(self, wanted: Sequence[Location], place: int) -> Entry | None:
-        """What the part of a file says of it; None if it has no part."""
+        """Return the entry of a file in its part; None if the file has no part."""
         return self._entries.get(_keys(wanted)[place])
 
     def parts(self) -> list[PartFile]:

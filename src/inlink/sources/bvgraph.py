@@ -238,7 +238,7 @@ def _batches(path: Path, properties: _Properties) -> Iterator[ArcBatch]:
                 fresh = file.read(step)
                 task.advance(len(fresh))
                 ended = len(fresh) < step
-                # If nothing was decoded, the list is longer than all that was read.
+                # If nothing was decoded, the list is longer than all bytes read so far.
                 step = _BYTES if done else 2 * step
                 data = np.concatenate(
                     [data[done : len(data) - _PAD], np.frombuffer(fresh, np.uint8), np.zeros(_PAD, np.uint8)]

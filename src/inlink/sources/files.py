@@ -40,13 +40,13 @@ def read_source(
     Parameters
     ----------
     path : path-like
-        A file or folder, or whatever else the format takes (the common beginning of several files, a pattern).
+        A file or folder; for some formats the common beginning of several files, or a pattern.
     format : str or None
         A name in :data:`inlink.sources.formats.FORMATS`. None: recognised by content.
     level : {"page", "host", "domain"} or None
         What an archive's nodes become. Other formats have the level that they have.
     tally : Tally or None
-        Counts what is read from an archive and what is left out.
+        Counts the records that are read from an archive, and those that are left out.
     self_loops : bool
         Archives, level host or domain: keep the links within a host or domain.
     repeats : bool
@@ -223,7 +223,7 @@ class Files:
 
 
 class _Reasons:
-    """Counts of what was skipped, by reason. Of each reason, the first place is kept."""
+    """Number of skipped records, by reason, with the first place of each reason."""
 
     def __init__(self) -> None:
         self.texts: dict[str, str] = {}

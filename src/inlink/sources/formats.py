@@ -273,7 +273,7 @@ FOLDERS = ("graph", "crawl")
 """The folders that inlink makes."""
 
 ARCHIVES = ("warc", "arc", "wat")
-"""The formats that hold pages, so that hosts and domains can be had without a graph of pages."""
+"""The formats that hold pages. Graphs of hosts and domains are built from them without a graph of pages."""
 
 
 def format_named(name: str) -> Format:

@@ -204,7 +204,8 @@ class _GEXF:
         # The default of the schema.
         self.undirected = True
         self.weight_key: str | None = None
-        self.edges = False  # whether the attributes declared are the edges'
+        # Whether the declared attributes belong to edges.
+        self.edges = False
         self.edge: dict[str, str] | None = None
 
     def start(self, name: str, values: dict[str, str]) -> None:

@@ -153,7 +153,7 @@ def _is_text(lines: list[bytes]) -> bool:
 
 
 def _refuse_other_texts(path: Path | str, text: bytes) -> None:
-    """Refuse texts that could be taken for an edge list: JSON, and whatever is named as an archive."""
+    """Refuse texts that could be mistaken for an edge list: JSON, and files with the names of archives."""
     if text[:1] in (b"{", b"["):
         with contextlib.suppress(ValueError, RecursionError):
             json.loads(text)

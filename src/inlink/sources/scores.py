@@ -42,7 +42,8 @@ def read_scores(path: Path, graph: Graph) -> tuple[Float64Array, int]:
             score = float(fields[1])
         except ValueError:
             if line == 1:
-                continue  # a header
+                # The line is a header.
+                continue
             raise InputError(f"{path}, line {line}: score must be a number; got {fields[1]!r}") from None
         if not (math.isfinite(score) and score >= 0):
             raise InputError(f"{path}, line {line}: score must be finite and not negative; got {fields[1]}")

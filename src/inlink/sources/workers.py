@@ -62,7 +62,7 @@ def finished_jobs(jobs: Iterator[Job], workers: int) -> Generator[Done]:
     Parameters
     ----------
     jobs : iterator of Job
-        What is to be done.
+        The jobs.
     workers : int
         How many processes; 1 is this one.
 

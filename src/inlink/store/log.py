@@ -92,7 +92,7 @@ class Log:
 
     @property
     def broken(self) -> bool:
-        """Whether an event could not be written."""
+        """True if an event could not be written."""
         return self._broken is not None or not self._whole
 
     def cut(self, urls_end: int, events_end: int) -> list[Path]:

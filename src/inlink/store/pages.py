@@ -283,7 +283,7 @@ class Pages:
         rows = self.tally.makers
         return self.frame(int(self.maker_places[rows - 1])).time if rows else self.started
 
-    # -- what is known of a page ------------------------------------------------------------------------------------
+    # -- data of a page ----------------------------------------------------------------------------------------------
 
     def set_state(self, page: int, state: int) -> None:
         """See :meth:`.columns.PageColumns.set_state`."""

@@ -201,7 +201,8 @@ def _finish(parsed: URL, rules: UrlRules | None) -> tuple[str | None, str | None
     form = str(parsed)
     if not form.startswith(("http://", "https://")):
         return None, NOT_HTTP
-    if "#" in form:  # elsewhere in a parsed URL it is percent-encoded
+    # In the other parts of a parsed URL, `#` is percent-encoded.
+    if "#" in form:
         form = form[: form.index("#")]
     if "@" in form and (parsed.username or parsed.password):
         form = str(parsed.with_fragment(None).with_username("").with_password(None))
@@ -277,7 +278,8 @@ class Base:
         plain = self._rules is None
         for href in hrefs:
             try:
-                form = str(join(href))  # 0.54 µs, of which the string 0.1
+                # This takes 0.54 µs, and the string 0.1 µs of it.
+                form = str(join(href))
             except (URLError, UnicodeError):
                 form = ""
             # the common case without a call: http, no fragment, no user, not too long

@@ -39,7 +39,8 @@ _HOST = re.compile(rf"(?:{_LABEL}\.)+({_LABEL})")
 def _suffixes(private: bool) -> "PublicSuffixList":
     from publicsuffixlist import PublicSuffixList
 
-    return PublicSuffixList(only_icann=not private)  # 40 ms, once
+    # This takes 40 ms, once.
+    return PublicSuffixList(only_icann=not private)
 
 
 @cache
@@ -135,7 +136,8 @@ def registered_domain(host: str, *, private: bool = False, keep_suffixes: bool =
     >>> registered_domain("a.b.github.io"), registered_domain("a.b.github.io", private=True)
     ('github.io', 'b.github.io')
     """
-    if host.rpartition(".")[2].isdigit():  # no top-level domain is a number
+    # No top-level domain is a number.
+    if host.rpartition(".")[2].isdigit():
         return None
     suffixes = _suffixes(private)
     domain: str | None = suffixes.privatesuffix(host)
