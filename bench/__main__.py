@@ -5,8 +5,8 @@ import sys
 from pathlib import Path
 
 USAGE = (
-    "usage: python -m bench rank | measures | build | extract | crawl | spider | fleet | view | server | rerank | "
-    "spam | truth | start | copies | release | tables  (each with --help)"
+    "usage: python -m bench rank | measures | build | extract | crawl | spider | fleet | view | pauses | server | "
+    "rerank | spam | truth | start | copies | release | tables  (each with --help)"
 )
 
 
@@ -68,6 +68,10 @@ def main(arguments: list[str]) -> None:
         from bench import view
 
         view.main(rest)
+    elif command == "pauses":
+        from bench import pauses
+
+        pauses.main(rest)
     elif command == "server":
         from bench import server
 

@@ -86,9 +86,8 @@ def save_from_log(folder: Path) -> tuple[int, int]:
     pages = open_pages(folder)
     try:
         pages.recover()
-        # The columns of a policy of the user's own are not kept, nor those with distrust. They are not computed either.
-        plain = settings.policy not in POLICIES or settings.distrust is not None
-        frontier = Frontier(pages, settings, Policy if plain else None)
+        # The columns of a policy of the user's own are not kept, and its code is not imported here.
+        frontier = Frontier(pages, settings, None if settings.policy in POLICIES else Policy)
         restore_columns(frontier)
         urls_end, events_end = pages.urls_end, pages.events_end
         urls_check, events_check = _checks(pages)

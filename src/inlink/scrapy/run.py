@@ -1,6 +1,7 @@
 """The library side of ``inlink crawl``: a polite broad spider on one folder, without a Scrapy project."""
 
 import asyncio
+import gc
 import os
 import signal
 import sys
@@ -231,6 +232,8 @@ def _run(settings: dict[str, Any], urls: list[str], job: Job, progress: Lines | 
     closings: list[asyncio.Future[None]] = []
     job.close = partial(_close, crawler, closings)
     task = process.crawl(crawler, urls=urls, job=job, progress=progress)
+    # The modules stay until the end. A full collection would go through all their objects and stop the crawl.
+    gc.freeze()
     with _interrupts(asyncio.get_event_loop(), job, progress):
         process.start(install_signal_handlers=False)
     if task.done() and not task.cancelled() and (error := task.exception()) is not None:

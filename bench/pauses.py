@@ -1,0 +1,195 @@
+"""``python -m bench pauses``: the longest calls of `next` and `crawled` in a large crawl that is ranked all the time.
+
+A generated crawl (:mod:`bench.crawlweb`) is taken in. Then a hundred URLs at a time are asked for and answered, while
+the ranking process makes one ranking after the other. The same is measured in a crawl most of whose waiting pages are
+on one host. The CPU time of each call is measured, because the machine may be busy; collections of Python's garbage
+are a part of it.
+"""
+
+import argparse
+import gc
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bench import results, webgraph
+from bench.crawlweb import Web
+from bench.view import take
+from inlink import Crawl, Politeness
+
+__all__ = ["Calls", "main", "pauses_table"]
+
+KNOWN = 10_000_000
+ON_ONE_HOST = 2_000_000
+ROUNDS, AT_A_TIME = 1000, 100
+STEP = 0.5
+"""Seconds of the crawl's clock between two rounds."""
+
+
+class Calls:
+    """CPU and wall milliseconds of each call by name, and what else happened during the longest."""
+
+    def __init__(self) -> None:
+        self.rows: dict[str, list[tuple[float, float, str]]] = {}
+        self._collected = ""
+        gc.callbacks.append(self._note)
+
+    def _note(self, phase: str, said: dict[str, int]) -> None:
+        if phase == "stop" and said["generation"] == 2:
+            self._collected = "garbage collection"
+
+    def close(self) -> None:
+        """Stop counting collections."""
+        gc.callbacks.remove(self._note)
+
+    def time(self, name: str, crawl: Crawl, call: Callable[[], Any]) -> Any:
+        """Make one call and measure it."""
+        self._collected, adopted = "", crawl._frontier.adopted
+        began, cpu = time.perf_counter(), time.thread_time()
+        found = call()
+        cpu, wall = time.thread_time() - cpu, time.perf_counter() - began
+        said = [self._collected] if self._collected else []
+        said += ["a ranking taken over"] * (crawl._frontier.adopted is not adopted)
+        self.rows.setdefault(name, []).append((cpu * 1e3, wall * 1e3, ", ".join(said)))
+        return found
+
+    def told(self) -> dict[str, Any]:
+        """Percentiles of CPU milliseconds, and the ten longest calls."""
+        found = {}
+        for name, rows in self.rows.items():
+            cpu = np.array([row[0] for row in rows])
+            found[name] = {
+                "calls": len(rows),
+                **{f"p{point:g}": float(np.percentile(cpu, point)) for point in (50, 99, 99.9)},
+                "max": float(cpu.max()),
+                "wall max": max(row[1] for row in rows),
+                "longest": sorted(rows, reverse=True)[:10],
+            }
+        return found
+
+
+def answered(crawl: Crawl, calls: Calls, links: Iterator[list[str]], rounds: int, ahead: list[float]) -> int:
+    """Ask for pages and answer them, and ask for a ranking as soon as the last is in use; return the rankings."""
+    rankings = 0
+    for _ in range(rounds):
+        ahead[0] += STEP
+        if not crawl.ranking:
+            crawl.rerank()
+            rankings += 1
+        for lease in calls.time("next", crawl, lambda: crawl.next(AT_A_TIME)):
+            calls.time("crawled", crawl, partial(crawl.crawled, lease, next(links), links_are_canonical=True))
+    return rankings
+
+
+def pages_of(web: Web, first: int) -> Iterator[list[str]]:
+    """The links of the generated pages from ``first`` on."""
+    while True:
+        for block in web.text(first, AT_A_TIME).decode().split("\n\n"):
+            if block:
+                yield block.split()[1:]
+        first += AT_A_TIME
+
+
+def one_host(crawl: Crawl, count: int) -> None:
+    """Make ``count`` pages of one host known, by pages that link to a hundred of them each."""
+    crawl.seed(["https://large.example/"])
+    for first in range(0, count, AT_A_TIME):
+        links = [f"https://large.example/pages/{number}" for number in range(first, first + AT_A_TIME)]
+        maker = f"https://large.example/pages/{first // AT_A_TIME}" if first else "https://large.example/"
+        crawl.crawled(maker, links, links_are_canonical=True)
+
+
+def links_within(count: int) -> Iterator[list[str]]:
+    """Lists of twenty links to pages of the large host, some more often than others."""
+    random = np.random.default_rng(1)
+    while True:
+        numbers = (count * random.random((1000, 20)) ** 3).astype(int).tolist()
+        yield from ([f"https://large.example/pages/{number}" for number in row] for row in numbers)
+
+
+@contextmanager
+def opened(folder: Path, politeness: Politeness) -> Iterator[tuple[Crawl, list[float]]]:
+    """A new crawl, and the seconds by which its clock is ahead."""
+    ahead = [0.0]
+    with Crawl(
+        folder, politeness=politeness, rerank_share=None, clock=lambda: time.time() + ahead[0]
+    ) as crawl:
+        yield crawl, ahead
+
+
+def measured(
+    crawl: Crawl, links: Iterator[list[str]], rounds: int, ahead: list[float], freeze: bool
+) -> dict[str, Any]:
+    """Measure a crawl's calls."""
+    if freeze:
+        gc.freeze()
+    calls = Calls()
+    rankings = answered(crawl, calls, links, rounds, ahead)
+    calls.close()
+    return {"rankings": rankings, "calls": calls.told()}
+
+
+def pauses_table(told: dict[str, Any]) -> str:
+    """The figures as a Markdown table."""
+    on, load = told["machine"], told["load"]
+    lines = [
+        f"{on['processor']}, Python {on['python']}; load average {min(load):.1f}-{max(load):.1f}. CPU milliseconds of "
+        f"`next({AT_A_TIME})` and of `crawled`.",
+        "",
+        "| crawl | call | calls | p50 | p99 | p99.9 | longest |",
+        "|---|---|---:|---:|---:|---:|---:|",
+    ]
+    for crawl, rows in told["crawls"].items():
+        for name, row in rows["calls"].items():
+            lines.append(
+                f"| {crawl}, {rows['rankings']} rankings | `{name}` | {row['calls']:,} | {row['p50']:.2f} | "
+                f"{row['p99']:.2f} | {row['p99.9']:.2f} | {row['max']:.2f} |"
+            )
+    return "\n".join(lines)
+
+
+def main(arguments: list[str]) -> None:
+    """The command line of ``python -m bench pauses``."""
+    parser = argparse.ArgumentParser(prog="python -m bench pauses", description=__doc__.splitlines()[0])
+    parser.add_argument("--known", type=int, default=KNOWN, help="how many URLs are known")
+    parser.add_argument(
+        "--on-one-host", type=int, default=ON_ONE_HOST, help="how many pages the large host has"
+    )
+    parser.add_argument(
+        "--rounds", type=int, default=ROUNDS, help="how often 100 URLs are asked for and answered"
+    )
+    parser.add_argument("--freeze", action="store_true", help="call gc.freeze() when the crawl is open")
+    parser.add_argument("--data", help="folder for large files (default: $INLINK_BENCH_DATA, else temporary)")
+    parser.add_argument("--results", default=str(results.FOLDER), help="folder for the figures")
+    given = parser.parse_args(arguments)
+    data, web, load = webgraph.data_folder(given.data), Web(), [os.getloadavg()[0]]
+    data.mkdir(parents=True, exist_ok=True)
+    told: dict[str, Any] = {}
+    known, large = f"{given.known:,} URLs", f"{given.on_one_host:,} pages of one host"
+    with tempfile.TemporaryDirectory(dir=data) as folder:
+        if given.known:
+            with opened(Path(folder) / "web", Politeness()) as (crawl, ahead):
+                take(crawl, web, given.known)
+                links = pages_of(web, web.pages_for(given.known))
+                told[known] = measured(crawl, links, given.rounds, ahead, given.freeze)
+        if given.on_one_host:
+            with opened(Path(folder) / "host", Politeness(delay=0.0, in_flight=1 << 20)) as (crawl, ahead):
+                one_host(crawl, given.on_one_host)
+                links = links_within(given.on_one_host)
+                told[large] = measured(crawl, links, given.rounds, ahead, given.freeze)
+    load.append(os.getloadavg()[0])
+    for name, found in told.items():
+        for call, row in found["calls"].items():
+            for cpu, wall, said in row["longest"]:
+                print(f"{name}: {call} {cpu:.2f} ms, {wall:.2f} by the clock; {said}", file=sys.stderr)
+    figures = {"load": load, "machine": results.machine(), "crawls": told}
+    results.keep(Path(given.results), f"pauses-{given.known}", figures)
+    print(pauses_table(figures))
