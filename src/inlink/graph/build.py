@@ -11,7 +11,7 @@
 
 Memory: of one source, a node takes its name, 8 bytes for where it lies, 12 to 23 in the hash table and 12 while names
 are sorted. Of several, it takes these for the nodes of the largest source, and then 13 for each node of all. Arcs take
-:data:`inlink.graph.ranges.BUCKET` at a time, whatever their number.
+twice the memory of :data:`inlink.graph.ranges.BUCKET` of them, whatever their number.
 """
 
 import contextlib

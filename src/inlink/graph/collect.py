@@ -15,7 +15,7 @@ from inlink.graph.batches import ArcBatch
 from inlink.graph.given import check_weights
 from inlink.graph.names import MAX_NODES, Names, NameTable
 from inlink.graph.part import PartFile, PartHeader, PartWriter
-from inlink.graph.ranges import BUCKET, Bins, Block, Ranges, Sink, write_rows
+from inlink.graph.ranges import BUCKET, Bins, Block, Ranges, Sink, sort_arcs, write_rows
 from inlink.graph.rows import row_places
 from inlink.graph.source import Source
 
@@ -222,7 +222,7 @@ class Collector:
                 order = np.argsort(arcs)
                 arcs, weights = arcs[order], weights[order]
             else:
-                arcs.sort()
+                sort_arcs(arcs)
             ranges.add(arcs, weights)
         self._arcs.remove()
         self._weights.remove()
