@@ -30,25 +30,25 @@ With content scores as personalization, it is Aduana's mix of content and links.
 import math
 import time
 from collections.abc import Callable
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
 from inlink.base.arrays import Float64Array
 from inlink.base.progress import Task, track
 from inlink.errors import ParameterError
+from inlink.graph.graph import Graph
 from inlink.graph.interop import GraphLike, as_graph
 from inlink.rank.certain import certain_places
 from inlink.rank.inputs import NodeValues, distribution, use_weights
 from inlink.rank.parameters import check_choice, check_parameters, check_rounds
 from inlink.rank.ranking import Ranking
-from inlink.rank.sweeps import UNIT, History, Problem, Sweeper, finish, jacobi_sweep, linear_problem
+from inlink.rank.sweeps import UNIT, History, Plateau, Problem, Sweeper, finish, jacobi_sweep, linear_problem
 
-__all__ = ["PLATEAU", "check_solution", "pagerank"]
+__all__ = ["Solution", "check_solution", "first_vectors", "pagerank", "ranking_of_solution"]
 
-
-# Stop after this number of sweeps, and twice as many as led to the smallest change, without a smaller change.
-PLATEAU = 100
+Solution = tuple[Float64Array, int, float]
+"""Values float64[n], the number of sweeps, and the bound on the L1 error."""
 
 
 def pagerank(
@@ -127,12 +127,7 @@ def pagerank(
     limit = 10_000 if max_iter is None else int(max_iter)
     x, rounds, bound = np.empty(0), 0, 0.0
     if n:
-        teleport = (
-            np.full(1, 1 / n)
-            if personalization is None
-            else distribution(graph, personalization, "personalization")
-        )
-        first = np.full(1, 1 / n) if start is None else distribution(graph, start, "start")
+        teleport, first = first_vectors(graph, personalization, start)
         with linear_problem(
             graph, teleport, float(damping), bool(parameters["weighted"]), threads
         ) as problem:
@@ -141,13 +136,52 @@ def pagerank(
             if certain is not None:
                 x, rounds, bound = _until_certain(solve, problem, (x, rounds, bound), int(certain), limit)
     note = "" if certain is None else certain_places(x, bound, int(certain)).told()
+    return ranking_of_solution(graph, (x, rounds, bound), parameters, began, note)
+
+
+def first_vectors(
+    graph: Graph, personalization: NodeValues | None, start: NodeValues | None
+) -> tuple[Float64Array, Float64Array]:
+    """Return the teleport and the start of a graph with nodes, each float64[n] with sum 1, or float64[1] if uniform.
+
+    Raises
+    ------
+    inlink.errors.ParameterError
+        If values are negative or not finite, or are all 0.
+    inlink.errors.UnknownNodeError
+        If a mapping names a node that the graph does not have.
+    """
+    uniform = np.full(1, 1 / graph.num_nodes)
+    return (
+        uniform if personalization is None else distribution(graph, personalization, "personalization"),
+        uniform if start is None else distribution(graph, start, "start"),
+    )
+
+
+def ranking_of_solution(
+    graph: Graph, solution: Solution, parameters: dict[str, Any], began: float, note: str = ""
+) -> Ranking:
+    """Return the ranking of a solution.
+
+    Parameters
+    ----------
+    graph : Graph
+    solution : (float64[n], int, float)
+        Values, number of sweeps, and error bound.
+    parameters : dict
+        ``tol`` is among them.
+    began : float
+        The time by ``time.perf_counter()`` at which the computation began.
+    note : str
+    """
+    x, rounds, bound = solution
     return Ranking(
         x,
         algorithm="pagerank",
         names=graph.names,
         error_bound=bound,
         iterations=rounds,
-        converged=tol is not None and bound <= tol,
+        converged=parameters["tol"] is not None and bound <= parameters["tol"],
         parameters=parameters,
         dangling="teleport",
         note=note,
@@ -178,16 +212,13 @@ def check_solution(damping: float, tol: float | None, max_iter: int | None, meth
     return None
 
 
-_Solution = tuple[Float64Array, int, float]
-
-
 def _until_certain(
-    solve: Callable[[Problem, Float64Array, float | None, int], _Solution],
+    solve: Callable[[Problem, Float64Array, float | None, int], Solution],
     problem: Problem,
-    solution: _Solution,
+    solution: Solution,
     count: int,
     limit: int,
-) -> _Solution:
+) -> Solution:
     """Lower the bound until the first ``count`` places are certain, or the bound cannot be lowered."""
     x, rounds, bound = solution
     while True:
@@ -206,20 +237,17 @@ def _until_certain(
             return x, rounds, bound
 
 
-def _power(
-    problem: Problem, x: Float64Array, tol: float | None, limit: int
-) -> tuple[Float64Array, int, float]:
+def _power(problem: Problem, x: Float64Array, tol: float | None, limit: int) -> Solution:
     n = problem.graph.num_nodes
     x = np.broadcast_to(x, n).copy()
     y, z = np.empty(n), np.empty(problem.size)
-    best, best_at = math.inf, 0
+    plateau = Plateau()
     with track("PageRank", None if tol is not None else limit, "rounds") as task:
         for done in range(limit):
             bound, rounding = jacobi_sweep(problem, x, z, y)
-            if tol is not None:
-                best, best_at = (bound, done) if bound < best else (best, best_at)
-                if bound <= tol or bound <= 2 * rounding or done >= 2 * best_at + PLATEAU:
-                    return x, done, bound
+            stuck = plateau.reached(bound, done)
+            if tol is not None and (bound <= tol or bound <= 2 * rounding or stuck):
+                return x, done, bound
             x, y = y, x
             task.advance(1, f"error ≤ {bound:.1e}")
     bound, _ = jacobi_sweep(problem, x, z, np.empty(0))
@@ -229,9 +257,7 @@ def _power(
 # -- Gauss–Seidel with Anderson acceleration -----------------------------------------------------------------------
 
 
-def _gauss_seidel(
-    problem: Problem, start: Float64Array, tol: float | None, limit: int
-) -> tuple[Float64Array, int, float]:
+def _gauss_seidel(problem: Problem, start: Float64Array, tol: float | None, limit: int) -> Solution:
     from inlink.rank.kernels.pagerank import contributions, dangling_mass
 
     equation, n = problem.equation, problem.graph.num_nodes
@@ -252,7 +278,7 @@ def _gauss_seidel(
     ratio = c * (1 - sweeper.new)
     # Relative changes of this size are rounding errors.
     floor = 32 * UNIT
-    best, best_at, done = math.inf, 0, 0
+    plateau, done = Plateau(), 0
     with track("PageRank", None if tol is not None else limit, "sweeps") as task:
         while True:
             sweeper.sweep(z)
@@ -262,9 +288,7 @@ def _gauss_seidel(
             total = 1 - c + c * mass
             estimate = ratio * change / (total * (1 - c))
             _tell(task, estimate)
-            if change / total < best:
-                best, best_at = change / total, done
-            stuck = change <= floor * total or done >= 2 * best_at + PLATEAU
+            stuck = plateau.reached(change / total, done) or change <= floor * total
             if done >= limit or (tol is not None and (estimate <= tol or stuck)):
                 x = x if len(x) else np.empty(n)
                 scale = finish(problem, z, x)

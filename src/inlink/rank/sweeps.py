@@ -19,7 +19,17 @@ if TYPE_CHECKING:
     from inlink.rank.kernels.codedrows import CodedEquation
     from inlink.rank.kernels.pagerank import Equation
 
-__all__ = ["UNIT", "History", "Problem", "Sweeper", "error_bound", "finish", "jacobi_sweep", "linear_problem"]
+__all__ = [
+    "UNIT",
+    "History",
+    "Plateau",
+    "Problem",
+    "Sweeper",
+    "error_bound",
+    "finish",
+    "jacobi_sweep",
+    "linear_problem",
+]
 
 
 # Depth of the Anderson acceleration; its kernels are written out for three. Depth 5 would save at most one sweep in 25,
@@ -30,6 +40,8 @@ ORDER_BELOW = 0.6
 # With fewer arcs than this, threads cost more time than they save.
 SMALL = 1 << 16
 UNIT = 2.0**-53
+# A plateau is reached after this number of sweeps, and twice as many as led to the smallest value.
+PLATEAU = 100
 
 
 class Problem:
@@ -208,6 +220,19 @@ class Sweeper:
             kernels.sweep(equation, loops, z, down, min(one, other), max(one, other))
 
         on_threads(work, p.bounds[::-1] if down else p.bounds, p.pool)
+
+
+class Plateau:
+    """Detects that a value, such as an error or a change, has stopped falling."""
+
+    def __init__(self) -> None:
+        self._best, self._best_at = math.inf, 0
+
+    def reached(self, value: float, done: int) -> bool:
+        """Take in the value after ``done`` sweeps; return whether it no longer falls."""
+        if value < self._best:
+            self._best, self._best_at = value, done
+        return done >= 2 * self._best_at + PLATEAU
 
 
 class Vectors(Protocol):

@@ -7,7 +7,6 @@ nodes. A sweep is Gauss–Seidel within a block, up and down, and Jacobi between
 returned.
 """
 
-import math
 import os
 import time
 from collections.abc import Callable, Iterator
@@ -26,7 +25,7 @@ from inlink.base.settings import Setting, check
 from inlink.errors import OutputError, ParameterError
 from inlink.graph.graph import Graph
 from inlink.graph.names import MAX_NODES
-from inlink.rank.inputs import NodeValues, distribution
+from inlink.rank.inputs import NodeValues
 from inlink.rank.kernels.gather import compensated_sum
 from inlink.rank.kernels.pagerank import (
     Equation,
@@ -37,10 +36,10 @@ from inlink.rank.kernels.pagerank import (
     scan_arcs,
     sweep,
 )
-from inlink.rank.pagerank import PLATEAU, check_solution, pagerank
+from inlink.rank.pagerank import Solution, check_solution, first_vectors, pagerank, ranking_of_solution
 from inlink.rank.parameters import check_parameters
 from inlink.rank.ranking import Ranking
-from inlink.rank.sweeps import UNIT, History, error_bound
+from inlink.rank.sweeps import UNIT, History, Plateau, error_bound
 from inlink.spark.blocks import Block, Rest, unpack
 from inlink.spark.rows import FolderRows, Rows, TableRows
 from inlink.spark.start import collected
@@ -128,29 +127,15 @@ def rank(
             whole, damping=damping, personalization=personalization, tol=tol, max_iter=max_iter, method=method,
             start=start,
         )  # fmt: skip
-    teleport = np.full(1, 1 / n)
-    if personalization is not None:
-        teleport = distribution(whole, personalization, "personalization")
-    first = np.full(1, 1 / n) if start is None else distribution(whole, start, "start")
+    teleport, first = first_vectors(whole, personalization, start)
     count = blocks or max(2 * spark.sparkContext.defaultParallelism, rows.num_arcs // _ARCS)
     rest = Rest(*rows.strengths(), teleport, float(damping))
     limit = 10_000 if max_iter is None else int(max_iter)
     with Rounds(spark, rows, rest, min(count, n)) as rounds:
-        x, done, bound = (_power if method == "power" else _gauss_seidel)(rounds, first, tol, limit)
+        solution = (_power if method == "power" else _gauss_seidel)(rounds, first, tol, limit)
     parameters = {"damping": float(damping), "tol": tol, "max_iter": max_iter, "method": method}
     parameters |= {"personalized": personalization is not None, "weighted": rows.weighted}
-    return Ranking(
-        x,
-        algorithm="pagerank",
-        names=whole.names,
-        error_bound=bound,
-        iterations=done,
-        converged=tol is not None and bound <= tol,
-        parameters=parameters,
-        dangling="teleport",
-        graph_uuid=whole.uuid,
-        elapsed=time.perf_counter() - began,
-    )
+    return ranking_of_solution(whole, solution, parameters, began)
 
 
 # -- the rounds ---------------------------------------------------------------------------------------------
@@ -287,25 +272,21 @@ def _apply(block: Block, z: Float64Array, x: Float64Array, jump: float, want: bo
     return block.low if want else 0, y, *sums
 
 
-_Solution = tuple[Float64Array, int, float]
-
-
-def _power(rounds: Rounds, start: Float64Array, tol: float | None, limit: int) -> _Solution:
+def _power(rounds: Rounds, start: Float64Array, tol: float | None, limit: int) -> Solution:
     x = np.broadcast_to(start, rounds.num_nodes).copy()
-    best, best_at = math.inf, 0
+    plateau = Plateau()
     with track("PageRank", None if tol is not None else limit, "rounds") as task:
         for done in range(limit):
             y, bound, rounding = rounds.apply(x, True)
-            if tol is not None:
-                best, best_at = (bound, done) if bound < best else (best, best_at)
-                if bound <= tol or bound <= 2 * rounding or done >= 2 * best_at + PLATEAU:
-                    return x, done, bound
+            stuck = plateau.reached(bound, done)
+            if tol is not None and (bound <= tol or bound <= 2 * rounding or stuck):
+                return x, done, bound
             x = y
             task.advance(1, f"error ≤ {bound:.1e}")
     return x, limit, rounds.apply(x, False)[1]
 
 
-def _gauss_seidel(rounds: Rounds, start: Float64Array, tol: float | None, limit: int) -> _Solution:
+def _gauss_seidel(rounds: Rounds, start: Float64Array, tol: float | None, limit: int) -> Solution:
     equation, c = rounds.equation, rounds.equation.damping
     if c == 0 or limit == 0:
         x = np.broadcast_to(start if c else equation.teleport, rounds.num_nodes).copy()
@@ -315,15 +296,14 @@ def _gauss_seidel(rounds: Rounds, start: Float64Array, tol: float | None, limit:
     contributions(equation, start, (1 - c) / (c * lost + 1 - c), z, U0, np.uint64(rounds.size))
     history = History(z, rounds)
     # The error after a change of 1, about. The first bound that is computed corrects it.
-    ratio, best, best_at, done = c, math.inf, 0, 0
+    ratio, plateau, done = c, Plateau(), 0
     with track("PageRank", None if tol is not None else limit, "sweeps") as task:
         while True:
             z = rounds.sweep(z)
             done += 1
             change, mass = history.observe(z)
             total = 1 - c + c * mass
-            best, best_at = (change / total, done) if change / total < best else (best, best_at)
-            stuck = change <= 32 * UNIT * total or done >= 2 * best_at + PLATEAU
+            stuck = plateau.reached(change / total, done) or change <= 32 * UNIT * total
             estimate = ratio * change / (total * (1 - c))
             task.advance(1, f"error about {estimate:.1e}")
             last = done >= limit or stuck
