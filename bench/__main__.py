@@ -6,7 +6,7 @@ from pathlib import Path
 
 USAGE = (
     "usage: python -m bench rank | measures | build | extract | crawl | spider | fleet | view | pauses | server | "
-    "rerank | spam | truth | start | copies | release | tables  (each with --help)"
+    "rerank | spam | truth | start | copies | space | release | tables  (each with --help)"
 )
 
 
@@ -101,6 +101,10 @@ def main(arguments: list[str]) -> None:
         from bench import copies
 
         copies.main(rest)
+    elif command == "space":
+        from bench import space
+
+        space.main(rest)
     elif command == "truth":
         from bench import truth
 

@@ -12,6 +12,7 @@ from bench.measuretable import measures_table
 from bench.release import release_table
 from bench.results import FOLDER
 from bench.server import server_table
+from bench.space import space_table
 from bench.spidertable import spider_table
 from bench.start import start_table
 
@@ -116,6 +117,7 @@ def tables(folder: Path = FOLDER) -> dict[str, str]:
         "measures": measures_table,
         "start": start_table,
         "release": release_table,
+        "space": space_table,
     }
     found = {}
     for path in sorted(folder.glob("*.json")):
