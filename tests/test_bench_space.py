@@ -34,7 +34,7 @@ def test_memory_is_told_apart_from_pages_of_files(tmp_path):
     assert space.resident(array) == (5 * PAGE_SIZE, 0)
     (tmp_path / "file").write_bytes(array[: 3 * PAGE_SIZE].tobytes())
     with (tmp_path / "file").open("rb") as file:
-        map_file(array, file.fileno(), 0, 3 * PAGE_SIZE)
+        map_file(array, 0, 3 * PAGE_SIZE, file.fileno(), 0)
     assert array[: 3 * PAGE_SIZE].all()
     assert space.resident(array) == (2 * PAGE_SIZE, 3 * PAGE_SIZE)
     array[0] = 2

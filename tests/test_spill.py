@@ -29,17 +29,18 @@ SEEDS = [f"http://h{number % 97}.com/{number}" for number in range(PAGE_SIZE + 1
 
 @pytest.fixture
 def small(monkeypatch):
-    """Stretches of one page of memory, which are looked for after each visit."""
+    """Stretches of one page of memory, which are looked for after each visit, and regions of two."""
     monkeypatch.setattr(spill, "STRETCH", PAGE_SIZE)
+    monkeypatch.setattr(spill, "REGION", 2 * PAGE_SIZE)
     monkeypatch.setattr(spill, "LOOK", 1)
 
 
 def spilled(crawl: Crawl) -> int:
-    """Move all finished stretches of a crawl into files; return the number of columns that are there."""
+    """Move all finished stretches of a crawl into the file; return the number of columns that are there."""
     store = crawl._upkeep._spill
     while store.step(crawl._pages.num_pages):
         pass
-    return len(store._files)
+    return len({column for column, _ in store._regions})
 
 
 def everything(crawl: Crawl) -> dict[str, Any]:
@@ -96,7 +97,7 @@ def test_a_mapped_array_keeps_its_numbers_and_the_file_its_bytes():
         file.write(array.tobytes())
         file.flush()
         for begin, end in pairwise([0, PAGE_SIZE, 3 * PAGE_SIZE]):
-            map_file(array, file.fileno(), begin, end)
+            map_file(array, begin, end, file.fileno(), begin)
             assert (array == expected).all()
         array[7], array[-1] = 1, 2
         file.seek(14)
@@ -112,10 +113,10 @@ def test_a_file_that_cannot_be_mapped_changes_nothing(tmp_path):
     file = os.open(tmp_path / "unreadable", os.O_WRONLY)
     os.truncate(file, 2 * PAGE_SIZE)
     with pytest.raises(OSError, match="Permission denied"):
-        map_file(array, file, 0, PAGE_SIZE)
+        map_file(array, 0, PAGE_SIZE, file, 0)
     os.close(file)
     with pytest.raises(OSError, match="Bad file descriptor"):
-        map_file(array, file, 0, PAGE_SIZE)
+        map_file(array, 0, PAGE_SIZE, file, 0)
     assert (array == 3).all()
 
 
@@ -147,7 +148,7 @@ def test_a_crawl_with_columns_in_files_equals_one_in_memory(policy, before, afte
 
 @pytest.mark.usefixtures("small")
 @pytest.mark.skipif(not Path("/proc/self/maps").exists(), reason="the system does not list mappings")
-def test_finished_columns_are_mapped_from_files_without_names(tmp_path):
+def test_finished_columns_are_mapped_from_a_file_without_a_name(tmp_path):
     with opened(tmp_path / "crawl", Clock()) as crawl:
         crawl.seed(SEEDS[:1])
         crawl.crawled(SEEDS[0], SEEDS)

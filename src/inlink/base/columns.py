@@ -78,8 +78,8 @@ def is_reserved(array: AnyArray) -> bool:
     return reserved and whole.ctypes.data == array.ctypes.data
 
 
-def map_file(array: AnyArray, file: int, begin: int, end: int) -> None:
-    """Replace bytes ``begin`` … ``end`` - 1 of a reserved array by the same bytes of a file, mapped privately.
+def map_file(array: AnyArray, begin: int, end: int, file: int, offset: int) -> None:
+    """Replace bytes ``begin`` … ``end`` - 1 of a reserved array by bytes of a file that are equal, mapped privately.
 
     The system reads pages of the file when they are used, and drops them when it needs memory. A page that is written
     later is copied into memory, and the file keeps its bytes. So a full disk cannot end the process.
@@ -88,10 +88,12 @@ def map_file(array: AnyArray, file: int, begin: int, end: int) -> None:
     ----------
     array : AnyArray
         Made by :func:`reserve`, or the beginning of such an array.
-    file : int
-        Descriptor of a file with at least ``end`` bytes. It may be closed later. The file must not be changed.
     begin, end : int
         Multiples of :data:`PAGE_SIZE`.
+    file : int
+        Descriptor of a file. It may be closed later. These bytes of the file must not be changed.
+    offset : int
+        The byte of the file that becomes byte ``begin``, a multiple of :data:`PAGE_SIZE`.
 
     Raises
     ------
@@ -99,11 +101,11 @@ def map_file(array: AnyArray, file: int, begin: int, end: int) -> None:
         If the file cannot be mapped. Then the array is not changed.
     """
     # A mapping at a fixed place that fails may leave nothing mapped there. So the mapping is tried elsewhere first.
-    mmap.mmap(file, end - begin, mmap.MAP_PRIVATE, mmap.PROT_READ, offset=begin).close()
+    mmap.mmap(file, end - begin, mmap.MAP_PRIVATE, mmap.PROT_READ, offset=offset).close()
     flags = mmap.MAP_PRIVATE | _NO_RESERVE | _FIXED
     protection = mmap.PROT_READ | mmap.PROT_WRITE
     place = array.ctypes.data + begin
-    if _mmap()(place, end - begin, protection, flags, file, begin) != place:
+    if _mmap()(place, end - begin, protection, flags, file, offset) != place:
         number = ctypes.get_errno()
         raise OSError(number, os.strerror(number))
 

@@ -226,7 +226,7 @@ class Checkpoint:
         if not size or not is_reserved(column):
             return 0
         try:
-            map_file(column, file, 0, size)
+            map_file(column, 0, size, file, 0)
         except OSError:
             return 0
         self.mapped[column.ctypes.data] = size

@@ -1,17 +1,16 @@
-"""Finished parts of columns leave memory: they are written to files, which are mapped in their places.
+"""Finished parts of columns leave memory: they are written to a file, which is mapped in their places.
 
 Most columns are written when a page becomes known, and rarely or never after that. Of such a column, only the last
-stretch has to be in memory. All stretches before it are written to a file of the column, one after the other, and
-mapped privately (:func:`inlink.base.columns.map_file`). The system then drops their pages when it needs memory, and
-reads them again when they are used. If such a number is changed later, its page is copied into memory.
+stretch has to be in memory. All stretches before it are written to a file and mapped privately
+(:func:`inlink.base.columns.map_file`). The system then drops their pages when it needs memory, and reads them again
+when they are used. If such a number is changed later, its page is copied into memory.
 
-The files have no names, so they disappear with the process, however it ends. They are never needed to open a crawl.
+The file has no name, so it disappears with the process, however that ends. It is never needed to open a crawl.
 """
 
 import logging
 import os
 from collections.abc import Callable, Iterable
-from contextlib import ExitStack
 from pathlib import Path
 from typing import IO
 
@@ -25,6 +24,9 @@ _log = logging.getLogger("inlink.crawl")
 STRETCH = 1 << 18
 """Number of bytes that are written at a time, in about a tenth of a millisecond; a multiple of the size of a page."""
 
+REGION = 1 << 26
+"""Number of bytes of a column that lie together in the file, so that there are few mappings: many stretches."""
+
 LOOK = 1 << 16
 """Number of new pages after which finished stretches are looked for again."""
 
@@ -33,12 +35,12 @@ Finished = tuple[AnyArray, int]
 
 
 class Spill:
-    """Moves the finished stretches of columns into files, in steps.
+    """Moves the finished stretches of columns into a file, in steps.
 
     Parameters
     ----------
     folder : Path
-        The files are made here.
+        The file is made here.
     finished : callable
         Returns the columns, and the number of finished elements of each.
     mapped : dict of int to int
@@ -50,8 +52,8 @@ class Spill:
     ) -> None:
         self._folder, self._finished = folder, finished
         self._done = dict(mapped or {})
-        self._files: dict[int, IO[bytes]] = {}
-        self._stack = ExitStack()
+        self._file: IO[bytes] | None = None
+        self._regions: dict[tuple[int, int], int] = {}
         self._look_at = 0
 
     def step(self, known: int) -> bool:
@@ -85,33 +87,34 @@ class Spill:
         """Write the next finished stretch of a column; return whether there was one. Zeros need no file."""
         place = column.ctypes.data
         begin = self._done.get(place, 0)
-        end = begin + STRETCH
+        end = begin - begin % STRETCH + STRETCH
         if end > count * column.itemsize:
             return False
         stretch = column[begin // column.itemsize : end // column.itemsize]
         if stretch.any():
-            file = self._file(place).fileno()
-            _write_at(file, stretch, begin)
-            map_file(column, file, begin, end)
+            region = place, begin // REGION
+            offset = self._regions.setdefault(region, len(self._regions) * REGION) + begin % REGION
+            file = self._descriptor()
+            _write_at(file, stretch, offset)
+            map_file(column, begin, end, file, offset)
         else:
             drop_zeros(column, begin, end)
         self._done[place] = end
         return True
 
-    def _file(self, place: int) -> IO[bytes]:
-        """The file of a column, which is made when it is needed first."""
-        if place not in self._files:
+    def _descriptor(self) -> int:
+        """The descriptor of the file, which is made when it is needed first."""
+        if self._file is None:
             # A small crawl needs no such file, and need not wait for this import.
             from tempfile import TemporaryFile
 
-            file = TemporaryFile(dir=self._folder, buffering=0)  # noqa: SIM115
-            self._files[place] = self._stack.enter_context(file)
-        return self._files[place]
+            self._file = TemporaryFile(dir=self._folder, buffering=0)  # noqa: SIM115
+        return self._file.fileno()
 
     def close(self) -> None:
-        """Close the files. What is mapped stays mapped."""
-        self._files.clear()
-        self._stack.close()
+        """Close the file. What is mapped stays mapped."""
+        if self._file is not None:
+            self._file.close()
 
 
 def _write_at(file: int, values: AnyArray, begin: int) -> None:
