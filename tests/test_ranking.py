@@ -120,7 +120,7 @@ def test_it_is_kept_with_its_graph_and_refused_for_another(tmp_path: Path):
         ranking.save(other)
     with pytest.raises(FolderError, match=r"no ranking 'hits' .*again, pagerank"):
         Ranking.load(graph, "hits")
-    with pytest.raises(ParameterError, match="a ranking's name"):
+    with pytest.raises(ParameterError, match="the name of a ranking"):
         Ranking.load(graph, "../h")
     rebuilt = Graph.from_arcs([("a", "b"), ("b", "a")], into=tmp_path / "g")
     with pytest.raises(FolderError, match="rank the graph again"):

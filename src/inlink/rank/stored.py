@@ -135,6 +135,6 @@ def _opened(graph: "Graph | str | os.PathLike[str]") -> "Graph":
 def _checked(name: str) -> str:
     if name[:1] in ("", ".") or set(name) & set("/\\\0") or len(encode(name)) > 200:
         raise ParameterError(
-            f"a ranking's name is a folder's name, and must not start with a point: not {name!r}"
+            f"the name of a ranking must have at most 200 bytes, no slash, and no point at its beginning; got {name!r}"
         )
     return name
