@@ -223,6 +223,18 @@ def test_importing_and_helping_are_light():
         assert run.returncode == 0, run.stderr
 
 
+def test_a_scrapy_project_loads_only_the_modules_of_a_local_crawl():
+    script = (
+        "import sys, inlink.scrapy\n"
+        "unused = {'warcio', 'scipy', 'numpy.ma', 'rich', 'scrapy.core.downloader.handlers.http11'}\n"
+        "unused |= {f'inlink.{name}' for name in ('scrapy.job', 'client.session', 'sources.hostplaces')}\n"
+        "unused &= set(sys.modules)\n"
+        "assert not unused, unused"
+    )
+    run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr
+
+
 def options(command: click.Command) -> list[str]:
     if isinstance(command, click.Group):
         return [name for one in command.commands.values() for name in options(one)]

@@ -16,6 +16,7 @@ There are two sets of links:
 import codecs
 import re
 from collections.abc import Iterable
+from functools import cache
 from typing import Literal, NamedTuple
 
 from selectolax.lexbor import LexborHTMLParser
@@ -288,10 +289,6 @@ def _encoding(label: str | None) -> str | None:
 # Documents that would take a parser too long.
 
 _TAG = re.compile(r"<(/?)([a-zA-Z][a-zA-Z0-9]{0,20})")
-# A tag with a thousand attributes. The quantifiers are possessive, so there is no backtracking.
-_CROWDED = re.compile(
-    r"""<[a-zA-Z][^\s/>]*+(?:[\s/]++(?:[^\s/>=]++(?:\s*+=\s*+(?:"[^"]*+"|'[^']*+'|[^\s>]*+))?+)?+){1000}"""
-)
 # Tags that are void, or closed by the next tag of their kind.
 _NO_NESTING = re.compile(
     r"(?i:area|base|br|col|embed|hr|img|input|link|meta|param|source|track|wbr"
@@ -300,12 +297,21 @@ _NO_NESTING = re.compile(
 _FORMATTING = re.compile(r"(?i:b|big|code|em|font|i|s|small|strike|strong|tt|u|nobr)")
 
 
+@cache
+def _crowded() -> re.Pattern[str]:
+    """Return the pattern of a tag with a thousand attributes. It takes 15 ms to compile, and few documents need it."""
+    # The quantifiers are possessive, so there is no backtracking.
+    return re.compile(
+        r"""<[a-zA-Z][^\s/>]*+(?:[\s/]++(?:[^\s/>=]++(?:\s*+=\s*+(?:"[^"]*+"|'[^']*+'|[^\s>]*+))?+)?+){1000}"""
+    )
+
+
 def tangled(text: str) -> bool:
     """Return whether parsing a document would take seconds.
 
     Measured: 5 ns for each tag and level above it, and 350 bytes for each tag and unclosed formatting tag before it.
     """
-    if len(text) > 100_000 and _CROWDED.search(text):
+    if len(text) > 100_000 and _crowded().search(text):
         return True
     if text.count("<") < 2000:
         return False

@@ -5,12 +5,14 @@ client.
 """
 
 from collections.abc import Iterable, Sequence
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from inlink.client.channel import is_url
 from inlink.client.folder import FolderClient
-from inlink.client.server import ServerClient
 from inlink.protocol import OWNER, Answer, AnyLink, Receipt, Standing, Tasks
+
+if TYPE_CHECKING:
+    from inlink.client.server import ServerClient
 
 __all__ = ["Client", "connect"]
 
@@ -38,8 +40,8 @@ class Client(Protocol):
 
 
 async def connect(
-    where: str, *, owner: str | None = None, **settings: Any
-) -> tuple[FolderClient | ServerClient, str]:
+    where: str, *, owner: str | None = None, name: str = OWNER, **settings: Any
+) -> "tuple[FolderClient | ServerClient, str]":
     """Return a client of the crawl that ``where`` names, and one line about the crawl.
 
     Parameters
@@ -48,7 +50,9 @@ async def connect(
         A folder, or the URL of a crawl on a server.
     owner : str or None
         Owner of the session. None: "spider" in a folder, which has one spider at a time; on a server a name that no
-        other spider has.
+        other spider has, which begins with `name`.
+    name : str
+        The spider's name.
     **settings
         Settings of :class:`inlink.Crawl`. They must be empty for a server, because the server decides the settings.
 
@@ -61,9 +65,11 @@ async def connect(
     inlink.errors.InUseError
         If another process crawls in that folder.
     """
-    client: FolderClient | ServerClient
     if is_url(where):
-        client = ServerClient(where, owner, **settings)
+        from inlink.client.server import ServerClient
+        from inlink.client.session import own_name
+
+        client: FolderClient | ServerClient = ServerClient(where, owner or own_name(name), **settings)
     else:
         client = FolderClient(where, owner or OWNER, **settings)
     try:

@@ -63,7 +63,11 @@ def _is_kept(pages: Pages, name: str, places: HostPlaces) -> bool:
 
 
 def _places_given(given: Mapping[str, Any], settings: Settings) -> dict[str, HostPlaces]:
+    named = {name: getattr(settings, name) for name in (DISTRUST, PRIOR) if given.get(name) is not None}
+    sources = {name: source for name, source in named.items() if source is not None}
+    if not sources:
+        return {}
+    # The readers of rankings take 20 ms to import, and most crawls have no list.
     from inlink.sources.hostplaces import host_places
 
-    named = {name: getattr(settings, name) for name in (DISTRUST, PRIOR) if given.get(name) is not None}
-    return {name: host_places(source, name) for name, source in named.items() if source is not None}
+    return {name: host_places(source, name) for name, source in sources.items()}

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from inlink.base.order import distinct
 from inlink.crawl.arguments import argument, check_text
 from inlink.crawl.intake import apart, carried_forms, coded, hrefs_and_scores
 from inlink.crawl.journal import Journal
@@ -52,7 +53,7 @@ def seed(journal: Journal, urls: Iterable[AnyLink], refused: MutableMapping[str,
             pages_of.given[page] = url
             journal.append(kinds.GIVEN, page, payload=url.encode("utf-8", "surrogatepass"))
     journal.admit(first, new, text)
-    journal.frontier.prioritise(np.unique(pages), journal.now)
+    journal.frontier.prioritise(distinct(pages), journal.now)
     return new
 
 

@@ -16,6 +16,7 @@ import numpy as np
 
 from inlink.base.arrays import UInt32Array
 from inlink.base.folder import Folder, Header
+from inlink.base.order import distinct
 from inlink.errors import FolderError
 from inlink.frontier.policy import priorities
 from inlink.frontier.queue import Queue
@@ -164,7 +165,7 @@ def restore_heaps(frontier: "Frontier", checkpoint: Checkpoint | None, now: floa
         queue.fill(found, frontier.keys(found), now)
         return
     queue.restore(checkpoint, checkpoint.extent.pages, checkpoint.meta["slots"])
-    later = np.unique(touched(frontier.events(checkpoint.extent.events_end).frames))
+    later = distinct(touched(frontier.events(checkpoint.extent.events_end).frames))
     waits = (pages.states[later] == DISCOVERED) & (pages.errors[later] == 0)
     for page in later[~waits].tolist():
         queue.remove(page, now)

@@ -9,6 +9,7 @@ import numpy as np
 
 from inlink.base.arrays import BoolArray, Float64Array, UInt8Array, UInt32Array, UInt64Array
 from inlink.base.folder import atomic_file
+from inlink.base.order import distinct
 from inlink.base.progress import Task, track
 from inlink.errors import InputError, ParameterError
 from inlink.graph.batches import ArcBatch
@@ -312,7 +313,7 @@ class PartSink:
 
     def crawled(self, nodes: Iterable[UInt32Array], num_nodes: int) -> None:
         """Say which nodes were crawled."""
-        self._writer.crawled(np.unique(np.concatenate([np.empty(0, np.uint32), *nodes])))
+        self._writer.crawled(distinct(np.concatenate([np.empty(0, np.uint32), *nodes])))
 
     def begin(self, header: PartHeader, linking: BoolArray, places: UInt32Array, targets: Bins) -> None:
         """Begin the rows."""

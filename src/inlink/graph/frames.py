@@ -10,7 +10,6 @@ from inlink.base.arrow import Column, batches_of
 from inlink.base.strings import Strings
 from inlink.errors import ParameterError
 from inlink.graph.batches import ArcBatch
-from inlink.graph.build import build_graph
 from inlink.graph.given import check_weights, integers
 from inlink.graph.graph import Graph
 from inlink.graph.names import MAX_NODES
@@ -70,6 +69,9 @@ def graph_of_table(
             f"{', '.join(missing or chosen) or 'none'}. Select them: inlink.read(table, columns=[…])"
         )
     places = [names.index(name) for name in chosen]
+    # Rankings import this module, and most of them get a graph that is built already.
+    from inlink.graph.build import build_graph
+
     return build_graph(_arcs(batches, places, chosen), count=count, into=into)
 
 

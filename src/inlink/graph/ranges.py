@@ -8,6 +8,7 @@ from typing import Protocol
 import numpy as np
 
 from inlink.base.arrays import BoolArray, Float64Array, UInt8Array, UInt32Array, UInt64Array
+from inlink.base.order import distinct
 from inlink.base.progress import Task
 from inlink.graph.part import PartHeader, pack_weights, unpack_weights
 
@@ -85,7 +86,7 @@ class Ranges:
         total = int(ends[-1])
         wanted = min(-(-total // BUCKET), _MOST) or 1
         goals = np.array([total * (k + 1) // wanted for k in range(wanted - 1)], np.uint64)
-        inner = np.unique(np.searchsorted(ends, goals, "left") + 1)
+        inner = distinct(np.searchsorted(ends, goals, "left") + 1)
         inner = inner[inner < len(ends)]
         edges = [0, *inner.tolist(), len(ends)]
         self.bounds = [min(edge << int(bins.shift), bins.nodes) for edge in edges]

@@ -5,9 +5,6 @@ from importlib import import_module
 from typing import Any
 
 from inlink.errors import ParameterError
-from inlink.scoring.classifier import Classifier
-from inlink.scoring.content import BM25, Keywords
-from inlink.scoring.links import LinkScorer
 from inlink.scoring.reading import Reading
 
 __all__ = ["ScoreLinks", "ScorePage", "content_scorer", "link_scorer"]
@@ -50,6 +47,9 @@ def content_scorer(spec: object) -> ScorePage | None:
     ['postgres', 'replication']
     """
     if isinstance(spec, Mapping):
+        from inlink.scoring.classifier import Classifier
+        from inlink.scoring.content import BM25, Keywords
+
         keys = set(spec)
         if keys == {"topic"}:
             return BM25(spec["topic"])
@@ -76,6 +76,8 @@ def link_scorer(spec: object) -> ScoreLinks | None:
         If the setting is none of these. The message lists them.
     """
     if isinstance(spec, Mapping) and set(spec) == {"topic"}:
+        from inlink.scoring.links import LinkScorer
+
         return LinkScorer(spec["topic"])
     found: ScoreLinks | None = _callable(spec, "link scorer", _LINKS)
     return found

@@ -25,7 +25,6 @@ from twisted.internet.defer import Deferred
 from twisted.python.failure import Failure
 
 from inlink.client.channel import is_url
-from inlink.client.session import own_name
 from inlink.client.spider import Client, connect
 from inlink.crawl.settings import choose
 from inlink.crawl.unread import warning
@@ -137,8 +136,7 @@ class Scheduler(BaseScheduler):
             if addresses:
                 engine.guard_addresses(self.crawler, Guard(addresses, self.typed_hosts()))
             seeds = seeds_of(told_here.seeds, "INLINK_SEEDS or SEEDS_SOURCE")
-            owner = told_here.owner or (own_name(spider.name) if is_url(where) else None)
-            client, told = await connect(where, owner=owner, **arguments)
+            client, told = await connect(where, owner=told_here.owner, name=spider.name, **arguments)
         except (InlinkError, OSError) as error:
             log.error("%s", error)
             engine.fail(self.crawler)

@@ -4,7 +4,7 @@ import os
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 import numpy as np
 
@@ -17,13 +17,14 @@ from inlink.graph.derive import ORIGIN
 from inlink.graph.frames import graph_of_table, is_table
 from inlink.graph.graph import Graph
 from inlink.graph.interop import GraphLike, as_graph
-from inlink.sources.archiveparts import Plan, build_archives
 from inlink.sources.files import Files
 from inlink.sources.formats import ARCHIVES, FOLDERS, FORMATS, SITES, check_options, format_named
 from inlink.sources.graphs import source_of
 from inlink.sources.inputs import expand
 from inlink.sources.recognise import recognise
-from inlink.sources.workers import Runner
+
+if TYPE_CHECKING:
+    from inlink.sources.workers import Runner
 
 __all__ = ["read"]
 
@@ -54,7 +55,7 @@ def read(
     strip_www: bool | None = None,
     private_suffixes: bool | None = None,
     base: str | None = None,
-    workers: int | Runner = 1,
+    workers: "int | Runner" = 1,
     into: str | os.PathLike[str] | None = None,
     compress: bool = False,
 ) -> Graph:
@@ -204,6 +205,8 @@ def read(
         return _adapt(Graph.open(paths[0]), level, crawled_only, self_loops, into, sites, compress)
     archives = all(name in ARCHIVES for name in formats)
     if archives and (len(paths) > 1 or elsewhere) and Path(STDIN) not in paths:
+        from inlink.sources.archiveparts import Plan, build_archives
+
         plan = Plan(level, count, self_loops, strict, workers, options | sites)
         graph = build_archives(files, plan, None if crawled_only else into, compress and not crawled_only)
         if crawled_only:

@@ -5,6 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from inlink.base.arrays import Float32Array, UInt32Array
+from inlink.base.order import distinct
 from inlink.store.format import SEED, TRUSTED
 from inlink.store.kernels.frames import link_scores_at
 from inlink.store.pages import Pages
@@ -34,4 +35,4 @@ def trusted_pages(pages: Pages) -> Trusted | None:
 def seed_pages(pages: Pages) -> UInt32Array:
     """Return the pages that were given as seeds, in files of seeds or in sitemaps, or as trusted pages, increasing."""
     lists = [pages.list_at(place) for place in pages.frames_of_kind(SEED)]
-    return np.unique(np.concatenate(lists)).astype(np.uint32) if lists else np.empty(0, np.uint32)
+    return distinct(np.concatenate(lists)).astype(np.uint32) if lists else np.empty(0, np.uint32)
