@@ -10,11 +10,13 @@ import time
 from inspect import signature
 from pathlib import Path
 
+import click
 import pytest
 from click.testing import CliRunner
 
 import inlink as library
 from inlink import Graph, Ranking
+from inlink.cli import commands
 from inlink.cli.rank import ALGORITHMS, rank
 from patience import finish
 
@@ -160,6 +162,14 @@ def test_every_algorithm_and_its_options(links: Path):
     assert "rankings" in inlink("info", "g", cwd=links)
     assert "again, both, pagerank, trustrank" in inlink("info", "g", cwd=links)
     assert len(json.loads(inlink("top", "g", "--by", "both", "--json", cwd=links))) == 3
+
+
+def test_help_shows_whole_summaries_of_commands():
+    groups = [one for one in commands.every().values() if isinstance(one, click.Group)]
+    assert {group.name for group in groups} == {"plot", "token", "nutch", "spark"}
+    for group in [commands, *groups]:
+        shown = CliRunner().invoke(group, ["--help"]).output
+        assert "..." not in shown.split("\nOptions:")[1], shown
 
 
 def test_help_shows_the_options_of_one_algorithm():

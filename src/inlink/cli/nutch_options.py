@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from inlink.cli.options import Output
+from inlink.cli.sections import Uncut
 
 __all__ = [
     "Command",
@@ -76,7 +77,7 @@ def given(name: str) -> bool:
     return name in click.get_current_context().meta[_GIVEN]
 
 
-class Group(click.Group):
+class Group(Uncut):
     """Commands that can also be called by Nutch's names."""
 
     def __init__(self, name: str | None = None, **attributes: Any) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from inlink.cli.options import Output, graph_argument
+from inlink.cli.sections import Uncut
 from inlink.cli.show import say
 
 __all__ = ["plot"]
@@ -24,7 +25,7 @@ _by = click.option(
 )
 
 
-@click.group()
+@click.group(cls=Uncut)
 def plot() -> None:
     """Draw pictures of graphs and rankings, as PNG, SVG or PDF. Needs pip install 'inlink[plot]'.
 

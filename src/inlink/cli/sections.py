@@ -1,4 +1,4 @@
-"""The list of commands in ``inlink --help``: in sections by what one wants, with whole sentences."""
+"""The lists of commands in ``--help``, with whole sentences; that of ``inlink --help`` is in sections by purpose."""
 
 from collections.abc import Sequence
 from importlib import import_module
@@ -6,7 +6,15 @@ from typing import Any
 
 import click
 
-__all__ = ["Sections"]
+__all__ = ["Sections", "Uncut"]
+
+
+class Uncut(click.Group):
+    """A group whose help shows the first sentence of each command's help, uncut."""
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the commands."""
+        _write(formatter, "Commands", {name: self.commands[name] for name in self.list_commands(ctx)})
 
 
 class Sections(click.Group):
@@ -44,6 +52,9 @@ class Sections(click.Group):
         """Write the sections. Each command has the first sentence of its help, uncut."""
         commands = self.every()
         for title, names in self._titles.items():
-            rows = [(name, commands[name].get_short_help_str(limit=1000)) for name in names]
-            with formatter.section(title):
-                formatter.write_dl(rows)
+            _write(formatter, title, {name: commands[name] for name in names})
+
+
+def _write(formatter: click.HelpFormatter, title: str, commands: dict[str, click.Command]) -> None:
+    with formatter.section(title):
+        formatter.write_dl([(name, one.get_short_help_str(limit=1000)) for name, one in commands.items()])

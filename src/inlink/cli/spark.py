@@ -11,6 +11,7 @@ import click
 from inlink.cli.build import Grouped, build, show_reading
 from inlink.cli.options import Output
 from inlink.cli.rank import ALGORITHMS, values_given
+from inlink.cli.sections import Uncut
 from inlink.cli.show import say
 from inlink.sources.formats import ARCHIVES, FORMATS, SITES
 
@@ -65,7 +66,7 @@ def _session(master: str | None, conf: tuple[str, ...]) -> "Iterator[SparkSessio
             started.stop()
 
 
-@click.group()
+@click.group(cls=Uncut)
 def spark() -> None:
     """Build graphs and rank them on a Spark cluster.
 

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from inlink.cli.sections import Uncut
 from inlink.cli.show import printable, say, show_table
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ file_option = click.option(
 )
 
 
-@click.group()
+@click.group(cls=Uncut)
 def token() -> None:
     """Make, list and remove the tokens of a server. A running server notices within a second."""
 
