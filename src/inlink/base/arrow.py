@@ -6,7 +6,7 @@ Functions of ctypes cannot do it: a reader may let go of a batch while an except
 runs at this moment destroys the exception.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -52,13 +52,16 @@ def capsule(fields: Sequence[tuple[str, Any]], batches: Iterable[Sequence[Column
     return RecordBatchReader.from_batches(schema, made).__arrow_c_stream__()
 
 
-def batches_of(table: Any) -> tuple[list[str], Iterator[list[Column]]]:
-    """Return the names of the columns of an object with ``__arrow_c_stream__``, and an iterator over its batches.
+def batches_of(table: Any) -> tuple[list[str], Callable[[Sequence[int]], Iterator[list[Column]]]]:
+    """Return the names of the columns of an object with ``__arrow_c_stream__``, and a function that reads some of them.
+
+    The function takes the places of columns, and iterates over the batches of these columns. Other columns may have
+    any type. It can be called once.
 
     Raises
     ------
     inlink.errors.ParameterError
-        If the object gives no table. The iterator raises it if a column has missing values, or neither numbers nor
+        If the object gives no table. The function raises it if a column has missing values, or neither numbers nor
         strings, or if the stream ends with an error.
     """
     from arro3.core import RecordBatchReader
@@ -67,15 +70,17 @@ def batches_of(table: Any) -> tuple[list[str], Iterator[list[Column]]]:
         reader = RecordBatchReader.from_arrow(table)
     names: list[str] = reader.schema.names
 
-    def batches() -> Iterator[list[Column]]:
+    def batches(places: Sequence[int]) -> Iterator[list[Column]]:
+        for place in places:
+            _check_type(reader.schema.field(place).type, names[place])
         while True:
             with _Told():
                 batch = next(reader, None)
             if batch is None:
                 return
-            yield [_column(array, name) for array, name in zip(batch.columns, names, strict=True)]
+            yield [_column(batch.column(place), names[place]) for place in places]
 
-    return names, batches()
+    return names, batches
 
 
 class _Told:
@@ -87,26 +92,40 @@ class _Told:
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         if isinstance(error, Exception) and not isinstance(error, ParameterError):
             line = str(error).strip().partition("\n")[0]
-            raise ParameterError(f"the Arrow stream cannot be read: {line}") from None
+            raise ParameterError(
+                f"the Arrow stream cannot be read ({line.rstrip('.')}): pass a table whose columns have integers or "
+                "strings"
+            ) from None
 
 
-def _column(array: Any, name: str) -> Column:
+def _is_string(kind: Any) -> bool:
     from arro3.core import DataType
 
-    if array.null_count:
-        row = array.to_pylist().index(None)
-        raise ParameterError(f"column {name!r} has no value in row {row:,} of a batch")
     # The stubs take these tests for ones of the class.
     is_a: Any = DataType
-    kind = array.type
     if is_a.is_dictionary(kind):
         kind = kind.value_type
     strings = (is_a.is_string, is_a.is_large_string, is_a.is_string_view)
-    if any(test(kind) for test in (*strings, is_a.is_binary, is_a.is_large_binary, is_a.is_binary_view)):
+    return any(test(kind) for test in (*strings, is_a.is_binary, is_a.is_large_binary, is_a.is_binary_view))
+
+
+def _check_type(kind: Any, name: str) -> None:
+    from arro3.core import DataType
+
+    is_a: Any = DataType
+    if not (_is_string(kind) or is_a.is_integer(kind) or is_a.is_floating(kind)):
+        shown = str(kind).strip().removeprefix("arro3.core.DataType<").removesuffix(">")
+        raise ParameterError(
+            f"column {name!r} must have numbers or strings; its Arrow type is {shown}. Cast it before"
+        )
+
+
+def _column(array: Any, name: str) -> Column:
+    if array.null_count:
+        row = array.to_pylist().index(None)
+        raise ParameterError(f"column {name!r} has no value in row {row:,} of a batch: drop such rows before")
+    if _is_string(array.type):
         rows: list[str] | list[bytes] = array.to_pylist()
         return rows
-    if is_a.is_integer(array.type) or is_a.is_floating(array.type):
-        numbers: AnyArray = array.to_numpy()
-        return numbers
-    shown = str(array.type).strip()
-    raise ParameterError(f"column {name!r} must have numbers or strings; its Arrow type is {shown}")
+    numbers: AnyArray = array.to_numpy()
+    return numbers

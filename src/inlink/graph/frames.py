@@ -1,7 +1,7 @@
 """Graphs of tables in memory: data frames of pandas and Polars, relations of DuckDB, Arrow tables of any library."""
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -72,13 +72,12 @@ def graph_of_table(
     # Rankings import this module, and most of them get a graph that is built already.
     from inlink.graph.build import build_graph
 
-    return build_graph(_arcs(batches, places, chosen), count=count, into=into)
+    return build_graph(_arcs(batches(places), chosen), count=count, into=into)
 
 
-def _arcs(batches: Iterator[list[Column]], places: list[int], names: list[str]) -> Iterator[ArcBatch]:
+def _arcs(batches: Iterator[list[Column]], names: list[str]) -> Iterator[ArcBatch]:
     named = None
-    for batch in batches:
-        source, target, *rest = [batch[place] for place in places]
+    for source, target, *rest in batches:
         weights = None
         if rest:
             if isinstance(rest[0], list) or rest[0].dtype.kind not in "iuf":
@@ -102,10 +101,15 @@ def _arcs(batches: Iterator[list[Column]], places: list[int], names: list[str]) 
             yield ArcBatch(sides[0], sides[1], None, weights)
 
 
-def _pandas(frame: Any) -> tuple[list[str], Iterator[list[Column]]]:
+def _pandas(frame: Any) -> tuple[list[str], Callable[[Sequence[int]], Iterator[list[Column]]]]:
+    """Return the names of a frame's columns, and a function that reads some of them, as of :func:`batches_of`."""
     names = [str(name) for name in frame.columns]
-    columns = [_column(frame.iloc[:, place], name) for place, name in enumerate(names)]
-    return names, iter([columns] if len(frame) else [])
+
+    def batches(places: Sequence[int]) -> Iterator[list[Column]]:
+        if len(frame):
+            yield [_column(frame.iloc[:, place], names[place]) for place in places]
+
+    return names, batches
 
 
 def _column(series: Any, name: str) -> Column:
@@ -115,5 +119,8 @@ def _column(series: Any, name: str) -> Column:
     rows: list[str] = values.tolist()
     for row in rows:
         if not isinstance(row, str | bytes):
-            raise ParameterError(f"column {name!r} must have numbers or strings in each row; got {row!r:.60}")
+            raise ParameterError(
+                f"column {name!r} of dtype {series.dtype} must have strings in each row; got {row!r:.60}. Drop rows "
+                "without a value, and convert numbers: frame.astype('int64')"
+            )
     return rows
