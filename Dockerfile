@@ -1,17 +1,17 @@
 # inlink in a container: docker build -t inlink . && docker run --rm -v "$PWD:/data" inlink --help
 
-# On x86-64 the wheel has machine code of all kernels, so no command compiles. On other processors the first commands compile.
+# On x86-64 and aarch64 the wheel has machine code of all kernels, so no command compiles. On others the first commands do.
 FROM python:3.13-slim AS wheel
 WORKDIR /inlink
 COPY LICENSE README.md pyproject.toml ./
 COPY ahead ahead
 COPY src src
-RUN if [ "$(uname -m)" = x86_64 ]; then export HATCH_BUILD_HOOK_ENABLE_CUSTOM=true; fi; \
+RUN case "$(uname -m)" in x86_64|aarch64) export HATCH_BUILD_HOOK_ENABLE_CUSTOM=true ;; esac; \
     pip wheel --no-cache-dir --no-deps --wheel-dir dist .
 
 FROM python:3.13-slim
 COPY --from=wheel /inlink/dist /tmp/dist
-RUN if [ "$(uname -m)" = x86_64 ]; then extras=plot,scrapy,server; else extras=jit,plot,scrapy,server; fi; \
+RUN case "$(uname -m)" in x86_64|aarch64) extras=plot,scrapy,server ;; *) extras=jit,plot,scrapy,server ;; esac; \
     pip install --no-cache-dir "$(echo /tmp/dist/inlink-*.whl)[$extras]" && \
     rm -r /tmp/dist && \
     useradd --create-home inlink && \

@@ -73,7 +73,7 @@ def main() -> NoReturn:
         error.show()
         sys.exit(error.exit_code)
     except (KeyboardInterrupt, click.Abort) as error:
-        _fail(f"interrupted; {error or 'unfinished output was removed'}", 130)
+        _fail(f"interrupted; {str(error) or 'unfinished output was removed'}", 130)
     except InlinkError as error:
         _fail(str(error))
     except BrokenPipeError:

@@ -7,6 +7,7 @@ import matplotlib
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from inlink.base.disk import full_disk
 from inlink.base.folder import atomic_file
 from inlink.errors import OutputError
 
@@ -63,4 +64,9 @@ def save(picture: Axes | Figure, path: str | os.PathLike[str]) -> None:
             ):
                 figure.savefig(work, format=wanted, metadata=METADATA[wanted])
         except OSError as error:
-            raise OutputError(f"{path}: cannot be written ({error.strerror or error})") from None
+            told = full_disk(Path(path), error)
+            if not isinstance(told, OutputError):
+                told = OutputError(
+                    f"{path}: cannot be written ({error.strerror or error}): name another output"
+                )
+            raise told from None
