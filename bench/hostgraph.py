@@ -1,4 +1,4 @@
-"""A generated graph of hosts as large as a Common Crawl release, drawn as a stream of arcs.
+"""A generated graph of hosts with the shape of a Common Crawl release, drawn as a stream of arcs.
 
 Hosts are numbered in the order of their reversed names, and cut into 64 equal countries. 26% of them link, and the
 popular ones more often than the others. The number of links of a host follows a Pareto distribution. A quarter of the

@@ -1,4 +1,4 @@
-"""``python -m bench release``: a graph of hosts as large as a Common Crawl release, built and ranked in little memory.
+"""``python -m bench release``: a large generated graph of hosts, built and ranked in little memory.
 
 Each step is a process of its own. It tells the CPU seconds and the most anonymous memory, which mapped files do not
 count to. The CPU time of drawing the arcs is measured and left out. With ``--group`` the steps run in a memory group of
