@@ -40,7 +40,7 @@ def test_an_endless_site_ends_when_its_best_places_are_certain(tmp_path):
         assert first.endswith("; the best places are certain (--until-top)")
         assert within == "within 0.01 of all rank: the first 3 places are certain"
         assert "of all rank; a page that is not known yet has at most" in outside
-        assert "teleports to the 1 seed; with uniform teleports there is no bound" in assumed
+        assert "teleports to the only seed; with uniform teleports there is no bound" in assumed
         found = certify(tmp_path / "c", 3, 0.01)
         assert found.holds
         assert sorted(row.url for row in found.places) == [f"{site.root}/{name}" for name in "abc"]

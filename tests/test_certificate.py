@@ -7,8 +7,9 @@ from hypothesis import strategies as st
 
 import inlink
 from crawlstrategies import EAGER
-from inlink.crawl.certificate import Certificate, certify
+from inlink.crawl.certificate import certificate_lines, certify, shortened
 from inlink.errors import FolderError, ParameterError
+from inlink.protocol import Certificate
 from strategies import Arcs, arcs
 
 DAMPING = 0.85
@@ -153,7 +154,37 @@ def test_trusted_pages_are_the_teleport_targets(tmp_path):
     ]
     assert found.holds
     assert (found.targets, found.trusted) == (2, True)
-    assert "teleports to the 2 trusted pages" in found.told()[2]
+    assert "teleports to the 2 trusted pages;" in certificate_lines(found)[2]
+
+
+@pytest.mark.parametrize(("seeds", "said"), [(1, "to the only seed;"), (2, "to the 2 seeds;")])
+def test_the_lines_name_the_seeds(tmp_path, seeds, said):
+    with inlink.Crawl(tmp_path / "c", politeness=EAGER) as crawl:
+        crawl.seed([url(node) for node in range(seeds)])
+    lines = certificate_lines(certify(tmp_path / "c", 1))
+    assert said in lines[2]
+    assert lines[2].endswith("and no seed is added")
+
+
+@given(arcs(min_nodes=1, max_nodes=9), st.integers(1, 5), st.sampled_from([0.0, 0.01, 0.2]))
+@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+def test_a_shortened_certificate_is_that_of_fewer_places(tmp_path_factory, web, count, within):
+    folder = tmp_path_factory.mktemp("crawl") / "c"
+    with inlink.Crawl(folder, politeness=EAGER, rerank_share=None) as crawl:
+        crawl.seed([url(0)])
+        for node in range(min(3, web.num_nodes)):
+            if crawl.page(url(node)) is not None:
+                targets = np.flatnonzero(web.dense()[node]).tolist()
+                crawl.crawled(url(node), [url(target) for target in targets])
+    short, whole = certify(folder, count, within), certify(folder, 1000)
+    found = shortened(whole, count, within)
+    assert [(row.page, row.place) for row in found.places] == [(row.page, row.place) for row in short.places]
+    assert found.beyond == pytest.approx(short.beyond, abs=1e-5)
+    assert found.within == within
+    margin = 1e-5
+    narrow, wide = (shortened(whole, count, max(within + step, 0.0)) for step in (-margin, margin))
+    for less, row, more in zip(narrow.places, short.places, wide.places, strict=True):
+        assert less.certain <= row.certain <= more.certain
 
 
 def test_equal_ranks_have_no_certain_order_unless_a_difference_is_allowed(tmp_path):

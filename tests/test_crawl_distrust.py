@@ -15,7 +15,7 @@ import inlink
 from crawlstrategies import EAGER
 from inlink.base.folder import Folder, building
 from inlink.crawl.asof import as_of
-from inlink.crawl.checkpointing import save
+from inlink.crawl.checkpointing import save, save_from_log
 from inlink.crawl.view import CrawlView
 from inlink.errors import FolderError, InputError, ParameterError
 from inlink.frontier.distrust import EVEN
@@ -161,20 +161,20 @@ def crawl_until_killed(folder, policy, checkpoint):
     crawl.seed(["http://good.example/", "http://farm.example/"])
     fetch(crawl, 8)
     crawl.rerank(wait=True)
-    if checkpoint:
+    if checkpoint == "live":
         save(crawl._frontier, crawl._core.journal.log)
+    elif checkpoint == "log":
+        save_from_log(crawl.folder)
     fetch(crawl, 6)
     print(json.dumps([(row.url, row.priority) for row in crawl.view.order(99).rows]), flush=True)
     os.kill(os.getpid(), signal.SIGKILL)
 
 
 @pytest.mark.parametrize("policy", ["pagerank", "host-diverse"])
-@pytest.mark.parametrize("checkpoint", [False, True])
+@pytest.mark.parametrize("checkpoint", ["none", "live", "log"])
 def test_a_crawl_that_was_killed_has_the_same_order_again(tmp_path, bad, policy, checkpoint):
     """Pages that were crawled after the ranking do not change the distrust, neither before the end nor after it."""
-    code = (
-        f"import test_crawl_distrust as t; t.crawl_until_killed({str(tmp_path)!r}, {policy!r}, {checkpoint})"
-    )
+    code = f"import test_crawl_distrust as t; t.crawl_until_killed({str(tmp_path)!r}, {policy!r}, {checkpoint!r})"
     done = subprocess.run([sys.executable, "-c", code], cwd=Path(__file__).parent, stdout=subprocess.PIPE)
     assert done.returncode == -signal.SIGKILL
     before = [tuple(row) for row in json.loads(done.stdout)]
@@ -184,7 +184,7 @@ def test_a_crawl_that_was_killed_has_the_same_order_again(tmp_path, bad, policy,
 
     assert rows(CrawlView.open(tmp_path / "c")) == before
     with inlink.Crawl(tmp_path / "c", clock=inlink.VirtualClock()) as crawl:
-        assert (crawl._pages.checkpoint is not None) == checkpoint
+        assert (crawl._pages.checkpoint is not None) == (checkpoint != "none")
         assert rows(crawl.view) == before
         assert any("whose pages lead to listed hosts" in str(crawl.why(url)) for url, _ in before)
         crawl.rerank(wait=True)

@@ -77,6 +77,31 @@ def overflow(window):
 
 
 @needs_browser
+def test_certain_places_are_computed_once_they_are_asked_for(tmp_path, window):
+    with served(tmp_path / "mycrawl") as server:
+        server.crawl("POST", "seeds", {"urls": [f"{A}<b>home</b>"]})
+        session = begin(server)
+        work(server, session, ["/x", "/y"])
+        window.open(f"{server.url}/crawls/mycrawl")
+        window.wait_for_text("#crawled", "1")
+        assert window.run("return document.getElementById('certain-list').textContent") == "…"
+        window.click("#certain-box summary")
+        window.wait_for_text("#certain-list", "of the first 3 places are certain within 0.001 of all rank")
+        window.wait_for_text("#certain-list", "PageRank with teleports to the only seed.")
+        window.wait_for_text("#certain-list td", "1")
+        assert window.run("return document.querySelectorAll('#certain-list b').length") == 0
+        assert overflow(window) == []
+        # Another number of places, from the same bounds.
+        window.run(
+            "const one = document.getElementById('certain-top'); one.value = 1; one.dispatchEvent(new Event('change'))"
+        )
+        window.wait_for_text("#certain-list", "The first place is not certain within 0.001")
+        window.size(400, 900)
+        assert overflow(window) == []
+        window.size(1000, 900)
+
+
+@needs_browser
 def test_an_operator_watches_and_steers(tmp_path, window):
     with served(tmp_path / "mycrawl") as server:
         window.open(server.url)

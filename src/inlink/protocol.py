@@ -18,6 +18,8 @@ __all__ = [
     "AnyLink",
     "Ask",
     "Begun",
+    "BoundedPage",
+    "Certificate",
     "Crawled",
     "Excluded",
     "Failed",
@@ -247,6 +249,75 @@ class HostStanding(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     due_in: float | None
 
 
+class BoundedPage(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A page at one of the best places.
+
+    Parameters
+    ----------
+    place : int
+        From 1, by the lower bound.
+    page : int
+    url : str
+    lower, upper : float
+        Bounds on its rank in the finished crawl, as shares of all rank.
+    certain : bool
+        Whether its place is certain within :attr:`Certificate.within`.
+    """
+
+    place: int
+    page: int
+    url: str
+    lower: float
+    upper: float
+    certain: bool
+
+
+class Certificate(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The places that cannot change much, however the crawl goes on: see :mod:`inlink.reranking.bounds`.
+
+    A place is certain if, in the finished crawl, no page after it has more than ``within`` above the rank of its page,
+    and no page before it has more than ``within`` below that rank.
+
+    Parameters
+    ----------
+    within : float
+        A share of all rank.
+    outside : float
+        Upper bound on the rank of all pages that are not fetched, known or not.
+    unseen : float
+        Upper bound on the rank of any page that is not known.
+    beyond : float
+        Upper bound on the rank of any page that is not in ``places``, known or not.
+    fetched : int
+        Number of pages whose links are known.
+    waiting : int
+        Number of pages that wait for their first fetch.
+    targets : int
+        Number of teleport targets.
+    trusted : bool
+        Whether the targets are the trusted pages, not the seeds.
+    damping : float
+    places : list of BoundedPage
+        The best pages.
+    """
+
+    within: float
+    outside: float
+    unseen: float
+    beyond: float
+    fetched: int
+    waiting: int
+    targets: int
+    trusted: bool
+    damping: float
+    places: list[BoundedPage]
+
+    @property
+    def holds(self) -> bool:
+        """True if all places are certain."""
+        return bool(self.places) and all(row.certain for row in self.places)
+
+
 class Standing(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The progress of a crawl.
 
@@ -267,6 +338,8 @@ class Standing(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     later : list of HostStanding
         Hosts of the planned pages that are due next. ``waiting`` counts those among the next 256 pages, and ``due_in``
         is that of the first.
+    certificate : Certificate or None
+        Left out unless it was asked for. None if it is not computed yet.
     """
 
     known: int
@@ -278,6 +351,7 @@ class Standing(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     hosts: list[HostStanding]
     planned: int = 0
     later: list[HostStanding] = []
+    certificate: Certificate | msgspec.UnsetType | None = msgspec.UNSET
 
 
 # -- between a client and a server: the bodies of requests and replies ------------------------------------------------

@@ -155,9 +155,9 @@ def crawl(
         f"; {_ending(done.ending, done.left)}"
     )
     if options.until_top is not None:
-        from inlink.crawl.certificate import certify
+        from inlink.crawl.certificate import certificate_lines, certify
 
-        for line in certify(done.folder, options.until_top, options.until_within).told():
+        for line in certificate_lines(certify(done.folder, options.until_top, options.until_within)):
             say(line)
     if done.ending == "interrupted":
         sys.exit(130)

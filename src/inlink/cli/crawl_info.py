@@ -40,14 +40,14 @@ def crawl_info(folder: Path | str, top: int | None, within: float | None, as_jso
 
 def _show_places(folder: Path | str, top: int, within: float, as_json: bool) -> None:
     """Print the best places of a crawl and their certainty."""
-    from inlink.crawl.certificate import certify
+    from inlink.crawl.certificate import certificate_lines, certify
 
     refuse_url(folder, "--top reads all links of a crawl: give the crawl's folder on its own machine")
     found = certify(folder, top, within)
     if as_json:
         show_json(msgspec.to_builtins(found))
         return
-    for line in found.told():
+    for line in certificate_lines(found):
         say(line)
     rows = [
         [row.place, f"{row.lower:.6f}", f"{row.upper:.6f}", row.url, "certain" if row.certain else "open"]

@@ -280,9 +280,10 @@ class RemoteCrawl:
         """See :meth:`inlink.CrawlView.errors`."""
         return self._look("errors", shown.Errors, cursor=cursor)
 
-    def standing(self, hosts: int = 5) -> Standing:
+    def standing(self, hosts: int = 5, top: int | None = None, within: float = 0.0) -> Standing:
         """See :meth:`inlink.CrawlView.standing`."""
-        return self._look("standing", Standing, hosts=hosts)
+        given = {} if top is None else {"top": top, "within": within}
+        return self._look("standing", Standing, hosts=hosts, **given)
 
     def harvest(self) -> Harvest:
         """See :meth:`inlink.CrawlView.harvest`."""

@@ -16,94 +16,43 @@ from inlink.crawl.arguments import argument
 from inlink.crawl.folder import local
 from inlink.crawl.settings import stored
 from inlink.frontier.settings import Settings
+from inlink.protocol import BoundedPage, Certificate
 from inlink.rank.certain import Places
-from inlink.reranking.bounds import Bounds, GrowingBounds, certain_within
+from inlink.reranking.bounds import GrowingBounds, best_places, certain_within
 from inlink.store.format import DISCOVERED, LEASED
 from inlink.store.pages import Pages
 from inlink.store.reader import Reader
 from inlink.store.trust import seed_pages, trusted_pages
 
-__all__ = ["BoundedPage", "Certificate", "Certifier", "certify"]
+__all__ = ["Certifier", "certificate_lines", "certify", "shortened"]
 
 
-class BoundedPage(msgspec.Struct, frozen=True):
-    """A page at one of the best places.
-
-    Parameters
-    ----------
-    place : int
-        From 1, by the lower bound.
-    page : int
-    url : str
-    lower, upper : float
-        Bounds on its rank in the finished crawl, as shares of all rank.
-    certain : bool
-        Whether its place is certain within :attr:`Certificate.within`.
-    """
-
-    place: int
-    page: int
-    url: str
-    lower: float
-    upper: float
-    certain: bool
+def certificate_lines(found: Certificate) -> list[str]:
+    """Return a certificate and its assumptions in three lines."""
+    nodes = np.array([row.page for row in found.places], np.int64)
+    places = Places(nodes, np.array([row.certain for row in found.places], bool), math.inf)
+    name = "trusted page" if found.trusted else "seed"
+    targets = f"the only {name}" if found.targets == 1 else f"the {found.targets:,} {name}s"
+    return [
+        f"within {found.within:g} of all rank: {places.told()}",
+        f"outside of the {found.fetched:,} fetched pages is at most {found.outside:.3g} of all rank; "
+        f"a page that is not known yet has at most {found.unseen:.3g}",
+        f"the rank is PageRank with teleports to {targets}; with uniform teleports there is no bound. "
+        "Assumptions: fetched pages keep their links, pages that failed or were excluded have none, "
+        f"and no {name} is added",
+    ]
 
 
-class Certificate(msgspec.Struct, frozen=True):
-    """The places that cannot change much, however the crawl goes on.
-
-    A place is certain if, in the finished crawl, no page after it has more than ``within`` above the rank of its page,
-    and no page before it has more than ``within`` below that rank.
-
-    Parameters
-    ----------
-    within : float
-        A share of all rank.
-    outside : float
-        Upper bound on the rank of all pages that are not fetched, known or not.
-    unseen : float
-        Upper bound on the rank of any page that is not known.
-    fetched : int
-        Number of pages whose links are known.
-    waiting : int
-        Number of pages that wait for their first fetch.
-    targets : int
-        Number of teleport targets.
-    trusted : bool
-        Whether the targets are the trusted pages, not the seeds.
-    damping : float
-    places : list of BoundedPage
-        The best pages.
-    """
-
-    within: float
-    outside: float
-    unseen: float
-    fetched: int
-    waiting: int
-    targets: int
-    trusted: bool
-    damping: float
-    places: list[BoundedPage]
-
-    @property
-    def holds(self) -> bool:
-        """True if all places are certain."""
-        return bool(self.places) and all(row.certain for row in self.places)
-
-    def told(self) -> list[str]:
-        """Return the certificate and its assumptions in three lines."""
-        nodes = np.array([row.page for row in self.places], np.int64)
-        places = Places(nodes, np.array([row.certain for row in self.places], bool), math.inf)
-        name = "trusted page" if self.trusted else "seed"
-        return [
-            f"within {self.within:g} of all rank: {places.told()}",
-            f"outside of the {self.fetched:,} fetched pages is at most {self.outside:.3g} of all rank; "
-            f"a page that is not known yet has at most {self.unseen:.3g}",
-            f"the rank is PageRank with teleports to the {self.targets:,} {name}{'s' * (self.targets != 1)}; with "
-            "uniform teleports there is no bound. Assumptions: fetched pages keep their links, pages that failed or "
-            f"were excluded have none, and no {name} is added",
-        ]
+def shortened(found: Certificate, count: int, within: float) -> Certificate:
+    """Return a certificate of the first ``count`` of its places, with another ε."""
+    lower, upper = np.array([(row.lower, row.upper) for row in found.places], np.float64).reshape(-1, 2).T
+    certain = certain_within(lower, upper, found.beyond, within).tolist()
+    rows = [
+        msgspec.structs.replace(row, certain=sure)
+        for row, sure in zip(found.places[:count], certain, strict=False)
+    ]
+    beyond = max(found.beyond, float(upper[count:].max(initial=0.0)))
+    return msgspec.structs.replace(found, within=within, beyond=beyond, places=rows)
 
 
 class Certifier:
@@ -147,8 +96,17 @@ class Certifier:
         inlink.errors.DamageError
             If the log is damaged.
         """
-        self._reader.refresh()
+        self.refresh()
         return _certificate(self._reader.pages, self._settings, self._bounds, self._count, self._within)
+
+    def refresh(self) -> None:
+        """Take in the new events."""
+        self._reader.refresh()
+
+    @property
+    def end(self) -> int:
+        """The byte after the last event that was taken in."""
+        return self._reader.end
 
     def close(self) -> None:
         """Close the files."""
@@ -200,24 +158,21 @@ def _certificate(
         teleport[trusted.pages] = trusted.weights
     hosts = pages.hosts[: pages.num_pages] if settings.cross_domain_only else None
     found = bounds.update(pages.log, visited, places, is_open, teleport, hosts)
+    nodes, beyond = best_places(found, count)
+    certain = certain_within(found.lower[nodes], found.upper[nodes], beyond, within).tolist()
+    rows = [
+        BoundedPage(place, page, pages.url(page), float(found.lower[page]), float(found.upper[page]), sure)
+        for place, (page, sure) in enumerate(zip(nodes.tolist(), certain, strict=True), 1)
+    ]
     return Certificate(
         within,
         found.outside,
         found.unseen,
+        beyond,
         len(visited),
         int(is_open.sum()),
         int(np.count_nonzero(teleport)),
         trusted is not None,
         settings.damping,
-        _rows(pages, found, count, within),
+        rows,
     )
-
-
-def _rows(pages: Pages, bounds: Bounds, count: int, within: float) -> list[BoundedPage]:
-    nodes, certain = certain_within(bounds, count, within)
-    return [
-        BoundedPage(
-            place, page, pages.url(page), float(bounds.lower[page]), float(bounds.upper[page]), bool(sure)
-        )
-        for place, (page, sure) in enumerate(zip(nodes.tolist(), certain, strict=True), 1)
-    ]

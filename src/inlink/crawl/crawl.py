@@ -228,6 +228,7 @@ class Crawl(Reporting, Steering):
             if settings.revisit is not None:
                 plan_visits(self._frontier, settings.revisit)
             self.view = CrawlView(LiveCrawl(self._frontier, core.tick, settings.url_rules, gate))
+            stack.callback(self.view.stop)
             gate.changing = False
             self._stack = stack.pop_all()
 
@@ -292,9 +293,9 @@ class Crawl(Reporting, Steering):
         """The place of a URL in the order, and all reasons for it: see :meth:`CrawlView.why`."""
         return self.view.why(url)
 
-    def standing(self, hosts: int = 5) -> Standing:
-        """The crawl's progress: pages by state, the ``hosts`` hosts with the most waiting pages, the harvest."""
-        return self.view.standing(hosts)
+    def standing(self, hosts: int = 5, top: int | None = None, within: float = 0.0) -> Standing:
+        """The crawl's progress, and with ``top`` a certificate of its best places: see :meth:`CrawlView.standing`."""
+        return self.view.standing(hosts, top, within)
 
     def rerank(self, *, wait: bool = False) -> None:
         """Start a new ranking, which :meth:`next` adopts once it is finished.

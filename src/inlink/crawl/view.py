@@ -23,6 +23,7 @@ from inlink.crawl.folder import local
 from inlink.crawl.gate import inside
 from inlink.crawl.linkers import Linkers
 from inlink.crawl.near import NearSearch
+from inlink.crawl.overview import Overview
 from inlink.crawl.ranked import described
 from inlink.crawl.searching import search
 from inlink.crawl.snapshot import FolderCrawl, Shown
@@ -31,10 +32,8 @@ from inlink.frontier.explain import Why, explain, host_parts, page_parts
 from inlink.frontier.frontier import Frontier
 from inlink.frontier.inlinks import InlinkSearch
 from inlink.frontier.policies import Policy
-from inlink.frontier.standing import Harvest, Progress, state_counts
 from inlink.frontier.standing import fullest as fullest_slots
-from inlink.frontier.survey import LinkCount, Survey
-from inlink.protocol import Standing
+from inlink.frontier.survey import Survey
 from inlink.store.blocks import BLOCK
 from inlink.store.lookup import Lookup
 from inlink.store.page import Page
@@ -50,7 +49,7 @@ _URL_BYTES = 1 << 16
 _VISITS = 1 << 12
 
 
-class CrawlView:
+class CrawlView(Overview):
     """A read-only view of a crawl.
 
     Wherever a page is asked for, its URL in any form or its number in the order of discovery can be given.
@@ -421,43 +420,6 @@ class CrawlView:
         rows = [frontier.hosts.state(slot, now) for slot in range(begin, end)]
         return shown.Hosts(rows, known, str(end) if end < known else None)
 
-    @inside
-    def standing(self, hosts: int = 5) -> Standing:
-        """The crawl's progress: pages by state, the ``hosts`` hosts with the most waiting pages, and the harvest.
-
-        In a crawl of more than a few million pages, the harvest may be a few calls old. It is None until the first
-        calls have computed it.
-
-        Raises
-        ------
-        inlink.errors.ParameterError
-            If ``hosts`` is not in 0 … 1,000.
-        """
-        return self._progress.standing(self._now(), argument("hosts", hosts), _SECONDS)
-
-    @inside
-    def harvest(self) -> Harvest:
-        """A curve: the share of all rank that the fetched pages hold, against the number of fetched pages.
-
-        While the ``cursor`` of the result is not None, the curve is old or empty: call again.
-        """
-        return self._progress.harvest(_SECONDS)
-
-    @inside
-    def info(self) -> shown.Info:
-        """Figures of the crawl: numbers of pages by state, hosts, links and events, and the time of its beginning."""
-        pages = self._pages
-        return shown.Info(
-            pages.num_pages,
-            state_counts(pages),
-            pages.num_crawled,
-            pages.num_hosts,
-            self._link_count.proceed(_SECONDS),
-            pages.num_events,
-            pages.events_end,
-            pages.started,
-        )
-
     # -- inside -----------------------------------------------------------------------------------------------------
 
     @property
@@ -486,11 +448,3 @@ class CrawlView:
     @cached_property
     def _errors(self) -> ErrorSurvey:
         return ErrorSurvey(self._pages)
-
-    @cached_property
-    def _link_count(self) -> LinkCount:
-        return LinkCount(self._pages)
-
-    @cached_property
-    def _progress(self) -> Progress:
-        return Progress(self._frontier)

@@ -57,7 +57,7 @@ from inlink.reranking.live import LEAST_TOL, GrowingPageRank
 from inlink.store.blocks import rows_at
 from inlink.store.format import MERGE
 
-__all__ = ["Bounds", "GrowingBounds", "LinkRows", "certain_within"]
+__all__ = ["Bounds", "GrowingBounds", "LinkRows", "best_places", "certain_within"]
 
 _LARGEST_TOL = 1e-6
 
@@ -264,30 +264,42 @@ class _Known:
         return np.minimum(reach * (1 + 1e-12), 1.0)
 
 
-def certain_within(bounds: Bounds, count: int, within: float) -> tuple[Int64Array, BoolArray]:
-    """Return the best pages by their lower bounds, and which of their places are certain within ε.
+def best_places(bounds: Bounds, count: int) -> tuple[Int64Array, float]:
+    """Return the best pages by their lower bounds, and an upper bound on the rank of any other page, known or not.
 
     Parameters
     ----------
     bounds : Bounds
     count : int
-        Number of places, at least 1.
-    within : float
-        ε, a share of all rank. A place is certain within ε if, however the crawl ends, no page after it has more than
-        ε above the rank of the page at this place, and no page before it has more than ε below that rank.
+        Number of pages, at least 1.
 
     Returns
     -------
     nodes : int64[k]
         The pages, best first; pages with the same bound in the order of their numbers.
-    certain : bool[k]
+    beyond : float
     """
     nodes = best_nodes(bounds.lower, count)
-    lower, upper = bounds.lower[nodes], bounds.upper[nodes]
     others = bounds.upper.copy()
     others[nodes] = 0.0
-    outside = max(float(others.max(initial=0.0)), bounds.unseen)
+    return nodes, max(float(others.max(initial=0.0)), bounds.unseen)
+
+
+def certain_within(lower: Float64Array, upper: Float64Array, beyond: float, within: float) -> BoolArray:
+    """Return which places are certain within ε, bool[k].
+
+    Parameters
+    ----------
+    lower, upper : float64[k]
+        Bounds on the ranks of the best pages, best first by their lower bounds.
+    beyond : float
+        Upper bound on the rank of any other page.
+    within : float
+        ε, a share of all rank. A place is certain within ε if, however the crawl ends, no page after it has more than
+        ε above the rank of the page at this place, and no page before it has more than ε below that rank.
+    """
     # The largest upper bound of all pages after each place.
-    after = np.maximum.accumulate(np.append(upper[1:], outside)[::-1])[::-1]
+    after = np.maximum.accumulate(np.append(upper[1:], beyond)[::-1])[::-1]
     before = np.append(np.inf, lower[:-1])
-    return nodes, (after <= lower + within) & (upper <= before + within)
+    certain: BoolArray = (after <= lower + within) & (upper <= before + within)
+    return certain

@@ -49,7 +49,7 @@ class CrawlOptions:
     seconds : float or None
         Stop this run after this time.
     until_top : int or None
-        Stop as soon as this number of places, 1 … 1,000, is certain: see :class:`inlink.crawl.certificate.Certificate`.
+        Stop as soon as this number of places, 1 … 1,000, is certain: see :class:`inlink.protocol.Certificate`.
     until_within : float
         The difference that is allowed between two pages that may change places, as a share of all rank.
     within : {"domain", "host", "everywhere"} or None

@@ -30,7 +30,7 @@ class Stopping:
     count : int
         Number of places, 1 … 1,000.
     within : float
-        ε, a share of all rank: see :class:`inlink.crawl.certificate.Certificate`.
+        ε, a share of all rank: see :class:`inlink.protocol.Certificate`.
     """
 
     def __init__(self, folder: Path, count: int, within: float) -> None:

@@ -49,10 +49,12 @@ class Places(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     count: int = 50
 
 
-class HostCount(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The number of hosts, those with the most waiting pages."""
+class Wanted(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The number of hosts, those with the most waiting pages; the places of a certificate and its ε."""
 
     hosts: int = 5
+    top: int | None = None
+    within: float = 0.0
 
 
 class OnePage(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -119,9 +121,9 @@ async def crawls(site: Site) -> CrawlList:
 
 
 @ENDPOINTS.add("GET", HERE + "/standing", "reader")
-async def standing(crawl: Keeper, query: HostCount) -> Standing:
-    """The crawl's progress."""
-    return await crawl.run(lambda opened: opened.view.standing(query.hosts))
+async def standing(crawl: Keeper, query: Wanted) -> Standing:
+    """The crawl's progress, and with ``top`` the certainty of its best places."""
+    return await crawl.run(lambda opened: opened.view.standing(query.hosts, query.top, query.within))
 
 
 @ENDPOINTS.add("GET", HERE + "/info", "reader")

@@ -4,6 +4,7 @@ import { showStatus } from "./status.js";
 import { showHarvest } from "./harvest.js";
 import { showErrors, showOrder, showTop } from "./lists.js";
 import { showHosts } from "./hosts.js";
+import { setUpCertain, showCertain } from "./certain.js";
 import { setUpSearch } from "./search.js";
 import { showPage } from "./page.js";
 import { setUpForms } from "./give.js";
@@ -16,6 +17,7 @@ const PARTS = [
   [showHosts, 3],
   [showOrder, 3],
   [showTop, 10],
+  [showCertain, 2],
 ];
 
 const due = new Map();
@@ -37,6 +39,7 @@ async function refresh(all = false) {
 }
 
 setUpSearch();
+setUpCertain(() => refresh(true));
 setUpForms(() => refresh(true));
 addEventListener("hashchange", showPage);
 showPage();
