@@ -66,7 +66,8 @@ def test_places_and_nodes_are_each_other_turned_round(a: Arcs):
     at = nodes_at_places(rows.linking, n)
     assert row_places(rows.linking, n)[at].tolist() == list(range(n))
     assert rows.places(at).tolist() == list(range(n))
-    assert rows.named(np.arange(rows.num_sources)).tolist() == at[: rows.num_sources].tolist()
+    sources = len(rows.linking) or n
+    assert rows.named(np.arange(sources)).tolist() == at[:sources].tolist()
     assert unsplit(graph.in_rows).places(at).tolist() == at.tolist()
 
 

@@ -7,12 +7,12 @@ line and leaves with exit code 2.
 
     InlinkError
     ├── InputError           input cannot be read; the message names file, place and remedy
-    │   ├── FormatError      no known format, or not the one that was named
+    │   ├── FormatError      no known format, or not the format that the caller named
     │   └── DamageError      a known format, but cut or damaged (raised only where it cannot be skipped)
     ├── OutputError          output cannot be written (a name the format cannot hold, a folder in the way)
     ├── FolderError          an inlink folder is missing, damaged, of another kind or of a newer version
     │   └── InUseError       another process is writing it; the message names it
-    ├── StoreError           a crawl cannot be written (a full disk); all that was written before is kept
+    ├── StoreError           a crawl cannot be written (a full disk); all earlier events are kept
     ├── ServerError          a server of crawls cannot be reached, or does not take the request
     ├── SessionError         a spider's session has ended, or it sent a request that is older than its last
     ├── ParameterError       a parameter has an invalid value (also a ValueError)
@@ -38,7 +38,7 @@ __all__ = [
 
 
 class InlinkError(Exception):
-    """The root of the tree; catching it catches all that inlink raises on purpose."""
+    """The base class of all errors that inlink raises on purpose."""
 
 
 class InputError(InlinkError):
@@ -46,7 +46,7 @@ class InputError(InlinkError):
 
 
 class FormatError(InputError):
-    """A file is in no known format, or not in the one that was named."""
+    """A file is in no known format, or not in the format that the caller named."""
 
 
 class DamageError(InputError):
@@ -66,7 +66,7 @@ class InUseError(FolderError):
 
 
 class StoreError(InlinkError):
-    """A crawl cannot be written; all that was written before is kept."""
+    """A crawl cannot be written. All earlier events are kept."""
 
 
 class ServerError(InlinkError):
@@ -84,7 +84,8 @@ class ParameterError(InlinkError, ValueError):
 class UnknownNodeError(InlinkError, KeyError):
     """No node has that name or number."""
 
-    __str__ = Exception.__str__  # KeyError would print the message's repr
+    # KeyError would print the repr of the message.
+    __str__ = Exception.__str__
 
 
 class MissingExtraError(InlinkError, ImportError):

@@ -10,7 +10,6 @@ __all__ = [
     "BoolArray",
     "Float32Array",
     "Float64Array",
-    "Int32Array",
     "Int64Array",
     "UInt8Array",
     "UInt16Array",
@@ -22,7 +21,6 @@ AnyArray = npt.NDArray[Any]
 BoolArray = npt.NDArray[np.bool_]
 Float32Array = npt.NDArray[np.float32]
 Float64Array = npt.NDArray[np.float64]
-Int32Array = npt.NDArray[np.int32]
 Int64Array = npt.NDArray[np.int64]
 UInt8Array = npt.NDArray[np.uint8]
 UInt16Array = npt.NDArray[np.uint16]

@@ -48,7 +48,6 @@ __all__ = [
     "addresses",
     "array_at",
     "chunks_by_arcs",
-    "chunks_evenly",
     "inlined",
     "item_at",
     "kernel",
@@ -280,11 +279,6 @@ def num_threads(threads: int | None = None) -> int:
     if count < 1:
         raise ParameterError(f"the number of threads must be a whole number above 0, not {given!r}")
     return count
-
-
-def chunks_evenly(length: int, count: int) -> UInt64Array:
-    """Boundaries uint64[count + 1] that cut ``range(length)`` into equal parts."""
-    return np.linspace(0, length, count + 1).astype(np.uint64)
 
 
 def chunks_by_arcs(offsets: UInt64Array, count: int) -> UInt64Array:

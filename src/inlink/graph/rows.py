@@ -78,11 +78,6 @@ class SplitRows(NamedTuple):
     weights: AnyArray | None
     linking: UInt32Array
 
-    @property
-    def num_sources(self) -> int:
-        """The number of places that can be a source: l, or n if the rows are not split."""
-        return len(self.linking) or len(self.offsets) - 1
-
     def places(self, nodes: UInt32Array | list[int]) -> Int64Array:
         """The place of each of some nodes, int64[k]."""
         return places_of(self.linking, nodes)

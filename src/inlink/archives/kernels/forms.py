@@ -36,7 +36,7 @@ _LOW = np.uint64((1 << 32) - 1)
 
 @kernel(allocates=False)
 def _dotted(text: UInt8Array, at: Index, end: Index) -> bool:
-    """Whether a segment of a path may be ``.`` or ``..``, percent-encoded or not."""
+    """Return whether a segment of a path may be ``.`` or ``..``, percent-encoded or not."""
     if at >= end:
         return False
     if text[at] == 46:

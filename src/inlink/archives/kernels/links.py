@@ -47,7 +47,7 @@ _SPECIAL = np.frombuffer(b"http\0https\0ftp\0ws\0wss\0file\0", np.uint8)
 
 @kernel(allocates=False)
 def _is_special(text: UInt8Array, at: Index, end: Index) -> bool:
-    """Whether a scheme is one of those whose URLs have a host: http, https, ftp, ws, wss and file."""
+    """Return whether a scheme is one of those whose URLs have a host: http, https, ftp, ws, wss and file."""
     place, same = at, True
     for k in range(U0, np.uint64(len(_SPECIAL))):
         byte = np.uint64(_SPECIAL[k])

@@ -108,7 +108,7 @@ _A_VALUE, _FIRST_KEY, _A_KEY, _A_COMMA, _FIRST_VALUE = range(5)
 
 @kernel(allocates=False)
 def _meaning(text: UInt8Array, at: Index, size: Index, kind: Index, lower: Index) -> Index:
-    """What a key (or text) means within an object of a kind, and its number times 64; 0 if nothing."""
+    """Return the meaning of a key (or text) in an object of a kind, and its number times 64; 0 if it has none."""
     if size >= np.uint64(_WIDE):
         return U0
     number = np.uint64(_FIRST[kind * np.uint64(_WIDE) + size])

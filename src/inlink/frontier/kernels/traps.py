@@ -77,7 +77,7 @@ def date_at(text: UInt8Array, start: np.uint64, stop: np.uint64) -> int:
 
 @kernel
 def same_bytes(text: UInt8Array, a: np.uint64, b: np.uint64, length: np.uint64) -> bool:
-    """Whether two parts of a text are equal."""
+    """Return whether two parts of a text are equal."""
     for k in range(length):
         if text[a + k] != text[b + k]:
             return False
@@ -277,7 +277,7 @@ def measures(text: UInt8Array, offsets: UInt64Array, now: int, names: UInt64Arra
 
 @kernel
 def _is_simple(text: UInt8Array, start: np.uint64, stop: np.uint64) -> bool:
-    """Whether a URL is so simple that no rule can give it points.
+    """Return whether a URL is so simple that no rule can give it points.
 
     It has at most 255 bytes and two segments, no segment begins with a digit, and there is neither query nor semicolon.
     Most URLs are like that, and a loop without branches halves the time.

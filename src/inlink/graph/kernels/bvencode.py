@@ -56,7 +56,7 @@ class Lists(NamedTuple):
 
 
 class Encoding(NamedTuple):
-    """How lists are encoded.
+    """The encoding of lists.
 
     Attributes
     ----------
@@ -107,7 +107,7 @@ class Parts(NamedTuple):
 
 
 class Sizes(NamedTuple):
-    """How many blocks, copied nodes, intervals and residuals a record has."""
+    """The numbers of blocks, copied nodes, intervals and residuals of a record."""
 
     blocks: np.uint64
     copied: np.uint64

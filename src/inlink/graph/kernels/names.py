@@ -147,7 +147,7 @@ def refill(
 
 @kernel
 def less(text: UInt8Array, offsets: UInt64Array, a: np.uint64, b: np.uint64, depth: np.uint64) -> bool:
-    """Whether name ``a`` comes before name ``b``, given that they agree on the first ``depth`` bytes."""
+    """Return whether name ``a`` comes before name ``b``, given that they agree on the first ``depth`` bytes."""
     a0, a1, b0, b1 = offsets[a] + depth, offsets[a + U1], offsets[b] + depth, offsets[b + U1]
     while a0 < a1 and b0 < b1:
         x, y = _word(text, a0, a1), _word(text, b0, b1)
@@ -320,7 +320,7 @@ def order_of(text: UInt8Array, offsets: UInt64Array) -> UInt32Array | None:
 
 @kernel
 def is_count(order: UInt32Array) -> bool:
-    """Whether ``order`` is 0, 1, 2, …"""
+    """Return whether ``order`` is 0, 1, 2, …"""
     for k in range(U0, np.uint64(len(order))):
         if np.uint64(order[k]) != k:
             return False

@@ -315,7 +315,7 @@ def _play(
     same: UInt64Array,
     over: BoolArray,
 ) -> bool:
-    """Whether lane `a` wins against lane `b`: its name comes first. The loser learns what it shares with the winner.
+    """Return whether lane `a` wins against lane `b`: its name comes first. Sets what the loser shares with the winner.
 
     Both know in `same` how many bytes they share with the last winner of all. The one that shares more comes first; if
     they share equally many, the bytes behind decide.

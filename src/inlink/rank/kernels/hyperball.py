@@ -109,7 +109,7 @@ class Balls(NamedTuple):
 
 
 class Counting(NamedTuple):
-    """How nodes are hashed and balls are weighed.
+    """The hash of nodes and the weights of balls.
 
     Attributes
     ----------

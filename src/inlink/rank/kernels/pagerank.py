@@ -172,7 +172,7 @@ def sweep_in_order(
 
 @inlined
 def links(strengths: AnyArray, place: Index) -> bool:
-    """Whether the node with this place has outlinks."""
+    """Return whether the node with this place has outlinks."""
     return place < np.uint64(len(strengths)) and strengths[place] != 0
 
 

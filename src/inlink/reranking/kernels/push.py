@@ -76,7 +76,7 @@ def check(
 
 @kernel
 def increasing(places: UInt64Array) -> bool:
-    """Whether each place is after the place before it."""
+    """Return whether each place is after the place before it."""
     for k in range(U1, np.uint64(len(places))):
         if places[k] <= places[k - U1]:
             return False

@@ -80,7 +80,7 @@ def crc32(data: UInt8Array, begin: np.uint64, end: np.uint64) -> np.uint64:
 
 @kernel
 def whole_head(log: UInt8Array, place: np.uint64) -> bool:
-    """Whether a sound head is at ``place``. The frame may still end after the end of the log."""
+    """Return whether a sound head is at ``place``. The frame may still end after the end of the log."""
     size = np.uint64(len(log))
     if place >= size or size - place < HEAD_SIZE:
         return False
@@ -95,7 +95,7 @@ def whole_head(log: UInt8Array, place: np.uint64) -> bool:
 
 @kernel
 def payload_sound(log: UInt8Array, place: np.uint64) -> bool:
-    """Whether the payload of the frame at ``place``, whose head is sound, has a correct checksum."""
+    """Return whether the payload of the frame at ``place``, whose head is sound, has a correct checksum."""
     head = head_at(log, place)
     stop = place + np.uint64(head.length)
     return stop <= np.uint64(len(log)) and crc32(log, place + HEAD_SIZE, stop) == np.uint64(

@@ -251,7 +251,7 @@ def appended(values: UInt64Array, count: np.uint64, value: np.uint64) -> UInt64A
 
 @kernel
 def lists(log: UInt8Array, place: np.uint64, page: np.uint64) -> tuple[bool, np.uint64]:
-    """Whether the frame at ``place`` lists a page, and the number of pages of its list that were read."""
+    """Return whether the frame at ``place`` lists a page, and the number of pages of its list that were read."""
     at = list_start(log, place)
     count = link_count(log, place)
     listed = U0

@@ -86,7 +86,7 @@ _FIRST_TIME, _LAST_TIME = -62135596800.0, 253402300800.0
 
 @kernel
 def row_sound(log: UInt8Array, place: np.uint64, known: np.uint64) -> bool:
-    """Whether a complete and sound visit or merge is at ``place``, with links only to pages below ``known``."""
+    """Return whether a complete and sound visit or merge is at ``place``, with links only to pages below ``known``."""
     if not sound(log, place, known):
         return False
     kind = head_at(log, place).kind
@@ -95,7 +95,7 @@ def row_sound(log: UInt8Array, place: np.uint64, known: np.uint64) -> bool:
 
 @kernel
 def sound(log: UInt8Array, place: np.uint64, known: np.uint64) -> bool:
-    """Whether the values in the frame at ``place`` are possible if ``known`` pages are known after it.
+    """Return whether the values in the frame at ``place`` are possible if ``known`` pages are known after it.
 
     Checksums are not compared.
     """
@@ -137,7 +137,7 @@ def sound(log: UInt8Array, place: np.uint64, known: np.uint64) -> bool:
 
 @kernel
 def _number(value: Any) -> bool:
-    """Whether a value is not NaN."""
+    """Return whether a value is not NaN."""
     return bool(value == value)
 
 
@@ -226,7 +226,7 @@ def _others_sound(log: UInt8Array, place: np.uint64, known: np.uint64) -> bool:
 
 @kernel
 def _pages_sound(log: UInt8Array, at: np.uint64, count: np.uint64, known: np.uint64) -> bool:
-    """Whether ``count`` pages from byte ``at`` on are known."""
+    """Return whether ``count`` pages from byte ``at`` on are known."""
     for i in range(U0, count):
         if u32_at(log, at + i * _U4) >= known:
             return False
@@ -290,7 +290,7 @@ def _links_sound(log: UInt8Array, place: np.uint64, known: np.uint64) -> bool:
 
 @kernel
 def _carried_sound(log: UInt8Array, at: np.uint64, end: np.uint64, known: np.uint64) -> bool:
-    """Whether the carried data of pages take exactly the bytes from ``at`` to ``end``."""
+    """Return whether the carried data of pages take exactly the bytes from ``at`` to ``end``."""
     if end - at < _U4 + _CARRIED_SIZE:
         return False
     count = u32_at(log, end - _U4)
@@ -310,7 +310,7 @@ def _carried_sound(log: UInt8Array, at: np.uint64, end: np.uint64, known: np.uin
 
 @kernel
 def text_sound(urls: UInt8Array, begin: np.uint64, end: np.uint64, lines: np.uint64) -> bool:
-    """Whether urls[begin:end] is exactly ``lines`` complete lines of ASCII."""
+    """Return whether urls[begin:end] is exactly ``lines`` complete lines of ASCII."""
     count, bits = U0, np.uint8(0)
     for at in range(begin, end):
         count += np.uint64(urls[at] == 10)
