@@ -472,7 +472,7 @@ DERIVED = {
     "Pages": {"synced", "checkpoint", "frames"},
     # Views of arrays, files, and the counts of hosts, which are made when they are asked for.
     "PageColumns": {"_at", "hosts", "host_pages", "host_waiting", "host_crawled", "merged", "given"},
-    "UrlTable": {"_table", "_mapped", "indexed", "_urls_check"},
+    "UrlTable": {"_table", "_mapped", "indexed", "_urls_check", "_larger", "_moved"},
     "PageRank": {"damping", "rest", "cross_only", "scores", "least", "trusts", "prior", "distrust"},
     "Hits": {"damping", "rest", "cross_only", "scores", "least", "trusts", "prior", "distrust"},
     "Opic": set(),

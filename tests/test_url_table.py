@@ -87,6 +87,24 @@ def test_shards_grow():
         ]
 
 
+@pytest.mark.parametrize("at_a_time", [1, 100, 1 << 20])
+def test_hosts_move_to_larger_tables_in_steps(monkeypatch, at_a_time):
+    """Batches of one URL and of hundreds, with new and known hosts, while the table of hosts grows several times."""
+    monkeypatch.setattr(urls_module, "_HOSTS_AT_A_TIME", at_a_time)
+    hosts: dict[str, int] = {}
+    rng, moving = np.random.default_rng(6), 0
+    with empty_pages() as pages:
+        for turn, size in enumerate([700, *[1] * 300, 40, 3, 900, *[5] * 200, 2000, *[2] * 100, 20_000, 1]):
+            batch = [f"http://h{k}.com/{turn}" for k in rng.integers(0, 60_000, size).tolist()]
+            numbers = pages.number(batch)[0]
+            for url, page in zip(batch, numbers.tolist(), strict=True):
+                assert int(pages.hosts[page]) == hosts.setdefault(host_of(url), len(hosts))
+            moving += pages.table._larger is not None
+        assert [pages.host(host) for host in range(pages.num_hosts)] == list(hosts)
+        assert 2 * len(hosts) <= len(pages.table.host_slots) <= 8 * len(hosts)
+        assert bool(moving) == (at_a_time < 1 << 20)
+
+
 def test_a_table_without_address_space_says_so(monkeypatch):
     """A table with room for few slots refuses one day, and knows what it knew."""
     monkeypatch.setattr(urls_module, "_PAGES", 1 << 16)

@@ -36,6 +36,9 @@ CHUNK = 4 << 20
 
 _PAGES = most_pages()
 _HOSTS = _PAGES // 8
+_HOSTS_AT_A_TIME = 4096
+"""Number of hosts that move to a larger table in one call, in less than a millisecond."""
+
 _FEW = 1 << 20
 """Number of pages below which an index costs more than it saves."""
 
@@ -120,6 +123,9 @@ class UrlTable:
         self.hosts: UInt32Array = reserve(np.uint32, _PAGES)
         self.marks: UInt64Array = reserve(np.uint64, _PAGES // 32 + 1)
         self.host_slots = np.zeros(1 << 10, np.uint32)
+        # The larger table of hosts that is being filled, and the number of hosts in it.
+        self._larger: UInt32Array | None = None
+        self._moved = 0
         self.host_text: UInt8Array = reserve(np.uint8, _HOSTS * 32)
         self.host_ends: UInt64Array = reserve(np.uint64, _HOSTS)
         self.indexed = self._urls_check = 0
@@ -257,13 +263,23 @@ class UrlTable:
         hosts, used = self.tally.hosts, self._host_bytes
         if hosts + more > len(self.host_ends) or used + size > len(self.host_text):
             raise StoreError(f"{self.folder}: no address space for more than {hosts:,} hosts")
-        wanted = (self.tally.hosts + more) * 2
-        if wanted > len(self.host_slots):
-            slots = np.zeros(1 << (wanted - 1).bit_length(), np.uint32)
-            table.refill_hosts(
-                self.host_text, self.host_ends, np.uint64(self.tally.hosts), self.hash_seed, slots
-            )
-            self.host_slots = slots
+        size = 1 << ((hosts + more) * 2 - 1).bit_length()
+        if size > len(self.host_slots if self._larger is None else self._larger):
+            self._larger, self._moved = np.zeros(size, np.uint32), 0
+        if self._larger is not None:
+            # The search for a host ends at an empty slot, so the smaller table must not become full.
+            full = hosts + more > len(self.host_slots) // 8 * 7
+            self._move_hosts(hosts if full else max(_HOSTS_AT_A_TIME, 4 * more))
+
+    def _move_hosts(self, most: int) -> None:
+        """Move up to ``most`` hosts to the larger table. New hosts go to the smaller one until the larger has all."""
+        assert self._larger is not None
+        hosts, begin = self.tally.hosts, np.uint64(self._moved)
+        self._moved = min(self._moved + most, hosts)
+        end = np.uint64(self._moved)
+        table.refill_hosts(self.host_text, self.host_ends, begin, end, self.hash_seed, self._larger)
+        if self._moved == hosts:
+            self.host_slots, self._larger = self._larger, None
             self._table = self._addresses()
 
     # -- the checkpoint ---------------------------------------------------------------------------------------------
@@ -291,7 +307,7 @@ class UrlTable:
 
     def make_room(self, host_slots: int) -> None:
         """Make the table of hosts as long as it was, before :meth:`parts` are read into it."""
-        self.host_slots = np.zeros(host_slots, np.uint32)
+        self.host_slots, self._larger = np.zeros(host_slots, np.uint32), None
         self._table = self._addresses()
 
     # -- the index --------------------------------------------------------------------------------------------------

@@ -388,14 +388,19 @@ def find_url(at: UInt64Array, line: Text, seed: np.uint64) -> int:
 
 @kernel
 def refill_hosts(
-    host_text: UInt8Array, host_ends: UInt64Array, hosts: np.uint64, seed: np.uint64, slots: UInt32Array
+    host_text: UInt8Array,
+    host_ends: UInt64Array,
+    first: np.uint64,
+    end: np.uint64,
+    seed: np.uint64,
+    slots: UInt32Array,
 ) -> None:
-    """Insert all hosts into a new, empty table of hosts."""
+    """Insert the hosts ``first`` … ``end`` - 1 into a larger table of hosts, which has those before."""
     mask = np.uint64(len(slots)) - U1
-    begin = U0
-    for host in range(U0, hosts):
-        first = _hash(host_text, begin, host_ends[host], seed)
-        slot = first & mask
+    begin = host_ends[first - U1] if first > U0 else U0
+    for host in range(first, end):
+        hash_ = _hash(host_text, begin, host_ends[host], seed)
+        slot = hash_ & mask
         while slots[slot] != 0:
             slot = (slot + U1) & mask
         slots[slot] = np.uint32(host + U1)
