@@ -1,7 +1,6 @@
 """A crawl that opens from a checkpoint is the crawl that is folded from its log, now and later."""
 
 import errno
-import itertools
 import logging
 import os
 import shutil
@@ -9,7 +8,6 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -17,55 +15,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from crawlstrategies import Clock, differences, histories, opened, perform, whole
+from checkpoints import crawl_some, crawl_with_checkpoint, everything, keep, shown, without
+from crawlstrategies import Clock, differences, histories, opened, perform
 from inlink.base.checked import remember
-from inlink.base.clock import VirtualClock
 from inlink.base.folder import Folder
 from inlink.crawl import checkpointer
-from inlink.crawl.checkpointing import save, save_from_log
+from inlink.crawl.checkpointing import save_from_log
 from inlink.crawl.crawl import Crawl, look
-from inlink.frontier.frontier import Frontier
 from inlink.frontier.policies import POLICIES, Policy
 from inlink.store import checkpoint
 from inlink.store.backup import backup
 from inlink.store.checkpoint import CHECKPOINT, VERSION
 from inlink.store.kernels.touched import touched
-from patience import wait_until
-
-
-def keep(crawl: Crawl) -> None:
-    save(crawl._frontier, crawl._core.journal.log)
-
-
-def without(folder: Path, copy: Path) -> Path:
-    """A copy of a crawl's folder whose events must all be folded."""
-    shutil.copytree(folder, copy, ignore=shutil.ignore_patterns(CHECKPOINT, "lock"))
-    return copy
-
-
-def columns(frontier: Frontier) -> dict[str, list[float]]:
-    """The policy's columns."""
-    policy, known = frontier.policy, frontier.pages.num_pages
-    return {name: getattr(policy, name)[:known].tolist() for name in policy.columns or ()} | {
-        name: getattr(policy, name) for name in policy.numbers
-    }
-
-
-def everything(crawl: Crawl) -> dict[str, object]:
-    """All that a crawl is, with its order, which is read from the heaps, its policy, and its plans."""
-    now, front = crawl._core.tick(), crawl._frontier
-    return whole(crawl) | {
-        "order": front.queue.order(1000, now),
-        "columns": columns(front),
-        "traps": front.traps[: front.pages.num_pages].tolist(),
-        "plans": front.plans,
-        "never": front.never,
-        "lost": {page: front.lost.due(page) for page in range(front.pages.num_pages)},
-        "taken": front.queue.rows["taken"][: front.queue.num_slots].tolist(),
-        "budgets": front.queue.rows["budget"][: front.queue.num_slots].tolist(),
-        "sessions": [(one.owner, one.number, one.asked, one.reported) for one in front.sessions],
-    }
-
 
 CHOICES = st.fixed_dictionaries(
     {"policy": st.sampled_from(sorted(POLICIES))},
@@ -119,22 +80,9 @@ def test_a_crawl_from_a_checkpoint_is_the_crawl_from_the_log(
             assert mine == theirs
 
 
-def crawl_some(crawl: Crawl, first: int = 0, count: int = 30) -> None:
-    for number in range(first, first + count):
-        page = f"http://h{number % 7}.com/{number}"
-        crawl.seed([page])
-        crawl.crawled(page, [f"http://h{(number + k) % 9}.com/{3 * number + k}" for k in range(5)])
-
-
 @pytest.fixture
 def kept(tmp_path):
-    """A crawl's folder with a checkpoint, and events behind it."""
-    clock = Clock()
-    with opened(tmp_path / "crawl", clock, policy="opic") as crawl:
-        crawl_some(crawl)
-        keep(crawl)
-        crawl_some(crawl, 30, 10)
-    return tmp_path / "crawl"
+    return crawl_with_checkpoint(tmp_path / "crawl")
 
 
 def test_the_pages_of_events_are_those_that_the_events_name(kept):
@@ -151,15 +99,6 @@ def test_the_pages_of_events_are_those_that_the_events_name(kept):
         named |= {*event.pages.tolist(), *range(event.first, event.first + event.new)}
     assert set(touched(log.frames).tolist()) == named
     assert len(touched(log.frames[:0])) == 0
-
-
-def shown(folder: Path) -> tuple[bool, object]:
-    """Whether the checkpoint was used, and the order of pages, read only."""
-    front = look(folder, Clock())
-    used = front.pages.checkpoint is not None
-    found = front.queue.order(1000, Clock()()), columns(front), front.pages.states[:50].tolist()
-    front.pages.close()
-    return used, found
 
 
 FILES = (
@@ -323,120 +262,6 @@ def test_a_kill_while_a_checkpoint_is_written_keeps_the_one_from_before(kept, fi
         keep(crawl)
     assert not list(kept.glob(".*"))
     assert shown(kept)[0]
-
-
-# -- while the crawl runs ---------------------------------------------------------------------------------------------
-
-
-def crawl_until(crawl: Crawl, done: Callable[[], bool]) -> None:
-    """Crawl pages, which begins and notes checkpoints, until something has happened."""
-    pages = itertools.count(100)
-    wait_until(lambda: crawl_some(crawl, next(pages), 1) or done(), "a checkpoint")
-
-
-def test_a_running_crawl_writes_checkpoints_and_the_next_opening_uses_the_last(tmp_path, monkeypatch):
-    monkeypatch.setattr(checkpointer, "LEAST_PAGES", 50)
-    folder, clock = tmp_path / "crawl", Clock()
-    with opened(folder, clock, policy="opic") as crawl:
-        checkpoints = crawl._upkeep._checkpoints
-        crawl_until(crawl, lambda: checkpoints._covered != (0, 0))
-        first = checkpoints._covered
-        crawl_until(crawl, lambda: checkpoints._covered > first)
-        crawl_some(crawl, 50_000, 5)
-        # No checkpoint is written at the end, as after kill -9.
-        monkeypatch.setattr(checkpointer, "LEAST_PAGES", 1 << 20)
-        covered = checkpoints._covered
-    copy = without(folder, tmp_path / "folded")
-    with Crawl(folder, clock=clock) as one, Crawl(copy, clock=clock) as other:
-        assert one._pages.checkpoint is not None
-        extent = one._pages.checkpoint.extent
-        assert (extent.urls_end, extent.events_end) == covered
-        assert not differences(everything(one), everything(other))
-
-
-def test_virtual_time_has_no_processes(tmp_path, monkeypatch):
-    monkeypatch.setattr(checkpointer, "LEAST_PAGES", 10)
-    with Crawl(tmp_path / "crawl", clock=VirtualClock()) as crawl:
-        crawl_some(crawl)
-        assert not crawl._upkeep._checkpoints.busy
-
-
-@pytest.mark.parametrize("why", ["no program", "an error", "nonsense", "no memory"])
-def test_a_checkpoint_that_fails_is_told_and_the_crawl_goes_on(tmp_path, monkeypatch, caplog, why):
-    monkeypatch.setattr(checkpointer, "LEAST_PAGES", 50)
-    program = tmp_path / "program"
-    if why == "no memory":
-        monkeypatch.setattr(checkpointer, "_BYTES_A_PAGE", 1 << 60)
-    else:
-        monkeypatch.setattr(sys, "executable", str(program))
-    if why in ("an error", "nonsense"):
-        said = '{"error": "it is full"}' if why == "an error" else "nonsense"
-        program.write_text(f"#!/bin/sh\necho '{said}'\nexit 2\n")
-        program.chmod(0o755)
-    with opened(tmp_path / "crawl", Clock(), policy="opic") as crawl:
-        checkpoints = crawl._upkeep._checkpoints
-        if why == "no memory":
-            crawl_some(crawl)
-            assert not checkpoints.busy
-            assert not caplog.messages
-        else:
-            crawl_until(crawl, lambda: bool(caplog.messages))
-            said = {"no program": "No such file", "an error": "it is full", "nonsense": "ended with code 2"}[
-                why
-            ]
-            assert "cannot write a checkpoint while the crawl runs" in caplog.messages[0]
-            assert said in caplog.messages[0]
-        assert checkpoints._covered == (0, 0)
-    assert shown(tmp_path / "crawl")[0]
-
-
-DIES = """
-import os, signal, sys
-from inlink.crawl import checkpointer
-from inlink.crawl.crawl import Crawl
-checkpointer.LEAST_PAGES = 10
-crawl = Crawl(sys.argv[1], clock=lambda: 1_000_000.0)
-checkpoints = crawl._upkeep._checkpoints
-checkpoints._begun = (0, 0)
-crawl.crawled("http://h0.com/0", ["http://later.com/"])
-process = checkpoints._process
-if sys.argv[2] == "later":
-    process.stdout.read()
-print(process.pid, flush=True)
-os.kill(os.getpid(), signal.SIGKILL)
-"""
-
-
-@pytest.mark.parametrize("moment", ["at once", "later"])
-def test_a_kill_of_the_crawl_ends_the_process_and_loses_nothing(kept, tmp_path, moment):
-    ended = subprocess.run(
-        [sys.executable, "-c", DIES, str(kept), moment],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=600,
-    )
-    assert ended.returncode == -signal.SIGKILL, ended.stderr
-    wait_until(lambda: not is_running(int(ended.stdout)), "the process of the checkpoint")
-    copy = without(kept, tmp_path / "folded")
-    with Crawl(kept, clock=Clock()) as one, Crawl(copy, clock=Clock()) as other:
-        assert one._pages.checkpoint is not None
-        behind = one._pages.events_end - one._pages.checkpoint.extent.events_end
-        assert behind == 0 or moment == "at once"
-        assert not differences(everything(one), everything(other))
-        assert one.page("http://later.com/").state == "discovered"
-        keep(one)
-    assert not list(kept.glob(".*"))
-
-
-def is_running(process: int) -> bool:
-    """Whether a process of this user exists and has not ended."""
-    try:
-        os.kill(process, 0)
-        status = Path(f"/proc/{process}/stat")
-        return not status.exists() or status.read_text().rsplit(")", 1)[1].split()[0] != "Z"
-    except (ProcessLookupError, FileNotFoundError):
-        return False
 
 
 # -- nothing is forgotten ---------------------------------------------------------------------------------------------

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+from inlink.base.unfinished import remove_abandoned
 from inlink.store.checkpoint import LEAST_PAGES
 from inlink.store.log import Log
 from inlink.store.pages import Pages
@@ -106,7 +107,7 @@ class Checkpointer:
         )
 
     def close(self) -> None:
-        """End the process, if it runs. Its unfinished checkpoint is removed by the next one."""
+        """End the process, if it runs, and remove its unfinished checkpoint."""
         process, self._process = self._process, None
         if process is not None:
             process.kill()
@@ -115,6 +116,8 @@ class Checkpointer:
                 if pipe is not None:
                     with contextlib.suppress(OSError):
                         pipe.close()
+            with contextlib.suppress(OSError):
+                remove_abandoned(self._pages.folder)
 
     def abandon(self) -> None:
         """Close the pipes of the process in the child of a fork. The process belongs to the parent."""

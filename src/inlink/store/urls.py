@@ -263,9 +263,9 @@ class UrlTable:
         hosts, used = self.tally.hosts, self._host_bytes
         if hosts + more > len(self.host_ends) or used + size > len(self.host_text):
             raise StoreError(f"{self.folder}: no address space for more than {hosts:,} hosts")
-        size = 1 << ((hosts + more) * 2 - 1).bit_length()
-        if size > len(self.host_slots if self._larger is None else self._larger):
-            self._larger, self._moved = np.zeros(size, np.uint32), 0
+        slots = 1 << ((hosts + more) * 2 - 1).bit_length()
+        if slots > len(self.host_slots if self._larger is None else self._larger):
+            self._larger, self._moved = np.zeros(slots, np.uint32), 0
         if self._larger is not None:
             # The search for a host ends at an empty slot, so the smaller table must not become full.
             full = hosts + more > len(self.host_slots) // 8 * 7
