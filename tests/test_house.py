@@ -226,7 +226,7 @@ def test_importing_and_helping_are_light():
 def test_a_scrapy_project_loads_only_the_modules_of_a_local_crawl():
     script = (
         "import sys, inlink.scrapy\n"
-        "unused = {'warcio', 'scipy', 'numpy.ma', 'rich', 'scrapy.core.downloader.handlers.http11'}\n"
+        "unused = {'warcio', 'rich', 'scrapy.core.downloader.handlers.http11'}\n"
         "unused |= {f'inlink.{name}' for name in ('scrapy.job', 'client.session', 'sources.hostplaces')}\n"
         # Without machine code, kernels are compiled by Numba, which imports these two.
         "unused -= {'scipy', 'numpy.ma'} if 'numba' in sys.modules else set()\n"
