@@ -1,7 +1,9 @@
 """Distrust in a crawl: hosts that lead to a list of bad hosts are fetched last."""
 
+import gzip
 import json
 import os
+import random
 import signal
 import subprocess
 import sys
@@ -282,3 +284,37 @@ def test_a_damaged_list_names_the_remedy(tmp_path, bad):
     with pytest.raises(FolderError, match="give distrust=FILE again, or distrust=None"):
         crawl_of(tmp_path)
     crawl_of(tmp_path, distrust=bad).close()
+
+
+@pytest.mark.parametrize("setting", ["trust", "distrust"])
+@pytest.mark.parametrize(
+    ("raw", "said"),
+    [
+        (random.Random(1).randbytes(50_000), "is not a score"),
+        (b"\0" * 1000, "name"),
+        ("http://a.example/\n".encode("utf-16"), "is in UTF-16: convert it to UTF-8 first"),
+        (gzip.compress(b"http://a.example/\n" * 999)[:-20], "compressed data cut or damaged"),
+        (b"http://a.example/" + b"x" * 1_000_000, "value above 0|weight above 0"),
+        (b"http://a.example/\t-3\n", r"must be in \[0, 1e30\]; got -3.0"),
+        (b"http://a.example/\tinf\n", "'inf' is not a score"),
+        (b"# inlink ranking \xff\xfe", "a weight above 0|damaged|line 1"),
+    ],
+    ids=["random", "zeros", "utf-16", "cut", "long", "negative", "infinite", "ranking"],
+)
+def test_hostile_lists_are_refused_in_one_short_line(tmp_path, setting, raw, said):
+    (tmp_path / "list").write_bytes(raw)
+    with pytest.raises(InputError, match=said) as refused:
+        crawl_of(tmp_path, **{setting: tmp_path / "list"})
+    assert "\n" not in str(refused.value)
+    assert len(str(refused.value)) < 600
+    assert "prior" not in str(refused.value).replace(str(tmp_path), "")
+    assert not (tmp_path / "c").exists()
+
+
+def test_a_list_in_another_encoding_counts_as_far_as_it_can_be_read(tmp_path, caplog):
+    (tmp_path / "list").write_bytes("http://b\xfccher.example/\nspam.example\n".encode("latin-1"))
+    with crawl_of(tmp_path, distrust=tmp_path / "list") as crawl:
+        crawl.seed(["http://spam.example/", "http://good.example/"])
+        assert order(crawl) == ["good", "spam"]
+    assert "distrust: " in caplog.text
+    assert "ignored 1 line that names no host" in caplog.text

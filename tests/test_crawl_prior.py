@@ -230,7 +230,7 @@ def test_the_first_lines_of_common_crawls_ranks_count(tmp_path, monkeypatch):
     file.write_text(RANKS + "".join(f"{k}\t{9 - k}\t{k}\t0.1\tcom.h{k}\n" for k in range(1, 6)))
     assert host_places(file).names[:] == ["h1.com", "h2.com", "h3.com"]
     file.write_text("".join(f"h{k}.com\t{k}\n" for k in range(4)))
-    with pytest.raises(InputError, match="more than 3 lines: keep the best hosts only"):
+    with pytest.raises(InputError, match="more than 3 lines: keep the first lines only"):
         host_places(file)
 
 

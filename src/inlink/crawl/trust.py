@@ -123,11 +123,9 @@ def trust_given(
         return None
     found = read_trust(settings.trust, settings.url_rules, refused)
     if refused:
-        _log.warning(
-            "trust: %s: ignored %s lines that are not valid URLs",
-            settings.trust,
-            f"{sum(refused.values()):,}",
-        )
+        count = sum(refused.values())
+        told = "1 line that is no valid URL" if count == 1 else f"{count:,} lines that are not valid URLs"
+        _log.warning("trust: %s: ignored %s", settings.trust, told)
     return found
 
 

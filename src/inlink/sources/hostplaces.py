@@ -53,7 +53,7 @@ def host_places(source: str | os.PathLike[str], setting: str = "prior") -> HostP
     file = rank_file(source)
     best: dict[str, float] = {}
     ignored = 0
-    for host, value in _values(file):
+    for host, value in _values(file, setting):
         if host is None:
             ignored += 1
         elif value > 0:
@@ -63,14 +63,15 @@ def host_places(source: str | os.PathLike[str], setting: str = "prior") -> HostP
             f"{setting}: {source} gives no host a value above 0: name a host or URL in each line"
         )
     if ignored:
-        _log.warning("prior: %s: ignored %s lines that name no host", source, f"{ignored:,}")
+        lines_ignored = "1 line that names" if ignored == 1 else f"{ignored:,} lines that name"
+        _log.warning("%s: %s: ignored %s no host", setting, source, lines_ignored)
     return HostPlaces.of(best)
 
 
-def _values(file: Location) -> Iterator[tuple[str | None, float]]:
+def _values(file: Location, setting: str) -> Iterator[tuple[str | None, float]]:
     """Yield hosts and their values; None for a name that is no host."""
     if isinstance(file, Path) and (file.is_dir() or _is_exported(file)):
-        yield from _of_list(rank_list(file, "pagerank"))
+        yield from _of_list(rank_list(file, "pagerank"), setting)
         return
     with Stream(file) as stream:
         common_crawl, rows = rank_rows(stream, file)
@@ -81,11 +82,11 @@ def _values(file: Location) -> Iterator[tuple[str | None, float]]:
     with Stream(file) as stream:
         found = [line for _, line in islice(lines(stream), MOST_RANKS + 1)]
     if len(found) > MOST_RANKS:
-        raise InputError(f"prior: {file} has more than {MOST_RANKS:,} lines: keep the best hosts only")
+        raise InputError(f"{setting}: {file} has more than {MOST_RANKS:,} lines: keep the first lines only")
     for name, value in seeds_in(b"\n".join(found).decode("utf-8", "replace"), str(file)):
         if not 0 <= value <= 1e30:
             raise InputError(
-                f"prior: {file}: the value of {name[:200]!r} must be in [0, 1e30]; got {value!r}"
+                f"{setting}: {file}: the value of {name[:200]!r} must be in [0, 1e30]; got {value!r}"
             )
         yield _host(name), value
 
@@ -95,9 +96,9 @@ def _is_exported(file: Path) -> bool:
     return start[:4] == b"PAR1" or start.startswith(b"# inlink ranking ")
 
 
-def _of_list(ranks: RankList) -> Iterator[tuple[str | None, float]]:
+def _of_list(ranks: RankList, setting: str) -> Iterator[tuple[str | None, float]]:
     if ranks.names is None:
-        raise InputError(f"prior: {ranks.name}: its nodes have no names, so their hosts are not known")
+        raise InputError(f"{setting}: {ranks.name}: its nodes have no names, so their hosts are not known")
     for node in np.flatnonzero(ranks.positions <= MOST_RANKS).tolist():
         name = ranks.names[node]
         # Graphs of hosts and domains hold reversed names.

@@ -82,7 +82,7 @@ def seeds_in(text: str, place: str) -> list[tuple[str, float]]:
             value = math.nan
         if not math.isfinite(value):
             raise InputError(
-                f"{place}, line {number}: {score!r} is not a score: give a finite number after the tab"
+                f"{place}, line {number}: {score[:80]!r} is not a score: give a finite number after the tab"
             )
         found.append((url, value))
     return found
