@@ -6,7 +6,7 @@ from pathlib import Path
 
 USAGE = (
     "usage: python -m bench rank | measures | build | extract | crawl | spider | fleet | view | pauses | server | "
-    "rerank | spam | truth | start | copies | space | release | tables  (each with --help)"
+    "rerank | spam | truth | start | certificate | copies | space | release | tables  (each with --help)"
 )
 
 
@@ -97,6 +97,10 @@ def main(arguments: list[str]) -> None:
         from bench import start
 
         start.main(rest)
+    elif command == "certificate":
+        from bench import certificate as certain
+
+        certain.main(rest)
     elif command == "copies":
         from bench import copies
 
