@@ -147,10 +147,6 @@ class PageColumns:
         """Count the pages of each host by state, now and with each event that is folded from now on."""
         kernels.count_hosts(self._at)
 
-    def set_state(self, page: int, state: int) -> None:
-        """Change a page's state for a reason that is not an event, such as the time."""
-        kernels.move(self._at, np.uint64(page), state)
-
     def survivor(self, page: int) -> int:
         """The page that a page was merged into; the page itself if it was not merged."""
         for _ in range(64):

@@ -285,10 +285,6 @@ class Pages:
 
     # -- data of a page ----------------------------------------------------------------------------------------------
 
-    def set_state(self, page: int, state: int) -> None:
-        """See :meth:`.columns.PageColumns.set_state`."""
-        self.columns.set_state(page, state)
-
     def survivor(self, page: int) -> int:
         """The page that a page was merged into; the page itself if it was not merged."""
         return self.columns.survivor(page)

@@ -64,7 +64,6 @@ __all__ = [
     "does_to_listed",
     "entry",
     "fold",
-    "move",
     "open_leases",
     "step",
     "trace",
@@ -127,18 +126,6 @@ def count_hosts(at: UInt64Array) -> None:
             c.host_waiting[host] += np.uint32(1)
         elif c.states[page] == CRAWLED:
             c.host_crawled[host] += np.uint32(1)
-
-
-@kernel
-def move(at: UInt64Array, page: np.uint64, state: int) -> None:
-    """Change a page's state for a reason that is not an event, such as the time."""
-    c = columns_at(at)
-    before = c.states[page]
-    c.states[page] = np.uint8(state)
-    c.state_counts[before] -= U1
-    c.state_counts[state] += U1
-    if c.tally[U0].by_host != U0:
-        _recount(c, np.uint64(c.hosts[page]), before, state)
 
 
 @kernel
