@@ -21,6 +21,7 @@ from inlink import Graph, Ranking, plot
 from inlink.base.progress import Task, reporting
 from inlink.errors import OutputError, ParameterError, UnknownNodeError
 from inlink.graph.names import encode
+from inlink.graph.neighbours import arcs_between
 from inlink.plot import near, scale, values
 from strategies import Arcs, arcs
 
@@ -292,7 +293,7 @@ def test_the_best_neighbours_are_chosen():
     chosen, count = near._chosen(graph, rank.values, [node], 11)
     assert count == len(around)
     assert chosen == [node, *sorted(around, key=lambda k: (-rank.values[k], k))[:10]]
-    arcs = near._arcs(graph, chosen)
+    arcs = arcs_between(graph, chosen)
     assert sorted(arcs) == sorted(
         (i, j)
         for i, a in enumerate(chosen)
@@ -387,9 +388,10 @@ def test_of_many_links_the_most_specific_are_drawn():
     chosen, _ = near._chosen(
         graph, inlink.pagerank(graph).values, [graph.node("https://a.example/docs/0")], 60
     )
+    arcs_by_rank = sorted(arcs_between(graph, chosen), key=lambda arc: (max(arc), arc))
     drawn = {
         (graph.names[chosen[i]], graph.names[chosen[j]])
-        for i, j in near._telling(graph, chosen, near._arcs(graph, chosen))
+        for i, j in near._telling(graph, chosen, arcs_by_rank)
     }
     assert {
         pair for pair in beside if graph.node(pair[0]) in chosen and graph.node(pair[1]) in chosen
