@@ -67,7 +67,6 @@ def test_a_site_that_ends_before_tells_what_is_certain_too(tmp_path):
         (("crawl", "http://a.example/", "--until-top", "0"), "--until-top"),
         (("crawl", "http://a.example/", "--until-top", "3", "--within", "2"), "--within"),
         (("crawl-info", "c", "--within", "0.1"), "give --top too"),
-        (("crawl-info", "http://127.0.0.1:1/v1/crawls/c", "--top", "3"), "give the crawl's folder"),
     ],
 )
 def test_options_that_do_not_fit_are_refused(tmp_path, given, said):

@@ -81,6 +81,8 @@ LOOKS = [
     ["top", "@", "-n", "3", "--json"],
     ["crawl-info", "@"],
     ["crawl-info", "@", "--json"],
+    ["crawl-info", "@", "--top", "3"],
+    ["crawl-info", "@", "--top", "2", "--within", "0.01", "--json"],
     ["next", "@", "--peek", "-n", "5"],
 ]
 
@@ -107,6 +109,16 @@ def test_what_is_not_known_is_one_line_of_both(ready):
     assert said("find", crawl_of(server), "(")[0] == 2
     code, line = said("top", crawl_of(server), "--by", "none")
     assert (code, "none" in line) == (2, True)
+
+
+def test_places_that_a_server_does_not_compute_in_time_are_one_line(tmp_path, monkeypatch):
+    with Crawl(tmp_path / "c"):
+        pass
+    monkeypatch.setattr("inlink.cli.crawl_info.PATIENCE", 0.1)
+    with served(tmp_path / "c") as server:
+        code, line = said("crawl-info", crawl_of(server), "--top", "3")
+    assert code == 2
+    assert "within 0 s. Repeat the command later; a crawl without seeds has none" in line
 
 
 def test_a_view_over_http_is_the_view(ready):

@@ -1,16 +1,23 @@
 """``inlink crawl-info``: the figures of a crawl and its progress."""
 
+import time
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 import msgspec
 
 from inlink.cli.crawls import crawl_argument
-from inlink.cli.remote import refuse_url, remote, view_of
+from inlink.cli.remote import remote, view_of
 from inlink.cli.show import printable, say, show_json, show_table
-from inlink.errors import ParameterError
+from inlink.errors import ParameterError, ServerError
+
+if TYPE_CHECKING:
+    from inlink.protocol import Certificate
+
+PATIENCE = 60.0
+"""Seconds to wait for the places that a server computes."""
 
 
 @click.command("crawl-info")
@@ -42,8 +49,7 @@ def _show_places(folder: Path | str, top: int, within: float, as_json: bool) -> 
     """Print the best places of a crawl and their certainty."""
     from inlink.crawl.certificate import certificate_lines, certify
 
-    refuse_url(folder, "--top reads all links of a crawl: give the crawl's folder on its own machine")
-    found = certify(folder, top, within)
+    found = certify(folder, top, within) if isinstance(folder, Path) else _remote_places(folder, top, within)
     if as_json:
         show_json(msgspec.to_builtins(found))
         return
@@ -54,6 +60,21 @@ def _show_places(folder: Path | str, top: int, within: float, as_json: bool) -> 
         for row in found.places
     ]
     show_table(("", "at least", "at most", "page", ""), rows, right=(0, 1, 2))
+
+
+def _remote_places(url: str, top: int, within: float) -> "Certificate":
+    """Return the places that a server computes beside its other work."""
+    crawl = remote(url)
+    until = time.monotonic() + PATIENCE
+    while time.monotonic() < until:
+        found = crawl.standing(top=top, within=within).certificate
+        if found:
+            return found
+        time.sleep(0.5)
+    raise ServerError(
+        f"{url}: the server has not computed the certain places within {PATIENCE:.0f} s. Repeat the command later; "
+        "a crawl without seeds has none"
+    )
 
 
 def show_crawl(folder: Path | str, as_json: bool) -> None:
