@@ -1,9 +1,9 @@
-"""``python -m bench spam``: fetches wasted on spam, by order, with and without a list of bad hosts.
+"""``python -m bench spam``: fetches wasted on spam, by order, with and without `distrust`, `trust` and `spam_mass`.
 
 The web is generated: sixty good hosts, twenty link farms of 300 pages, four calendars of 800 pages, and a mirror of
 3,000 good pages. Farms link to the front pages of other farms. Calendars and the mirror look like pages with content,
-and link to a farm from each page. Two good pages in a hundred have a link to a farm, as comments have. The list names
-two farms.
+and link to a farm from each page. Two good pages in a hundred have a link to a farm, as comments have. The list of
+bad hosts names two farms. The trusted pages are the seeds.
 """
 
 import argparse
@@ -15,6 +15,7 @@ from statistics import mean, stdev
 
 import inlink
 from bench import markdown
+from inlink.replaying.result import Run
 
 __all__ = ["main", "web"]
 
@@ -23,6 +24,15 @@ CALENDARS = [f"events{k}.example" for k in range(4)]
 MIRROR = "http://mirror.example/copy/"
 SPAM = "//(farm|events|mirror)"
 MARKS = (0.02, 0.05, 0.1, 0.2)
+ROWS = (
+    ((), ("host-diverse", "pagerank", "breadth-first")),
+    (("distrust",), ("host-diverse", "pagerank")),
+    (("trust",), ("host-diverse",)),
+    (("trust", "distrust"), ("host-diverse",)),
+    (("trust", "spam_mass"), ("host-diverse",)),
+    (("trust", "distrust", "spam_mass"), ("host-diverse",)),
+)
+"""Settings that are given, and the policies that have them."""
 
 
 def web(seed: int) -> dict[str, set[str]]:
@@ -86,18 +96,22 @@ def main(arguments: list[str]) -> None:
         graph = inlink.Graph.from_arcs(arcs)
         print(markdown.line("order", *(f"{share:.0%}" for share in MARKS)))
         print(markdown.line("---", *["---:"] * len(MARKS)))
-        for name, given, policies in (
-            ("", {}, ["host-diverse", "pagerank", "breadth-first"]),
-            (" with `distrust`", {"distrust": str(listed)}, ["host-diverse", "pagerank"]),
-        ):
-            found = inlink.replay(
-                graph, policies=policies, seeds=seeds, budget=MARKS[-1], marks=MARKS, wasted=SPAM,
-                lines=False, tau=False, settings=given,
-            )  # fmt: skip
+        trusted = Path(folder) / "trust.txt"
+        values = {"trust": str(trusted), "distrust": str(listed), "spam_mass": True}
+        for names, policies in ROWS:
+            runs: list[Run] = []
+            # Each set of seeds is its own list of trusted pages.
+            for sets in [[one] for one in seeds] if "trust" in names else [seeds]:
+                trusted.write_text("".join(f"{page}\n" for page in sets[0]))
+                runs += inlink.replay(
+                    graph, policies=policies, seeds=sets, budget=MARKS[-1], marks=MARKS, wasted=SPAM,
+                    lines=False, tau=False, settings={name: values[name] for name in names},
+                ).runs  # fmt: skip
+            told = f" with {', '.join(f'`{name}`' for name in names)}" if names else ""
             for policy in policies:
-                rows = [run.wasted for run in found.runs if run.order == policy]
+                rows = [run.wasted for run in runs if run.order == policy]
                 cells = [_with_error(column) for column in zip(*rows, strict=True)]
-                print(markdown.line(f"{policy}{name}", *cells), flush=True)
+                print(markdown.line(f"{policy}{told}", *cells), flush=True)
 
 
 def _with_error(shares: Sequence[float]) -> str:

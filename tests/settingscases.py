@@ -15,6 +15,7 @@ OTHERS: dict[str, Any] = {
     "use_scores": True,
     "cross_domain_only": True,
     "trust": str(Path(__file__).parent / "data" / "trust.txt"),
+    "spam_mass": True,
     "distrust": str(Path(__file__).parent / "data" / "prior.txt"),
     "prior": str(Path(__file__).parent / "data" / "prior.txt"),
     "damping": 0.5,
@@ -50,7 +51,9 @@ OTHERS: dict[str, Any] = {
 """For each setting a value that is not its default."""
 
 
-TOGETHER = {name: value for name, value in OTHERS.items() if name not in ("trust", "distrust", "prior")}
+TOGETHER = {
+    name: value for name, value in OTHERS.items() if name not in ("trust", "spam_mass", "distrust", "prior")
+}
 """Those that can be given together."""
 
 

@@ -31,7 +31,7 @@ def test_the_web_is_what_the_module_says():
 
 
 @pytest.mark.parametrize("sets", ["1", "2"])
-def test_the_table_has_each_order_with_and_without_the_list(monkeypatch, capsys, sets):
+def test_the_table_has_each_order_with_its_lists(monkeypatch, capsys, sets):
     full = spam.web(1)
     # A small part of the web: the first pages of each host.
     some = {url for url in full if re.search(r"/[0-3]$", url)}
@@ -41,7 +41,9 @@ def test_the_table_has_each_order_with_and_without_the_list(monkeypatch, capsys,
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "| order | 2% | 5% | 10% | 20% |"
     assert [line.split("|")[1].strip() for line in lines[2:]] == [
-        "host-diverse", "pagerank", "breadth-first", "host-diverse with `distrust`", "pagerank with `distrust`"
+        "host-diverse", "pagerank", "breadth-first", "host-diverse with `distrust`", "pagerank with `distrust`",
+        "host-diverse with `trust`", "host-diverse with `trust`, `distrust`",
+        "host-diverse with `trust`, `spam_mass`", "host-diverse with `trust`, `distrust`, `spam_mass`",
     ]  # fmt: skip
     for line in lines[2:]:
         shares = [cell.split("±") for cell in line.split("|")[2:-1]]

@@ -281,7 +281,7 @@ DERIVED = {
     # Restored from events, leases and dates at each opening.
     "Frontier": {
         "copies",
-        "distrust",
+        "host_factors",
         "queue",
         "hosts",
         "leases",
@@ -298,8 +298,8 @@ DERIVED = {
     # Views of arrays, files, and the counts of hosts, which are made when they are asked for.
     "PageColumns": {"_at", "hosts", "host_pages", "host_waiting", "host_crawled", "merged", "given"},
     "UrlTable": {"_table", "_mapped", "indexed", "_urls_check", "_larger", "_moved"},
-    "PageRank": {"damping", "rest", "cross_only", "scores", "least", "trusts", "prior", "distrust"},
-    "Hits": {"damping", "rest", "cross_only", "scores", "least", "trusts", "prior", "distrust"},
+    "PageRank": {"damping", "rest", "cross_only", "scores", "least", "trusts", "prior", "host_factors"},
+    "Hits": {"damping", "rest", "cross_only", "scores", "least", "trusts", "prior", "host_factors"},
     "Opic": set(),
 }
 

@@ -20,7 +20,7 @@ from inlink.crawl.asof import as_of
 from inlink.crawl.checkpointing import save, save_from_log
 from inlink.crawl.view import CrawlView
 from inlink.errors import FolderError, InputError, ParameterError
-from inlink.frontier.distrust import EVEN
+from inlink.frontier.hostfactors import EVEN
 from inlink.frontier.parts import combined
 from strategies import Arcs, arcs
 
@@ -127,7 +127,7 @@ def test_distrust_is_the_chance_of_arriving_at_a_listed_host(tmp_path_factory, w
         for host in range(min(size, 3)):
             fetched = [node for node in range(size - 1) if node % 3 == host]
             distrust = 1.0 if host == 0 else chance[fetched].mean() if fetched else 0.0
-            factor = crawl._frontier.policy.distrust.factor(np.array([host], np.uint32))[0]
+            factor = crawl._frontier.policy.host_factors[0].factor(np.array([host], np.uint32))[0]
             assert 1 / (1 + (distrust / EVEN) ** 2) == pytest.approx(factor, abs=0.05)
 
 
@@ -203,10 +203,10 @@ def test_another_list_counts_at_once_and_its_distrust_with_the_next_ranking(tmp_
         assert order(crawl)[-9:] == ["good"] * 9
         assert "distrust" not in str(crawl.why("http://farm.example/2"))
         assert crawl.next(1)
-        assert not crawl._frontier.distrust.published
+        assert not crawl._frontier.host_factors[0].published
     with crawl_of(tmp_path, distrust=bad, rerank_share=0.1) as crawl:
         crawl.next(1)
-        assert crawl._frontier.distrust.published
+        assert crawl._frontier.host_factors[0].published
 
 
 @pytest.mark.parametrize("damage", ["missing", "nan", "above", "long", "type"])
@@ -248,7 +248,7 @@ def test_the_ranking_process_computes_distrust(tmp_path, bad):
             assert json.loads(process.stdout.readline())["ready"] == 1
             process.stdin.close()
         there = Folder(tmp_path / "c" / "ranks", "ranks", 1)
-        assert there.header.meta["distrust"] == crawl._frontier.distrust.checksum
+        assert there.header.meta["distrust"] == crawl._frontier.host_factors[0].identity
         assert np.array(there.array("distrust")).tolist() == here.tolist()
         assert there.header.uuid != ranks.header.uuid
 

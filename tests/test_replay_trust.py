@@ -77,6 +77,9 @@ def test_trust_and_distrust_waste_fewer_fetches(graph, trust, tmp_path):
     bad.write_text("spam0.example\nspam1.example\n")
     assert wasted(graph, trust=str(trust)) < wasted(graph)
     assert wasted(graph, distrust=str(bad)) < wasted(graph)
+    assert wasted(graph, trust=str(trust), spam_mass=True) <= wasted(graph, trust=str(trust))
+    with pytest.raises(ParameterError, match="`spam_mass` needs `trust`"):
+        wasted(graph, spam_mass=True)
 
 
 def test_results_do_not_depend_on_the_number_of_processes(graph, trust):

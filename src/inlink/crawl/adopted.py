@@ -65,6 +65,8 @@ class Parameters(msgspec.Struct, frozen=True):
     use_scores, cross_domain_only : bool
     trust : int
         The place of the event that names the trusted pages, plus 1; 0 if there are none.
+    trusted_share : int
+        1 if the ranking brought the spam mass of hosts, else 0.
     pages : int
         The number of pages that have a value.
     before : (int, int) or None
@@ -80,6 +82,7 @@ class Parameters(msgspec.Struct, frozen=True):
     use_scores: bool = False
     cross_domain_only: bool = False
     trust: int = 0
+    trusted_share: int = 0
     pages: int = 0
     before: tuple[int, int] | None = (_NOT_TOLD, _NOT_TOLD)
     anew: bool = True
@@ -253,6 +256,7 @@ def _computed(source: Path, copy: Path, chain: Sequence[Adopted]) -> bool:
 def _ranker(folder: Path, ranking: Adopted) -> Ranker:
     given: dict[str, Any] = msgspec.structs.asdict(ranking.parameters)
     given |= {"trust": given["trust"] > 0, "distrust": (folder / DISTRUST).exists()}
+    given["spam_mass"] = given["trust"] and given["trusted_share"] > 0
     settings = argparse.Namespace(**given | {"algorithm": ranking.algorithm, "share": 1.0})
     return Ranker(folder, settings, threading.Event())
 

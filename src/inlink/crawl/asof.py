@@ -246,6 +246,7 @@ def _rank(copy: Path, settings: Any) -> None:
     options += ["--cross-domain-only"] * settings.cross_domain_only
     options += ["--trust"] * (settings.trust is not None)
     options += ["--distrust"] * (settings.distrust is not None)
+    options += ["--spam-mass"] * (settings.trust is not None and settings.spam_mass)
     ranker = Ranker(copy, process.parsed(options), threading.Event())
     try:
         ranker.rank()

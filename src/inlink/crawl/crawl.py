@@ -82,8 +82,11 @@ class Crawl(Reporting, Steering):
     trust : path-like or None
         A file of trusted pages with weights. The pages become seeds, and the only teleport targets of ``pagerank`` and
         ``host-diverse``, as in TrustRank. The file is read when it is given. None, the default, is no file.
+    spam_mass : bool
+        With ``trust``, lower the priorities of hosts most of whose rank does not come from trusted pages: see
+        :mod:`inlink.frontier.hostfactors`. False by default.
     distrust : path-like or None
-        A file of hosts that are known as spam: see :mod:`inlink.frontier.distrust`. It is read once and kept.
+        A file of hosts that are known as spam: see :mod:`inlink.frontier.hostfactors`. It is read once and kept.
     prior : path-like or None
         An earlier ranking of hosts: see :func:`inlink.sources.hostplaces.host_places`. It raises the priorities of the
         hosts' pages under ``pagerank`` and ``host-diverse`` as long as the crawl knows few links to them: see
@@ -162,6 +165,7 @@ class Crawl(Reporting, Steering):
         use_scores: bool | NotGiven = NOT_GIVEN,
         cross_domain_only: bool | NotGiven = NOT_GIVEN,
         trust: str | os.PathLike[str] | NotGiven | None = NOT_GIVEN,
+        spam_mass: bool | NotGiven = NOT_GIVEN,
         distrust: str | os.PathLike[str] | NotGiven | None = NOT_GIVEN,
         prior: str | os.PathLike[str] | NotGiven | None = NOT_GIVEN,
         damping: float | NotGiven = NOT_GIVEN,

@@ -171,8 +171,8 @@ def check_together(settings: Settings, policy: "type[Policy] | Policy") -> None:
     Raises
     ------
     inlink.errors.ParameterError
-        If ``trust``, ``distrust`` or ``prior`` does not apply to the policy, or ``trust`` is combined with
-        ``use_scores``.
+        If ``trust``, ``distrust`` or ``prior`` does not apply to the policy, ``trust`` is combined with ``use_scores``,
+        or ``spam_mass`` is given without ``trust``.
     """
     for name, value, applies in (
         ("trust", settings.trust, policy.takes_trust),
@@ -187,6 +187,11 @@ def check_together(settings: Settings, policy: "type[Policy] | Policy") -> None:
     if settings.trust is not None and settings.use_scores:
         raise ParameterError(
             "`trust` and `use_scores` cannot be combined, because each sets the teleport of PageRank: give one of them"
+        )
+    if settings.spam_mass and settings.trust is None:
+        raise ParameterError(
+            "`spam_mass` needs `trust`, because it compares ranks with those that come from trusted pages: "
+            "give trust=FILE, or spam_mass=False"
         )
 
 

@@ -43,6 +43,7 @@ AT_OPENING = (
     "cross_domain_only",
     "damping",
     "trust",
+    "spam_mass",
     "distrust",
     "prior",
     "url_rules",
@@ -226,7 +227,7 @@ class Steering:
         ------
         inlink.errors.ParameterError
             If a value is outside its range, or a setting can change only when the crawl is opened: ``policy``,
-            ``use_scores``, ``cross_domain_only``, ``damping``, ``trust``, ``distrust``, ``prior``,
+            ``use_scores``, ``cross_domain_only``, ``damping``, ``trust``, ``spam_mass``, ``distrust``, ``prior``,
             ``sink_duplicates``, ``url_rules``, ``sync`` and ``politeness.by``.
         """
         for name in given:

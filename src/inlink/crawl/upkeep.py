@@ -13,6 +13,7 @@ from inlink.crawl.checkpointing import save
 from inlink.crawl.journal import Journal
 from inlink.errors import InputError, OutputError
 from inlink.frontier.adoption import Adoption, adopt
+from inlink.frontier.hostfactors import HostDistrust, HostMass
 from inlink.reranking import process
 from inlink.reranking.handle import Reranker
 from inlink.reranking.process import Ranker
@@ -57,7 +58,8 @@ class Upkeep:
         options += ["--use-scores"] * settings.use_scores
         options += ["--cross-domain-only"] * settings.cross_domain_only
         options += ["--trust"] * bool(frontier.trusted_at)
-        options += ["--distrust"] * (frontier.distrust is not None)
+        names = {factor.name for factor in frontier.host_factors}
+        options += ["--distrust"] * (HostDistrust.name in names) + ["--spam-mass"] * (HostMass.name in names)
         self._options = options
         share = ["--share", HITS_SHARE] if frontier.policy.algorithm == "hits" else []
         self.reranker = Reranker(self.pages.folder, options + share)
@@ -79,16 +81,14 @@ class Upkeep:
     def opened(self, now: float) -> None:
         """Note the crawl's ranking at opening.
 
-        A ranking that cannot be used, or that has no distrust by the present list, is replaced, unless new rankings
-        never start.
+        A ranking that cannot be used, or that lacks a factor of hosts, is replaced, unless new rankings never start.
         """
         # The seconds between rankings count from the opening, because the last event may be days old.
         self._ranked_time = now
         settings = self.frontier.settings
         automatic = settings.rerank_share is not None or settings.rerank_seconds is not None
         self._first = self.frontier.ranked_up_to == 0
-        distrust = self.frontier.distrust
-        outdated = not self._first and distrust is not None and not distrust.published
+        outdated = not self._first and not all(factor.published for factor in self.frontier.host_factors)
         self._rank_at_opening = automatic and (self.frontier.ranking_fault is not None or outdated)
         # A crash may have prevented the event of the ranking that is adopted now.
         covers, adopted = self.frontier.ranked_up_to, self.frontier.adopted

@@ -85,7 +85,7 @@ class Adoption:
             values = ranks.array("rank")
             if self._verify:
                 ranks.verify()
-            distrust = None if frontier.distrust is None else frontier.distrust.read(ranks)
+            shares = [factor.read(ranks) for factor in frontier.host_factors]
             check = RankingCheck(values, meta, frontier.pages.num_pages)
             if not self._at_once:
                 successor = frontier.policy.successor(meta)
@@ -117,8 +117,8 @@ class Adoption:
         else:
             yield from self._catch_up(successor, covers)
             frontier.policy = successor
-        if frontier.distrust is not None:
-            frontier.distrust.adopt(distrust)
+        for factor, share in zip(frontier.host_factors, shares, strict=True):
+            factor.adopt(share)
         frontier.ranked_up_to, frontier.adopted = covers, ranks.header
         frontier.queue.begin_rekeying()
         self.adopted = True

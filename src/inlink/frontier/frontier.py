@@ -19,7 +19,7 @@ from inlink.base.columns import most_pages, reserve
 from inlink.base.folder import Header
 from inlink.frontier.backoff import LONGEST_WAIT, Outcome, delay
 from inlink.frontier.copies import Copies
-from inlink.frontier.distrust import HostDistrust
+from inlink.frontier.hostfactors import HostDistrust, HostFactor, HostMass
 from inlink.frontier.hosts import Hosts
 from inlink.frontier.kernels.queue import keys
 from inlink.frontier.leases import LeaseBook, Out
@@ -88,8 +88,8 @@ class Frontier:
         self.adopted: Header | None = None
         # The place of the event that names the trusted pages, plus 1; 0 if there are none.
         self.trusted_at = 0
-        # The distrust of hosts; None if no hosts are listed as spam.
-        self.distrust: HostDistrust | None = None
+        # Factors that each ranking brings: by distrust, and by spam mass.
+        self.host_factors: tuple[HostFactor, ...] = ()
         self.year = datetime.now(UTC).year
         self._take_lists()
 
@@ -98,13 +98,16 @@ class Frontier:
         if self.settings.prior is not None and self.policy.takes_prior:
             self.policy.prior_in(kept_places(self.pages.folder))
         if self.settings.distrust is not None and self.policy.takes_distrust:
-            self.distrust = HostDistrust(self.pages, kept_places(self.pages.folder, DISTRUST))
-            self.policy.distrust_in(self.distrust)
+            self.host_factors += (HostDistrust(self.pages, kept_places(self.pages.folder, DISTRUST)),)
         if self.settings.trust is not None and self.policy.takes_trust:
             found = trusted_pages(self.pages)
             if found is not None:
                 self.trusted_at = found.place + 1
                 self.policy.trust_in(found.pages, found.weights)
+                if self.settings.spam_mass:
+                    self.host_factors += (HostMass(self.pages),)
+        for factor in self.host_factors:
+            self.policy.factor_in(factor)
 
     def events(self, begin: int, end: int | None = None) -> Events:
         """The events from byte ``begin`` of the log up to byte ``end``, or to the last event."""

@@ -15,7 +15,7 @@ from inlink.store.pages import Pages
 from inlink.store.prior import HostPlaces
 
 if TYPE_CHECKING:
-    from inlink.frontier.distrust import HostDistrust
+    from inlink.frontier.hostfactors import HostFactor
 
 __all__ = ["MOST_PAGES", "Policy", "priorities", "worth", "worth_parts"]
 
@@ -42,9 +42,10 @@ class Policy:
     algorithm : {"pagerank", "hits"} or None
         The ranking that the ranking process keeps for this policy. :meth:`adopt` receives it.
     takes_trust : bool
-        Whether the setting ``trust`` applies. :meth:`trust_in` receives the trusted pages.
+        Whether the settings ``trust`` and ``spam_mass`` apply. :meth:`trust_in` receives the trusted pages, and
+        :meth:`factor_in` the factor by spam mass.
     takes_distrust : bool
-        Whether the setting ``distrust`` applies. :meth:`distrust_in` receives the distrust of hosts.
+        Whether the setting ``distrust`` applies. Its factor comes to :meth:`factor_in`.
     takes_prior : bool
         Whether the setting ``prior`` applies. :meth:`prior_in` receives the places of hosts.
     columns : tuple of str or None
@@ -105,8 +106,8 @@ class Policy:
     def prior_in(self, places: HostPlaces) -> None:
         """Raise the priorities of pages by the places of their hosts in an earlier ranking."""
 
-    def distrust_in(self, distrust: "HostDistrust") -> None:
-        """Lower the priorities of pages by the distrust of their hosts."""
+    def factor_in(self, factor: "HostFactor") -> None:
+        """Multiply the priorities of pages by a factor of their hosts."""
 
     def adopt(self, ranks: Float32Array, meta: dict[str, Any], since: Events) -> None:
         """Replace the policy's state by a ranking of the first len(ranks) pages, then fold the events after it."""

@@ -12,7 +12,7 @@ import numpy as np
 from inlink.base.arrays import Float32Array, UInt8Array, UInt32Array, UInt64Array
 from inlink.base.columns import reserve
 from inlink.errors import FolderError, ParameterError
-from inlink.frontier.distrust import HostDistrust
+from inlink.frontier.hostfactors import HostFactor
 from inlink.frontier.kernels.shares import (
     estimates_given,
     give_estimates,
@@ -50,7 +50,7 @@ class PageRank(Policy):
     v is 1 for each page; with ``use_scores`` the worth of the page's score (:func:`.policy.worth`); with ``trust`` the
     page's weight of trust, which is 0 for most pages. Between two rankings, each visit adds its shares to the ranks of
     the pages that it links to. With ``prior``, the priority is the rank and what :mod:`.prior` adds to it. With
-    ``distrust``, the priority is multiplied by the factor of :mod:`.distrust`.
+    ``distrust`` or ``spam_mass``, the priority is multiplied by the factors of :mod:`.hostfactors`.
     """
 
     name = "pagerank"
@@ -68,7 +68,7 @@ class PageRank(Policy):
         self.shares: Float32Array = reserve(np.float32, MOST_PAGES)
         self.scores, self.least, self.trusts = _NO_SCORES, 0.0, False
         self.prior: HostPrior | None = None
-        self.distrust: HostDistrust | None = None
+        self.host_factors: tuple[HostFactor, ...] = ()
         if settings.get("use_scores", False):
             self.scores, self.least = pages.scores, LEAST_SCORE
             # A ranking is adopted with the scores of that moment, and they change.
@@ -82,8 +82,8 @@ class PageRank(Policy):
     def prior_in(self, places: HostPlaces) -> None:
         self.prior = HostPrior(self.pages, places)
 
-    def distrust_in(self, distrust: HostDistrust) -> None:
-        self.distrust = distrust
+    def factor_in(self, factor: HostFactor) -> None:
+        self.host_factors += (factor,)
 
     def teleport(self, pages: UInt32Array | slice) -> Float32Array | np.float32:
         """(1 − c)·v of pages."""
@@ -107,7 +107,9 @@ class PageRank(Policy):
     def priority(self, pages: UInt32Array) -> Float32Array:
         ranks = PageRank.ranks(self, pages)
         found = ranks if self.prior is None else ranks + self.prior.added(pages, ranks, self.teleport(pages))
-        return found if self.distrust is None else found * self.distrust.factor(pages)
+        for one in self.host_factors:
+            found = found * one.factor(pages)
+        return found
 
     def ranks(self, pages: UInt32Array) -> Float32Array:
         return self.shares.take(pages) + self.teleport(pages)
@@ -116,7 +118,7 @@ class PageRank(Policy):
         parts, shares, teleport = self._rank_parts(page)
         if self.prior is not None:
             parts += self.prior.parts(page, shares + teleport, teleport)
-        return parts if self.distrust is None else [*parts, *self.distrust.parts(page)]
+        return [*parts, *(part for one in self.host_factors for part in one.parts(page))]
 
     def _rank_parts(self, page: int) -> tuple[list[Part], float, float]:
         """The parts of a page's rank, what its links give, and its teleport."""

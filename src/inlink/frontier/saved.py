@@ -82,7 +82,7 @@ def _circumstances(frontier: "Frontier", ranking: Header | None) -> dict[str, An
         "by": settings.politeness.by,
         "trust": frontier.trusted_at,
         "prior": _uuid(_header(frontier, PRIOR)) if prior else None,
-        "distrust": 0 if frontier.distrust is None else frontier.distrust.checksum,
+        "host_factors": [[factor.name, factor.identity] for factor in frontier.host_factors],
         "ranking": _uuid(ranking),
     }
 
@@ -138,11 +138,12 @@ def restore_policy(frontier: "Frontier") -> Checkpoint | None:
     ranking = None if policy.algorithm is None else _header(frontier, RANKS)
     if checkpoint.meta["policy"] != _circumstances(frontier, ranking):
         return None
-    if frontier.distrust is not None and ranking is not None:
+    if frontier.host_factors and ranking is not None:
         try:
             ranks = Folder(frontier.pages.folder / RANKS, RANKS, 1)
             ranks.verify()
-            frontier.distrust.adopt(frontier.distrust.read(ranks))
+            for factor in frontier.host_factors:
+                factor.adopt(factor.read(ranks))
         except FolderError:
             return None
     known = checkpoint.extent.pages

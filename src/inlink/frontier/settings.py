@@ -143,6 +143,11 @@ class Settings:
         none="no file",
         option="--trust",
     )
+    spam_mass: bool = setting(
+        False,
+        "With `trust`: lower the priorities of hosts most of whose rank does not come from trusted pages.",
+        option="--spam-mass",
+    )
     distrust: str | None = setting(
         None,
         "A file of hosts that are known as spam: a host, domain or URL a line. `pagerank` and `host-diverse` then "

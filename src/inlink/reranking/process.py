@@ -8,11 +8,12 @@ each ``rank`` with one line of JSON on its standard output::
 The ranking then covers the first ``covers`` bytes of the log, and has replaced the previous ranking in
 ``FOLDER/ranks``. This is an inlink folder of kind ``ranks`` with the array ``rank`` float32[pages] (PageRank: x of
 :mod:`inlink.reranking.live`, not normalised; HITS: authorities of mean 1). With ``--distrust`` it also has the array
-``distrust`` float32[hosts]: see :mod:`inlink.reranking.distrust`. Its header also has ``covers``, ``algorithm``,
+``distrust`` float32[hosts] (:mod:`inlink.reranking.distrust`). With ``--spam-mass`` and trusted pages it has the array
+``trusted_share`` float32[hosts] (:mod:`inlink.reranking.spammass`). Its header also has ``covers``, ``algorithm``,
 ``damping``, ``tol``, ``max_iter``, ``lambda``, ``error``, ``converged``, ``use_scores``, ``scored``, ``trust``,
-``distrust`` (the checksum of the list) and ``cross_domain_only``. ``before`` names the ranking that the computation
-started from, by the byte that it covers and the checksum of its values. ``anew`` tells whether it started from these
-values, or went on in memory. The process writes no other files in the folder.
+``distrust`` (the checksum of the list), ``trusted_share`` (0 or 1) and ``cross_domain_only``. ``before`` names the
+ranking that the computation started from, by the byte that it covers and the checksum of its values. ``anew`` tells
+whether it started from these values, or went on in memory. The process writes no other files in the folder.
 
 The process ends as soon as its standard input closes, so it cannot outlive the crawl that started it. An error is one
 line ``{"error": "…"}`` and exit code 2. The process starts from the ranking in the folder.
@@ -38,6 +39,7 @@ from inlink.errors import FolderError, InlinkError, InputError, ParameterError
 from inlink.reranking.distrust import HostFinder, distrust_of_hosts
 from inlink.reranking.kernels.push import LEAST_SCORE
 from inlink.reranking.live import GrowingHits, GrowingPageRank, Update
+from inlink.reranking.spammass import trusted_shares
 from inlink.store.prior import DISTRUST, kept_places
 from inlink.store.reader import Reader
 from inlink.store.trust import trusted_pages
@@ -72,14 +74,19 @@ class Ranker:
             raise ParameterError(f"--share must be in (0, 1]; got {settings.share!r}")
         self.folder, self.settings, self._ended = folder, settings, ended
         # Only these settings need the pages' hosts.
-        self.reader = Reader(folder, with_urls=settings.cross_domain_only or settings.distrust)
+        by_host = settings.cross_domain_only or settings.distrust or settings.spam_mass
+        self.reader = Reader(folder, with_urls=by_host)
         self._used = time.process_time()
         start, self._before = published(folder)
         self._anew = True
         self.ranking: GrowingPageRank | GrowingHits
+        # PageRank with equal teleports, for the spam mass.
+        self._whole: GrowingPageRank | None = None
         self._trusted = trusted_pages(self.reader.pages) if settings.trust else None
         self._listed = kept_places(folder, DISTRUST) if settings.distrust else None
         self._spam = None if self._listed is None else HostFinder(self.reader.pages, self._listed)
+        if settings.spam_mass and self._trusted is not None:
+            self._whole = GrowingPageRank(settings.damping, settings.tol, between=self._between)
         if settings.algorithm == "pagerank":
             self.ranking = GrowingPageRank(
                 settings.damping,
@@ -105,16 +112,7 @@ class Ranker:
         hosts = reader.hosts if self.settings.cross_domain_only else None
         self._used = time.process_time()
         update = self.ranking.update(reader.num_pages, reader.log, pages, places, scores, hosts)
-        distrust = None
-        if self._spam is not None:
-            distrust = distrust_of_hosts(
-                reader.pages,
-                self._spam.listed(),
-                self.settings.damping,
-                self.settings.cross_domain_only,
-                self._between,
-            )
-        self._publish(covers, update, distrust)
+        self._publish(covers, update, self._shares())
         return {
             "covers": covers,
             "pages": reader.num_pages,
@@ -122,13 +120,30 @@ class Ranker:
             "sweeps": round(update.sweeps, 4),
         }
 
-    def _publish(self, covers: int, update: Update, distrust: Float32Array | None) -> None:
+    def _shares(self) -> dict[str, Float32Array]:
+        """Return the shares of hosts that are published beside the ranking, float32[hosts], by name."""
+        reader, settings, found = self.reader, self.settings, dict[str, Float32Array]()
+        if self._spam is not None:
+            found["distrust"] = distrust_of_hosts(
+                reader.pages, self._spam.listed(), settings.damping, settings.cross_domain_only, self._between
+            )
+        if self._whole is not None and self._trusted is not None:
+            pages, places = reader.visits
+            across = reader.hosts if settings.cross_domain_only else None
+            self._whole.update(reader.num_pages, reader.log, pages, places, None, across)
+            weight = float(self._trusted.weights.sum(dtype=np.float64))
+            found["trusted_share"] = trusted_shares(
+                self._whole.values, self.ranking.values, weight, reader.hosts, reader.pages.num_hosts
+            )
+        return found
+
+    def _publish(self, covers: int, update: Update, shares: dict[str, Float32Array]) -> None:
         settings = self.settings
         with building(self.folder / NAME, KIND, VERSION) as writer:
             header = writer.header
             writer.write("rank", self.ranking.values.astype(np.float32))
-            if distrust is not None:
-                writer.write("distrust", distrust)
+            for name, share in shares.items():
+                writer.write(name, share)
             header.meta = {
                 "covers": covers,
                 "algorithm": settings.algorithm,
@@ -142,6 +157,7 @@ class Ranker:
                 "scored": update.scored,
                 "trust": 0 if self._trusted is None else self._trusted.place + 1,
                 "distrust": 0 if self._listed is None else self._listed.checksum,
+                "trusted_share": int(self._whole is not None),
                 "cross_domain_only": settings.cross_domain_only,
                 "before": self._before,
                 "anew": self._anew,
@@ -198,6 +214,7 @@ def parsed(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--use-scores", action="store_true", help="mix content scores in")
     parser.add_argument("--trust", action="store_true", help="teleport to the crawl's trusted pages only")
     parser.add_argument("--distrust", action="store_true", help="publish the distrust of hosts too")
+    parser.add_argument("--spam-mass", action="store_true", help="publish the spam mass of hosts too")
     parser.add_argument("--cross-domain-only", action="store_true", help="leave out links within one host")
     parser.add_argument("--share", type=float, default=1.0, help="of one processor at most (1)")
     return parser.parse_args(arguments)
