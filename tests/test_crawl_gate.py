@@ -21,6 +21,7 @@ from inlink.crawl import seeding, visiting
 from inlink.crawl.crawl import Crawl
 from inlink.crawl.desk import Desk
 from inlink.crawl.journal import Journal
+from inlink.crawl.overview import Overview
 from inlink.crawl.reporting import Reporting
 from inlink.crawl.steering import Steering
 from inlink.crawl.view import CrawlView
@@ -41,9 +42,10 @@ def test_no_method_is_missing_here():
     methods = vars(Crawl) | vars(Reporting) | vars(Steering)
     found = {name for name, value in methods.items() if callable(value) and name[0] != "_"}
     found |= {f"desk.{name}" for name, value in vars(Desk).items() if callable(value) and name[0] != "_"}
-    found |= {f"view.{name}" for name, value in vars(CrawlView).items() if callable(value) and name[0] != "_"}
-    # Any thread may ask for an owner at any time, whatever the crawl does.
-    assert found - {"close", "desk.advance", "desk.owner_of"} == set(CALLS)
+    views = vars(Overview) | vars(CrawlView)
+    found |= {f"view.{name}" for name, value in views.items() if callable(value) and name[0] != "_"}
+    # Any thread may ask for an owner at any time, whatever the crawl does. `view.stop` ends a thread, as `close` does.
+    assert found - {"close", "desk.advance", "desk.owner_of", "view.stop"} == set(CALLS)
 
 
 def test_a_closed_crawl_says_so(tmp_path):
