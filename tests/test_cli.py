@@ -264,7 +264,7 @@ def test_subgraphs(links: Path):
         (("rank", "g", "--method", "magic"), "'magic'"),
         (("rank", "g", "--algorithm", "katz", "--alpha", "9"), "1/"),
         (("rank", "g", "--algorithm", "closeness", "--direction", "both"), "'both' is not one of"),
-        (("rank", "g", "--name", "../evil"), "a ranking's name"),
+        (("rank", "g", "--name", "../evil"), "the name of a ranking"),
         (("top", "g", "--by", "pagerank"), "inlink rank"),
         (("export", "g", "-o", "g.xyz"), "g.xyz"),
         (("export", "g", "-o", "new.tsv", "--ranking", "x"), "no ranking 'x'"),

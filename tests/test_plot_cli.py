@@ -77,7 +77,7 @@ def test_pictures(folder: Path, tmp_path: Path, output: str, kind: str, argument
         (("degrees", "none", "-o", "p.png"), "none does not exist"),
         (("degrees", "g", "-o", "d.png"), "d.png is a folder"),
         (("ranks", "g", "--by", "katz", "-o", "p.png"), "no ranking 'katz' (it has: hits, pagerank)"),
-        (("compare", "g", "pagerank", "../x", "-o", "p.png"), "a ranking's name"),
+        (("compare", "g", "pagerank", "../x", "-o", "p.png"), "the name of a ranking"),
         (("convergence", "g", "--damping", "1", "-o", "p.png"), "damping"),
         (("neighbourhood", "g", "nobody", "-o", "p.png"), "no node is named 'nobody'"),
         (("neighbourhood", "numbers", "3", "-o", "p.png"), "no node 3"),

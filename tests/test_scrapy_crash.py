@@ -204,7 +204,8 @@ def test_killed_many_times_nothing_is_lost(tmp_path, nursery):
         for number in range(ROUNDS + 1):
             asked, before = len(site.asked), len(told(folder))
             with deadly.lock:
-                deadly.running = running = nursery.start(folder, site.url("/0"))
+                # A page may be lost in each round by chance, and must not fail for it.
+                deadly.running = running = nursery.start(folder, site.url("/0"), INLINK_MAX_LOSSES=ROUNDS + 1)
                 deadly.left = rng.randrange(1, 2 * SIZE // ROUNDS) if number < ROUNDS else -1
             if number < ROUNDS and number % 5 == 3:  # while it starts, perhaps
                 time.sleep(rng.random() * 0.3)
@@ -219,7 +220,8 @@ def test_killed_many_times_nothing_is_lost(tmp_path, nursery):
         pages = {url.removeprefix(site.url("")): page for url, page in pages_of(folder).items()}
         every = {f"/{k}" for k in range(SIZE)}
         assert set(pages) == every
-        assert {page.state for page in pages.values()} == {"crawled"}  # so no lease is left either
+        # So no lease is left either.
+        assert {page.error for page in pages.values() if page.state != "crawled"} == set()
         done: set[str] = set()
         for fetched, acknowledged in rounds:
             assert not done & fetched
