@@ -1,12 +1,7 @@
 """Distrust in a crawl: hosts that lead to a list of bad hosts are fetched last."""
 
 import gzip
-import json
-import os
 import random
-import signal
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -14,17 +9,25 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 import inlink
-from crawlstrategies import EAGER
-from inlink.base.folder import Folder, building
+from factorcrawls import (
+    DAMPING,
+    UNSOUND,
+    crawl_of,
+    damage,
+    die,
+    keep_checkpoint,
+    order_at_death,
+    published,
+    rows,
+    shares_of_process,
+)
 from inlink.crawl.asof import as_of
-from inlink.crawl.checkpointing import save, save_from_log
+from inlink.crawl.checkpointing import save
 from inlink.crawl.view import CrawlView
 from inlink.errors import FolderError, InputError, ParameterError
 from inlink.frontier.hostfactors import EVEN
 from inlink.frontier.parts import combined
 from strategies import Arcs, arcs
-
-DAMPING = 0.85
 
 
 @pytest.fixture
@@ -32,17 +35,6 @@ def bad(tmp_path):
     file = tmp_path / "bad.txt"
     file.write_text("spam.example\n")
     return file
-
-
-def crawl_of(tmp_path, **given):
-    polite = {
-        "policy": "pagerank",
-        "politeness": EAGER,
-        "rerank_share": None,
-        "clock": inlink.VirtualClock(),
-        **given,
-    }
-    return inlink.Crawl(tmp_path / "c", **polite)
 
 
 def fill(crawl):
@@ -163,27 +155,16 @@ def crawl_until_killed(folder, policy, checkpoint):
     crawl.seed(["http://good.example/", "http://farm.example/"])
     fetch(crawl, 8)
     crawl.rerank(wait=True)
-    if checkpoint == "live":
-        save(crawl._frontier, crawl._core.journal.log)
-    elif checkpoint == "log":
-        save_from_log(crawl.folder)
+    keep_checkpoint(crawl, checkpoint)
     fetch(crawl, 6)
-    print(json.dumps([(row.url, row.priority) for row in crawl.view.order(99).rows]), flush=True)
-    os.kill(os.getpid(), signal.SIGKILL)
+    die(crawl)
 
 
 @pytest.mark.parametrize("policy", ["pagerank", "host-diverse"])
 @pytest.mark.parametrize("checkpoint", ["none", "live", "log"])
 def test_a_crawl_that_was_killed_has_the_same_order_again(tmp_path, bad, policy, checkpoint):
     """Pages that were crawled after the ranking do not change the distrust, neither before the end nor after it."""
-    code = f"import test_crawl_distrust as t; t.crawl_until_killed({str(tmp_path)!r}, {policy!r}, {checkpoint!r})"
-    done = subprocess.run([sys.executable, "-c", code], cwd=Path(__file__).parent, stdout=subprocess.PIPE)
-    assert done.returncode == -signal.SIGKILL
-    before = [tuple(row) for row in json.loads(done.stdout)]
-
-    def rows(view):
-        return [(row.url, row.priority) for row in view.order(99).rows]
-
+    before = order_at_death("test_crawl_distrust", str(tmp_path), policy, checkpoint)
     assert rows(CrawlView.open(tmp_path / "c")) == before
     with inlink.Crawl(tmp_path / "c", clock=inlink.VirtualClock()) as crawl:
         assert (crawl._pages.checkpoint is not None) == (checkpoint != "none")
@@ -209,25 +190,16 @@ def test_another_list_counts_at_once_and_its_distrust_with_the_next_ranking(tmp_
         assert crawl._frontier.host_factors[0].published
 
 
-@pytest.mark.parametrize("damage", ["missing", "nan", "above", "long", "type"])
-def test_published_distrust_that_cannot_be_used_is_not_used(tmp_path, bad, caplog, damage):
+@pytest.mark.parametrize("how", ["missing", *UNSOUND])
+def test_published_distrust_that_cannot_be_used_is_not_used(tmp_path, bad, caplog, how):
     with crawl_of(tmp_path, distrust=bad) as crawl:
         fill(crawl)
         crawl.rerank(wait=True)
         before = order(crawl)
-    ranks = Folder(tmp_path / "c" / "ranks", "ranks", 1)
-    values = {
-        "nan": np.array([np.nan], np.float32), "above": np.array([1.5], np.float32),
-        "long": np.zeros(99, np.float32), "type": np.zeros(2),
-    }  # fmt: skip
-    rank = np.array(ranks.array("rank"))
-    with building(tmp_path / "c" / "ranks", "ranks", 1) as writer:
-        writer.write("rank", rank)
-        if damage in values:
-            writer.write("distrust", values[damage])
-        writer.header.meta = ranks.header.meta
+    damage(tmp_path, "distrust", how)
     with crawl_of(tmp_path) as crawl:
-        assert "has no distrust" in caplog.text or "is not a share for each host" in caplog.text
+        said = "has no distrust" if how == "missing" else "is not a share for each host"
+        assert said in caplog.text
         assert crawl._frontier.ranked_up_to == 0
         assert order(crawl)[-1] == "spam"
         crawl.rerank(wait=True)
@@ -238,19 +210,9 @@ def test_the_ranking_process_computes_distrust(tmp_path, bad):
     with crawl_of(tmp_path, distrust=bad) as crawl:
         fill(crawl)
         crawl.rerank(wait=True)
-        ranks = Folder(tmp_path / "c" / "ranks", "ranks", 1)
-        here = np.array(ranks.array("distrust"))
-        given = ["--algorithm", "pagerank", "--distrust"]
-        command = [sys.executable, "-m", "inlink.reranking.process", str(tmp_path / "c"), *given]
-        with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
-            process.stdin.write(b"rank\n")
-            process.stdin.flush()
-            assert json.loads(process.stdout.readline())["ready"] == 1
-            process.stdin.close()
-        there = Folder(tmp_path / "c" / "ranks", "ranks", 1)
-        assert there.header.meta["distrust"] == crawl._frontier.host_factors[0].identity
-        assert np.array(there.array("distrust")).tolist() == here.tolist()
-        assert there.header.uuid != ranks.header.uuid
+        here = np.array(published(tmp_path).array("distrust")).tolist()
+        assert shares_of_process(tmp_path, "distrust", "--distrust") == here
+        assert published(tmp_path).header.meta["distrust"] == crawl._frontier.host_factors[0].identity
 
 
 def test_the_order_of_an_earlier_moment_has_its_distrust(tmp_path, bad):

@@ -1,10 +1,5 @@
 """Spam mass in a crawl: hosts whose rank does not come from trusted pages are fetched last."""
 
-import json
-import os
-import signal
-import subprocess
-import sys
 import threading
 from pathlib import Path
 
@@ -14,10 +9,20 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import inlink
-from crawlstrategies import EAGER
-from inlink.base.folder import Folder, building
+from factorcrawls import (
+    DAMPING,
+    UNSOUND,
+    crawl_of,
+    damage,
+    die,
+    keep_checkpoint,
+    order_at_death,
+    published,
+    rows,
+    shares_of_process,
+)
 from inlink.crawl.asof import as_of
-from inlink.crawl.checkpointing import save, save_from_log
+from inlink.crawl.checkpointing import save
 from inlink.crawl.view import CrawlView
 from inlink.errors import ParameterError
 from inlink.frontier.parts import combined
@@ -26,7 +31,6 @@ from inlink.reranking.process import Ranker, parsed
 from inlink.reranking.spammass import GAMMA, LEAST, trusted_shares
 from strategies import Arcs, arcs
 
-DAMPING = 0.85
 GOOD, FARM = "http://good.example/", "http://farm.example/"
 
 
@@ -35,17 +39,6 @@ def trust(tmp_path):
     file = tmp_path / "trust.txt"
     file.write_text(f"{GOOD}\t2\n")
     return file
-
-
-def crawl_of(tmp_path, **given):
-    polite = {
-        "policy": "pagerank",
-        "politeness": EAGER,
-        "rerank_share": None,
-        "clock": inlink.VirtualClock(),
-        **given,
-    }
-    return inlink.Crawl(tmp_path / "c", **polite)
 
 
 def fill(crawl):
@@ -58,19 +51,11 @@ SHARE = GAMMA * 25 * (DAMPING / 20) / (5 + DAMPING / 20)
 """The share of the farm's rank that comes from the trusted page, by hand: 25 pages, 5 of them on the farm."""
 
 
-def rows(view) -> list[tuple[str, float]]:
-    return [(row.url, row.priority) for row in view.order(99).rows]
-
-
 def priorities(crawl) -> dict[str, float]:
     """The priorities of all pages by URL, without the turns of hosts."""
     pages, policy = crawl._pages, crawl._frontier.policy
     numbers = np.arange(pages.num_pages, dtype=np.uint32)
     return dict(zip(pages.urls(numbers), policy.priority(numbers).tolist(), strict=True))
-
-
-def published(folder) -> Folder:
-    return Folder(folder / "c" / "ranks", "ranks", 1)
 
 
 @pytest.mark.parametrize("policy", ["pagerank", "host-diverse"])
@@ -208,23 +193,16 @@ def crawl_until_killed(folder, policy, checkpoint):
     crawl.seed([GOOD, "http://mill.example/", *(f"{FARM}{k}" for k in range(40))])
     fetch(crawl, 8)
     crawl.rerank(wait=True)
-    if checkpoint == "live":
-        save(crawl._frontier, crawl._core.journal.log)
-    elif checkpoint == "log":
-        save_from_log(crawl.folder)
+    keep_checkpoint(crawl, checkpoint)
     fetch(crawl, 6, new="newer")
-    print(json.dumps(rows(crawl.view)), flush=True)
-    os.kill(os.getpid(), signal.SIGKILL)
+    die(crawl)
 
 
 @pytest.mark.parametrize("policy", ["pagerank", "host-diverse"])
 @pytest.mark.parametrize("checkpoint", ["none", "live", "log"])
 def test_a_crawl_that_was_killed_has_the_same_order_again(tmp_path, trust, policy, checkpoint):
     """Pages and hosts that were found after the ranking do not change the shares, before the end and after it."""
-    code = f"import test_crawl_spam_mass as t; t.crawl_until_killed({str(tmp_path)!r}, {policy!r}, {checkpoint!r})"
-    done = subprocess.run([sys.executable, "-c", code], cwd=Path(__file__).parent, stdout=subprocess.PIPE)
-    assert done.returncode == -signal.SIGKILL
-    before = [tuple(row) for row in json.loads(done.stdout)]
+    before = order_at_death("test_crawl_spam_mass", str(tmp_path), policy, checkpoint)
     trust.unlink()
     assert rows(CrawlView.open(tmp_path / "c")) == before
     with inlink.Crawl(tmp_path / "c", clock=inlink.VirtualClock()) as crawl:
@@ -252,25 +230,15 @@ def test_a_checkpoint_without_spam_mass_is_not_the_order_with_it(tmp_path, trust
             save(crawl._frontier, crawl._core.journal.log)
 
 
-@pytest.mark.parametrize("damage", ["missing", "nan", "above", "below", "long", "type"])
-def test_published_shares_that_cannot_be_used_are_refused(tmp_path, trust, caplog, damage):
+@pytest.mark.parametrize("how", ["missing", *UNSOUND])
+def test_published_shares_that_cannot_be_used_are_refused(tmp_path, trust, caplog, how):
     with crawl_of(tmp_path, trust=trust, spam_mass=True) as crawl:
         fill(crawl)
         crawl.rerank(wait=True)
         before = rows(crawl.view)
-    ranks = published(tmp_path)
-    values = {
-        "nan": np.array([np.nan], np.float32), "above": np.array([1.5], np.float32),
-        "below": np.array([-0.5], np.float32), "long": np.zeros(99, np.float32), "type": np.zeros(2),
-    }  # fmt: skip
-    rank = np.array(ranks.array("rank"))
-    with building(tmp_path / "c" / "ranks", "ranks", 1) as writer:
-        writer.write("rank", rank)
-        if damage in values:
-            writer.write("trusted_share", values[damage])
-        writer.header.meta = ranks.header.meta
+    damage(tmp_path, "trusted_share", how)
     with crawl_of(tmp_path) as crawl:
-        said = "has no trusted_share" if damage == "missing" else "is not a share for each host"
+        said = "has no trusted_share" if how == "missing" else "is not a share for each host"
         assert said in caplog.text
         assert crawl._frontier.ranked_up_to == 0
         assert "spam mass" not in str(crawl.why(FARM))
@@ -282,19 +250,9 @@ def test_the_ranking_process_computes_the_shares(tmp_path, trust):
     with crawl_of(tmp_path, trust=trust, spam_mass=True) as crawl:
         fill(crawl)
         crawl.rerank(wait=True)
-        ranks = published(tmp_path)
-        here = np.array(ranks.array("trusted_share"))
-        given = ["--algorithm", "pagerank", "--trust", "--spam-mass"]
-        command = [sys.executable, "-m", "inlink.reranking.process", str(tmp_path / "c"), *given]
-        with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
-            process.stdin.write(b"rank\n")
-            process.stdin.flush()
-            assert json.loads(process.stdout.readline())["ready"] == 1
-            process.stdin.close()
-        there = published(tmp_path)
-        assert there.header.meta["trusted_share"] == 1
-        assert np.array(there.array("trusted_share")).tolist() == here.tolist()
-        assert there.header.uuid != ranks.header.uuid
+        here = np.array(published(tmp_path).array("trusted_share")).tolist()
+        assert shares_of_process(tmp_path, "trusted_share", "--trust", "--spam-mass") == here
+    assert published(tmp_path).header.meta["trusted_share"] == 1
 
 
 def test_the_order_of_an_earlier_moment_has_its_spam_mass(tmp_path, trust):
