@@ -79,7 +79,7 @@ def test_a_site_is_crawled_politely_and_only_where_it_may_be(tmp_path):
             f"forbidden by robots.txt: {site.root}/secret\n",
         ]
         assert re.fullmatch(
-            r"c: 4 pages in \d+ s, 1 errors; 4 pages of 7 known, 0 waiting(; harvest \S+%)?; "
+            r"c: 4 pages in \d+ s, 1 errors; 4 pages of 7 known, 0 waiting, 1 excluded(; harvest \S+%)?; "
             r"nothing more to fetch now\n",
             last,
         )

@@ -146,11 +146,13 @@ def crawl(
     quiet = bool(context.find_root().params.get("quiet"))
     done = run.crawl(urls, folder, options, quiet=quiet, verbose=verbose)
     standing = done.standing
+    excluded = standing.states.get("excluded", 0)
     for line in done.causes:
         say(line)
     say(
         f"{done.folder}: {done.crawled:,} pages in {done.seconds:,.0f} s, {done.failed:,} errors; "
         f"{standing.crawled:,} pages of {standing.known:,} known, {standing.waiting:,} waiting"
+        f"{f', {excluded:,} excluded' if excluded else ''}"
         f"{'' if standing.harvest is None else f'; harvest {standing.harvest:.1%}'}"
         f"; {_ending(done.ending, done.left)}"
     )
