@@ -50,7 +50,7 @@ docs: $(VENV)/docs-ready
 	$(BIN)/python -m website.check site
 	@echo "To read it: $(BIN)/python -m http.server -d site"
 
-# all tests but those marked slow: for two cores, under two minutes once the kernels are compiled
+# all tests but those marked slow: about half of the time of all
 quick: $(VENV)/ready
 	$(BIN)/python -m pytest -n auto -m "not slow"
 

@@ -102,7 +102,7 @@ def seed_program(pages: dict[str, Says]) -> tuple[set[str], set[tuple[str, str]]
 
 
 def rows(path: Path, query: str) -> list[tuple[object, ...]]:
-    with sqlite3.connect(path) as database:
+    with closing(sqlite3.connect(path)) as database, database:
         found = database.execute(query).fetchall()
     database.close()
     return found
@@ -142,7 +142,7 @@ def test_the_tables_are_the_seeds(tmp_path):
     assert len(graph) == len(set(graph))
     assert set(graph) == arcs | {("/wiki/Moved_here", "/wiki/Heat")}
     # the seed's own two steps
-    with sqlite3.connect(tmp_path / "wiki.sqlite") as database:
+    with closing(sqlite3.connect(tmp_path / "wiki.sqlite")) as database, database:
         database.execute(SUBGRAPH)
         subgraph = database.execute("SELECT * FROM subGraph").fetchall()
         network = nx.MultiDiGraph()
@@ -274,7 +274,7 @@ def test_the_last_visit_counts_and_first_titles_stay(tmp_path_factory, visits):
 
 
 def test_tables_of_the_seeds_own_program_are_gone_on_with(tmp_path):
-    with sqlite3.connect(tmp_path / "w.sqlite") as database:
+    with closing(sqlite3.connect(tmp_path / "w.sqlite")) as database, database:
         database.execute("CREATE TABLE WikiLinks (link TEXT PRIMARY KEY, title TEXT, crawled INTEGER)")
         database.execute("CREATE TABLE WikiGraph (fromLink TEXT, toLink TEXT)")
         database.execute("CREATE TABLE mine (x)")
@@ -293,7 +293,7 @@ def no_database(path: Path) -> None:
 
 
 def other_columns(path: Path) -> None:
-    with sqlite3.connect(path) as database:
+    with closing(sqlite3.connect(path)) as database, database:
         database.execute("CREATE TABLE WikiLinks (url TEXT)")
     database.close()
 

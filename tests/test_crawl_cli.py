@@ -2,9 +2,11 @@
 
 import json
 import re
+import sqlite3
 import subprocess
 import sys
 import time
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -288,11 +290,8 @@ def test_rank_top_export_build(folder: Path, tmp_path: Path):
     run("export", folder, "-o", tmp_path / "x.sqlite", "--ranking", "pagerank")
     run("export", folder, "-o", tmp_path / "x.parquet", "--ranking", "again")
     assert inlink.read(tmp_path / "x.parquet").num_arcs == 4
-    import sqlite3
-
-    rows = (
-        sqlite3.connect(tmp_path / "x.sqlite").execute("SELECT name, state, pagerank FROM nodes").fetchall()
-    )
+    with closing(sqlite3.connect(tmp_path / "x.sqlite")) as base:
+        rows = base.execute("SELECT name, state, pagerank FROM nodes").fetchall()
     assert rows[-1] == ("http://late.example/", 0, None)
     assert rows[0] == (A, 2, by_name[A])
 

@@ -1,6 +1,7 @@
 """A crawl's folder as a graph source, against a model of plain dictionaries."""
 
 import sqlite3
+from contextlib import closing
 from itertools import pairwise
 from pathlib import Path
 
@@ -223,7 +224,8 @@ def test_tables_have_what_is_known_of_the_pages(folder: Path, tmp_path: Path):
     assert columns_for(graph, Path("x.tsv"), None) == {}
     columns = columns_for(graph, Path("x.sqlite"), None)
     inlink.write(graph, tmp_path / "x.sqlite", columns=columns)
-    rows = sqlite3.connect(tmp_path / "x.sqlite").execute("SELECT * FROM nodes ORDER BY id").fetchall()
+    with closing(sqlite3.connect(tmp_path / "x.sqlite")) as base:
+        rows = base.execute("SELECT * FROM nodes ORDER BY id").fetchall()
     assert rows == [
         (0, URLS[0], 2, 0.75, 0, -1, 5000.0, 5000.0, 1, 0, 200, 0),
         (1, URLS[1], 2, 0.0, 1, 0, 5000.0, 5000.0, 1, 0, 200, 0),

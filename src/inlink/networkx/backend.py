@@ -150,11 +150,18 @@ _TAKEN: dict[str, dict[str, _Rule]] = {
         "tol": _TOL,
         "dangling": (_absent, "inlink spreads the rank of dangling nodes by the personalization"),
     },
-    "hits": {"normalized": (bool, "NetworkX's signs and lengths are arbitrary then")},
+    "hits": {
+        "normalized": (bool, "NetworkX's signs and lengths are arbitrary then"),
+        "method": ("power_iteration".__eq__, "inlink iterates"),
+    },
     "eigenvector_centrality": {"tol": _TOL},
     "katz_centrality": {"alpha": _ALPHA, "beta": _BETA, "tol": _TOL},
     "katz_centrality_numpy": {"alpha": _ALPHA, "beta": _BETA},
-    "closeness_centrality": {"u": _ALL, "distance": _STEPS},
+    "closeness_centrality": {
+        "u": _ALL,
+        "distance": _STEPS,
+        "sp": (_absent, "inlink computes the shortest paths itself"),
+    },
     "harmonic_centrality": {"nbunch": _ALL, "sources": _ALL, "distance": _STEPS},
     "betweenness_centrality": {
         "k": (_absent, "inlink and NetworkX draw different samples"),
@@ -231,6 +238,8 @@ def hits(
     tol: float = 1e-8,
     nstart: Mapping[Any, float] | None = None,
     normalized: bool = True,
+    *,
+    method: str = "power_iteration",
 ) -> tuple[dict[Any, float], dict[Any, float]]:
     """See ``networkx.hits``."""
     given = _given(G)
@@ -365,7 +374,7 @@ def katz_centrality_numpy(
 
 
 def closeness_centrality(
-    G: Any, u: None = None, distance: None = None, wf_improved: bool = True
+    G: Any, u: None = None, distance: None = None, wf_improved: bool = True, *, sp: None = None
 ) -> dict[Any, float]:
     """See ``networkx.closeness_centrality``."""
     given = _given(G)
