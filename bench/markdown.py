@@ -18,7 +18,7 @@ def line(*cells: str) -> str:
 
 
 def where(told: dict[str, Any]) -> str:
-    """Say on what machine, at what load and how a benchmark was run."""
+    """Return sentences about the machine, its load, and the rounds of a benchmark."""
     return (
         f"{machine(told)}. Medians (smallest–largest) of interleaved rounds; "
         "ratios are medians of the rounds' own ratios."
@@ -26,7 +26,7 @@ def where(told: dict[str, Any]) -> str:
 
 
 def machine(told: dict[str, Any]) -> str:
-    """Say on what machine and at what load a benchmark was run."""
+    """Return a sentence about the machine and its load during a benchmark."""
     on, load = told["machine"], told["load"]
     return (
         f"{on['processor']}, {on['cores']} processors, Python {on['python']}; "

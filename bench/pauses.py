@@ -1,8 +1,8 @@
 """``python -m bench pauses``: the longest calls of `next` and `crawled` in a large crawl that is ranked all the time.
 
 A generated crawl (:mod:`bench.crawlweb`) is taken in. Then a hundred URLs at a time are asked for and answered, while
-the ranking process makes one ranking after the other. The same is measured in a crawl most of whose waiting pages are
-on one host. The CPU time of each call is measured, because the machine may be busy; collections of Python's garbage
+the ranking process makes one ranking after the other. It does the same in a crawl that has most of its waiting pages
+on one host. The CPU time of each call is measured, because the machine may be busy. Collections of Python's garbage
 are a part of it.
 """
 
@@ -117,7 +117,7 @@ def links_within(count: int) -> Iterator[list[str]]:
 
 @contextmanager
 def opened(folder: Path, politeness: Politeness) -> Iterator[tuple[Crawl, list[float]]]:
-    """A new crawl, and the seconds by which its clock is ahead."""
+    """Open a new crawl. Yields it and a list of one number: the lead of its clock in seconds."""
     ahead = [0.0]
     with Crawl(
         folder, politeness=politeness, rerank_share=None, clock=lambda: time.time() + ahead[0]

@@ -157,7 +157,7 @@ def search(name: str, folder: Path, target: float, limit: float) -> tuple[float,
 
 
 def remembered_search(name: str, folder: Path, target: float, limit: float) -> tuple[float, float] | str:
-    """Repeat the setting that :func:`search` found in an earlier run; search if there is none, or it fails now."""
+    """Try the setting that an earlier :func:`search` found. Search again if there is none, or if it fails now."""
     notes = folder / "settings.json"
     known: dict[str, float] = json.loads(notes.read_text()) if notes.exists() else {}
     key = f"{name} {target:g}"

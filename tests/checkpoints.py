@@ -61,7 +61,7 @@ def crawl_with_checkpoint(folder: Path) -> Path:
 
 
 def shown(folder: Path) -> tuple[bool, object]:
-    """Whether the checkpoint was used, and the order of pages, read only."""
+    """Open a crawl read-only; return True if it used its checkpoint, and the order of its pages."""
     front = look(folder, Clock())
     used = front.pages.checkpoint is not None
     found = front.queue.order(1000, Clock()()), columns(front), front.pages.states[:50].tolist()

@@ -94,7 +94,7 @@ def die(crawl: Crawl) -> None:
 
 
 def order_at_death(module: str, *arguments: str) -> list[tuple[str, float]]:
-    """What :func:`die` prints in a process that calls ``crawl_until_killed`` of a test module."""
+    """Call ``crawl_until_killed`` of a test module in another process; return the order that it prints."""
     code = f"import {module} as t; t.crawl_until_killed(*{arguments!r})"
     done = subprocess.run([sys.executable, "-c", code], cwd=Path(__file__).parent, stdout=subprocess.PIPE)
     assert done.returncode == -signal.SIGKILL

@@ -28,7 +28,7 @@ def test_no_certificate_is_wrong_from_twenty_seed_sets(kind, monkeypatch):
     for run in runs:
         assert all(0 < share <= 1 for share in run.shares.values())
         for count in certificate.COUNTS:
-            # What is certain within a smaller share is certain within a larger one.
+            # A place that is certain within a small share is also certain within a larger one.
             strict, loose = run.shares.get((count, 0.001)), run.shares.get((count, 0.01))
             assert strict is None or (loose is not None and loose <= strict)
 

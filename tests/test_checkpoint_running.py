@@ -136,7 +136,7 @@ def test_a_kill_of_the_crawl_ends_the_process_and_loses_nothing(tmp_path, moment
 
 
 def is_running(process: int) -> bool:
-    """Whether a process of this user exists and has not ended."""
+    """Return True if a process of this user exists and has not ended."""
     try:
         os.kill(process, 0)
         status = Path(f"/proc/{process}/stat")

@@ -42,7 +42,7 @@ def trust(tmp_path):
 
 
 def fill(crawl):
-    """A trusted page with twenty links, of which one leads to a host that has four other pages."""
+    """Crawl a trusted page with twenty links. One of them leads to another host, which has four more pages."""
     crawl.seed([GOOD, *(f"{FARM}{k}" for k in range(1, 5))])
     crawl.crawled(GOOD, [*(f"{GOOD}{k}" for k in range(1, 20)), FARM])
 

@@ -83,7 +83,7 @@ class Crawl(Reporting, Steering):
         A file of trusted pages with weights. The pages become seeds, and the only teleport targets of ``pagerank`` and
         ``host-diverse``, as in TrustRank. The file is read when it is given. None, the default, is no file.
     spam_mass : bool
-        With ``trust``, lower the priorities of hosts most of whose rank does not come from trusted pages: see
+        With ``trust``, lower the priorities of hosts that get little of their rank from trusted pages: see
         :mod:`inlink.frontier.hostfactors`. False by default.
     distrust : path-like or None
         A file of hosts that are known as spam: see :mod:`inlink.frontier.hostfactors`. It is read once and kept.

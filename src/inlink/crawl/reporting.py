@@ -1,4 +1,4 @@
-"""The methods of a crawl that report the results of fetches."""
+"""Report the results of fetches to a crawl."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -15,7 +15,7 @@ __all__ = ["Reporting"]
 
 
 class Reporting:
-    """The methods of :class:`inlink.Crawl` that end leases and report what was fetched."""
+    """Methods of :class:`inlink.Crawl`: they report the results of fetches, which ends leases."""
 
     refused: Counter[str]
     _gate: Gate

@@ -6,7 +6,7 @@ A waiting page has no links yet, so its host is all that tells about it. There a
 
       1 ÷ (1 + (D ÷ 0.02)²)
 
-  So a link to spam on few pages of a host costs little. A host most of whose pages lead to spam comes last. Before a
+  So a link to spam on few pages of a host costs little. A host comes last if most of its pages lead to spam. Before a
   ranking with this list, D is 1 for listed hosts, and else 0.
 - By spam mass m, the part of the host's rank that does not come from trusted pages
   (:mod:`inlink.reranking.spammass`): 1 − m. A host that became known after the ranking has the median of the others.

@@ -145,7 +145,7 @@ class Settings:
     )
     spam_mass: bool = setting(
         False,
-        "With `trust`: lower the priorities of hosts most of whose rank does not come from trusted pages.",
+        "With `trust`: lower the priorities of hosts that get little of their rank from trusted pages.",
         option="--spam-mass",
     )
     distrust: str | None = setting(

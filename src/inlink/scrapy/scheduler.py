@@ -103,7 +103,7 @@ class Scheduler(BaseScheduler):
         self._delays: dict[str, float] = {}
         self._pump: Pump | None = None
         self._closing = self._broken = False
-        # Whether the spider ends although pages are due later.
+        # True if the spider ends although pages are due later.
         self._left = False
 
     @classmethod

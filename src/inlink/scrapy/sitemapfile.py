@@ -99,7 +99,7 @@ class _Reader:
     def __init__(self) -> None:
         self.entries: list[Entry] = []
         self.index = False
-        # Whether the root element has begun.
+        # True once the root element has begun.
         self.rooted = False
         self.problem: str | None = None
         self._parser: expat.XMLParserType | None = None

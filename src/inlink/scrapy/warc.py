@@ -38,7 +38,7 @@ __all__ = ["WarcFile"]
 # are a tenth larger.
 _LEVEL = 3
 _CHUNK = 1 << 16
-# The number by which zlib writes a gzip member.
+# zlib's `wbits` for a gzip member with the largest window.
 _GZIP = 31
 # The stub declares the class as an instance.
 _BadDeflateError = cast(type[Exception], isal_zlib.error)

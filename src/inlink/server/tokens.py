@@ -48,7 +48,7 @@ class Token(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     sha256: str
 
     def opens(self, role: Role, crawl: str | None) -> bool:
-        """Return whether this token allows a role on a crawl, or on the server if ``crawl`` is None."""
+        """Return True if this token grants a role for a crawl, or for the server if ``crawl`` is None."""
         return ROLES.index(self.role) >= ROLES.index(role) and self.crawl in (None, crawl)
 
 

@@ -204,7 +204,7 @@ class _GEXF:
         # The default of the schema.
         self.undirected = True
         self.weight_key: str | None = None
-        # Whether the declared attributes belong to edges.
+        # True if the declared attributes belong to edges.
         self.edges = False
         self.edge: dict[str, str] | None = None
 

@@ -97,7 +97,7 @@ class PageColumns:
             yield name, [getattr(self, name)[:makers]]
 
     def finished(self) -> Iterator[Finished]:
-        """The columns that rarely change after they were written, and the number of written elements of each."""
+        """Yield the columns that rarely change once they are written, each with its number of written elements."""
         known, rows, makers = self.tally.event_pages, self.tally.rows + 1, self.tally.makers
         yield from ((self.depths, known), (self.carriers, known))
         yield from ((self.answered, rows), (self.visits, rows), (self.failures, rows))

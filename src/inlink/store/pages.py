@@ -117,7 +117,7 @@ class Pages:
         return {"tally": tally | {"by_host": 0}, "host_slots": len(self.table.host_slots)}
 
     def finished(self) -> Iterator[Finished]:
-        """The columns that rarely change after they were written, and the number of written elements of each."""
+        """Yield the columns that rarely change once they are written, each with its number of written elements."""
         return chain(self.table.finished(), self.columns.finished())
 
     def restore(self, checkpoint: Checkpoint) -> None:

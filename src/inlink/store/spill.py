@@ -112,7 +112,7 @@ class Spill:
         return self._file.fileno()
 
     def close(self) -> None:
-        """Close the file. What is mapped stays mapped."""
+        """Close the file. The mappings of columns stay valid."""
         if self._file is not None:
             self._file.close()
 

@@ -300,7 +300,7 @@ class UrlTable:
         yield "host_slots", [self.host_slots]
 
     def finished(self) -> Iterator[Finished]:
-        """The arrays of which only the end changes, and the number of elements of each that are final."""
+        """Yield the arrays that only grow at their ends, each with its number of final elements."""
         known, hosts = self.tally.pages, self.tally.hosts
         yield from ((self.checks, known), (self.hosts, known), (self.marks, known // 32))
         yield from ((self.host_ends, hosts), (self.host_text, self._host_bytes))
