@@ -61,4 +61,7 @@ def link(source: str, machine_code: bytes, library: Path, machine: str = "x86_64
                 f"the C compiler failed with exit code {done.returncode}:\n{done.stderr[-4000:]}"
             )
         library.parent.mkdir(parents=True, exist_ok=True)
-        library.write_bytes((folder / "made.so").read_bytes())
+        # A process may have mapped the library that is replaced.
+        made = library.with_name(f".{library.name}.made")
+        made.write_bytes((folder / "made.so").read_bytes())
+        made.replace(library)

@@ -63,7 +63,7 @@ def wat_json(
     kind: str = "response",
     status: Any = "200",
 ) -> dict[str, Any]:
-    """What a WAT record says of a response, in the shape of Common Crawl's."""
+    """The WAT record of a response, in the form of Common Crawl's."""
     html: dict[str, Any] = {}
     if head is not None:
         html["Head"] = head

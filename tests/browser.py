@@ -144,7 +144,7 @@ class Browser:
         file.write_bytes(base64.b64decode(shot["data"]))
 
     def log(self) -> list[str]:
-        """What the console said since the last call."""
+        """The messages of the console since the last call."""
         return [str(one["message"]) for one in self.do("se/log", type="browser")]
 
 

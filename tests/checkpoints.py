@@ -5,7 +5,8 @@ from pathlib import Path
 
 from crawlstrategies import Clock, opened, whole
 from inlink.crawl.checkpointing import save
-from inlink.crawl.crawl import Crawl, look
+from inlink.crawl.crawl import Crawl
+from inlink.crawl.folder import look
 from inlink.frontier.frontier import Frontier
 from inlink.store.checkpoint import CHECKPOINT
 

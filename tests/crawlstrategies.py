@@ -92,7 +92,7 @@ SEEDED: list[tuple[Any, ...]] = [("seed", ["http://a.com/", "http://b.com/", ("h
 
 
 def histories(size: int = 25, without: tuple[str, ...] = ()) -> st.SearchStrategy[list[tuple[Any, ...]]]:
-    """What is done to a crawl, one after the other."""
+    """Changes of a crawl, made one after the other."""
     return st.lists(OPERATIONS.filter(lambda one: one[0] not in without), max_size=size).map(
         lambda some: SEEDED + some
     )
@@ -186,7 +186,7 @@ def whole(crawl: Crawl) -> dict[str, Any]:
 
 
 def differences(one: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
-    """Where two crawls differ."""
+    """The differences between two crawls."""
     return {name: (one[name], other[name]) for name in one if one[name] != other[name]}
 
 

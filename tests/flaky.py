@@ -28,7 +28,7 @@ class Flaky(http.server.BaseHTTPRequestHandler):
             self.send_response(code)
             self.send_header("Content-Length", "0")
             if code == 429:
-                self.send_header("Retry-After", "7")
+                self.send_header("Retry-After", server.retry_after)
             self.end_headers()
             return
         path = server.folder / self.path.lstrip("/")
@@ -63,7 +63,7 @@ def flaky_server(tmp_path: Path, monkeypatch):
     monkeypatch.setattr(httpstream, "_wait", waits.append)
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Flaky) as made:
         made.folder, made.asked, made.answers, made.cuts = tmp_path, [], [], []
-        made.etags, made.ranges, made.waits = [], True, waits
+        made.etags, made.ranges, made.waits, made.retry_after = [], True, waits, "7"
         made.url = f"http://127.0.0.1:{made.server_port}"
         thread = threading.Thread(target=made.serve_forever)
         thread.start()

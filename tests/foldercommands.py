@@ -8,7 +8,7 @@ from pathlib import Path
 from click.testing import CliRunner
 
 from inlink.cli import commands
-from inlink.crawl.crawl import look
+from inlink.crawl.folder import look
 
 A, AX, AY, B = (
     "http://a.example.com/",

@@ -63,7 +63,7 @@ CALLS: dict[str, Callable[[Crawl], Any]] = {
 
 
 def refusals(crawl: Crawl) -> set[tuple[str, str]]:
-    """What each method says: the errors' types and messages; it fails if a method works."""
+    """The type and message of each method's error; fails if a method works."""
     said = set()
     for name, call in CALLS.items():
         try:

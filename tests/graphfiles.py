@@ -1,4 +1,4 @@
-"""What tests of graph formats share: reading without a folder, what a graph holds, small graphs by Hypothesis."""
+"""Functions that tests of graph formats share: reading without a folder, the content of a graph, small graphs."""
 
 import numpy as np
 from hypothesis import strategies as st

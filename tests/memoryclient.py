@@ -97,7 +97,7 @@ class MemoryClient:
         return Receipt(counted=True)
 
     async def standing(self, hosts: int = 5) -> Standing:
-        """How far the crawl has come; without hosts."""
+        """The progress of the crawl, without hosts."""
         states = {state: list(self.states.values()).count(state) for state in sorted({*self.states.values()})}
         return Standing(
             len(self.states), states.get("crawled", 0), len(self.waiting), len(self.out), states, None, []

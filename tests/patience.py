@@ -1,4 +1,4 @@
-"""How long tests wait: no test measures speed by the clock, so a busy machine must not fail one.
+"""Waiting times of tests: no test measures speed by the clock, so a busy machine must not fail one.
 
 Tests wait for what has to happen, and give up only when it hangs. :data:`PATIENCE` says after how long that is. Each
 test as a whole has that time as well (see ``conftest.py``), so that a hang ends with a traceback.

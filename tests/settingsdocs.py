@@ -21,7 +21,7 @@ def default(row: Setting) -> str:
 
 
 def values(row: Setting) -> str:
-    """Which values a setting takes, but for its choices, which have a table of their own."""
+    """The values that a setting takes, except for its choices, which have a table of their own."""
     said = row.meaning.removeprefix("'host-diverse'") if row.choices else row.meaning
     if row.name == "policy":
         said = "a [policy](#the-order), or module:Class of your own"

@@ -35,7 +35,7 @@ class Asked:
 
 
 class Answer(NamedTuple):
-    """What a site answers.
+    """The answer of a site.
 
     It comes after ``delay`` seconds, and not before ``gate`` is set. ``raw`` is sent instead of status, headers and
     body, and then the connection is closed: b"" hangs up without a word.
@@ -114,11 +114,11 @@ class Site:
         return [one.path for one in self.asked if one.path != ROBOTS]
 
     def counts(self) -> Counter[str]:
-        """How often each path was asked for, without robots.txt."""
+        """The number of requests for each path, without robots.txt."""
         return Counter(self.paths())
 
     def times(self, host: int = 1, path: str = "") -> list[float]:
-        """When a host was asked for pages whose path begins with ``path``, without robots.txt."""
+        """The times of requests to a host for pages whose path begins with ``path``, without robots.txt."""
         return [
             one.at
             for one in self.asked

@@ -88,7 +88,7 @@ class Log(NamedTuple):
 
 @dataclass
 class Ran:
-    """What came of a spider."""
+    """The result of a spider's run."""
 
     folder: Path
     base: str
@@ -123,7 +123,7 @@ class Ran:
         return Counter((self.short(one["url"]), one["outcome"]) for one in self.reported)
 
     def told(self, level: str, name: str = "inlink") -> list[str]:
-        """What was logged at a level by a logger and those below it."""
+        """The messages that a logger and those below it wrote at a level."""
         return [one.message for one in self.logs if one.level == level and one.name.startswith(name)]
 
 

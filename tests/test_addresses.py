@@ -1,4 +1,4 @@
-"""Which addresses a crawl connects to: the rules, and ``inlink crawl`` and Scrapy projects that keep to them."""
+"""The rules for addresses that a crawl connects to; ``inlink crawl`` and Scrapy projects keep to them."""
 
 import ipaddress
 import os
@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from inlink.cli import commands
-from inlink.crawl.crawl import look
+from inlink.crawl.folder import look
 from inlink.errors import ParameterError
 from inlink.urls.addresses import AddressRules
 from inlink.urls.canonical import canonical
@@ -54,7 +54,7 @@ def test_a_public_address_is_allowed_unless_it_is_denied(address):
 
 @given(st.ip_addresses())
 def test_pythons_own_registry_agrees(address):
-    """What Python's ipaddress calls private, link-local or reserved is refused."""
+    """Addresses that Python's ipaddress calls private, link-local or reserved are refused."""
     if address.is_private or address.is_link_local or address.is_reserved or address.is_multicast:
         embedded = address.version == 6 and address.ipv4_mapped is not None
         if not embedded and address not in ipaddress.ip_network(
@@ -80,7 +80,7 @@ def test_networks_in_and_out():
 
 
 @pytest.mark.parametrize("text", ["", "example.org", "10.0.0.0/33", "10.0.0.1/8/8", "1.2.3"])
-def test_what_is_no_network_is_refused(text):
+def test_invalid_networks_are_refused(text):
     with pytest.raises(ParameterError, match="give an IP address or a network"):
         AddressRules(allow=[text])
     with pytest.raises(ParameterError, match="give an IP address or a network"):
@@ -187,7 +187,7 @@ def test_private_addresses_are_not_fetched_but_the_one_that_was_typed(tmp_path, 
 
 
 @pytest.mark.slow
-def test_what_is_allowed_by_name(tmp_path, scrapy):
+def test_addresses_that_are_allowed_by_name(tmp_path, scrapy):
     with Site({"/x": "x", "/": ""}, hosts=3) as site:
         site.pages["/"] = html(site.url("/x", host=2), site.url("/x", host=3))
         done = run(f"{site.root}/", "-o", "a", "--allow-address", "127.0.0.2", cwd=tmp_path)

@@ -4,17 +4,20 @@ import tempfile
 import threading
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from crawlstrategies import Clock, histories, opened, perform, waiting
 from inlink.base.folder import building
-from inlink.crawl.crawl import Crawl, look
+from inlink.crawl.crawl import Crawl
+from inlink.crawl.folder import look
 from inlink.frontier import adoption
 from inlink.frontier.adoption import Adoption
 from inlink.frontier.frontier import Frontier
 from inlink.frontier.policies import Policy
+from inlink.frontier.ranked import HostDiverse, PageRank
 from inlink.reranking import process
 
 RANKED = ("pagerank", "host-diverse", "hits", "hits-by-score")
@@ -57,22 +60,24 @@ def _small_steps():
 def test_steps_while_the_crawl_goes_on_end_where_one_step_does(policy, across, before, since, during):
     with tempfile.TemporaryDirectory() as room:
         clock, leases = Clock(), []
-        with opened(Path(room) / "crawl", clock, policy=policy, cross_domain_only=across) as crawl:
+        # No ranking process starts, which might publish a newer ranking.
+        more = {"cross_domain_only": across, "rerank_share": None, "rerank_seconds": None}
+        with opened(Path(room) / "crawl", clock, policy=policy, **more) as crawl:
             for done in before:
                 perform(crawl, clock, leases, done)
             publish(crawl)
             for done in since:
                 perform(crawl, clock, leases, done)
             front, steps = crawl._frontier, 0
-            old, taking_over = front.policy, Adoption(front)
+            old, taking_over = front.policy.shares, Adoption(front)
             while not taking_over.step():
-                assert front.policy is old
+                assert front.policy.shares is old
                 for done in during[steps % len(during)]:
                     perform(crawl, clock, leases, done)
                 steps += 1
             assert taking_over.adopted
             assert steps > 0
-            assert front.policy is not old
+            assert front.policy.shares is not old
             while front.queue.rekeying:
                 front.rekey_some(clock())
             found = look(crawl.folder, clock)
@@ -115,6 +120,28 @@ def test_an_unsound_ranking_changes_nothing_in_whatever_block_its_fault_is(tmp_p
         assert state(front)[0]["shares"][: len(before[0]["shares"])] == before[0]["shares"]
 
 
+@pytest.mark.parametrize("less", [1, 40])
+def test_a_ranking_of_another_crawl_is_refused_at_opening(tmp_path, caplog, less):
+    with opened(tmp_path / "crawl", Clock(), policy="pagerank") as crawl:
+        crawl_some(crawl)
+        publish(crawl)
+        ranks = process.published(crawl.folder)[0]
+        meta = Adoption(crawl._frontier)._published().header.meta
+        assert ranks is not None
+        with building(crawl.folder / "ranks", "ranks", 1) as writer:
+            writer.write("rank", ranks)
+            writer.header.meta = meta | {"covers": meta["covers"] - less}
+    front = look(tmp_path / "crawl", Clock())
+    assert "which end within an event: it belongs to another crawl" in str(front.ranking_fault)
+    assert [record.getMessage().count("is not used") for record in caplog.records] == [1]
+    assert (front.ranked_up_to, front.adopted) == (0, None)
+    front.pages.close()
+    (tmp_path / "crawl" / "ranks" / "header.json").unlink()
+    expected = look(tmp_path / "crawl", Clock())
+    assert state(front) == state(expected)
+    expected.pages.close()
+
+
 class Own(Policy):
     """A policy of a user's own that adopts rankings."""
 
@@ -135,3 +162,75 @@ def test_a_policy_of_ones_own_gets_the_whole_ranking_at_once(tmp_path):
             pass
         assert taking_over.adopted
         assert crawl._frontier.policy.taken == (known, 1)
+
+
+class Halved(PageRank):
+    """A user's subclass that has its own priorities only."""
+
+    def priority(self, pages):
+        return super().priority(pages) / np.float32(2)
+
+
+class HalvedDiverse(HostDiverse):
+    """The same of the default order."""
+
+    def priority(self, pages):
+        return super().priority(pages) / np.float32(2)
+
+
+class Counting(PageRank):
+    """A user's subclass that keeps a column of its own."""
+
+    def __init__(self, pages, settings):
+        super().__init__(pages, settings)
+        self.seen = 0
+
+    def fold(self, events):
+        super().fold(events)
+        self.seen += len(list(events))
+
+
+class Doubting(HostDiverse):
+    """A user's subclass that changes the expected ranks."""
+
+    def take_expected(self, expected, block):
+        super().take_expected(expected / np.float32(2), block)
+
+
+@pytest.mark.parametrize("use_scores", [False, True])
+@pytest.mark.parametrize(
+    ("own", "has_successor"),
+    [
+        (HostDiverse, True),
+        (Halved, True),
+        (HalvedDiverse, True),
+        (Counting, False),
+        (Doubting, False),
+    ],
+)
+def test_an_order_adopted_in_steps_is_the_one_adopted_at_once(tmp_path, own, has_successor, use_scores):
+    more = {"use_scores": use_scores, "rerank_share": None, "rerank_seconds": None}
+    with opened(tmp_path / "crawl", Clock(), policy=own, **more) as crawl:
+        crawl_some(crawl)
+        publish(crawl)
+        crawl_some(crawl, 20)
+        front, steps = crawl._frontier, 0
+        policy, taking_over = front.policy, Adoption(front)
+        while not taking_over.step():
+            crawl_some(crawl, 40 + steps)
+            steps += 1
+        assert taking_over.adopted
+        assert steps > 0
+        assert (policy.successor({}) is not None) == has_successor
+        assert front.policy is policy
+        while front.queue.rekeying:
+            front.rekey_some(crawl._core.tick())
+        found, known = look(crawl.folder, Clock(), own), front.pages.num_pages
+        assert found.ranked_up_to == front.ranked_up_to > 0
+        assert policy.shares[:known].tobytes() == found.policy.shares[:known].tobytes()
+        if isinstance(policy, HostDiverse):
+            assert policy.expected[:known].any()
+            assert policy.expected[:known].tobytes() == found.policy.expected[:known].tobytes()
+        assert waiting(front) == waiting(found)
+        assert front.queue.order(known, Clock()()) == found.queue.order(known, Clock()())
+        found.pages.close()

@@ -140,7 +140,7 @@ def test_frequencies_without_their_scheduler_are_passed_over():
         ({"BACKEND_SCHEDULER": "FreqScheduler", "FREQ_SPEC": ["( x1"]}, "is not a valid regular expression"),
     ],
 )
-def test_what_is_wrong_is_said_in_one_line(settings, said, tmp_path, monkeypatch):
+def test_wrong_settings_are_named_in_one_line(settings, said, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(ParameterError) as caught:
         crawl_arguments(settings)

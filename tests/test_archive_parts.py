@@ -151,7 +151,7 @@ def test_a_file_that_is_named_twice_counts_twice(crawl):
     assert graph.out_rows.weights.tolist() == (2 * one.out_rows.weights).tolist()
 
 
-def test_what_lies_in_the_way_stays(crawl):
+def test_a_file_in_the_way_of_parts_stays(crawl):
     Path("g.parts").mkdir()
     Path("g.parts/thesis").write_text("x")
     with pytest.raises(OutputError, match=r"g.parts exists and holds something else"):
@@ -207,6 +207,30 @@ def test_a_worker_that_dies_is_replaced_once_and_then_told(crawl, monkeypatch):
         workers.DeadWorkerError, match=r"^5.warc.gz: .* died twice \(signal SIGKILL, out of memory\?\)"
     ):
         inlink.read(crawl, workers=2, into="h")
+
+
+@pytest.mark.parametrize("code", [-9, -35, 3])
+def test_each_end_of_a_worker_is_reported(crawl, monkeypatch, code: int):
+    ended = workers._Pool._end
+
+    def end(pool, process):
+        ended(pool, process)
+        return code
+
+    monkeypatch.setattr(workers, "_ask", lambda process, job: b"")
+    monkeypatch.setattr(workers._Pool, "_end", end)
+    with pytest.raises(workers.DeadWorkerError, match="died twice"):
+        inlink.read(crawl, workers=2, into="g")
+
+
+def test_an_error_in_a_thread_of_the_pool_ends_the_build(crawl, monkeypatch):
+    def failing(process, job):
+        raise RuntimeError("lost")
+
+    monkeypatch.setattr(workers, "_ask", failing)
+    with pytest.raises(RuntimeError, match="lost"):
+        inlink.read(crawl, workers=2, into="g")
+    assert not Path("g").exists()
 
 
 def kill_after_parts(command: list[str], wanted: int) -> None:

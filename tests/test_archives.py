@@ -129,7 +129,7 @@ def test_nofollow_in_pages(tmp_path):
     assert page(tmp_path, body, "X-Robots-Tag: noindex, nofollow", nofollow=False) == []
 
 
-def test_what_is_no_page_is_counted(tmp_path):
+def test_records_that_are_no_pages_are_counted(tmp_path):
     odd = [
         record("response", b"20080430204825", url="dns:a.com", content_type="text/dns"),
         record("response", b"", url=B),

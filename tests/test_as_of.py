@@ -104,12 +104,12 @@ def test_a_moment_is_an_event_or_a_time(text, moment):
 
 
 @pytest.mark.parametrize("text", ["", "#0", "#", "yesterday", "nan", "inf", "-inf", "2026-13-01", "#1.5"])
-def test_what_is_no_moment_is_refused(text):
+def test_texts_that_are_no_moments_are_refused(text):
     with pytest.raises(ParameterError, match="--as-of takes"):
         moment_of(text)
 
 
-@pytest.mark.parametrize("moment", [10**6, 999.0])
+@pytest.mark.parametrize("moment", [10**6, 0, -1, 999.0])
 def test_a_moment_that_the_log_lacks_is_refused(crawl, tmp_path, moment):
     with (
         pytest.raises(ParameterError, match=r"no event|nothing had happened"),
@@ -178,7 +178,7 @@ def test_a_ranking_of_then_is_kept_beside_the_present_ones(crawl):
         ["why", "http://a.example/v1/crawls/c", "http://a.example/", "--as-of", "#2"],
     ],
 )
-def test_what_cannot_be_shown_is_one_line(crawl, given):
+def test_moments_that_cannot_be_shown_are_one_line(crawl, given):
     done = run(crawl.parent, *given)
     assert done.returncode == 2
     assert "Traceback" not in done.stderr

@@ -29,6 +29,7 @@ INLINK = [sys.executable, "-m", "inlink", "-q"]
 def _many_rankings(monkeypatch):
     monkeypatch.setattr(upkeep, "FIRST_PAGES", 5)
     monkeypatch.setattr(upkeep, "LEAST_GROWTH", 4)
+    monkeypatch.setattr(upkeep, "EARLY_PAGES", 4)
 
 
 def opened(folder, **more):
@@ -278,7 +279,7 @@ def test_a_chain_begins_with_a_ranking_that_started_from_nothing(befores, chain)
 
 
 def test_a_log_without_rankings_is_approximate(ranked, tmp_path):
-    """As an earlier version wrote it."""
+    """A folder of an earlier version has no rankings in its log."""
     header = json.loads((ranked / "ranks" / "header.json").read_bytes())
     del header["meta"]["before"]
     (ranked / "ranks" / "header.json").write_text(json.dumps(header | {"check": None}))

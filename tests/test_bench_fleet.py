@@ -36,7 +36,7 @@ def test_each_server_lets_its_spiders_fetch_each_page(
 
 
 @pytest.mark.parametrize("how", ["spider", "server"])
-def test_what_is_killed_is_started_again(how: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_killed_process_is_started_again(how: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fleet, "SPIDERS", 2)
     # Every spider ends by itself, however slow the machine is.
     monkeypatch.setattr(fleet, "QUIET_SECONDS", 240.0)

@@ -193,7 +193,7 @@ def test_crawls_that_are_gone_on_with(name: str, tmp_path: Path, monkeypatch: py
     assert list(tmp_path.iterdir()) == []
 
 
-def test_what_fails_is_told(site: Site, tmp_path: Path) -> None:
+def test_failed_runs_are_named(site: Site, tmp_path: Path) -> None:
     with pytest.raises(RuntimeError, match=r"failed: 18 pages, then finished"):
         spider.crawl("scrapy_memory", "plain", False, site, 19, tmp_path, 120)
     with pytest.raises(RuntimeError, match="no scheduler 'none'"):

@@ -236,7 +236,7 @@ def test_nodes_through_which_nothing_goes_need_no_sample():
     assert not sample.values.any()
 
 
-def test_what_pagerank_takes_and_what_a_ranking_keeps(tmp_path):
+def test_it_takes_the_arguments_of_pagerank_and_its_ranking_is_kept(tmp_path):
     matrix = scipy.sparse.csr_array([[0, 1, 0], [0, 0, 5], [0, 0, 0]])
     assert betweenness(matrix).values.tolist() == [0, 0.5, 0]
     kept = Graph.from_arcs([("a", "b"), ("b", "c"), ("c", "d")], into=tmp_path / "g")

@@ -16,7 +16,7 @@ from click.testing import CliRunner
 import inlink
 from crawlcommand import begin, crawl, lines_of
 from inlink.cli import commands
-from inlink.crawl.crawl import look
+from inlink.crawl.folder import look
 from inlink.errors import InlinkError
 from patience import finish, wait_until
 from sites import Answer, Says, Site, html
@@ -79,7 +79,7 @@ def test_a_site_is_crawled_politely_and_only_where_it_may_be(tmp_path):
             f"forbidden by robots.txt: {site.root}/secret\n",
         ]
         assert re.fullmatch(
-            r"c: 4 pages in \d+ s, 1 errors; 4 pages of 7 known, 0 waiting, 1 excluded(; harvest \S+%)?; "
+            r"c: 4 pages in \d+ s, 1 error; 4 pages of 7 known, 0 waiting, 1 excluded(; harvest \S+%)?; "
             r"nothing more to fetch now\n",
             last,
         )
@@ -333,7 +333,7 @@ def test_bad_input_is_an_error_of_ours(folder, given, said):
         (["a.example", "-o", "file"], "file"),
     ],
 )
-def test_what_the_crawl_refuses_is_one_line_and_exit_code_2(folder, given, said):
+def test_a_refusal_of_the_crawl_is_one_line_and_exit_code_2(folder, given, said):
     done = crawl(*given, cwd=folder, code=2)
     assert done.stdout == ""
     assert done.stderr.count("\n") == 1, done.stderr

@@ -8,7 +8,7 @@ import pytest
 pytest.importorskip("scrapy")
 
 from crawlcommand import crawl
-from inlink.crawl.crawl import look
+from inlink.crawl.folder import look
 from sites import ROBOTS, Answer, Asked, Site, html, moved
 from spiderruns import Walker
 from spiderruns import crawl as crawl_by_scrapy
@@ -66,7 +66,7 @@ def test_a_run_waits_for_as_long_as_it_is_told(tmp_path):
 
 
 def test_a_project_that_has_many_pages_of_a_slow_host_in_hand(tmp_path):
-    """What the downloader would hold for minutes is given back, and none of it is counted as failed."""
+    """Requests that the downloader would hold for minutes are given back, and do not count as failed."""
     pages = {f"/{k}": html() for k in range(12)}
     with Site({**pages, ROBOTS: robots}, hosts=2) as site:
         starts = [site.url(f"/{k}", host) for k in range(12) for host in (1, 2)]

@@ -178,7 +178,7 @@ def test_files_are_written_before_the_crawl_knows(tmp_path):
     asyncio.run(go())
 
 
-def test_what_cannot_be_kept_is_not_taken_in():
+def test_an_answer_whose_page_cannot_be_written_is_not_taken_in():
     class Full:
         def append(self, record: bytes) -> None:
             raise OutputError(os.strerror(errno.ENOSPC))
@@ -327,7 +327,7 @@ def test_a_terminal_shows_a_display_and_is_left_clean(tmp_path):
         ({"topic": "a", "settings": {"policy": "opic"}}, "opic", {"topic": "a"}, {"topic": "a"}),
     ],
 )
-def test_what_makes_a_page_good(given, policy, content, links):
+def test_topic_keywords_and_classifier_choose_the_scorers(given, policy, content, links):
     settings = settings_of(Path("c"), CrawlOptions(**given), None, ())
     assert (settings["INLINK_POLICY"], settings["INLINK_CONTENT_SCORER"], settings["INLINK_LINK_SCORER"]) == (
         policy,
@@ -358,7 +358,7 @@ def test_nothing_listens_and_robots_are_obeyed():
     assert settings["ROBOTSTXT_OBEY"] is True
 
 
-def test_where_to_begin():
+def test_urls_files_and_titles_give_the_beginnings():
     given = ("example.org", "HTTPS://Example.com/a#b", "example.net:8080/x?y")
     assert beginnings(given, CrawlOptions(), None) == [
         "http://example.org/",

@@ -17,7 +17,7 @@ from warcio.archiveiterator import ArchiveIterator
 
 import inlink
 from crawlcommand import INLINK, begin, crawl, lines_of
-from inlink.crawl.crawl import look
+from inlink.crawl.folder import look
 from patience import finish
 from sites import Answer, Says, Site, html
 

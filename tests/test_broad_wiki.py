@@ -84,7 +84,7 @@ def preset(site: Site, folder: Path) -> str:
 
 
 def seed_program(pages: dict[str, Says]) -> tuple[set[str], set[tuple[str, str]]]:
-    """What the seed's own crawler would have crawled, and found, in this wiki, in paths; each link once."""
+    """The paths that the original crawler would have crawled, and found, in this wiki; each link once."""
     names = {"/wiki/Kolmogorov_Complexity": "Kolmogorov_complexity", "/wiki/Moved": "Moved_here"}
     crawled: set[str] = set()
     arcs: set[tuple[str, str]] = set()
@@ -220,7 +220,7 @@ def test_a_second_run_goes_on_in_the_same_tables(tmp_path):
         assert rows(tmp_path / "wiki.sqlite", "SELECT count(*) FROM WikiGraph")[0][0] == len(arcs) + 1
 
 
-def test_what_lies_outside_the_wiki_is_not_fetched(tmp_path):
+def test_pages_outside_the_wiki_are_not_fetched(tmp_path):
     pages = wiki()
     pages["/wiki/Heat"] = Answer("", 302, {"Location": "/elsewhere"})
     with Site(pages) as site:
@@ -310,7 +310,7 @@ def locked(path: Path) -> None:
         (locked, "w.sqlite: cannot be opened"),
     ],
 )
-def test_what_cannot_be_written_is_told(tmp_path: Path, make: Callable[[Path], None], said: str):
+def test_an_output_that_cannot_be_written_is_named(tmp_path: Path, make: Callable[[Path], None], said: str):
     make(tmp_path / "w.sqlite")
     with pytest.raises(OutputError, match=said):
         WikiTables(tmp_path / "w.sqlite")

@@ -177,6 +177,23 @@ def test_crawled_nodes_are_remembered():
     assert Graph.from_arcs([(0, 1)]).crawled is None
 
 
+def test_crawled_nodes_that_are_out_of_range_are_refused():
+    none = np.empty(0, np.uint32)
+    for crawled in (np.array([2], np.uint32), np.array([2**32], np.uint64)):
+        with pytest.raises(InputError, match=rf"node {crawled[0]:,}\b"):
+            build_graph([ArcBatch(none, none, crawled=crawled)], num_nodes=2)
+        with pytest.raises(ParameterError, match="is outside its names"):
+            build_graph([ArcBatch(none, none, ["a", "b"], crawled=crawled)])
+    graph = build_graph([ArcBatch(none, none, crawled=np.array([2], np.uint32))])
+    assert graph.crawled.tolist() == [False, False, True]
+
+
+def test_more_nodes_than_numbers_are_refused():
+    none = np.empty(0, np.uint32)
+    with pytest.raises(InputError, match=r"at most 4,294,967,295 nodes; got 4,294,967,296"):
+        build_graph([ArcBatch(none, none)], num_nodes=2**32)
+
+
 @pytest.mark.parametrize(
     ("call", "error", "says"),
     [
@@ -191,7 +208,11 @@ def test_crawled_nodes_are_remembered():
             ParameterError,
             "a node must be in [0, 4,294,967,295)",
         ),
-        (lambda: Graph.from_arcs([(0, 5)], num_nodes=3), InputError, "node 5 and there are 3 nodes"),
+        (
+            lambda: Graph.from_arcs([(0, 5)], num_nodes=3),
+            InputError,
+            "no node 5: the 3 nodes are numbered from 0",
+        ),
         (lambda: Graph.from_arcs([(0, 1)], weights=[-1.0]), ParameterError, "above 0; got -1.0 at arc 0"),
         (
             lambda: Graph.from_arcs([(0, 1)], weights=[float("nan")]),

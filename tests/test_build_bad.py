@@ -113,7 +113,7 @@ def place(reason: str, files: list[Path]) -> Path:
 
 
 @pytest.mark.parametrize("weight", ["", "\t2.5", "\t3"])
-def test_what_a_file_gave_before_it_turned_bad_is_forgotten(folder: Path, monkeypatch, weight: str):
+def test_arcs_before_the_fault_of_a_file_are_forgotten(folder: Path, monkeypatch, weight: str):
     """Names, arcs, weights, and that there are weights at all."""
     monkeypatch.setattr(opening, "BLOCK", 256)
     (folder / "a.tsv").write_text("".join(f"a{k}\tb{k % 7}{weight}\n" for k in range(50)))

@@ -93,7 +93,7 @@ def test_standard_input_among_files_and_in_the_command(tmp_path: Path):
         assert done.returncode == 0, done.stderr
 
 
-def test_what_standard_input_cannot_be(tmp_path: Path, stdin, monkeypatch):
+def test_standard_input_refuses_formats_that_need_files(tmp_path: Path, stdin, monkeypatch):
     inlink.write(Graph.from_arcs(ARCS), tmp_path / "x.parquet")
     stdin((tmp_path / "x.parquet").read_bytes())
     with pytest.raises(FormatError, match="-: format parquet cannot be read from standard input"):

@@ -51,7 +51,7 @@ HOW = st.builds(
 @pytest.mark.slow
 @settings(deadline=None)
 @given(graphs(), HOW, st.data())
-def test_what_was_encoded_is_decoded(tmp_path_factory, lists, how, data):
+def test_encoded_lists_are_decoded(tmp_path_factory, lists, how, data):
     references = [data.draw(st.integers(0, 7)) for _ in lists]
     bits = encode(lists, how, references)
     arcs = sum(map(len, lists))

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import inlink
 from inlink.cli import commands
 from inlink.errors import ParameterError
-from inlink.rank.certain import certain_places
+from inlink.rank.certain import best_nodes, certain_places
 from strategies import Arcs, arcs
 
 VALUES = st.lists(st.sampled_from([0.0, 0.1, 0.1001, 0.2, 0.5]), min_size=1, max_size=12)
@@ -81,7 +81,7 @@ def test_ties_are_named():
     assert chain.note == "the first 4 places are certain"
 
 
-def test_what_has_no_bound_has_no_certain_places():
+def test_a_ranking_without_a_bound_has_no_certain_places():
     graph = inlink.Graph.from_arcs([("a", "b"), ("b", "c")])
     assert inlink.hits(graph).places(2) is None
     assert inlink.degree(graph).places(3).certain.tolist() == [False, False, True]
@@ -116,3 +116,13 @@ def test_the_commands(tmp_path):
     ]
     run("rank", tmp_path / "g", "--algorithm", "hits")
     assert "certain" not in run("top", tmp_path / "g", "--by", "hits", "--json")
+
+
+@pytest.mark.parametrize("count", [0, 1, 3, 4, 5, 50])
+def test_the_best_nodes_of_many_blocks_are_those_of_a_sort(monkeypatch, count):
+    monkeypatch.setattr("inlink.rank.certain._BLOCK", 4)
+    random = np.random.default_rng(count)
+    for length in (0, 1, 4, 5, 41):
+        values = random.integers(0, 6, length).astype(np.float64)
+        best = np.lexsort((np.arange(length), -values))[:count]
+        assert best_nodes(values, count).tolist() == best.tolist()

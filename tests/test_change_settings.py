@@ -61,7 +61,7 @@ def test_every_setting_changes_or_says_that_it_needs_opening(world, name):
     crawl.close()
 
 
-def test_what_needs_opening_is_named_even_with_the_value_that_holds(world):
+def test_settings_that_need_an_opening_are_named_even_with_the_value_that_holds(world):
     crawl = world.open()
     with pytest.raises(ParameterError, match="`damping` cannot change"):
         crawl.change_settings(damping=crawl.settings.damping)
@@ -243,19 +243,7 @@ GIVEN = st.fixed_dictionaries(
     },
 )
 PLACED = {"counts", "rows", "visit places", "visits"}
-"""What holds places in the log: a crawl that was opened once more has other events there."""
-
-
-def by_lease(history: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
-    """A history in which only pages that were taken are answered for: a budget counts others after reopening only."""
-    apart = ("redirected_to", "canonical_link")
-    return [
-        (*done[:3], {name: value for name, value in done[3].items() if name not in apart})
-        if done[0] == "crawled"
-        else done
-        for done in history
-        if done[0] != "crawled by URL"
-    ]
+"""Attributes that hold places in the log: a crawl that was opened once more has other events there."""
 
 
 def described(crawl: Any) -> dict[str, Any]:
@@ -279,7 +267,7 @@ def test_it_is_as_if_the_crawl_were_opened_with_them(tmp_path_factory, history, 
         clock, leases = Clock(), []
         place = folder / ("live" if live else "opened")
         crawl = opened(place, clock, policy="first-come", revisit=FixedInterval(90.0), lease_seconds=1e6)
-        for done in by_lease(history):
+        for done in history:
             perform(crawl, clock, leases, done)
         crawl.seed(["http://a.com/last"])  # no time passes while it is closed
         crawl.next(0)
@@ -289,7 +277,7 @@ def test_it_is_as_if_the_crawl_were_opened_with_them(tmp_path_factory, history, 
             crawl.close()
             crawl = opened(place, clock, **{"politeness": {}, **wanted})
         results.append([described(crawl)])
-        for done in by_lease(later):
+        for done in later:
             perform(crawl, clock, leases, done)
             results[-1].append(described(crawl))
         crawl.close()

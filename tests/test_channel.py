@@ -202,7 +202,7 @@ def test_a_connection_that_was_closed_meanwhile_is_opened_again(tmp_path):
         opened.call("GET", "standing", Standing)
         assert opened._idle != [connection]
         opened.close()
-        with pytest.raises(AwayError, match="let go"):
+        with pytest.raises(AwayError, match="was closed: connect again"):
             opened.call("GET", "standing", Standing)
 
 

@@ -21,7 +21,8 @@ from inlink.base.checked import remember
 from inlink.base.folder import Folder
 from inlink.crawl import checkpointer
 from inlink.crawl.checkpointing import save_from_log
-from inlink.crawl.crawl import Crawl, look
+from inlink.crawl.crawl import Crawl
+from inlink.crawl.folder import look
 from inlink.frontier.policies import POLICIES, Policy
 from inlink.store import checkpoint
 from inlink.store.backup import backup
@@ -103,7 +104,7 @@ def test_the_pages_of_events_are_those_that_the_events_name(kept):
 
 FILES = (
     "header.json",
-    *(f"{name}.bin" for name in ("slots", "states", "policy_cash", "queue_pages", "host_text")),
+    *(f"{name}.bin" for name in ("slots", "states", "policy_cash", "queue_keys", "host_text")),
 )
 
 
@@ -291,13 +292,24 @@ DERIVED = {
         "last_event",
         "plans",
         "never",
+        "_held",
+        "_revisits",
         "_later",
     }
     | {"ranking_fault", "ranked_up_to", "adopted", "trusted_at"},
     "Pages": {"synced", "checkpoint", "frames"},
     # Views of arrays, files, and the counts of hosts, which are made when they are asked for.
     "PageColumns": {"_at", "hosts", "host_pages", "host_waiting", "host_crawled", "merged", "given"},
-    "UrlTable": {"_table", "_mapped", "indexed", "_urls_check", "_larger", "_moved"},
+    "UrlTable": {
+        "_table",
+        "_slots_table",
+        "_checkpoint",
+        "_mapped",
+        "indexed",
+        "_urls_check",
+        "_larger",
+        "_moved",
+    },
     "PageRank": {"damping", "rest", "cross_only", "scores", "least", "trusts", "prior", "host_factors"},
     "Hits": {"damping", "rest", "cross_only", "scores", "least", "trusts", "prior", "host_factors"},
     "Opic": set(),

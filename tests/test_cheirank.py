@@ -57,7 +57,7 @@ def test_it_is_kept_with_the_graph_that_was_given(tmp_path):
     assert warm.iterations <= ranking.iterations
 
 
-def test_what_pagerank_takes():
+def test_it_takes_the_arguments_of_pagerank():
     A = [[0, 1, 1], [0, 0, 0], [0, 0, 0]]
     for graph in (scipy.sparse.csr_array(A), scipy.sparse.csr_matrix(A), nx.DiGraph([(0, 1), (0, 2)])):
         assert cheirank(graph).top(1)[0][0] == 0

@@ -292,6 +292,30 @@ def test_refusals(tmp_path):
     spider(tmp_path / "c", nothing)
 
 
+def test_an_opening_that_is_cancelled_leaves_no_crawl_open(tmp_path, monkeypatch):
+    begun, go = threading.Event(), threading.Event()
+
+    def slow(*given: Any, **settings: Any) -> Crawl:
+        begun.set()
+        assert go.wait(30)
+        return Crawl(*given, **settings)
+
+    async def run() -> None:
+        monkeypatch.setattr("inlink.client.folder.Crawl", slow)
+        opening = asyncio.ensure_future(connect(str(tmp_path / "c"), policy="first-come"))
+        await asyncio.to_thread(begun.wait, 30)
+        opening.cancel()
+        timer = threading.Timer(0.2, go.set)
+        timer.start()
+        with pytest.raises(asyncio.CancelledError):
+            await opening
+        timer.join()
+
+    asyncio.run(run())
+    with Crawl(tmp_path / "c", policy="first-come") as crawl:
+        assert crawl.seed([A]) == 1
+
+
 def test_closing_lets_go_even_if_nothing_can_be_written(tmp_path, monkeypatch):
     async def run() -> None:
         client = FolderClient(tmp_path / "c", policy="first-come")

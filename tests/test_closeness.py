@@ -113,7 +113,7 @@ def test_networkx_agrees_on_links(data, name):
     np.testing.assert_allclose(closeness(graph).values, [theirs[one] for one in graph.names], rtol=1e-13)
 
 
-def test_what_pagerank_takes_and_what_a_ranking_keeps(tmp_path):
+def test_it_takes_the_arguments_of_pagerank_and_its_ranking_is_kept(tmp_path):
     matrix = scipy.sparse.csr_array([[0, 1, 0], [0, 0, 5], [0, 0, 0]])
     assert harmonic(matrix).values.tolist() == [0, 1, 1.5]  # a weight is no length
     assert harmonic(nx.path_graph(3)).values.tolist() == [1.5, 2, 1.5]

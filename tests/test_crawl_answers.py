@@ -1,4 +1,4 @@
-"""What comes of a fetch: leases, failures, politeness; live and after reopening, under a clock that the tests own."""
+"""Outcomes of fetches: leases, failures, politeness; live and after reopening, under a clock that the tests own."""
 
 from collections import Counter
 
@@ -79,7 +79,7 @@ def test_answers_by_url_end_leases_one_after_the_other(world):
     assert crawl.page(A).crawls == 2
 
 
-def test_what_nobody_asked_for_counts(world):
+def test_an_answer_without_a_lease_counts(world):
     crawl = world.open()
     crawl.seed([A])
     assert crawl.crawled(A, ["/x"])
@@ -244,7 +244,7 @@ def test_gone_is_gone(world, status):
     (403, None, "failed"), (403, True, "discovered"), (500, None, "discovered"), (500, False, "failed"),
     (None, False, "failed"), (404, True, "discovered"),
 ])  # fmt: skip
-def test_who_says_whether_it_is_tried_again(world, status, retry, state):
+def test_the_spider_or_the_status_decides_about_a_retry(world, status, retry, state):
     crawl = world.open()
     crawl.seed([A])
     crawl.failed(crawl.next(1)[0], "x", status=status, retry=retry)
@@ -356,7 +356,7 @@ def test_budgets_are_pages_of_a_host_and_of_a_domain(world, reopen):
     assert (host.budget_left, host.domain_budget_left) == (2, 0)
 
 
-def test_what_was_given_back_costs_no_budget(world):
+def test_a_released_page_costs_no_budget(world):
     crawl = world.open(politeness=Politeness(delay=0.0, host_budget=1))
     crawl.seed([A])
     crawl.release(crawl.next(1)[0])

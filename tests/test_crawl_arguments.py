@@ -135,6 +135,7 @@ TABLE: dict[str, tuple[Callable[..., Any], list[Any]]] = {
     "next": (lambda crawl, bad: crawl.next(bad), NO_COUNT),
     "rerank": (lambda crawl, bad: crawl.rerank(wait=bad), NO_FLAG),
     "standing": (lambda crawl, bad: crawl.standing(bad), [-1, "5", 2.5, True, None, 1001]),
+    "standing: within": (lambda crawl, bad: crawl.standing(within=bad), [-0.1, 1.1, NAN, "0", True, None]),
     "page": (lambda crawl, bad: crawl.page(bad), [None, 2.5, b"x", True]),
     "why": (lambda crawl, bad: crawl.why(bad), [None, 2.5, b"x", True]),
     "hello: owner": (lambda crawl, bad: crawl.desk.hello(bad), [*NO_TEXT, None, "", "a\nb", "x" * 201]),

@@ -1,4 +1,4 @@
-"""What a spider needs beyond pages and links: carried data, redirects, exclusions, delays, giving back."""
+"""Calls of a spider beyond pages and links: carried data, redirects, exclusions, delays, releases."""
 
 import numpy as np
 import pytest
@@ -18,7 +18,7 @@ AT_ONCE = Politeness(delay=0, in_flight=100)
 @given(
     st.dictionaries(st.integers(0, 2**32 - 2), st.binary(max_size=50), min_size=1, max_size=30), st.binary()
 )
-def test_what_is_carried_is_found_again(data, before):
+def test_carried_data_are_found_again(data, before):
     frame = np.frombuffer(before + encode_carried(data), np.uint8)
     assert {page: carried_in(frame, page) for page in data} == data
     assert carried_in(frame, 2**32 - 1) is None
@@ -204,7 +204,7 @@ def test_a_hosts_own_delay_holds_after_reopening(world):
     assert crawl.due_in() == 10
 
 
-def test_what_a_page_asks_of_robots_is_kept(world):
+def test_the_robots_directives_of_a_page_are_kept(world):
     crawl = world.open(politeness=AT_ONCE)
     crawl.seed([A, B])
     one, two = crawl.next(2)

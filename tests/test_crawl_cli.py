@@ -14,6 +14,7 @@ from click.testing import CliRunner
 
 import inlink
 from foldercommands import AX, AY, COMMANDS, A, B, arguments, look_at, run, shell
+from inlink.base.clock import VirtualClock
 from inlink.cli import commands
 from inlink.crawl.crawl import Crawl
 from inlink.errors import InlinkError, InputError, ParameterError, UnknownNodeError
@@ -313,7 +314,7 @@ def test_seed(tmp_path: Path):
         assert a is not None
         assert b is not None
         assert (a.score, b.score, a.depth) == (0.25, 1.0, 0)
-    assert run("seed", tmp_path / "c", "-", stdin=f"{A}\n{AX}\n") == "1 new URLs, 1 known already\n"
+    assert run("seed", tmp_path / "c", "-", stdin=f"{A}\n{AX}\n") == "1 new URL, 1 known already\n"
 
 
 def test_many_seeds_take_more_than_one_event(tmp_path: Path):
@@ -344,7 +345,7 @@ def test_bad_seeds_make_no_crawl(tmp_path: Path, text: str, says: str):
 
 
 def test_reload(folder: Path):
-    assert run("reload", folder) == "1 pages wait again\n"
+    assert run("reload", folder) == "1 page waits again\n"
     with crawl_at(folder) as crawl:
         assert crawl.page(B).state == "discovered"  # type: ignore[union-attr]
     assert run("reload", folder) == "0 pages wait again\n"
@@ -371,14 +372,24 @@ def test_lines_of_seeds():
         ("http://b/", -2.5),
         ("http://c/", 1.0),
     ]
-    with pytest.raises(InputError, match="f, line 3: 'inf'"):
-        seeds_in("\n\nx\tinf", "f")
+    for score in ("inf", "nan", "1e300", "-3e38", "high"):
+        with pytest.raises(InputError, match=f"f, line 3: '{score}' is not a score"):
+            seeds_in(f"\n\nx\t{score}", "f")
+
+
+def test_a_request_that_cannot_be_carried_out_is_left_out_and_does_not_come_back(tmp_path: Path):
+    with crawl_at(tmp_path / "c", clock=VirtualClock(), politeness={"delay": 0.0, "in_flight": 9}) as crawl:
+        for text in ("http://a.example/\t1e300", "http://b.example/\udcff\t2", "http://c.example/"):
+            post(crawl.folder, "seed", text)
+        assert [lease.url for lease in crawl.next(9)][-1] == "http://c.example/"
+        assert pending(crawl.folder) == []
+        assert crawl.page("http://a.example/") is None
 
 
 # -- what is no crawl, and what is an empty one -----------------------------------------------------------------------
 
 
-def test_what_is_no_crawl_is_told_in_one_line_and_nothing_is_made(tmp_path: Path):
+def test_a_folder_without_a_crawl_is_refused_in_one_line_and_nothing_is_made(tmp_path: Path):
     inlink.Graph.from_arcs([("a", "b")], into=tmp_path / "graph")
     (tmp_path / "file").write_text(f"{A}\n")
     (tmp_path / "stuff").mkdir()

@@ -1,4 +1,4 @@
-"""What a crawl loses when it dies: nothing that a call has returned for. With real processes, really killed."""
+"""A crawl that is killed loses no change whose call has returned. The tests kill real processes."""
 
 import json
 import os
@@ -30,7 +30,7 @@ ROUNDS = 15
 
 
 def links_of(url: str) -> list[str]:
-    """What each page of this web links to: nothing but its URL decides."""
+    """The links of a page of this web, which depend only on its URL."""
     rng = random.Random(url)
     links = [f"http://h{rng.randrange(20)}.com/{rng.randrange(4000)}" for _ in range(rng.randrange(12))]
     return links * (200 if rng.random() < 0.05 else 1)  # some frames are long
@@ -88,7 +88,7 @@ CHILD = """
 
 READER = """
     import pathlib, sys, time
-    from inlink.crawl.crawl import look
+    from inlink.crawl.folder import look
     from inlink.errors import FolderError
     from inlink.store.reader import Reader
 
@@ -129,7 +129,8 @@ def started(code: str, *arguments: object) -> subprocess.Popen:
 
 WARM = """
     import sys, time
-    from inlink.crawl.crawl import Crawl, look
+    from inlink.crawl.crawl import Crawl
+    from inlink.crawl.folder import look
     from inlink.frontier.settings import Politeness
     from inlink.store.reader import Reader
     from test_crawl_crash import links_of
@@ -308,7 +309,7 @@ class PowerCut:
 
 
 def damaged(raw: bytes, safe: int, rng: random.Random) -> bytes:
-    """What a power cut may leave of a file of which ``safe`` bytes are safe."""
+    """A file as a power cut may leave it, if its first ``safe`` bytes are safe."""
     at = rng.randint(safe, len(raw))
     tail = len(raw) - at
     return raw[:at] + rng.choice(
@@ -331,7 +332,7 @@ def random_crawl(crawl, clock, rng, cut, steps):
 
 @pytest.mark.parametrize("sync", ["full", "second"])
 def test_a_power_cut(tmp_path, monkeypatch, sync):
-    """What is behind the last sync is cut, zeroed or garbled: with "full" nothing acknowledged is lost, ever."""
+    """Bytes after the last sync are cut, zeroed or garbled: with "full" no acknowledged change is lost."""
     monkeypatch.setattr(logs, "SYNC_EVERY", 0.005)
     folder, clock, rng = tmp_path / "c", Clock(), random.Random(4)
     cut = PowerCut(folder, monkeypatch)

@@ -96,7 +96,7 @@ ERRORS = [
 
 
 def story(number: int) -> list[tuple[str, Callable[[Crawl], Any]]]:
-    """What is done to a crawl: each step is one call."""
+    """Steps of a crawl; each step is one call."""
     rng = random.Random(number)
     names = [f"http://h{k}.com/" for k in range(12)]
     steps: list[tuple[str, Callable[[Crawl], Any]]] = [("seed", lambda crawl: crawl.seed(names[:3]))]

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from crawlstrategies import STATIC, Clock, opened
 from crawlworld import A, B, C
-from inlink.crawl.crawl import look
+from inlink.crawl.folder import look
 from inlink.errors import FolderError, ParameterError, UnknownNodeError
 from inlink.frontier.parts import Part, combined
 from inlink.frontier.policies import POLICIES, Policy

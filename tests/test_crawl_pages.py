@@ -1,4 +1,4 @@
-"""What a crawl takes in and knows: rules, merging, pages, odd input, folders; live and after reopening."""
+"""The pages of a crawl: rules, merging, odd input, folders; live and after reopening."""
 
 import contextlib
 import math
@@ -317,7 +317,7 @@ BAD = [
 
 
 def in_the_folder(world):
-    """What the crawl knows stands in its folder, no more and no less."""
+    """The folder holds all pages that the crawl knows, and no others."""
     reader = Reader(world.folder)
     assert reader.num_pages == world.crawl._pages.num_pages
     assert reader.pages.urls_end == world.crawl._pages.urls_end
@@ -326,7 +326,7 @@ def in_the_folder(world):
 
 @pytest.mark.parametrize("bad", BAD, ids=str)
 def test_a_bad_argument_does_no_harm(world, bad):
-    """Who catches the error and goes on, page by page, must not have a crawl whose numbers and URLs fall apart."""
+    """A caller may catch the error and go on, page by page: numbers and URLs must still agree."""
     crawl = world.open()
     crawl.seed([A, B])
     with contextlib.suppress(Exception):  # whether it is refused, and how, is not this test's business

@@ -98,7 +98,7 @@ def test_depth():
         ({"max_depth": True}, "max_depth must be a whole number"),
     ],
 )
-def test_what_is_no_rule_is_refused_by_name(arguments, message):
+def test_invalid_rules_are_refused_by_name(arguments, message):
     with pytest.raises(ParameterError, match=message):
         Rules(**arguments)
 

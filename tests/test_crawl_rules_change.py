@@ -6,6 +6,7 @@ from crawlworld import A, B, World
 from inlink.crawl.view import CrawlView
 from inlink.frontier.rules import Rules
 from inlink.frontier.settings import Politeness
+from inlink.store.format import SETTINGS
 
 NO = Rules(deny=["host:b.com"])
 REASON = "denied by host:b.com"
@@ -69,7 +70,7 @@ def lost(world):
 
 @pytest.mark.parametrize("how", [earlier, leased, expired, retried, lost])
 @pytest.mark.parametrize("reopened", [False, True])
-def test_what_the_rules_refuse_is_excluded_when_it_would_be_leased(world, how, reopened):
+def test_a_page_that_the_rules_refuse_is_excluded_when_it_would_be_leased(world, how, reopened):
     how(world)
     denied(world)
     if reopened:
@@ -134,7 +135,7 @@ def test_pages_return_one_by_one_as_their_rules_go(world):
     assert world.urls() == ["http://h0.com/a", "http://h0.com/b.png", "http://h0.com/new"]
 
 
-def test_what_a_spider_excluded_does_not_return_with_a_rule(world):
+def test_a_page_that_a_spider_excluded_does_not_return_with_a_rule(world):
     crawl = world.open()
     crawl.seed([B, B + "2"])
     crawl.exclude(B, "robots.txt")
@@ -172,3 +173,14 @@ def test_why_says_that_a_waiting_page_will_be_excluded(world):
     assert "will be excluded when its turn comes, denied by host:b.com" in str(why)
     assert crawl.why(A).refused is None
     assert crawl.why(A).place == 1
+
+
+@pytest.mark.parametrize("payload", [b"[1]", b"{", b"\xff", b"7", b"[" * 100_000])
+def test_a_log_with_settings_that_cannot_be_read_opens_and_its_pages_are_checked(world, payload):
+    crawl = world.open()
+    crawl.seed([A, B])
+    denied(world)
+    world.crawl._core.journal.append(SETTINGS, payload=payload)
+    crawl = denied(world)
+    assert [lease.url for lease in crawl.next(9)] == [A]
+    assert crawl.page(B).error == REASON

@@ -38,7 +38,7 @@ def arcs_in(graph: inlink.Graph) -> set[tuple[str, str]]:
 
 
 class Model:
-    """What a crawl should have become: links by page, and what was merged into what."""
+    """The expected crawl: links by page, and the target of each merged page."""
 
     def __init__(self) -> None:
         self.order: list[str] = []
@@ -123,7 +123,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path / "c"
 
 
-def test_what_it_is(folder: Path, tmp_path: Path):
+def test_a_crawl_is_recognised_as_a_source(folder: Path, tmp_path: Path):
     assert recognise(folder) == "crawl"
     graph = inlink.read(folder, into=tmp_path / "g")
     assert (graph.level, graph.num_nodes, graph.num_arcs) == ("page", 3, 3)

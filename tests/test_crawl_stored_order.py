@@ -135,7 +135,7 @@ def test_values_by_url_and_by_host_come_from_files(tmp_path, folder):
     ranks = tmp_path / "ranks.tsv"
     ranks.write_text(f"url\tvalue\n{A}2\t7\nHTTP://C.org\t5.5\nhttp://unknown.example/\t1\n\n")
     said = run("import-ranking", folder, ranks, "--name", "given")
-    unknown = "1 lines name pages or hosts that the crawl does not know"
+    unknown = "1 line names pages or hosts that the crawl does not know"
     assert said == f"given: 2 pages of {folder} have a value; {unknown}\n"
     with opened(folder, VirtualClock(), policy="ranking:given") as crawl:
         assert order(crawl)[:2] == [f"{A}2", C]
@@ -169,7 +169,7 @@ def test_ranks_of_domains(tmp_path, folder):
     assert import_ranking(folder, ranks, "domains", by_domain=True) == (2, 1)
     with opened(folder, VirtualClock(), policy="ranking:domains") as crawl:
         assert order(crawl)[:2] == [B, C]
-    with pytest.raises(ParameterError, match="either `by_host` or `by_domain`"):
+    with pytest.raises(ParameterError, match="`by_host` and `by_domain` cannot both be set"):
         import_ranking(folder, ranks, "domains", by_domain=True, by_host=True)
 
 

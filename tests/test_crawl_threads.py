@@ -137,7 +137,7 @@ def test_a_view_of_a_folder_is_for_one_thread_at_a_time_too(tmp_path):
 
 
 def in_fork(work: Callable[[], Any]) -> Any:
-    """What ``work`` returns in the child of a fork, by way of JSON."""
+    """Call ``work`` in the child of a fork, and return its result, by way of JSON."""
     reading, writing = os.pipe()
     pid = os.fork()
     if pid == 0:

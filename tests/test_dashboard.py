@@ -351,7 +351,7 @@ def test_the_pages_load_nothing_from_elsewhere_and_have_no_code_inside():
 
 
 def luminance(colour):
-    """Of a colour such as #0b5fa5, as WCAG 2 defines it."""
+    """The relative luminance of a colour such as #0b5fa5, as WCAG 2 defines it."""
     values = [int(colour[k : k + 2], 16) / 255 for k in (1, 3, 5)]
     linear = [value / 12.92 if value <= 0.03928 else ((value + 0.055) / 1.055) ** 2.4 for value in values]
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]

@@ -305,7 +305,7 @@ def test_repeats_after_kill_9(world):
 # -- waiting ----------------------------------------------------------------------------------------------------------
 
 
-def test_what_others_have_out_is_told_apart_from_what_is_due(world):
+def test_tasks_of_other_sessions_are_told_apart_from_due_pages(world):
     crawl = world.open(politeness=Politeness(delay=7, in_flight=9))
     crawl.seed([A, A + "2"])
     one, other = hello(crawl, "one"), hello(crawl, "other")

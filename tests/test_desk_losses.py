@@ -97,7 +97,7 @@ def test_a_lost_page_comes_back_alone(world):
     assert len(crawl.desk.next(one, 2).tasks) == 2
 
 
-def test_who_drains_and_ends_leaves_the_page_to_others(world):
+def test_a_session_that_drains_and_ends_leaves_the_page_to_others(world):
     crawl = world.open(retry_seconds=10, politeness=EAGER)
     crawl.seed([A])
     crawl.desk.next(hello(crawl), 1)
@@ -114,7 +114,7 @@ def test_who_drains_and_ends_leaves_the_page_to_others(world):
     assert world.urls(1) == [A]
 
 
-def test_who_drains_and_asks_no_more_does_not_keep_the_page(world):
+def test_a_session_that_drains_and_asks_no_more_does_not_keep_the_page(world):
     crawl = world.open(retry_seconds=10, politeness=EAGER)
     crawl.seed([A])
     crawl.desk.next(hello(crawl), 1)

@@ -98,7 +98,7 @@ class Desks(RuleBasedStateMachine):
                 self.due[task.url] = self.clock.now + RETRY * 2 ** (self.losses[task.url] - 1)
 
     def pass_time(self) -> None:
-        """What expires by now, as :meth:`inlink.Crawl.due_in` lets it."""
+        """Let leases expire that are due by now, as :meth:`inlink.Crawl.due_in` does."""
         self.crawl.due_in()
         for life in self.lives.values():
             over = {lease: task for lease, task in life.held.items() if task.expires <= self.clock.now}

@@ -1,4 +1,4 @@
-"""What callers give: every public door refuses arrays and parameters outside their meaning, in one line."""
+"""Every public function refuses arrays and parameters out of their range, in one line."""
 
 import inspect
 import math
@@ -182,7 +182,7 @@ def test_nodes(node: object):
 
 
 @pytest.mark.parametrize("k", [-1, 1.5, "3", None, True, math.nan])
-def test_how_many_at_the_top(k: object):
+def test_the_number_of_best_nodes_is_checked(k: object):
     with pytest.raises(ParameterError, match="`k` must be a whole number of at least 0"):
         inlink.pagerank(GRAPH).top(k)
 
@@ -313,7 +313,7 @@ def test_matrices_that_are_none():
 )
 @example([2, 1, 1], [0, 3, 3, 3, 3], [1.0, 2.5, 0.0, 1.0, 1.0, 1.0], ">i4", True)
 def test_matrices_are_what_they_say_or_refused(indices, indptr, data, dtype, strided):
-    """Whatever a matrix holds, the answer is that of its entries, one by one, or an error."""
+    """A matrix of any content gives the answer of its entries, one by one, or an error."""
     n = 4
     kinds = (
         np.array(indices, "i8").astype(dtype),

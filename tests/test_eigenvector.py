@@ -28,7 +28,7 @@ def principal(A: np.ndarray) -> tuple[np.ndarray, float]:
 
 
 @given(st.one_of(arcs(min_nodes=1), arcs(min_nodes=1, weighted=True)))
-def test_where_all_reach_all_it_is_the_principal_eigenvector(a: Arcs):
+def test_in_a_strongly_connected_graph_it_is_the_principal_eigenvector(a: Arcs):
     a = ring(a)
     ours = eigenvector(a.graph(), tol=1e-11, max_iter=20_000)
     exact, eigenvalue = principal(a.dense())
@@ -147,7 +147,7 @@ def test_bits_do_not_depend_on_threads():
     assert one.converged
 
 
-def test_what_pagerank_takes_and_what_a_ranking_keeps(tmp_path):
+def test_it_takes_the_arguments_of_pagerank_and_its_ranking_is_kept(tmp_path):
     matrix = scipy.sparse.csr_array([[0, 4.0], [1.0, 0]])
     np.testing.assert_allclose(eigenvector(matrix).values, np.array([1, 2]) / 5**0.5, atol=1e-5)
     np.testing.assert_allclose(eigenvector(matrix, weighted=False).values, 0.5**0.5, atol=1e-5)

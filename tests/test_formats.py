@@ -1,4 +1,4 @@
-"""What is written is read again as it was, in every format; and what is wrong in a file is told."""
+"""Each format gives back the graph that was written; faults in a file are named."""
 
 import gzip
 import sqlite3

@@ -135,7 +135,7 @@ def test_failures_are_told_apart(manager):
     assert known(front, urls[4]).errors == 1
 
 
-def test_what_a_middleware_sends_back_is_handed_out_again_with_its_lease(manager):
+def test_a_request_that_a_middleware_sends_back_is_handed_out_again_with_its_lease(manager):
     front = manager()
     front.add_seeds([request(SEED)])
     asked = front.get_next_requests()[0]
@@ -193,7 +193,7 @@ def test_requests_that_are_not_of_the_crawl_are_passed_over(manager):
     assert front.finished
 
 
-def test_what_is_out_waits_again_after_a_stop_and_after_a_death(manager, tmp_path):
+def test_open_requests_wait_again_after_a_stop_and_after_a_death(manager, tmp_path):
     front = manager()
     front.add_seeds([request(SEED)])
     assert len(front.get_next_requests()) == 1

@@ -66,7 +66,7 @@ def cache(tmp_path: Path, monkeypatch) -> Path:
 
 
 def answers(path: Path) -> dict[str, object]:
-    """What all commands say of a graph, or the one line of the error."""
+    """The output of all commands on a graph, or the one line of the error."""
     found: dict[str, object] = {}
     target = path.parent / "out.tsv"
     for words in (
@@ -416,7 +416,9 @@ def no_home() -> Path:
     raise RuntimeError("no home")
 
 
-@pytest.mark.parametrize("how", ["a file", "read-only", "entries that are folders", "no home"])
+@pytest.mark.parametrize(
+    "how", ["a file", "read-only", "entries that are folders", "no home", "a name that is too long"]
+)
 def test_a_cache_that_is_of_no_use_means_checking_again(copy: Path, cache: Path, monkeypatch, how: str):
     if how == "a file":
         cache.parent.parent.write_text("x")
@@ -428,6 +430,8 @@ def test_a_cache_that_is_of_no_use_means_checking_again(copy: Path, cache: Path,
         (entry,) = cache.iterdir()
         entry.unlink()
         entry.mkdir()
+    elif how == "a name that is too long":
+        monkeypatch.setenv("XDG_CACHE_HOME", f"/{'x' * 300}")
     else:
         monkeypatch.setenv("XDG_CACHE_HOME", "relative")
         monkeypatch.setattr(checked.Path, "home", no_home)

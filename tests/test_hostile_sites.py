@@ -10,7 +10,7 @@ import pytest
 pytest.importorskip("scrapy")
 
 from crawlcommand import INLINK, LOOPBACK
-from inlink.crawl.crawl import look
+from inlink.crawl.folder import look
 from inlink.scrapy.spider import MOST_LINKS
 from sites import Answer, Says, Site, html
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import click
 
 import inlink
+from inlink import Crawl
 from inlink.cli import commands
 
 ROOT = Path(__file__).parents[1]
@@ -223,18 +224,66 @@ def test_importing_and_helping_are_light():
         assert run.returncode == 0, run.stderr
 
 
-def test_a_scrapy_project_loads_only_the_modules_of_a_local_crawl():
-    script = (
-        "import sys, inlink.scrapy\n"
-        "unused = {'warcio', 'rich', 'scrapy.core.downloader.handlers.http11'}\n"
-        "unused |= {f'inlink.{name}' for name in ('scrapy.job', 'client.session', 'sources.hostplaces')}\n"
-        # Without machine code, kernels are compiled by Numba, which imports these two.
-        "unused -= {'scipy', 'numpy.ma'} if 'numba' in sys.modules else set()\n"
-        "unused &= set(sys.modules)\n"
-        "assert not unused, unused"
+NOT_AT_START = {
+    *(f"numpy.{name}" for name in ("fft", "ma", "polynomial", "random", "testing")),
+    *("multiprocessing", "networkx", "pandas", "pyarrow", "re2", "rich", "scipy", "sqlite3", "threadpoolctl"),
+}
+"""Modules that neither a short command nor a Scrapy crawl without special settings may import."""
+
+
+def assert_not_loaded(script: str, *unused: str) -> None:
+    """Run a script in a new process, which must not load these modules nor those of NOT_AT_START."""
+    script += (
+        f"\nimport sys\nunused = {set(unused)!r}\n"
+        # Without machine code, kernels are compiled by Numba, which imports many of these modules.
+        f"unused |= set() if 'numba' in sys.modules else {NOT_AT_START!r}\n"
+        "loaded = unused & set(sys.modules)\n"
+        "assert not loaded, loaded"
     )
     run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
     assert run.returncode == 0, run.stderr
+
+
+def test_a_scrapy_project_loads_only_the_modules_of_a_local_crawl():
+    unused = [
+        "inlink.scrapy.job",
+        "inlink.client.session",
+        "inlink.sources.hostplaces",
+        "inlink.urls.matching",
+    ]
+    assert_not_loaded("import inlink.scrapy", "warcio", "scrapy.core.downloader.handlers.http11", *unused)
+
+
+def test_short_commands_load_only_the_modules_of_graphs_and_crawls(tmp_path):
+    edges, graph, folder = tmp_path / "edges.tsv", str(tmp_path / "graph"), str(tmp_path / "crawl")
+    edges.write_text("a\tb\nb\tc\nc\ta\n")
+    with Crawl(folder) as crawl:
+        crawl.seed(["https://example.org/"])
+    page = "https://example.org/"
+    given = [["build", str(edges), "-o", graph], ["rank", graph], ["top", graph], ["info", graph]]
+    given += [
+        ["links", graph, "a"],
+        ["page", folder, page],
+        ["why", folder, page],
+        ["next", folder, "--peek"],
+    ]
+    script = "from inlink.cli import commands\n"
+    script += f"for given in {given!r}:\n    commands.main(['-q', *given], standalone_mode=False)"
+    rooms = (
+        "client",
+        "frontera",
+        "networkx",
+        "nutch",
+        "plot",
+        "replaying",
+        "scoring",
+        "scrapy",
+        "server",
+        "spark",
+    )
+    assert_not_loaded(
+        script, *(f"inlink.{room}" for room in rooms), "scrapy", "selectolax", "ssl", "socketserver"
+    )
 
 
 def options(command: click.Command) -> list[str]:

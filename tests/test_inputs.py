@@ -58,6 +58,21 @@ def test_a_busy_server_is_asked_again_and_later_each_time(server):
         open_remote("http://[")
 
 
+def test_a_pause_that_is_no_number_is_ignored(server):
+    Path("x.tsv").write_text("a\tb\n")
+    # str.isdigit() is True for a superscript, which int() and float() refuse.
+    server.answers, server.retry_after = [429], "\xb2"
+    assert inlink.read(f"{server.url}/x.tsv", format="edgelist").num_arcs == 1
+    assert len(server.waits) == 1
+
+
+def test_a_url_with_characters_that_http_does_not_allow_is_refused_at_once(server):
+    for url in (f"{server.url}/a b.tsv", f"{server.url}/a\x7f.tsv", "http://127.0.0.1:port/a.tsv"):
+        with pytest.raises(InputError, match="is no URL that can be read"):
+            open_remote(url)
+    assert server.asked == server.waits == []
+
+
 def test_a_file_that_is_replaced_while_it_is_read_is_told(server):
     Path("x.bin").write_bytes(bytes(5000))
     server.cuts, server.etags = [1000], ['"1"', '"2"']

@@ -118,7 +118,7 @@ def test_closed_forms():
     assert loop.values.tolist() == pytest.approx([4.0])
 
 
-def test_where_rounding_allows_no_better_it_stops():
+def test_it_stops_at_the_limit_of_rounding():
     loop = Graph.from_arcs([(0, 1), (1, 0), (1, 2)])
     ours = katz(loop, alpha=1 - 1e-9, tol=1e-12, normalized=False)
     assert not ours.converged
@@ -148,7 +148,7 @@ def test_bits_do_not_depend_on_threads():
     assert one.converged
 
 
-def test_what_pagerank_takes_and_what_a_ranking_keeps(tmp_path):
+def test_it_takes_the_arguments_of_pagerank_and_its_ranking_is_kept(tmp_path):
     matrix = scipy.sparse.csr_array([[0, 4.0], [0, 0]])
     assert katz(matrix, alpha=0.5, normalized=False).values.tolist() == [1, 3]
     assert katz(matrix, alpha=0.5, normalized=False, weighted=False).values.tolist() == [1, 1.5]

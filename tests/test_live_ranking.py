@@ -13,7 +13,7 @@ import inlink
 from inlink import Crawl, Politeness
 from inlink.base.folder import Folder, building
 from inlink.crawl import upkeep
-from inlink.crawl.crawl import look
+from inlink.crawl.folder import look
 from inlink.frontier import ranked
 from inlink.frontier.adoption import adopt
 from inlink.reranking import handle
@@ -101,7 +101,7 @@ def test_priorities_are_what_was_published(tmp_path, monkeypatch, use_scores):
         assert ranks(crawl) == pytest.approx(published, rel=1e-5)
 
 
-def test_what_came_between_asking_and_taking_over_is_not_lost(tmp_path):
+def test_visits_between_a_request_and_its_adoption_are_not_lost(tmp_path):
     with Crawl(tmp_path / "c", policy="pagerank", politeness=EASY, rerank_share=None) as crawl:
         crawl.seed(NAMES[:1])
         crawl_some(crawl, 20)
@@ -152,7 +152,8 @@ def test_it_starts_by_itself_when_the_crawl_has_grown(tmp_path, monkeypatch):
     monkeypatch.setattr(upkeep, "FIRST_PAGES", 10)
     monkeypatch.setattr(upkeep, "LEAST_GROWTH", 5)
     now = [0.0]
-    with Crawl(tmp_path / "c", politeness=EASY, rerank_share=0.5, clock=lambda: now[0]) as crawl:
+    given = {"policy": "pagerank", "politeness": EASY, "clock": lambda: now[0]}
+    with Crawl(tmp_path / "c", rerank_share=0.5, **given) as crawl:
         crawl.seed(NAMES[:1])
         crawl_some(crawl, 9)
         assert not crawl.ranking
@@ -165,9 +166,7 @@ def test_it_starts_by_itself_when_the_crawl_has_grown(tmp_path, monkeypatch):
         crawl_some(crawl, 1)
         assert crawl.ranking
         wait_for(crawl)
-    with Crawl(
-        tmp_path / "c", politeness=EASY, rerank_share=None, rerank_seconds=50.0, clock=lambda: now[0]
-    ) as crawl:
+    with Crawl(tmp_path / "c", rerank_share=None, rerank_seconds=50.0, **given) as crawl:
         crawl_some(crawl, 5)
         assert not crawl.ranking
         now[0] += 50
@@ -176,18 +175,23 @@ def test_it_starts_by_itself_when_the_crawl_has_grown(tmp_path, monkeypatch):
         wait_for(crawl)
 
 
-@pytest.mark.parametrize("policy", ["host-diverse", "pagerank", "hits", "hits-by-score"])
-def test_the_first_ranking_comes_after_100_pages_or_ten_seconds(tmp_path, monkeypatch, policy):
+@pytest.mark.parametrize(
+    ("policy", "first", "growth"),
+    [("host-diverse", 25, 25), ("pagerank", 100, 10), ("hits", 100, 10), ("hits-by-score", 100, 10)],
+)
+def test_the_first_ranking_comes_after_a_number_of_pages_or_ten_seconds(
+    tmp_path, monkeypatch, policy, first, growth
+):
     asked, now = [], [0.0]
     monkeypatch.setattr(handle.Reranker, "ask", lambda self: asked.append(self.folder.name))
     given = {"policy": policy, "politeness": EASY, "clock": lambda: now[0]}
     with Crawl(tmp_path / "pages", **given) as crawl:
         crawl.seed(NAMES[:1])
-        crawl_some(crawl, 99)
+        crawl_some(crawl, first - 1)
         assert not asked
         crawl_some(crawl, 1)
         assert asked == ["pages"]
-        crawl_some(crawl, 9)
+        crawl_some(crawl, growth - 1)
         assert asked == ["pages"]
         crawl_some(crawl, 1)
         assert asked == ["pages"] * 2
@@ -201,7 +205,7 @@ def test_the_first_ranking_comes_after_100_pages_or_ten_seconds(tmp_path, monkey
         crawl_some(crawl, 1)
         assert asked.count("seconds") == 1
         now[0] += 100
-        crawl_some(crawl, 9)
+        crawl_some(crawl, growth - 1)
         assert asked.count("seconds") == 1
     with Crawl(tmp_path / "never", rerank_share=None, **given) as crawl:
         crawl.seed(NAMES[:1])

@@ -12,7 +12,7 @@ from strategies import Arcs, arcs
 
 
 def routes(a: Arcs, depth: int) -> set[tuple[int, int]]:
-    """What Nutch's Initializer, Loopers and Finalizer make of it, written as they are."""
+    """The result of Nutch's Initializer, Loopers and Finalizer, written as they are."""
     outlinks: dict[int, set[int]] = {}
     for u, o in a.pairs:
         outlinks.setdefault(u, set()).add(o)

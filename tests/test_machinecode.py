@@ -183,7 +183,7 @@ def test_machine_code_gives_what_numba_gives_and_does_not_load_it(made: Path):
         "k.not_recorded(1.0)",
     ],
 )
-def test_what_was_not_compiled_is_left_to_numba(made: Path, call: str):
+def test_calls_without_machine_code_are_left_to_numba(made: Path, call: str):
     done = _with_code(
         made, f"try:\n    {call}\nexcept ImportError as error:\n    print(error)\n", numba=False
     )

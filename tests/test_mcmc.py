@@ -289,7 +289,7 @@ def test_networkx_agrees_on_links(data, name):
     assert len(set(np.argsort(-ours.values)[:20]) & set(np.argsort(-expected)[:20])) >= 17
 
 
-def test_what_pagerank_takes_and_what_a_ranking_keeps(tmp_path):
+def test_it_takes_the_arguments_of_pagerank_and_its_ranking_is_kept(tmp_path):
     matrix = scipy.sparse.csr_array([[0, 9.0, 1.0], [0, 0, 0], [0, 0, 0]])
     weighted = mcmc(matrix, walks=3000)
     assert weighted.values[1] > weighted.values[2] * 1.4

@@ -36,7 +36,7 @@ def answer(kind: str, lease: int, rest: list[Any]) -> Answer:
 
 
 async def told(client: Client, steps: list[tuple[Any, ...]]) -> list[Any]:
-    """What a client says to a spider that does these steps; leases are named by their place in the order of tasks."""
+    """A client's replies to a spider that does these steps; leases are named by their place in the order of tasks."""
     said: list[Any] = []
     leases: list[int] = []
 
@@ -95,7 +95,7 @@ def test_a_servers_client_says_the_same(steps):
             asyncio.run(run(f"{server.url}/v1/crawls/c"))
 
 
-def test_what_is_out_comes_back_when_a_client_closes():
+def test_open_tasks_come_back_when_a_client_closes():
     async def run() -> None:
         client = MemoryClient()
         await client.seed(URLS[:2])

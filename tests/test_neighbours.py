@@ -237,7 +237,7 @@ def test_names_from_outside_are_escaped(folder):
         assert "\x1b" not in told
 
 
-def test_what_cannot_be_answered_is_one_line(folder, tmp_path):
+def test_a_question_without_an_answer_is_one_line(folder, tmp_path):
     assert "has no seeds: use --from" in fails("path", folder, "e")
     for command in ("links", "near", "page"):
         assert (

@@ -1,4 +1,4 @@
-"""What is written as JSON, Pajek, DOT, GML and HTML is read again by other programs as the graph that it was."""
+"""Other programs read the same graph from our JSON, Pajek, DOT, GML and HTML."""
 
 import json
 import re

@@ -197,7 +197,7 @@ def test_a_database_as_seeds(tmp_path, web, crawldb):
     assert (tmp_path / "seeds").read_text().splitlines() == [
         f"{A}\tnutch.score={score(web, A)}", f"{C}\tnutch.score=0.5", f"{Q}\tnutch.score={score(web, Q)}",
     ]  # fmt: skip
-    assert list(tally.skipped) == ["URL that cannot stand in a list of seeds"]
+    assert list(tally.skipped) == ["URL that a list of seeds cannot hold"]
 
 
 @pytest.mark.parametrize("format_", ["csv", "text"])
@@ -248,7 +248,7 @@ def test_dumps_differ_in_nothing_but_the_scores(tmp_path, web, crawldb, format_)
         update_crawldb(web, tmp_path / "dump", tmp_path / "x", format="text" if format_ == "csv" else "csv")
 
 
-def test_what_is_damaged_is_counted_and_what_is_no_database_refused(tmp_path, web, crawldb):
+def test_damaged_records_are_counted_and_other_files_refused(tmp_path, web, crawldb):
     part = crawldb / "current" / "part-r-00002"
     sequence_file(part / "data", [(text(B), b"\x09junk"), (text(B), crawl_datum(2, 0)[:-4])], CRAWL_DATUM)
     tally = Tally()

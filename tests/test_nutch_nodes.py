@@ -72,9 +72,10 @@ def test_the_command_and_what_it_refuses(tmp_path: Path):
     assert isinstance(CliRunner().invoke(commands, base).exception, OutputError)
     for other in (["--crawl", "x"], ["--output", "x"], ["--format", "csv"]):
         assert CliRunner().invoke(commands, [*base, *other]).exit_code == 2
+    (tmp_path / "file").touch()
     with pytest.raises(OutputError, match="cannot be written"):
-        write_nodes(graph, tmp_path / "none" / "nodes")
+        write_nodes(graph, tmp_path / "file" / "nodes")
     numbers = Graph.from_arcs([(0, 1)])
     with pytest.raises(ParameterError, match="no names"):
         write_nodes(numbers, tmp_path / "other")
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["nodes", "web"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "nodes", "web"]

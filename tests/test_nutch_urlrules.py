@@ -134,7 +134,7 @@ def test_the_first_rule_that_fits_decides(tmp_path: Path, url: str, kept: bool):
     assert UrlRules(filter=urlfilter(tmp_path, FILTER))(url) == (url.encode() if kept else None)
 
 
-def test_what_no_rule_fits_is_dropped(tmp_path: Path):
+def test_urls_that_no_rule_fits_are_dropped(tmp_path: Path):
     rules = UrlRules(filter=urlfilter(tmp_path, "+^http://a\n"))
     assert (rules("http://a.org/"), rules("http://b.org/")) == (b"http://a.org/", None)
     assert UrlRules(filter=urlfilter(tmp_path, ""))("http://a.org/") is None

@@ -102,7 +102,7 @@ def test_it_is_what_nutchs_reducer_keeps(tmp_path_factory, given_, rules, delete
         assert arcs_in(updated) == twin(fetches, rules)
 
 
-def test_of_links_to_one_domain_the_first_of_the_document_stands(tmp_path):
+def test_the_first_link_of_a_document_to_a_domain_stands(tmp_path):
     path = segment(tmp_path / "s", {A: (1, [B + "2", B + "1?x", B + "1?y", C])})
     assert arcs_in(webgraph(path)) == {(A, B + "2"), (A, C)}
     assert arcs_in(webgraph(path, rules=LinkRules(limit_domain=False))) == {

@@ -150,7 +150,7 @@ def test_stretches_change_nothing(monkeypatch):
             assert (opic(A, order=order, tol=None, max_iter=3).values == whole.values).all()
 
 
-def test_what_pagerank_takes_and_what_a_ranking_keeps(tmp_path):
+def test_it_takes_the_arguments_of_pagerank_and_its_ranking_is_kept(tmp_path):
     weighty = scipy.sparse.csr_array([[0, 3.0, 1.0], [0, 0, 0], [0, 0, 0]])
     y = np.array([1, 1.5, 1 + 1 / 6])
     np.testing.assert_allclose(opic(weighty, tol=1e-3).values, y / (3 + y.sum()), atol=1e-3)

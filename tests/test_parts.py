@@ -215,3 +215,19 @@ def test_a_crafted_part_is_refused(tmp_path: Path, monkeypatch):
     ):
         with pytest.raises(InputError, match="remove"):
             build_parts([made(names, arcs, tmp_path / "wrong")])
+
+
+def test_no_parts_are_a_graph_without_nodes():
+    assert repr(build_parts([])) == "<inlink graph: 0 nodes, 0 arcs>"
+    assert repr(build_sources([])) == "<inlink graph: 0 nodes, 0 arcs>"
+
+
+@pytest.mark.parametrize("crawled", [[2], [1, 0], [0, 0]])
+def test_marks_of_a_crafted_part_are_refused(tmp_path: Path, crawled: list[int]):
+    with (tmp_path / "wrong").open("wb") as file:
+        writer = PartWriter(file, False)
+        writer.names(np.frombuffer(b"ab", np.uint8), np.array([0, 1, 2], np.uint64))
+        writer.crawled(np.array(crawled, np.uint32))
+        writer.close()
+    with pytest.raises(InputError, match=r"wrong is damaged \(wrong marks\)"):
+        PartFile(tmp_path / "wrong").crawled()

@@ -17,7 +17,7 @@ from inlink.urls.patterns import LONGEST, MOST_INSTRUCTIONS, NUTCH_LOOPS, compil
 @pytest.mark.parametrize(
     "text", [r"(a+)+$", r"(a|a)*$", r"(a|aa)+$", r"(.*a){25}$", r"^(([a-z])+.)+[A-Z]([a-z])+$", r"(x+x+)+y"]
 )
-def test_what_takes_python_for_ever_takes_no_time(text):
+def test_expressions_that_take_python_for_ever_take_no_time(text):
     """Each of these would take longer than the universe is old with an engine that backtracks."""
     url = "http://example.org/" + ("ax" * 1000)[: MAX_LENGTH - 20] + "!"
     rules = Rules(deny=[text])
@@ -55,7 +55,7 @@ def test_what_takes_python_for_ever_takes_no_time(text):
         ("\udc80", "not valid Unicode"),
     ],
 )
-def test_what_re2_does_not_know_is_refused_by_name(text, said):
+def test_expressions_that_re2_does_not_know_are_refused_by_name(text, said):
     with pytest.raises(ParameterError) as caught:
         Rules(deny=[text])
     message = str(caught.value)
@@ -117,7 +117,7 @@ _urls = st.text("abAB/.?_1", max_size=20).map(lambda path: canonical("http://a.c
 
 
 @given(_patterns, _urls)
-def test_what_both_engines_know_means_the_same_in_a_url(pattern, url):
+def test_expressions_mean_the_same_to_both_engines_in_a_url(pattern, url):
     assert compiled(pattern).found_in(url) == bool(re.search(pattern, url))
     assert compiled(pattern).begins(url) == bool(re.match(pattern, url))
 

@@ -107,7 +107,7 @@ def test_the_bound_of_a_sample_is_neither_too_small_nor_idle():
     assert (bounds < 4 * deviation).all()
 
 
-def test_what_pagerank_takes_and_what_a_ranking_keeps(tmp_path):
+def test_it_takes_the_arguments_of_pagerank_and_its_ranking_is_kept(tmp_path):
     matrix = scipy.sparse.csr_array([[0, 1, 0], [0, 0, 5], [0, 0, 0]])
     assert percolation(matrix, [1, 0, 0]).values.tolist() == [0, 1, 0]
     assert percolation(nx.path_graph(3), [1, 0, 0]).values.tolist() == [0, 1, 0]

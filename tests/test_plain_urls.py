@@ -74,7 +74,7 @@ def plain(urls: list[str]) -> tuple[bool, list[bool]]:
 
 @settings(max_examples=400)
 @given(st.lists(URLS, min_size=1, max_size=6))
-def test_what_is_plain_is_canonical(urls):
+def test_plain_urls_are_canonical(urls):
     every, found = plain(urls)
     assert every == all(found)
     for url, passed in zip(urls, found, strict=True):
@@ -111,7 +111,7 @@ def test_ordinary_urls_are_plain(url):
         "",
     ],
 )
-def test_what_has_to_be_parsed_is_not_plain(url):
+def test_urls_that_must_be_parsed_are_not_plain(url):
     assert plain([url, "http://example.com/"])[1] == [False, True]
 
 

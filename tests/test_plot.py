@@ -96,7 +96,7 @@ def test_thinned_places_keep_both_ends(count: int, most: int):
     assert places[-1] == count - 1 or most == 1
 
 
-def test_what_cannot_be_drawn_is_refused():
+def test_pictures_that_cannot_be_drawn_are_refused():
     for numbers, says in (
         ([0.5, -1.0], "node 1 has the rank -1.0"),
         ([np.nan], "node 0 has the rank nan"),
@@ -373,7 +373,7 @@ def test_neighbourhoods_refuse():
             plot.neighbourhood(graph, rank, **wrong)
 
 
-def test_of_many_links_the_most_specific_are_drawn():
+def test_the_most_specific_of_many_links_are_drawn():
     # Each page links to all others of its menu, and page k also to the page beside it, which no menu has.
     menu = [
         (f"https://a.example/docs/{i}", f"https://a.example/docs/{j}") for i in range(30) for j in range(10)

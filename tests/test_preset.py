@@ -87,7 +87,7 @@ def test_titles_come_from_the_url_where_the_link_has_none():
     ]
 
 
-def test_what_is_no_html_or_built_to_choke_has_no_articles():
+def test_pages_without_html_or_built_to_choke_have_no_articles():
     page = content('<a href="/wiki/A">a</a>')
     assert read(page, content_type="text/html; charset=latin-1")
     assert read(page, content_type="text/plain") == []
@@ -131,7 +131,7 @@ def test_start(title, end):
 
 
 @pytest.mark.parametrize("title", ["Help:Contents", "https://example.org/wiki/A", "", "  "])
-def test_what_is_no_article_cannot_be_begun_at(title):
+def test_a_crawl_cannot_begin_at_a_page_that_is_no_article(title):
     with pytest.raises(ParameterError, match=r"is not an article below https://en\.wikipedia\.org/wiki/"):
         WIKIPEDIA.start(title)
 

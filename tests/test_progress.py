@@ -1,4 +1,4 @@
-"""That loops are compiled is said wherever it happens, once."""
+"""Commands tell once that they compile loops, wherever they begin to."""
 
 import logging
 import subprocess

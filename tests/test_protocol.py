@@ -1,4 +1,4 @@
-"""Whatever a spider and a crawl say to each other comes back as it was from JSON; what is wrong is refused."""
+"""Each message between a spider and a crawl comes back unchanged from JSON; wrong messages are refused."""
 
 import msgspec
 import pytest
@@ -78,7 +78,7 @@ def test_an_answer_reads_as_people_would_write_it():
         '{"type":"crawled","lease":1,"links":[{"url":"/a","data":"*"}]}',
     ],
 )
-def test_what_is_wrong_is_refused(text):
+def test_wrong_messages_are_refused(text):
     assert msgspec.json.decode('{"type":"released","lease":1}', type=Answer) == Released(1)
     with pytest.raises(msgspec.ValidationError):
         msgspec.json.decode(text, type=Answer)

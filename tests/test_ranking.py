@@ -152,6 +152,16 @@ def test_damaged_and_foreign_tables_are_refused(tmp_path: Path):
         Ranking.read(tmp_path / "cut.parquet")
 
 
+@pytest.mark.parametrize("iterations", ["[" * 20_000, "Infinity", "1" * 5_000])
+def test_descriptions_that_no_ranking_has_are_damage(tmp_path: Path, iterations: str):
+    inlink.pagerank(Graph.from_arcs([(0, 1)]), tol=None, max_iter=3).to_csv(tmp_path / "r.csv")
+    text = (tmp_path / "r.csv").read_text()
+    assert text.count('"iterations": 3,') == 1
+    (tmp_path / "r.csv").write_text(text.replace('"iterations": 3,', f'"iterations": {iterations},'))
+    with pytest.raises(DamageError, match=r"r\.csv.*again"):
+        Ranking.read(tmp_path / "r.csv")
+
+
 def test_nodes_are_found_by_name_and_number():
     ranking = inlink.pagerank(Graph.from_arcs([("a", "b")]))
     assert ranking["b"] == ranking[1] > ranking["a"]

@@ -100,7 +100,7 @@ def test_the_seeds_own_sqlite_file(tmp_path: Path):
     assert graph.out_rows.weights.tolist() == [2, 1]
 
 
-def test_what_does_not_go_together_is_refused(tmp_path: Path):
+def test_arguments_that_contradict_each_other_are_refused(tmp_path: Path):
     (tmp_path / "a.tsv").write_text("x\ty\n")
     (tmp_path / "k").write_text("n 0 http://a.com/\nn 1 http://b.com/\ne 0 1\n")
     with pytest.raises(ParameterError, match="different formats"):

@@ -148,8 +148,10 @@ def test_all_is_reached_once_and_nothing_forbidden_across_a_kill(tmp_path):
 
 
 def test_delays_are_held(tmp_path):
-    """Of n requests to a host the last comes at least n - 2 delays after the first: one of them is allowed for what
-    may hold up a single request on its way."""
+    """The last of n requests to a host comes at least n - 2 delays after the first.
+
+    One delay is left out, because something may hold up the first request on its way.
+    """
     delay, longer = 0.25, 0.75
     with apart(tmp_path, {"anarchism": f"User-agent: *\nCrawl-delay: {longer}\n"}) as (seeds, log):
         crawl(tmp_path / "c", seeds, "--delay", delay, "--pages", 80)

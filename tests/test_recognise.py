@@ -1,4 +1,4 @@
-"""Which format a file is in, by its content."""
+"""Formats are recognised by the content of files."""
 
 import gzip
 import importlib

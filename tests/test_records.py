@@ -184,7 +184,7 @@ def test_no_archives(tmp_path):
 
 
 def damage_of(path):
-    """What reading leaves out, by reason, and that strict reading refuses the first of it."""
+    """Return the records that reading leaves out, by reason; check that strict reading refuses the first of them."""
     tally = Tally()
     found = bodies(path, tally)
     assert tally.records == len(found)

@@ -126,7 +126,7 @@ def test_commands_take_releases_and_urls(release, tmp_path):
     for k, source in enumerate((RELEASE, url)):
         said = run("import-ranking", str(tmp_path / "c"), str(source), "--name", f"r{k}")
         unknown = "2 lines name pages or hosts that the crawl does not know"
-        assert said == f"r{k}: 1 pages of {tmp_path / 'c'} have a value; {unknown}\n"
+        assert said == f"r{k}: 1 page of {tmp_path / 'c'} has a value; {unknown}\n"
     assert "in common: 2; only in A: 1; only in B: 1" in run("diff", str(url), f"{RELEASE}/domain")
     with pytest.raises(ParameterError, match="name a file or folder on this machine, or the https://"):
         run("diff", f"{release.url}/v1/crawls/c", RELEASE)

@@ -13,7 +13,7 @@ import inlink
 from crawlstrategies import Clock, opened
 from goldencrawl import GOLDEN
 from inlink.cli import commands
-from inlink.crawl.crawl import look
+from inlink.crawl.folder import look
 from inlink.errors import FolderError, InlinkError, OutputError
 from inlink.store import format as layout
 from inlink.store.checks import frames

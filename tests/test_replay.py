@@ -305,7 +305,7 @@ def test_names_that_are_urls_have_real_hosts():
         inlink.replay(graph, host_pages=[4])
 
 
-def test_what_is_replayed_says_what_it_is(tree):
+def test_a_result_names_its_web(tree):
     found = inlink.replay(tree, policies=["random"], seeds="1x1", budget=3, lines=False, tau=False)
     assert repr(found) == "<inlink replay of graph: 1 orders, 1 seed sets>"
     assert "<table>" in found._repr_html_()

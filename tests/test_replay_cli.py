@@ -99,7 +99,7 @@ def test_the_old_name_of_a_policy_still_holds_for_one_version(folder):
         ["web", "-o", "file"],
     ],
 )
-def test_what_is_wrong_is_one_line_and_leaves_nothing(folder, given):
+def test_wrong_arguments_are_one_line_and_leave_nothing(folder, given):
     (folder / "file").touch()
     before = sorted(path.name for path in folder.iterdir())
     done = run(folder, *given)

@@ -10,12 +10,17 @@ from hypothesis import strategies as st
 import inlink
 from archives import http, record, write
 from inlink import Graph, VirtualClock
+from inlink.errors import FolderError
 from inlink.frontier.revisit import Adaptive, FixedInterval
 from inlink.replaying.archived import web_of_archive
 from inlink.replaying.changes import Drawn, Recorded, freshness_of
 from inlink.replaying.play import play
 from inlink.replaying.recording import web_of_crawl
 from inlink.replaying.web import NO_PAGE, web_of_graph
+from inlink.store import format as kinds
+from inlink.store.format import struct_of
+from inlink.store.log import EVENTS, URLS
+from wildframes import resealed, stretches
 
 EAGER = inlink.Politeness(delay=0.0, in_flight=9)
 
@@ -192,7 +197,28 @@ def test_recorded_changes_are_those_that_visits_found(recorded):
     assert Recorded(web).at(web.urls.index("http://a.example/a"), 20.0) == (1, math.inf)
 
 
-def test_what_a_recording_does_not_know_is_counted(recorded):
+@pytest.mark.parametrize("kind", [kinds.SEED, kinds.LEASE, kinds.VISIT])
+def test_an_earlier_visit_that_is_another_event_is_refused_in_one_line(recorded, kind):
+    events, urls = (recorded / EVENTS).read_bytes(), (recorded / URLS).read_bytes()
+    heads = [
+        (begin, end, kinds.Head._make(struct_of(kinds.Head).unpack_from(events, begin)))
+        for begin, end in stretches(events)
+    ]
+    begin, end, last = [row for row in heads if row[2].kind == kinds.VISIT][-1]
+    wrong = next(row[0] for row in heads if row[2].kind == kind and row[2].page != last.page)
+    packed = struct_of(kinds.VisitRecord)
+    visit = kinds.VisitRecord._make(packed.unpack_from(events, begin + kinds.HEAD_SIZE))
+    frame = bytearray(events[begin:end])
+    packed.pack_into(frame, kinds.HEAD_SIZE, *visit._replace(previous=wrong + 1))
+    (recorded / EVENTS).write_bytes(events[:begin] + resealed(bytes(frame), urls) + events[end:])
+    with pytest.raises(
+        FolderError, match=f"no earlier visit of page {last.page} is at byte {wrong:,}"
+    ) as told:
+        web_of_crawl(recorded)
+    assert "\n" not in str(told.value)
+
+
+def test_pages_that_a_recording_lacks_are_counted(recorded):
     found = inlink.replay(
         recorded, policies=["first-come"], seeds="recorded", budget=8, marks=[1.0], tau=False,
         settings={"revisit": FixedInterval(24.0)},

@@ -102,7 +102,7 @@ def test_a_specification_says_it_by_url():
         ({"spec": [(b"a", 1)]}, "a rule must be a pair"),
     ],
 )
-def test_what_change_rate_refuses(arguments, message):
+def test_change_rate_refuses_wrong_arguments(arguments, message):
     with pytest.raises(ParameterError, match=message):
         ChangeRate(**arguments)
 
@@ -256,7 +256,7 @@ def test_the_interval_finds_the_page():
         ({"gone": float("inf")}, "gone must be"),
     ],
 )
-def test_what_adaptive_refuses(arguments, message):
+def test_adaptive_refuses_wrong_arguments(arguments, message):
     with pytest.raises(ParameterError, match=message):
         Adaptive(**arguments)
     with pytest.raises(ParameterError, match=r"FixedInterval\.seconds must be a number of seconds"):

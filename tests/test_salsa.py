@@ -139,7 +139,7 @@ def test_no_nodes_and_no_arcs():
     assert bare.parameters["components"] == 0
 
 
-def test_what_pagerank_takes_and_what_a_ranking_keeps(tmp_path):
+def test_it_takes_the_arguments_of_pagerank_and_its_ranking_is_kept(tmp_path):
     assert salsa(scipy.sparse.csr_array([[0, 3.0, 1.0], [0, 0, 0], [0, 0, 0]])).values.tolist() == [
         0,
         0.75,

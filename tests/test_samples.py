@@ -9,7 +9,7 @@ DATA = Path(__file__).parent / "data"
 
 
 def content(path: Path) -> bytes:
-    """What is in a file, unpacked: not every zlib compresses to the same bytes."""
+    """The unpacked content of a file: not every zlib compresses to the same bytes."""
     raw = path.read_bytes()
     return gzip.decompress(raw) if path.suffix == ".gz" else raw
 

@@ -84,7 +84,7 @@ def test_types_that_are_not_trusted_are_refused_by_name(tmp_path):
         Classifier(path)
 
 
-def test_what_is_no_classifier_of_texts(tmp_path):
+def test_objects_that_are_no_classifiers_of_texts_are_refused(tmp_path):
     path = tmp_path / "x.skops"
     numbers = LogisticRegression().fit([[0.0], [1.0]], [0, 1])
     no_chances = make_pipeline(TfidfVectorizer(), LinearSVC()).fit(SEA + LAND, [1] * 4 + [0] * 4)
@@ -142,7 +142,7 @@ def test_damaged_models_are_refused_or_answer(model, tmp_path_factory, data):
     assert isinstance(scorer(page("cod")), float)
 
 
-def test_what_to_install_is_said(model, monkeypatch):
+def test_the_message_names_the_package_to_install(model, monkeypatch):
     monkeypatch.setitem(sys.modules, "skops", None)
     monkeypatch.setitem(sys.modules, "skops.io", None)
     with pytest.raises(MissingExtraError, match=r"pip install 'inlink\[classifier\]'"):

@@ -154,7 +154,7 @@ def test_canonical(html, headers, expected):
         ("", "unavailable_after: 25 Jun 2010 15:00:00 PST, none", True, True),
     ],
 )
-def test_what_is_asked_of_robots(html, headers, noindex, nofollow):
+def test_the_robots_directives_of_a_page_are_read(html, headers, noindex, nofollow):
     page = read(html, robots_header=headers)
     assert (page.noindex, page.nofollow) == (noindex, nofollow)
     assert read(html, robots_header=headers, content_type="image/png").noindex is bool(headers and noindex)

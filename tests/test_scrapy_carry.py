@@ -1,4 +1,4 @@
-"""What requests carry, from the callback that yields them, by way of the crawl's folder, to the one that they name."""
+"""Data of requests reach the callback that they name by way of the crawl's folder."""
 
 import json
 from collections import Counter
@@ -222,7 +222,7 @@ class Unkept(Walker):
         yield {"size": len(text), "url": response.url}
 
 
-def test_what_cannot_be_kept_is_fetched_all_the_same(tmp_path):
+def test_requests_that_cannot_be_kept_are_fetched_all_the_same(tmp_path):
     """It stays in Scrapy's own queue; links on such pages count as seeds, and are as deep as they are."""
     pages = {f"/{k}": html(f"/{k + 1}") for k in range(1, 9)}
     with Site({"/": html("/1", "/large", "/data", "/data-too"), **pages, "/large": html()}) as site:
@@ -291,7 +291,7 @@ class QuietBefore(Quiet, Before):
     pass
 
 
-def test_what_a_folder_holds_may_be_anything(tmp_path):
+def test_carried_data_of_a_folder_may_be_anything(tmp_path):
     """Such pages are told and left out; the others go on."""
     hostile = [
         b"junk",

@@ -286,7 +286,7 @@ def test_a_second_process_is_refused(tmp_path, nursery):
 
 
 def test_ctrl_c(tmp_path, nursery):
-    """What is under way comes to its end, and the next run goes on with the rest."""
+    """Requests under way are finished, and the next run goes on with the rest."""
     with Site(web(120)) as site:
         for number in range(3):
             asked = len(site.asked)

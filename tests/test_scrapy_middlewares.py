@@ -1,4 +1,4 @@
-"""What middlewares make of a request: dropped, replaced, answered by themselves, broken by a bug, sent elsewhere."""
+"""Requests that middlewares drop, replace, answer themselves, break by a bug, or send elsewhere."""
 
 from collections.abc import AsyncIterator, Iterator
 from typing import Any

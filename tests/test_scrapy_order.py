@@ -108,7 +108,7 @@ class Keeper(Walker):
         self.notes.append([response in visits._readings for response in self.kept])
 
 
-def test_what_was_read_goes_when_a_page_is_dealt_with(tmp_path):
+def test_the_reading_of_a_page_is_dropped_when_the_page_is_done(tmp_path):
     with Site({"/": html("/a", "/b"), "/a": html(), "/b": html()}) as site:
         ran = crawl(Keeper, tmp_path / "c", site)
     assert {path: page.state for path, page in ran.pages.items()} == dict.fromkeys(

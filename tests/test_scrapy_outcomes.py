@@ -1,4 +1,4 @@
-"""What becomes of a page: each thing that may happen to a request has its outcome in the crawl, and happens once."""
+"""Outcomes of pages: each end of a request has its outcome in the crawl, and counts once."""
 
 import asyncio
 import socket
@@ -118,7 +118,7 @@ class Told(Careless):
             yield response.follow(href, errback=self.failed, meta=meta)
 
 
-def test_what_the_network_gives(tmp_path):
+def test_outcomes_of_the_network(tmp_path):
     """Statuses, retries, time-outs, connections that break; each error is told to the errback, once."""
     at = {"500": 2, "flaky": 3, "slow": 4, "cut": 5}  # hosts of their own, since failures tell against a host
     names = ["404", "410", "403", "strange", "pdf", "empty", "no-text"]
@@ -252,7 +252,7 @@ TRIES: list[
 
 
 @pytest.mark.parametrize(("meta", "settings", "fetched", "told"), TRIES, ids=[str(one[:2]) for one in TRIES])
-def test_how_often_a_page_is_tried(tmp_path, meta, settings, fetched, told):
+def test_a_page_is_tried_as_often_as_meta_and_settings_say(tmp_path, meta, settings, fetched, told):
     with Site({"/": html(), "/bad": Answer("", 502)}) as site:
         ran = crawl(Trying, tmp_path / "c", site, args={"meta": meta}, INLINK_RETRY_SECONDS=0.01, **settings)
     assert site.counts()["/bad"] == fetched

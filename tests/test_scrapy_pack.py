@@ -113,7 +113,7 @@ def as_data(request: Request) -> dict[str, Any]:
 
 
 @given(REQUESTS, st.sampled_from([Request, FormRequest, OwnRequest]))
-def test_what_goes_in_comes_out(given_, kind):
+def test_a_packed_request_is_unpacked_unchanged(given_, kind):
     request = kind(**given_)
     url = request.url.partition("#")[0]
     raw = pack(request, SPIDER, url)
@@ -126,7 +126,7 @@ def test_what_goes_in_comes_out(given_, kind):
 
 
 @given(REQUESTS)
-def test_what_the_crawl_knows_need_not_be_kept(given_):
+def test_data_that_the_crawl_knows_are_not_kept(given_):
     request = Request(**{**given_, "meta": {"depth": 3, "score": 0.5, LEASE: 7, **given_.get("meta", {})}})
     request.headers[b"Referer"] = b"http://example.org/from"
     lean = Request(**given_)
@@ -231,7 +231,7 @@ def test_a_spider_that_does_not_like_to_be_looked_at():
     ],
     ids=lambda one: f"{type(one).__name__}",
 )
-def test_what_cannot_be_kept_is_refused(request_):
+def test_requests_that_cannot_be_kept_are_refused(request_):
     with pytest.raises(NotPackable):
         pack(request_, SPIDER, URL)
 
@@ -282,7 +282,7 @@ NAMES += ["dont_filter", "flags", "cb_kwargs", "_class", "dumps_kwargs"]
     )
 )
 def test_hostile_bytes(raw):
-    """Whatever is there: a request of the web, whose callbacks are callable, or NotPackable; and nothing imported."""
+    """Any data give a request of the web whose callbacks are callable, or NotPackable; and nothing is imported."""
     before = set(sys.modules)
     try:
         request = unpack(raw, URL, TOUCHY)
@@ -324,7 +324,7 @@ def test_hostile_bytes(raw):
     ],
     ids=lambda raw: raw[:40].decode("latin-1"),
 )
-def test_what_does_not_fit_is_refused(raw):
+def test_data_that_are_no_request_are_refused(raw):
     with pytest.raises(NotPackable, match="cannot be restored"):
         unpack(raw, URL, TOUCHY)
     assert "antigravity" not in sys.modules

@@ -16,7 +16,7 @@ A, B, C = (f"http://a.com/{name}" for name in "abc")
 
 
 class Door:
-    """What stands on the other side of a pump: the tasks that are ready, and what it was told."""
+    """The other side of a pump: the tasks that are ready, and the answers that were taken in."""
 
     def __init__(self, client: MemoryClient, ahead: int = 2) -> None:
         self.client = client

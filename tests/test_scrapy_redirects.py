@@ -134,7 +134,7 @@ class Again(Walker):
 
 @pytest.mark.parametrize("spider", [Walker, Again])
 def test_a_redirect_off_the_crawls_rules_is_not_fetched(tmp_path, spider):
-    """As in ``inlink crawl``: the page that redirects is not crawled, and its target is excluded."""
+    """The page that redirects is not crawled, and its target is excluded, as in ``inlink crawl``."""
     with Site({"/": html("/away", "/here"), "/here": html(), "/far": html()}, hosts=2) as site:
         far = site.url("/far", 2)
         site.pages["/away"] = moved(far)

@@ -1,16 +1,23 @@
 """A robots.txt that is too large, packed, or hostile: what counts of it, and that it costs little."""
 
+import asyncio
 import gzip
+from urllib.parse import urlsplit
 
 import pytest
 
 pytest.importorskip("scrapy")
 
 from protego import Protego
+from scrapy import Request
+from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware
+from scrapy.http import Response
+from scrapy.utils.test import get_crawler
 
 import inlink
 from crawlcommand import crawl
-from inlink.scrapy.robots import LONGEST, MOST_WORK, readable
+from inlink.scrapy import robots
+from inlink.scrapy.robots import LONGEST, MOST_WORK, Robots, readable
 from sites import ROBOTS, Answer, Asked, Site, html
 from spiderruns import Walker
 from spiderruns import crawl as crawl_by_scrapy
@@ -19,8 +26,13 @@ PLAIN = {"Content-Type": "text/plain"}
 FILLER = b"# " + b"x" * 97 + b"\n"
 
 
+def part(body: bytes) -> bytes:
+    """The part of a robots.txt that counts."""
+    return readable(body)[0]
+
+
 def rules(text: bytes) -> Protego:
-    return Protego.parse(readable(text).decode("utf-8", "ignore"))
+    return Protego.parse(part(text).decode("utf-8", "ignore"))
 
 
 def large(size: int) -> bytes:
@@ -33,17 +45,17 @@ def large(size: int) -> bytes:
 
 def test_whole_lines_of_the_first_500_kib_count():
     text = large(600_000)
-    assert len(readable(text)) <= LONGEST
-    assert readable(text).endswith(b"\n")
+    assert len(part(text)) <= LONGEST
+    assert part(text).endswith(b"\n")
     # the line that is cut would forbid more than it says: "Disallow" and a part of a path
-    assert b"outside" not in readable(text)
+    assert b"outside" not in part(text)
     found = rules(text)
     assert [found.can_fetch(f"http://a.com/{path}", "x") for path in ("first", "inside", "outside", "")] == [
         False, False, True, True,
     ]  # fmt: skip
-    assert readable(b"Disallow: /" * 100_000) == b""
-    assert readable(b"User-agent: *\rDisallow: /a\r" * 50_000).endswith(b"\r")
-    assert readable(b"small") == b"small"
+    assert part(b"Disallow: /" * 100_000) == b""
+    assert part(b"User-agent: *\rDisallow: /a\r" * 50_000).endswith(b"\r")
+    assert part(b"small") == b"small"
 
 
 @pytest.mark.parametrize(
@@ -54,7 +66,7 @@ def test_many_agents_times_many_rules_are_bounded(between):
     text = "User-agent: *\nDisallow: /secret\n"
     text += "".join(f"User-agent: a{k}\n{between}" for k in range(9000))[:240_000]
     text += "\nDisallow: /a\n" * 16_000
-    kept = readable(text.encode()).decode()
+    kept = part(text.encode()).decode()
     assert kept.startswith("User-agent: *\nDisallow: /secret\n")
     agents = kept.count("User-agent")
     assert agents * kept.count("Disallow: /a") <= MOST_WORK + agents
@@ -64,7 +76,48 @@ def test_many_agents_times_many_rules_are_bounded(between):
 def test_a_long_honest_list_is_read_to_its_end():
     text = "".join(f"User-agent: bot{k}\n" for k in range(200)) + "Disallow: /\n" * 100
     text += "\nUser-agent: *\n" + "".join(f"Disallow: /{k}/\n" for k in range(20_000)) + "Disallow: /last\n"
-    assert readable(text.encode()) == text.encode()
+    assert part(text.encode()) == text.encode()
+
+
+class Engine:
+    """Answers each request for a robots.txt with a rule for each letter of the host's name."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+    async def download_async(self, request: Request) -> Response:
+        host = urlsplit(request.url).netloc
+        self.asked.append(host)
+        lines = "".join(f"Disallow: /{k}-\n" for k in range(len(host)))
+        return Response(request.url, body=f"User-agent: *\n{lines}".encode())
+
+
+def test_the_rules_of_all_hosts_together_are_bounded_and_the_largest_are_dropped_first(monkeypatch):
+    monkeypatch.setattr(robots, "MOST_KEPT", 105)
+    crawler = get_crawler(settings_dict={"ROBOTSTXT_OBEY": True})
+    crawler.engine = engine = Engine()
+    middleware = RobotsTxtMiddleware(crawler)
+    middleware.__class__ = Robots
+    middleware.begin()
+
+    async def ask(*hosts: str) -> list[str]:
+        """The hosts whose robots.txt is fetched."""
+        before = len(engine.asked)
+        for host in hosts:
+            parser = await middleware.robot_parser(Request(f"http://{host}/"))
+            assert not parser.allowed(f"http://{host}/{len(host) - 1}-", "x")
+            assert parser.allowed(f"http://{host}/{len(host)}-", "x")
+        return engine.asked[before:]
+
+    async def run() -> None:
+        large, small = "l" * 60, ["s", "t", "u"]
+        assert await ask(large, large, *small) == [large, "s", "t", "u"]
+        # The fourth small host is one too many, and the largest is dropped.
+        assert await ask("v", *small, "v") == ["v"]
+        assert await ask(large, large, *small) == [large, large]
+        assert len(middleware._parsers) == len(middleware._most_rules) <= 9
+
+    asyncio.run(run())
 
 
 @pytest.mark.slow

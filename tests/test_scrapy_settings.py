@@ -57,7 +57,7 @@ def test_truth_as_text(tmp_path, value):
     assert opened(tmp_path / "c", INLINK_USE_SCORES=value).settings.use_scores is True
 
 
-def test_what_scrapy_has_settings_for():
+def test_scrapys_own_settings_become_those_of_the_crawl():
     found = crawl_settings(
         Settings(
             {"INLINK_CRAWL": "c", "DOWNLOAD_DELAY": 3, "CONCURRENT_REQUESTS_PER_DOMAIN": 5, "RETRY_TIMES": 9}
@@ -99,7 +99,7 @@ def test_objects_are_taken_as_they_are():
     assert "policy" not in found
 
 
-def test_how_long_a_crawl_waits():
+def test_the_longest_wait_follows_from_delay_and_revisits():
     def wait(**given: Any) -> float | None:
         settings = Settings({"INLINK_CRAWL": "c", **given})
         where, arguments = crawl_settings(settings)
@@ -185,7 +185,7 @@ def test_mistakes(tmp_path, given, told):
 
 
 def refused(folder: Any, **given: Any) -> str:
-    """What a spider that is refused says: one line, and then it ends in good order."""
+    """A refused spider logs one line, and ends in good order."""
     with Site({"/": html()}) as site:
         ran: Ran = crawl(Walker, folder, site, **given)
         assert not site.asked
@@ -221,7 +221,7 @@ def test_content_scorer_from_a_command_line(tmp_path):
 
 
 def test_max_wait_ends_a_crawl(tmp_path):
-    """What is not due for long ends the run, and waits for the next."""
+    """Pages that are not due for a long time end the run, and wait for the next run."""
     from sites import Answer
 
     left = [Answer("", 503, {"Retry-After": "3600"})]

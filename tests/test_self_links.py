@@ -11,7 +11,7 @@ from inlink.scoring.reading import read_page
 from inlink.urls.canonical import Base, UrlRules, canonical
 
 HREFS = ["#top", "", "./#two", A + "#three", "/other#x", B]
-"""Of the page A: places on it, the page itself, a place on another page, and another page."""
+"""Links of the page A: to places on it, to itself, to a place on another page, and to another page."""
 
 KEPT = [A, A + "other", B]
 

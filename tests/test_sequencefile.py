@@ -31,7 +31,7 @@ def some(count: int) -> list[tuple[bytes, bytes]]:
 
 @pytest.mark.parametrize(("mode", "codec"), MODES)
 @pytest.mark.parametrize("count", [0, 1, 3, 100])
-def test_what_was_written_is_read(tmp_path, mode, codec, count):
+def test_records_that_were_written_are_read(tmp_path, mode, codec, count):
     path = sequence_file(tmp_path / "data", some(count), mode=mode, codec=codec)
     assert read(path) == some(count)
 
@@ -303,7 +303,7 @@ def test_a_checksum_file_of_another_file_is_damage(tmp_path):
     assert read(path) == some(60)
 
 
-def test_what_unpacks_to_too_much_is_left_out(tmp_path):
+def test_blocks_that_unpack_to_too_much_are_left_out(tmp_path):
     bomb = zlib.compress(bytes(MAX_RECORD + 1))
     path = sequence_file(tmp_path / "data", [], mode="record")
     with path.open("ab") as file:
@@ -315,7 +315,7 @@ def test_what_unpacks_to_too_much_is_left_out(tmp_path):
     assert list(tally.skipped) == ["a SequenceFile's value that cannot be unpacked"]
 
 
-def test_what_is_no_such_file_is_refused_by_name(tmp_path):
+def test_a_file_of_another_kind_is_refused_by_name(tmp_path):
     path = tmp_path / "data"
     path.write_bytes(b"PAR1 and so on")
     with pytest.raises(FormatError, match="not a SequenceFile"):

@@ -17,7 +17,7 @@ def begin(server):
     return server.crawl("POST", "sessions", {"owner": "one", "rejoin": True})[1]["session"]["number"]
 
 
-def test_what_is_changed_holds_after_a_restart(tmp_path):
+def test_changes_hold_after_a_restart(tmp_path):
     with served(tmp_path / "c", retry_seconds=0.01) as server:
         server.crawl("POST", "seeds", {"urls": [A, B, "http://c.example/"]})
         assert server.crawl("POST", "pause") == (200, {"paused": True})
@@ -62,7 +62,7 @@ def test_what_is_changed_holds_after_a_restart(tmp_path):
         ("PATCH", "settings", [], 422),
     ],
 )
-def test_what_cannot_be_is_refused_and_changes_nothing(tmp_path, method, path, body, status):
+def test_impossible_values_are_refused_and_change_nothing(tmp_path, method, path, body, status):
     with served(tmp_path / "c") as server:
         server.crawl("POST", "seeds", {"urls": [A]})
         before = server.crawl("GET", "settings")[1], server.crawl("GET", "hosts")[1]

@@ -85,6 +85,13 @@ def test_bad_pages_are_refused(tmp_path, page):
         assert b"\n" not in raw
 
 
+@pytest.mark.parametrize("bad", [{"score": 1e300}, {"links": [["http://b.example/", 1e300]]}])
+def test_a_refused_page_is_not_added_to_the_crawl(tmp_path, bad):
+    with served(tmp_path / "c") as server:
+        assert post(server, {"url": A, **bad})[0] == 422
+        assert server.crawl("GET", "info")[1]["pages"] == 0
+
+
 def test_only_a_server_of_one_crawl_has_them(tmp_path):
     with served(tmp_path / "c", tmp_path / "d") as server:
         assert post(server, {"url": A})[0] == 404

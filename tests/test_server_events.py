@@ -1,4 +1,4 @@
-"""What goes on, as server-sent events: numbered, shared, bounded, and ended in order."""
+"""Server-sent events: numbered, shared, bounded, and ended in order."""
 
 import http.client
 import json

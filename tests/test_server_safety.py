@@ -9,10 +9,12 @@ import ssl
 import subprocess
 import sys
 import time
+from unittest.mock import ANY
 
 import pytest
 
-from inlink.errors import InlinkError, InputError, ParameterError
+from inlink.crawl.crawl import Crawl
+from inlink.errors import InlinkError, InputError, ParameterError, StoreError
 from inlink.server import bodies, connection
 from inlink.server.keeper import MOST_QUEUED
 from inlink.server.run import Options, serve
@@ -213,6 +215,22 @@ def test_tokens_are_named_once_and_files_are_checked(tmp_path):
             Tokens(tmp_path / "bad.json")
 
 
+def test_a_file_of_tokens_that_becomes_unreadable_is_named_in_the_log_only(tmp_path, monkeypatch, caplog):
+    monkeypatch.setattr("inlink.server.site.TOKENS_SECONDS", 0.0)
+    file = tmp_path / "t.json"
+    good = Tokens(file).add("one", "reader")
+    with served(tmp_path / "c", tokens=file) as server:
+        file.write_bytes(b"{")
+        assert server.ask("GET", "/v1/crawls") == (401, ANY)
+        server.headers = {"Authorization": f"Bearer {good}"}
+        assert server.ask("GET", "/v1/crawls")[0] == 200
+        assert "is no file of tokens" in caplog.text
+        file.unlink()
+        file.write_bytes(b'{"tokens": []}')
+        server.headers = {"Authorization": "Bearer wrong"}
+        assert server.ask("GET", "/v1/crawls")[0] == 200
+
+
 @pytest.mark.parametrize(
     ("options", "said"),
     [
@@ -224,7 +242,7 @@ def test_tokens_are_named_once_and_files_are_checked(tmp_path):
         ({"host": "no.such.name.invalid", "insecure": True, "with_token": True}, "another --host"),
     ],
 )
-def test_what_would_let_strangers_in_is_refused(tmp_path, options, said):
+def test_options_that_would_let_strangers_in_are_refused(tmp_path, options, said):
     options = dict(options)
     file = tmp_path / "tokens.json"
     if options.pop("with_token", False):
@@ -232,6 +250,31 @@ def test_what_would_let_strangers_in_is_refused(tmp_path, options, said):
     with pytest.raises(InlinkError, match=said):
         serve([tmp_path / "c"], Options(tokens=file, **options))
     assert not (tmp_path / "c").exists()
+
+
+def test_faults_of_a_crawl_do_not_name_its_folder(tmp_path, monkeypatch):
+    def refuse(*_, **__):
+        raise StoreError(f"{tmp_path / 'c'}: no space left")
+
+    with served(tmp_path / "c") as server:
+        monkeypatch.setattr("inlink.server.keeper.Crawl", refuse)
+        monkeypatch.setattr(Crawl, "next", refuse)
+        wait_until(lambda: server.ask("GET", "/v1/crawls")[1]["faults"], "the fault")
+        for path in ("/v1/crawls", "/v1/crawls/c/standing", "/v1/crawls/c/events"):
+            raw = server.raw("GET", path)[1]
+            assert b"no space left" in raw
+            assert str(tmp_path).encode() not in raw
+        monkeypatch.undo()
+
+
+def test_crawls_are_closed_if_the_server_does_not_begin_to_serve(tmp_path):
+    def say(line):
+        raise BrokenPipeError
+
+    with pytest.raises(BrokenPipeError):
+        serve([tmp_path / "c"], Options(port=0, tokens=tmp_path / "t"), say)
+    with Crawl(tmp_path / "c") as crawl:
+        assert crawl.seed(["http://a.example/"]) == 1
 
 
 def test_two_crawls_of_one_name_are_refused(tmp_path):

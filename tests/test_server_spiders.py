@@ -67,7 +67,7 @@ def test_a_repeated_request_gives_the_same(tmp_path):
         assert again[1]["tasks"] == second[1]["tasks"]
 
 
-def test_who_waits_for_tasks_gets_them_when_they_come(tmp_path):
+def test_a_spider_that_waits_for_tasks_gets_them_when_they_come(tmp_path):
     with served(tmp_path / "c") as server:
         one, two = begin(server, "one"), begin(server, "two")
         server.crawl("POST", "seeds", {"urls": [A]})

@@ -1,4 +1,4 @@
-"""What an operator wants of a host: a block, another delay, a budget."""
+"""An operator's settings for a host: a block, another delay, a budget."""
 
 import math
 from dataclasses import dataclass, field
@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from crawlstrategies import Clock, differences, histories, opened, perform, whole
 from crawlworld import A, B, World
-from inlink.crawl.crawl import Crawl, look
+from inlink.crawl.crawl import Crawl
+from inlink.crawl.folder import look
 from inlink.errors import ParameterError, UnknownNodeError
 from inlink.frontier.hosts import HostState
 from inlink.frontier.settings import Politeness
@@ -140,7 +141,7 @@ def test_a_delay_may_be_shorter_than_robots_txt_asks_for(world):
 
 
 @pytest.mark.parametrize("reopened", [False, True])
-def test_what_a_host_asks_for_holds_whatever_the_delay(world, reopened):
+def test_a_wait_that_a_host_asks_for_holds_under_any_delay(world, reopened):
     crawl = world.open(politeness=Politeness(delay=3))
     crawl.seed(pages("a.com", 3))
     crawl.failed(crawl.next(1)[0], status=429, retry_after=120)
@@ -275,7 +276,7 @@ def test_a_domain_where_politeness_counts_domains(world):
     assert crawl.due_in() == 3
 
 
-def test_what_is_not_given_stays_and_what_is_so_already_is_not_written(world):
+def test_values_that_are_not_given_stay_and_equal_values_are_not_written(world):
     crawl = world.open()
     crawl.seed([A])
     crawl.set_host("a.com", block=INF, delay=1.1, budget=5)

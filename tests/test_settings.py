@@ -270,7 +270,7 @@ def settings_of(changes: Mapping[str, Any], base: Settings) -> Settings:
 
 
 @given(SOME, st.sampled_from([None, FixedInterval(3.0), Adaptive(dec=0.1)]))
-def test_what_is_kept_is_what_was_given(tmp_path_factory, changes, schedule):
+def test_the_settings_that_were_given_are_kept(tmp_path_factory, changes, schedule):
     settings = replace(settings_of(changes, Settings()), revisit=schedule)
     data = json.loads(encoded(settings))
     assert "url_rules" not in data  # those are in the header, which never changes

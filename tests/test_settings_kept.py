@@ -13,7 +13,8 @@ from scrapy.settings import Settings as ScrapySettings
 
 import inlink
 from inlink.cli import commands
-from inlink.crawl.crawl import Crawl, look
+from inlink.crawl.crawl import Crawl
+from inlink.crawl.folder import look
 from inlink.crawl.settings import choose, stored
 from inlink.errors import FolderError, ParameterError
 from inlink.frontier.policies import Policy

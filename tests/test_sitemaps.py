@@ -23,7 +23,7 @@ def urlset(*urls: str, tag: str = "url", root: str = "urlset") -> bytes:
     return f"{HEAD}<{root} {SPACE}>{rows}</{root}>".encode()
 
 
-def test_what_a_sitemap_says():
+def test_urls_dates_and_priorities_of_a_sitemap_are_read():
     text = f"""{HEAD}<urlset {SPACE} xmlns:i="http://i.example/">
         <url><loc> http://a.example/?a=1&amp;b=2 </loc><lastmod>1970-01-02</lastmod><priority>0.8</priority>
           <i:image><i:loc>http://a.example/i.png</i:loc></i:image></url>
@@ -56,7 +56,7 @@ def test_what_a_sitemap_says():
         (b"\0\xff", 0, None),
     ],
 )
-def test_what_is_wrong_ends_the_reading(body, entries, problem):
+def test_the_first_fault_of_a_sitemap_ends_the_reading(body, entries, problem):
     found = read_sitemap(body)
     assert (len(found.entries), found.problem) == (entries, problem)
 

@@ -176,7 +176,7 @@ def test_pages_are_what_the_truth_says(web, client):
         assert node.title in text or node.kind in ("empty", "twin")
 
 
-def test_what_fails_fails_as_it_is_meant_to(client):
+def test_failing_pages_fail_as_planned(client):
     with SmallWeb(200, 8, 2) as web:
         for kind, first in smallweb.ONCE.items():
             for url in web.of_kind(kind):

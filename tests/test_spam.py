@@ -167,7 +167,7 @@ def test_distrust_goes_to_those_who_link_to_spam(tmp_path):
     assert inlink.Ranking.load(graph, "anti_trustrank").parameters["spam"] == 1
 
 
-def test_what_pagerank_takes_and_what_a_ranking_keeps(tmp_path):
+def test_it_takes_the_arguments_of_pagerank_and_its_ranking_is_kept(tmp_path):
     matrix = scipy.sparse.csr_array([[0, 1.0], [0, 0]])
     for graph in (matrix, nx.DiGraph([(0, 1)])):
         # p = 1, 1.85 and p' = 0.5·2/1 for node 0, and 0.85 of it

@@ -135,7 +135,7 @@ def test_the_command_writes_other_formats(crawl, spark, to, output):
     assert not Path(f"{output}.graph").exists()
 
 
-def test_what_the_command_cannot_do_is_refused(crawl, spark):
+def test_the_command_refuses_options_that_it_cannot_serve(crawl, spark):
     Path("links.tsv").write_text("a\tb\n")
     with pytest.raises(
         ParameterError,

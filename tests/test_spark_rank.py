@@ -210,7 +210,7 @@ def test_tables_that_are_no_arcs_are_refused(spark):
 
 
 @pytest.mark.slow
-def test_what_cannot_be_ranked_is_refused(spark, graph, tmp_path):
+def test_graphs_that_cannot_be_ranked_are_refused(spark, graph, tmp_path):
     with pytest.raises(ParameterError, match="in memory only"):
         inlink.spark.rank(inlink.Graph(graph.out_rows), session=spark)
     with pytest.raises(ParameterError, match="`num_nodes` applies only to a table"):

@@ -17,7 +17,8 @@ from crawlstrategies import Clock, differences, histories, opened, perform
 from inlink.base.columns import PAGE_SIZE, is_reserved, map_file, reserve
 from inlink.base.folder import Folder
 from inlink.crawl.checkpointing import save
-from inlink.crawl.crawl import Crawl, look
+from inlink.crawl.crawl import Crawl
+from inlink.crawl.folder import look
 from inlink.frontier.policies import POLICIES
 from inlink.store import spill
 from inlink.store.checkpoint import CHECKPOINT, VERSION

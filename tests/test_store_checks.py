@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from crawlstrategies import Clock, opened
 from goldencrawl import GOLDEN, visit
-from inlink.crawl.crawl import look
+from inlink.crawl.folder import look
 from inlink.errors import FolderError
 from inlink.store import format as layout
 from inlink.store.checks import frames
@@ -67,7 +67,7 @@ def test_a_sound_log_is_its_frames(tmp_path: Path):
 
 
 def test_reading_goes_on_behind_any_flipped_bit(tmp_path: Path):
-    """Whatever bit of the log is flipped: all other frames are found, with their page numbers."""
+    """Any bit of the log may be flipped: all other frames are found, with their page numbers."""
     urls, events = small_log(tmp_path)
     sound = stretches(urls, events)
     for byte in range(len(events)):

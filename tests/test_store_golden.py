@@ -9,7 +9,7 @@ import pytest
 
 import inlink
 from goldencrawl import GOLDEN, SETTINGS, make
-from inlink.crawl.crawl import look
+from inlink.crawl.folder import look
 from inlink.errors import FolderError
 from inlink.store import format as layout
 from inlink.store.blocks import arcs_of, known_pages, page_columns
@@ -52,7 +52,7 @@ def test_every_kind_of_event_is_in_it():
     assert visit.scores.tolist() == [0.25, 0.5, 0.0]
 
 
-def test_what_is_known_of_its_pages(folder: Path):
+def test_the_pages_of_a_golden_folder_are_read(folder: Path):
     reader = Reader(folder)
     pages = reader.pages
     assert [pages.url(page) for page in range(5)] == (folder / URLS).read_text().split()

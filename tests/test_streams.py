@@ -175,7 +175,7 @@ def test_rewinding_gives_the_same_bytes_again(data, steps, most):
 
 
 @given(st.binary(min_size=1, max_size=300), st.integers(1, 50), st.integers(0, 300))
-def test_what_was_forgotten_is_the_least_that_must_be(data, size, place):
+def test_a_stream_forgets_the_parts_before_the_place(data, size, place):
     source = Rewindable(io.BytesIO(data), "x")
     read = b""
     while part := source.read(size):

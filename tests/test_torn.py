@@ -12,7 +12,8 @@ from click.testing import CliRunner
 from crawlstrategies import Clock, opened
 from inlink.base.folder import building
 from inlink.cli import commands
-from inlink.crawl.crawl import Crawl, look
+from inlink.crawl.crawl import Crawl
+from inlink.crawl.folder import look
 from inlink.errors import FolderError, InlinkError, StoreError
 from inlink.store import log as logs
 from inlink.store.log import EVENTS, INDEX, RANKS, TORN, URLS
@@ -199,7 +200,7 @@ def test_reading_commands_change_nothing(tmp_path: Path, command: str, damage: s
 
 
 def ways_in(folder: Path) -> list[str]:
-    """What each way into a crawl's folder says; none may succeed."""
+    """The error of each way into a crawl's folder; none may succeed."""
     found = []
     for way in (
         lambda path: Crawl(path),

@@ -46,5 +46,5 @@ def test_every_attack_ends_in_the_right_answer_or_in_one_line():
         ),
     ],
 )
-def test_what_is_a_violation(ended, right, called):
+def test_violations_are_told_apart_from_right_answers(ended, right, called):
     assert verdict(ended, right) == called

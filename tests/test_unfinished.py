@@ -1,4 +1,4 @@
-"""What a killed program leaves is removed by the next one; what a living one writes is not."""
+"""The next program removes the files of a killed program, and not those of a living one."""
 
 import os
 import subprocess
@@ -54,7 +54,7 @@ def killed(step: str, place: Path, other: Path) -> None:
 
 
 @pytest.mark.parametrize("step", [EXPORT, BUILD, RANK, TEMPORARY])
-def test_what_kill_9_leaves_goes_with_the_next_run(tmp_path: Path, monkeypatch, step: str):
+def test_the_next_run_removes_the_files_of_a_killed_run(tmp_path: Path, monkeypatch, step: str):
     place, other = tmp_path / "place", tmp_path / "other"
     place.mkdir()
     other.mkdir()
@@ -74,7 +74,7 @@ def test_what_kill_9_leaves_goes_with_the_next_run(tmp_path: Path, monkeypatch, 
     assert (place / "kept").is_dir()
 
 
-def test_what_a_living_process_writes_stays(tmp_path: Path):
+def test_the_files_of_a_living_process_stay(tmp_path: Path):
     script = (
         "import sys, time\nfrom pathlib import Path\nfrom inlink.base.folder import atomic_file\n"
         "with atomic_file(Path(sys.argv[1])) as work:\n"

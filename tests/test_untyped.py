@@ -24,7 +24,7 @@ PAGE = b'<!doctype html><title>t</title><a href="/x">x</a>'
         (b"", False),
     ],
 )
-def test_what_looks_like_html(document: bytes, html: bool):
+def test_documents_that_look_like_html(document: bytes, html: bool):
     assert looks_like_html(document) is html
 
 

@@ -101,7 +101,7 @@ def test_a_crawl_has_the_true_links(tmp_path, late):
     assert built(tmp_path / "crawl") == expected
 
 
-def test_what_stormcrawler_says_of_a_page(tmp_path):
+def test_the_metadata_of_stormcrawler_give_the_outcome_of_a_page(tmp_path):
     a, never = "http://a.example/", 4_070_908_800  # 2099
     with frontier(tmp_path / "crawl") as client:
 

@@ -174,3 +174,21 @@ def test_a_client_that_does_not_read_is_not_read(tmp_path, monkeypatch):
         assert size < 20_000
         acks.cancel()
         assert client.put(client.discovered(f"{URL}z")) == [(f"{URL}z", OK)]
+
+
+def test_metadata_other_than_a_token_are_ignored(tmp_path):
+    with frontier(tmp_path / "crawl", needs_token=True) as client:
+        client.metadata = [("cookie", "inlink-0=x"), ("x-rubbish-bin", b"\xff\x00")]
+        assert code(lambda: client.ask("GetStats")) == "UNAUTHENTICATED"
+
+
+def test_links_that_are_too_long_do_not_wait_for_their_page():
+    async def run() -> int:
+        waiting = intake.Intake(None)  # type: ignore[arg-type]
+        waiting._tend = lambda: None  # type: ignore[method-assign]
+        waiting.link(URL, f"{URL}{'x' * 10_000}")
+        waiting.link(f"{URL}{'x' * 10_000}", URL)
+        waiting.link(URL, f"{URL}ok")
+        return waiting._trailed
+
+    assert asyncio.run(run()) == 1

@@ -284,7 +284,7 @@ def test_domains_of_many_are_the_domains_of_each(hosts):
 
 
 @given(urls)
-def test_what_is_a_host_is_a_valid_one(url):
+def test_hosts_of_canonical_urls_are_valid(url):
     host = host_of(url)
     if host is not None:
         assert valid_host(host)

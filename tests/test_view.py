@@ -1,4 +1,4 @@
-"""What a crawl shows: reasons that add up, parts with cursors, and time that a test owns."""
+"""Views of a crawl: reasons that add up, parts with cursors, and time that a test owns."""
 
 import math
 from itertools import pairwise
@@ -84,7 +84,7 @@ def test_parts_combine_to_the_priority(tmp_path, policy, use_scores, cross_domai
                 assert not same_host
 
 
-def test_what_linkers_give_adds_up_to_the_rank_from_links(crawl):
+def test_shares_of_linkers_add_up_to_the_rank_from_links(crawl):
     """At the fixed point of PageRank, the shares of all linkers are the rank from links."""
     for _ in range(3):
         crawl.rerank(wait=True)
@@ -244,6 +244,16 @@ def test_dumps_in_parts_are_whole_dumps(crawl, what, aduana):
     assert whole.text.count("\n") >= 20
 
 
+def test_a_part_of_a_dump_ends_after_the_time_that_was_given(crawl, monkeypatch):
+    monkeypatch.setattr("inlink.crawl.view._URL_BYTES", 1)
+    ticks = iter(range(10_000))
+    monkeypatch.setattr("inlink.crawl.view.time.thread_time", lambda: float(next(ticks)))
+    monkeypatch.setattr("inlink.crawl.view._SECONDS", 9.5)
+    lengths = [crawl.view.dump("pages", seconds=seconds).done for seconds in (0.0, 3.5, 9.5)]
+    assert lengths == sorted(set(lengths))
+    assert lengths[-1] < crawl.view.dump("pages", seconds=1e6).done == crawl._pages.num_pages
+
+
 def test_hosts_in_parts_are_all_hosts(crawl):
     found = rows(lambda cursor: crawl.view.hosts(2, cursor))
     assert found == crawl.view.hosts(1000).rows
@@ -327,7 +337,7 @@ def test_a_folder_shows_what_the_crawl_shows(crawl, tmp_path):
         CrawlView.open(tmp_path / "none")
 
 
-def test_what_cannot_be_shown_is_refused_in_one_line(crawl):
+def test_a_view_refuses_wrong_arguments_in_one_line(crawl):
     view = crawl.view
     for call in (
         lambda: view.order(0),

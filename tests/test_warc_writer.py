@@ -121,7 +121,7 @@ def test_inlink_reads_it(tmp_path):
     st.integers(100, 999),
     st.lists(st.tuples(st.text("abcXYZ-", min_size=1, max_size=9), st.binary(max_size=30)), max_size=5),
 )
-def test_whatever_is_answered_comes_back(tmp_path_factory, body, status, fields):
+def test_any_answer_comes_back_from_the_warc(tmp_path_factory, body, status, fields):
     path = tmp_path_factory.mktemp("w") / "a.warc.gz"
     headers = Headers()
     for name, value in fields:
@@ -187,7 +187,7 @@ def test_a_cut_end_is_cut_off_wherever_it_was_cut(tmp_path, monkeypatch):
         (b"WARC/1.1\r\n", "is not a WARC of gzip members from byte 0"),
     ],
 )
-def test_what_is_no_warc_is_left_alone(tmp_path, content, said):
+def test_a_file_that_is_no_warc_stays_unchanged(tmp_path, content, said):
     path = tmp_path / "a.warc.gz"
     path.write_bytes(content)
     with pytest.raises(OutputError, match=said):

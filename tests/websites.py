@@ -42,7 +42,7 @@ class Site(NamedTuple):
     robots: str | None = None
 
     def url(self, port: int) -> str:
-        """Where to begin, when it is served on a port."""
+        """The URL of its first page, if it is served on a port."""
         return f"http://{self.host}:{port}{self.start}"
 
 
@@ -159,7 +159,7 @@ class Topic(NamedTuple):
         return any(f" {word} " in f" {head} " for head in heads for word in self.words)
 
     def relevant(self, urls: Iterable[str]) -> set[str]:
-        """Which of some URLs are relevant; those that are no files of :data:`SITES` are not."""
+        """Return the relevant URLs among ``urls``. A URL of no file of :data:`SITES` is not relevant."""
         return {url for url in urls if self.fits(_document(urlsplit(url).hostname, urlsplit(url).path))}
 
 

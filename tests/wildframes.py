@@ -39,7 +39,7 @@ FLOATS = (float("nan"), float("inf"), -float("inf"), -1.0, 3e38)
 
 
 def stretches(events: bytes) -> list[tuple[int, int]]:
-    """Where the frames of a log begin and end."""
+    """The places where the frames of a log begin and end."""
     found, place = [], 0
     while place < len(events):
         length = int.from_bytes(events[place + 4 : place + 8], "little")

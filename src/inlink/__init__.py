@@ -122,8 +122,11 @@ def __getattr__(name: str) -> Any:
         return import_module("inlink.errors")
     if name not in _HOMES:
         raise AttributeError(f"module 'inlink' has no attribute {name!r}")
+    from inlink.base.importing import quick_imports
+
     module, attribute = _HOMES[name]
-    value = getattr(import_module(module), attribute)
+    with quick_imports():
+        value = getattr(import_module(module), attribute)
     globals()[name] = value
     return value
 

@@ -206,7 +206,7 @@ class Receipt(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defa
         False if the lease is unknown, was answered for, or belongs to another session, or if the page was crawled
         after the lease was given; for a :class:`HostDelay`, if the host has that delay or a longer one.
     task : Task or None
-        For a redirect, its target, if the session is to fetch it now.
+        For a redirect, the task of its target, if the session must fetch the target now.
     """
 
     counted: bool
@@ -221,7 +221,7 @@ class Session(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     number : int
         Names the session in every later call.
     owner : str
-        Whose session it is. An owner has one session at a time.
+        Name of the session's owner. An owner has one session at a time.
     lease_seconds : float
         Seconds after which a task is lost if it was neither answered for nor renewed.
     silent_after : float or None
@@ -255,7 +255,7 @@ class BoundedPage(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     Parameters
     ----------
     place : int
-        From 1, by the lower bound.
+        Place by the lower bound; the first place is 1.
     page : int
     url : str
     lower, upper : float
@@ -339,7 +339,7 @@ class Standing(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         Hosts of the planned pages that are due next. ``waiting`` counts those among the next 256 pages, and ``due_in``
         is that of the first.
     certificate : Certificate or None
-        Left out unless it was asked for. None if it is not computed yet.
+        Omitted if it was not requested. None if it is not computed yet.
     """
 
     known: int
@@ -363,7 +363,7 @@ class Hello(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaul
     Parameters
     ----------
     owner : str
-        Whose session it is: one line of at most 200 bytes, together with the name of the token and a slash.
+        Name of the session's owner: one line of at most 200 bytes, including the name of the token and a slash.
     silent_after : float
         Seconds without a call after which the session ends.
     rejoin : bool

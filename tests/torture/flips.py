@@ -22,7 +22,7 @@ CRAWL_COMMANDS: list[tuple[str, ...]] = [
     ("dump", "links", "{}"),
     ("next", "{}", "--peek"),
 ]
-"""What is asked of a damaged crawl; none of these changes anything."""
+"""The commands that read a damaged crawl. None of them changes it."""
 
 GRAPH_COMMANDS: list[tuple[str, ...]] = [
     ("info", "{}", "--json"),
@@ -36,7 +36,7 @@ GRAPH_COMMANDS: list[tuple[str, ...]] = [
     ("export", "{}", "-o", "{}/../out.csv"),
     ("fold", "{}", "--level", "host", "-o", "{}/../folded"),
 ]
-"""What is asked of a damaged graph."""
+"""The commands that read a damaged graph."""
 
 _sound: dict[str, Path] = {}
 _right: dict[tuple[str, ...], str] = {}

@@ -1,4 +1,4 @@
-"""What is attacked: a small crawl and a small graph, each with all that a folder may hold."""
+"""The attacked folders: a small crawl and a small graph, with every kind of file."""
 
 import shutil
 from pathlib import Path

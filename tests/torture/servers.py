@@ -71,7 +71,7 @@ def killed_server(random: Random, place: Path) -> list[str]:
 
 
 def _compared(folder: Path, pages: int, told: list[Path]) -> list[str]:
-    """What is wrong with the crawl beside what the spiders were told."""
+    """The differences between the crawl and the replies that the spiders got."""
     acknowledged = Counter(line for file in told if file.exists() for line in file.read_text().splitlines())
     faults = [f"{url} was acknowledged {count} times" for url, count in acknowledged.items() if count > 1]
     with Crawl(folder) as crawl:

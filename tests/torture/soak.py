@@ -135,7 +135,7 @@ class Soak:
 
 
 def memory(process: int) -> int:
-    """What a process holds of its own memory, in MB."""
+    """The private memory of a process, in MB."""
     lines = Path(f"/proc/{process}/status").read_text().splitlines()
     return next(int(line.split()[1]) for line in lines if line.startswith("RssAnon")) // 1024
 

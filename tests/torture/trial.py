@@ -29,7 +29,7 @@ ADDRESSES = re.compile(r"/\S*/torture-\w+/")
 
 @dataclass(frozen=True)
 class Ended:
-    """How a process ended: its exit code, or minus the signal that ended it; what it wrote; its memory in MB."""
+    """The end of a process: its exit code, or minus the signal that ended it; its output; its memory in MB."""
 
     code: int
     out: str
@@ -40,7 +40,7 @@ class Ended:
 
 @dataclass
 class Count:
-    """What came of the trials of one kind."""
+    """The results of the trials of one kind."""
 
     trials: int = 0
     outcomes: Counter[str] = field(default_factory=Counter)
@@ -118,7 +118,7 @@ def _wait(pid: int, kill_after: float | None) -> tuple[int, int, bool]:
 
 
 def _memory(pid: int) -> int:
-    """What a process holds of memory, in MB."""
+    """The memory of a process, in MB."""
     try:
         return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") >> 20
     except (OSError, IndexError):
@@ -153,7 +153,7 @@ def warm(*arguments: object) -> None:
 
 
 def one_line(error: str) -> bool:
-    """Whether what a command wrote to standard error ends in one line of inlink's, and holds no traceback."""
+    """Return whether a command's standard error ends in one line of inlink's, and holds no traceback."""
     lines = [line for line in error.splitlines() if line.strip()]
     told = [line for line in lines if line.startswith("inlink: ")]
     usage = bool(lines) and lines[-1].startswith("Error: ")
@@ -161,7 +161,7 @@ def one_line(error: str) -> bool:
 
 
 def verdict(ended: Ended, right: str | None) -> str:
-    """What to call the end of a command: ``right``, ``refused``, or what is wrong with it.
+    """Name the end of a command: ``right``, ``refused``, or its fault.
 
     ``right`` is the answer that an untouched folder gives; None where any answer will do.
     """
@@ -205,6 +205,6 @@ def scratch() -> Iterator[Path]:
 
 
 def until(seconds: float) -> Callable[[], bool]:
-    """Whether some seconds have passed since now."""
+    """Return a function that tells whether some seconds have passed since this call."""
     end = time.monotonic() + seconds
     return lambda: time.monotonic() >= end

@@ -1,6 +1,6 @@
-"""From the records of web archives (WARC, ARC, WAT) to pages with their links, and to batches of arcs.
+"""Read the pages of web archives (WARC, ARC, WAT) with their links, or batches of arcs.
 
-Everything here reads binary streams, so that a local file, a pipe and an object in S3 are read alike.
+All functions read binary streams, so that a local file, a pipe and an object in S3 are read alike.
 """
 
 from collections.abc import Iterator
@@ -24,7 +24,7 @@ __all__ = ["ArchiveKind", "PageLinks", "archive_batches", "archive_kind", "page_
 ArchiveKind = Literal["warc", "arc", "wat", "wet"]
 
 BATCH = 100_000
-"""Links in a batch, about."""
+"""The number of links after which a batch ends, at the end of a page."""
 
 NOT_A_PAGE = "response to a request that was not HTTP"
 
@@ -49,9 +49,9 @@ class PageLinks(NamedTuple):
 
 
 def archive_kind(stream: Readable, *, name: str | None = None) -> ArchiveKind | None:
-    """Return which kind of web archive a stream holds, judged by its first records; None if it is no archive.
+    """Return the kind of web archive that a stream holds, by its first records; None if it is no archive.
 
-    The stream is read from its current place and not put back: open it again to read it.
+    The stream is read from its current place, and does not go back. Open it again to read it.
 
     Raises
     ------
@@ -106,12 +106,12 @@ def raw_pages(
     inlink.errors.ParameterError
         If `links` is neither ``"a"`` nor ``"all"``, or the stream gives something else than bytes.
     """
-    for page in _found(stream, tally, name_of(stream, name), size, links, nofollow, INLINK, None):
+    for page in _pages(stream, tally, name_of(stream, name), size, links, nofollow, INLINK, None):
         assert isinstance(page, RawPage)
         yield page
 
 
-def _found(
+def _pages(
     stream: Readable,
     tally: Tally,
     name: str,
@@ -121,7 +121,7 @@ def _found(
     rules: WatRules,
     scanner: Scanner | None,
 ) -> Iterator[RawPage | ScannedPage]:
-    """Read the pages of an archive. With a scanner, those of WAT records are scanned, if they can be."""
+    """Yield the pages of an archive. With a scanner, WAT records are scanned where possible, and decoded otherwise."""
     if links not in ("a", "all"):
         raise ParameterError(f"`links` must be 'a' or 'all'; got {links!r}")
     written: str | None = None
@@ -250,7 +250,7 @@ def archive_batches(
     name, size
         As in :func:`inlink.archives.records.records`.
     level : {"page", "host", "domain"}
-        What the nodes are.
+        The kind of the nodes.
     links : {"a", "all"} or None
         Anchors, or every tag that Common Crawl counts; see :mod:`inlink.archives.html`. None means anchors; all with
         `like`.
@@ -277,17 +277,17 @@ def archive_batches(
         WAT: with all links, a text in a ``<meta>`` or ``<style>`` is a link only if its scheme is in lower case. None
         means False: in any case.
     repeats : bool
-        Give an arc as often as it stands in the archive, so that arcs can be counted. False gives most arcs once in a
+        Yield an arc as often as it occurs in the archive, so that arcs can be counted. False yields most arcs once in a
         batch, which makes batches half as long.
     scan : bool
-        Scan WAT records for links, which gives the same arcs as decoding them, three times as fast.
+        Scan WAT records for links. The arcs are the same as those of decoded records, in a third of the time.
     tally : Tally or None
         Counts the records that were read and those that were skipped.
 
     Yields
     ------
     ArcBatch
-        With `names` (large_string[…]), `sources` and `targets` (uint32[k]) and `crawled` (uint32[…]), no weights.
+        A batch with `names` (Strings), `sources` and `targets` (uint32[k]) and `crawled` (uint32[…]), without weights.
 
     Raises
     ------
@@ -316,7 +316,7 @@ def archive_batches(
     given = {"any_status": any_status, "location": location, "exact_schemes": exact_schemes}
     rules = (COMMON_CRAWL if like else INLINK)._replace(**{k: v for k, v in given.items() if v is not None})
     scanner = Scanner(rule_bits(links == "all", nofollow, rules)) if scan else None
-    return _batches(_found(stream, tally, name, size, links, nofollow, rules, scanner), arcs, name, tally)
+    return _batches(_pages(stream, tally, name, size, links, nofollow, rules, scanner), arcs, name, tally)
 
 
 def _batches(

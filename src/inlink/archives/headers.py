@@ -76,10 +76,10 @@ def warc_header(header: bytes, offset: int) -> tuple[Record, int]:
 
 
 def plain_header(header: bytes) -> tuple[Record, int] | None:
-    """Read a header of the usual form, in less time; None if it has another form."""
-    found = _OF_WAT.fullmatch(header)
-    if found:
-        named, url, date, content_type, length = found.groups()
+    """Read a header of the usual form quickly; None if it has another form."""
+    match = _OF_WAT.fullmatch(header)
+    if match:
+        named, url, date, content_type, length = match.groups()
         return Record(named.decode(), url, content_type, date, b"", 0), int(length)
     lines = header.split(b"\r\n")
     if len(lines) < 4 or not header.startswith(b"WARC/1.") or header.count(b"\n") != len(lines) - 1:
@@ -95,7 +95,7 @@ def plain_header(header: bytes) -> tuple[Record, int] | None:
     length = fields.get(b"content-length", b"")
     kind = fields.get(b"warc-type")
     url = fields.get(b"warc-target-uri", b"")
-    # A field may stand twice.
+    # If a field is repeated, there are fewer names than lines.
     if (
         kind is None
         or not length.isdigit()
@@ -108,7 +108,7 @@ def plain_header(header: bytes) -> tuple[Record, int] | None:
     return Record(kind.lower().decode("ascii", "replace"), url, content_type, date, b"", 0), int(length)
 
 
-# The names of fields that were met, in lower case.
+# The names of fields in headers that were read, and their forms in lower case.
 _LOWER: dict[bytes, bytes] = {}
 
 

@@ -1,4 +1,4 @@
-"""From pages with their links to arcs between hosts or domains."""
+"""Collect arcs between hosts or domains from pages with their links."""
 
 import re
 from typing import NamedTuple
@@ -20,7 +20,7 @@ NO_HOST = "link without a host for a host graph (IP address, single label, or un
 NO_DOMAIN = "link to a host without a registered domain"
 PAGE_ELSEWHERE = "page, with its links, without a host for a host graph"
 
-# Host names kept from one batch to the next.
+# The largest number of origins that are kept from one batch to the next.
 MAX_HOSTS = 2_000_000
 
 # A shorter URL stays within MAX_LENGTH in canonical form on any host, since a character takes at most 12 bytes there.
@@ -48,7 +48,7 @@ class Hosts:
         self._by_name: dict[str, int] = {}
 
     def of_origin(self, origin: str) -> int | None:
-        """Return the number of URLs with this origin; None if the whole URL must be looked at."""
+        """Return the number of URLs with this origin; None if the whole URL must be parsed."""
         if not origin or min(origin) <= " ":
             return None
         self.by_origin[origin] = code = self.of_url(f"http://{origin}/")
@@ -80,7 +80,7 @@ class Hosts:
         return code
 
     def refuse(self, reason: str) -> int:
-        """Return the number of a reason why a URL has no node."""
+        """Return the negative number of a reason why a URL has no node."""
         if reason not in self.reasons:
             self.reasons.append(reason)
         return -1 - self.reasons.index(reason)
@@ -98,7 +98,7 @@ class _Origins:
         self.count = 0
 
     def grow(self) -> None:
-        """Make room for twice as many."""
+        """Make room for twice as many origins."""
         from inlink.archives.kernels.links import fill_slots
 
         old = self.arena, self.origins, self.known
@@ -131,7 +131,7 @@ class _Arrays(NamedTuple):
 
 
 class HostArcs:
-    """Collects the arcs of a batch.
+    """Collects the arcs between the hosts or domains of a batch of pages.
 
     Parameters
     ----------
@@ -144,7 +144,7 @@ class HostArcs:
     self_loops : bool
         Keep the arcs from a node to itself.
     repeats : bool
-        Give an arc as often as the archive has it. False gives it once in a batch.
+        Collect an arc as often as the archive has it. False collects it once in a batch.
     """
 
     def __init__(self, name: str, tally: Tally, hosts: Hosts, self_loops: bool, repeats: bool) -> None:
@@ -157,7 +157,7 @@ class HostArcs:
         self._begin()
 
     def _begin(self) -> None:
-        # The number of each page's host, how many targets it has, and the targets.
+        # For each page, the number of its host, the number of its targets, and the targets.
         self._sources: list[int] = []
         self._lengths: list[int] = []
         self._targets: list[Int64Array] = []
@@ -176,20 +176,45 @@ class HostArcs:
         self.size += max(len(targets), 1)
 
     def _targets_of(self, page: RawPage | ScannedPage, url: str, own: int) -> Int64Array:
+        """Return the numbers of the hosts that a page links to, int64[k], and count the links that have none."""
         if isinstance(page, ScannedPage):
             return self._scanned(page, url, own)
         return self._decoded(page, url, own)
 
     def _decoded(self, page: RawPage, url: str, own: int) -> Int64Array:
-        found = np.array(_codes(page, url, own, self._hosts), np.int64)
-        refused = found < 0
+        targets = np.array(_codes(page, url, own, self._hosts), np.int64)
+        refused = targets < 0
         if refused.any():
-            self._refuse(found[refused], page.offset)
-            found = found[~refused]
-        self._tally.links += len(found)
-        return found if self._self_loops else found[found != own]
+            self._refuse(targets[refused], page.offset)
+            targets = targets[~refused]
+        self._tally.links += len(targets)
+        return targets if self._self_loops else targets[targets != own]
 
     def _scanned(self, page: ScannedPage, url: str, own: int) -> Int64Array:
+        from inlink.archives.kernels import links as kernels
+
+        codes = self._scan(page, url, own)
+        if len(self._hosts.names) > len(self._stamps):
+            self._stamps = np.append(self._stamps, np.zeros(len(self._hosts.names), np.uint32))
+        self._stamp += 1
+        assert self._origins is not None
+        kept, refused = kernels.keep_hosts(
+            codes,
+            page.number,
+            self._origins.known,
+            own,
+            self._self_loops,
+            self._repeats,
+            self._stamps,
+            self._stamp,
+        )
+        if refused:
+            self._refuse(codes[kept : kept + refused], page.offset)
+        self._tally.links += page.number - refused
+        return codes[:kept].copy()
+
+    def _scan(self, page: ScannedPage, url: str, own: int) -> Int64Array:
+        """Return the codes of a page's links, int64[≥ number], as :func:`keep_hosts` of the kernels takes them."""
         from inlink.archives.kernels import links as kernels
 
         hosts = self._hosts
@@ -229,23 +254,7 @@ class HostArcs:
                 if header and page.base is not None:
                     itself = itself or Base(url)
                 codes[number] = hosts.of_url(href, itself if header and itself else base)
-        if len(hosts.names) > len(self._stamps):
-            self._stamps = np.append(self._stamps, np.zeros(len(hosts.names), np.uint32))
-        self._stamp += 1
-        kept, refused = kernels.keep_hosts(
-            codes,
-            page.number,
-            origins.known,
-            own,
-            self._self_loops,
-            self._repeats,
-            self._stamps,
-            self._stamp,
-        )
-        if refused:
-            self._refuse(codes[kept : kept + refused], page.offset)
-        self._tally.links += page.number - refused
-        return codes[:kept].copy()
+        return codes
 
     def _refuse(self, codes: Int64Array, offset: int) -> None:
         """Count links that have no host."""

@@ -1,6 +1,6 @@
 """Extract links from HTML with a parser of the HTML Standard (lexbor, through selectolax).
 
-The parser decodes entities, repairs broken markup, and tells comments and scripts from links. Attributes are returned
+The parser decodes entities, repairs broken markup, and finds no links in comments and scripts. Attributes are returned
 as written; :class:`inlink.urls.Base` resolves them and cuts off white space and fragments.
 
 There are two sets of links:
@@ -38,7 +38,7 @@ __all__ = [
 LinkSet = Literal["a", "all"]
 
 MAX_DOCUMENT = 1 << 26
-"""Bytes of a document that are parsed at most. A million links take about 50 MB."""
+"""The largest number of bytes of a document that are parsed. A million links take about 50 MB."""
 
 TANGLED = "page whose HTML would take too long to parse (too many nested tags or attributes)"
 
@@ -209,7 +209,7 @@ def meta_link(
 
 
 UNTYPED = frozenset(("application/octet-stream", "binary/octet-stream", "application/x-unknown-content-type"))
-"""Content types that say nothing: servers send them for files whose type they do not know."""
+"""Content types without a meaning: servers send them for files whose type they do not know."""
 
 _START = re.compile(
     rb"(?:\xef\xbb\xbf)?\s*(?:<\?xml[^>]{0,200}>\s*)?(?:<!--.{0,1000}?-->\s*)?<(?:!doctype\s+html|html|head|body)\b",

@@ -1,4 +1,4 @@
-"""From pages with their links to arcs between pages."""
+"""Collect arcs between pages from pages with their links."""
 
 import numpy as np
 
@@ -23,7 +23,7 @@ def canonical_links(page: RawPage, url: str, self_links: bool, refused: dict[str
 
 
 class PageArcs:
-    """Collects the arcs of a batch.
+    """Collects the arcs between the pages of a batch.
 
     Parameters
     ----------
@@ -34,7 +34,7 @@ class PageArcs:
     self_links : bool
         Keep links to a place on the page itself.
     repeats : bool
-        Give an arc as often as the page has it. False gives it once, unless it is written in two ways.
+        Collect an arc as often as the page has it. False collects it once, unless it is written in two ways.
     """
 
     def __init__(self, name: str, tally: Tally, self_links: bool, repeats: bool) -> None:
@@ -44,8 +44,8 @@ class PageArcs:
         self._slots, self._stamp = np.zeros(1 << 10, np.uint64), 0
         self._odd = np.zeros(0, np.uint32)
         self._arena, self._ends = np.zeros(1 << 16, np.uint8), np.zeros(1 << 12, np.int64)
-        # Number of forms in the arena; links kept, and links that are not http, of the last page.
-        self._told = np.zeros(3, np.int64)
+        # The number of forms in the arena; the numbers of links of the last page that are kept, and that are not http.
+        self._counts = np.zeros(3, np.int64)
         self._begin()
 
     def _begin(self) -> None:
@@ -54,13 +54,13 @@ class PageArcs:
         self._written: list[int] = []
         self._lengths: list[int] = []
         self._others: list[str] = []
-        self._told[0] = 0
+        self._counts[0] = 0
         self.size = 0
 
     def add(self, page: RawPage | ScannedPage, url: str) -> None:
         """Add a page, whose canonical URL is `url`."""
         refused: dict[str, int] = {}
-        before = int(self._told[0])
+        before = int(self._counts[0])
         if isinstance(page, ScannedPage):
             others = self._scanned(page, url, refused)
         else:
@@ -71,13 +71,13 @@ class PageArcs:
         if refused:
             self._tally.skip_all(self._name, page.offset, refused)
         self._urls.append(url)
-        self._written.append(int(self._told[0]) - before)
+        self._written.append(int(self._counts[0]) - before)
         self._lengths.append(len(others))
         self._others += others
         self.size += 1 + self._written[-1] + len(others)
 
     def _scanned(self, page: ScannedPage, url: str, refused: dict[str, int]) -> list[str]:
-        """Write the forms of links into the arena; return those that a parser had to look at."""
+        """Write the forms of plain links into the arena, and return the forms of the others, which are parsed."""
         from inlink.archives.kernels import forms as kernels
 
         if self._classes is None:
@@ -104,7 +104,7 @@ class PageArcs:
                 self._stamp,
                 self._arena,
                 self._ends,
-                self._told,
+                self._counts,
                 self._odd,
             )
             if odds != kernels.FULL:
@@ -112,7 +112,7 @@ class PageArcs:
             self._arena = np.append(self._arena, np.zeros(len(self._arena), np.uint8))
             self._ends = np.append(self._ends, np.zeros(len(self._ends), np.int64))
             self._stamp += 1
-        _, kept, foreign = self._told.tolist()
+        _, kept, foreign = self._counts.tolist()
         self._tally.links += kept
         if foreign:
             refused[NOT_HTTP] = foreign
@@ -131,7 +131,7 @@ class PageArcs:
 
     def take(self) -> ArcBatch:
         """Return the batch, and begin another one."""
-        pages, forms, others = len(self._urls), int(self._told[0]), len(self._others)
+        pages, forms, others = len(self._urls), int(self._counts[0]), len(self._others)
         columns = [Strings.of(self._urls)]
         if forms:
             columns.append(Strings(self._arena, self._ends[: forms + 1].view(np.uint64)))
@@ -146,7 +146,7 @@ class PageArcs:
 
 
 def _classes() -> UInt8Array:
-    """The parser's result for each byte in a path and in a query."""
+    """Return the class of each byte, uint8[256]: what the parser does with it in a host, a path and a query."""
     from inlink.archives.kernels.forms import ENCODE, HOST, PATH, QUERY, QUERY_ENCODE
     from inlink.urls.kernels import CLASSES
     from inlink.urls.kernels import HOST as PLAIN

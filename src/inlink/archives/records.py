@@ -36,15 +36,15 @@ __all__ = ["MAX_RECORD", "Record", "archive_start", "records"]
 _BadGzipError = cast(type[Exception], igzip_lib.IsalError)
 
 MAX_RECORD = 1 << 28
-"""Bytes of a record that are read at most. Of a longer record, only the beginning is read."""
+"""The largest number of bytes of a record that are read. Of a longer record, only the beginning is read."""
 
 MAX_FAULTS = 1000
 """Number of damaged places after which the rest of a file is not read."""
 
 _MAX_HEADER = 1 << 16
-# Compressed bytes read at a time. The bytes behind a member in its block are copied once per member.
+# Number of compressed bytes that are read at a time. The bytes behind a member in its block are copied once per member.
 _BLOCK = 1 << 15
-# Uncompressed bytes at a time.
+# Number of uncompressed bytes of a piece.
 _PIECE = 1 << 20
 _PLAIN = 1 << 18
 _GZIP = b"\x1f\x8b\x08"
@@ -67,7 +67,7 @@ LONG_RECORD = f"rest of a record beyond {MAX_RECORD:,} bytes"
 
 
 class _Unpacked:
-    """The unpacked bytes of a stream, piece by piece; knows where gzip members begin and end."""
+    """The unpacked bytes of a stream, piece by piece, with the places where gzip members begin and end."""
 
     def __init__(self, source: Rewindable) -> None:
         self._source = source
@@ -174,9 +174,9 @@ class _Reader:
 
     def __init__(self, source: _Unpacked) -> None:
         self.source = source
-        # Uncompressed bytes, and how many of them are used.
+        # Uncompressed bytes, and the number of them that are used.
         self.buffer, self.at = b"", 0
-        # All bytes uncompressed so far.
+        # Number of bytes that were uncompressed so far.
         self.unpacked = 0
         self.at_end = False
         # Whether a record begins before the end of the one before.
@@ -350,13 +350,14 @@ def records(
     tally : Tally
         Counts records and damage. If it is strict, damage is an error.
     name : str or None
-        What messages call the stream. None: the stream's own name.
+        The name of the stream in messages. None: the stream's own name.
     size : int or None
-        Its length in bytes, for the progress shown. None: unknown.
+        The length of the stream in bytes, for the progress display. None: unknown.
 
     Yields
     ------
     Record
+        A record whose bytes are all there, or the beginning of a record longer than :data:`MAX_RECORD`.
 
     Raises
     ------
@@ -375,7 +376,7 @@ def records(
 
 
 def archive_start(source: Rewindable) -> Literal["warc", "arc"] | None:
-    """Return which kind of record a stream begins with, unpacked if need be; None if it begins with none.
+    """Return the kind of record that a stream, unpacked, begins with; None if it begins with no record.
 
     The source is at its beginning again afterwards.
 
@@ -394,7 +395,7 @@ def archive_start(source: Rewindable) -> Literal["warc", "arc"] | None:
 
 
 def _recognise(name: str, reader: _Reader) -> None:
-    """Tell by the first record whether the archive is WARC or ARC."""
+    """Recognise by the first record whether the archive is WARC or ARC."""
     while len(reader.buffer) < 10000 and b"\n" not in reader.buffer[reader.at :] and not reader.at_end:
         reader.fill()
     start = reader.buffer[reader.at : reader.at + 10000]

@@ -1,8 +1,8 @@
-"""Pages of WAT records by a scanner that decodes nothing but their few odd links.
+"""Read the pages of WAT records by a scanner, which decodes only their few unusual links.
 
-Decoding a record (:mod:`inlink.archives.wat`) takes three times as long, and a Python loop over the links as long
-again. The scanner (:mod:`inlink.archives.kernels.wat`) only finds where links stand, and gives up wherever a record is
-not as usual, so that the result is always what decoding gives.
+To decode a record (:mod:`inlink.archives.wat`) takes three times as long, and a Python loop over the links takes as
+long again. The scanner (:mod:`inlink.archives.kernels.wat`) only finds the places of links. It gives up a record of
+unusual form, which is then decoded. So the result is always that of decoding.
 """
 
 import json
@@ -20,7 +20,7 @@ _PLACE = _LONGEST - 1
 
 
 class ScannedPage(NamedTuple):
-    """A page whose links are places in its record. It is good until the next record is scanned.
+    """A page whose links are places in its record. It is valid until the next record is scanned.
 
     Attributes
     ----------
@@ -31,11 +31,11 @@ class ScannedPage(NamedTuple):
     body : bytes
         The record.
     text : uint8[n]
-        The same.
+        The record as an array.
     links : uint64[m]
-        The places, as :func:`inlink.archives.kernels.wat.scan_record` tells them.
+        The places, as :func:`inlink.archives.kernels.wat.scan_record` writes them. The first ``number`` are valid.
     number : int
-        How many links there are.
+        The number of links.
     entities : bool
         Whether entities in links have to be decoded.
     offset : int
@@ -83,7 +83,7 @@ class Scanner:
         self._links = np.zeros(1 << 12, np.uint64)
 
     def page(self, body: bytes, offset: int, entities: bool) -> ScannedPage | Literal[False] | None:
-        """Return the page that a record describes; None if it describes none; False if it has to be decoded."""
+        """Return the page that a record describes; None if it describes no page; False if it must be decoded."""
         if self._work is None:
             # Numba is not imported for archives of other kinds.
             from inlink.archives.kernels import wat

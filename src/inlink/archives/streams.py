@@ -1,6 +1,6 @@
-"""Binary streams as archives are read from them: forward only, with a bounded way back.
+"""Binary streams that are read forward, and can go back over a bounded number of bytes.
 
-A stream is any object whose `read` gives bytes: an open file, a pipe, `io.BytesIO`, a body from S3. It need not
+A stream is any object whose `read` returns bytes: an open file, a pipe, `io.BytesIO`, a body from S3. It need not
 seek: the bytes since the beginning of the current gzip member are kept, so that a search after damage can begin there.
 """
 
@@ -13,7 +13,7 @@ from inlink.errors import InputError, ParameterError
 __all__ = ["KEPT", "Readable", "Rewindable", "name_of"]
 
 KEPT = 1 << 25
-"""Bytes behind the reading position that are kept at most; a search after damage goes back no further."""
+"""The largest number of bytes behind the reading position that are kept. A search after damage goes back no further."""
 
 
 class Readable(Protocol):
@@ -38,9 +38,9 @@ class Rewindable:
     stream : Readable
         The bytes. It is not closed here.
     name : str
-        What messages call it.
+        The name of the stream in messages.
     task : Task or None
-        Is told of each byte that is read from the stream.
+        The progress display. It advances by the bytes that are read from the stream.
     """
 
     def __init__(self, stream: Readable, name: str, task: Task | None = None) -> None:
@@ -51,7 +51,7 @@ class Rewindable:
         self._begin = 0
         # The place of the next byte.
         self._place = 0
-        # Bytes that are read again, and the number of them that were read again so far.
+        # Bytes to read again after a way back, and the number of them that were read again so far.
         self._ahead, self._used = b"", 0
 
     def read(self, size: int) -> bytes:

@@ -208,10 +208,10 @@ def _unpacked_brotli(body: bytes) -> tuple[bytes, str | None]:
     out, unpacker, part = bytearray(), brotli.Decompressor(), body
     try:
         while not unpacker.is_finished() and len(out) <= MAX_DOCUMENT:
-            found = unpacker.process(part, output_buffer_limit=1 << 18)
-            if not (found or part):
+            fresh = unpacker.process(part, output_buffer_limit=1 << 18)
+            if not (fresh or part):
                 return bytes(out), BAD_CODING
-            out += found
+            out += fresh
             part = b""
     except brotli.error:
         return bytes(out), BAD_CODING

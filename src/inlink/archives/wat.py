@@ -131,7 +131,7 @@ class WatRules(NamedTuple):
     Attributes
     ----------
     any_status : bool
-        Links of pages with any status count, and not of pages that were fetched with success alone.
+        Links of pages with any HTTP status count. False: only links of pages with a 2xx status.
     location : bool
         The header ``Location`` is a link.
     exact_schemes : bool
@@ -144,7 +144,7 @@ class WatRules(NamedTuple):
 
 
 INLINK, COMMON_CRAWL = WatRules(), WatRules(any_status=True, location=False, exact_schemes=True)
-"""The rules that hold by default, and those of Common Crawl's own graphs."""
+"""The default rules, and the rules of Common Crawl's own graphs."""
 
 
 def page_of_wat(
@@ -172,7 +172,7 @@ def page_of_wat(
     entities : bool
         Decode HTML entities in URLs; see :func:`written_on`.
     rules : WatRules
-        Which of a record's URLs are links.
+        Rules that select the links among a record's URLs.
     """
     body = record.body
     try:
@@ -334,9 +334,9 @@ _STAMP = re.compile(rb"^Software-Info:[^\r\n]*?(20\d{6})\d{6}", re.M)
 
 
 def written_on(warcinfo: Record) -> str | None:
-    """Return the build day of the program that wrote a WAT file, such as ``"20190515"``; None if it is not told."""
-    found = _STAMP.search(warcinfo.body)
-    return found[1].decode("ascii") if found else None
+    """Return the build day of the program that wrote a WAT file, such as ``"20190515"``; None if it is unknown."""
+    stamp = _STAMP.search(warcinfo.body)
+    return stamp[1].decode("ascii") if stamp else None
 
 
 _ENTITY = re.compile(r"&(?:#[0-9]{1,10};?|#[xX][0-9a-fA-F]{1,10};?|[a-zA-Z][a-zA-Z0-9]{1,40}+(?:;|(?!=)))")

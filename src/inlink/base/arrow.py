@@ -6,6 +6,7 @@ Functions of ctypes cannot do it: a reader may let go of a batch while an except
 runs at this moment destroys the exception.
 """
 
+import contextlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
@@ -66,7 +67,7 @@ def batches_of(table: Any) -> tuple[list[str], Callable[[Sequence[int]], Iterato
     """
     from arro3.core import RecordBatchReader
 
-    with _Told():
+    with _as_parameter_error():
         reader = RecordBatchReader.from_arrow(table)
     names: list[str] = reader.schema.names
 
@@ -74,7 +75,7 @@ def batches_of(table: Any) -> tuple[list[str], Callable[[Sequence[int]], Iterato
         for place in places:
             _check_type(reader.schema.field(place).type, names[place])
         while True:
-            with _Told():
+            with _as_parameter_error():
                 batch = next(reader, None)
             if batch is None:
                 return
@@ -83,25 +84,25 @@ def batches_of(table: Any) -> tuple[list[str], Callable[[Sequence[int]], Iterato
     return names, batches
 
 
-class _Told:
-    """Raise ParameterError instead of an error of a library."""
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        if isinstance(error, Exception) and not isinstance(error, ParameterError):
-            line = str(error).strip().partition("\n")[0]
-            raise ParameterError(
-                f"the Arrow stream cannot be read ({line.rstrip('.')}): pass a table whose columns have integers or "
-                "strings"
-            ) from None
+@contextlib.contextmanager
+def _as_parameter_error() -> Iterator[None]:
+    """Raise ParameterError instead of an error of the library that makes the stream."""
+    try:
+        yield
+    except ParameterError:
+        raise
+    except Exception as error:
+        line = str(error).strip().partition("\n")[0]
+        raise ParameterError(
+            f"the Arrow stream cannot be read ({line.rstrip('.')}): pass a table whose columns have integers or "
+            "strings"
+        ) from error
 
 
 def _is_string(kind: Any) -> bool:
     from arro3.core import DataType
 
-    # The stubs take these tests for ones of the class.
+    # The stubs declare these static methods as methods of instances.
     is_a: Any = DataType
     if is_a.is_dictionary(kind):
         kind = kind.value_type
@@ -116,14 +117,14 @@ def _check_type(kind: Any, name: str) -> None:
     if not (_is_string(kind) or is_a.is_integer(kind) or is_a.is_floating(kind)):
         shown = str(kind).strip().removeprefix("arro3.core.DataType<").removesuffix(">")
         raise ParameterError(
-            f"column {name!r} must have numbers or strings; its Arrow type is {shown}. Cast it before"
+            f"column {name!r} must have numbers or strings; its Arrow type is {shown}. Cast it first"
         )
 
 
 def _column(array: Any, name: str) -> Column:
     if array.null_count:
         row = array.to_pylist().index(None)
-        raise ParameterError(f"column {name!r} has no value in row {row:,} of a batch: drop such rows before")
+        raise ParameterError(f"column {name!r} has no value in row {row:,} of a batch: drop such rows first")
     if _is_string(array.type):
         rows: list[str] | list[bytes] = array.to_pylist()
         return rows

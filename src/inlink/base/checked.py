@@ -26,7 +26,8 @@ _TICK = 2.0
 def is_remembered(folder: Folder, rules: int) -> bool:
     """Return whether a folder was checked by these rules, and has not changed since."""
     place = _cache()
-    return place is not None and (place / _name(folder, rules)).is_file()
+    # Unlike Path.is_file, this is False for a path that cannot be read.
+    return place is not None and os.path.isfile(place / _name(folder, rules))  # noqa: PTH113
 
 
 def remember(folder: Folder, rules: int, *, written: bool = False) -> None:

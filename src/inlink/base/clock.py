@@ -38,7 +38,7 @@ class VirtualClock:
         return self.now
 
     def advance(self, seconds: float) -> None:
-        """Let time pass. If ``seconds`` is above 0, the time always increases, in spite of rounding.
+        """Add seconds to the time. If ``seconds`` is above 0, the time always increases, in spite of rounding.
 
         Raises
         ------

@@ -18,7 +18,7 @@ from inlink.base import jit
 
 __all__ = ["array_at", "compiled", "inlined", "item_at", "late", "prefetch"]
 
-# Where everything is logged at DEBUG, as Scrapy does, Numba would log 150,000 lines during a first compilation.
+# If all loggers log at DEBUG, as with Scrapy, Numba would log 150,000 lines during a first compilation.
 logging.getLogger("numba").setLevel(logging.INFO)
 
 _log = logging.getLogger("inlink.compiling")
@@ -32,7 +32,7 @@ class _FirstCompilation(Listener):
     logged = False
 
     def on_start(self, event: Event) -> None:
-        """Log that a kernel is not in the cache. Functions of the user's own are not inlink's to tell of."""
+        """Log that a kernel is not in the cache. Functions of users are not logged."""
         module = getattr(event.data["dispatcher"].py_func, "__module__", "")
         if not self.logged and module.startswith("inlink."):
             self.logged = True
@@ -84,7 +84,7 @@ _made: dict[int, Any] = {}
 
 
 def late(function: jit.Late) -> Any:
-    """Return what Numba needs in place of a function that was declared while Numba was not loaded."""
+    """Return Numba's object for a function that was declared while Numba was not loaded."""
     made = _made.get(id(function))
     if made is None:
         made = _made[id(function)] = function.compile(_with_real_globals(function.python))
@@ -92,7 +92,7 @@ def late(function: jit.Late) -> Any:
 
 
 def _with_real_globals(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a copy of a function that finds Numba's functions wherever its module has stand-ins for them."""
+    """Return a copy of a function that finds Numba's functions in place of its module's stand-ins."""
     module = function.__module__
     names = _globals.get(module)
     if names is None:
@@ -156,7 +156,7 @@ def _as_prefetch(typing: Any, array: Any, at: Any) -> Any:
         number = cgutils.int32_t
         kind = ir.FunctionType(ir.VoidType(), [cgutils.voidptr_t, number, number, number])
         instruction = builder.module.declare_intrinsic("llvm.prefetch", [cgutils.voidptr_t], kind)
-        # To be read, into all levels of the cache, and data.
+        # The arguments: read access, all levels of the cache, data.
         builder.call(instruction, [place, number(0), number(3), number(1)])
         return context.get_dummy_value()
 

@@ -10,7 +10,7 @@ __all__ = ["full_disk", "remove_folder", "sync_path", "umask"]
 
 
 def full_disk(target: Path, error: OSError) -> Exception:
-    """Make an error that names the output if the disk was full; otherwise return the error itself."""
+    """Return an OutputError that names the output if the disk was full; otherwise return the error itself."""
     if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
         return error
     return OutputError(

@@ -86,7 +86,7 @@ class Folder:
     path : path-like
         The folder.
     kind : str
-        What the folder must hold, such as ``"graph"``.
+        The kind that the folder must have, such as ``"graph"``.
     version : int
         The newest format version of this kind that this program reads.
 

@@ -100,11 +100,11 @@ class HttpStream(io.RawIOBase):
                 if error.code not in _BUSY:
                     raise InputError(f"{self.name}: the server answers {error.code} {error.reason}") from None
                 self._failed(f"the server answers {error.code} {error.reason}", _seconds(error.headers))
+            except (ValueError, http.client.InvalidURL) as error:
+                raise InputError(f"{self.name} is no URL that can be read ({error})") from None
             except (OSError, http.client.HTTPException) as error:
                 reason = error.reason if isinstance(error, urllib.error.URLError) else error
                 self._failed(f"{reason or type(error).__name__}", None)
-            except ValueError as error:
-                raise InputError(f"{self.name} is no URL that can be read ({error})") from None
         self._begin()
 
     def _begin(self) -> None:
@@ -112,18 +112,18 @@ class HttpStream(io.RawIOBase):
         head = self._answer.headers
         version = head.get("ETag") or head.get("Last-Modified") or ""
         if not self._at:
-            length = head.get("Content-Length", "")
-            self.stamp = Stamp(int(length) if length.isdigit() else -1, version)
+            self.stamp = Stamp(_number(head.get("Content-Length", "")), version)
             return
         if version != self.stamp.version:
             self._hang_up()
             raise InputError(f"{self.name} was replaced on the server while it was read: read it again")
-        begins = self._at
         if self._answer.status == 206:
             first = head.get("Content-Range", "").removeprefix("bytes ").partition("-")[0]
-            begins = int(first) if first.isdigit() else -1
-            if begins != self._at:
-                raise InputError(f"{self.name}: the server sends another range than it was asked for")
+            if _number(first) != self._at:
+                self._hang_up()
+                raise InputError(
+                    f"{self.name}: the server sends another range than it was asked for: download the file"
+                )
             return
         # This server sends everything again.
         left = self._at
@@ -140,5 +140,10 @@ class HttpStream(io.RawIOBase):
 
 def _seconds(headers: Any) -> float | None:
     """Return the pause in seconds that a server asks for, or None."""
-    value = headers.get("Retry-After", "")
-    return float(value) if value.isdigit() and len(value) < 6 else None
+    seconds = _number(headers.get("Retry-After", ""))
+    return float(seconds) if 0 <= seconds < 100_000 else None
+
+
+def _number(text: str) -> int:
+    """Return the whole number that the text of a header is; -1 for other texts and for more than 18 digits."""
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 19 else -1

@@ -7,7 +7,7 @@ A wheel has machine code of all kernels that inlink calls (:mod:`inlink.base.mac
 when a kernel gets arguments of other types. In a source tree Numba compiles kernels at their first call
 (:mod:`inlink.base.compiling`).
 
-What was measured, and led to this design (``docs/performance.md`` has the figures):
+Measurements that led to this design (``docs/performance.md`` has the figures):
 
 - All indices are unsigned. For a signed index Numba adds a wrap-around test and a sign extension to every gather,
   which costs up to 1.7 times the sweep. The sum of a ``uint64`` and a signed literal would be a float, so kernels add
@@ -61,13 +61,13 @@ __all__ = [
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-# an index in a kernel: always a uint64, which type checkers take for an int where it comes from range()
+# An index in a kernel. It is always a uint64; type checkers see an int if it comes from range().
 Index = np.uint64 | int
 
 U0 = np.uint64(0)
 U1 = np.uint64(1)
 
-# the modules that a kernels module takes constants and record layouts from
+# The modules from which a kernels module takes constants and record layouts.
 _IMPORTED = re.compile(rb"\nfrom inlink\.([\w.]+) import (\w+)")
 
 
@@ -148,7 +148,7 @@ _stand_ins: dict[int, Late] = {}
 
 
 def late_of(value: object) -> Late | None:
-    """Return what Numba compiles in place of a value that stands for a function in a module's globals."""
+    """Return the function that Numba compiles instead of a stand-in in a module's globals; None for other values."""
     return value if isinstance(value, Late) else _stand_ins.get(id(value))
 
 

@@ -78,7 +78,7 @@ def _log(level: str, message: str, *values: object) -> None:
 
 
 def _processor_flags() -> frozenset[str]:
-    """Return the flags of the first processor. Empty where Linux tells none."""
+    """Return the flags of the first processor. Empty if the system reports no flags."""
     try:
         with Path("/proc/cpuinfo").open("rb") as file:
             for line in file:

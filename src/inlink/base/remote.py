@@ -67,7 +67,7 @@ def open_remote(url: str) -> io.BufferedReader:
 
 
 def stamp_of(url: str) -> Stamp:
-    """Return what tells the present version of a remote file from others.
+    """Return the stamp of a remote file, which differs between versions of the file.
 
     Raises
     ------

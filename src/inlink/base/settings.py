@@ -9,7 +9,8 @@ import math
 import numbers
 import operator
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import MISSING, Field, dataclass, field, fields
+from contextlib import suppress
+from dataclasses import MISSING, Field, field, fields
 from functools import cache
 from importlib import import_module
 from types import UnionType
@@ -40,22 +41,25 @@ NO_LIMIT = 0xFFFFFFFF
 """The largest number of leases or pages. As a limit it means no limit."""
 
 _PLAIN = {bool: "True or False", int: "a whole number", float: "a number", str: "text"}
+_BOOLEANS = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
 
 _tables: dict[type, dict[str, "Setting"]] = {}
 
 
-@dataclass(frozen=True)
-class Setting:
+class Setting(msgspec.Struct, frozen=True):
     """One setting.
 
     Attributes
     ----------
     name : str
+        The name of the field.
     kind : type
-        ``bool``, ``int``, ``float``, ``str``, ``tuple`` for several strings, or the class of a group.
+        The type of the values: ``bool``, ``int``, ``float``, ``str``, ``tuple`` for several strings, ``object`` for
+        any value, or the class of a group.
     default : object
+        The default value.
     help : str
-        Its meaning, in one line.
+        The meaning of the setting, in one line.
     unit : str
         The unit of a number, such as ``"seconds"``.
     at_least, above, at_most, below : float or None
@@ -86,7 +90,7 @@ class Setting:
     at_most: float | None = None
     below: float | None = None
     choices: tuple[str, ...] = ()
-    old_names: Mapping[str, str] = field(default_factory=dict)
+    old_names: Mapping[str, str] = {}
     other: str = ""
     none: str | None = None
     fixed: bool = False
@@ -126,8 +130,9 @@ def setting(default: Any, help: str, **more: Any) -> Any:
     Parameters
     ----------
     default : object
-        The default. A class stands for an instance that is made without arguments.
+        The default. If it is a class, the default is an instance that is made without arguments.
     help : str
+        The meaning of the setting, in one line.
     **more
         The other attributes of :class:`Setting`, except name and kind, which come from the field.
     """
@@ -142,9 +147,11 @@ def rows_of(group: Any) -> dict[str, Setting]:
     if group not in _tables:
         hints = get_type_hints(group)
         _tables[group] = {
-            one.name: Setting(one.name, _kind(hints[one.name]), _default(one), **one.metadata["setting"])
-            for one in fields(group)
-            if "setting" in one.metadata
+            declared.name: Setting(
+                declared.name, _kind(hints[declared.name]), _default(declared), **declared.metadata["setting"]
+            )
+            for declared in fields(group)
+            if "setting" in declared.metadata
         }
     return _tables[group]
 
@@ -167,7 +174,9 @@ def check(row: Setting, value: Any, place: str = "") -> Any:
     Parameters
     ----------
     row : Setting
+        The declaration of the setting.
     value : object
+        The value to check.
     place : str
         Name of the setting in the message; its own name if empty.
 
@@ -176,37 +185,34 @@ def check(row: Setting, value: Any, place: str = "") -> Any:
     inlink.errors.ParameterError
         If the value is outside the setting's range or of another type.
     """
-    found = _converted(row, value)
-    if found is MISSING or (found is None and row.none is None):
+    converted = _converted(row, value)
+    if converted is MISSING or (converted is None and row.none is None):
         raise ParameterError(f"{place or row.name} must be {row.meaning}; got {value!r}")
-    return found
+    return converted
 
 
 def from_text(row: Setting, text: str, place: str = "") -> Any:
-    """Parse the value of a setting from a text: ``2.5``, ``true``, ``none``; JSON for a group.
+    """Parse the value of a setting from a text, such as ``2.5``, ``true`` or ``none``. The text of a group is JSON.
 
     Raises
     ------
     inlink.errors.ParameterError
         If the text is not an allowed value of the setting.
     """
-    found: Any = text
+    parsed: Any = text
     if row.none is not None and text.strip().lower() == "none":
         return None
     if row.kind is bool:
-        found = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}.get(
-            text.strip().lower(), text
-        )
+        parsed = _BOOLEANS.get(text.strip().lower(), text)
     elif row.kind in (int, float):
-        try:
-            found = row.kind(text)
-        except (ValueError, OverflowError):
-            found = text
+        # A text that is no number stays a text, which is refused below.
+        with suppress(ValueError, OverflowError):
+            parsed = row.kind(text)
     elif row.kind is tuple:
-        found = [part.strip() for part in text.split(",") if part.strip()] if row.commas else [text]
+        parsed = [part.strip() for part in text.split(",") if part.strip()] if row.commas else [text]
     elif row.kind is not str:
-        found = _json(text, place or row.name) if text.lstrip().startswith("{") else text
-    value = _converted(row, found)
+        parsed = _json(text, place or row.name) if text.lstrip().startswith("{") else text
+    value = _converted(row, parsed)
     if value is MISSING:
         raise ParameterError(f"{place or row.name} must be {row.meaning}; got {text!r}")
     return value
@@ -245,16 +251,16 @@ def imported(place: str, what: str) -> Any:
     """
     module, _, name = place.partition(":")
     try:
-        found: Any = import_module(module)
+        imported: Any = import_module(module)
         for part in name.split("."):
-            found = getattr(found, part)
+            imported = getattr(imported, part)
     except Exception as error:
         # A module may raise anything.
         raise ParameterError(
             f"{what} {place!r} cannot be imported here ({error}): put its module where Python finds it (PYTHONPATH), "
             "or give another one"
-        ) from None
-    return found
+        ) from error
+    return imported
 
 
 def _converted(row: Setting, value: Any) -> Any:
@@ -283,17 +289,17 @@ def _number(row: Setting, value: Any) -> Any:
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
         return MISSING
     try:
-        found: Any = operator.index(value) if row.kind is int else float(value)  # type: ignore[arg-type]
+        number: Any = operator.index(value) if row.kind is int else float(value)  # type: ignore[arg-type]
     except (TypeError, OverflowError):
         return MISSING
     inside = (
-        math.isfinite(found)
-        and (row.at_least is None or found >= row.at_least)
-        and (row.above is None or found > row.above)
-        and (row.at_most is None or found <= row.at_most)
-        and (row.below is None or found < row.below)
+        math.isfinite(number)
+        and (row.at_least is None or number >= row.at_least)
+        and (row.above is None or number > row.above)
+        and (row.at_most is None or number <= row.at_most)
+        and (row.below is None or number < row.below)
     )
-    return found if inside else MISSING
+    return number if inside else MISSING
 
 
 def _other(row: Setting, value: str) -> bool:
@@ -309,14 +315,14 @@ def _json(text: str, place: str) -> Any:
         raise ParameterError(f"{place} cannot be read as JSON ({error}); got {text!r}") from None
 
 
-def _default(one: "Field[Any]") -> Any:
-    return one.default_factory() if callable(one.default_factory) else one.default
+def _default(declared: "Field[Any]") -> Any:
+    return declared.default_factory() if callable(declared.default_factory) else declared.default
 
 
 def _kind(hint: Any) -> type:
     """The type of a setting's values, without None."""
     if get_origin(hint) in (Union, UnionType):
-        (hint,) = [one for one in get_args(hint) if one is not type(None)]
+        (hint,) = [kind for kind in get_args(hint) if kind is not type(None)]
     origin: Any = get_origin(hint) or hint
     return str if origin is Literal else tuple if origin is Sequence else origin
 

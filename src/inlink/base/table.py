@@ -39,7 +39,7 @@ def _cell(value: object) -> str:
 
 
 def _text(value: object) -> str:
-    # Commands print no HTML, and need not wait for its import.
+    # Most commands print no HTML, so they do not import this module.
     import html
 
     text = str(value)

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from inlink.cli.options import Output, setting_options, settings_given
-from inlink.cli.show import say
+from inlink.cli.show import counted, say
 from inlink.errors import MissingExtraError, ParameterError
 
 _FOLDER = Output(
@@ -150,8 +150,8 @@ def crawl(
     for line in done.causes:
         say(line)
     say(
-        f"{done.folder}: {done.crawled:,} pages in {done.seconds:,.0f} s, {done.failed:,} errors; "
-        f"{standing.crawled:,} pages of {standing.known:,} known, {standing.waiting:,} waiting"
+        f"{done.folder}: {counted(done.crawled, 'page')} in {done.seconds:,.0f} s, {counted(done.failed, 'error')}; "
+        f"{counted(standing.crawled, 'page')} of {standing.known:,} known, {standing.waiting:,} waiting"
         f"{f', {excluded:,} excluded' if excluded else ''}"
         f"{'' if standing.harvest is None else f'; harvest {standing.harvest:.1%}'}"
         f"; {_ending(done.ending, done.left)}"

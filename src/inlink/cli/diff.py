@@ -124,10 +124,10 @@ def _as_json(found: "Diff", tables: "dict[str, list[Change]]") -> dict[str, Any]
     return {
         **lists,
         "common": found.common,
-        "overlaps": [one._asdict() for one in found.overlaps],
+        "overlaps": [overlap._asdict() for overlap in found.overlaps],
         "kendall": found.kendall,
         "spearman": found.spearman,
         "rank_biased_overlap": found.rank_biased_overlap,
         "persistence": found.persistence,
-        **{what.replace(" ", "_").lower(): [one._asdict() for one in rows] for what, rows in tables.items()},
+        **{what.replace(" ", "_").lower(): [row._asdict() for row in rows] for what, rows in tables.items()},
     }

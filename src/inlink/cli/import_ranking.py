@@ -4,13 +4,13 @@ from pathlib import Path
 
 import click
 
-from inlink.cli.crawls import crawl_argument
+from inlink.cli.crawls import folder_argument
 from inlink.cli.remote import Ranks
-from inlink.cli.show import say
+from inlink.cli.show import counted, say
 
 
 @click.command("import-ranking")
-@crawl_argument
+@folder_argument
 @click.argument("file", type=Ranks())
 @click.option("--name", required=True, help="Name of the ranking.")
 @click.option(
@@ -40,7 +40,9 @@ def import_ranking(
     from inlink.sources.imports import import_ranking as import_
 
     found = import_(folder, file, name, by_host=by_host, by_domain=by_domain, column=column)
-    unknown = (
-        f"; {found.unknown:,} lines name pages or hosts that the crawl does not know" if found.unknown else ""
-    )
-    say(f"{name}: {found.pages:,} pages of {folder} have a value{unknown}")
+    unknown = ""
+    if found.unknown:
+        lines = "1 line names" if found.unknown == 1 else f"{found.unknown:,} lines name"
+        unknown = f"; {lines} pages or hosts that the crawl does not know"
+    have = "has" if found.pages == 1 else "have"
+    say(f"{name}: {counted(found.pages, 'page')} of {folder} {have} a value{unknown}")

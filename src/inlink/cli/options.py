@@ -188,7 +188,7 @@ def settings_given(options: dict[str, Any]) -> dict[str, Any]:
         if value is None or value == ():
             continue
         if row.kind is tuple:
-            value = tuple(one for given in value for one in given)
+            value = tuple(part for given in value for part in given)
         group, dot, field = name.partition(".")
         lay_over(found, group, {field: value} if dot else value)
     for change in changes:

@@ -18,11 +18,11 @@ __all__ = ["ALGORITHMS", "rank", "values_given"]
 
 _DEFAULT = "pagerank"
 
-# keys of the context's notes: the algorithms that the arguments name, and the one whose options are read
+# Keys of the context's notes: the algorithms that the arguments name, and the algorithm whose options are read.
 _CHOSEN = "inlink.cli.rank.algorithms"
 _READ = "inlink.cli.rank.algorithm"
 
-# options that name a file of values, and of nodes, by the parameter that these are given to
+# Parameters whose options name a file of values, and a file of nodes.
 _VALUES = {"personalization", "scores", "states"}
 _NODES = {"trusted", "spam"}
 
@@ -162,7 +162,7 @@ def _flags(algorithm: str) -> list[str]:
     return [flag for option in ALGORITHMS[algorithm] for flag in (*option.opts, *option.secondary_opts)]
 
 
-# the options of all algorithms that are followed by a value
+# The options of all algorithms that are followed by a value.
 _VALUED = {flag for options in ALGORITHMS.values() for o in options if not o.is_flag for flag in o.opts}
 _ALL_FLAGS = {flag for name in ALGORITHMS for flag in _flags(name)}
 

@@ -23,7 +23,7 @@ def reload(folder: Path | str, **options: Any) -> None:
     given = settings_given(options)
     if isinstance(folder, str):
         refuse_settings(folder, given)
-        say(f"{remote(folder).reload():,} pages wait again")
+        say(_told(remote(folder).reload()))
         return
     # This command must not make a crawl.
     crawl_folder(folder)
@@ -33,7 +33,11 @@ def reload(folder: Path | str, **options: Any) -> None:
         if given:
             raise
         post(folder, RELOAD)
-        say(f"left in {folder}'s inbox, for the process that is crawling to do")
+        say(f"the request is left in {folder}'s inbox: the running crawl carries it out within seconds")
         return
     with crawl:
-        say(f"{crawl.reload():,} pages wait again")
+        say(_told(crawl.reload()))
+
+
+def _told(count: int) -> str:
+    return "1 page waits again" if count == 1 else f"{count:,} pages wait again"

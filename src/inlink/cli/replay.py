@@ -20,7 +20,7 @@ INTERRUPTED = 130
 
 
 def _listed(text: tuple[str, ...]) -> list[str]:
-    return [one.strip() for part in text for one in part.split(",") if one.strip()]
+    return [name.strip() for part in text for name in part.split(",") if name.strip()]
 
 
 def _share(text: str, name: str) -> float:
@@ -220,7 +220,7 @@ def _arguments(options: dict[str, Any]) -> dict[str, Any]:
     policies = _listed(options.pop("policies")) or ["host-diverse", "breadth-first"]
     budget = options.pop("budget")
     whole = budget.isdecimal() and len(budget) < 12
-    marks = [_share(one, "--at") for one in _listed((options.pop("marks"),))]
+    marks = [_share(share, "--at") for share in _listed((options.pop("marks"),))]
     return options | {
         "policies": policies,
         "budget": int(budget) if whole else _share(budget, "--budget"),

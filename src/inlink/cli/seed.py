@@ -9,7 +9,7 @@ import click
 from inlink.cli.crawls import crawl_argument, reopened
 from inlink.cli.options import set_option, settings_given
 from inlink.cli.remote import refuse_settings, remote
-from inlink.cli.show import printable, say
+from inlink.cli.show import counted, printable, say
 
 # Number of URLs in one event.
 BATCH = 1_000
@@ -47,7 +47,9 @@ def seed(folder: Path | str, file: Path, **options: Any) -> None:
         if given:
             raise
         post(folder, SEED, text)
-        say(f"{len(seeds):,} lines are left in {folder}'s inbox, for the process that is crawling to take in")
+        say(
+            f"{counted(len(seeds), 'URL')} left in {folder}'s inbox: the running crawl takes them in within seconds"
+        )
         return
     with crawl:
         new = sum(crawl.seed(seeds[k : k + BATCH]) for k in range(0, len(seeds), BATCH))
@@ -55,6 +57,6 @@ def seed(folder: Path | str, file: Path, **options: Any) -> None:
 
 
 def _tell(new: int, count: int, refused: Mapping[str, int]) -> None:
-    say(f"{new:,} new URLs, {count - new - sum(refused.values()):,} known already")
+    say(f"{counted(new, 'new URL')}, {count - new - sum(refused.values()):,} known already")
     for reason, number in refused.items():
         say(f"refused {number:,}: {printable(reason)}")

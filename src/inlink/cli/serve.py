@@ -50,17 +50,5 @@ def serve(folders: tuple[Path, ...], **options: Any) -> None:
         raise MissingExtraError(
             f"inlink serve needs {error.name}: install it with pip install 'inlink[server]'"
         ) from None
-    names = (
-        "host",
-        "port",
-        "names",
-        "tokens",
-        "cert",
-        "key",
-        "self_signed",
-        "client_ca",
-        "insecure",
-        "grpc_port",
-    )
-    own = {name: options.pop(name) for name in names}
-    run(folders, Options(**own, settings=settings_given(options)), say)
+    settings = settings_given(options)
+    run(folders, Options(**options, settings=settings), say)

@@ -9,12 +9,17 @@ import click
 
 from inlink.base.table import printable
 
-__all__ = ["printable", "say", "say_json", "show_json", "show_table", "summary"]
+__all__ = ["counted", "printable", "say", "say_json", "show_json", "show_table", "summary"]
 
 
 def say(line: str) -> None:
     """Print one line to standard output."""
     click.echo(line)
+
+
+def counted(number: int, noun: str) -> str:
+    """A number with its noun, whose plural ends with s: ``1 page``, ``1,000 pages``."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def show_table(columns: Sequence[str], rows: Sequence[Sequence[object]], right: Sequence[int] = ()) -> None:

@@ -16,7 +16,7 @@ as_of_option = click.option(
     "--as-of",
     "moment",
     metavar="TIME|EVENT",
-    help="Show the crawl as it was at a time (2026-11-22T16:00:00 in UTC, or Unix seconds) or at an event (#1200).",
+    help="Take the crawl as it was at a time (2026-11-22T16:00:00 in UTC, or Unix seconds) or at an event (#1200).",
 )
 
 as_of_options = click.option(
@@ -44,7 +44,7 @@ def then(folder: Path | str, moment: str | None, *, order: bool = False) -> "AsO
     Raises
     ------
     inlink.errors.ParameterError
-        If the crawl is on a server, or the moment is none of its log.
+        If the crawl is on a server, or its log has no such moment.
     inlink.errors.FolderError
         If there is no crawl.
     """
@@ -84,7 +84,11 @@ def ranked_then(folder: Path | str, name: str, moment: str | None) -> Path:
     from inlink.errors import ParameterError
     from inlink.sources.crawlgraph import graph_in
 
-    possible = [one for one, options in ALGORITHMS.items() if not any(option.required for option in options)]
+    possible = [
+        algorithm
+        for algorithm, options in ALGORITHMS.items()
+        if not any(option.required for option in options)
+    ]
     if name not in possible:
         raise ParameterError(
             f"--as-of ranks anew, so --by must be one of {', '.join(possible)}; got {name!r}"

@@ -47,7 +47,7 @@ def add(name: str, role: Any, crawl: str | None, file: Path | None) -> None:
 @file_option
 def list(file: Path | None) -> None:
     """List the tokens."""
-    rows = [(one.name, one.role, one.crawl or "all crawls") for one in _tokens(file).all()]
+    rows = [(kept.name, kept.role, kept.crawl or "all crawls") for kept in _tokens(file).all()]
     if not rows:
         say("there are no tokens")
         return

@@ -45,7 +45,7 @@ def answer_batches(answers: Sequence[Answer], encoded: Sequence[bytes]) -> Itera
     encoded : sequence of bytes
         The same answers as JSON.
     """
-    return _cut([len(one) for one in encoded], MOST_ANSWERS)
+    return _cut([len(answer) for answer in encoded], MOST_ANSWERS)
 
 
 def encoded_answers(answers: Iterable[Answer]) -> list[bytes]:
@@ -95,11 +95,11 @@ def sitemap_batches(entries: Iterable[tuple[str, float | None, float | None]]) -
 
 def _cut(sizes: Sequence[int], most: int) -> Iterator[slice]:
     begin, size = 0, 0
-    for k, one in enumerate(sizes):
-        if k > begin and (k - begin == most or size + one > BATCH_BYTES):
+    for k, length in enumerate(sizes):
+        if k > begin and (k - begin == most or size + length > BATCH_BYTES):
             yield slice(begin, k)
             begin, size = k, 0
-        size += one
+        size += length
     if begin < len(sizes):
         yield slice(begin, len(sizes))
 
@@ -139,7 +139,7 @@ def _plain(links: Sequence[AnyLink]) -> list[AnyLink]:
     """Check links, and convert them to values that JSON can hold. Links that are not valid Unicode are left out."""
     hrefs_and_scores(apart(links)[0])
     if all(type(link) is str for link in links):
-        return links if _is_unicode("".join(links)) else [one for one in links if _is_unicode(str(one))]  # type: ignore[arg-type, return-value]
+        return links if _is_unicode("".join(links)) else [link for link in links if _is_unicode(str(link))]  # type: ignore[arg-type, return-value]
     found: list[AnyLink] = []
     for link in links:
         if isinstance(link, Link):

@@ -173,7 +173,7 @@ class Channel:
         ----------
         method : str
         path : str
-            Below the crawl's URL.
+            Path of the request, relative to the crawl's URL.
         kind : type
             The type to which the reply is decoded.
         body : object
@@ -250,7 +250,7 @@ class Channel:
                 with connection.getresponse() as reply:
                     content = reply.read(MOST_REPLY + 1)
                     if reply.length and len(content) <= MOST_REPLY:
-                        # The server died amid its reply; read() with a limit does not tell.
+                        # The server died while it sent its reply. read() with a limit does not report this.
                         raise http.client.IncompleteRead(content, reply.length)
             except ssl.SSLCertVerificationError as error:
                 self._drop(connection)
@@ -259,10 +259,10 @@ class Channel:
                     "a file with the CA's certificate"
                 ) from None
             except (OSError, http.client.HTTPException, ValueError, AttributeError) as error:
-                # Close() in another thread takes the socket away under the connection.
+                # Another thread may call close(), which ends the socket of this connection.
                 self._drop(connection)
                 if self._closed.is_set():
-                    raise AwayError(f"{self.place.url} was let go") from None
+                    raise AwayError(f"{self.place.url}: this client was closed: connect again") from None
                 # The server may have closed a connection that nobody used for a while.
                 if is_used and not isinstance(error, TimeoutError):
                     continue
@@ -282,7 +282,7 @@ class Channel:
         """A connection, and whether it was used before."""
         with self._lock:
             if self._closed.is_set():
-                raise AwayError(f"{self.place.url} was let go")
+                raise AwayError(f"{self.place.url}: this client was closed: connect again")
             if self._idle:
                 return self._idle.pop(), True
             place = self.place

@@ -47,6 +47,7 @@ class FolderClient:
         self._crawl: Crawl | None = None
         self._session = 0
         self._renewing: asyncio.Task[None] | None = None
+        self._closed = False
 
     async def open(self) -> str:
         """Open the crawl and begin a session; return one line about the crawl."""
@@ -75,13 +76,16 @@ class FolderClient:
         return await self._run(lambda crawl: crawl.standing(hosts))
 
     async def close(self) -> None:
-        """See :class:`inlink.client.spider.Client`."""
+        """See :class:`inlink.client.spider.Client`. A second call does nothing."""
+        if self._closed:
+            return
+        self._closed = True
         if self._renewing is not None:
             self._renewing.cancel()
             await asyncio.gather(self._renewing, return_exceptions=True)
         try:
-            if self._crawl is not None:
-                await self._run(self._close)
+            # In the crawl's thread, after a call that was cancelled but still runs there, such as the opening.
+            await asyncio.get_running_loop().run_in_executor(self._thread, self._close)
         finally:
             self._thread.shutdown()
 
@@ -109,8 +113,10 @@ class FolderClient:
                 await asyncio.sleep(period)
                 await self._run(lambda crawl: crawl.desk.renew(self._session))
 
-    def _close(self, crawl: Crawl) -> None:
-        self._crawl = None
+    def _close(self) -> None:
+        crawl, self._crawl = self._crawl, None
+        if crawl is None:
+            return
         try:
             if self._session:
                 crawl.desk.bye(self._session)

@@ -123,7 +123,7 @@ class RemoteCrawl:
         lost : bool
             Whether the session may get lost pages.
         """
-        wait = float(argument("cpu_seconds", wait))
+        wait = float(argument("wait", wait))
         while True:
             found = self._session.next(argument("count", count), wait, lost=lost)
             is_end = found.due_in is None and not (found.out_elsewhere or found.paused)
@@ -195,7 +195,7 @@ class RemoteCrawl:
         place = f"hosts/{quote(host_name(host), safe='')}"
         if not wishes:
             raise ParameterError(f"give `block`, `delay` or `budget` for {host}")
-        return [self._channel.call("PUT", f"{place}/{one}", HostState, wishes[one]) for one in wishes][-1]
+        return [self._channel.call("PUT", f"{place}/{name}", HostState, wishes[name]) for name in wishes][-1]
 
     def change_settings(self, **given: Any) -> Settings:
         """Change settings of the crawl: see :meth:`inlink.Crawl.change_settings`. Returns those in force."""

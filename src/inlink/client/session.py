@@ -204,8 +204,8 @@ class RemoteSession:
             life = self._now()
             mine = [
                 k
-                for k, one in enumerate(answers)
-                if isinstance(one, HostDelay) or one.lease not in self._lost
+                for k, answer in enumerate(answers)
+                if isinstance(answer, HostDelay) or answer.lease not in self._lost
             ]
             found: list[Receipt] = []
             if mine:
@@ -231,7 +231,7 @@ class RemoteSession:
             if receipt.task is not None:
                 life.leases.add(receipt.task.lease)
         if len(mine) < len(answers):
-            self._lost -= {one.lease for one in answers if not isinstance(one, HostDelay)}
+            self._lost -= {answer.lease for answer in answers if not isinstance(answer, HostDelay)}
             log.warning(
                 "%d answers for tasks of the session that ended are dropped: their pages are fetched again",
                 len(answers) - len(mine),

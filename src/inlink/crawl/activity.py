@@ -61,16 +61,16 @@ MOST_SESSIONS = 100
 def activity(core: Core) -> Activity:
     """Return the present counts; call it inside the gate."""
     now, frontier, journal = core.tick(), core.frontier, core.journal
-    sessions = sorted(frontier.sessions, key=lambda one: (-one.heard, one.number))
+    sessions = sorted(frontier.sessions, key=lambda session: (-session.heard, session.number))
     rows = [
         Working(
-            one.number,
-            one.owner,
-            frontier.leases.held(one.number),
-            max(now - one.heard, 0.0),
-            None if one.silent_after == math.inf else one.silent_after,
+            session.number,
+            session.owner,
+            frontier.leases.held(session.number),
+            max(now - session.heard, 0.0),
+            None if session.silent_after == math.inf else session.silent_after,
         )
-        for one in sessions[:MOST_SESSIONS]
+        for session in sessions[:MOST_SESSIONS]
     ]
     ranking = core.upkeep.ranking
     return Activity(journal.visits, journal.errors, frontier.paused, ranking, rows, len(sessions))

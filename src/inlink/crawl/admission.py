@@ -6,6 +6,8 @@ that the rules refuse is excluded by an event of the log, which holds the reason
 come to the top of the queue.
 """
 
+from typing import Any
+
 import msgspec
 import numpy as np
 
@@ -82,14 +84,14 @@ class Admission:
 
     def _sweep(self, slot: int, now: float) -> dict[int, str]:
         """Remove refused pages from the best few hundred of a slot: refused pages often share a host."""
-        some = self.frontier.queue.waiting_in(slot, _SWEPT)
+        some = self.frontier.queue.best(slot, _SWEPT)
         found = {
             page: reason
             for page, reason in zip(some.tolist(), self.verdicts(some), strict=True)
             if reason is not None
         }
         for page in found:
-            self.frontier.queue.remove(page, now)
+            self.frontier.leave(page, now)
         return found
 
     def refuses(self, page: int, slot: int | None, now: float) -> bool:
@@ -98,9 +100,8 @@ class Admission:
         if reason is None:
             return False
         if slot is None:
-            self.frontier.queue.remove(page, now)
             self.frontier.forget_plan(page)
-            self.frontier.lost.forget(page, now)
+            self.frontier.leave(page, now)
         else:
             self._put_back(page, slot, now, by_turn=False)
         self.journal.exclude({page: reason})
@@ -157,8 +158,7 @@ def _known_before(pages: Pages, rules: Rules | None) -> int:
     wanted = msgspec.json.decode(msgspec.json.encode(rules))
     since: int | None = None
     for place in pages.frames_of_kind(SETTINGS):
-        held = msgspec.json.decode(pages.frame(place).payload).get("rules")
-        if held != wanted:
+        if _rules_in(pages.frame(place).payload) != wanted:
             since = None
         elif since is None:
             since = place
@@ -167,3 +167,12 @@ def _known_before(pages: Pages, rules: Rules | None) -> int:
     makers = pages.maker_places[: pages.tally.makers]
     row = int(np.searchsorted(makers, since))
     return int(pages.makers[row]) if row < len(makers) else pages.num_pages
+
+
+def _rules_in(payload: bytes) -> Any:
+    """Return the rules in an event of settings. None: the event has no rules, or cannot be decoded."""
+    try:
+        return msgspec.json.decode(payload, type=dict[str, Any]).get("rules")
+    except (msgspec.MsgspecError, ValueError, RecursionError):
+        # The log may come from anybody. Pages are then checked once more than needed.
+        return None

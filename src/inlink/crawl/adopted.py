@@ -11,7 +11,6 @@ import os
 import shutil
 import threading
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -28,7 +27,7 @@ from inlink.store.backup import copy_folder
 from inlink.store.format import KINDS, RANKING, SYNCED, RankingRecord, size_of, struct_of
 from inlink.store.log import EVENTS
 from inlink.store.pages import Pages
-from inlink.store.prior import DISTRUST
+from inlink.store.prior import DISTRUST, kept_folder
 
 __all__ = [
     "COLUMNS",
@@ -65,8 +64,13 @@ class Parameters(msgspec.Struct, frozen=True):
     use_scores, cross_domain_only : bool
     trust : int
         The place of the event that names the trusted pages, plus 1; 0 if there are none.
+    distrust : int
+        The checksum of the list of known spam whose distrust the ranking brought; 0 if there is none, -1 if this is not
+        known.
     trusted_share : int
         1 if the ranking brought the spam mass of hosts, else 0.
+    expected : int
+        1 if the ranking brought the ranks that pages can expect, else 0.
     pages : int
         The number of pages that have a value.
     before : (int, int) or None
@@ -82,14 +86,15 @@ class Parameters(msgspec.Struct, frozen=True):
     use_scores: bool = False
     cross_domain_only: bool = False
     trust: int = 0
+    distrust: int = _NOT_TOLD
     trusted_share: int = 0
+    expected: int = 0
     pages: int = 0
     before: tuple[int, int] | None = (_NOT_TOLD, _NOT_TOLD)
     anew: bool = True
 
 
-@dataclass(frozen=True)
-class Adopted:
+class Adopted(msgspec.Struct, frozen=True):
     """A ranking that a crawl adopted.
 
     Attributes
@@ -158,15 +163,15 @@ def ranking_rows(pages: Pages) -> list[tuple[object, ...]]:
     checksum is in hexadecimal digits. If the parameters cannot be read, their cells are empty.
     """
     rankings = adopted_rankings(pages)
-    events = np.searchsorted(event_places(pages), [one.place for one in rankings], "right").tolist()
+    events = np.searchsorted(event_places(pages), [ranking.place for ranking in rankings], "right").tolist()
     rows: list[tuple[object, ...]] = []
-    for event, one in zip(events, rankings, strict=True):
-        given = one.parameters
+    for event, ranking in zip(events, rankings, strict=True):
+        given = ranking.parameters
         flags = [int(flag) for flag in (given.use_scores, given.cross_domain_only, given.trust > 0)]
-        said: tuple[object, ...] = (one.algorithm, given.damping, given.tol, *flags, given.pages)
-        if not one.algorithm:
+        said: tuple[object, ...] = (ranking.algorithm, given.damping, given.tol, *flags, given.pages)
+        if not ranking.algorithm:
             said = ("",) * len(said)
-        rows.append((event, one.time, *said, one.covers, f"{one.check:08x}"))
+        rows.append((event, ranking.time, *said, ranking.covers, f"{ranking.check:08x}"))
     return rows
 
 
@@ -187,7 +192,7 @@ def chain_of(rankings: Sequence[Adopted]) -> list[Adopted] | None:
         if earlier is None or earlier.place >= last.place or earlier.covers > last.covers:
             return None
         chain.append(earlier)
-    if any(one.algorithm not in ALGORITHMS or one.covers > one.place for one in chain):
+    if any(ranking.algorithm not in ALGORITHMS or ranking.covers > ranking.place for ranking in chain):
         return None
     return chain[::-1]
 
@@ -202,12 +207,17 @@ def restored(source: Path, copy: Path, rankings: Sequence[Adopted]) -> bool:
     copy : Path
         A folder with the crawl's header and URLs. Its log is extended up to the byte that the ranking covers.
     rankings : sequence of Adopted
-        All rankings that the crawl adopted up to the last one. If its values cannot be computed again, the copy gets a
+        All rankings that the crawl adopted up to the last one. The copy may get the list of known spam that the last
+        one was made with. If its values cannot be computed again, the copy gets a
         ranking of the same events with the same parameters, whose error is within the tolerance too.
     """
     last = rankings[-1]
-    if _published(source, last) and copy_folder(source / NAME, copy / NAME, KIND) and _published(copy, last):
+    if _holds(source, last) and copy_folder(source / NAME, copy / NAME, KIND) and _holds(copy, last):
         return True
+    told = last.parameters.distrust
+    spam = source / DISTRUST if told == _NOT_TOLD else kept_folder(source, DISTRUST, told)
+    if spam is not None:
+        copy_folder(spam, copy / DISTRUST, DISTRUST)
     chain = chain_of(rankings)
     if chain is not None and _computed(source, copy, chain):
         return True
@@ -232,19 +242,28 @@ def _published(folder: Path, ranking: Adopted) -> bool:
     return entry is not None and (header.meta.get("covers"), entry.crc32) == ranking.identity
 
 
+def _holds(folder: Path, ranking: Adopted) -> bool:
+    """Return True if the ranking in a crawl's folder is this one, with the factors of hosts that it brought."""
+    if not _published(folder, ranking):
+        return False
+    meta, given = Folder(folder / NAME, KIND, VERSION).header.meta, ranking.parameters
+    shares = given.distrust in (_NOT_TOLD, meta.get("distrust", 0))
+    return shares and given.trusted_share == meta.get("trusted_share", 0)
+
+
 def _computed(source: Path, copy: Path, chain: Sequence[Adopted]) -> bool:
     """Compute a chain of rankings in the copy; return True if each has the checksum that the log names."""
     ranker: Ranker | None = None
     try:
         with track("computing earlier rankings", len(chain), "rankings") as progress:
-            for one in chain:
-                extend(source / EVENTS, copy / EVENTS, one.covers)
-                if ranker is None or one.parameters.anew:
+            for ranking in chain:
+                extend(source / EVENTS, copy / EVENTS, ranking.covers)
+                if ranker is None or ranking.parameters.anew:
                     if ranker is not None:
                         ranker.reader.close()
-                    ranker = _ranker(copy, one)
+                    ranker = _ranker(copy, ranking)
                 ranker.rank()
-                if not _published(copy, one):
+                if not _published(copy, ranking):
                     return False
                 progress.advance(1)
     finally:
@@ -255,7 +274,10 @@ def _computed(source: Path, copy: Path, chain: Sequence[Adopted]) -> bool:
 
 def _ranker(folder: Path, ranking: Adopted) -> Ranker:
     given: dict[str, Any] = msgspec.structs.asdict(ranking.parameters)
-    given |= {"trust": given["trust"] > 0, "distrust": (folder / DISTRUST).exists()}
+    given |= {
+        "trust": given["trust"] > 0,
+        "distrust": given["distrust"] != 0 and (folder / DISTRUST).exists(),
+    }
     given["spam_mass"] = given["trust"] and given["trusted_share"] > 0
     settings = argparse.Namespace(**given | {"algorithm": ranking.algorithm, "share": 1.0})
     return Ranker(folder, settings, threading.Event())

@@ -94,16 +94,13 @@ class Answers:
         if number == NO_PAGE:
             return False
         self._write(number, out, kinds.EXCLUDED_ONE, 0, self.journal.now, reason)
-        self.frontier.queue.remove(number, self.journal.now)
         self.journal.landed(out, None)
         return True
 
     def _write(self, page: int, out: Out | None, flags: int, status: int, due: float, text: str) -> None:
         payload = struct_of(FailedRecord).pack(due) + text.encode("utf-8", "replace")[:LONGEST_ERROR]
         lease = out.number if out is not None else 0
-        self.journal.append(kinds.FAILED, page, flags=flags, status=status, payload=payload, lease=lease)
-        self.frontier.forget_plan(page)
-        self.frontier.lost.forget(page, self.journal.now)
+        self.journal.answer(kinds.FAILED, page, flags=flags, status=status, payload=payload, lease=lease)
 
     def release(self, page: Answered) -> bool:
         """See :meth:`inlink.Crawl.release`."""
@@ -153,10 +150,10 @@ class Answers:
             if out.page not in rows or rows[out.page][0] != out.number:
                 continue
             _, due, page, over = rows[out.page]
+            front.queue.give_back(out.slot, now)
             if over:
                 self._write(page, None, 0, 0, now, f"lost {most} times: the spider ended or did not answer")
             else:
-                front.queue.give_back(out.slot, now)
                 front.lost.wait(page, due)
 
     def reload(self) -> int:
@@ -232,6 +229,10 @@ class Answers:
                 front.prioritise(np.array([target], np.uint32), journal.now)
             return True, None
         front.forget_plan(target)
+        if front.is_taken(target):
+            # It is counted again.
+            front.end_lease(target, journal.now)
+            front.queue.give_back(front.queue.slot(target), journal.now)
         slot = front.queue.take_one(target, journal.now)
         if self.pages.losses[target]:
             # A lost page that redirects to itself stays alone.
@@ -287,17 +288,15 @@ def lease_pages(
     first = front.leases.next_number
     payload = struct_of(LeaseRecord).pack(first, expires, session, request) + pages.tobytes()
     place = journal.append(kinds.LEASE, listed=len(pages), payload=payload, lease=ended)
-    leases, depths, crawls = [], known.depths[pages].tolist(), known.answers[pages].tolist()
-    errors, given, carried, add = (
-        known.errors[pages].tolist(),
-        known.given.get,
-        known.carried,
-        front.leases.add,
+    front.count_turns(slots, now)
+    depths, crawls, errors = (
+        column[pages].tolist() for column in (known.depths, known.answers, known.errors)
     )
+    leases = []
     for k, (page, slot, url) in enumerate(
         zip(pages.tolist(), slots.tolist(), known.urls(pages), strict=True)
     ):
-        add(Out(first + k, page, slot, expires, place, session, now))
+        front.leases.add(Out(first + k, page, slot, expires, place, session, now))
         visit = known.visit(page) if crawls[k] else None
         leases.append(
             Lease(
@@ -306,9 +305,9 @@ def lease_pages(
                 page,
                 expires,
                 depths[k],
-                given(page),
+                known.given.get(page),
                 visit.crawls if visit else 0,
-                carried(page),
+                known.carried(page),
                 errors[k],
             )
         )

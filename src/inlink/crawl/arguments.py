@@ -7,8 +7,9 @@ range and the value.
 import math
 import numbers
 import re
-from dataclasses import replace
 from typing import Any, SupportsIndex
+
+from msgspec.structs import replace
 
 from inlink.base.settings import LONGEST, NO_LIMIT, Setting, check
 from inlink.errors import ParameterError
@@ -99,6 +100,7 @@ ARGUMENTS = {
     "within": Setting("within", float, 0.0, "Share of all rank.", at_least=0, at_most=1),
     "places": Setting("count", int, 50, "Maximum number of places.", at_least=1, at_most=MOST_PLACES),
     "hosts": Setting("hosts", int, 5, "Maximum number of hosts.", at_least=0, at_most=MOST_ROWS),
+    "wait": Setting("wait", float, 0.0, "Longest wait for a task.", unit="seconds", at_least=0, at_most=1e9),
     "cpu_seconds": Setting("seconds", float, 0.005, "CPU time.", unit="seconds", at_least=0, at_most=1e9),
     "priority": Setting("priority", float, None, "Priority in a sitemap.", at_least=0, at_most=1, none="0.5"),
 }

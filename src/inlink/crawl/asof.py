@@ -7,8 +7,9 @@ shows whether it is the same. If it is not, :class:`AsOf` says so.
 
 import os
 import re
+import shutil
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -31,7 +32,7 @@ from inlink.store.backup import copy_folder
 from inlink.store.format import SETTINGS, Head, struct_of
 from inlink.store.log import EVENTS, RANKS, URLS
 from inlink.store.pages import Pages
-from inlink.store.prior import DISTRUST, PRIOR
+from inlink.store.prior import DISTRUST, PRIOR, kept_folder
 from inlink.store.reader import crawl_folder, open_pages
 
 __all__ = ["AsOf", "as_of", "moment_of"]
@@ -116,7 +117,7 @@ def as_of(
     inlink.errors.FolderError
         If there is no crawl, or it is damaged.
     inlink.errors.ParameterError
-        If the crawl has not so many events, or none up to that time.
+        If the crawl has no event of that number, or none up to that time.
     """
     path = Path(folder)
     header = crawl_folder(path).header
@@ -125,7 +126,7 @@ def as_of(
         pages.recover()
         place, event = _last(pages, path, moment)
         head = Head._make(_HEAD.unpack_from(pages.log.data, place))
-        settings = _settings(pages, place)
+        settings, lists = _settings(pages, place)
         rankings = adopted_rankings(pages) if order else []
     finally:
         pages.close()
@@ -143,6 +144,7 @@ def as_of(
             if settings is None:
                 approximate.append("the log has no settings from before, so today's hold")
             approximate += _order(path, copy, known, rankings, place)
+            approximate += _put_lists(path, copy, known, lists)
         extend(path / EVENTS, copy / EVENTS, head.place + head.length)
         if order and _UNKNOWN in approximate:
             _rank(copy, known)
@@ -150,26 +152,34 @@ def as_of(
 
 
 def _order(path: Path, copy: Path, settings: Any, rankings: Sequence[Adopted], place: int) -> list[str]:
-    """Put all that the order of pages needs besides the log into a copy; return what of it is approximate."""
+    """Add the rankings of an earlier moment to a copy. Return a sentence for each approximation."""
     approximate = []
-    if settings.prior is not None:
-        copy_folder(path / PRIOR, copy / PRIOR, PRIOR)
-        approximate.append("places of hosts are those that were given last")
-    if settings.distrust is not None:
-        copy_folder(path / DISTRUST, copy / DISTRUST, DISTRUST)
-        approximate.append("distrusted hosts are those that were given last")
     if settings.policy.startswith(STORED):
         # The log may come from anybody, so the name is checked before it is a part of a path.
         by_stored_ranking(settings.policy)
         name = settings.policy.removeprefix(STORED)
         copy_folder(path / RANKINGS / name, copy / RANKINGS / name, "ranking")
         approximate.append(f"the values of ranking {name} are those that were stored last")
-    before = [one for one in rankings if one.place <= place]
+    before = [ranking for ranking in rankings if ranking.place <= place]
     if not before:
         if _algorithm(settings) is not None and _lacks_rankings(path, rankings):
             approximate.append(_UNKNOWN)
     elif _may_use(settings, before[-1]) and not restored(path, copy, before):
         approximate.append(_SAME_EVENTS if (copy / RANKS).exists() else _UNKNOWN)
+    return approximate
+
+
+def _put_lists(path: Path, copy: Path, settings: Any, lists: Mapping[str, int]) -> list[str]:
+    """Add the lists of hosts of an earlier moment to a copy. Return a sentence for each approximation."""
+    approximate = []
+    for name, what in ((PRIOR, "places of hosts"), (DISTRUST, "distrusted hosts")):
+        shutil.rmtree(copy / name, ignore_errors=True)
+        if getattr(settings, name) is None:
+            continue
+        kept = kept_folder(path, name, lists.get(name, 0))
+        if kept is None or not copy_folder(kept, copy / name, name):
+            copy_folder(path / name, copy / name, name)
+            approximate.append(f"{what} are those that were given last")
     return approximate
 
 
@@ -198,7 +208,7 @@ def _last(pages: Pages, path: Path, moment: int | float) -> tuple[int, int]:
     """The place of the last event that had happened, and the number of events up to it."""
     places = event_places(pages)
     if isinstance(moment, int):
-        if moment > len(places):
+        if not 0 < moment <= len(places):
             raise ParameterError(
                 f"{path}: there is no event #{moment:,}; the crawl has {len(places):,} events"
             )
@@ -219,13 +229,17 @@ def _last(pages: Pages, path: Path, moment: int | float) -> tuple[int, int]:
     return int(places[low - 1]), low
 
 
-def _settings(pages: Pages, place: int) -> Any:
-    """The settings that were in force at an event; None if the log has none from before."""
+def _settings(pages: Pages, place: int) -> tuple[Any, dict[str, int]]:
+    """The settings that were in force at an event, and the checksums of the lists of hosts by setting.
+
+    The settings are None if the log has none from before. A list whose checksum the log lacks is left out.
+    """
     before = [at for at in pages.frames_of_kind(SETTINGS) if at <= place]
     if not before:
-        return None
+        return None, {}
     try:
-        return from_data(msgspec.json.decode(pages.frame(before[-1]).payload, type=dict[str, Any]))
+        data = msgspec.json.decode(pages.frame(before[-1]).payload, type=dict[str, Any])
+        return from_data(data), msgspec.convert(data.get("lists", {}), dict[str, int])
     except (TypeError, ValueError, RecursionError, msgspec.MsgspecError) as error:
         raise FolderError(f"{pages.folder}: the settings in the log cannot be read ({error})") from None
 

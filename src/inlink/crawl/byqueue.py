@@ -305,8 +305,7 @@ class _Portion:
     def _take_of(self, slot: int, count: int, now: float) -> None:
         queue, admission = self._frontier.queue, self._core.admission
         while len(self._kept) < count and self._fits(slot) and queue.free_in(slot, now) == 0:
-            # The first page of a slot's heap is its best.
-            best = queue.waiting_in(slot, 1).tolist()
+            best = queue.best(slot, 1).tolist()
             if not best:
                 return
             queue.take_one(best[0], now)

@@ -17,13 +17,15 @@ from itertools import chain
 from pathlib import Path
 
 from inlink.crawl.settings import stored
-from inlink.errors import InlinkError, OutputError
+from inlink.errors import FolderError, InlinkError, OutputError
 from inlink.frontier import saved
 from inlink.frontier.frontier import Frontier
 from inlink.frontier.policies import POLICIES, Policy
 from inlink.frontier.restoring import restore_columns
+from inlink.store.blocks import num_links
+from inlink.store.blocksums import BlockSums
 from inlink.store.checkpoint import Extent, code, write
-from inlink.store.log import EVENTS, URLS, Log, checksum
+from inlink.store.log import EVENTS, URLS, Log
 from inlink.store.pages import Pages
 from inlink.store.reader import open_pages
 
@@ -35,7 +37,9 @@ NICENESS = 10
 
 
 def save(frontier: Frontier, log: Log) -> None:
-    """Write a checkpoint of all events. If it cannot be written, the one before is kept, and this is logged.
+    """Write a checkpoint of all events. If that fails, the one before is kept, and this is logged.
+
+    It fails on a full disk, and if the log is damaged.
 
     Parameters
     ----------
@@ -45,8 +49,8 @@ def save(frontier: Frontier, log: Log) -> None:
     """
     try:
         log.sync()
-        _write(frontier, log.urls_end, log.urls_check, log.events_end, log.events_check)
-    except (OSError, OutputError) as error:
+        _write(frontier, (log.urls_sums, log.events_sums))
+    except (OSError, OutputError, FolderError) as error:
         told = error.strerror if isinstance(error, OSError) else error
         _log.warning(
             "%s: cannot write a checkpoint (%s); the next opening of this crawl takes longer",
@@ -55,15 +59,16 @@ def save(frontier: Frontier, log: Log) -> None:
         )
 
 
-def _write(frontier: Frontier, urls_end: int, urls_check: int, events_end: int, events_check: int) -> None:
+def _write(frontier: Frontier, sums: tuple[BlockSums, BlockSums]) -> None:
     pages = frontier.pages
     seed = str(pages.hash_seed)
-    extent = Extent(pages.num_pages, urls_end, events_end, urls_check, events_check, seed, code())
+    extent = Extent(pages.num_pages, sums[0].end, sums[1].end, seed, code())
     write(
         pages.folder,
         extent,
+        sums,
         chain(pages.parts(), saved.parts(frontier)),
-        {**pages.small_parts(), **saved.small_parts(frontier)},
+        {**pages.small_parts(), **saved.small_parts(frontier), "links": num_links(pages)},
     )
 
 
@@ -89,28 +94,19 @@ def save_from_log(folder: Path) -> tuple[int, int]:
         # The columns of a policy of the user's own are not kept, and its code is not imported here.
         frontier = Frontier(pages, settings, None if settings.policy in POLICIES else Policy)
         restore_columns(frontier)
-        urls_end, events_end = pages.urls_end, pages.events_end
-        urls_check, events_check = _checks(pages)
-        _write(frontier, urls_end, urls_check, events_end, events_check)
-        return urls_end, events_end
+        _write(frontier, _sums(pages))
+        return pages.urls_end, pages.events_end
     finally:
         pages.close()
 
 
-def _checks(pages: Pages) -> tuple[int, int]:
-    """CRC-32 of both files of the log as far as they are taken in."""
-    last = None if pages.checkpoint is None else pages.checkpoint.extent
-    known = (0, 0, 0, 0)
-    if last is not None:
-        known = last.urls_end, last.urls_check, last.events_end, last.events_check
-    found = []
-    for name, end, (begin, check) in (
-        (URLS, pages.urls_end, known[:2]),
-        (EVENTS, pages.events_end, known[2:]),
-    ):
+def _sums(pages: Pages) -> tuple[BlockSums, BlockSums]:
+    """The checksums of both files of the log as far as they are taken in."""
+    sums = (BlockSums(), BlockSums()) if pages.checkpoint is None else pages.checkpoint.block_sums()
+    for name, one, end in zip((URLS, EVENTS), sums, (pages.urls_end, pages.events_end), strict=True):
         with (pages.folder / name).open("rb", buffering=0) as file:
-            found.append(checksum(file.fileno(), begin, end, check))
-    return found[0], found[1]
+            one.add_file(file.fileno(), end)
+    return sums
 
 
 def _end_with_input() -> None:

@@ -126,9 +126,9 @@ class Core:
         """See :meth:`inlink.Crawl.due_in`."""
         now, front = self.tick(), self.frontier
         self._let_pass(now)
-        due = None if front.paused else front.due_in(now)
-        end = front.leases.next_end()
-        return due if end is None else max(end - now, 0.0) if due is None else min(due, max(end - now, 0.0))
+        due, end = None if front.paused else front.due_in(now), front.leases.next_end()
+        left = None if end is None else max(end - now, 0.0)
+        return min((seconds for seconds in (due, left) if seconds is not None), default=None)
 
     def rerank(self, wait: bool) -> None:
         """See :meth:`inlink.Crawl.rerank`."""
@@ -147,10 +147,12 @@ class Core:
         return None if due is None else self.journal.now - before
 
     def _let_pass(self, now: float) -> None:
-        """Do what is to happen by now, and what other processes left in the inbox."""
+        """Do all work that is due by now, and carry out the requests in the inbox."""
         self.gate.changing = True
         self.desk.advance(now)
-        self.frontier.advance(now)
+        # In virtual time nobody waits, and a replay must not depend on steps.
+        while self.frontier.advance(now) and self.upkeep.at_once:
+            pass
         self.gate.changing = False
         for kind, seeds in self.upkeep.requests():
             if kind == inbox.SEED:

@@ -13,8 +13,6 @@ from contextlib import ExitStack
 from functools import partial
 from typing import Any, Literal, Self
 
-import msgspec
-
 from inlink.base.clock import VirtualClock
 from inlink.base.settings import rows_of
 from inlink.crawl.admission import Admission
@@ -22,14 +20,14 @@ from inlink.crawl.answers import Answers
 from inlink.crawl.arguments import argument, check_flags, moment
 from inlink.crawl.core import Core
 from inlink.crawl.desk import Desk
-from inlink.crawl.folder import create, local, look, unmake
+from inlink.crawl.folder import create, local, unmake
 from inlink.crawl.gate import Gate
 from inlink.crawl.intake import listed
 from inlink.crawl.journal import Journal
 from inlink.crawl.lists import GivenLists
 from inlink.crawl.reporting import Reporting
 from inlink.crawl.seeding import checked_entries
-from inlink.crawl.settings import NOT_GIVEN, NotGiven, as_data, choose, save
+from inlink.crawl.settings import NOT_GIVEN, Chosen, NotGiven, choose, event_of, names_lists, save
 from inlink.crawl.snapshot import LiveCrawl
 from inlink.crawl.steering import Steering
 from inlink.crawl.upkeep import Upkeep
@@ -53,7 +51,7 @@ from inlink.store.pages import Page
 from inlink.store.reader import open_pages
 from inlink.urls.canonical import UrlRules
 
-__all__ = ["Crawl", "look"]
+__all__ = ["Crawl"]
 
 _log = logging.getLogger("inlink.crawl")
 SETTINGS = rows_of(Settings)
@@ -184,7 +182,9 @@ class Crawl(Reporting, Steering):
         sync: Literal["second", "full"] | NotGiven = NOT_GIVEN,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        given = {name: one for name, one in locals().items() if name in SETTINGS and one is not NOT_GIVEN}
+        given = {
+            name: value for name, value in locals().items() if name in SETTINGS and value is not NOT_GIVEN
+        }
         self.folder = local(folder)
         self._clock = clock
         # All arguments are checked before anything is made.
@@ -194,16 +194,7 @@ class Crawl(Reporting, Steering):
         lists = GivenLists.read(given, chosen.settings, self.refused)
         self._gate = gate = Gate(str(self.folder))
         with ExitStack() as stack:
-            there = self.folder.exists()
-            made = create(self.folder, started, chosen.settings)
-            lock = logs.lock(self.folder)
-            stack.enter_context(lock)
-            gate.in_child(partial(lock.__exit__, None, None, None))
-            if not made:
-                # Until now another process may have changed the settings.
-                chosen = choose(self.folder, given)
-            elif not there:
-                stack.push(partial(unmake, self.folder))
+            chosen = self._claim(stack, given, chosen, started)
             self._settings = settings = chosen.settings
             log = Log(self.folder, settings.sync)
             stack.callback(log.close)
@@ -219,15 +210,17 @@ class Crawl(Reporting, Steering):
             answers = Answers(journal, Admission(journal))
             self._core = core = Core(journal, answers, self._upkeep, clock, self.refused)
             restore(self._frontier, core.tick())
+            # Times in the log never go back, even if the clock does while the crawl is closed.
+            journal.now = max(journal.now, self._frontier.last_event)
             self._upkeep.opened(journal.now)
             if chosen.before is not None and settings.rules != chosen.before.rules:
                 answers.readmit()
-            if settings != chosen.before:
-                journal.append(kinds.SETTINGS, payload=msgspec.json.encode(as_data(settings)))
+            if settings != chosen.before or not names_lists(self._pages, settings):
+                journal.append(kinds.SETTINGS, payload=event_of(self.folder, settings))
                 save(self.folder, settings)
             stack.callback(self._upkeep.finish)
             gate.in_child(self._upkeep.abandon)
-            journal.admit_last()
+            journal.admit_last(answers.admission.unchecked)
             self.desk = core.desk = Desk(core)
             if settings.revisit is not None:
                 plan_visits(self._frontier, settings.revisit)
@@ -235,6 +228,20 @@ class Crawl(Reporting, Steering):
             stack.callback(self.view.stop)
             gate.changing = False
             self._stack = stack.pop_all()
+
+    def _claim(self, stack: ExitStack, given: Mapping[str, Any], chosen: Chosen, started: float) -> Chosen:
+        """Lock the folder, which is made if it does not exist; return the settings in force."""
+        there = self.folder.exists()
+        made = create(self.folder, started, chosen.settings)
+        lock = logs.lock(self.folder)
+        stack.enter_context(lock)
+        self._gate.in_child(partial(lock.__exit__, None, None, None))
+        if not made:
+            # Until now another process may have changed the settings.
+            return choose(self.folder, given)
+        if not there:
+            stack.push(partial(unmake, self.folder))
+        return chosen
 
     @property
     def settings(self) -> Settings:
@@ -250,6 +257,13 @@ class Crawl(Reporting, Steering):
         ----------
         urls : iterable of str, (str, float) or Link
             Absolute URLs, with scores or without; the default score is 1. Invalid URLs are counted in ``refused``.
+
+        Raises
+        ------
+        inlink.errors.ParameterError
+            If ``urls`` is a single string, or an item has another form or a score that is not finite.
+        inlink.errors.StoreError
+            If the log cannot be written.
         """
         urls = listed(urls)
         with self._gate:
@@ -264,6 +278,13 @@ class Crawl(Reporting, Steering):
             URL, lastmod as Unix time in seconds, priority from 0 to 1 (None is 0.5, the protocol's default). The
             priority counts as the score of a link to the page. A page that was crawled before its lastmod waits
             again.
+
+        Raises
+        ------
+        inlink.errors.ParameterError
+            If an entry is not such a triple, or a value is outside its range.
+        inlink.errors.StoreError
+            If the log cannot be written.
         """
         rows = checked_entries(listed(entries, "entries"))
         with self._gate:
@@ -314,7 +335,12 @@ class Crawl(Reporting, Steering):
     def wait(self) -> float | None:
         """Advance a :class:`~inlink.base.clock.VirtualClock` until something may be due, and return the seconds.
 
-        None is the end of the crawl: no page waits and no page is leased. Any other clock is a ParameterError.
+        None is the end of the crawl: no page waits and no page is leased.
+
+        Raises
+        ------
+        inlink.errors.ParameterError
+            If the crawl's clock is not a :class:`~inlink.base.clock.VirtualClock`.
         """
         clock = self._clock
         if not isinstance(clock, VirtualClock):

@@ -276,7 +276,8 @@ class Desk(ByQueue):
                 if known is None:
                     if request and self._is_repeat("report", request, state.reported):
                         return [
-                            Receipt(counted, self._task_of(one, session)) for one, counted in state.outcomes
+                            Receipt(counted, self._task_of(lease, session))
+                            for lease, counted in state.outcomes
                         ]
                     known = self._known_before(state, answers, request)
                 stop = time.perf_counter() + seconds
@@ -304,7 +305,9 @@ class Desk(ByQueue):
         return known
 
     def _note_outcomes(self, state: SpiderSession, request: int, receipts: Sequence[Receipt]) -> None:
-        outcomes = [(0 if one.task is None else one.task.lease, one.counted) for one in receipts]
+        outcomes = [
+            (0 if receipt.task is None else receipt.task.lease, receipt.counted) for receipt in receipts
+        ]
         payload = struct_of(ReportedRecord).pack(state.number, request)
         payload += np.array(outcomes, dtype_of(OutcomeRecord)).tobytes()
         self._journal.append(kinds.REPORTED, listed=len(outcomes), payload=payload)

@@ -2,8 +2,8 @@
 
 import time
 from collections import deque
-from dataclasses import dataclass, field
 
+import msgspec
 import numpy as np
 
 from inlink.base.arrays import AnyArray
@@ -29,12 +29,11 @@ _BYTES = 1 << 20
 _ALL = np.uint64((1 << len(KINDS)) - 1)
 
 
-@dataclass(slots=True)
-class _Cause:
+class _Cause(msgspec.Struct):
     """The number of failures with a cause, and the last of them: page, error, status and time of each."""
 
     count: int = 0
-    last: "deque[tuple[int, str, int, float]]" = field(default_factory=lambda: deque(maxlen=EXAMPLES))
+    last: "deque[tuple[int, str, int, float]]" = msgspec.field(default_factory=lambda: deque(maxlen=EXAMPLES))
 
 
 class ErrorSurvey:
@@ -75,8 +74,8 @@ class ErrorSurvey:
 
     def _failures(self, end: int) -> list[int]:
         """Places of the failures in the next part of the log, in reverse order."""
-        log = self._pages.log
-        until = min(self._place + _BYTES, end)
+        until = self._pages.frame_end(min(self._place + _BYTES, end))
+        log = self._pages.log_between(self._place, until)
         places = find_kinds(log, np.uint64(self._place), np.uint64(until), _ALL).astype(np.int64)
         self._place = int(places[-1]) + int(_field(log, places[-1:], "length")[0])
         failed: list[int] = places[_field(log, places, "kind") == FAILED].tolist()
@@ -90,9 +89,9 @@ class ErrorSurvey:
             name = OTHERS
         cause = self._causes.setdefault(name, _Cause())
         cause.count += 1
-        for one in cause.last:
-            if one[0] == frame.page:
-                cause.last.remove(one)
+        for example in cause.last:
+            if example[0] == frame.page:
+                cause.last.remove(example)
                 break
         cause.last.append((frame.page, error, frame.status, frame.time))
 

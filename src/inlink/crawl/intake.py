@@ -100,7 +100,7 @@ def apart(links: Iterable[AnyLink]) -> tuple[list[str | tuple[str, float]], list
 
 def _check_link(link: Link) -> None:
     url, score, data, variant = link.url, link.score, link.data, link.variant
-    if not (isinstance(data, bytes) and all(isinstance(one, str) for one in (url, variant, link.text))):
+    if not (isinstance(data, bytes) and all(isinstance(text, str) for text in (url, variant, link.text))):
         raise ParameterError(
             f"a Link has bytes `data`, and `url`, `variant` and `text` that are str; got {link!r:.200}"
         )
@@ -164,17 +164,17 @@ def hrefs_and_scores(links: Iterable[str | tuple[str, float]]) -> tuple[list[str
     """
     given = list(links)
     # The check of the types is faster than `all` and is enough for most calls.
-    if set(map(type, given)) <= {str} or all(isinstance(one, str) for one in given):
+    if set(map(type, given)) <= {str} or all(isinstance(link, str) for link in given):
         return given, np.empty(0, np.float32)  # type: ignore[return-value]
     hrefs: list[str] = []
     scores: list[float] = []
-    for one in given:
-        if isinstance(one, str):
-            href, score = one, 0.0
-        elif isinstance(one, tuple | list) and len(one) == 2 and isinstance(one[0], str):
-            href, score = one[0], checked_score(one[1], f"the score of {one[0]!r}")
+    for link in given:
+        if isinstance(link, str):
+            href, score = link, 0.0
+        elif isinstance(link, tuple | list) and len(link) == 2 and isinstance(link[0], str):
+            href, score = link[0], checked_score(link[1], f"the score of {link[0]!r}")
         else:
-            raise ParameterError(f"a link must be a URL, (URL, number) or a Link; got {one!r:.200}")
+            raise ParameterError(f"a link must be a URL, (URL, number) or a Link; got {link!r:.200}")
         hrefs.append(href)
         scores.append(score)
     return hrefs, np.array(scores, np.float32)
@@ -269,8 +269,8 @@ def with_carried(
         return lines, count, scores, texts
     if not len(scores):
         scores = np.zeros(count, np.float32)
-    found = np.concatenate([scores, np.array([one.score for one in more.values()], np.float32)])
-    texts = (texts or [""] * count) + [one.text for one in more.values()]
+    found = np.concatenate([scores, np.array([link.score for link in more.values()], np.float32)])
+    texts = (texts or [""] * count) + [link.text for link in more.values()]
     return lines + ("\n".join(more) + "\n").encode("ascii"), count + len(more), found, texts
 
 
@@ -281,8 +281,8 @@ def coded(pages: UInt32Array, scores: Float32Array) -> tuple[int, bytes]:
     return int(count), out[: int(size)].tobytes()
 
 
-def same_domain(one: str, other: str) -> bool:
+def same_domain(first: str, other: str) -> bool:
     """Return whether two canonical URLs have the same host or registered domain."""
-    hosts = [url.split("/", 3)[2].partition(":")[0] for url in (one, other)]
+    hosts = [url.split("/", 3)[2].partition(":")[0] for url in (first, other)]
     domains = [registered_domain(host) for host in hosts]
     return hosts[0] == hosts[1] or (domains[0] is not None and domains[0] == domains[1])

@@ -102,6 +102,17 @@ class Journal:
             self.frontier.discovered(first, new, urls)
         return place
 
+    def answer(self, kind: int, page: int, **given: Any) -> int:
+        """Append the event of an answer for a page, and return its place in the log.
+
+        From now on the page does not wait, has no lease, and counts as taken from its host, with a lease or without.
+        """
+        self.gate.changing = True
+        self.frontier.count_answered(page, self.now)
+        place = self.append(kind, page, **given)
+        self.frontier.end_lease(page, self.now)
+        return place
+
     def known(self, url: str) -> int:
         """Return the page of a URL.
 
@@ -187,12 +198,10 @@ class Journal:
             if data is not None and not self.pages.carriers[target]:
                 payload, flags = payload + encode_carried({target: data}), kinds.HAS_CARRIED
             first = self.pages.num_pages - new
-            self.append(
+            self.answer(
                 kinds.MERGE, page, flags=flags, listed=1, payload=payload, lease=lease, new=new, urls=text
             )
             self.admit(first, new, text)
-            self.frontier.queue.remove(page, self.now)
-            self.frontier.lost.forget(page, self.now)
             page = target
         return page
 
@@ -231,11 +240,14 @@ class Journal:
             payload = struct_of(ExcludedRecord).pack(len(said)) + said + part.tobytes()
             self.append(kinds.EXCLUDE, int(part[0]), listed=len(part), payload=payload)
 
-    def admit_last(self) -> None:
-        """Call :meth:`admit` for the pages of the log's last event, in case a crash prevented that call."""
+    def admit_last(self, unchecked: int) -> None:
+        """Call :meth:`admit` for the pages of the log's last event, in case a crash prevented that call.
+
+        Pages below ``unchecked`` became known before the rules in force, and are checked when they are leased.
+        """
         rows = self.pages.tally.makers
-        if rows and self.rules:
-            first = int(self.pages.makers[rows - 1])
+        first = int(self.pages.makers[rows - 1]) if rows else 0
+        if rows and self.rules and first >= unchecked:
             waiting = [page for page in range(first, self.pages.num_pages) if page in self.frontier.queue]
             if len(waiting) == self.pages.num_pages - first:
                 urls = "".join(url + "\n" for url in self.pages.urls(waiting))

@@ -47,9 +47,9 @@ class Linkers:
             target, row = divmod(position, last_row)
             end = min(row + _VISITS, last_row)
             linkers, places = pages.crawled(row + 1, end + 1)
-            hits = rows_with(pages.log, places, np.uint64(targets[target]))[: count - len(rows)]
+            hits = rows_with(pages.log_at(places), places, np.uint64(targets[target]))[: count - len(rows)]
             found = linkers[hits].tolist()
-            rows += [shown.PageRow(one, pages.url(one)) for one in found if one not in pages.merged]
+            rows += [shown.PageRow(page, pages.url(page)) for page in found if page not in pages.merged]
             if len(hits) and len(rows) == count:
                 end = int(pages.answers[found[-1]])
             position = target * last_row + end

@@ -2,8 +2,9 @@
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Self
+
+import msgspec
 
 from inlink.crawl.trust import trust_given, trust_in
 from inlink.errors import FolderError
@@ -15,8 +16,7 @@ from inlink.store.prior import DISTRUST, PRIOR, HostPlaces, keep_places, kept_pl
 __all__ = ["GivenLists"]
 
 
-@dataclass(frozen=True)
-class GivenLists:
+class GivenLists(msgspec.Struct, frozen=True):
     """The lists that a caller names when a crawl is opened; None for a list that the caller does not name.
 
     Attributes

@@ -2,7 +2,8 @@
 
 import time
 from collections import OrderedDict
-from dataclasses import dataclass
+
+import msgspec
 
 from inlink.store.near import First, earliest, near_visits
 from inlink.store.pages import Pages
@@ -15,8 +16,7 @@ KEPT_SEARCHES = 1000
 _VISITS = 1 << 12
 
 
-@dataclass
-class _Search:
+class _Search(msgspec.Struct):
     """A search for one visit: the next row of visits, and the earliest near-duplicate so far."""
 
     visit: int
@@ -60,7 +60,8 @@ class NearSearch:
         while search.row < end:
             last = min(search.row + _VISITS, end)
             _, places = pages.crawled(search.row, last)
-            found = earliest(pages.log, near_visits(pages.log, places, visit.fingerprint), before)
+            log = pages.log_at(places)
+            found = earliest(log, near_visits(log, places, visit.fingerprint), before)
             if found is not None and (search.best is None or found < search.best):
                 search.best = found
             search.row = last

@@ -47,10 +47,11 @@ class Overview:
         inlink.errors.ParameterError
             If an argument is out of its range.
         """
-        found = self._progress.standing(self._crawl.now(), argument("hosts", hosts), _SECONDS)
+        hosts, within = argument("hosts", hosts), argument("within", within)
+        standing = self._progress.standing(self._crawl.now(), hosts, _SECONDS)
         if top is None:
-            return found
-        return msgspec.structs.replace(found, certificate=self._certificates.latest(top, within))
+            return standing
+        return msgspec.structs.replace(standing, certificate=self._certificates.latest(top, within))
 
     @inside
     def harvest(self) -> Harvest:

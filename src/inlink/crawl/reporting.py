@@ -15,7 +15,12 @@ __all__ = ["Reporting"]
 
 
 class Reporting:
-    """Methods of :class:`inlink.Crawl`: they report the results of fetches, which ends leases."""
+    """Methods of :class:`inlink.Crawl`: they report the results of fetches, which ends leases.
+
+    All of them raise :class:`~inlink.errors.UnknownNodeError` if a page is named by a URL that the crawl does not know,
+    :class:`~inlink.errors.ParameterError` if an argument has another type or is out of its range, and
+    :class:`~inlink.errors.StoreError` if the log cannot be written.
+    """
 
     refused: Counter[str]
     _gate: Gate
@@ -71,6 +76,8 @@ class Reporting:
         ------
         inlink.errors.UnknownNodeError
             If this crawl does not know the URL.
+        inlink.errors.ParameterError
+            If an argument has another type or is out of its range. Then nothing changes.
         inlink.errors.StoreError
             If the log cannot be written.
         """

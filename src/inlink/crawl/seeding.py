@@ -12,7 +12,7 @@ from inlink.crawl.journal import Journal
 from inlink.errors import ParameterError
 from inlink.protocol import AnyLink
 from inlink.store import format as kinds
-from inlink.store.format import DateRecord, struct_of
+from inlink.store.format import CRAWLED, DateRecord, struct_of
 from inlink.urls.canonical import MAX_LENGTH, canonical, refusal
 
 __all__ = ["checked_entries", "hint", "seed"]
@@ -23,7 +23,7 @@ def seed(journal: Journal, urls: Iterable[AnyLink], refused: MutableMapping[str,
     pages_of, rules = journal.pages, journal.url_rules
     forms, scores, given = [], [], {}
     plain, carried, _ = apart(urls)
-    hrefs, found = hrefs_and_scores([(one, 1.0) if isinstance(one, str) else one for one in plain])
+    hrefs, found = hrefs_and_scores([(url, 1.0) if isinstance(url, str) else url for url in plain])
     for url, score in zip(hrefs, found.tolist(), strict=True):
         form = canonical(url, None, rules)
         if form is None:
@@ -36,7 +36,7 @@ def seed(journal: Journal, urls: Iterable[AnyLink], refused: MutableMapping[str,
         scores.append(score)
     more = carried_forms(carried, None, rules, refused)
     forms += more
-    scores += [one.score for one in more.values()]
+    scores += [link.score for link in more.values()]
     if not forms:
         return 0
     journal.gate.changing = True
@@ -95,6 +95,9 @@ def _hint(journal: Journal, url: str, lastmod: float) -> None:
         return
     page = pages.survivor(int(pages.find([form])[0]))
     visit = pages.visit(page)
-    if visit is not None and visit.time < lastmod <= journal.now and page not in front.queue:
+    if visit is None or pages.states[page] != CRAWLED or page in front.queue or page in front.lost:
+        return
+    if visit.time < lastmod <= journal.now:
         journal.append(kinds.HINT, page, payload=struct_of(DateRecord).pack(lastmod))
+        front.forget_plan(page)
         front.back(page, journal.now)

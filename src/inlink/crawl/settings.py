@@ -20,6 +20,8 @@ from inlink.errors import FolderError, ParameterError
 from inlink.frontier.revisit import StoredSchedule, revisit_as_data, revisit_of
 from inlink.frontier.settings import GROUPS, TABLE, Settings
 from inlink.store.format import SETTINGS
+from inlink.store.pages import Pages
+from inlink.store.prior import DISTRUST, PRIOR, kept_checksum
 from inlink.store.reader import Reader, crawl_folder, url_rules_of
 from inlink.urls.canonical import UrlRules
 
@@ -38,10 +40,12 @@ __all__ = [
     "choose",
     "differences",
     "encoded",
+    "event_of",
     "from_data",
     "from_name",
     "is_there",
     "lay_over",
+    "names_lists",
     "save",
     "stored",
 ]
@@ -266,13 +270,13 @@ def checked(name: str, value: Any, place: str = "", *, texts: bool = False) -> A
         value = from_text(row, value, place)
     if isinstance(value, Mapping) and name in GROUPS:
         found: dict[str, Any] = {}
-        for key, one in value.items():
+        for key, given in value.items():
             field = _row(str(key), rows_of(GROUPS[name]), place)
-            if texts and isinstance(one, str) and field.kind not in (str, tuple):
-                one = from_text(field, one, f"{place}.{key}")
-            if field.kind is tuple and isinstance(one, str) and name == "rules":
-                one = (one,)
-            found[field.name] = check(field, one, f"{place}.{key}")
+            if texts and isinstance(given, str) and field.kind not in (str, tuple):
+                given = from_text(field, given, f"{place}.{key}")
+            if field.kind is tuple and isinstance(given, str) and name == "rules":
+                given = (given,)
+            found[field.name] = check(field, given, f"{place}.{key}")
         return found
     if isinstance(value, Mapping) and name == "revisit":
         return revisit_of(dict(value), place)
@@ -378,6 +382,7 @@ def from_data(data: Mapping[str, Any]) -> Settings:
         If the data are not settings.
     """
     found = dict(data)
+    found.pop("lists", None)
     for name, group in GROUPS.items():
         if found.get(name) is not None:
             found[name] = group(**found[name])
@@ -387,8 +392,33 @@ def from_data(data: Mapping[str, Any]) -> Settings:
 
 def as_data(settings: Settings) -> dict[str, Any]:
     """Return settings as data for JSON. They include the fixed settings, which the folder's header also holds."""
-    data = {one.name: getattr(settings, one.name) for one in fields(settings)}
+    data = {field.name: getattr(settings, field.name) for field in fields(settings)}
     return data | {"revisit": revisit_as_data(settings.revisit)}
+
+
+def event_of(folder: Path, settings: Settings) -> bytes:
+    """Return the payload of the event of new settings.
+
+    Besides the settings it has ``lists``: the checksums of the lists of hosts that the crawl's folder keeps, by the
+    names of the settings.
+    """
+    return msgspec.json.encode(as_data(settings) | {"lists": _lists(folder, settings)})
+
+
+def _lists(folder: Path, settings: Settings) -> dict[str, int]:
+    return {
+        name: kept_checksum(folder, name) for name in (DISTRUST, PRIOR) if getattr(settings, name) is not None
+    }
+
+
+def names_lists(pages: Pages, settings: Settings) -> bool:
+    """Return whether the log's last event of settings names the lists of hosts that the crawl's folder keeps."""
+    lists = _lists(pages.folder, settings)
+    if not lists:
+        return True
+    places = pages.frames_of_kind(SETTINGS)
+    data = msgspec.json.decode(pages.frame(places[-1]).payload) if places else {}
+    return bool(data.get("lists") == lists)
 
 
 def encoded(settings: Settings) -> bytes:
@@ -408,7 +438,7 @@ def _row(name: str, rows: Mapping[str, Setting], place: str = "") -> Setting:
     if name in rows:
         return rows[name]
     near = difflib.get_close_matches(name, rows, 1) or [
-        one for one in TABLE if rows is TABLE and one.endswith(f".{name}")
+        known for known in TABLE if rows is TABLE and known.endswith(f".{name}")
     ]
     hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(rows)}"
     raise ParameterError(f"{place + ': ' if place else ''}no setting is called {name!r}; {hint}")

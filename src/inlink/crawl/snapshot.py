@@ -15,7 +15,7 @@ from inlink.frontier.rules import Rules
 from inlink.store.lookup import Lookup
 from inlink.store.page import Page
 from inlink.store.pages import Pages
-from inlink.store.reader import open_pages, url_rules_of
+from inlink.store.reader import open_pages, pages_at_checkpoint, url_rules_of
 from inlink.urls.canonical import UrlRules
 
 __all__ = ["FolderCrawl", "LiveCrawl", "Shown"]
@@ -120,9 +120,20 @@ class FolderCrawl:
     @cached_property
     def pages(self) -> Pages:
         """All pages, as of the first access."""
-        pages = open_pages(self.folder)
+        pages = open_pages(self.folder, lazily=True)
         pages.recover()
         return pages
+
+    @cached_property
+    def _has_pages(self) -> bool:
+        """True if the pages are loaded, or a checkpoint has them."""
+        if "pages" not in vars(self):
+            pages = pages_at_checkpoint(self.folder, lazily=True)
+            if pages is None:
+                return False
+            pages.recover()
+            vars(self)["pages"] = pages
+        return True
 
     @cached_property
     def frontier(self) -> Frontier:
@@ -137,7 +148,8 @@ class FolderCrawl:
     def now(self) -> float:
         """Unix time. The frontier is first advanced to it, so that pages that are due by now wait in the queue."""
         now = self._clock()
-        self.frontier.advance(now)
+        while self.frontier.advance(now):
+            pass
         return now
 
     def number(self, page: str | int) -> int:
@@ -146,7 +158,7 @@ class FolderCrawl:
 
     def single(self, page: str | int) -> tuple[Single, int]:
         """See :class:`Shown`."""
-        if "pages" in self.__dict__:
+        if "pages" in vars(self) or self._has_pages:
             return self.pages, self.number(page)
         wanted = forms_of(page, self._url_rules)
         lookup = Lookup(self.folder)

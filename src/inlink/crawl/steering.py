@@ -5,7 +5,6 @@ import math
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import numpy as np
 
 from inlink.base.arrays import AnyArray, UInt32Array
@@ -14,7 +13,7 @@ from inlink.crawl.arguments import argument, check_text, checked_ahead, host_nam
 from inlink.crawl.core import Core
 from inlink.crawl.gate import Gate
 from inlink.crawl.journal import Journal
-from inlink.crawl.settings import NOT_GIVEN, NotGiven, as_data, changed, differences, save
+from inlink.crawl.settings import NOT_GIVEN, NotGiven, changed, differences, event_of, save
 from inlink.errors import ParameterError, UnknownNodeError
 from inlink.frontier.hosts import HostState
 from inlink.frontier.settings import Settings
@@ -257,7 +256,7 @@ def _set_settings(core: Core, folder: Path, settings: Settings) -> None:
     """Write new settings and apply them."""
     journal, frontier = core.journal, core.frontier
     before, now = frontier.settings, journal.now
-    journal.append(kinds.SETTINGS, payload=msgspec.json.encode(as_data(settings)))
+    journal.append(kinds.SETTINGS, payload=event_of(folder, settings))
     save(folder, settings)
     frontier.set_settings(settings, now)
     if settings.rules != before.rules:
@@ -287,7 +286,7 @@ def _last_seen(pages: Pages, some: UInt32Array) -> AnyArray:
     )  # fmt: skip
     if not len(places):
         return np.empty(0)
-    heads: AnyArray = pages.log[places[:, None] + np.arange(HEAD_SIZE)].view(HEAD)[:, 0]
+    heads: AnyArray = pages.log_at(places)[places[:, None] + np.arange(HEAD_SIZE)].view(HEAD)[:, 0]
     times: AnyArray = heads["time"]
     return times
 

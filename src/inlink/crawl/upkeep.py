@@ -36,6 +36,9 @@ FIRST_SECONDS = 10.0
 LEAST_GROWTH = 10
 """Minimum number of pages crawled between two rankings, because a share of few pages is less than one page."""
 
+EARLY_PAGES = 25
+"""Takes the place of FIRST_PAGES and LEAST_GROWTH if rankings bring expected ranks: see docs/policies.md."""
+
 
 class Upkeep:
     """Keeps a crawl ranked and indexed.
@@ -47,17 +50,23 @@ class Upkeep:
     clock : callable
         The crawl's. With a :class:`~inlink.base.clock.VirtualClock`, in which a ranking process would take no time,
         the call that asks for a ranking makes it.
+
+    Attributes
+    ----------
+    at_once : bool
+        Whether the clock is virtual. Then no work is cut into steps.
     """
 
     def __init__(self, journal: Journal, clock: Callable[[], float]) -> None:
         frontier = journal.frontier
         settings, self._journal = frontier.settings, journal
-        self._at_once = isinstance(clock, VirtualClock)
+        self.at_once = isinstance(clock, VirtualClock)
         self.frontier, self.pages, self._log = frontier, frontier.pages, journal.log
         options = ["--algorithm", frontier.policy.algorithm or "none", "--damping", str(settings.damping)]
         options += ["--use-scores"] * settings.use_scores
         options += ["--cross-domain-only"] * settings.cross_domain_only
         options += ["--trust"] * bool(frontier.trusted_at)
+        options += ["--expected"] * frontier.policy.takes_expected
         names = {factor.name for factor in frontier.host_factors}
         options += ["--distrust"] * (HostDistrust.name in names) + ["--spam-mass"] * (HostMass.name in names)
         self._options = options
@@ -100,7 +109,8 @@ class Upkeep:
 
     def _finished(self) -> Iterator[Finished]:
         """The columns that leave memory once they are written."""
-        return chain(self.pages.finished(), [(self.frontier.traps, self.pages.num_pages)])
+        traps = (self.frontier.traps, self.pages.num_pages)
+        return chain(self.pages.finished(), self.frontier.queue.finished(), [traps])
 
     def requests(self) -> Iterator[tuple[str, list[tuple[str, float]]]]:
         """The requests in the inbox: kind and seeds. The inbox is read once a second. Finished requests are removed."""
@@ -127,7 +137,7 @@ class Upkeep:
                 self._index = None
         elif self.pages.index_due():
             self._index = self._new_index()
-        if not self._at_once:
+        if not self.at_once:
             self._checkpoints.step()
 
     def _ranking_due(self, now: float) -> bool:
@@ -135,9 +145,12 @@ class Upkeep:
         share, seconds = settings.rerank_share, settings.rerank_seconds
         if share is None and seconds is None:
             return False
+        first_pages, least_growth = FIRST_PAGES, LEAST_GROWTH
+        if self.frontier.policy.takes_expected:
+            first_pages = least_growth = EARLY_PAGES
         if self._first:
-            return crawled >= FIRST_PAGES or now - self._ranked_time >= FIRST_SECONDS
-        grown = share is not None and crawled >= last + max(last * share, LEAST_GROWTH)
+            return crawled >= first_pages or now - self._ranked_time >= FIRST_SECONDS
+        grown = share is not None and crawled >= last + max(last * share, least_growth)
         waited = seconds is not None and now - self._ranked_time >= seconds
         return grown or (waited and crawled > last)
 
@@ -151,7 +164,7 @@ class Upkeep:
 
     def rerank(self, now: float) -> None:
         """Start a new ranking in the ranking process; in virtual time, rank at once."""
-        if self._at_once:
+        if self.at_once:
             self.rerank_at_once(now)
             return
         self._ranked_pages, self._ranked_time, self._first = self.pages.num_crawled, now, False
@@ -242,8 +255,7 @@ class Upkeep:
             save(self.frontier, self._log)
 
     def abandon(self) -> None:
-        """Close the connections to other processes in the child of a fork, so that they end with the parent."""
-        """In the child of a fork, close what belongs to the parent: temporary files, and the ranking process."""
+        """In the child of a fork, close the parent's temporary files and its pipes to other processes."""
         self._spill.close()
         self.reranker.abandon()
         self._checkpoints.abandon()

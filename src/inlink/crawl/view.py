@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cached_property
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from inlink.crawl import shown
 from inlink.crawl.arguments import MOST_PLACES, MOST_ROWS, argument, check_flags, check_text, position_of
@@ -38,7 +38,9 @@ from inlink.store.blocks import BLOCK
 from inlink.store.lookup import Lookup
 from inlink.store.page import Page
 from inlink.store.pages import NO_PAGE, Pages
-from inlink.urls.matching import Kind, matcher
+
+if TYPE_CHECKING:
+    from inlink.urls.matching import Kind
 
 __all__ = ["MOST_PLACES", "MOST_ROWS", "CrawlView"]
 
@@ -215,7 +217,7 @@ class CrawlView(Overview):
 
     @inside
     def find(
-        self, expression: str, kind: Kind = "regex", count: int = 100, cursor: str | None = None
+        self, expression: str, kind: "Kind" = "regex", count: int = 100, cursor: str | None = None
     ) -> shown.Found:
         """The pages whose URLs match an expression, in the order of discovery.
 
@@ -236,6 +238,9 @@ class CrawlView(Overview):
         """
         argument("rows", count)
         check_text("expression", expression)
+        # Most views search for no expressions, and need no import of RE2.
+        from inlink.urls.matching import matcher
+
         return search(self._pages, matcher(expression, kind), count, cursor, _SECONDS)
 
     @inside
@@ -339,11 +344,12 @@ class CrawlView(Overview):
         else:
             raise ParameterError(f"`what` must be 'pages' or 'links'; got {what!r}")
         lines = []
-        stop = time.thread_time() + _SECONDS
+        stop = time.thread_time() + seconds
         for block, done in blocks:
             lines.append(block)
             position += done
-            if time.thread_time() > stop:
+            # The header is not a part of its own, because the next part would begin with it again.
+            if done and time.thread_time() > stop:
                 break
         else:
             position = last

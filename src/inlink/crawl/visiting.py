@@ -96,7 +96,7 @@ def take_visit(
     target = journal.merge(number, redirected_to, canonical_link)
     listed = _number_links(journal, refused, given, partial(journal.base, number, redirected_to))
     head = _head(journal, target, content_hash, fingerprint, len(listed.anchors))
-    journal.append(
+    journal.answer(
         kinds.VISIT,
         target,
         flags=listed.flags | kinds.NOINDEX * noindex | kinds.NOFOLLOW * nofollow,
@@ -109,11 +109,6 @@ def take_visit(
         urls=listed.text,
     )
     journal.landed(out, backoff.OUTCOMES["ok"])
-    front.forget_plan(target)
-    if target in front.queue:
-        front.queue.remove(target, journal.now)
-    if front.lost:
-        front.lost.forget(target, journal.now)
     journal.admit(journal.pages.num_pages - listed.new, listed.new, listed.text)
     front.prioritise(listed.pages, journal.now)
     if front.settings.revisit is not None:

@@ -60,11 +60,11 @@ class SchedulerSpiderMiddleware(_Middleware):
         links: list[Request] = []
         self._read.add(id(response))
         try:
-            async for one in result:
-                if isinstance(one, Request):
-                    links.append(one)
+            async for output in result:
+                if isinstance(output, Request):
+                    links.append(output)
                 else:
-                    yield one
+                    yield output
         except Exception:
             self._tell(response, links)
             raise
@@ -115,7 +115,7 @@ class SchedulerDownloaderMiddleware(_Middleware):
 
     def _let_go(self, backend: Backend) -> None:
         engine: Any = self.crawler.engine
-        for request in [one for one in self._under_way if one not in engine._slot.inprogress]:
+        for request in [known for known in self._under_way if known not in engine._slot.inprogress]:
             backend.forgotten.append(self._under_way.pop(request))
         self._most = 2 * len(self._under_way) + 64
 

@@ -2,8 +2,9 @@
 
 A running crawl must not wait until ten million values are read, checked and copied. So the work is done in steps of a
 few milliseconds, one for each call. The steps fill a *successor* of the policy, which takes in the ranking and then
-folds the events after it. Meanwhile the policy in use stays as it is. The last step puts the successor in its place.
-The result is the same as if all had been done at this moment, bit by bit.
+folds the events after it. Meanwhile the policy in use stays as it is. In the last step it takes over the columns of the
+successor. The result is the same as if all had been done at this moment, bit by bit. A user's subclass of a policy by
+ranking is treated in the same way, unless it has its own methods to fill columns, such as ``adopt`` or ``fold``.
 """
 
 import logging
@@ -12,12 +13,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from inlink.base.arrays import Float32Array
 from inlink.base.folder import Folder
 from inlink.errors import FolderError
 from inlink.frontier.policies import Policy
 from inlink.reranking.kernels.push import LEAST_SCORE
 from inlink.reranking.soundness import RankingCheck
 from inlink.store.format import VISIT
+from inlink.store.kernels.checks import next_head
 from inlink.store.log import RANKS
 from inlink.store.trust import trusted_pages
 
@@ -82,10 +85,12 @@ class Adoption:
             return
         meta, successor, fault, worths = ranks.header.meta, None, None, 0.0
         try:
+            self._refuse_foreign(meta["covers"])
             values = ranks.array("rank")
             if self._verify:
                 ranks.verify()
             shares = [factor.read(ranks) for factor in frontier.host_factors]
+            expected = self._expected(ranks)
             check = RankingCheck(values, meta, frontier.pages.num_pages)
             if not self._at_once:
                 successor = frontier.policy.successor(meta)
@@ -98,6 +103,10 @@ class Adoption:
                     worths += float(scores[scores > 0].sum(dtype=np.float64)) + LEAST_SCORE * len(scores)
                 if successor is not None:
                     successor.take_ranks(values, block)
+                if expected is not None:
+                    check.take_in_expected(expected, block)
+                    if successor is not None:
+                        successor.take_expected(expected, block)
                 yield _BLOCK
             fault = check.fault(worths if by_score else self._trust_of(check.length))
         except (FolderError, KeyError) as error:
@@ -114,9 +123,11 @@ class Adoption:
         covers = int(meta["covers"])
         if successor is None:
             frontier.policy.adopt(values, meta, frontier.events(covers))
+            if expected is not None:
+                frontier.policy.take_expected(expected, slice(0, len(values)))
         else:
             yield from self._catch_up(successor, covers)
-            frontier.policy = successor
+            frontier.policy.take_over(successor)
         for factor, share in zip(frontier.host_factors, shares, strict=True):
             factor.adopt(share)
         frontier.ranked_up_to, frontier.adopted = covers, ranks.header
@@ -142,6 +153,36 @@ class Adoption:
             and frontier.ranked_up_to < covers <= frontier.pages.events_end
         )
         return ranks if fits else None
+
+    def _refuse_foreign(self, covers: int) -> None:
+        """Refuse a ranking whose last byte of the log is not the end of a frame.
+
+        The events after it would be read from within a frame.
+
+        Raises
+        ------
+        inlink.errors.FolderError
+            If the byte is within a frame.
+        """
+        pages = self._frontier.pages
+        if next_head(pages.log[: pages.events_end], np.uint64(covers)) == covers:
+            return
+        raise FolderError(
+            f"it covers {covers:,} bytes of the log, which end within an event: it belongs to another crawl. Remove "
+            f"the folder {RANKS}; it is then made again"
+        )
+
+    def _expected(self, ranks: Folder) -> Float32Array | None:
+        """The expected ranks beside the published ranking, float32[n]; None if the policy does not take them.
+
+        A ranking of an earlier version has none. Then all are 0.
+        """
+        if not self._frontier.policy.takes_expected:
+            return None
+        if ranks.header.meta.get("expected", 0) != 1:
+            return np.zeros(len(ranks.array("rank")), np.float32)
+        found: Float32Array = ranks.array("expected")
+        return found
 
     def _catch_up(self, successor: Policy, place: int) -> Iterator[int]:
         """Fold the events from a byte of the log on into the successor."""

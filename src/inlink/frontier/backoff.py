@@ -29,7 +29,8 @@ above 0 is finite.
 
 import math
 import re
-from dataclasses import dataclass
+
+import msgspec
 
 __all__ = [
     "LONGEST_WAIT",
@@ -46,8 +47,7 @@ LONGEST_WAIT = 86_400.0
 """Longest wait in seconds: one day. It also limits a host's Retry-After and the wait after many failures."""
 
 
-@dataclass(frozen=True)
-class Outcome:
+class Outcome(msgspec.Struct, frozen=True):
     """The consequences of an outcome.
 
     Parameters
@@ -167,7 +167,7 @@ def _http_date(text: str) -> float | None:
             return None
         return float(calendar.timegm((year, month, day, hour, minute, second)) - (fields[9] or 0))
     except (ValueError, TypeError, IndexError, OverflowError):
-        # the parser itself raises on some bad input
+        # The parser itself raises on some bad input.
         return None
 
 
@@ -181,7 +181,7 @@ def delay(failures: int, base: float, cap: float = LONGEST_WAIT) -> float:
     """
     if failures <= 0:
         return 0.0
-    # 2⁶⁴ s is longer than any cap
+    # 2⁶⁴ s is longer than any cap.
     return min(float(cap), math.ldexp(base, min(failures - 1, 64)))
 
 

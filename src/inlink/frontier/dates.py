@@ -15,7 +15,7 @@ from inlink.store.format import (
 )
 from inlink.store.pages import Pages
 
-__all__ = ["due_dates", "reloaded"]
+__all__ = ["due_dates", "last_answers", "reloaded"]
 
 _DATED = np.dtype([("head", HEAD), ("record", dtype_of(DateRecord))])
 
@@ -28,14 +28,14 @@ def due_dates(pages: Pages) -> list[tuple[int, float]]:
     places = np.array(pages.frames_of_kind(DUE), np.int64)
     if not len(places):
         return []
-    frames = pages.log[places[:, None] + np.arange(_DATED.itemsize)].view(_DATED)[:, 0]
+    frames = pages.log_at(places)[places[:, None] + np.arange(_DATED.itemsize)].view(_DATED)[:, 0]
     numbers = frames["head"]["page"]
     # The last date of each page.
     _, last = np.unique(numbers[::-1], return_index=True)
     last = len(numbers) - 1 - last
     numbers, places, dates = numbers[last], places[last], frames["record"]["date"][last]
     states = pages.states[numbers]
-    holds = (places >= _answered(pages, numbers)) & ((states == DISCOVERED) | (states == CRAWLED))
+    holds = (places >= last_answers(pages, numbers)) & ((states == DISCOVERED) | (states == CRAWLED))
     overruled = _overruled(pages, int(places.min()))
     return [
         (page, date)
@@ -53,12 +53,12 @@ def reloaded(pages: Pages) -> list[tuple[int, float]]:
         frame = pages.frame(place)
         listed = np.frombuffer(frame.payload, np.uint32)
         crawled = listed[pages.states[listed] == CRAWLED]
-        waits = crawled[_answered(pages, crawled) <= place]
+        waits = crawled[last_answers(pages, crawled) <= place]
         found |= dict.fromkeys(waits.tolist(), frame.time)
     return list(found.items())
 
 
-def _answered(pages: Pages, some: UInt32Array) -> Int64Array:
+def last_answers(pages: Pages, some: UInt32Array) -> Int64Array:
     """The places of the last answers for pages, plus 1; 0 for a page without an answer: int64[k]."""
     rows = pages.answers[some]
     places: Int64Array = np.maximum(pages.visits[rows], pages.failures[rows]).astype(np.int64) * (rows > 0)

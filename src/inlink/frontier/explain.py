@@ -135,14 +135,16 @@ class Why(msgspec.Struct, frozen=True):
         return f"{self.url}: {self.state}, waiting at place {self.place}"
 
     def _lines(self) -> list[str]:
-        said = f" ({NOT_REACHED})" if any(part.name == NOT_REACHED for part in self.parts) else ""
-        lines = (
-            [] if self.priority is None else [f"priority {self.priority:.6g}{said} by policy {self.policy}:"]
-        )
+        reached = f" ({NOT_REACHED})" if any(part.name == NOT_REACHED for part in self.parts) else ""
         if self.priority is None:
             lines = [f"by policy {self.policy} its priority would be:"]
+        else:
+            lines = [f"priority {self.priority:.6g}{reached} by policy {self.policy}:"]
         lines += [f"  {part.operation} {part.value:.6g}  {part.name}" for part in self.parts]
-        lines += [f"      {one.finding} (rule {one.rule!r}: × {one.factor:.3g})" for one in self.penalties]
+        lines += [
+            f"      {penalty.finding} (rule {penalty.rule!r}: × {penalty.factor:.3g})"
+            for penalty in self.penalties
+        ]
         if self.outdated:
             lines.append("a new ranking is being adopted: the queue may still use the old priority")
         if self.host_parts:
@@ -151,8 +153,8 @@ class Why(msgspec.Struct, frozen=True):
         if self.inlinks:
             lines.append("best inlinks" + (":" if self.inlinks_complete else " found so far:"))
             lines += [
-                f"  {one.gives:.6g}  {one.url}" + (f'  "{one.text}"' if one.text else "")
-                for one in self.inlinks
+                f"  {inlink.gives:.6g}  {inlink.url}" + (f'  "{inlink.text}"' if inlink.text else "")
+                for inlink in self.inlinks
             ]
         lines.append(f"score {self.score:.6g}, depth {self.depth}")
         host = self.host

@@ -31,7 +31,7 @@ from inlink.frontier.sessions import SpiderSessions
 from inlink.frontier.settings import Settings
 from inlink.frontier.traps import FACTORS, line_codes
 from inlink.store.events import Events
-from inlink.store.format import CRAWLED, DISCOVERED
+from inlink.store.format import CRAWLED, DISCOVERED, LEASED
 from inlink.store.pages import Pages
 from inlink.store.prior import DISTRUST, kept_places
 from inlink.store.trust import trusted_pages
@@ -41,6 +41,10 @@ __all__ = ["Frontier"]
 _PAGES = most_pages()
 _MOST_REFUSED = 1000
 """Approximate maximum number of refused pages that :meth:`Frontier.order` skips."""
+_ENTERING = 512
+"""Maximum number of plans that come due in one call of :meth:`Frontier.advance`."""
+_CHANGED = 4096
+"""Maximum number of changed plans that are left out of the heap at a time."""
 _MOST_BUSY = 1000
 """Maximum number of leases whose hosts :meth:`Frontier.order` includes, besides the hosts in its heaps."""
 
@@ -78,6 +82,10 @@ class Frontier:
         self.plans: dict[int, float] = {}
         # Pages that are never due again, until another event changes that.
         self.never: set[int] = set()
+        # Pages without an answer that wait for a date. A link to them does not end that.
+        self._held: set[int] = set()
+        # Whether a crawled page ever waited in the queue.
+        self._revisits = False
         # A heap of the plans. Entries of pages that were planned again later are skipped.
         self._later: list[tuple[float, int]] = []
         # The fault of the last ranking that was checked; None if it was sound.
@@ -111,7 +119,8 @@ class Frontier:
 
     def events(self, begin: int, end: int | None = None) -> Events:
         """The events from byte ``begin`` of the log up to byte ``end``, or to the last event."""
-        return Events(self.pages.log[begin : self.pages.events_end if end is None else end])
+        stop = self.pages.events_end if end is None else end
+        return Events(self.pages.log_between(begin, stop)[begin:stop])
 
     def set_settings(self, settings: Settings, now: float) -> None:
         """Apply new settings. ``politeness.by`` must not change. The caller must plan revisits again."""
@@ -158,11 +167,14 @@ class Frontier:
         """Forget when a page is due, if it has a date."""
         self.plans.pop(page, None)
         self.never.discard(page)
+        self._held.discard(page)
 
     def hold_back(self, page: int, due: float, now: float) -> None:
         """Let a page wait until ``due``, even if its turn would come sooner. Infinity is never."""
         self.forget_plan(page)
         self.leave(page, now)
+        if not self.pages.answers[page]:
+            self._held.add(page)
         if due < math.inf:
             self.plan(page, due)
         else:
@@ -179,6 +191,37 @@ class Frontier:
         else:
             self.queue.remove(page, now)
 
+    def is_taken(self, page: int) -> bool:
+        """Return whether a page counts as taken from its host.
+
+        It does if it is leased, or if it was answered and does not wait, or waits for a date.
+        """
+        if self.pages.states[page] == LEASED:
+            return True
+        return bool(self.pages.answers[page]) and page not in self.queue and page not in self.lost
+
+    def count_answered(self, page: int, now: float) -> None:
+        """Count a page as taken, because an answer for it came. It does not wait any more."""
+        if not self.is_taken(page):
+            self.lost.forget(page, now)
+            self.queue.withhold(page, now)
+        self.forget_plan(page)
+
+    def end_lease(self, page: int, now: float) -> None:
+        """End the current lease of a page that was answered without it, or is leased again. It may be answered late."""
+        out = self.leases.current(page)
+        if out is not None:
+            self.queue.landed(out.slot, now)
+            self.leases.late(out.number)
+            self.lost.ended(out.session, page)
+
+    def count_turns(self, slots: UInt32Array, now: float) -> None:
+        """Count a turn of each slot whose page is leased, in the order of the leases."""
+        if self.policy.sharing == "turns":
+            self.queue.count_turns(slots)
+            for slot in set(slots.tolist()):
+                self.queue.settle(slot, now)
+
     def next_plans(self, count: int) -> list[tuple[float, int]]:
         """Dates and pages of about ``count`` plans. The plan that is due next is among them."""
         return [(due, page) for due, page in self._later[:count] if self.plans.get(page) == due]
@@ -192,11 +235,24 @@ class Frontier:
         if self.pages.losses[page]:
             self.lost.wait(page, now)
             return
-        self._place(np.array([page], np.uint32), now, True)
+        self._enter(np.array([page], np.uint32), now)
+
+    def _enter(self, pages: UInt32Array, now: float) -> None:
+        """Put pages into the queue."""
+        if len(pages):
+            self._revisits = self._revisits or bool((self.pages.states[pages] == CRAWLED).any())
+            self._place(pages, now, True)
 
     def _place(self, pages: UInt32Array, now: float, all_of_them: bool) -> None:
         if self.lost:
             pages = pages[self.pages.losses[pages] == 0]
+        if self._held and not all_of_them:
+            pages = np.array([page for page in pages.tolist() if page not in self._held], np.uint32)
+        if self._revisits and not all_of_them:
+            known = pages[self.pages.states[pages] == CRAWLED]
+            known = known[self.queue.contain(known)]
+            if len(known):
+                self._place(known, now, True)
         self.queue.place(
             pages,
             self._priorities(pages),
@@ -217,11 +273,7 @@ class Frontier:
     def rekey_some(self, now: float) -> None:
         """Give some of the waiting pages their new keys. This takes a few milliseconds."""
         if self.queue.rekeying:
-            first, last, pages = self.queue.next_to_rekey()
-            if first < last:
-                self.queue.rekey(first, last, self.keys(pages), now)
-            else:
-                self._place(pages, now, True)
+            self.queue.rekey(self.keys(self.queue.next_to_rekey()), now)
 
     def order(self, count: int, now: float) -> list[tuple[int, float, float]]:
         """The next pages, without taking them: see :meth:`inlink.frontier.queue.Queue.order`.
@@ -245,23 +297,43 @@ class Frontier:
 
     # -- time -------------------------------------------------------------------------------------------------------
 
-    def advance(self, now: float) -> None:
-        """Put pages into the queue whose waiting time has ended by ``now``."""
-        while (due := self._next_plan()) is not None and due <= now:
-            _, page = heapq.heappop(self._later)
+    def advance(self, now: float) -> bool:
+        """Put pages into the queue whose waiting time has ended by ``now``; return whether there are more of them.
+
+        A call takes some milliseconds at most: it puts in :data:`_ENTERING` pages, those that were due first.
+        """
+        pages, entering, left = self.pages, list[int](), _ENTERING
+        self._leave_out_changed()
+        while left and self._later and self._later[0][0] <= now:
+            left -= 1
+            due, page = heapq.heappop(self._later)
+            # The page was planned again, or crawled.
+            if self.plans.get(page) != due:
+                continue
             del self.plans[page]
-            if self.pages.states[page] in (DISCOVERED, CRAWLED) and page not in self.queue:
-                if self.pages.answers[page]:
-                    self.back(page, now)
+            self._held.discard(page)
+            if pages.states[page] in (DISCOVERED, CRAWLED) and page not in self.queue:
+                # A page without an answer was never taken, so it gives no budget back.
+                if pages.answers[page]:
+                    self.queue.give_back(self.queue.slot(page), now)
+                if pages.losses[page]:
+                    self.lost.wait(page, now)
                 else:
-                    # The page was never taken, so it gives no budget back.
-                    self._let_wait(page, now)
+                    entering.append(page)
+        self._enter(np.array(entering, np.uint32), now)
+        return not left
 
     def _next_plan(self) -> float | None:
-        while self._later and self.plans.get(self._later[0][1]) != self._later[0][0]:
-            # The page was planned again, or crawled.
-            heapq.heappop(self._later)
+        """Return the Unix time of the next plan, or None. After thousands of changed plans it may be too early."""
+        self._leave_out_changed()
         return self._later[0][0] if self._later else None
+
+    def _leave_out_changed(self) -> None:
+        """Remove changed plans, at most :data:`_CHANGED`, from the top of the heap."""
+        for _ in range(_CHANGED):
+            if not self._later or self.plans.get(self._later[0][1]) == self._later[0][0]:
+                break
+            heapq.heappop(self._later)
 
     def landed(self, out: Out, outcome: Outcome | None, wait: float | None, now: float) -> bool:
         """Take in the end of a lease and its outcome, if any; return whether the state of its host has changed.
@@ -280,12 +352,6 @@ class Frontier:
             row["flying"] -= 1
         changed = False
         if outcome is not None:
-            other = self.leases.current(out.page)
-            if other is not None:
-                # The page was handed out again in the meantime. Its new lease ends here too, but may be answered late.
-                self.queue.landed(other.slot, now)
-                self.leases.late(other.number)
-                self.lost.ended(other.session, other.page)
             before = self.hosts.failures.get(slot, 0)
             # Any outcome that does not count against the host shows that it answers.
             failures = before + 1 if outcome.against_host else 0
@@ -317,4 +383,4 @@ class Frontier:
 
 def _values(settings: Settings) -> dict[str, Any]:
     """The settings by name, as they are passed to a policy."""
-    return {one.name: getattr(settings, one.name) for one in fields(settings)}
+    return {field.name: getattr(settings, field.name) for field in fields(settings)}

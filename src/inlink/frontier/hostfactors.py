@@ -1,6 +1,6 @@
 """Factors of the priorities of a host's pages, which the ranking process publishes with each ranking.
 
-A waiting page has no links yet, so its host is all that tells about it. There are two factors:
+A waiting page was not fetched yet, so only its host tells how good it may be. There are two factors:
 
 - By distrust D, the probability of arriving at a listed spam host (:mod:`inlink.reranking.distrust`)::
 
@@ -45,7 +45,7 @@ class HostFactor:
     Attributes
     ----------
     name : str
-        Of the array in the folder of a ranking.
+        The name of the array with the shares in the folder of a ranking.
     published : bool
         True if the shares come from a ranking.
     """

@@ -120,7 +120,7 @@ class Hosts:
             queue.add_slots(len(self._domains) if queue.by_domain else count)
         else:
             if self._known == 0:
-                # one domain for all hosts, without a limit
+                # All hosts share one domain, which has no limit.
                 queue.add_domains(0, 1)
             queue.add_slots(count)
         self._known = count
@@ -180,11 +180,16 @@ class Hosts:
     def _count_domains(self) -> None:
         """Set the number of pages that may still be taken from each domain."""
         budget, rows = self.queue.politeness.domain_budget, self.queue.rows[: self.queue.num_slots]
+        self.queue.overdrawn.clear()
         if budget is None or not self._domains:
             self.queue.slots.domain_budgets[: max(len(self._domains), 1)] = NO_LIMIT
             return
         taken = np.bincount(rows["domain"], weights=rows["taken"], minlength=len(self._domains))
         self.queue.slots.domain_budgets[: len(self._domains)] = np.maximum(budget - taken, 0)
+        over = np.flatnonzero(taken > budget)
+        self.queue.overdrawn.update(
+            zip(over.tolist(), (taken[over] - budget).astype(int).tolist(), strict=True)
+        )
 
     # -- waits, delays and wishes -----------------------------------------------------------------------------------
 
@@ -332,6 +337,30 @@ class Hosts:
             self.set_wish(slot, wish, now)
             # The last event about the host holds the date that belongs to this delay.
             self._set_due(slot, due, now)
+
+    def fetched(self, slot: int, dated: float, last: float, heat: float, now: float) -> None:
+        """Count fetches of a slot from before this process began.
+
+        Parameters
+        ----------
+        slot : int
+        dated : float
+            Unix time of the last fetch that no event about the host counts; 0 if there is none.
+        last : float
+            Unix time of the last fetch.
+        heat : float
+            Temperature at ``last``: see :mod:`.backoff`. 0 without limits on crawl rates.
+        now : float
+            Unix time.
+        """
+        row, limits = self.queue.rows[slot], self.queue.limits
+        row["heat"], row["heated"] = heat, last
+        due = max(self.due(slot, now), self._cooled(slot, limits.hard))
+        if dated > 0:
+            due = max(due, dated + float(row["delay"]))
+        self._set_due(slot, due, now)
+        if heat > 0:
+            row["soft_due"] = max(float(row["due"]), self._cooled(slot, limits.soft))
 
     def failed(self, slot: int, failures: int) -> None:
         """Set the number of failures in a row of a slot. Its keys are divided by 1 + failures."""

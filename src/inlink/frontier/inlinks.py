@@ -8,8 +8,8 @@ the end needs only a moment to be complete again.
 
 import time
 from collections import OrderedDict
-from dataclasses import dataclass, field
 
+import msgspec
 import numpy as np
 
 from inlink.base.arrays import UInt64Array
@@ -30,12 +30,15 @@ _LINKS = np.uint64(1 << 16)
 """Number of links that are read between two looks at the clock, in about 0.2 ms."""
 
 
-@dataclass
-class _Search:
+_BYTES = 1 << 20
+"""About so many bytes of the log are read between two looks at the clock."""
+
+
+class _Search(msgspec.Struct):
     """A search for links to one page: the next byte of the log, and the places of the best visits found."""
 
     place: int
-    best: list[int] = field(default_factory=list)
+    best: list[int] = []
 
 
 class InlinkSearch:
@@ -69,10 +72,11 @@ class InlinkSearch:
         found = np.empty(4096, np.uint64)
         stop = time.thread_time() + seconds
         while search.place < pages.events_end:
+            until = pages.frame_end(min(search.place + _BYTES, pages.events_end))
             end, count = find_linkers(
-                pages.log,
+                pages.log_between(search.place, until),
                 np.uint64(search.place),
-                np.uint64(pages.events_end),
+                np.uint64(until),
                 np.uint64(page),
                 pages.answers,
                 pages.visits,

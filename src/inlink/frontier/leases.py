@@ -10,6 +10,8 @@ from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+import msgspec
+
 __all__ = ["Lease", "LeaseBook", "Out"]
 
 KEPT = 1_000_000
@@ -36,8 +38,7 @@ class Lease:
     failures: int = 0
 
 
-@dataclass(slots=True)
-class Out:
+class Out(msgspec.Struct):
     """A lease on the book.
 
     ``place`` is the place of its event in the log. ``session`` holds the lease (0 for a caller without a session).

@@ -46,7 +46,7 @@ class BestFirst(Policy):
         return worth_parts(float(self.pages.scores[page]), "best link score")
 
     def gives(self, page: int, places: UInt64Array) -> Float32Array | None:
-        return scores_given(self.pages.log, places, np.uint64(page))
+        return scores_given(self.pages.log_at(places), places, np.uint64(page))
 
 
 class BreadthFirst(Policy):

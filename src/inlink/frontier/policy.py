@@ -48,6 +48,9 @@ class Policy:
         Whether the setting ``distrust`` applies. Its factor comes to :meth:`factor_in`.
     takes_prior : bool
         Whether the setting ``prior`` applies. :meth:`prior_in` receives the places of hosts.
+    takes_expected : bool
+        Whether rankings bring the ranks that pages can expect: see :mod:`inlink.reranking.expected`.
+        :meth:`take_expected` receives them.
     columns : tuple of str or None
         The names of its arrays with one number for each page. A checkpoint keeps them. None if it must not, because
         the same events may give other numbers when the crawl is opened. Only policies of inlink are asked.
@@ -62,6 +65,7 @@ class Policy:
     takes_trust = False
     takes_distrust = False
     takes_prior = False
+    takes_expected = False
     columns: tuple[str, ...] | None = ()
     numbers: tuple[str, ...] = ()
 
@@ -121,6 +125,12 @@ class Policy:
 
     def take_ranks(self, ranks: Float32Array, block: slice) -> None:
         """Take in the ranks of a block of pages. Only policies that have a :meth:`successor` are asked."""
+
+    def take_expected(self, expected: Float32Array, block: slice) -> None:
+        """Take in the ranks that a block of pages can expect, float32[n] of all ranked pages."""
+
+    def take_over(self, successor: Self) -> None:
+        """Take over the columns of a :meth:`successor` that has the ranking and all later events."""
 
 
 def priorities(policy: Policy, pages: UInt32Array) -> Float32Array:

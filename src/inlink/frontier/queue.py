@@ -21,7 +21,8 @@ from inlink.frontier.kernels.slots import (
     IN_LATER,
     IN_READY,
     IN_WARM,
-    PAGE,
+    JOINED,
+    NODE,
     SLOT,
     TURNS,
     WAITING,
@@ -29,20 +30,23 @@ from inlink.frontier.kernels.slots import (
     Slots,
     Waiting,
 )
+from inlink.frontier.kernels.waiting import OUT
 from inlink.frontier.settings import Politeness
 from inlink.frontier.traps import FACTORS
 from inlink.store.checkpoint import Checkpoint, Part
+from inlink.store.spill import Finished
 
 __all__ = ["Queue"]
 
 
 _PAGES = most_pages()
 _SLOTS = _PAGES // 8
+_NODES = _PAGES // 2
+"""Room for all trees, which take at most a third of a node for each known page."""
 _AT_A_TIME = 1 << 14
-"""Number of pages that get new keys at a time, in one to four milliseconds."""
-_NO_PAGES = np.empty(0, np.uint32)
-_HEAP = ("begin", "count", "room")
-"""The columns of a slot that describe its heap."""
+"""Number of pages that are looked at for new keys at a time, in one to four milliseconds."""
+_LIST = ("begin", "room", "pages", "count", "last", "best")
+"""The columns of a slot that describe its list of pages."""
 _Head = tuple[float, float, float, int, int]
 _TIES = 4096
 """Maximum number of slots due at the same moment that :meth:`Queue.order` sorts by key."""
@@ -68,13 +72,15 @@ class Queue:
         self.politeness = politeness
         self.by_domain = politeness.by == "domain"
         self.waiting = Waiting(
-            reserve(PAGE, _PAGES),
+            reserve(np.float32, _PAGES),
             hosts,
             reserve(np.uint32, _SLOTS) if self.by_domain else np.empty(0, np.uint32),
-            reserve(np.uint32, 2 * _PAGES),
+            reserve(np.uint32, _PAGES),
+            reserve(np.uint32, _NODES),
+            reserve(NODE, _NODES),
             np.zeros(64, np.uint64),
         )
-        # A block at 0 would look like no block.
+        # A tree at 0 would look like no tree.
         self.waiting.free[0] = 2
         self.slots = Slots(
             reserve(SLOT, _SLOTS),
@@ -82,18 +88,23 @@ class Queue:
             reserve(np.uint32, _SLOTS),
             reserve(np.uint32, _SLOTS),
             reserve(np.uint32, _SLOTS),
-            np.zeros(6, np.uint64),
+            np.zeros(7, np.uint64),
         )
         self.rows = self.slots.rows
         self._numbers = np.zeros(len(Limits._fields))
         self._set_limits(newest, ("none", "shared", "turns").index(sharing))
         self._table = addresses([*self.waiting, *self.slots, self._numbers])
         self.num_slots = 0
+        # The turn of each slot at its last lease, if slots take turns.
+        self._turns = reserve(np.uint64, _SLOTS) if self.limits.diverse == 2 else None
+        self._leases = 0
         # For slots with a limit of their own: the total number of pages that may be taken from them.
         self.limit_of: dict[int, int] = {}
-        self._rekeyed = self._rekey_to = 0
-        # The pages of slot `_rekeyed` that still have old keys, if it has too many pages for one step.
-        self._large = _NO_PAGES
+        # Numbers of pages taken beyond the budgets of domains, by redirects and by answers without a lease.
+        self.overdrawn: dict[int, int] = {}
+        # Where re-keying stands, where its present step ends, and the number of slots to go through.
+        self._rekeyed, self._rekeying = np.zeros(3, np.uint64), np.zeros(3, np.uint64)
+        self._rekey_to = 0
 
     def _set_limits(self, newest: bool, diverse: int) -> None:
         polite = self.politeness
@@ -177,26 +188,34 @@ class Queue:
         kernels.fill(self._table, pages, keys, self.num_slots, now)
 
     def parts(self, known: int) -> Iterator[Part]:
-        """The heaps of waiting pages among the first ``known``, by name. Dates, leases and budgets are left out."""
-        rows = self.rows[: self.num_slots]
-        yield "queue_pages", [self.waiting.pages[:known].view(np.uint64)]
-        yield "queue_free", [self.waiting.free]
-        yield "queue_arena", [self.waiting.arena[: int(self.waiting.free[0])]]
-        for column in _HEAP:
+        """The lists of pages and their trees among the first ``known`` pages, by name, without dates and budgets."""
+        waiting, rows = self.waiting, self.rows[: self.num_slots]
+        yield "queue_free", [waiting.free]
+        end = int(waiting.free[0])
+        yield "queue_keys", [waiting.keys[:known]]
+        yield "queue_previous", [waiting.previous[:known]]
+        yield "queue_firsts", [waiting.firsts[:end]]
+        yield "queue_nodes", [waiting.nodes[:end].view(np.uint64)]
+        for column in _LIST:
             yield f"queue_{column}", [np.ascontiguousarray(rows[column])]
 
     def restore(self, checkpoint: Checkpoint, known: int, slots: int) -> None:
-        """Take in the heaps of a checkpoint of ``known`` pages and ``slots`` slots. The caller must settle all slots.
+        """Take in the lists of a checkpoint of ``known`` pages and ``slots`` slots. The caller must settle all slots.
 
         Raises
         ------
         inlink.errors.FolderError
             If a file of it is damaged.
         """
-        for column in _HEAP:
+        for column in _LIST:
             self.rows[column][:slots] = checkpoint.array(f"queue_{column}")
-        checkpoint.fill(islice(self.parts(known), 3))
+        checkpoint.fill(islice(self.parts(known), 5))
         self.slots.tally[WAITING] = self.rows["count"][:slots].sum(dtype=np.uint64)
+        self.slots.tally[JOINED] = self.rows["pages"][:slots].sum(dtype=np.uint64)
+
+    def finished(self) -> Iterator[Finished]:
+        """Yield the column that never changes once it is written, with its number of written elements."""
+        yield self.waiting.previous, int(self.slots.tally[JOINED])
 
     def settle_all(self, now: float) -> None:
         """Move all slots to the right heaps."""
@@ -207,16 +226,21 @@ class Queue:
         kernels.remove_page(self._table, page, now)
 
     def __contains__(self, page: int) -> bool:
-        return bool(self.waiting.pages[page]["place"] > 0)
+        return bool(page < self.slots.tally[JOINED] and self.waiting.keys[page] != OUT)
+
+    def contain(self, pages: UInt32Array) -> AnyArray:
+        """Return whether each page is in the queue, bool[n]."""
+        found: AnyArray = (pages < self.slots.tally[JOINED]) & (self.waiting.keys[pages] != OUT)
+        return found
 
     def key(self, page: int) -> float:
         """The key of a waiting page."""
-        return float(self.waiting.pages[page]["key"])
+        return float(self.waiting.keys[page])
 
-    def waiting_in(self, slot: int, most: int) -> UInt32Array:
-        """Waiting pages of a slot, uint32[≤ most], the best among them."""
-        begin, count = int(self.rows[slot]["begin"]), int(self.rows[slot]["count"])
-        return self.waiting.arena[begin : begin + min(count, most)].copy()
+    def best(self, slot: int, most: int) -> UInt32Array:
+        """The best waiting pages of a slot, uint32[≤ most], the best first."""
+        out = np.empty(min(most, int(self.rows[slot]["count"])), np.uint32)
+        return out[: kernels.best(self._table, slot, out)] if len(out) else out
 
     def take(self, count: int, now: float) -> tuple[UInt32Array, UInt32Array]:
         """Take the best pages that may be fetched at ``now``; return pages and slots, each uint32[≤ count]."""
@@ -226,7 +250,24 @@ class Queue:
 
     def take_one(self, page: int, now: float) -> int:
         """Take a page out of turn and count it against its slot; return the slot."""
+        self._overdraw(self.slot(page))
         return int(kernels.take_page(self._table, page, now))
+
+    def _overdraw(self, slot: int) -> None:
+        """Note that a page is taken although the budget of its domain is spent, if it is."""
+        domain = int(self.rows[slot]["domain"])
+        if self.slots.domain_budgets[domain] == 0:
+            self.overdrawn[domain] = self.overdrawn.get(domain, 0) + 1
+
+    def count_turns(self, slots: UInt32Array) -> None:
+        """Count a turn of each slot, in the order of the leases of its pages, if slots take turns."""
+        if self._turns is not None:
+            turns = np.arange(self._leases + 1, self._leases + len(slots) + 1, dtype=np.uint64)
+            self._leases += len(slots)
+            # Pages that were taken and not leased do not count.
+            self.slots.tally[TURNS] = self._leases
+            # If a slot has several leases, the last one counts.
+            self._turns[slots] = self.rows["turn"][slots] = turns
 
     def free_in(self, slot: int, now: float) -> float | None:
         """Seconds until a page of a slot may be fetched; None if that does not depend on time alone."""
@@ -263,32 +304,36 @@ class Queue:
             row["taken"] -= 1
         self.count_budget(slot)
         domain = int(row["domain"])
-        if self.slots.domain_budgets[domain] != NO_LIMIT:
+        if domain in self.overdrawn:
+            self.overdrawn[domain] -= 1
+            if not self.overdrawn[domain]:
+                del self.overdrawn[domain]
+        elif self.slots.domain_budgets[domain] != NO_LIMIT:
             self.slots.domain_budgets[domain] += np.uint32(1)
         self.settle(slot, now)
 
     def withhold(self, page: int, now: float) -> None:
-        """Remove a page that waits for a date from now on. It counts as taken."""
+        """Remove a page that was answered, or waits for a date from now on. It counts as taken."""
         self.remove(page, now)
         slot = self.slot(page)
         row = self.rows[slot]
         row["taken"] += 1
         self.count_budget(slot)
+        self._overdraw(slot)
         left = self.slots.domain_budgets
         if 0 < left[row["domain"]] < NO_LIMIT:
             left[row["domain"]] -= np.uint32(1)
         self.settle(slot, now)
 
     def not_fetched(self, slot: int, now: float, *, by_turn: bool = True) -> None:
-        """Undo the lease, the delay, the crawl rate and the turn of a page that was just taken but is not fetched.
+        """Undo the delay, the crawl rate and the turn of a page that was just taken but is not leased.
 
         ``by_turn`` is True if :meth:`take` took the page, False if :meth:`take_one` did.
         """
         row, limits = self.rows[slot], self.limits
         row["due"] = row["soft_due"] = now
-        if by_turn:
-            # The slot's previous turn is not known. The slot was first in line, so it becomes first again.
-            row["turn"] = 0
+        if by_turn and self._turns is not None:
+            row["turn"] = self._turns[slot]
         if by_turn and (limits.soft > 0 or limits.hard > 0):
             row["heat"] = heat = max(float(row["heat"]) - 1.0, 0.0)
             row["soft_due"] = now + wait_under(heat, limits.soft, limits.window)
@@ -303,35 +348,23 @@ class Queue:
     def begin_rekeying(self) -> None:
         """Note that keys have changed: :meth:`rekey` must go through all present slots."""
         # Slots that are added later get new keys at once.
-        self._rekeyed, self._rekey_to, self._large = 0, self.num_slots, _NO_PAGES
+        self._rekeyed[:], self._rekey_to = 0, self.num_slots
 
     @property
     def rekeying(self) -> bool:
         """True while slots have old keys."""
-        return self._rekeyed < self._rekey_to
+        return bool(self._rekeyed[0] < self._rekey_to)
 
-    def next_to_rekey(self) -> tuple[int, int, UInt32Array]:
-        """The next slots to re-key [first, end) and their waiting pages, at most 16,384.
+    def next_to_rekey(self) -> UInt32Array:
+        """The next waiting pages to re-key, uint32[≤ 16,384]. The caller must pass their keys to :meth:`rekey`."""
+        out = np.empty(_AT_A_TIME, np.uint32)
+        self._rekeying[:] = self._rekeyed
+        return out[: kernels.to_rekey(self._table, self._rekey_to, self._rekeying, out)]
 
-        If the first slot has more pages, first = end, and the pages are a part of its waiting pages. The caller must
-        :meth:`place` them.
-        """
-        first = self._rekeyed
-        if not len(self._large):
-            out = np.empty(_AT_A_TIME, np.uint32)
-            last, count = kernels.heaps(self._table, first, self._rekey_to, out)
-            if last > first:
-                return first, int(last), out[: int(count)]
-            # The pages move within the heap while they get new keys. Pages that are added later have new keys.
-            self._large = self.waiting_in(first, int(self.rows[first]["count"]))
-        part, self._large = self._large[:_AT_A_TIME], self._large[_AT_A_TIME:]
-        self._rekeyed += not len(self._large)
-        return first, first, part[self.waiting.pages["place"][part] > 0]
-
-    def rekey(self, first: int, last: int, keys: Float32Array, now: float) -> None:
-        """Give the pages of whole slots, from :meth:`next_to_rekey`, their new keys."""
-        kernels.rebuild(self._table, first, last, keys, now)
-        self._rekeyed = last
+    def rekey(self, keys: Float32Array, now: float) -> None:
+        """Give the pages from :meth:`next_to_rekey` their new keys."""
+        kernels.rekey(self._table, self._rekeyed, self._rekeying, keys, now)
+        self._rekeyed[:] = self._rekeying
 
     # -- looking ------------------------------------------------------------------------------------------------------
 
@@ -401,7 +434,7 @@ class Queue:
     def _head(self, slot: int, now: float) -> _Head:
         """The sort key of a slot: seconds to wait, seconds to cool down, and of its first page -key and age; slot."""
         row = self.rows[slot]
-        page = int(self.waiting.arena[row["begin"]])
+        page = int(row["best"])
         key = self._shared(self.key(page) * float(row["factor"]), row, 0)
         wait = max(float(row["due"]) - now, 0.0)
         soft = max(float(row["soft_due"]) - now, 0.0) if row["where"] == kernels.WARM else 0.0
@@ -442,20 +475,11 @@ class Queue:
             yield from sorted(ties)
 
     def _pages_of(self, slot: int) -> Iterator[int]:
-        """The waiting pages of a slot in order, read from the top of its heap."""
-        begin, size = int(self.rows[slot]["begin"]), int(self.rows[slot]["count"])
-        arena, keys, newest = self.waiting.arena, self.waiting.pages["key"], self.limits.newest
-
-        def entry(place: int) -> tuple[float, int, int]:
-            page = int(arena[begin + place])
-            return -float(keys[page]), -page if newest else page, place
-
-        nearest = [entry(0)] if size else []
-        while nearest:
-            _, age, place = heapq.heappop(nearest)
-            yield abs(age)
-            for child in range(4 * place + 1, min(4 * place + 5, size)):
-                heapq.heappush(nearest, entry(child))
+        """The waiting pages of a slot in order."""
+        most, told = 2, 0
+        while told < int(self.rows[slot]["count"]):
+            yield from self.best(slot, most)[told:].tolist()
+            most, told = 8 * most, most
 
 
 def _push_next(

@@ -43,6 +43,9 @@ _BLOCK = 1 << 16
 
 _NO_SCORES = np.empty(0, np.float32)
 
+_FILLING = ("adopt", "fold", "take_ranks", "take_expected", "take_over", "_begin")
+"""The methods that fill the columns of a policy by ranking."""
+
 
 class PageRank(Policy):
     """By un-normalised PageRank: x = c·Pᵀx + (1 − c)·v.
@@ -105,20 +108,31 @@ class PageRank(Policy):
         )
 
     def priority(self, pages: UInt32Array) -> Float32Array:
-        ranks = PageRank.ranks(self, pages)
-        found = ranks if self.prior is None else ranks + self.prior.added(pages, ranks, self.teleport(pages))
-        for one in self.host_factors:
-            found = found * one.factor(pages)
+        found = self._sum(pages)
+        for factor in self.host_factors:
+            found = found * factor.factor(pages)
         return found
+
+    def _sum(self, pages: UInt32Array) -> Float32Array:
+        """What the factors are multiplied with, float32[n]: the rank, and what the prior adds."""
+        ranks = PageRank.ranks(self, pages)
+        return ranks if self.prior is None else ranks + self.prior.added(pages, ranks, self.teleport(pages))
 
     def ranks(self, pages: UInt32Array) -> Float32Array:
         return self.shares.take(pages) + self.teleport(pages)
 
     def explain(self, page: int) -> list[Part]:
+        return [
+            *self._sum_parts(page),
+            *(part for factor in self.host_factors for part in factor.parts(page)),
+        ]
+
+    def _sum_parts(self, page: int) -> list[Part]:
+        """The parts of a page's :meth:`_sum`."""
         parts, shares, teleport = self._rank_parts(page)
         if self.prior is not None:
             parts += self.prior.parts(page, shares + teleport, teleport)
-        return [*parts, *(part for one in self.host_factors for part in one.parts(page))]
+        return parts
 
     def _rank_parts(self, page: int) -> tuple[list[Part], float, float]:
         """The parts of a page's rank, what its links give, and its teleport."""
@@ -140,7 +154,7 @@ class PageRank(Policy):
 
     def gives(self, page: int, places: UInt64Array) -> Float32Array | None:
         return shares_given(
-            self.pages.log,
+            self.pages.log_at(places),
             places,
             np.uint64(page),
             self.pages.hosts,
@@ -160,13 +174,18 @@ class PageRank(Policy):
         self.fold(since)
 
     def successor(self, meta: dict[str, Any]) -> Self | None:
-        # The class of a user may keep other columns.
-        if not type(self).__module__.startswith("inlink."):
+        # These methods of a user's class may fill other columns.
+        if not all(getattr(type(self), name).__module__.startswith("inlink.") for name in _FILLING):
             return None
         other = copy(self)
         other.shares = reserve(np.float32, MOST_PAGES)
         other._begin(meta)
         return other
+
+    def take_over(self, successor: Self) -> None:
+        self.shares = successor.shares
+        for name in self.numbers:
+            setattr(self, name, getattr(successor, name))
 
     def _begin(self, meta: dict[str, Any]) -> None:
         """Note what the header of a ranking says."""
@@ -178,7 +197,10 @@ class PageRank(Policy):
 
 
 class HostDiverse(PageRank):
-    """By PageRank ÷ (1 + depth)^⅛ ÷ (1 + pages already taken from the host): the default.
+    """By (PageRank + expected rank) ÷ (1 + depth)^⅛ ÷ (1 + pages already taken from the host): the default.
+
+    Each ranking brings the rank that a page can expect of links which the crawl does not know yet:
+    see :mod:`inlink.reranking.expected`.
 
     The present rank of a page far from the seeds comes from few links, which were found late, so it is overestimated: a
     page that is the only link of its linker gets nearly all of its rank. Among the pages of one host, PageRank alone
@@ -187,6 +209,35 @@ class HostDiverse(PageRank):
 
     name = "host-diverse"
     sharing = "shared"
+    takes_expected = True
+    columns = ("shares", "expected")
+
+    def __init__(self, pages: Pages, settings: dict[str, Any]) -> None:
+        super().__init__(pages, settings)
+        self.expected: Float32Array = reserve(np.float32, MOST_PAGES)
+
+    def successor(self, meta: dict[str, Any]) -> Self | None:
+        other = super().successor(meta)
+        if other is not None:
+            other.expected = reserve(np.float32, MOST_PAGES)
+        return other
+
+    def take_over(self, successor: Self) -> None:
+        super().take_over(successor)
+        self.expected = successor.expected
+
+    def take_expected(self, expected: Float32Array, block: slice) -> None:
+        self.expected[block] = expected[block]
+
+    def _sum(self, pages: UInt32Array) -> Float32Array:
+        found: Float32Array = super()._sum(pages) + self.expected.take(pages)
+        return found
+
+    def _sum_parts(self, page: int) -> list[Part]:
+        parts, expected = super()._sum_parts(page), float(self.expected[page])
+        if expected > 0:
+            parts.append(Part("rank expected of links that are not known yet", "+", expected))
+        return parts
 
     def priority(self, pages: UInt32Array) -> Float32Array:
         return super().priority(pages) / self._distance(pages)
@@ -256,7 +307,7 @@ class Hits(PageRank):
 
     def gives(self, page: int, places: UInt64Array) -> Float32Array | None:
         return hub_weights_given(
-            self.pages.log,
+            self.pages.log_at(places),
             places,
             np.uint64(page),
             self.pages.hosts,
@@ -397,7 +448,7 @@ class StoredRanking(Policy):
         if self.ranked[page]:
             return None
         return estimates_given(
-            self.pages.log,
+            self.pages.log_at(places),
             places,
             np.uint64(page),
             self.pages.hosts,

@@ -4,27 +4,44 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
+from inlink.base.arrays import Int64Array, UInt32Array, UInt64Array
 from inlink.frontier.adoption import adopt
-from inlink.frontier.dates import due_dates, reloaded
+from inlink.frontier.dates import due_dates, last_answers, reloaded
 from inlink.frontier.frontier import Frontier
 from inlink.frontier.leases import Out
 from inlink.frontier.lost import lost_dates
-from inlink.frontier.saved import restore_heaps, restore_policy, restore_traps
+from inlink.frontier.saved import restore_policy, restore_queue, restore_traps
 from inlink.frontier.traps import line_codes
 from inlink.store.checkpoint import Checkpoint
 from inlink.store.format import (
     CRAWLED,
     DISCOVERED,
+    HEAD_SIZE,
     HINT,
+    HOST,
+    LEASE,
     LEASED,
     PAUSE,
     RESUME,
-    DateRecord,
+    SETTINGS,
     FailedRecord,
+    Head,
+    LeaseRecord,
+    size_of,
     struct_of,
 )
+from inlink.store.frames import fields_at
 
 __all__ = ["restore", "restore_columns", "restore_dates"]
+
+_AT_A_TIME = 1 << 14
+"""Number of events of leases that are read at a time."""
+
+_RECENT = 600.0
+"""Leases of this many seconds are read in any case, because a longer delay may be set after the opening."""
+
+_COOLED = 40.0
+"""After this many windows, a crawl adds e⁻⁴⁰ to the temperature of a host, which float32 cannot show."""
 
 
 def restore(frontier: Frontier, now: float) -> None:
@@ -34,11 +51,13 @@ def restore(frontier: Frontier, now: float) -> None:
     if frontier.copies is not None:
         frontier.copies.restore()
     _count_taken(frontier, _restore_leases(frontier))
+    if frontier.policy.sharing == "turns":
+        _restore_turns(frontier)
     frontier.hosts.restore(now)
+    _restore_fetches(frontier, now)
     _restore_retries(frontier)
-    restore_heaps(frontier, kept, now)
-    if pages.checkpoint is not None:
-        pages.checkpoint.release()
+    restore_queue(frontier, kept, now)
+    pages.release()
     _restore_lost(frontier, now)
     frontier.sessions.restore(pages, now)
     for place in pages.frames_of_kind(PAUSE, RESUME):
@@ -47,7 +66,7 @@ def restore(frontier: Frontier, now: float) -> None:
 
 
 def restore_columns(frontier: Frontier) -> Checkpoint | None:
-    """Restore hosts, trap codes and the policy; return the checkpoint if it holds the policy and the heaps."""
+    """Restore hosts, trap codes and the policy; return the checkpoint if it holds the policy and the queue."""
     pages = frontier.pages
     frontier.hosts.take_in()
     with ThreadPoolExecutor(2) as threads:
@@ -72,9 +91,10 @@ def restore_dates(frontier: Frontier, now: float) -> None:
     for place in pages.frames_of_kind(HINT):
         hint = pages.frame(place)
         page = hint.page
-        visit = pages.visit(page)
-        (changed,) = struct_of(DateRecord).unpack(hint.payload)
-        if visit is not None and visit.time < changed and pages.states[page] == CRAWLED:
+        if pages.states[page] != CRAWLED or page in frontier.queue or page in frontier.lost:
+            continue
+        # It holds until the next answer.
+        if last_answers(pages, np.array([page], np.uint32))[0] <= place:
             frontier.back(page, now)
     for page, since in reloaded(pages):
         if page not in frontier.lost:
@@ -134,6 +154,61 @@ def _count_taken(frontier: Frontier, leased: list[tuple[int, int]]) -> None:
     slots = queue.waiting.slot_of[hosts] if queue.by_domain else hosts
     again = [slot for page, slot in leased if not pages.answers[page]]
     frontier.hosts.spend(np.concatenate([slots, np.array(again, np.uint32)]).astype(np.int64))
+
+
+def _restore_turns(frontier: Frontier) -> None:
+    """Count the turns of slots, in the order of all leases."""
+    places = np.array(frontier.pages.frames_of_kind(LEASE), np.uint64)
+    for some in np.array_split(places, len(places) // _AT_A_TIME + 1):
+        frontier.queue.count_turns(_leased_slots(frontier, some)[0])
+
+
+def _leased_slots(frontier: Frontier, places: UInt64Array) -> tuple[UInt32Array, Int64Array]:
+    """Return the slot of each lease of some events, uint32[k], and the number of leases of each event."""
+    pages, queue = frontier.pages, frontier.queue
+    log = pages.log_at(places)
+    listed = fields_at(log, places, Head, "listed").astype(np.int64)
+    ends = np.cumsum(listed)
+    within = np.arange(ends[-1] if len(ends) else 0) - np.repeat(ends - listed, listed)
+    at = np.repeat(places.astype(np.int64) + (HEAD_SIZE + size_of(LeaseRecord)), listed) + 4 * within
+    hosts = pages.hosts[log[at[:, None] + np.arange(4)].view(np.uint32)[:, 0]]
+    return queue.waiting.slot_of[hosts] if queue.by_domain else hosts, listed
+
+
+def _restore_fetches(frontier: Frontier, now: float) -> None:
+    """Restore the delays since the last fetches, and the temperatures of crawl rates, from the recent leases.
+
+    The last event about a host holds its date, in which earlier leases count, but not a later change of settings.
+    """
+    pages, queue = frontier.pages, frontier.queue
+    count, limits = queue.num_slots, queue.limits
+    if not count:
+        return
+    recent = max(_RECENT, float(queue.rows["delay"][:count].max()))
+    rates = [rate for rate in (limits.soft, limits.hard) if rate > 0]
+    if rates:
+        recent = max(recent, _COOLED * limits.window + 1 / min(rates))
+    places = pages.leases_since(now - recent)
+    if not len(places):
+        return
+    about = np.zeros(count, np.uint64)
+    changed = max(pages.frames_of_kind(SETTINGS), default=0)
+    events = np.array(pages.frames_of_kind(HOST, begin=changed), np.uint64)
+    hosts = pages.hosts[fields_at(pages.log_at(events), events, Head, "page")]
+    about[queue.waiting.slot_of[hosts] if queue.by_domain else hosts] = events
+    last, fetched, heats = np.zeros(count), np.zeros(count), np.zeros(count)
+    for some in np.array_split(places, len(places) // _AT_A_TIME + 1):
+        slots, listed = _leased_slots(frontier, some)
+        times = np.repeat(fields_at(pages.log_at(some), some, Head, "time"), listed)
+        before = last.copy()
+        np.maximum.at(last, slots, times)
+        heats *= np.exp((before - last) / limits.window)
+        heats += np.bincount(slots, np.exp((times - last[slots]) / limits.window), count)
+        dated = np.repeat(some, listed) > about[slots]
+        np.maximum.at(fetched, slots[dated], times[dated])
+    for slot in np.flatnonzero(last).tolist():
+        heat = float(heats[slot]) if rates else 0.0
+        frontier.hosts.fetched(slot, float(fetched[slot]), float(last[slot]), heat, now)
 
 
 def _restore_retries(frontier: Frontier) -> None:

@@ -25,6 +25,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+import msgspec
+
 from inlink.base.settings import check_fields, setting
 from inlink.errors import ParameterError
 from inlink.urls.canonical import MAX_LENGTH, canonical
@@ -141,8 +143,7 @@ class Rules:
         return _Group(frozenset(self.hosts or ()), frozenset(self.domains or ()), ())
 
 
-@dataclass(frozen=True)
-class _Group:
+class _Group(msgspec.Struct, frozen=True):
     """A group of rules that matches if any rule does. Thousands of hosts cost no more than a single host."""
 
     hosts: frozenset[str]

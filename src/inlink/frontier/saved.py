@@ -1,4 +1,4 @@
-"""The frontier's part of a checkpoint: trap codes, the policy's columns, and the heaps of waiting pages.
+"""The frontier's part of a checkpoint: trap codes, the policy's columns, and the queue.
 
 All of these are functions of the events up to the checkpoint's extent. Dates, leases, budgets and sessions depend on
 the time too. They are restored from the log at each opening, which takes time in proportion to their number.
@@ -30,7 +30,7 @@ from inlink.store.prior import PRIOR
 if TYPE_CHECKING:
     from inlink.frontier.frontier import Frontier
 
-__all__ = ["parts", "restore_heaps", "restore_policy", "restore_traps", "small_parts"]
+__all__ = ["parts", "restore_policy", "restore_queue", "restore_traps", "small_parts"]
 
 
 def _waiting_pages(frontier: "Frontier") -> UInt32Array:
@@ -75,6 +75,8 @@ def _circumstances(frontier: "Frontier", ranking: Header | None) -> dict[str, An
     prior = settings.prior is not None and frontier.policy.takes_prior
     return {
         "name": frontier.policy.name,
+        # Checkpoints of earlier versions have fewer columns.
+        "columns": list(frontier.policy.columns or ()),
         "year": frontier.year,
         "use_scores": settings.use_scores,
         "cross_domain_only": settings.cross_domain_only,
@@ -155,10 +157,10 @@ def restore_policy(frontier: "Frontier") -> Checkpoint | None:
     return checkpoint
 
 
-def restore_heaps(frontier: "Frontier", checkpoint: Checkpoint | None, now: float) -> None:
+def restore_queue(frontier: "Frontier", checkpoint: Checkpoint | None, now: float) -> None:
     """Fill the queue with all waiting pages.
 
-    From a checkpoint, its heaps are taken in. Then the pages that later events are about are placed or removed.
+    From a checkpoint, its lists and trees are taken in. Then the pages of later events are placed or removed.
     """
     pages, queue = frontier.pages, frontier.queue
     if checkpoint is None:

@@ -5,9 +5,9 @@ spider that got no reply repeats its request and gets the same reply.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import Any
 
+import msgspec
 import numpy as np
 
 from inlink.base.arrays import AnyArray, UInt64Array
@@ -29,8 +29,7 @@ from inlink.store.pages import Pages
 __all__ = ["SpiderSession", "SpiderSessions"]
 
 
-@dataclass(slots=True)
-class SpiderSession:
+class SpiderSession(msgspec.Struct):
     """An open session.
 
     Attributes
@@ -62,9 +61,9 @@ class SpiderSession:
     silent_after: float
     heard: float
     asked: int = 0
-    given: list[int] = field(default_factory=list)
+    given: list[int] = []
     reported: int = 0
-    outcomes: list[tuple[int, bool]] = field(default_factory=list)
+    outcomes: list[tuple[int, bool]] = []
     begun: int = 0
     since: int | None = None
 
@@ -102,7 +101,9 @@ class SpiderSessions:
 
     def silent(self, now: float) -> list[SpiderSession]:
         """The sessions that were silent for too long."""
-        return [one for one in self._by_number.values() if now - one.heard >= one.silent_after]
+        return [
+            session for session in self._by_number.values() if now - session.heard >= session.silent_after
+        ]
 
     # -- restoring ----------------------------------------------------------------------------------------------------
 
@@ -119,7 +120,7 @@ class SpiderSessions:
                 owner = payload[record.size :].decode("utf-8", "replace")
                 self.add(SpiderSession(told.session, owner, told.silent_after, now, begun=place, since=place))
         if self._by_number:
-            begin = min(one.begun for one in self)
+            begin = min(session.begun for session in self)
             self._restore_requests(pages, begin)
             self._restore_reports(pages, begin)
 
@@ -153,11 +154,11 @@ class SpiderSessions:
                 payload = pages.frame(place).payload
                 session.reported, session.since = int(reported[rows[-1]]["request"]), place
                 outcomes = np.frombuffer(payload, dtype_of(OutcomeRecord), offset=size_of(ReportedRecord))
-                session.outcomes = [(int(one["lease"]), bool(one["counted"])) for one in outcomes]
+                session.outcomes = [(int(row["lease"]), bool(row["counted"])) for row in outcomes]
 
 
 def _records(pages: Pages, places: UInt64Array, record: Any) -> AnyArray:
     """The beginnings of the payloads of frames, as records. ``places``, uint64[n], are the places of the frames."""
     begins = places.astype(np.int64) + HEAD_SIZE
-    raw = pages.log[begins[:, None] + np.arange(size_of(record))]
+    raw = pages.log_at(places)[begins[:, None] + np.arange(size_of(record))]
     return np.ascontiguousarray(raw).view(dtype_of(record)).reshape(-1)

@@ -19,10 +19,11 @@ POINTS = 256
 _HOSTS = 1 << 19
 """Maximum number of hosts that are searched for the fullest, in about 3 ms."""
 
-# Maximum number of planned pages that are looked at.
 _NEXT = 256
+"""Maximum number of planned pages that are looked at."""
 
 _ROWS = 1 << 16
+"""Number of answered pages that are added up between two looks at the clock."""
 
 
 class HarvestPoint(msgspec.Struct, frozen=True):

@@ -7,8 +7,8 @@ each call makes a complete pass.
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 
+import msgspec
 import numpy as np
 
 from inlink.base.arrays import AnyArray, Int64Array
@@ -22,12 +22,12 @@ BEST = 1000
 
 _BLOCK = 1 << 18
 _ROWS = 1 << 15
+_FEW_BYTES = 1 << 12
 
 Values = Callable[[int, int], AnyArray]
 
 
-@dataclass(frozen=True)
-class Surveyed:
+class Surveyed(msgspec.Struct, frozen=True):
     """The result of a pass: pages, sum of all values, sum of the crawled pages' values, the best pages with values."""
 
     pages: int
@@ -145,11 +145,14 @@ class LinkCount:
         self._row, self._sum = 1, 0
         self._count: int | None = None
         self._counted_to = -1
+        kept = pages.checkpoint
+        if kept is not None:
+            self._count, self._counted_to = kept.meta["links"], kept.extent.events_end
 
     def proceed(self, seconds: float) -> int | None:
         """Go on counting for some CPU time; return the count of the last complete pass, None before its end."""
         pages = self._pages
-        if self._row == 1 and self._counted_to == pages.events_end:
+        if self._row == 1 and self._counts_all():
             return self._count
         stop, end = time.thread_time() + seconds, pages.tally.rows + 1
         while self._row < end:
@@ -162,3 +165,10 @@ class LinkCount:
             self._count, self._counted_to = self._sum, pages.events_end
             self._row, self._sum = 1, 0
         return self._count
+
+    def _counts_all(self) -> bool:
+        """Return whether the last count still holds: no event came later, except for marks of syncs."""
+        begin, end = self._counted_to, self._pages.events_end
+        if 0 <= begin < end <= begin + _FEW_BYTES and not self._pages.changes_between(begin, end):
+            self._counted_to = end
+        return self._counted_to == end

@@ -197,5 +197,5 @@ def explain(url: str, year: int) -> list[tuple[str, str, float]]:
 def _joined(urls: Sequence[str]) -> tuple[UInt8Array, UInt64Array]:
     raw = [url.encode("utf-8", "surrogatepass") for url in urls]
     offsets = np.zeros(len(raw) + 1, np.uint64)
-    np.cumsum([len(one) for one in raw], out=offsets[1:], dtype=np.uint64)
+    np.cumsum([len(url) for url in raw], out=offsets[1:], dtype=np.uint64)
     return np.frombuffer(b"".join(raw), np.uint8), offsets

@@ -1,14 +1,20 @@
 """Compute when a crawled page is due again: pass its visits from the log to a schedule, oldest first."""
 
+from collections.abc import Iterator
+from itertools import islice
+
 import numpy as np
 
+from inlink.errors import FolderError
 from inlink.frontier.frontier import Frontier
 from inlink.frontier.restoring import restore_dates
 from inlink.frontier.revisit import History, Schedule
-from inlink.store.format import CRAWLED, VisitRecord, struct_of
+from inlink.store.format import CRAWLED, VISIT, VisitRecord, struct_of
+from inlink.store.log import EVENTS
+from inlink.store.page import Frame
 from inlink.store.pages import Pages
 
-__all__ = ["next_visit", "plan_anew", "plan_visit", "plan_visits"]
+__all__ = ["next_visit", "plan_anew", "plan_visit", "plan_visits", "visits_of"]
 
 MOST = 1000
 """Maximum number of visits of a page that are passed to the schedule."""
@@ -16,18 +22,39 @@ MOST = 1000
 _RECORD = struct_of(VisitRecord)
 
 
+def visits_of(pages: Pages, page: int) -> Iterator[tuple[Frame, VisitRecord]]:
+    """Yield the visits of a page, the latest first: each frame, and the record at the beginning of its payload.
+
+    Raises
+    ------
+    inlink.errors.FolderError
+        If the earlier visit that a visit names is not an earlier visit of the page.
+    """
+    place, end = pages.visit_place(page), pages.events_end
+    while place is not None:
+        frame = pages.frame(place) if place < end else None
+        # Checksums do not prove that the place of an earlier visit is the place of a visit.
+        if frame is None or (frame.kind, frame.page) != (VISIT, page) or len(frame.payload) < _RECORD.size:
+            raise FolderError(
+                f"{pages.folder / EVENTS} is damaged: no earlier visit of page {page} is at byte {place:,}. Take the "
+                "crawl's folder from a backup."
+            )
+        visit = VisitRecord._make(_RECORD.unpack_from(frame.payload))
+        yield frame, visit
+        # Each place is smaller than the place before it, so the loop ends.
+        end = place
+        place = visit.previous - 1 if visit.previous else None
+
+
 def next_visit(pages: Pages, page: int, schedule: Schedule) -> float | None:
     """Unix time at which a page is due again; None is never.
 
     The interval in force is computed from all visits, so it need not be stored.
     """
-    chain: list[tuple[float, int, float, int, int]] = []
-    place = pages.visit_place(page)
-    while place is not None and len(chain) < MOST:
-        frame = pages.frame(place)
-        visit = VisitRecord._make(_RECORD.unpack_from(frame.payload))
-        chain.append((frame.time, frame.status, visit.first_crawl, visit.crawls, visit.changes))
-        place = visit.previous - 1 if visit.previous else None
+    chain = [
+        (frame.time, frame.status, visit.first_crawl, visit.crawls, visit.changes)
+        for frame, visit in islice(visits_of(pages, page), MOST)
+    ]
     due, interval, changed_at, last_changes = None, 0.0, None, 0
     url = pages.url(page)
     for time, status, first, crawls, changes in reversed(chain):

@@ -4,8 +4,7 @@ A wish holds until the operator takes it back, also after the crawl is opened ag
 value from the settings, from robots.txt and from the host itself.
 """
 
-from dataclasses import dataclass
-
+import msgspec
 import numpy as np
 
 from inlink.store.format import NO_LIMIT, HostSetRecord, struct_of
@@ -16,8 +15,7 @@ _RECORD = struct_of(HostSetRecord)
 _BLOCK, _DELAY, _BUDGET = 1, 2, 4
 
 
-@dataclass(frozen=True, slots=True)
-class Wish:
+class Wish(msgspec.Struct, frozen=True):
     """An operator's settings for a host, or with ``by="domain"`` for a registered domain. None is no wish.
 
     Parameters

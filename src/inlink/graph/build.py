@@ -41,7 +41,7 @@ from inlink.graph.source import Source
 
 __all__ = ["build_graph", "build_parts", "build_sources"]
 
-# nodes or arcs moved at a time
+# Number of nodes or arcs that are moved at a time.
 _BLOCK = 1 << 20
 
 
@@ -66,29 +66,30 @@ def build_graph(
     names : Names or None
         The nodes' names, where batches hold numbers.
     num_nodes : int or None
-        How many nodes there are, where batches hold numbers; None means one more than the largest.
+        The number of nodes, if batches hold numbers. None means one more than the largest number.
     level : {"page", "host", "domain"} or None
-        What the names are.
+        The kind of the names; None if it is unknown.
     count : bool
         Keep the number of duplicates of an arc as its weight. Given weights are always kept, and add up.
     into : path-like or None
-        The folder to build; None makes a temporary one that goes when the graph does.
-    meta : dict, function that gives one, or None
-        What to say of the origin in the header, JSON values only; the function is called after the last batch.
+        The folder to build. None makes a temporary folder, which is removed with the graph.
+    meta : dict, function that returns a dict, or None
+        Fields of the header that describe the origin: JSON values. A function is called after the last batch.
     from_parent : uint32[number of the parent's nodes] or None
-        For a graph derived from another: the node that each of the parent's nodes became, :data:`NO_NODE` for none.
+        For a graph derived from another: the new number of each of the parent's nodes, :data:`NO_NODE` if it was left
+        out.
     compress : bool
         Compress the rows.
 
     Returns
     -------
     Graph
-        With weights uint32 where all are whole and their total is below 2³², otherwise float64.
+        The graph. Its weights are uint32 if all are whole and their total is below 2³², otherwise float64.
 
     Raises
     ------
     InputError
-        If a node's number is out of range, or a name stands twice in ``names``.
+        If a node's number is out of range, or a name occurs twice in ``names``.
     ParameterError
         If a weight is not a finite number above 0.
     inlink.errors.OutputError
@@ -241,7 +242,7 @@ def _temporary_graph(build: Callable[[Path], None]) -> Graph:
 
 
 class FolderSink:
-    """Takes the names, marks and rows of a graph in order, and writes its folder.
+    """A sink that writes a graph's folder; see :class:`inlink.graph.ranges.Sink`.
 
     Parameters
     ----------
@@ -275,11 +276,11 @@ class FolderSink:
         self._bytes += int(offsets[-1] - offsets[0])
 
     def order(self, order: UInt32Array) -> None:
-        """Say that names are not in byte order: the nodes in that order."""
+        """Write the nodes in the byte order of their names, uint32[n]. Called only if names are not sorted."""
         self._writer.write("names.order", order)
 
     def crawled(self, nodes: Iterable[UInt32Array], num_nodes: int) -> None:
-        """Say which nodes were crawled."""
+        """Write the mask of the nodes that were crawled, given as arrays of their numbers."""
         mask = np.zeros(num_nodes, np.bool_)
         for part in nodes:
             mask[part] = True
@@ -355,11 +356,11 @@ class _Rows(Protocol):
     """Writes the rows of one side."""
 
     def append(self, offsets: UInt64Array, pieces: Iterable[tuple[UInt32Array, Float64Array]]) -> None:
-        """Add rows: where each begins among the other ends of their arcs, which come in pieces with their weights."""
+        """Add rows: their offsets, uint64[k + 1] from 0 on, and the other ends and weights of their arcs in pieces."""
         ...
 
     def close(self) -> None:
-        """End."""
+        """Write the end of the rows, and close the files."""
         ...
 
 
@@ -386,7 +387,7 @@ class _RowFile:
 
 
 class _CodedFile:
-    """Writes compressed rows, and their weights as they are."""
+    """Writes compressed rows, and their weights without compression."""
 
     def __init__(
         self, writer: FolderWriter, side: str, rows: InlinkWriter | OutlinkWriter, dtype: np.dtype[Any] | None

@@ -62,7 +62,7 @@ class _Blocks:
         self._rows = self._at = self._arcs = 0
 
     def append(self, ends: UInt64Array, sizes: UInt64Array) -> None:
-        """Add rows: the end of each among the arcs of this call, and its bytes or bits."""
+        """Add rows: where each ends among the arcs of this call, and its size in bytes or bits, uint64[k] each."""
         first = -self._rows % BLOCK
         begins = np.zeros(len(sizes), np.uint64)
         np.cumsum(sizes[:-1], out=begins[1:])

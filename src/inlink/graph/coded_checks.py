@@ -125,7 +125,7 @@ def _decoded(
     outlinks = CodedOutlinks(folder.array("out.records"), folder.array("out.blocks"), num_nodes)
     for low, high in spans(blocks, 0, len(blocks) // 2 - 1):
         if side == "in":
-            found = decoded_inlinks(inlinks, num_nodes, low, high)
+            decoded = decoded_inlinks(inlinks, num_nodes, low, high)
         else:
-            found = decoded_outlinks(outlinks, low, high)
-        yield low * BLOCK, *found, int(blocks[2 * low + 1])
+            decoded = decoded_outlinks(outlinks, low, high)
+        yield low * BLOCK, *decoded, int(blocks[2 * low + 1])

@@ -23,10 +23,10 @@ from inlink.graph.source import Source
 __all__ = ["MIXED", "Collector", "PartSink", "write_part"]
 
 MIXED = "names and node numbers cannot be mixed in one graph. If numbers are names, use --nodes names"
-# nodes or arcs moved at a time
+# Number of nodes or arcs that are moved at a time.
 _BLOCK = 1 << 20
 _NONE: UInt32Array = np.empty(0, np.uint32)
-# arcs kept in memory before any is written
+# Number of arcs that are kept in memory before they are written.
 _KEPT = 1 << 22
 
 
@@ -80,9 +80,11 @@ class Collector:
             if self._table is not None:
                 raise ParameterError(MIXED)
             largest = int(pack(batch.sources, batch.targets, packed)) if count else self._largest
+            if crawled is not None:
+                largest = max(largest, int(crawled.max(initial=0)) if len(crawled) else -1)
             if largest >= MAX_NODES:
                 raise InputError(
-                    f"node {largest:,} is out of range (below {MAX_NODES:,}): read them as names instead"
+                    f"node {largest:,} is out of range (below {MAX_NODES:,}): read the nodes as names instead"
                 )
             self._largest = max(self._largest, largest)
         else:
@@ -90,8 +92,11 @@ class Collector:
                 raise ParameterError(MIXED)
             self._table = self._table or NameTable()
             ids = self._table.number(batch.names)
-            if count and max(int(batch.sources.max()), int(batch.targets.max())) >= len(ids):
-                raise ParameterError("a batch's arcs end outside its names")
+            for ends in (batch.sources, batch.targets, _NONE if crawled is None else crawled):
+                if len(ends) and int(ends.max()) >= len(ids):
+                    raise ParameterError(
+                        f"a batch's number {int(ends.max()):,} is outside its names (there are {len(ids):,})"
+                    )
             pack_known(batch.sources, batch.targets, ids, packed)
             crawled = None if crawled is None else ids[crawled]
         if crawled is not None:
@@ -124,12 +129,12 @@ class Collector:
         self._weights.append(weights)
 
     def finish(self, sink: Sink) -> None:
-        """Write all in order.
+        """Give the names, marks and arcs to a sink, in order.
 
         Raises
         ------
         inlink.errors.InputError
-            If a node's number is out of range, or there are more names or fewer than nodes.
+            If a node's number is out of range, or the number of names is not that of the nodes.
         """
         nodes, label = self._write_names(sink)
         if self._crawled is not None:
@@ -159,8 +164,7 @@ class Collector:
         self._weights.remove()
 
     def _write_names(self, sink: Sink) -> tuple[int, UInt32Array]:
-        """Write the names. Return the number of nodes, and the number of each; none if they stay as they are."""
-        none = np.empty(0, np.uint32)
+        """Write the names. Return the number of nodes, and their new numbers: uint32[n], empty if none changes."""
         if self._table is not None:
             with track("sorting names"):
                 known, order = self._table.sorted()
@@ -170,12 +174,12 @@ class Collector:
         nodes = largest + 1 if stated is None else stated
         if names is not None and stated is None:
             nodes = max(nodes, len(names))
-        if largest >= nodes or nodes > MAX_NODES:
-            raise InputError(
-                f"an arc ends at node {largest:,} and there are {nodes:,} nodes, numbered from 0"
-            )
+        if nodes > MAX_NODES:
+            raise InputError(f"a graph has at most {MAX_NODES:,} nodes; got {nodes:,}")
+        if largest >= nodes:
+            raise InputError(f"there is no node {largest:,}: the {nodes:,} nodes are numbered from 0")
         if names is None:
-            return nodes, none
+            return nodes, _NONE
         if len(names) != nodes:
             raise InputError(f"there are {nodes:,} nodes and {len(names):,} names")
         if names.order is not None and sink.in_order:
@@ -184,10 +188,13 @@ class Collector:
         _give(sink, names, None)
         if names.order is not None:
             sink.order(names.order)
-        return nodes, none
+        return nodes, _NONE
 
     def _counts(self, nodes: int, label: UInt32Array, task: Task) -> tuple[Bins, BoolArray, UInt64Array]:
-        """Count the arcs by source, and say which nodes link. If there are many arcs, count also those to each node."""
+        """Return the counts of arcs by source, the nodes that link, bool[n], and the number of inlinks of each node.
+
+        The last is uint64[n] if there are more arcs than are sorted in memory, else empty.
+        """
         from inlink.graph.kernels.arcs import count_sources, count_targets
 
         many = self._num_arcs > BUCKET
@@ -231,7 +238,7 @@ class Collector:
 
 
 class _Spool:
-    """Numbers in the order in which they came: few in memory, many on disk."""
+    """Numbers in their order of arrival. Large collections are kept on disk."""
 
     def __init__(self, path: Path, dtype: np.dtype[Any]) -> None:
         self._path, self._dtype = path, dtype
@@ -251,9 +258,9 @@ class _Spool:
     def whole(self) -> Any:
         """All numbers, in memory."""
         written = [np.fromfile(self._path, self._dtype)] if self._written else []
-        found = np.concatenate([*written, *self._held, np.empty(0, self._dtype)])
+        values = np.concatenate([*written, *self._held, np.empty(0, self._dtype)])
         self.remove()
-        return found
+        return values
 
     def blocks(self) -> Iterator[Any]:
         """Blocks of :data:`_BLOCK` numbers; the last may be shorter. The spool stays."""
@@ -312,7 +319,7 @@ class PartSink:
         raise NotImplementedError
 
     def crawled(self, nodes: Iterable[UInt32Array], num_nodes: int) -> None:
-        """Say which nodes were crawled."""
+        """Write the nodes that were crawled, given as arrays of their numbers."""
         self._writer.crawled(distinct(np.concatenate([np.empty(0, np.uint32), *nodes])))
 
     def begin(self, header: PartHeader, linking: BoolArray, places: UInt32Array, targets: Bins) -> None:
@@ -320,7 +327,7 @@ class PartSink:
         own = self._writer.header
         own.named, own.num_nodes, own.weighted = header.named, header.num_nodes, header.weighted
         own.whole, own.total, own.meta = header.whole, header.total, self._meta
-        # Sums of fractions depend on their order, so they are made once, of all.
+        # A sum of fractions depends on their order, so they are added only once, when all parts are merged.
         self.apart = not header.whole
 
     def rows(self, low: int, high: int, arcs: UInt64Array, sums: Float64Array) -> None:
@@ -353,7 +360,7 @@ def write_part(
     scratch : Path
         A folder for temporary files. Nobody else may use it until this returns.
     keep : bool
-        Keep how often each arc stood in the source, or its weight.
+        Keep the weight of each arc, or the number of times that it occurs in the source.
     self_loops : bool
         Keep the arcs from a node to itself.
     meta : dict or None

@@ -11,7 +11,7 @@ __all__ = ["components", "largest_component", "reachable"]
 
 
 def components(graph: Graph, *, strong: bool = False) -> UInt32Array:
-    """For each node, a node that stands for its component: uint32[n]. It is the same for the whole component.
+    """Return for each node a representative node of its component, uint32[n]: the same for the whole component.
 
     Parameters
     ----------
@@ -19,7 +19,7 @@ def components(graph: Graph, *, strong: bool = False) -> UInt32Array:
         The graph.
     strong : bool
         Strongly connected components, in which each node reaches all others along arcs. False: weakly connected
-        components, which ignore the direction of arcs; then the node is the least node of its component.
+        components, which ignore the direction of arcs. Then the representative is the component's first node.
 
     References
     ----------
@@ -34,19 +34,22 @@ def components(graph: Graph, *, strong: bool = False) -> UInt32Array:
 
 
 def largest_component(graph: Graph, *, strong: bool = False) -> BoolArray:
-    """Return whether each node is in the largest component, bool[n]; of several, the component with the least node."""
+    """Return a mask of the nodes in the largest component, bool[n].
+
+    If several components are equally large, it is the one with the first node.
+    """
     label = components(graph, strong=strong)
     if len(label) == 0:
         return np.zeros(0, np.bool_)
     sizes = np.bincount(label, minlength=graph.num_nodes)
-    # The least node of a largest component.
+    # The first node of a largest component.
     first = int(np.argmax(sizes[label] == sizes.max()))
     same: BoolArray = label == label[first]
     return same
 
 
 def reachable(graph: Graph, sources: Iterable[int | str | bytes]) -> BoolArray:
-    """Return whether each node can be reached from ``sources`` along outlinks, bool[n]. The sources are included.
+    """Return a mask of the nodes that can be reached from ``sources`` along outlinks, bool[n], sources included.
 
     Raises
     ------

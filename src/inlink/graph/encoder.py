@@ -23,7 +23,7 @@ FIELDS = {
 }
 """The default code and all codes of each field that may have several, in the order of ``kernels/bits.py``."""
 
-# Nodes encoded, and bytes written, at a time.
+# Number of nodes that are encoded, and of bytes that are written, at a time.
 _NODES = 1 << 18
 _BYTES = 1 << 20
 _LARGEST = 2**31 - 1
@@ -35,9 +35,9 @@ class Coding(NamedTuple):
     Attributes
     ----------
     window : int
-        How many nodes back a list may be copied from, from 0 (lists are not copied) to 2²⁰.
+        A list may be copied from one of this many nodes before it: from 0 (lists are not copied) to 2²⁰.
     max_references : int
-        The most lists that decoding one list may lead through, from 0 to 2³¹ − 1.
+        The largest number of lists that decoding one list may lead through, from 0 to 2³¹ − 1.
     min_interval : int
         Runs of consecutive successors of at least this length become intervals, from 0 (none do) to 2³¹ − 1.
     k : int
@@ -79,14 +79,14 @@ class Coding(NamedTuple):
 
 
 class BitBuffer:
-    """Bits that wait to be taken as whole bytes.
+    """A buffer of bits that returns whole bytes.
 
     Attributes
     ----------
     data : uint8[…]
         The bits; zeros from bit ``at`` on.
     at : int
-        How many bits are written.
+        The number of bits in the buffer.
     """
 
     def __init__(self) -> None:
@@ -101,7 +101,7 @@ class BitBuffer:
             self.data = data
 
     def take(self, last: bool = False) -> bytes:
-        """Return the whole bytes and forget them; with ``last`` also the begun byte, filled up with zeros."""
+        """Remove and return the whole bytes; if ``last`` is set, also the last, incomplete byte, padded with zeros."""
         whole = self.at // 8
         used = (self.at + 7) // 8
         taken = self.data[: used if last else whole].tobytes()
@@ -121,7 +121,7 @@ class Encoder:
     Parameters
     ----------
     coding : Coding
-        How.
+        Parameters of the encoding.
     longest : int
         The length of the longest list.
     block : int
@@ -130,7 +130,7 @@ class Encoder:
     Attributes
     ----------
     statistics : inlink.graph.kernels.bvencode.Statistics
-        Sums over what was encoded so far.
+        Sums over the lists that were encoded so far.
 
     Raises
     ------
@@ -153,14 +153,14 @@ class Encoder:
         self._bits = BitBuffer()
 
     def reserve(self, longest: int) -> None:
-        """Make room for lists of a length."""
+        """Make room for lists of at most ``longest`` nodes."""
         from inlink.graph.kernels import bvencode as kernels
 
         blocks, extras, intervals = (np.empty(longest + 1, np.uint32) for _ in range(3))
         self._parts = kernels.Parts(blocks, extras, intervals, self._chains)
 
     def encode(self, rows: Rows, base: int = 0) -> Iterator[tuple[bytes, UInt64Array]]:
-        """Encode consecutive lists, and yield whole bytes of the stream, and the bits of each further record.
+        """Encode consecutive lists. Yield whole bytes of the stream, and the number of bits of each new record.
 
         Lists are copied only from lists of the same call, so that each call's records can be decoded alone.
 
@@ -174,7 +174,7 @@ class Encoder:
         Yields
         ------
         bytes, uint64[k]
-            The begun byte stays with the encoder until there is more; :meth:`rest` has the last.
+            An incomplete byte stays in the encoder until more bits follow; :meth:`rest` returns the last one.
         """
         from inlink.graph.kernels import bvencode as kernels
 
@@ -197,5 +197,5 @@ class Encoder:
             low = done
 
     def rest(self) -> bytes:
-        """Return the last bits of the stream, filled up to a byte with zeros; the next list begins a new stream."""
+        """Return the last bits of the stream, padded to a byte with zeros. The next list begins a new stream."""
         return self._bits.take(last=True)

@@ -99,8 +99,8 @@ def integers(values: Any, what: str, dtype: type[np.unsignedinteger[Any]], limit
         and values.flags.c_contiguous
         and values.dtype.itemsize == np.dtype(dtype).itemsize
     ):
-        found: AnyArray = values.view(dtype)
-        return found
+        same_bytes: AnyArray = values.view(dtype)
+        return same_bytes
     return np.ascontiguousarray(values, dtype)
 
 

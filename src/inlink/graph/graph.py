@@ -62,6 +62,8 @@ class Graph:
         ``"domain"``; any names for None.
     checked : bool
         Whether rows and names are known to be sound. Otherwise they are checked, because loops check no bounds.
+    folder : Folder or None
+        The folder that holds the arrays; None for a graph in memory.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""The figures of a graph."""
+"""Count the nodes, arcs, dangling nodes, islands, components and bytes of a graph."""
 
 from dataclasses import dataclass
 
@@ -13,7 +13,7 @@ __all__ = ["GraphInfo", "info"]
 
 @dataclass(frozen=True)
 class GraphInfo:
-    """The figures of :func:`info`.
+    """The counts of :func:`info`.
 
     Attributes
     ----------
@@ -68,7 +68,7 @@ class GraphInfo:
 
 
 def info(graph: Graph) -> GraphInfo:
-    """The figures of a graph. Its outlinks are read twice; a few numbers a node are kept in memory."""
+    """Return the counts of a graph. Its outlinks are read twice, and a few numbers for each node are kept in memory."""
     from inlink.graph.kernels.walks import self_loops
 
     out, inn = graph.outdegrees, graph.indegrees

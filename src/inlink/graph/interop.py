@@ -58,7 +58,7 @@ GraphLike: TypeAlias = Graph | SparseMatrix | NetworkXGraph | Table
 
 
 def as_graph(graph: GraphLike) -> Graph:
-    """The Graph itself, or a SciPy sparse matrix, a NetworkX graph or a table of arcs as a Graph.
+    """Return a Graph itself, or make one of a SciPy sparse matrix, a NetworkX graph or a table of arcs.
 
     Raises
     ------
@@ -84,7 +84,7 @@ def as_graph(graph: GraphLike) -> Graph:
 
 
 def from_scipy(matrix: Any, names: Names | None = None) -> Graph:
-    """A Graph of a sparse adjacency matrix: A[i, j] ≠ 0 is the arc i → j. If all entries are 1 there are no weights.
+    """Make a Graph of a sparse adjacency matrix: A[i, j] ≠ 0 is the arc i → j. If all entries are 1, it has no weights.
 
     A CSR matrix with sorted indices and no duplicates is used without a copy if its dtypes allow it.
 
@@ -179,7 +179,7 @@ def to_scipy(graph: Graph, dtype: npt.DTypeLike = np.float64) -> "scipy.sparse.c
 
 
 def from_networkx(graph: "networkx.Graph[Any]", weight: str | None = "weight") -> Graph:
-    """A Graph of a NetworkX graph: nodes keep their order, and an undirected edge becomes two arcs.
+    """Make a Graph of a NetworkX graph: nodes keep their order, and an undirected edge becomes two arcs.
 
     If the nodes are 0, 1, … n − 1 in this order, the Graph has no names; otherwise the names are ``str(node)``. The
     weights of parallel edges of a multigraph are added; an edge without a weight counts 1.

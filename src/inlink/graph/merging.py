@@ -23,10 +23,10 @@ from inlink.graph.rows import row_places
 __all__ = ["FILES", "merge_parts", "merged_file"]
 
 FILES = 480
-"""Parts that are merged at a time, and so files that are open, at most."""
+"""The largest number of parts that are merged at a time, and of files that are open."""
 
 _NONE: UInt32Array = np.empty(0, np.uint32)
-# names of the result that are written at a time
+# Number of names of the result that are written at a time.
 _OUT = 1 << 15
 
 
@@ -80,7 +80,7 @@ def merge_parts(parts: Sequence[Part], sink: Sink, scratch: Path) -> None:
 def merged_file(
     parts: Sequence[Part], path: Path, scratch: Path, meta: dict[str, object] | None = None
 ) -> PartFile:
-    """Merge parts to one part in a file. It keeps weights if all of them do.
+    """Merge parts to one part in a file. It keeps weights if all parts do.
 
     Raises
     ------
@@ -114,8 +114,10 @@ def _merge_arcs(
     places = row_places(np.flatnonzero(linking).astype(np.uint32), nodes) if sink.turns else _NONE
     ranges = Ranges(scratch / "merged", sources)
     keeps = merged.weighted or sink.keeps
+    label = _NONE
     for k, part in enumerate(parts):
-        label = _NONE if maps is None else maps.load(k)
+        if maps is not None:
+            label = maps.load(k)
         for arcs, weights in part.arcs():
             relabel(arcs, label)
             if sink.turns:
@@ -173,7 +175,7 @@ class _Maps:
 
 
 class _Lanes:
-    """The blocks of names that take part in the tournament, one lane a part."""
+    """The blocks of names that take part in the tournament: one lane for each part."""
 
     def __init__(self, parts: Sequence[Part], maps: _Maps) -> None:
         lanes = 1 << max(len(parts) - 1, 0).bit_length()

@@ -33,16 +33,16 @@ _NUMBER = re.compile(r"[0-9a-fA-F]{16}")
 
 
 def node_of(graph: Graph, given: str) -> int:
-    """Return the node that a user names.
+    """Return the number of the node that a text describes.
 
     Parameters
     ----------
     graph : Graph
         The graph.
     given : str
-        A name in the graph, or the node's number as 16 hexadecimal digits. In a graph of pages also a URL in any form
-        that means the same page. In a graph of hosts or domains also a name that is not reversed. In a graph without
-        names also a decimal number.
+        A name in the graph, or the node's number as 16 hexadecimal digits. In a graph of pages, it may also be a URL
+        with the same canonical form. In a graph of hosts or domains, it may also be a name that is not reversed. In a
+        graph without names, it may also be a decimal number.
 
     Raises
     ------
@@ -74,7 +74,7 @@ def node_of(graph: Graph, given: str) -> int:
 def near(
     graph: Graph, node: int, hops: int = 1, direction: Direction = "both"
 ) -> tuple[UInt32Array, UInt32Array]:
-    """Return the nodes within a number of links of a node, itself not included.
+    """Return the nodes within a number of links of a node, without the node itself.
 
     Parameters
     ----------
@@ -117,7 +117,7 @@ def near(
 
 
 def arcs_between(graph: Graph, chosen: list[int]) -> list[tuple[int, int]]:
-    """Return the arcs between chosen nodes, by their places among these, without self-loops.
+    """Return the arcs between chosen nodes as pairs of places in ``chosen``, without self-loops.
 
     Parameters
     ----------
@@ -133,11 +133,11 @@ def arcs_between(graph: Graph, chosen: list[int]) -> list[tuple[int, int]]:
     """
     place = {node: k for k, node in enumerate(chosen)}
     wanted = np.array(sorted(chosen), np.uint32)
-    found = []
+    arcs = []
     for node, k in place.items():
         row = graph.outlinks(node)
-        found += [(k, place[end]) for end in row[np.isin(row, wanted)].tolist() if end != node]
-    return found
+        arcs += [(k, place[end]) for end in row[np.isin(row, wanted)].tolist() if end != node]
+    return arcs
 
 
 def sharing(graph: Graph, node: int) -> tuple[UInt32Array, Int64Array]:
@@ -161,11 +161,11 @@ def sharing(graph: Graph, node: int) -> tuple[UInt32Array, Int64Array]:
     nodes, counts = np.empty(0, np.uint32), np.empty(0, np.int64)
     for ends in _ends(graph, graph.inlinks(node), True):
         # Each link counts once in a row, so the number of occurrences is the number of linkers.
-        found, times = np.unique(ends, return_counts=True)
-        nodes, places = np.unique(np.concatenate([nodes, found]), return_inverse=True)
+        others, times = np.unique(ends, return_counts=True)
+        nodes, places = np.unique(np.concatenate([nodes, others]), return_inverse=True)
         counts = np.bincount(places, np.concatenate([counts, times]), len(nodes)).astype(np.int64)
-    others = nodes != node
-    nodes, counts = nodes[others], counts[others]
+    different = nodes != node
+    nodes, counts = nodes[different], counts[different]
     order = np.lexsort((nodes, -counts))
     return nodes[order], counts[order]
 
@@ -173,8 +173,8 @@ def sharing(graph: Graph, node: int) -> tuple[UInt32Array, Int64Array]:
 def chain(graph: Graph, source: int, target: int) -> list[int] | None:
     """Return a shortest path of links from one node to another, with both ends; None if there is no path.
 
-    The search goes from both ends and continues at the end where fewer nodes wait. If there are several shortest paths,
-    the same path is returned each time.
+    The search goes from both ends, and each step continues at the end with fewer nodes in its front. If there are
+    several shortest paths, the same path is returned each time.
 
     Raises
     ------
@@ -245,11 +245,11 @@ def find(
 
 def _next(graph: Graph, front: UInt32Array, seen: UInt32Array, sides: tuple[bool, ...]) -> UInt32Array:
     """Return the unseen nodes that are one link away from the nodes in ``front``, uint32[k], increasing."""
-    found = np.empty(0, np.uint32)
+    reached = np.empty(0, np.uint32)
     for forward in sides:
         for ends in _ends(graph, front, forward):
-            found = np.union1d(found, ends)
-    return np.setdiff1d(found, seen, assume_unique=True)
+            reached = np.union1d(reached, ends)
+    return np.setdiff1d(reached, seen, assume_unique=True)
 
 
 def _ends(graph: Graph, nodes: UInt32Array, forward: bool) -> Iterator[UInt32Array]:

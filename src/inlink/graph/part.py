@@ -34,10 +34,11 @@ __all__ = [
 
 VERSION = 1
 ARCS = 1 << 18
-"""Arcs in a block, at most."""
-# Names in a block at most, and bytes of names about.
+"""The largest number of arcs in a block."""
 NAMES = 1 << 12
+"""The largest number of names in a block."""
 TEXT = 1 << 16
+"""The largest number of bytes of names in a block, unless a single name is longer."""
 
 _MAGIC = b"inlink part\n"
 # Kind of block, coding of weights, count, stored and coded size of three arrays, CRC-32 of these and of the arrays.
@@ -48,14 +49,14 @@ _WHOLE = float(1 << 53)
 
 
 class NameBlock(NamedTuple):
-    """Some names: ``text[offsets[i]:offsets[i + 1]]``, uint8[…] and uint64[k + 1]."""
+    """A block of k names: ``text[offsets[i]:offsets[i + 1]]``, uint8[…] and uint64[k + 1]."""
 
     text: UInt8Array
     offsets: UInt64Array
 
 
 class ArcBlock(NamedTuple):
-    """Some sorted arcs, uint64[k] with the source in the upper half, and their weights, float64[k], or None."""
+    """A block of sorted arcs, uint64[k] with the source in the upper half, and their weights, float64[k], or None."""
 
     arcs: UInt64Array
     weights: Float64Array | None
@@ -67,23 +68,23 @@ class PartHeader(msgspec.Struct):
     Attributes
     ----------
     version : int
-        Of the format.
+        The version of the format.
     named : bool or None
         Whether nodes have names; None if there are no nodes.
     num_nodes, num_arcs : int
-        Nodes, and arcs without repeats (with repeats if `whole` is not set).
+        The numbers of nodes, and of arcs without repeats (with repeats if `whole` is not set).
     weighted : bool
         Whether the source gave weights.
     whole : bool
         Whether all weights are whole numbers.
     total : float
-        The sum of the weights, or of the number of times that each arc stood in the source.
+        The sum of the weights, or the number of arcs in the source with repeats.
     keeps : bool
-        Whether the arcs have weights, or the number of times that each stood in the source.
+        Whether the part has the weight of each arc, or the number of times that it occurs in the source.
     marked : bool
         Whether the source says which nodes were crawled.
     meta : dict
-        What the maker of the part wants to keep: JSON values.
+        JSON values that the maker of the part adds.
     """
 
     version: int = VERSION
@@ -131,7 +132,7 @@ class PartWriter:
     file : binary file
         Open for writing, at its beginning.
     keep : bool
-        Keep the weights of arcs, or how often each stood in the source.
+        Keep the weight of each arc, or the number of times that it occurs in the source.
     """
 
     def __init__(self, file: BinaryIO, keep: bool) -> None:
@@ -191,7 +192,7 @@ class PartWriter:
             low = high
 
     def crawled(self, nodes: UInt32Array) -> None:
-        """Say which nodes were crawled: increasing numbers."""
+        """Write the nodes that were crawled, uint32[k], increasing."""
         self.header.marked = True
         for start in range(0, len(nodes), ARCS):
             block = np.ascontiguousarray(nodes[start : start + ARCS])
@@ -199,7 +200,7 @@ class PartWriter:
             self._block(b"C", b"-", len(block), [block.view(np.uint8), none, none])
 
     def arcs(self, arcs: UInt64Array, weights: Float64Array) -> None:
-        """Add sorted arcs, which follow those before; weights may be empty unless the part keeps them."""
+        """Add sorted arcs, which follow those before. Weights may be empty unless the part keeps them."""
         from inlink.graph.kernels.parts import encode_arcs
 
         for start in range(0, len(arcs), ARCS):
@@ -267,11 +268,14 @@ class PartFile:
         return self._header
 
     def damaged(self, what: str) -> InputError:
-        """The error that says that the file is damaged, and how."""
+        """Make the error for a damaged file; ``what`` describes the damage."""
         return InputError(f"{self.path} is damaged ({what}): remove the file, and build again")
 
     def _blocks(self, kind: bytes, arrays: int = 3) -> Iterator[tuple[bytes, int, list[UInt8Array]]]:
-        """The blocks of a kind, with the first `arrays` of their arrays. Checksums are compared if that is all."""
+        """Yield the blocks of a kind with the first ``arrays`` of their arrays, at most 3.
+
+        Checksums are compared only if all three are read.
+        """
         try:
             with self.path.open("rb", buffering=1 << 18 if kind == b"A" else 1 << 16) as file:
                 place = file.seek(len(_MAGIC))
@@ -370,15 +374,18 @@ class PartFile:
 
     @cached_property
     def _crawled(self) -> UInt32Array:
-        blocks = [data.view(np.uint32) for _, _, (data, _, _) in self._blocks(b"C") if len(data) % 4 == 0]
-        nodes: UInt32Array = np.concatenate([np.empty(0, np.uint32), *blocks])
-        if len(nodes) and int(nodes.max()) >= self._header.num_nodes:
+        raw: UInt8Array = np.concatenate(
+            [np.empty(0, np.uint8), *(data for _, _, (data, _, _) in self._blocks(b"C"))]
+        )
+        nodes = raw[: len(raw) // 4 * 4].view(np.uint32)
+        below = not len(nodes) or int(nodes[-1]) < self._header.num_nodes
+        if len(raw) % 4 or not below or (nodes[1:] <= nodes[:-1]).any():
             raise self.damaged("wrong marks")
         return nodes
 
 
 def pack_weights(weights: Float64Array | None) -> tuple[bytes, UInt8Array]:
-    """Code weights: as LEB128 if all are whole, else as float64. Return how, and the bytes."""
+    """Encode weights as LEB128 if all are whole, else as float64. Return the name of the coding, and the bytes."""
     from inlink.graph.kernels.parts import encode_counts
 
     if weights is None or not len(weights):
@@ -390,7 +397,7 @@ def pack_weights(weights: Float64Array | None) -> tuple[bytes, UInt8Array]:
 
 
 def unpack_weights(coding: bytes, values: UInt8Array, count: int) -> Float64Array | None:
-    """Reverse :func:`pack_weights`. None if there are no weights, or if they are damaged."""
+    """Decode ``count`` weights of :func:`pack_weights`. None if there are no weights, or if they are damaged."""
     from inlink.graph.kernels.parts import decode_counts
 
     if coding == b"n":

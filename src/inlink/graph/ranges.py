@@ -17,13 +17,13 @@ __all__ = ["BUCKET", "Bins", "Block", "Ranges", "Sink", "sort_arcs", "write_rows
 Block = tuple[int, int, UInt64Array, Float64Array]
 """First node, node after the last, the arcs that begin there, and their weights or none."""
 
-# arcs sorted at a time, in twice 128 MB; of 2²², 2²⁴ and 2²⁶ the fastest on 70 M arcs
 BUCKET = 1 << 24
-# bytes of all ranges that are kept in memory before they are written
+"""The number of arcs that are sorted at a time, in twice 128 MB. Of 2²², 2²⁴ and 2²⁶ the fastest on 70 M arcs."""
+# Number of bytes of all ranges that are kept in memory before they are written.
 _KEPT = 1 << 25
-# Bins of nodes, at most: ranges end where a bin ends.
+# The largest number of bins of nodes. Ranges end where a bin ends.
 _BINS = 1 << 18
-# Ranges, at most.
+# The largest number of ranges.
 _MOST = 4000
 # NumPy sorts fewer arcs than this as fast.
 _FEW = 1 << 10
@@ -43,6 +43,7 @@ class Bins:
     Attributes
     ----------
     counts : uint64[number of bins]
+        The number of arcs of each bin.
     """
 
     def __init__(self, nodes: int) -> None:
@@ -66,17 +67,17 @@ class Bins:
 class Ranges:
     """Arcs on disk, cut into ranges by source or by target.
 
-    Arcs come in blocks, and are coded. A range is in a file of its own, which is open only while it is written, so that
-    there may be thousands. Few arcs stay in memory.
+    Arcs come in blocks, and are coded. Each range has its own file. A file is open only while it is written, so there
+    may be thousands of ranges. Few arcs stay in memory.
 
     Parameters
     ----------
     stem : Path
-        How the names of the files begin.
+        The path of a file is this path, a dot and the number of the range.
     bins : Bins
-        The number of arcs that will come, at most, by source or target.
+        Upper limits on the numbers of arcs that will come, by source or target.
     by_target : bool
-        Cut by target; False is by source.
+        Cut by target; False cuts by source.
     """
 
     def __init__(self, stem: Path, bins: Bins, *, by_target: bool = False) -> None:
@@ -99,9 +100,9 @@ class Ranges:
         self._rows, self._targets = np.empty(0, np.uint8), np.empty(0, np.uint8)
 
     def add(self, arcs: UInt64Array, weights: Float64Array) -> None:
-        """Add packed arcs and their weights, or none.
+        """Add packed arcs and their weights; ``weights`` is empty if arcs have none.
 
-        They are sorted; if they are cut by target, they may be in any order, and that order is lost.
+        Arcs must be sorted if they are cut by source. If they are cut by target, they may be in any order.
         """
         if len(self._pieces) == 1:
             ends = np.array([0, len(arcs)])
@@ -143,7 +144,7 @@ class Ranges:
         self._held += len(piece)
 
     def _origin(self, place: int) -> tuple[np.uint64, np.uint64]:
-        """Return what the first source, and the first target of each row, of a piece are told as differences to."""
+        """Return the bases of a range: the first source and the first target of each row are coded as differences."""
         low, zero = np.uint64(self.bounds[place]), np.uint64(0)
         return (zero, low) if self._by_target else (low, zero)
 
@@ -160,7 +161,7 @@ class Ranges:
         self._held = 0
 
     def each(self) -> Iterator[Block]:
-        """The ranges in order, their arcs as they came. Files are removed."""
+        """Yield the ranges in order, with their arcs in order of arrival. Remove the files."""
         if any(self._written):
             self._flush()
         for place, count in enumerate(self._counts):
@@ -202,7 +203,7 @@ class Ranges:
 
 
 def sort_arcs(arcs: UInt64Array) -> None:
-    """Sort packed arcs in place. As much memory is taken again for a moment."""
+    """Sort packed arcs in place. A copy of the arcs is in memory until they are sorted."""
     from inlink.graph.kernels.arcs import sort_digits
 
     if len(arcs) < _FEW:
@@ -236,18 +237,18 @@ class Sink(Protocol):
         ...
 
     def order(self, order: UInt32Array) -> None:
-        """Say that names are not in byte order: the nodes in that order."""
+        """Take the nodes in the byte order of their names, uint32[n]. Called only if names are not sorted."""
         ...
 
     def crawled(self, nodes: Iterable[UInt32Array], num_nodes: int) -> None:
-        """Say which nodes were crawled."""
+        """Take the nodes that were crawled, as arrays of their numbers."""
         ...
 
     def begin(self, header: PartHeader, linking: BoolArray, places: UInt32Array, targets: Bins) -> None:
         """Begin the rows.
 
-        `linking` says which nodes have outlinks. For inlinks, `places` has the place of each node's row, and `targets`
-        counts the arcs that will come by the place of their targets, at most.
+        `linking` is True for nodes with outlinks. For inlinks, `places` has the place of each node's row, and `targets`
+        has upper limits on the numbers of arcs by the place of their targets.
         """
         ...
 
@@ -256,7 +257,7 @@ class Sink(Protocol):
         ...
 
     def close(self, task: Task) -> None:
-        """End."""
+        """Complete the graph after the last rows."""
         ...
 
 

@@ -64,7 +64,7 @@ class SplitRows(NamedTuple):
     Attributes
     ----------
     offsets : uint64[n + 1]
-        Where the row at each place begins.
+        The beginning of the row at each place.
     nodes : uint32[m]
         The places of the sources, increasing within a row, each once. All sources link, so places are below l.
     weights : uint32[m] or float64[m], or None
@@ -79,11 +79,11 @@ class SplitRows(NamedTuple):
     linking: UInt32Array
 
     def places(self, nodes: UInt32Array | list[int]) -> Int64Array:
-        """The place of each of some nodes, int64[k]."""
+        """Return the place of each of some nodes, int64[k]."""
         return places_of(self.linking, nodes)
 
     def named(self, sources: UInt32Array) -> UInt32Array:
-        """The nodes at some places below l, uint32[k]."""
+        """Return the nodes at some places below l, uint32[k]."""
         return self.linking[sources] if len(self.linking) else sources
 
 
@@ -109,12 +109,12 @@ class CodedRows(NamedTuple):
 
 
 def unsplit(rows: Rows) -> SplitRows:
-    """Plain rows of inlinks as split rows in which a node's place is its number. Nothing is copied."""
+    """Return plain rows of inlinks as split rows in which a node's place is its number. Nothing is copied."""
     return SplitRows(*rows, np.empty(0, np.uint32))
 
 
 def places_of(linking: UInt32Array, nodes: UInt32Array | list[int]) -> Int64Array:
-    """The place of each of some nodes, int64[k]: its number if ``linking`` is empty."""
+    """Return the place of each of some nodes, int64[k]: its number if ``linking`` is empty."""
     numbers = np.asarray(nodes, np.int64)
     if not len(linking):
         return numbers
@@ -124,7 +124,7 @@ def places_of(linking: UInt32Array, nodes: UInt32Array | list[int]) -> Int64Arra
 
 
 def row_places(linking: UInt32Array, num_nodes: int) -> UInt32Array:
-    """The place of each node's row, uint32[n]."""
+    """Return the place of each node's row, uint32[n]."""
     dangling = np.ones(num_nodes, np.bool_)
     dangling[linking] = False
     places = np.cumsum(dangling, dtype=np.uint32)
@@ -135,7 +135,7 @@ def row_places(linking: UInt32Array, num_nodes: int) -> UInt32Array:
 
 
 def nodes_at_places(linking: UInt32Array, num_nodes: int) -> UInt32Array:
-    """The node whose row stands at each place, uint32[n]."""
+    """Return the node whose row is at each place, uint32[n]."""
     dangling = np.ones(num_nodes, np.bool_)
     dangling[linking] = False
     return np.concatenate([linking, np.flatnonzero(dangling).astype(np.uint32)])

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Edges", "Nodes", "arc_batches", "name_batches"]
 
-# Rows of a batch.
+# Number of rows of a batch.
 _BATCH = 1 << 16
 
 

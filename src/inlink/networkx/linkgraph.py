@@ -1,4 +1,4 @@
-"""A NetworkX graph as NetworkX's functions get it from inlink."""
+"""A NetworkX graph, converted for inlink's functions."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -12,7 +12,7 @@ __all__ = ["LinkGraph"]
 
 
 class LinkGraph:
-    """A NetworkX graph as an inlink graph, with what NetworkX needs besides.
+    """A NetworkX graph as an inlink graph, with its own nodes, kind and attributes.
 
     Attributes
     ----------

@@ -29,7 +29,7 @@ _USELESS = "checksum file (.crc) that is damaged or belongs to another file"
 
 
 def checksum_file(path: str | os.PathLike[str]) -> Path:
-    """Return where Hadoop puts the checksums of a file."""
+    """Return the path of Hadoop's checksums of a file."""
     path = Path(path)
     return path.with_name(f".{path.name}.crc")
 
@@ -79,7 +79,7 @@ class CheckedStream(Stream):
     tally : Tally
         Counts damage.
     label : str or None
-        Label of the progress that is shown.
+        Label of the progress display.
 
     Raises
     ------
@@ -129,6 +129,7 @@ def check_file(path: str | os.PathLike[str], tally: Tally) -> None:
     Parameters
     ----------
     path : path-like
+        The file.
     tally : Tally
         Counts damage.
 

@@ -11,10 +11,7 @@ import csv
 import math
 import os
 import re
-import shutil
-import tempfile
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
 from typing import Literal, NamedTuple, TypeVar
@@ -23,7 +20,7 @@ import numpy as np
 
 from inlink.base.arrays import Int64Array
 from inlink.base.damage import Tally
-from inlink.base.folder import atomic_file
+from inlink.base.folder import atomic_file, new_folder
 from inlink.base.opening import Stream, head, lines
 from inlink.base.strings import Strings
 from inlink.errors import InputError, OutputError, ParameterError
@@ -97,7 +94,7 @@ def update_crawl(graph: Graph, path: str | os.PathLike[str], *, clear: float = 0
     scored = 0
     for start in range(0, crawl.num_nodes, 1 << 18):
         stop = min(start + (1 << 18), crawl.num_nodes)
-        nodes = _found(graph.names, crawl.names.column(start, stop))
+        nodes = _nodes_of(graph.names, crawl.names.column(start, stop))
         there = np.flatnonzero(nodes >= 0)
         values[start + there] = ranking.values[nodes[there]]
         scored += len(there)
@@ -233,7 +230,8 @@ def _write(path: Path, parts: Iterator[bytes]) -> None:
             file.write(part)
 
 
-def _found(names: Names, urls: Strings | list[bytes]) -> Int64Array:
+def _nodes_of(names: Names, urls: Strings | list[bytes]) -> Int64Array:
+    """Return the nodes of URLs, int64[n]; -1 for a URL without a node."""
     return names.find_all(urls) if len(names) else np.full(len(urls), -1)
 
 
@@ -262,7 +260,7 @@ class _Scores:
 
     def values(self, urls: list[bytes]) -> list[float]:
         """Return the scores of URLs, and count them."""
-        nodes = _found(self.names, urls)
+        nodes = _nodes_of(self.names, urls)
         there = nodes >= 0
         self.scored += int(there.sum())
         self.cleared += int((~there).sum())
@@ -287,34 +285,15 @@ def _entries(path: Path, tally: Tally) -> Iterator[tuple[bytes, CrawlDatum]]:
 def _write_database(path: Path, output: Path, scores: _Scores, tally: Tally) -> None:
     """Write a crawl database with the same parts, so that Nutch finds a URL in the part of its hash."""
     files = _files(path)
-    with _new_folder(output) as work:
+    if not output.parent.is_dir():
+        raise OutputError(
+            f"{output}: the folder {output.parent} does not exist. Make it first, or correct the name."
+        )
+    with new_folder(output) as work:
         for file in files:
             name = file.parent.name if file.name == "data" else file.name
             entries = records(file, TEXT, CRAWL_DATUM, tally)
             write_mapfile(work / "current" / name, CRAWL_DATUM.name, _scored(entries, scores))
-
-
-@contextmanager
-def _new_folder(target: Path) -> Iterator[Path]:
-    """Yield a hidden folder, and move it to ``target`` when the block ends without an error."""
-    if target.exists() and not (target.is_dir() and not any(target.iterdir())):
-        raise OutputError(f"{target} exists: name another output, or remove it")
-    if not target.parent.is_dir():
-        raise OutputError(
-            f"{target}: the folder {target.parent} does not exist. Make it first, or correct the name."
-        )
-    work: Path | None = None
-    try:
-        try:
-            work = Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=".building", dir=target.parent))
-            yield work
-            work.chmod(0o755)
-            work.rename(target)
-        except OSError as error:
-            raise OutputError(f"{target}: cannot be written ({error.strerror})") from None
-    finally:
-        if work is not None:
-            shutil.rmtree(work, ignore_errors=True)
 
 
 def _scored(entries: Iterator[tuple[bytes, CrawlDatum]], scores: _Scores) -> Iterator[tuple[bytes, bytes]]:
@@ -336,7 +315,7 @@ def _database(
             if format != "seeds":
                 yield line(url, datum, score)
             elif re.search(rb"[\t\r\n]|^#|^\s|\s$", url):
-                tally.skip("seeds", 0, "URL that cannot stand in a list of seeds")
+                tally.skip("seeds", 0, "URL that a list of seeds cannot hold")
             else:
                 yield url + b"\tnutch.score=" + score.encode() + b"\n"
 

@@ -81,15 +81,15 @@ def _grouped(
     """Return each site's value, the names of the sites, and their places in byte order."""
     ids, table = numbers_of(graph, site)
     there = ids != NO_NODE
-    found = np.zeros(table.known)
+    of_sites = np.zeros(table.known)
     if how == "sum":
-        found += np.bincount(ids[there], values[there], table.known)
+        of_sites += np.bincount(ids[there], values[there], table.known)
     else:
-        np.maximum.at(found, ids[there], values[there])
+        np.maximum.at(of_sites, ids[there], values[there])
     names, order = table.sorted()
     places = np.empty(len(order), np.int64)
     places[order] = np.arange(len(order))
-    return found, names, places
+    return of_sites, names, places
 
 
 def read_node(graph: Graph, url: str | bytes) -> list[str]:
@@ -123,12 +123,11 @@ def read_links(graph: Graph, url: str | bytes) -> Iterator[str]:
     node = graph.node(url)
     scores = _scores(graph)
     yield f"{_name(graph, node)}:"
-    for one in graph.inlinks(node).tolist():
-        outdegree = int(graph.outdegrees[one])
+    for source in graph.inlinks(node).tolist():
+        outdegree, score = int(graph.outdegrees[source]), float(scores[source])
         yield (
-            f"  {_name(graph, one)} - num inlinks: {int(graph.indegrees[one])}, num outlinks: {outdegree}, "
-            f"inlink score: {java_float(scores[one])}, outlink score: {java_float(scores[one] / max(outdegree, 1))}, "
-            "metadata: "
+            f"  {_name(graph, source)} - num inlinks: {int(graph.indegrees[source])}, num outlinks: {outdegree}, "
+            f"inlink score: {java_float(score)}, outlink score: {java_float(score / max(outdegree, 1))}, metadata: "
         )
 
 

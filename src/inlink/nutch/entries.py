@@ -44,7 +44,7 @@ def read_entries(path: Path, what: str, root: str, entry: str) -> list[tuple[int
     inlink.errors.InputError
         If the file cannot be read, is too large, is not well-formed, declares an entity, or has another root.
     """
-    found: list[tuple[int, dict[str, str]]] = []
+    entries: list[tuple[int, dict[str, str]]] = []
     inside: list[str] = []
     parser = expat.ParserCreate()
 
@@ -53,16 +53,16 @@ def read_entries(path: Path, what: str, root: str, entry: str) -> list[tuple[int
         if inside[0] != root:
             raise InputError(f"{path} is not {what}: it begins with <{tag[:50]}> and not with <{root}>")
         if inside[1:] == [entry]:
-            found.append((parser.CurrentLineNumber, {}))
+            entries.append((parser.CurrentLineNumber, {}))
         elif in_entry():
-            found[-1][1][tag] = ""
+            entries[-1][1][tag] = ""
 
     def end(_: str) -> None:
         inside.pop()
 
     def text(data: str) -> None:
         if in_entry():
-            found[-1][1][inside[2]] += data
+            entries[-1][1][inside[2]] += data
 
     def in_entry() -> bool:
         return len(inside) == 3 and inside[1] == entry
@@ -82,4 +82,4 @@ def read_entries(path: Path, what: str, root: str, entry: str) -> list[tuple[int
     except (LookupError, ValueError) as error:
         # Python does not know the encoding.
         raise InputError(f"{path}: cannot be read ({error}). Convert it to UTF-8.") from None
-    return found
+    return entries

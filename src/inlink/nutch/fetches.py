@@ -41,7 +41,7 @@ __all__ = [
 FETCHED_KIND = "fetched"
 FETCHED_FORMAT = 1
 
-# Fetches, bytes of text and links in a block, at most.
+# The largest numbers of fetches, of bytes of text and of links in a block.
 _ROWS = 1 << 14
 _BYTES = 1 << 23
 _LINKS = 1 << 17
@@ -113,9 +113,9 @@ def segments_in(folder: Path, tally: Tally) -> list[Path]:
         inside = sorted(path for path in folder.iterdir() if path.is_dir() and path.name[0] not in "._")
     except OSError as error:
         raise InputError(f"{folder}: cannot be read ({error.strerror}). Name a folder of segments.") from None
-    found = [path for path in inside if is_segment(path)]
+    parsed = [path for path in inside if is_segment(path)]
     unparsed = [path for path in inside if _parts_of_unparsed(path)]
-    if not found:
+    if not parsed:
         many = f"{len(unparsed):,} segment{'s that were' if len(unparsed) > 1 else ' that was'} not parsed"
         what = (
             f"only {many}. Run `nutch parse` on each" if unparsed else "no segment. Name a folder of segments"
@@ -124,9 +124,9 @@ def segments_in(folder: Path, tally: Tally) -> list[Path]:
     for path in inside:
         if path in unparsed:
             tally.skip(path, 0, "segment that was not parsed (no parse_data)")
-        elif path not in found:
+        elif path not in parsed:
             tally.skip(path, 0, "folder that is not a segment")
-    return found
+    return parsed
 
 
 def map_files(folder: Path) -> list[Path]:
@@ -141,10 +141,10 @@ def map_files(folder: Path) -> list[Path]:
         parts = sorted(path for path in folder.iterdir() if path.name[0] not in "._")
     except OSError as error:
         raise InputError(f"{folder}: cannot be read ({error.strerror})") from None
-    found = [path / "data" if path.is_dir() else path for path in parts if not path.name.endswith(".crc")]
-    if not found:
+    files = [path / "data" if path.is_dir() else path for path in parts if not path.name.endswith(".crc")]
+    if not files:
         raise InputError(f"{folder} holds no part of a job's output. Let Nutch finish the job first.")
-    return found
+    return files
 
 
 def fetches_of_segment(path: Path, now: int, delete_gone: bool, tally: Tally) -> Iterator[Fetches]:
@@ -153,8 +153,9 @@ def fetches_of_segment(path: Path, now: int, delete_gone: bool, tally: Tally) ->
     Parameters
     ----------
     path : Path
+        The folder of the segment.
     now : int
-        Milliseconds since 1970.
+        The time of fetches without a known time, in milliseconds since 1970, UTC.
     delete_gone : bool
         Also yield pages that are gone or redirected according to crawl_fetch, without links.
     tally : Tally
@@ -172,13 +173,13 @@ def fetches_of_segment(path: Path, now: int, delete_gone: bool, tally: Tally) ->
             if status in GONE and block.add(url, moment, []):
                 yield block.done()
     for file in map_files(path / "parse_data"):
-        for url, (links, said) in records(file, TEXT, PARSE_DATA, tally):
-            if said is None:
+        for url, (links, fetched) in records(file, TEXT, PARSE_DATA, tally):
+            if fetched is None:
                 times = times or _Times(path, tally)
-                said = times.of(url, now)
+                fetched = times.of(url, now)
             tally.pages += 1
             tally.links += len(links)
-            if block.add(url, said, links):
+            if block.add(url, fetched, links):
                 yield block.done()
     yield block.done()
 
@@ -195,18 +196,19 @@ class _Times:
 
     def __init__(self, segment: Path, tally: Tally) -> None:
         self.table = NameTable()
-        found: list[int] = []
+        # The newest time of each URL, by its number in the table.
+        self.times: list[int] = []
         if (segment / "crawl_fetch").is_dir():
             for url, _, moment in _fetched(segment, tally):
                 number = int(self.table.number([url])[0])
-                if number == len(found):
-                    found.append(moment)
-                found[number] = max(found[number], moment)
-        self.found = found
+                if number == len(self.times):
+                    self.times.append(moment)
+                self.times[number] = max(self.times[number], moment)
 
     def of(self, url: bytes, now: int) -> int:
+        """Return the time of the newest fetch of a URL; ``now`` if it has none."""
         number = int(self.table.number([url])[0])
-        return self.found[number] if number < len(self.found) else now
+        return self.times[number] if number < len(self.times) else now
 
 
 class _Block:
@@ -232,14 +234,15 @@ class _Block:
         return len(self.urls) >= _ROWS or self.size >= _BYTES
 
     def done(self) -> Fetches:
-        found = Fetches(
+        """Return the block, and begin another one."""
+        fetches = Fetches(
             Strings.of(self.urls),
             np.array(self.times, np.int64),
             _offsets(np.array(self.counts, np.int64)),
             Strings.of(self.links),
         )
         self.clear()
-        return found
+        return fetches
 
 
 def in_blocks(pages: Iterable[tuple[bytes, int, list[bytes]]]) -> Iterator[Fetches]:
@@ -339,7 +342,7 @@ def _rows_of(
 
 
 def fetches_of_webgraph(graph: Graph) -> Iterator[Fetches]:
-    """Yield the fetches that a web graph was made of, without the links that its rules left out.
+    """Yield the fetches that a web graph was made from, without the links that its rules excluded.
 
     Raises
     ------

@@ -1,8 +1,8 @@
 """Read Nutch's own link databases: the outlinks of a web graph, and the LinkDb.
 
-A web graph of Nutch is a folder with ``outlinks/current``, ``inlinks`` and ``nodes``. Only its outlinks are read, since
-Nutch makes the others from them. A LinkDb is a folder with ``current``: for each URL the pages that link to it. It does
-not say when these pages were fetched.
+A web graph of Nutch is a folder with ``outlinks/current``, ``inlinks`` and ``nodes``. Only its outlinks are read,
+because Nutch makes the others from them. A LinkDb is a folder with ``current``: for each URL the pages that link to it.
+It does not have the times at which these pages were fetched.
 
 Source: org.apache.nutch.scoring.webgraph.LinkDatum, org.apache.nutch.crawl.Inlinks and .Inlink, Nutch 1.23.
 """
@@ -81,6 +81,7 @@ def fetches_of_outlinks(path: Path, tally: Tally) -> Iterator[Fetches]:
     Parameters
     ----------
     path : Path
+        The folder.
     tally : Tally
         Counts damage, pages and links.
 
@@ -110,8 +111,9 @@ def fetches_of_linkdb(path: Path, now: int, tally: Tally) -> Iterator[Fetches]:
     Parameters
     ----------
     path : Path
+        The folder.
     now : int
-        Milliseconds since 1970.
+        The time of all fetches, in milliseconds since 1970, UTC.
     tally : Tally
         Counts damage and links.
 

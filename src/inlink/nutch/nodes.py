@@ -13,8 +13,8 @@ from pathlib import Path
 
 import numpy as np
 
-from inlink.base.unfinished import unfinished_folder
-from inlink.errors import OutputError, ParameterError
+from inlink.base.folder import new_folder
+from inlink.errors import ParameterError
 from inlink.graph.graph import Graph
 from inlink.nutch.dumps import SCORES
 from inlink.nutch.mapfile import write_mapfile
@@ -50,16 +50,8 @@ def write_nodes(graph: Graph, output: str | os.PathLike[str]) -> int:
     if graph.names is None:
         raise ParameterError("the nodes of this graph have no names, so it is not a web graph")
     scores = np.asarray(Ranking.load(graph, SCORES).values)
-    if os.path.lexists(target):
-        raise OutputError(f"{target} exists: name another output, or move it away")
-    try:
-        with unfinished_folder(target) as work:
-            count = write_mapfile(work / _PART, _NODE, _entries(graph, scores))
-            work.chmod(0o755)
-            work.rename(target)
-    except OSError as error:
-        raise OutputError(f"{target}: cannot be written ({error.strerror})") from None
-    return count
+    with new_folder(target) as work:
+        return write_mapfile(work / _PART, _NODE, _entries(graph, scores))
 
 
 def _entries(graph: Graph, scores: np.ndarray) -> Iterator[tuple[bytes, bytes]]:
@@ -73,5 +65,5 @@ def _entries(graph: Graph, scores: np.ndarray) -> Iterator[tuple[bytes, bytes]]:
         for name, *values in zip(
             names.take(nodes).to_pylist(), *(column.tolist() for column in columns), strict=True
         ):
-            # The last number is that of the entries of the metadata.
+            # The last number counts the entries of the metadata.
             yield name, struct.pack(">iifi", *values, 0)

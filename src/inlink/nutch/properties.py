@@ -45,12 +45,12 @@ def read_properties(files: Iterable[Path], given: Iterable[str]) -> dict[str, bo
     inlink.errors.ParameterError
         If a value does not fit its property, or a name that begins with ``link.`` is unknown.
     """
-    found: dict[str, bool | int | float | str] = {}
+    values: dict[str, bool | int | float | str] = {}
     for file in files:
         for _, texts in read_entries(file, "a Hadoop configuration", "configuration", "property"):
             name = texts.get("name", "").strip()
             if name in PROPERTIES:
-                found[name] = _value(name, texts.get("value", ""), f"{file}: ")
+                values[name] = _value(name, texts.get("value", ""), f"{file}: ")
     for entry in given:
         name, equals, value = entry.partition("=")
         if not equals:
@@ -58,8 +58,8 @@ def read_properties(files: Iterable[Path], given: Iterable[str]) -> dict[str, bo
         if name.startswith("link.") and name not in PROPERTIES and name not in _INTERNAL:
             raise ParameterError(f"-D {name}: unknown property; choose from {', '.join(PROPERTIES)}")
         if name in PROPERTIES:
-            found[name] = _value(name, value, "-D ")
-    return found
+            values[name] = _value(name, value, "-D ")
+    return values
 
 
 def _value(name: str, text: str, place: str) -> bool | int | float | str:

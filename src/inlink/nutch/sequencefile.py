@@ -101,6 +101,7 @@ def records(
     Parameters
     ----------
     path : path-like
+        The file.
     key, value : Writable
         The classes that the file must hold.
     tally : Tally
@@ -216,7 +217,7 @@ class _Records:
     leading: int = -1
 
     def read(self, decode: _Decode[K, V]) -> Iterator[tuple[K, V]]:
-        """Yield what ``decode`` makes of the records."""
+        """Yield the results of ``decode`` for the records."""
         buffer = self.buffer
         while head := buffer.peek(8):
             if head[:4] == _ESCAPE and buffer.peek(16, 4) == self.sync:
@@ -224,8 +225,8 @@ class _Records:
                 continue
             length, key_length = struct.unpack(">ii", head) if len(head) == 8 else (-1, -1)
             possible = 0 <= key_length <= length <= MAX_RECORD
-            # The next sync mark begins at least 4 bytes after the record, after its escape. So this record hides a
-            # mark if one ends within the next 19 bytes.
+            # The next sync mark begins at least 4 bytes after the record, because its escape comes first. So this
+            # record hides a mark if a mark ends within the next 19 bytes.
             ahead = buffer.peek(length + 27) if possible else b""
             if not possible or len(ahead) < length + 8 or self.sync in ahead:
                 self._pass_over("a SequenceFile's record that is cut or damaged", None, decode)
@@ -320,7 +321,7 @@ class _Blocks:
     tally: Tally
 
     def read(self, decode: _Decode[K, V]) -> Iterator[tuple[K, V]]:
-        """Yield what ``decode`` makes of the records."""
+        """Yield the results of ``decode`` for the records."""
         buffer, mark = self.buffer, _ESCAPE + self.sync
         while buffer.peek(1):
             place = buffer.at

@@ -4,9 +4,9 @@ The rules of the first file change URLs: each replaces all places where its expr
 file. The rules of the second keep or drop URLs. The first rule that matches decides; without one, the URL is dropped.
 A line ``> example.org`` limits the following rules, up to a line ``<``, to that host or domain.
 
-Nutch uses Java's engine, inlink RE2, which takes linear time. Two rules of Nutch's own files need more than RE2. They
-are done here: the rule against loops, :data:`inlink.urls.patterns.NUTCH_LOOPS`, and the one against double slashes,
-:data:`DOUBLE_SLASHES`. Other rules that RE2 does not know, or reads differently from Java, are refused.
+Nutch uses Java's engine. inlink uses RE2, which takes linear time. RE2 does not know two rules of Nutch's own files, so
+they are applied by functions: the rule against loops, :data:`inlink.urls.patterns.NUTCH_LOOPS`, and the rule against
+double slashes, :data:`DOUBLE_SLASHES`. Other rules that RE2 does not know, or reads differently from Java, are refused.
 
 Source: RegexURLNormalizer and RegexURLFilterBase of Nutch 1.23. Its other plugins, such as urlnormalizer-basic and
 urlfilter-validator, are not applied.
@@ -31,7 +31,7 @@ from inlink.urls.patterns import Pattern, compiled
 __all__ = ["DOUBLE_SLASHES", "UrlRules"]
 
 DOUBLE_SLASHES = "(?<!:)/{2,}"
-"""Nutch's rule against double slashes, but for those behind a colon."""
+"""Nutch's rule against double slashes, except after a colon."""
 
 _SLASHES = re.compile(DOUBLE_SLASHES.encode())
 _LEFT_OUT = "Write it in another way, or leave it out of a copy of the file."
@@ -93,7 +93,7 @@ class UrlRules:
         self.changed = self.dropped = 0
 
     def __call__(self, url: str | bytes) -> bytes | None:
-        """Return a URL as the rules leave it; None if they drop it."""
+        """Return a URL after the rules were applied; None if they drop it."""
         raw = url if isinstance(url, bytes) else url.encode("utf-8", "surrogateescape")
         if self._replacements:
             for replace in self._replacements:
@@ -114,7 +114,7 @@ class UrlRules:
         return False
 
     def apply(self, fetches: Fetches) -> Fetches:
-        """Return a block of fetches with the URLs as the rules leave them, without those that they drop."""
+        """Return a block of fetches after the rules were applied, without the URLs that they drop."""
         sources, targets = (self._column(names) for names in (fetches.sources, fetches.targets))
         pages, links = sources.is_valid(), targets.is_valid()
         counts = np.diff(fetches.offsets)
@@ -125,11 +125,11 @@ class UrlRules:
         return Fetches(sources.filter(pages), fetches.times[pages], offsets, targets.filter(links))
 
     def _column(self, names: Strings) -> Strings:
-        found = names.by_value(self)
-        self.dropped += int(np.count_nonzero(~found.is_valid()))
-        pairs = zip(names.to_pylist(), found.to_pylist(), strict=True)
+        kept = names.by_value(self)
+        self.dropped += int(np.count_nonzero(~kept.is_valid()))
+        pairs = zip(names.to_pylist(), kept.to_pylist(), strict=True)
         self.changed += sum(new is not None and new != old for old, new in pairs)
-        return found
+        return kept
 
 
 # Characters that String.trim() of Java removes.
@@ -141,13 +141,14 @@ class _Refused:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.found: list[str] = []
+        self.reasons: list[str] = []
 
     def add(self, line: int, why: str) -> None:
-        self.found.append(f"line {line:,}: {why}")
+        """Record a rule that cannot be used."""
+        self.reasons.append(f"line {line:,}: {why}")
 
     def compiled(self, line: int, text: str) -> Pattern | None:
-        """Compile an expression of Java's, or note why it cannot be used."""
+        """Compile an expression of Java's; None if it cannot be used, which is recorded."""
         other = _meant_otherwise(text)
         if other:
             self.add(line, f"{text[:200]!r} has {other}, which RE2 reads differently from Java")
@@ -159,10 +160,13 @@ class _Refused:
             return None
 
     def end(self) -> None:
-        if self.found:
-            many = "rule" if len(self.found) == 1 else "rules"
-            listed = ". ".join(self.found)
-            raise InputError(f"{self.path}: {len(self.found):,} {many} cannot be used. {listed}. {_LEFT_OUT}")
+        """Raise an InputError that lists the rules, if there are any."""
+        if self.reasons:
+            many = "rule" if len(self.reasons) == 1 else "rules"
+            listed = ". ".join(self.reasons)
+            raise InputError(
+                f"{self.path}: {len(self.reasons):,} {many} cannot be used. {listed}. {_LEFT_OUT}"
+            )
 
 
 _ITEM = re.compile(r"\\Q.*?(?:\\E|$)|\\.|\(\?[A-Za-z-]+|.", re.S)

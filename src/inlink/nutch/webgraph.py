@@ -242,11 +242,11 @@ def _same_rules(rules: LinkRules | None, old: Graph) -> LinkRules:
 
 
 def _skipped(tally: Tally) -> dict[str, Any]:
-    found = {
+    counts = {
         f"{reason}, first in {entry.path} at byte {entry.offset:,}{entry.passed_over}": entry.count
         for reason, entry in tally.skipped.items()
     }
-    return {"skipped": found} if found else {}
+    return {"skipped": counts} if counts else {}
 
 
 class _Spill:

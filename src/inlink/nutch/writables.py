@@ -125,7 +125,9 @@ class CrawlDatum:
     retries, interval : int
         Retries since the last fetch; seconds between two fetches.
     score : float
+        The score of the page.
     signature : bytes or None
+        The digest of the content; None if there is none.
     metadata : list of (str, str)
         Names and values as Nutch prints them.
     raw : bytes

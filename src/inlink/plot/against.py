@@ -35,12 +35,13 @@ def rank_against_degree(
     Parameters
     ----------
     graph : Graph, SciPy sparse matrix or array, or NetworkX graph
+        The graph to draw.
     ranking : Ranking
         A ranking of this graph. Pages that a crawl found later are left out.
     name : str or None
         Label of the ranking; None is the algorithm.
     ax : matplotlib.axes.Axes or None
-        Where to draw; None makes a figure.
+        The axes to draw on; None makes a figure.
 
     Returns
     -------
@@ -53,11 +54,11 @@ def rank_against_degree(
     """
     graph = as_graph(graph)
     values = values_on(graph, ranking)
-    found = graph.indegrees[: len(values)]
+    indegrees = graph.indegrees[: len(values)]
     ax = axes_for(ax)
-    scatter(ax, found, values, whole=True)
+    scatter(ax, indegrees, values, whole=True)
     name = cut(name or ranking.algorithm, 40)
-    facts = f"{called(graph)}; Spearman's ρ {_number(spearman(found, values))}"
+    facts = f"{called(graph)}; Spearman's ρ {_number(spearman(indegrees, values))}"
     dress(ax, f"{name} against the number of inlinks", facts, "Inlinks", name)
     return ax
 
@@ -74,7 +75,7 @@ def compare(
     names : (str, str) or None
         Labels of the rankings; None is their algorithms.
     ax : matplotlib.axes.Axes or None
-        Where to draw; None makes a figure.
+        The axes to draw on; None makes a figure.
 
     Returns
     -------
@@ -100,7 +101,7 @@ def compare(
 
 
 def _agreement(x: Float64Array, y: Float64Array) -> str:
-    """The agreement of two rankings, in one line."""
+    """Return the agreement of two rankings in one line."""
     said = [f"{len(x):,} nodes", f"Spearman's ρ {_number(spearman(x, y))}"]
     if len(x) <= KENDALL:
         said.append(f"Kendall's τ {_number(kendall(x, y))}")

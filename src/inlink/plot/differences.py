@@ -1,4 +1,4 @@
-"""The places of two rankings against each other, with the names of those that moved the most."""
+"""Draw the places of two rankings against each other, with the names of the nodes that moved the most."""
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -21,9 +21,9 @@ def diff(found: Diff, *, ax: Axes | None = None) -> Axes:
     Parameters
     ----------
     found : Diff
-        What :func:`inlink.diff` returned. Nodes that only one list has are left out.
+        The result of :func:`inlink.diff`. Nodes that only one list has are left out.
     ax : matplotlib.axes.Axes or None
-        Where to draw; None makes a figure.
+        The axes to draw on; None makes a figure.
 
     Returns
     -------

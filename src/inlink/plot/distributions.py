@@ -29,8 +29,9 @@ def degrees(graph: GraphLike, *, ax: Axes | None = None) -> Axes:
     Parameters
     ----------
     graph : Graph, SciPy sparse matrix or array, or NetworkX graph
+        The graph to draw.
     ax : matplotlib.axes.Axes or None
-        Where to draw; None makes a figure.
+        The axes to draw on; None makes a figure.
 
     Returns
     -------
@@ -50,10 +51,10 @@ def degrees(graph: GraphLike, *, ax: Axes | None = None) -> Axes:
         ("outlinks", graph.outdegrees, SECOND, "--"),
     ]
     least, most = 1.0, 1
-    for what, found, colour, style in lines:
-        x, share = _at_least(found)
-        none = int(np.count_nonzero(found == 0))
-        label = f"{what}: at most {x[-1]:,}; {none:,} nodes ({none / len(found):.0%}) have none"
+    for what, degrees_of_nodes, colour, style in lines:
+        x, share = _at_least(degrees_of_nodes)
+        none = int(np.count_nonzero(degrees_of_nodes == 0))
+        label = f"{what}: at most {x[-1]:,}; {none:,} nodes ({none / graph.num_nodes:.0%}) have none"
         ax.plot(x, share, drawstyle="steps-pre", color=colour, linestyle=style, linewidth=1.8, label=label,
                 marker="o" if len(x) <= FEW else "", markersize=3.5)  # fmt: skip
         least, most = min(least, float(share[-1])), max(most, int(x[-1]))
@@ -62,19 +63,19 @@ def degrees(graph: GraphLike, *, ax: Axes | None = None) -> Axes:
     mean = graph.num_arcs / graph.num_nodes
     dress(
         ax,
-        "How many links the nodes have",
+        "Numbers of links of the nodes",
         f"{called(graph)}, {mean:.1f} a node",
         "Links",
-        "Share of nodes with at least so many",
+        "Share of nodes with at least as many links",
     )
     ax.legend(loc="best", frameon=False, fontsize=9)
     return ax
 
 
-def _at_least(found: UInt32Array) -> tuple[AnyArray, Float64Array]:
-    """The degrees above 0 that occur, int64[k], and the share of nodes with at least each degree, float64[k]."""
-    counts = np.bincount(found)
-    share = counts[::-1].cumsum()[::-1] / len(found)
+def _at_least(degrees: UInt32Array) -> tuple[AnyArray, Float64Array]:
+    """Return the degrees above 0 that occur, int64[k], and the share of nodes with at least each, float64[k]."""
+    counts = np.bincount(degrees)
+    share = counts[::-1].cumsum()[::-1] / len(degrees)
     x = np.flatnonzero(counts)
     x = x[x > 0]
     x = x[thinned(len(x))]
@@ -87,10 +88,11 @@ def ranks(ranking: Ranking, *, name: str | None = None, ax: Axes | None = None) 
     Parameters
     ----------
     ranking : Ranking
+        The ranking to draw.
     name : str or None
         The label; None is the algorithm.
     ax : matplotlib.axes.Axes or None
-        Where to draw; None makes a figure.
+        The axes to draw on; None makes a figure.
 
     Returns
     -------

@@ -70,6 +70,7 @@ def neighbourhood(
     Parameters
     ----------
     graph : Graph, SciPy sparse matrix or array, or NetworkX graph
+        The graph to draw.
     ranking : Ranking
         A ranking of this graph. It selects the best nodes. The areas of discs are in proportion to its values, with a
         minimum size.
@@ -82,7 +83,7 @@ def neighbourhood(
     name : str or None
         Label of the ranking; None is the algorithm.
     ax : matplotlib.axes.Axes or None
-        Where to draw; None makes a figure.
+        The axes to draw on; None makes a figure.
 
     Returns
     -------

@@ -25,12 +25,13 @@ def orders(
     Parameters
     ----------
     replay : Replay
+        The replay to draw.
     measure : str
         One of ``replay.measures``.
     hosts : str or None
         One of ``replay.hosts``; None is the first.
     ax : matplotlib.axes.Axes or None
-        Where to draw; None makes a figure.
+        The axes to draw on; None makes a figure.
 
     Returns
     -------
@@ -70,7 +71,7 @@ def orders(
     named = "real hosts" if hosts == "real" else "one host" if hosts == "all" else f"hosts of {hosts} pages"
     dress(
         ax,
-        f"What each order brings home from {replay.web}",
+        f"Pages of {replay.web} that each order collects",
         f"{replay.pages:,} pages, {replay.links:,} links; {named}. Means over {len(replay.seeds):,} seed sets, with "
         "one standard deviation to each side.",
         "Fetches, in percent of the pages that the seeds reach",

@@ -14,7 +14,7 @@ from inlink.errors import OutputError
 __all__ = ["check", "save"]
 
 FORMATS = {".png": "png", ".svg": "svg", ".pdf": "pdf"}
-# no date, no version: equal pictures are equal files
+# Without dates and versions, equal pictures are equal files.
 METADATA: dict[str, dict[str, None]] = {
     "png": {"Software": None},
     "svg": {"Date": None, "Creator": None},
@@ -30,10 +30,10 @@ def check(path: str | os.PathLike[str]) -> str:
     inlink.errors.OutputError
         If the file has another extension.
     """
-    found = FORMATS.get(Path(path).suffix.lower())
-    if found is None:
+    format = FORMATS.get(Path(path).suffix.lower())
+    if format is None:
         raise OutputError(f"{path}: unknown extension: name a .png, .svg or .pdf file")
-    return found
+    return format
 
 
 def save(picture: Axes | Figure, path: str | os.PathLike[str]) -> None:

@@ -32,7 +32,7 @@ TITLE, FACTS = 12, 9
 # Matplotlib contains this font, so texts look the same everywhere.
 FONT = "DejaVu Sans"
 INK, FAINT, GRID = "#222222", "#666666", "#dddddd"
-# Blue and orange can be told apart by people with any colour vision.
+# People with any colour vision can distinguish blue and orange.
 FIRST, SECOND = "#0b5fa5", "#d95f02"
 DENSITY = "viridis"
 PLAIN: dict[str, Any] = {"parse_math": False, "usetex": False, "fontfamily": FONT}

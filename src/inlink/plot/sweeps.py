@@ -36,6 +36,7 @@ def convergence(
     Parameters
     ----------
     graph : Graph, SciPy sparse matrix or array, or NetworkX graph
+        The graph to rank.
     damping : float
         Damping of PageRank.
     tol : float
@@ -43,7 +44,7 @@ def convergence(
     max_iter : int
         Maximum number of sweeps of each method.
     ax : matplotlib.axes.Axes or None
-        Where to draw; None makes a figure.
+        The axes to draw on; None makes a figure.
 
     Returns
     -------
@@ -78,7 +79,7 @@ def convergence(
     most = float(everything[np.isfinite(everything)].max(initial=wanted))
     ax = axes_for(ax)
     for (label, at, errors), colour, style in zip(runs, (FIRST, SECOND), ("-", "--"), strict=True):
-        # the last is the certificate of what the last but one estimated: no line between these
+        # The last point is a bound and the point before it an estimate, so no line connects them.
         line = slice(None) if at[0] == 0 else slice(-1)
         errors = np.clip(errors, LEAST, most)
         ax.plot(at[line], errors[line], color=colour, linestyle=style, linewidth=1.8)
@@ -91,7 +92,7 @@ def convergence(
     ax.xaxis.set_major_locator(MaxNLocator(integer=True))
     dress(
         ax,
-        "How PageRank converges",
+        "Convergence of PageRank",
         f"{called(graph)}; damping {damping:g}, until {tol:g}. Dots and the dashed line are bounds on the error, "
         "the other line is an estimate.",
         "Sweeps over all arcs",
@@ -117,7 +118,7 @@ class _Recorder(Task):
         self.errors: list[float] = []
 
     def task(self, label: str, total: float | None, unit: str) -> Task:
-        """PageRank's only task."""
+        """Return this recorder, because PageRank has only one task."""
         return self
 
     def advance(self, amount: float, note: str = "") -> None:

@@ -61,7 +61,7 @@ def _inversions(values: Int64Array) -> int:
     Two values compare by the highest bit in which they differ. So for each bit, pairs are counted among the values with
     the same higher bits.
     """
-    found = 0
+    total = 0
     for bit in reversed(range(int(values.max()).bit_length())):
         upper = values >> (bit + 1)
         order = np.argsort(upper, kind="stable")
@@ -70,23 +70,24 @@ def _inversions(values: Int64Array) -> int:
         before = np.cumsum(ones) - ones
         starts = np.flatnonzero(np.diff(upper, prepend=-1))
         here = before - np.repeat(before[starts], np.diff(np.append(starts, len(values))))
-        found += int(here[ones == 0].sum())
-    return found
+        total += int(here[ones == 0].sum())
+    return total
 
 
 def common_at(one: Int64Array, other: Int64Array, depth: int) -> Int64Array:
-    """Count what two lists have in common up to each depth.
+    """Count the common items of two lists up to each depth.
 
     Parameters
     ----------
     one, other : int64[k]
         The positions, from 1, that each of the k common items has in either list.
     depth : int
+        The largest depth, at least 0.
 
     Returns
     -------
     int64[depth + 1]
-        At d, how many items are among the first d of both lists.
+        At d, the number of items among the first d of both lists.
     """
     deeper = np.maximum(one, other)
     return np.cumsum(np.bincount(deeper[deeper <= depth], minlength=depth + 1))
@@ -107,7 +108,7 @@ def rank_biased_overlap(
     lengths : (int, int)
         The lengths of the lists.
     persistence : float
-        p, between 0 and 1 and neither of them.
+        p, above 0 and below 1.
 
     Returns
     -------

@@ -25,10 +25,10 @@ without inlinks or outlinks has the value 0, for which no sample is needed.
 
 import math
 import time
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from msgspec.structs import replace
 
 from inlink.base.arrays import Float64Array, UInt32Array
 from inlink.base.progress import track

@@ -14,6 +14,7 @@ from inlink.base.arrays import BoolArray, Float64Array, Int64Array
 
 __all__ = ["Places", "best_nodes", "certain_places"]
 
+_BLOCK = 1 << 16
 _SHOWN = 5
 """Stretches of places that one line names."""
 
@@ -53,6 +54,20 @@ class Places(NamedTuple):
 
 def best_nodes(values: Float64Array, count: int) -> Int64Array:
     """Return the nodes with the largest values, int64[min(count, n)]; equal values in the order of node numbers."""
+    if not 0 < count <= _BLOCK:
+        return _best(values, count)
+    found = _best(values[:_BLOCK], count)
+    # A later value must exceed the least so far, so few values of a block are compared any further.
+    for begin in range(_BLOCK, len(values), _BLOCK):
+        block = values[begin : begin + _BLOCK]
+        better = np.flatnonzero(block > values[found[-1]])
+        nodes = np.concatenate([found, better + begin])
+        found = nodes[_best(values[nodes], count)] if len(better) else found
+    return found
+
+
+def _best(values: Float64Array, count: int) -> Int64Array:
+    """Do the same as :func:`best_nodes`, with a copy of all values."""
     count = min(count, len(values))
     if count == 0:
         return np.empty(0, np.int64)
@@ -68,6 +83,7 @@ def certain_places(values: Float64Array, bound: float, count: int) -> Places:
     Parameters
     ----------
     values : float64[n]
+        The values of the ranking.
     bound : float
         ε, a bound on the L1 distance to the exact values.
     count : int

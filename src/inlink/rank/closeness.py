@@ -70,7 +70,7 @@ def closeness(
     graph : Graph, SciPy sparse matrix or array, or NetworkX graph
         In a matrix A[i, j] is the arc i → j. Arc weights are no lengths: each arc is one step.
     direction : {"in", "out"}
-        Whether distances are taken to the node, as NetworkX does, or from it.
+        "in": distances to the node, as in NetworkX. "out": distances from the node.
     wf_improved : bool
         Whether to multiply by the share of the other nodes that reach the node.
     exact, log2m, runs, seed, threads
@@ -137,7 +137,7 @@ def harmonic(
     graph : Graph, SciPy sparse matrix or array, or NetworkX graph
         In a matrix A[i, j] is the arc i → j. Arc weights are no lengths: each arc is one step.
     direction : {"in", "out"}
-        Whether distances are taken to the node, as NetworkX does, or from it.
+        "in": distances to the node, as in NetworkX. "out": distances from the node.
     exact : bool or None
         Whether to search from every node, in about n · m steps, or to estimate by HyperBall, in about 50 passes over
         the arcs. None searches if ``log2m`` is None and n is at most 100,000.
@@ -232,15 +232,15 @@ def _estimated(
     readers: Rows | SplitRows = graph.out_rows
     if parameters["direction"] == "out":
         rows, readers = readers, rows
-    found = mean_of_runs(rows, readers, inverse, values_of, log2m, runs, seed, threads, algorithm)
+    mean = mean_of_runs(rows, readers, inverse, values_of, log2m, runs, seed, threads, algorithm)
     error = STANDARD_ERROR / math.sqrt((1 << log2m) * runs)
     by = f"HyperBall with {1 << log2m:,} registers" + (f", mean of {runs:,} runs" if runs > 1 else "")
-    seen = "" if found.spread is None else f" by theory, {found.spread:.2g} by the spread of the runs"
+    seen = "" if mean.spread is None else f" by theory, {mean.spread:.2g} by the spread of the runs"
     return Ranking(
-        found.values,
+        mean.values,
         algorithm=algorithm,
         names=graph.names,
-        iterations=found.steps,
+        iterations=mean.steps,
         converged=False,
         note=f"{by}: relative standard error {error:.2g}{seen}; this is not a bound",
         parameters={
@@ -249,7 +249,7 @@ def _estimated(
             "runs": runs,
             "seed": seed,
             "relative_error": error,
-            "spread": found.spread,
+            "spread": mean.spread,
         },
         graph_uuid=graph.uuid,
         elapsed=time.perf_counter() - began,

@@ -32,7 +32,7 @@ def degree(
     graph : Graph, SciPy sparse matrix or array, or NetworkX graph
         In a matrix A[i, j] is the arc i → j.
     direction : {"in", "out", "both"}
-        Which links to count.
+        The links to count.
     normalized : bool
         Divide by n − 1 (by 1 if there is one node only).
     weighted : bool

@@ -109,7 +109,7 @@ def eigenvector(
     if n and not first.any():
         raise ParameterError("`start` must have a value above 0; all are 0")
     label = components(graph, strong=True)
-    found, unique, note = _Found(np.zeros(n), 0.0, 0.0, 0), None, ""
+    solution, unique, note = _Eigenpair(np.zeros(n), 0.0, 0.0, 0), None, ""
     on_cycle = _on_cycle(graph, label)
     if not on_cycle.any():
         note = "no page reaches itself, so the largest eigenvalue and all values are 0"
@@ -117,21 +117,21 @@ def eigenvector(
         note = "no page of the start reaches a cycle, so all values are 0"
     else:
         with RowSums(graph.split_in_rows, use, threads) as sums, track("eigenvector", None, "rounds") as task:
-            found = _power(sums, first, tol, max_iter, task)
-            if tol is not None and found.residual <= tol:
+            solution = _power(sums, first, tol, max_iter, task)
+            if tol is not None and solution.residual <= tol:
                 other = _power(sums, np.random.default_rng(0).random(n)[label], tol, max_iter, task)
                 if other.residual <= tol:
-                    unique = length_of(found.x - other.x) <= APART
+                    unique = length_of(solution.x - other.x) <= APART
                     if not unique:
                         note = "the eigenvector is not unique, or nearly so: another start gives other values"
-    parameters = {"tol": tol, "max_iter": max_iter, "weighted": use, "eigenvalue": found.eigenvalue}
+    parameters = {"tol": tol, "max_iter": max_iter, "weighted": use, "eigenvalue": solution.eigenvalue}
     return Ranking(
-        found.x,
+        solution.x,
         algorithm="eigenvector",
         names=graph.names,
-        residual=found.residual,
-        iterations=found.rounds,
-        converged=not found.x.any() or (tol is not None and found.residual <= tol),
+        residual=solution.residual,
+        iterations=solution.rounds,
+        converged=not solution.x.any() or (tol is not None and solution.residual <= tol),
         unique=unique,
         note=note,
         parameters=parameters,
@@ -140,14 +140,16 @@ def eigenvector(
     )
 
 
-class _Found(NamedTuple):
+class _Eigenpair(NamedTuple):
+    """An approximate eigenvector of length 1 or 0, its eigenvalue, the residual, and the number of rounds."""
+
     x: Float64Array
     eigenvalue: float
     residual: float
     rounds: int
 
 
-def _power(sums: RowSums, x: Float64Array, tol: float | None, limit: int, task: Any) -> _Found:
+def _power(sums: RowSums, x: Float64Array, tol: float | None, limit: int, task: Any) -> _Eigenpair:
     """Iterate from x until the residual is at most tol."""
     x = x / x.max()
     x /= length_of(x)
@@ -156,7 +158,7 @@ def _power(sums: RowSums, x: Float64Array, tol: float | None, limit: int, task: 
     while True:
         eigenvalue, residual = _quotient(x, y)
         if rounds >= limit or (tol is not None and residual <= tol):
-            return _Found(x, eigenvalue, residual, rounds)
+            return _Eigenpair(x, eigenvalue, residual, rounds)
         if rounds >= at and tol is not None and len(x) > BASIS:
             ahead, products = _arnoldi(sums, x, tol, (limit - rounds) // BASIS)
             rounds += products
@@ -193,7 +195,7 @@ def _arnoldi(sums: RowSums, x: Float64Array, tol: float, restarts: int) -> tuple
 
 
 def _on_cycle(graph: Graph, label: UInt32Array) -> BoolArray:
-    """Return which nodes lie on a cycle."""
+    """Return a mask of the nodes that lie on a cycle, bool[n]."""
     from inlink.graph.kernels.walks import self_loops
 
     cycle = np.zeros(len(label), np.bool_)

@@ -61,7 +61,7 @@ class Sums:
     sums : float64[n]
         (1) or (2) for each node.
     reached : float64[n]
-        How many other nodes reach each node.
+        The number of other nodes that reach each node.
     steps : int
         The number of steps until nothing changed.
     """
@@ -107,7 +107,6 @@ class HyperBall:
     few : int or None
         A step goes from the nodes that changed to their readers, instead of over all rows, if at most this number of
         arcs lead to readers. None is n / 8 + 64.
-
     """
 
     def __init__(
@@ -154,9 +153,9 @@ class HyperBall:
         key : int
             Chooses the hashes; at least 0 and below 2⁶⁴.
         inverse : bool
-            Whether to return (1), or (2).
+            True: sum the inverse distances, (1). False: sum the distances, (2).
         label : str
-            What progress is reported as.
+            Label of the progress display.
         """
         n, m = len(self._slots), 1 << self._log2m
         sums, sizes = np.empty(n), np.empty(n, np.float32)
@@ -188,7 +187,7 @@ class HyperBall:
         return values[self._numbering.index_of] if len(self._numbering.node_of) else values
 
     def _sweep(self, step: int, balls: Balls, counting: Counting) -> tuple[int, int, Balls]:
-        """Do a step over all rows. Return how many balls changed, the arcs to their readers, and the new state."""
+        """Do a step over all rows. Return the number of changed balls, of arcs to their readers, and the new state."""
         offsets, nodes = self._rows.offsets, self._rows.nodes
         blocks = 1 + len(nodes) // _ARCS
         bounds = chunks_by_arcs(offsets, max(blocks, 4 * self._threads if self._threads > 1 else 1))
@@ -263,21 +262,22 @@ def mean_of_runs(
     rows, readers : Rows or SplitRows
         As in :class:`HyperBall`.
     inverse : bool
-        Whether the sums are (1), or (2).
+        True: the sums are those of the inverse distances, (1). False: those of the distances, (2).
     values_of : callable
-        Makes float64[n] of the sums, float64[n], and of how many other nodes reach each node, float64[n].
+        Computes the values, float64[n], from the sums, float64[n], and the numbers of other nodes that reach each node,
+        float64[n].
     log2m, runs, seed, threads : int
         As in :func:`inlink.rank.closeness.harmonic`. The first runs of a seed are the same for any number of runs.
     label : str
-        What progress is reported as.
+        Label of the progress display.
     """
     balls = HyperBall(rows, readers, log2m, threads)
     mean, squares, steps = np.zeros(0), np.zeros(0), 0
     for done, key in enumerate(np.random.SeedSequence(seed).generate_state(runs, np.uint64), 1):
-        told = label if runs == 1 else f"{label}, run {done} of {runs}"
-        found = balls.run(int(key), inverse=inverse, label=told)
-        steps = max(steps, found.steps)
-        values = values_of(found.sums, found.reached)
+        shown = label if runs == 1 else f"{label}, run {done} of {runs}"
+        sums = balls.run(int(key), inverse=inverse, label=shown)
+        steps = max(steps, sums.steps)
+        values = values_of(sums.sums, sums.reached)
         if done == 1:
             mean, squares = values, np.zeros(len(values) if runs > 1 else 0)
             continue

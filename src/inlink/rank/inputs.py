@@ -57,6 +57,8 @@ def node_values(graph: Graph, values: NodeValues, what: str, default: float = 0.
         The values. A node that a mapping lacks gets ``default``.
     what : str
         The name of the parameter, for messages: ``"scores"``, ``"personalization"``.
+    default : float
+        The value of nodes that a mapping lacks.
 
     Raises
     ------
@@ -70,12 +72,11 @@ def node_values(graph: Graph, values: NodeValues, what: str, default: float = 0.
         for node, value in values.items():
             number = _node(graph, node, what)
             try:
-                # Text would be read as a number.
-                found = math.nan if isinstance(cast("object", value), str | bytes) else float(value)
+                # float() accepts text, such as "1", which is not a number.
+                result[number] = math.nan if isinstance(cast("object", value), str | bytes) else float(value)
             except (TypeError, ValueError, OverflowError):
-                found = math.nan
-            result[number] = found
-            if math.isnan(found):
+                result[number] = math.nan
+            if math.isnan(result[number]):
                 raise ParameterError(
                     f"`{what}` must have finite numbers of at least 0; got {value!r} for node {node!r}"
                 )

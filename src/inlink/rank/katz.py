@@ -207,8 +207,8 @@ class _Residual:
 
         largest = float(np.abs(change).max())
         with one_blas_thread():
-            found = solve(lambda v: v - self.alpha * self.sums(v), change / largest, DEPTH)
-        return found * largest
+            correction = solve(lambda v: v - self.alpha * self.sums(v), change / largest, DEPTH)
+        return correction * largest
 
 
 def _check_alpha(graph: Graph, alpha: float, weighted: bool, threads: int | None) -> None:

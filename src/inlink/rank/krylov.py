@@ -67,20 +67,25 @@ def principal_vector(
         if size < basis or residual <= tol * abs(values[order[0]]) or cycle == cycles - 1:
             break
         kept = _restart(vectors, small, values[order], within[:, order])
-    found: Float64Array = best.real @ vectors[:size]
-    return found, products
+    vector: Float64Array = best.real @ vectors[:size]
+    return vector, products
 
 
 def _extend(product: Product, vectors: Float64Array, small: Float64Array, kept: int) -> int:
-    """Extend a basis of k vectors and the next to a full one; return its size, smaller if it became invariant.
+    """Extend a basis of ``kept`` vectors and the next one to a full basis.
 
-    After the call A·V = V·H + h·v, with V the rows of ``vectors`` but the last, v the last, H all rows of ``small`` but
-    the last, and h the last.
+    After the call A·V = V·H + h·v. The last row of ``vectors`` is v, and its other rows are V. The last row of
+    ``small`` is h, and its other rows are H.
+
+    Returns
+    -------
+    int
+        The size of the basis. It is smaller than the full size if the basis has become invariant.
     """
     for k in range(kept, small.shape[1]):
         image = product(vectors[k])
         before = length_of(image)
-        # The second pass removes what rounding left of the first.
+        # The second pass removes the parts along the basis that rounding left in the first.
         for _ in range(2):
             shares = vectors[: k + 1] @ image
             image = image - shares @ vectors[: k + 1]
@@ -134,5 +139,5 @@ def solve(product: Product, right: Float64Array, depth: int) -> Float64Array:
     goal = np.zeros(size + 1)
     goal[0] = length
     shares = np.linalg.lstsq(small[: size + 1, :size], goal, rcond=None)[0]
-    found: Float64Array = shares @ vectors[:size]
-    return found
+    solution: Float64Array = shares @ vectors[:size]
+    return solution

@@ -23,11 +23,11 @@ import math
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
+from msgspec.structs import replace
 
 from inlink.base.arrays import Float64Array
 from inlink.base.progress import track

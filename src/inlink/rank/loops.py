@@ -60,8 +60,8 @@ class Loops:
         """Return a node's loop set as in Nutch: the targets of its arcs that are loops, uint32[k], increasing."""
         rows, number = self.graph.out_rows, self.graph.node(node)
         row = slice(int(rows.offsets[number]), int(rows.offsets[number + 1]))
-        found: UInt32Array = rows.nodes[row][self.marks[row]]
-        return found
+        targets: UInt32Array = rows.nodes[row][self.marks[row]]
+        return targets
 
     def save(self) -> None:
         """Save the loops in the graph's folder, as ``loops``. Earlier loops are replaced.
@@ -72,9 +72,7 @@ class Loops:
             If the graph is in memory only, or its folder cannot be written.
         """
         if self.graph.path is None:
-            raise OutputError(
-                "this graph lives in memory only: build it with into=, and its loops can be kept"
-            )
+            raise OutputError("this graph is in memory only: build it with into=, and its loops can be saved")
         with building(self.graph.path / "loops", KIND, FORMAT) as folder:
             folder.write("marks", self.marks)
             folder.header.meta = {"depth": self.depth, "graph_uuid": self.graph.uuid}
@@ -100,7 +98,7 @@ class Loops:
         marks = folder.array("marks")
         if uuid != graph.uuid or marks.shape != (graph.num_arcs,) or marks.dtype != np.bool_:
             raise FolderError(
-                f"{folder.path} is of an earlier version of {graph.path}: find the loops again (inlink nutch loops)"
+                f"{folder.path} belongs to an earlier version of {graph.path}: find them again (inlink nutch loops)"
             )
         if not is_remembered(folder, RULES):
             check_mask(folder, "marks")
@@ -116,7 +114,8 @@ def loops(graph: GraphLike, *, depth: int = 2, threads: int | None = None) -> Lo
     graph : Graph, SciPy sparse matrix or array, or NetworkX graph
         In a matrix A[i, j] is the arc i → j.
     depth : int
-        How many arcs may lead from a link's target back to its source, at least 0; Nutch's ``link.loops.depth``.
+        The largest number of arcs of a walk from a link's target back to its source, at least 0; Nutch's
+        ``link.loops.depth``.
     threads : int or None
         None uses all processors; the result is the same.
 

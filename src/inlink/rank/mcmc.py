@@ -51,7 +51,8 @@ if TYPE_CHECKING:
 __all__ = ["Walks", "mcmc"]
 
 Method = Literal["end-point", "complete-path", "stop-at-dangling"]
-_KINDS = {"end-point": 0, "complete-path": 1, "stop-at-dangling": 2}  # as in kernels/walks.py
+# The numbers of the methods in kernels/walks.py.
+_KINDS = {"end-point": 0, "complete-path": 1, "stop-at-dangling": 2}
 
 
 def mcmc(
@@ -77,8 +78,8 @@ def mcmc(
     damping : float
         c, the probability of following a link: 0 ≤ c < 1.
     method : {"end-point", "complete-path", "stop-at-dangling"}
-        What is counted, and what walks do at dangling nodes: see the module. All estimate the PageRank with teleporting
-        dangling nodes.
+        The visits that count, and the behaviour of walks at dangling nodes: see the module. All methods estimate the
+        PageRank with teleporting dangling nodes.
     order : {"cyclic", "random"}
         Whether ``walks`` walks start at each node, one node after the other, or each walk at a random node.
     confidence : float
@@ -191,7 +192,7 @@ class Walks:
         Returns
         -------
         int
-            How many of the earlier walks have changed.
+            The number of earlier walks that have changed.
 
         Raises
         ------
@@ -224,14 +225,14 @@ class Walks:
             )
 
         with track("walks", self._walks, "rounds") as task:
-            found = []
-            for one in each_block(self._walks, num_threads(self._threads), lambda: None, work):
-                found.append(one)
+            rounds = []
+            for result in each_block(self._walks, num_threads(self._threads), lambda: None, work):
+                rounds.append(result)
                 task.advance(1)
         self._graph, self._arcs = graph, arcs
-        self._recorded = [recorded for recorded, _ in found]
+        self._recorded = [recorded for recorded, _ in rounds]
         self._generation += 1
-        return sum(anew for _, anew in found)
+        return sum(anew for _, anew in rounds)
 
     def ranking(self, *, confidence: float = 0.95) -> Ranking:
         """The PageRank that the walks estimate, float64[n]; see :func:`mcmc` for its error.
@@ -256,7 +257,7 @@ class Walks:
 def _record(
     old: "Recorded", old_arcs: "Arcs", changed: BoolArray, arcs: "Arcs", damping: float, key: np.uint64
 ) -> tuple["Recorded", int]:
-    """Record walks from each node of ``arcs``, reusing old walks. Return them and how many old walks changed."""
+    """Record walks from each node of ``arcs``, reusing old walks. Return them and the number of changed old walks."""
     from inlink.rank.kernels.walks import Recorded, record_walks
 
     n = len(arcs.offsets) - 1
@@ -286,7 +287,7 @@ def _arcs(graph: Graph, weighted: bool) -> "Arcs":
 
 
 def _key(seed: int, generation: int, number: int) -> np.uint64:
-    """A key for a round of walks."""
+    """Return the key of the random numbers of a round of walks."""
     return np.uint64(np.random.SeedSequence([int(seed), generation, number]).generate_state(1, np.uint64)[0])
 
 

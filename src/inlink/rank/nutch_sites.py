@@ -32,7 +32,7 @@ Site = Literal["page", "host", "domain"]
 
 _AUTHORITY = re.compile(rb"[A-Za-z][A-Za-z0-9+.\-]*://([^/?#]+)")
 _QUERY = re.compile(rb"^([^?#]*)\?[^#]*")
-# Names processed at a time.
+# Number of names that are processed at a time.
 _BLOCK = 1 << 18
 
 
@@ -56,9 +56,9 @@ def site_names(names: Strings | Any, site: Site, level: str | None = None) -> St
     rows = column.to_pylist()
     authorities = [None if row is None else _AUTHORITY.match(row) for row in rows]
     if site != "page":
-        plain = Strings.of(found and found[1] for found in authorities)
+        plain = Strings.of(match and match[1] for match in authorities)
         return plain.by_value(_host if site == "host" else _domain)
-    has_host = Strings.of(found and found[1] for found in authorities).by_value(_host).is_valid()
+    has_host = Strings.of(match and match[1] for match in authorities).by_value(_host).is_valid()
     return Strings.of(_page(row) if there else None for row, there in zip(rows, has_host, strict=True))
 
 
@@ -74,22 +74,25 @@ def _page(url: bytes) -> bytes:
 def numbers(values: Strings) -> UInt32Array:
     """Return a number for each row, uint32[n]. Equal values have equal numbers; rows without a value have 2³² − 1."""
     there = values.is_valid()
-    found = np.full(len(values), NO_NODE, np.uint32)
-    found[there] = NameTable().number(values.filter(there))
-    return found
+    result = np.full(len(values), NO_NODE, np.uint32)
+    result[there] = NameTable().number(values.filter(there))
+    return result
 
 
 def numbers_of(graph: Graph, site: Site) -> tuple[UInt32Array, NameTable]:
-    """:func:`numbers` of all nodes of a graph, uint32[n], and the values' table; a graph without names has none."""
+    """Return the numbers of the sites of all nodes, uint32[n], as :func:`numbers`, and the table of the sites.
+
+    In a graph without names, all numbers are 2³² − 1 and the table is empty.
+    """
     table = NameTable()
-    found = np.full(graph.num_nodes, NO_NODE, np.uint32)
+    result = np.full(graph.num_nodes, NO_NODE, np.uint32)
     if graph.names is not None:
         for start in range(0, graph.num_nodes, _BLOCK):
             stop = min(start + _BLOCK, graph.num_nodes)
             part = site_names(graph.names.column(start, stop), site, graph.level)
             there = part.is_valid()
-            found[start:stop][there] = table.number(part.filter(there))
-    return found, table
+            result[start:stop][there] = table.number(part.filter(there))
+    return result, table
 
 
 @cache

@@ -1,5 +1,6 @@
-"""OPIC, on-line page importance: pages hand their cash to the pages they link to. The importance of a page is the cash
-that has passed through it.
+"""OPIC, on-line page importance: pages hand their cash to the pages they link to.
+
+The importance of a page is the share of all cash that has passed through it.
 
 Every page begins with the same cash, 1 in all. A visit to page i puts its cash C_i into its history H_i and hands it to
 its outlinks. There is one more, virtual page. All pages link to it, and it links to all pages, so every page can be
@@ -73,8 +74,8 @@ def opic(
     graph : Graph, SciPy sparse matrix or array, or NetworkX graph
         In a matrix A[i, j] is the arc i → j.
     order : {"greedy", "cyclic", "random"}
-        Which page is visited next: the one with the most cash, each in turn, or a random one. The virtual page is one
-        of them.
+        The order of visits: the page with the most cash next, all pages in turn, or a random page next. The virtual
+        page takes part.
     tol : float or None
         The error bound to reach, in the L1 norm. None makes exactly ``max_iter`` rounds.
     max_iter : int or None

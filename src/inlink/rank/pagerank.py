@@ -74,13 +74,13 @@ def pagerank(
         c, the probability of following a link: 0 ≤ c < 1. With 1 (the simplified PageRank) there is no bound. Then
         ``method="power"`` and ``max_iter`` are required, and ``tol`` has no effect.
     personalization : float[n], mapping of node to float, Ranking, or None
-        Where teleports go: values of at least 0, divided by their sum, which is above 0. None is 1/n each.
+        The teleport distribution v: values of at least 0, divided by their sum, which is above 0. None is 1/n each.
     tol : float or None
         The error bound to reach, in the L1 norm (the values sum to 1). None makes exactly ``max_iter`` sweeps.
     max_iter : int or None
         The largest number of sweeps; None is 10,000. If they do not suffice, ``converged`` is False.
     method : {"gauss-seidel", "power"}
-        How to solve the equation; the results agree within the bounds.
+        The method of solution; the results agree within the bounds.
     start : float[n], mapping, Ranking, or None
         A first guess, such as an earlier ranking of a similar graph; None is 1/n each.
     weighted : bool or None
@@ -166,13 +166,15 @@ def ranking_of_solution(
     Parameters
     ----------
     graph : Graph
+        The ranked graph.
     solution : (float64[n], int, float)
         Values, number of sweeps, and error bound.
     parameters : dict
-        ``tol`` is among them.
+        The parameters of the ranking, with ``tol``.
     began : float
         The time by ``time.perf_counter()`` at which the computation began.
     note : str
+        A remark for the reader.
     """
     x, rounds, bound = solution
     return Ranking(

@@ -1,6 +1,6 @@
 """Percolation centrality: betweenness for a process that spreads from the pages that it has already reached.
 
-Let x_s ≥ 0 be the state of node s (how far it is percolated), and δ_s(v) the share of shortest paths from s that go
+Let x_s ≥ 0 be the state of node s (its degree of percolation), and δ_s(v) the share of shortest paths from s that go
 through v, as in :mod:`inlink.rank.betweenness` ::
 
     percolation(v) = 1/(n − 2) · Σ_{s ≠ v} δ_s(v) · x_s / (Σ_i x_i − x_v)
@@ -48,7 +48,7 @@ def percolation(
     graph : Graph, SciPy sparse matrix or array, or NetworkX graph
         In a matrix A[i, j] is the arc i → j. Arc weights are no lengths: each arc is one step.
     states : float[n], mapping of nodes to values, Ranking, or None
-        How far each node is percolated: finite, at least 0, and usually at most 1. Nodes that a mapping lacks have 0.
+        The percolation of each node: finite, at least 0, and usually at most 1. Nodes that a mapping lacks have 0.
         None is 1 for each node.
     k : int or None
         The number of sources to draw. None takes all percolated nodes, which is exact.

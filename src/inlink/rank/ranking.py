@@ -43,7 +43,7 @@ class Ranking:
     error_bound : float or None
         A bound on the L1 distance to the exact values; ``inf`` if no bound can exist, None if no bound is known.
     residual : float or None
-        How far the values are from satisfying their equation, if that does not bound the error (HITS).
+        The residual of the equation that the values approximate, if it does not bound the error (HITS).
     iterations : int
         The number of sweeps over the arcs, without those that only compute the bound.
     converged : bool
@@ -51,7 +51,7 @@ class Ranking:
     parameters : dict
         The parameters of the function.
     dangling : str or None
-        Where the mass of dangling nodes goes: ``"teleport"`` or ``"lost"``.
+        The treatment of the mass of dangling nodes: ``"teleport"`` or ``"lost"``; None without such a mass.
     unique : bool or None
         Whether the equation has only one solution; None if this is not known.
     note : str
@@ -168,7 +168,7 @@ class Ranking:
         Parameters
         ----------
         k : int
-            How many; at least 0.
+            The number of nodes, at least 0.
         by : str or None
             A column: ``"hubs"`` of HITS; None is ``values``.
 
@@ -192,7 +192,7 @@ class Ranking:
         Parameters
         ----------
         k : int
-            How many; at least 0.
+            The number of places, at least 0.
 
         Returns
         -------
@@ -278,7 +278,7 @@ class Ranking:
                 graph_uuid=meta["graph_uuid"],
                 elapsed=float(meta["elapsed"]),
             )
-        except (KeyError, TypeError, ValueError, IndexError) as error:
+        except (KeyError, TypeError, ValueError, IndexError, OverflowError) as error:
             raise DamageError(
                 f"{place}: the ranking's description cannot be read ({error}): make it again"
             ) from None

@@ -31,13 +31,13 @@ def list_rankings(graph: "Graph | str | os.PathLike[str]") -> list[str]:
     graph = _opened(graph)
     if graph.path is None or not (graph.path / "rankings").is_dir():
         return []
-    found = []
+    names = []
     for path in (graph.path / "rankings").iterdir():
         # A folder may be partly removed, or may not be a ranking.
         with contextlib.suppress(FolderError):
             if Folder(path, KIND, FORMAT).header.meta.get("graph_uuid") == graph.uuid:
-                found.append(path.name)
-    return sorted(name for name in found if name[0] != ".")
+                names.append(path.name)
+    return sorted(name for name in names if name[0] != ".")
 
 
 def write_ranking(

@@ -216,8 +216,9 @@ class Sweeper:
             )
             return
 
-        def work(one: np.uint64, other: np.uint64) -> None:
-            kernels.sweep(equation, loops, z, down, min(one, other), max(one, other))
+        def work(begin: np.uint64, end: np.uint64) -> None:
+            # Downwards, the bounds of a chunk come in falling order.
+            kernels.sweep(equation, loops, z, down, min(begin, end), max(begin, end))
 
         on_threads(work, p.bounds[::-1] if down else p.bounds, p.pool)
 
@@ -229,7 +230,7 @@ class Plateau:
         self._best, self._best_at = math.inf, 0
 
     def reached(self, value: float, done: int) -> bool:
-        """Take in the value after ``done`` sweeps; return whether it no longer falls."""
+        """Record the value after ``done`` sweeps; return whether it no longer falls."""
         if value < self._best:
             self._best, self._best_at = value, done
         return done >= 2 * self._best_at + PLATEAU

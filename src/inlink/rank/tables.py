@@ -188,11 +188,9 @@ def _read_parquet(path: str | os.PathLike[str]) -> Table:
         if "name" in table.column_names:
             names = Names.of(table["name"].cast(pa.large_binary()).to_pylist())
         columns = [table[c].to_numpy().astype(np.float64) for c in meta["columns"]]
-    except (pa.ArrowException, ValueError, KeyError, TypeError) as error:
-        if isinstance(error, InputError):
-            raise
+    except (pa.ArrowException, ValueError, KeyError, TypeError, RecursionError) as error:
         raise DamageError(
-            f"{path}: damaged ({str(error).splitlines()[0]}): export the ranking again"
+            f"{path}: damaged ({str(error).partition(chr(10))[0]}): export the ranking again"
         ) from None
     return meta, columns, names
 
@@ -217,6 +215,6 @@ def _read_csv(path: str | os.PathLike[str]) -> Table:
                     names.append(row[1])
                 for column, text in zip(columns, row[1 + named :], strict=True):
                     column.append(float(text))
-    except (ValueError, KeyError, TypeError, StopIteration, csv.Error) as error:
+    except (ValueError, KeyError, TypeError, RecursionError, StopIteration, csv.Error) as error:
         raise DamageError(f"{path}, line {line}: {error or 'cut short'}: export the ranking again") from None
     return meta, [np.array(c, np.float64) for c in columns], Names.of(names) if named else None

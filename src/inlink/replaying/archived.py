@@ -38,7 +38,7 @@ class _Response(NamedTuple):
 
 
 def web_of_archive(path: str | os.PathLike[str]) -> Web:
-    """An archive as a web. A URL that was requested twice answers as it did the first time.
+    """Return an archive as a web. A URL that was requested twice answers as it did the first time.
 
     A 2xx response is a page, also without links. A 3xx response with a ``Location`` is a redirect. Any other response
     is a failure. A URL that is linked and has no response in the archive is not known. Whether a page changed is known
@@ -74,7 +74,7 @@ def web_of_archive(path: str | os.PathLike[str]) -> Web:
 
 
 def _capture(record: Record) -> tuple[float, bytes] | None:
-    """The time at which a record was captured, Unix time, and a hash of the content: empty for a revisit.
+    """Return the Unix time at which a record was captured, and a hash of its content, which is empty for a revisit.
 
     None for a record without a date, and for a response that is no page.
     """
@@ -92,12 +92,12 @@ def _capture(record: Record) -> tuple[float, bytes] | None:
 
 
 def _histories(captures: dict[str, list[tuple[float, bytes]]]) -> dict[str, list[tuple[float, bytes]]]:
-    """The captures of each URL in the order of time, in seconds since the first capture of all."""
-    began = min((time for found in captures.values() for time, _ in found), default=0.0)
+    """Return the captures of each URL in the order of time, in seconds since the first capture of all."""
+    began = min((time for pairs in captures.values() for time, _ in pairs), default=0.0)
     histories: dict[str, list[tuple[float, bytes]]] = {}
-    for url, found in captures.items():
+    for url, pairs in captures.items():
         content = b""
-        for time, given in sorted(found, key=lambda capture: capture[0]):
+        for time, given in sorted(pairs, key=lambda capture: capture[0]):
             content = given or content
             # The record that the first revisits refer to may be in another archive.
             if content:
@@ -161,7 +161,7 @@ def _web(name: str, answers: dict[str, _Response], histories: dict[str, list[tup
 
 
 def _end(url: str, answers: dict[str, _Response]) -> str | None:
-    """The page at the end of redirects, if there is one."""
+    """Return the page at the end of redirects; None if they end at no page."""
     for _ in range(_MOST_REDIRECTS):
         answer = answers.get(url)
         if answer is None:

@@ -35,9 +35,9 @@ class Changes(Protocol):
     """The changes of the pages of a web."""
 
     def at(self, page: int, time: float) -> tuple[int, float]:
-        """The number of changes of a page up to a time, and the time of its next change: infinity for never.
+        """Return the number of changes of a page up to a time, and the time of its next change: infinity for never.
 
-        The times that are asked for a page never decrease.
+        For each page, the times of the calls must not decrease.
         """
         ...
 
@@ -50,6 +50,7 @@ class Drawn:
     mean : float
         Seconds between two changes of a page whose rate is the mean rate.
     seed : int
+        Seed of the random numbers, at least 0.
     """
 
     def __init__(self, mean: float, seed: int) -> None:
@@ -76,7 +77,7 @@ def _exponential(seed: int, page: int, place: int) -> float:
 
 
 def _mixed(state: int) -> int:
-    """SplitMix64's output after ``state`` (Steele, Lea & Flood, OOPSLA 2014)."""
+    """Return SplitMix64's output after ``state`` (Steele, Lea & Flood, OOPSLA 2014)."""
     word = (state + _GOLDEN) & _WORD
     word = ((word ^ (word >> 30)) * 0xBF58476D1CE4E5B9) & _WORD
     word = ((word ^ (word >> 27)) * 0x94D049BB133111EB) & _WORD
@@ -84,7 +85,7 @@ def _mixed(state: int) -> int:
 
 
 class Recorded:
-    """The changes that a recording knows."""
+    """The changes that a recording has."""
 
     def __init__(self, web: Web) -> None:
         self._begins, self._times = web.change_offsets.tolist(), web.changes.tolist()
@@ -166,7 +167,7 @@ def freshness_of(
 
 
 def _replaced(pages: UInt32Array, begins: Float64Array) -> Float64Array:
-    """The time at which each copy is replaced by the next copy of its page; infinity for never."""
+    """Return the time at which each copy is replaced by the next copy of its page, float64[k]; infinity for never."""
     order = np.lexsort((np.arange(len(pages)), pages))
     again = pages[order][1:] == pages[order][:-1]
     ends = np.full(len(pages), np.inf)

@@ -19,7 +19,7 @@ __all__ = ["Plan", "checked"]
 
 DEFAULT = "host-diverse"
 REFUSED = ("policy", "rules", "url_rules", "lease_seconds", "sync", "self_links")
-"""Settings that a replay does not accept: some of them would change the URLs of pages, which the web defines."""
+"""Settings that a replay does not accept, for example because they would change the URLs of the web's pages."""
 
 SHORTEST_CHANGE = 1e-3
 """The smallest mean time between two changes of a page, in seconds."""
@@ -52,11 +52,11 @@ class Plan:
     jobs: int
 
     def name_of(self, policy: Any) -> str:
-        """The name of one of the policies."""
+        """Return the name of one of the policies."""
         return policy_name(policy)
 
     def described(self) -> dict[str, Any]:
-        """All parameters of the result, in the types of JSON."""
+        """Return all parameters of the result, in the types of JSON."""
         return {
             "seeds": self.seeds if isinstance(self.seeds, str) else "given",
             "random_seed": self.random_seed,
@@ -96,7 +96,7 @@ def checked(
     Raises
     ------
     inlink.errors.ParameterError
-        If one is out of its range.
+        If an argument is out of its range.
     """
     names = _names(policies, jobs)
     check_seeds(seeds)
@@ -157,7 +157,7 @@ def _settings(given: Mapping[str, Any], policies: Sequence[Any]) -> dict[str, An
     for name in given:
         if name in REFUSED:
             raise ParameterError(f"the setting {name} does not apply to a replay: leave it out")
-    plain = {name: _as_data(one) for name, one in given.items()}
+    plain = {name: _as_data(value) for name, value in given.items()}
     revisit: Any = given.get("revisit")
     if isinstance(revisit, Schedule) and not isinstance(revisit, type):
         plain["revisit"] = revisit_as_data(revisit)
@@ -185,13 +185,13 @@ def _budget(budget: float | int) -> float | int:
 
 
 def _marks(marks: Sequence[float]) -> tuple[float, ...]:
-    found = tuple(marks)
+    shares = tuple(marks)
     sound = all(
-        isinstance(mark, float | int) and not isinstance(mark, bool) and 0 < mark <= 1 for mark in found
+        isinstance(mark, float | int) and not isinstance(mark, bool) and 0 < mark <= 1 for mark in shares
     )
-    if not found or not sound or list(found) != sorted(set(found)):
+    if not shares or not sound or list(shares) != sorted(set(shares)):
         raise ParameterError(f"`marks` must be increasing shares above 0 and at most 1; got {list(marks)!r}")
-    return tuple(float(mark) for mark in found)
+    return tuple(float(mark) for mark in shares)
 
 
 def _whole(name: str, value: Any, least: int) -> int:
@@ -201,10 +201,10 @@ def _whole(name: str, value: Any, least: int) -> int:
 
 
 def _noise(noise: Any) -> float:
-    found = _number("noise", noise, 0.0)
-    if found > MOST_NOISE:
+    deviation = _number("noise", noise, 0.0)
+    if deviation > MOST_NOISE:
         raise ParameterError(f"`noise` must be at most {MOST_NOISE:g}; got {noise!r}")
-    return found
+    return deviation
 
 
 def _number(name: str, value: Any, least: float) -> float:

@@ -86,7 +86,7 @@ def perform(web: Web, ranks: Float64Array, task: Task, between: Callable[[int], 
 def performed(
     web: Web, ranks: Float64Array, tasks: Sequence[Task], jobs: int, between: Callable[[int], None]
 ) -> Iterator[Iterator[Done]]:
-    """The results of tasks, in the order in which they are done; processes end with the block."""
+    """Yield an iterator over the results of tasks, in the order of their ends. Processes end with the block."""
     if jobs == 1:
         yield (perform(web, ranks, task, between) for task in tasks)
         return
@@ -108,7 +108,7 @@ def _in_parallel(
     for worker in workers:
         free.put(worker)
 
-    def one(task: Task) -> Done:
+    def perform_on_free(task: Task) -> Done:
         worker = free.get()
         try:
             return worker.perform(task)
@@ -116,7 +116,7 @@ def _in_parallel(
             free.put(worker)
 
     with ThreadPoolExecutor(len(workers)) as pool:
-        waiting: set[Future[Done]] = {pool.submit(one, task) for task in tasks}
+        waiting: set[Future[Done]] = {pool.submit(perform_on_free, task) for task in tasks}
         try:
             while waiting:
                 ready, waiting = wait(waiting, return_when=FIRST_COMPLETED)
@@ -148,14 +148,14 @@ class _Worker:
         )
 
     def perform(self, task: Task) -> Done:
-        """Let the process do a task.
+        """Do a task in the process, and return its result.
 
         Raises
         ------
         inlink.errors.ParameterError
             If the code of the policy raised an exception.
         RuntimeError
-            If it failed for another reason; the message is that of the process.
+            If the task failed for another reason; the message is that of the process.
         """
         assert self._process.stdin is not None
         assert self._process.stdout is not None
@@ -166,15 +166,15 @@ class _Worker:
             line = self._process.stdout.readline()
         except (OSError, ValueError):
             line = b""
-        told: dict[str, Any] = json.loads(line) if line else {"error": "a replay's process ended early"}
-        if "refused" in told:
-            raise ParameterError(told["refused"])
-        if "error" in told:
-            raise RuntimeError(told["error"])
+        reply: dict[str, Any] = json.loads(line) if line else {"error": "a replay's process ended early"}
+        if "refused" in reply:
+            raise ParameterError(reply["refused"])
+        if "error" in reply:
+            raise RuntimeError(reply["error"])
         with np.load(out) as arrays:
             columns = {name: arrays[name] for name in COLUMNS}
-            played = Played(**columns, counts=told["counts"], cpu=told["cpu"])
-        return Done(task, played, told["tau"])
+            played = Played(**columns, counts=reply["counts"], cpu=reply["cpu"])
+        return Done(task, played, reply["tau"])
 
     def end(self) -> None:
         """End the process, which removes its crawl."""

@@ -73,7 +73,7 @@ def _two_levels(
     seen: BoolArray,
     most_one: Float64Array,
 ) -> tuple[float, float]:
-    """As :func:`_one_level`, with the best part of each link where its mean is above ``least``."""
+    """Do the same as :func:`_one_level`, with the best part of each link whose mean is above ``least``."""
     total, count = values[page], 1.0
     for k in range(offsets[page], offsets[page + U1]):
         child = nodes[k]
@@ -99,7 +99,7 @@ def _three_levels(
     most_one: Float64Array,
     most_two: Float64Array,
 ) -> tuple[float, float]:
-    """As :func:`_two_levels`, one level deeper."""
+    """Do the same as :func:`_two_levels`, one level deeper."""
     total, count = values[page], 1.0
     for k in range(offsets[page], offsets[page + U1]):
         child = nodes[k]

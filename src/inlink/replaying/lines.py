@@ -10,7 +10,7 @@ parts of a tree by their means is optimal for a tree (W. A. Horn, "Single-machin
 precedence ordering and linear delay penalties", SIAM J. Appl. Math. 23 (1972)). A web is no tree, so this is no bound
 either. The largest mean is found by W. Dinkelbach, "On nonlinear fractional programming", Management Science 13 (1967).
 
-**The sort bound** is the sum of the k largest values among the pages that can be reached. No order brings more home.
+**The sort bound** is the sum of the k largest values among the pages that can be reached. No order collects more.
 """
 
 from collections.abc import Callable
@@ -28,7 +28,7 @@ LINES = ("greedy", "look-ahead")
 
 
 def sorted_rows(graph: Graph, values: Float64Array) -> Rows:
-    """The rows of a graph with the links of each page sorted by value, the largest first, then by number."""
+    """Return the rows of a graph with the links of each page sorted by value, the largest first, then by number."""
     offsets, nodes = graph.out_rows.offsets, np.asarray(graph.out_rows.nodes)
     sources = np.repeat(np.arange(graph.num_nodes, dtype=np.uint32), np.diff(offsets).astype(np.int64))
     return Rows(
@@ -39,7 +39,7 @@ def sorted_rows(graph: Graph, values: Float64Array) -> Rows:
 def line(
     name: str, rows: Rows, values: Float64Array, fetchable: BoolArray, seeds: UInt32Array, budget: int
 ) -> UInt32Array:
-    """The pages that a line fetches, in its order: uint32[k], k at most ``budget``.
+    """Return the pages that a line fetches, in its order: uint32[k], k at most ``budget``.
 
     Parameters
     ----------
@@ -48,11 +48,13 @@ def line(
     rows : Rows
         As :func:`sorted_rows` makes them of the same values.
     values : float64[n]
-        What each page is worth, at least 0.
+        The value of each page, at least 0.
     fetchable : bool[n]
         Pages that can be fetched at all.
     seeds : uint32[k]
+        The seeds.
     budget : int
+        The number of fetches.
     """
     from inlink.replaying import kernels
 
@@ -70,7 +72,7 @@ def line(
 
 
 def sort_bound(values: Float64Array, reached: BoolArray, budget: int) -> Float64Array:
-    """The most that 1, 2, …, ``budget`` pages among those that are reached can be worth together, float64[budget]."""
+    """Return the largest sums of the values of 1, 2, …, ``budget`` reached pages, float64[budget]."""
     best = np.sort(values[reached])[::-1][:budget]
     sums = np.cumsum(best)
     short = budget - len(sums)

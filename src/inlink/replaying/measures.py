@@ -49,13 +49,13 @@ class Curve(msgspec.Struct, frozen=True):
     Attributes
     ----------
     at : list of float
-        Its value after as many fetches as each mark says.
+        The value at each mark, after its number of fetches.
     area : float
-        Its mean over all fetches of the budget; of freshness, over the time.
+        The mean over all fetches of the budget; of freshness, over the time.
     half : int or None
-        The first number of fetches at which it is at least one half; None if it is less in the whole budget.
+        Number of fetches until the value reaches one half; None if it does not within the budget.
     points : list of float
-        Its value at :data:`POINTS` equal steps of the budget.
+        The value at :data:`POINTS` equal steps of the budget.
     """
 
     at: list[float]
@@ -65,13 +65,14 @@ class Curve(msgspec.Struct, frozen=True):
 
 
 def worth_of(web: Web, *, damping: float, relevant: float) -> dict[str, Float64Array]:
-    """The values of all pages by measure, float64[n] at least 0; 0 for a page that cannot be fetched.
+    """Return the values of all pages by measure, float64[n] at least 0; 0 for a page that cannot be fetched.
 
     Parameters
     ----------
     web : Web
+        The web.
     damping : float
-        Of PageRank.
+        Damping of PageRank.
     relevant : float
         The least content score of a relevant page.
     """
@@ -91,14 +92,14 @@ def worth_of(web: Web, *, damping: float, relevant: float) -> dict[str, Float64A
 
 
 def counts_at(marks: Sequence[float], reached: int) -> list[int]:
-    """The numbers of fetches that shares of the pages that can be reached stand for, at least 1."""
+    """Return the numbers of fetches for marks, which are shares of the pages that can be reached; at least 1."""
     return [max(1, int(mark * reached + 1e-9)) for mark in marks]
 
 
 def harvest_of(home: UInt32Array, worth: Float64Array, total: float, budget: int) -> Float64Array:
-    """The share of ``total`` after 1, 2, …, ``budget`` fetches: float64[budget].
+    """Return the share of ``total`` after 1, 2, …, ``budget`` fetches: float64[budget].
 
-    After the end of a crawl that ends before its budget, the share stays.
+    If a crawl ends before its budget, the share stays the same after its end.
     """
     gains = np.zeros(budget)
     brought = home[:budget]
@@ -109,7 +110,7 @@ def harvest_of(home: UInt32Array, worth: Float64Array, total: float, budget: int
 
 
 def curve_of(harvest: Float64Array, counts: Sequence[int]) -> Curve:
-    """The kept points and marks of a harvest; ``counts`` are the numbers of fetches of the marks."""
+    """Return the kept points and marks of a harvest; ``counts`` are the numbers of fetches of the marks."""
     enough = np.flatnonzero(harvest >= 0.5)
     return Curve(
         [float(harvest[min(count, len(harvest)) - 1]) for count in counts],
@@ -120,7 +121,7 @@ def curve_of(harvest: Float64Array, counts: Sequence[int]) -> Curve:
 
 
 def freshness_curve(values: Float64Array, mean: float, budget: int, counts: Sequence[int]) -> Curve:
-    """The kept points and marks of freshness, whose values and mean are those of :func:`.changes.freshness_of`."""
+    """Return the kept points and marks of freshness; values and mean are those of :func:`.changes.freshness_of`."""
 
     def at(count: int) -> float:
         return float(values[min(count, len(values)) - 1]) if len(values) else math.nan
@@ -130,7 +131,7 @@ def freshness_curve(values: Float64Array, mean: float, budget: int, counts: Sequ
 
 
 def curve_points(budget: int) -> list[int]:
-    """The numbers of fetches at which points of a curve are kept."""
+    """Return the numbers of fetches that have a point on the curve."""
     return [max(1, budget * step // POINTS) for step in range(1, POINTS + 1)]
 
 
@@ -142,13 +143,13 @@ def check_order(
     Raises
     ------
     RuntimeError
-        If it does not hold: this is a mistake in inlink.
+        If a property does not hold, which is a mistake in inlink.
     """
     brought = home[home != NO_PAGE]
     if len(np.unique(brought)) < len(brought):
-        raise RuntimeError(f"{label}: a page came home twice")
+        raise RuntimeError(f"{label}: a page was collected twice")
     if not reached[brought].all():
-        raise RuntimeError(f"{label}: a page came home that the seeds do not reach")
+        raise RuntimeError(f"{label}: a page was collected that the seeds do not reach")
     for name, values in worth.items():
         total = float(values[reached].sum())
         bound = sort_bound(values, reached, budget)
@@ -159,7 +160,9 @@ def check_order(
 def agreement(
     graph: Graph, home: UInt32Array, counts: Sequence[int], ranks: Float64Array, damping: float
 ) -> list[float | None]:
-    """Kendall's τ-b between PageRank of the pages home so far, with the links between them, and that of all pages.
+    """Return Kendall's τ-b between PageRank of the collected part of the web and PageRank of all pages.
+
+    The part has the pages that were collected so far, and the links between them.
 
     As in P. Boldi, M. Santini, S. Vigna, "Do your worst to make the best: paradoxical effects in PageRank incremental
     computations", WAW 2004.
@@ -167,39 +170,42 @@ def agreement(
     Parameters
     ----------
     graph : Graph
+        The graph of the web.
     home : uint32[k]
+        The page that each fetch collected for the first time; :data:`.web.NO_PAGE` if none.
     counts : sequence of int
         The numbers of fetches after which to compare.
     ranks : float64[n]
         PageRank of all pages.
     damping : float
+        The probability of following a link.
 
     Returns
     -------
     list of float or None
-        None where fewer than two pages are home, or all have one rank.
+        τ-b after each number of fetches; None if fewer than two pages were collected, or all have the same rank.
     """
     from inlink.rank.agreement import kendall
     from inlink.rank.pagerank import pagerank
 
     rows = graph.out_rows
     sources = np.repeat(np.arange(graph.num_nodes, dtype=np.uint32), np.diff(rows.offsets).astype(np.int64))
-    found: list[float | None] = []
+    agreements: list[float | None] = []
     for count in counts:
         brought = home[:count]
         inside = np.zeros(graph.num_nodes, np.bool_)
         inside[brought[brought != NO_PAGE]] = True
         pages = np.flatnonzero(inside)
         if len(pages) < 2:
-            found.append(None)
+            agreements.append(None)
             continue
         part = pagerank(_induced(rows, sources, inside), damping=damping, tol=1e-9, threads=1).values
-        found.append(kendall(np.round(part, 12), np.round(ranks[pages], 12)))
-    return found
+        agreements.append(kendall(np.round(part, 12), np.round(ranks[pages], 12)))
+    return agreements
 
 
 def _induced(rows: Rows, sources: UInt32Array, inside: BoolArray) -> Graph:
-    """The graph of some nodes and the arcs between them."""
+    """Return the graph of the nodes where ``inside`` is True, and the arcs between them."""
     nodes = np.asarray(rows.nodes)
     kept = inside[sources] & inside[nodes]
     number = np.cumsum(inside, dtype=np.uint32) - np.uint32(1)

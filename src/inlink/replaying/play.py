@@ -1,8 +1,8 @@
 """One replay: a crawl of a known web, from one set of seeds, by one policy, in virtual time.
 
 The crawl is :class:`inlink.Crawl` itself, in a temporary folder, with its own queue, leases, politeness, retries and
-rankings. Only the fetches are replayed: a page answers what the web says, after as many seconds as the web says. A
-ranking is computed when the crawl asks for it, in no time and on one thread. So the same web, seeds and settings give
+rankings. Only the fetches are replayed: the web has the answer of each page, and the duration of its fetch. A ranking
+is computed when the crawl asks for it, in no virtual time and on one thread. So the same web, seeds and settings give
 the same fetches.
 """
 
@@ -55,7 +55,8 @@ class Played:
     copies : uint32[k]
         The page whose content each fetch returned, for the first time or again; :data:`.web.NO_PAGE` if none.
     stale : float64[k]
-        When that page changes next, in seconds from the beginning; infinity for never, and if no changes are known.
+        The time of that page's next change, in seconds from the beginning; infinity for never, or if no changes are
+        known.
     cpu : float
         CPU seconds of this process.
     """
@@ -70,12 +71,12 @@ class Played:
 
 
 def memory_folder() -> Path:
-    """The folder for temporary crawls: a folder in memory if there is one, else the usual temporary folder."""
+    """Return the folder for temporary crawls: a folder in memory if there is one, else the usual temporary folder."""
     return MEMORY if MEMORY.is_dir() and os.access(MEMORY, os.W_OK) else Path(tempfile.gettempdir())
 
 
 def crawl_settings(policy: Any, settings: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings of a replayed crawl: the given settings, and by default no delay and no lost leases."""
+    """Return the settings of a replayed crawl: the given settings, and by default no delay and no lost leases."""
     politeness = settings.get("politeness", {})
     if isinstance(politeness, Mapping):
         politeness = {"delay": 0.0} | dict(politeness)
@@ -99,7 +100,9 @@ def play(
     Parameters
     ----------
     web : Web
+        The web to crawl.
     policy : str, Policy class or instance
+        The policy of the crawl.
     seeds : uint32[k]
         Pages.
     budget : int
@@ -109,9 +112,9 @@ def play(
     parallel : int
         Fetches under way at a time.
     fetch_seconds : float
-        How long a fetch takes where the web does not know.
+        Duration of a fetch in seconds, if the web has none.
     changes : Changes or None
-        When pages change. A fetch brings a hash of the content that the page has then. None: no hashes.
+        The changes of pages. A fetch returns a hash of the content that the page has then. None: no hashes.
     between : callable or None
         Called with a number of fetches, now and then.
 

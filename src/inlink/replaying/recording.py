@@ -11,6 +11,7 @@ import numpy as np
 
 from inlink.base.arrays import Float32Array, UInt32Array
 from inlink.crawl.settings import stored
+from inlink.frontier.visits import visits_of
 from inlink.graph.graph import Graph, Rows
 from inlink.replaying.web import (
     EXCLUDED,
@@ -37,10 +38,10 @@ _KEPT = ("use_scores", "cross_domain_only", "damping", "max_retries", "retry_sec
 
 
 def web_of_crawl(path: str | os.PathLike[str]) -> Web:
-    """A crawl's folder as a web; another process may be writing it.
+    """Return a crawl's folder as a web. Another process may be writing it.
 
-    A page that was crawled brings the links of its latest visit. A page that failed for good fails, and a page that
-    failed before it was crawled fails as often again. A page that was known and never answered for is not known.
+    A page that was crawled has the links of its latest visit. A page that failed for good fails, and a page that failed
+    before it was crawled fails as often again. A page without any answer is unknown.
 
     Raises
     ------
@@ -76,7 +77,7 @@ def _web(pages: Pages, path: Path, settings: Any) -> Web:
     columns["link_scores"] = link_scores
     columns |= change_columns(n, {page: _hashes(pages, page) for page in crawled.tolist()})
     kept = {name: getattr(settings, name) for name in _KEPT}
-    polite = {one.name: getattr(settings.politeness, one.name) for one in fields(settings.politeness)}
+    polite = {field.name: getattr(settings.politeness, field.name) for field in fields(settings.politeness)}
     rows = Rows(offsets, links)
     notes = {
         "pages that are not recorded": int((outcomes == UNKNOWN).sum()),
@@ -108,7 +109,7 @@ def _urls(pages: Pages) -> list[str]:
 def _visits(
     pages: Pages, crawled: UInt32Array, places: Any, columns: dict[str, Any]
 ) -> tuple[Any, UInt32Array, Float32Array]:
-    """Links of all pages with their scores; fills in statuses, scores and seconds."""
+    """Return the links of all pages with their scores. Fill in the columns of statuses, scores and seconds."""
     from inlink.store.kernels.frames import link_scores_at
 
     n, given = pages.num_pages, _leased(pages)
@@ -131,27 +132,21 @@ def _visits(
         counts[page + 1] = len(row)
     order = sorted(rows)
     links = np.concatenate([rows[page] for page in order]) if order else np.empty(0, np.uint32)
-    found = np.concatenate([scores[page] for page in order]) if scored else np.empty(0, np.float32)
-    return np.cumsum(counts, dtype=np.uint64), links.astype(np.uint32), found
+    of_links = np.concatenate([scores[page] for page in order]) if scored else np.empty(0, np.float32)
+    return np.cumsum(counts, dtype=np.uint64), links.astype(np.uint32), of_links
 
 
 def _hashes(pages: Pages, page: int) -> list[tuple[float, bytes]]:
-    """The visits of a page that brought a content hash, oldest first: seconds since the crawl began, and the hash."""
-    seen: list[tuple[float, bytes]] = []
-    place = pages.visit_place(page)
-    while place is not None:
-        frame = pages.frame(place)
-        visit = VisitRecord._make(struct_of(VisitRecord).unpack_from(frame.payload))
-        begin = size_of(VisitRecord)
+    """Return the visits of a page with a content hash, oldest first: seconds since the crawl began, and the hash."""
+    seen, begin = list[tuple[float, bytes]](), size_of(VisitRecord)
+    for frame, visit in visits_of(pages, page):
         if visit.hash_size:
             seen.append((frame.time - pages.started, frame.payload[begin : begin + visit.hash_size]))
-        # The log may come from anybody, so an earlier visit must stand earlier.
-        place = visit.previous - 1 if 0 < visit.previous <= place else None
     return seen[::-1]
 
 
 def _leased(pages: Pages) -> dict[int, float]:
-    """The time at which each lease was given, by its number."""
+    """Return the Unix time of each lease, by its number."""
     given: dict[int, float] = {}
     for place in pages.frames_of_kind(kinds.LEASE):
         frame = pages.frame(place)
@@ -161,7 +156,7 @@ def _leased(pages: Pages) -> dict[int, float]:
 
 
 def _failures(pages: Pages, outcomes: Any, columns: dict[str, Any]) -> None:
-    """The number of failures of each page before it was crawled, and the status of pages that only failed."""
+    """Fill in the number of failures of each page before it was crawled, and the status of pages that only failed."""
     failures: Counter[int] = Counter()
     for place in pages.frames_of_kind(kinds.FAILED):
         frame = pages.frame(place)
@@ -179,7 +174,7 @@ def _failures(pages: Pages, outcomes: Any, columns: dict[str, Any]) -> None:
 
 
 def _delays(pages: Pages) -> Float32Array:
-    """The delay that each page's host asked for last, in seconds."""
+    """Return the last delay that each page's host asked for, in seconds: float32[n]."""
     by_host = np.zeros(pages.num_hosts, np.float32)
     hosts = np.asarray(pages.hosts[: pages.num_pages])
     for place in pages.frames_of_kind(kinds.HOST):

@@ -1,4 +1,4 @@
-"""``inlink.replay``: which order would have collected more."""
+"""``inlink.replay``: replay crawls of a known web, and compare the orders in which policies fetch its pages."""
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
@@ -88,12 +88,12 @@ def replay(
         ``"20x10"`` draws 20 sets of 10 pages; ``"recorded"`` takes the seeds of a recorded crawl; else the sets
         themselves, as canonical URLs or page numbers.
     budget : float or int
-        Where to stop: a share in (0, 1] of the pages that the seeds reach, or a number of fetches, at least 1.
+        The end of a replay: a share in (0, 1] of the pages that the seeds reach, or a number of fetches, at least 1.
     marks : sequence of float
         Increasing shares in (0, 1] of the pages that the seeds reach, at which values are kept. Those beyond the budget
         are left out.
     baseline : str or None
-        The policy that the others are compared with. None: ``host-diverse`` if it is there, else the first.
+        The policy that the others are compared with. None: ``host-diverse`` if it is among them, else the first.
     host_pages : sequence of int or None
         Numbers of pages of guessed hosts, for a graph whose names are no URLs; 0 is one host. None is 256.
     lines : bool
@@ -105,14 +105,14 @@ def replay(
     wasted : str or None
         A regular expression; fetches of URLs that it matches are counted as wasted.
     random_seed : int
-        What the random numbers that draw seeds and changes begin with, at least 0.
+        Seed of the random numbers that draw seeds and changes, at least 0.
     parallel : int
         Fetches under way at a time, at least 1.
     fetch_seconds : float
-        How long a fetch takes where no recording says, at least 0.
+        Duration of a fetch in seconds, if no recording has it; at least 0.
     changes : float or None
         Mean time between two changes of a page, in seconds, at least 0.001: the changes are drawn at random, with
-        ``random_seed``. None: those that the recording knows, if any. With changes, freshness is measured: see
+        ``random_seed``. None: the changes of the recording, if it has any. With changes, freshness is measured: see
         :mod:`inlink.replaying.changes`.
     noise : float
         Standard deviation, at least 0, of the errors in the content scores and link scores that a replayed crawl gets.
@@ -126,6 +126,7 @@ def replay(
     Returns
     -------
     Replay
+        The shares that each order collected, by measure and seed set.
 
     Raises
     ------
@@ -138,8 +139,8 @@ def replay(
     --------
     >>> import inlink
     >>> star = inlink.Graph.from_arcs([(0, k) for k in range(1, 9)] + [(8, 9)])
-    >>> told = inlink.replay(star, policies=["breadth-first", "random"], seeds=[[0]], budget=1.0, marks=[0.5, 1.0])
-    >>> round(told.mean("random", at=1.0).mean, 6)
+    >>> result = inlink.replay(star, policies=["breadth-first", "random"], seeds=[[0]], budget=1.0, marks=[0.5, 1.0])
+    >>> round(result.mean("random", at=1.0).mean, 6)
     1.0
     """
     plan = checked(
@@ -153,7 +154,7 @@ def replay(
 
 
 def webs_of(source: Source, plan: Plan) -> list[Web]:
-    """The source as a web, or as several webs that differ in the sizes of guessed hosts.
+    """Return the source as a web, or as several webs that differ in the sizes of guessed hosts.
 
     Raises
     ------
@@ -162,16 +163,16 @@ def webs_of(source: Source, plan: Plan) -> list[Web]:
     inlink.errors.InputError, inlink.errors.FolderError
         If the source cannot be read.
     """
-    found, name = _read(source)
-    if isinstance(found, Graph):
-        if not found.num_nodes:
+    web, name = _read(source)
+    if isinstance(web, Graph):
+        if not web.num_nodes:
             raise ParameterError(f"{name}: a graph without nodes cannot be replayed")
-        if not _has_urls(found):
-            return [web_of_graph(found, name, size) for size in plan.host_pages or HOST_PAGES]
-        found = web_of_graph(found, name, None)
+        if not _has_urls(web):
+            return [web_of_graph(web, name, size) for size in plan.host_pages or HOST_PAGES]
+        web = web_of_graph(web, name, None)
     if plan.host_pages:
         raise ParameterError(f"the URLs of {name} have hosts, so `host_pages` does not apply: leave it out")
-    return [found]
+    return [web]
 
 
 def _has_urls(graph: Graph) -> bool:
@@ -220,12 +221,14 @@ class Replaying:
     Parameters
     ----------
     webs : list of Web
+        The webs.
     plan : Plan
+        The plan of the replay.
 
     Attributes
     ----------
     speeds : dict of str to (int, float)
-        Fetches, and CPU seconds that they took, by policy. They are in no result, since they differ each time.
+        The numbers of fetches, and their CPU seconds, by policy. No result has them, because they differ each time.
     """
 
     def __init__(self, webs: list[Web], plan: Plan) -> None:
@@ -287,7 +290,7 @@ class Replaying:
         Raises
         ------
         inlink.errors.ParameterError
-            If it has not.
+            If the web does not have it.
         """
         if name not in self._measures:
             raise ParameterError(
@@ -329,7 +332,7 @@ class Replaying:
                 self.speeds[name] = (fetches + len(done.played.fetched), cpu + done.played.cpu)
 
     def result(self) -> Replay:
-        """The result, of the seed sets for which all policies were replayed on all webs."""
+        """Return the result of the seed sets for which all policies were replayed on all webs."""
         plan, web = self._plan, self._webs[0]
         whole = [
             place
@@ -337,9 +340,9 @@ class Replaying:
             if all(len(self._played.get((k, place), [])) == len(plan.names) for k in range(len(self._webs)))
         ]
         runs: list[Run] = []
-        for number, one in enumerate(self._webs):
+        for number, replayed in enumerate(self._webs):
             for place in whole:
-                runs += self._runs(one, place, self._played[number, place])
+                runs += self._runs(replayed, place, self._played[number, place])
         if plan.lines:
             rows = sorted_rows(web.graph, self._worth["pagerank"])
             for place in whole:
@@ -354,7 +357,7 @@ class Replaying:
             baseline=plan.baseline,
             marks=self._marks,
             measures=self._measures,
-            hosts=[one.hosts for one in self._webs],
+            hosts=[replayed.hosts for replayed in self._webs],
             seeds=[self._sets[place].tolist() for place in whole],
             settings=plan.described(),
             complete=len(whole) == len(self._starts),
@@ -386,10 +389,10 @@ class Replaying:
                     fetches=len(home),
                     counts=done.played.counts | more,
                     seconds=[float(times[min(count, len(times)) - 1]) for count in counts] if timed else [],
-                    measures={one: curve_of(harvest, counts) for one, harvest in harvests.items()} | fresh,
+                    measures={key: curve_of(harvest, counts) for key, harvest in harvests.items()} | fresh,
                     by_time={
-                        one: [float(harvest[min(k, len(harvest)) - 1]) if k else 0.0 for k in then]
-                        for one, harvest in harvests.items()
+                        key: [float(harvest[min(k, len(harvest)) - 1]) if k else 0.0 for k in then]
+                        for key, harvest in harvests.items()
                         if timed
                     },
                     tau=done.tau,
@@ -403,7 +406,7 @@ class Replaying:
     def _freshness(
         self, played: Played, budget: int, counts: Sequence[int]
     ) -> tuple[dict[str, Curve], dict[str, int]]:
-        """The freshness of a replay as a measure, and the number of copies that it leaves out."""
+        """Return the freshness of a replay as a measure, and the number of copies that it leaves out."""
         if not self._fresh:
             return {}, {}
         watched = None if self._plan.changes is not None else self._webs[0].watched
@@ -418,16 +421,16 @@ class Replaying:
         }
 
     def _lines(self, web: Web, place: int, rows: Rows) -> list[Run]:
-        """The lines, as runs. They know no hosts: they stand with the first web."""
+        """Return the lines as runs of the first web. Hosts have no effect on them."""
         start = self._starts[place]
         counts = counts_at(self._marks, start.pages)
-        found: dict[str, dict[str, Float64Array]] = {}
+        by_label: dict[str, dict[str, Float64Array]] = {}
         ends = np.unique(web.targets[start.seeds]).astype(np.uint32)
         for name, label in LINES.items():
             order = line(name, rows, self._worth["pagerank"], web.fetchable, ends, start.budget)
             check_order(order, self._worth, start.reached, start.budget, f"{web.name}, set {place}, {label}")
-            found[label] = self._harvests(order, start)
-        found[BOUND] = {
+            by_label[label] = self._harvests(order, start)
+        by_label[BOUND] = {
             name: sort_bound(values, start.reached, start.budget)
             / max(float(values[start.reached].sum()), 1e-300)
             for name, values in self._worth.items()
@@ -438,7 +441,7 @@ class Replaying:
                 fetches=start.budget, counts={}, seconds=[], by_time={}, tau=[], wasted=[],
                 measures={name: curve_of(harvest, counts) for name, harvest in harvests.items()},
             )
-            for label, harvests in found.items()
+            for label, harvests in by_label.items()
         ]  # fmt: skip
 
 
@@ -449,10 +452,9 @@ def _matched(web: Web, expression: str | None) -> BoolArray | None:
     from inlink.base.strings import Strings
     from inlink.urls.matching import matcher
 
-    rows = matcher(expression)(Strings.of(web.urls))
-    found = np.zeros(web.num_pages, np.bool_)
-    found[rows] = True
-    return found
+    matched = np.zeros(web.num_pages, np.bool_)
+    matched[matcher(expression)(Strings.of(web.urls))] = True
+    return matched
 
 
 def _version() -> str:

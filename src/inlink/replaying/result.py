@@ -64,15 +64,15 @@ class Run(msgspec.Struct, frozen=True):
     counts : dict
         Fetches that failed or were redirected, URLs that are not recorded or were excluded.
     seconds : list of float
-        When as many fetches were over as each mark says; empty for a line.
+        The time at each mark, when its number of fetches was complete; empty for a line.
     measures : dict of str to Curve
-        By measure.
+        The curve of each measure.
     by_time : dict of str to list of float
-        The measure at the times when the baseline had made as many fetches as each mark says; empty if no time passed.
+        The measure at the times when the baseline had made the fetches of each mark; empty if no time passed.
     tau : list of float or None
-        Kendall's τ between the ranks of the crawled part and of the whole; empty if it was not wanted.
+        Kendall's τ between the ranks of the crawled part and of the whole; empty if it was not computed.
     wasted : list of float
-        The share of fetches that went to pages of no use; empty if none were named.
+        The share of fetches of wasted pages at each mark; empty if there was no expression for them.
     """
 
     hosts: str
@@ -99,7 +99,7 @@ class Replay(msgspec.Struct, frozen=True):
     pages, links : int
         Its size.
     notes : dict
-        What the recording does not know, counted.
+        Numbers of pages and links that the recording does not know, by kind.
     orders : list of str
         Policies, then lines.
     baseline : str
@@ -107,15 +107,17 @@ class Replay(msgspec.Struct, frozen=True):
     marks : list of float
         Shares of the pages that the seeds reach, at which values are kept.
     measures : list of str
+        The names of the measures.
     hosts : list of str
         ``"real"``, or the sizes of guessed hosts.
     seeds : list of list of int
         The seed sets, as page numbers.
     settings : dict
-        Everything else that the result depends on.
+        All other parameters that the result depends on.
     complete : bool
         False if the replay was interrupted: only whole seed sets are kept.
     runs : list of Run
+        The runs.
     """
 
     web: str
@@ -137,7 +139,7 @@ class Replay(msgspec.Struct, frozen=True):
     def values(
         self, order: str, measure: str = "pagerank", at: float | str = "area", hosts: str | None = None
     ) -> list[float]:
-        """One value for each seed set.
+        """Return one value for each seed set.
 
         Parameters
         ----------
@@ -188,7 +190,7 @@ class Replay(msgspec.Struct, frozen=True):
         """The differences to the baseline on the same seed sets; the parameters are those of :meth:`values`."""
         own = self.values(order, measure, at, hosts)
         base = self.values(self.baseline, measure, at, hosts)
-        gaps = [one - other for one, other in zip(own, base, strict=True)]
+        gaps = [value - other for value, other in zip(own, base, strict=True)]
         mean = _mean(gaps)
         won, lost = sum(gap > LEVEL for gap in gaps), sum(gap < -LEVEL for gap in gaps)
         return Paired(*mean, won, lost, len(gaps) - won - lost, min(gaps, default=math.nan))
@@ -199,11 +201,12 @@ class Replay(msgspec.Struct, frozen=True):
 
     def _rows(self) -> Iterator[dict[str, Any]]:
         for run in self.runs:
-            one = {"hosts": run.hosts, "order": run.order, "set": run.set}
+            keys = {"hosts": run.hosts, "order": run.order, "set": run.set}
             for name, curve in run.measures.items():
                 pairs = [*zip(self.marks, curve.at, strict=True), ("area", curve.area), ("half", curve.half)]
                 for at, value in pairs:
-                    yield {**one, "measure": name, "at": at, "value": None if value != value else value}
+                    # NaN is the only value that differs from itself.
+                    yield {**keys, "measure": name, "at": at, "value": None if value != value else value}
             lists: dict[str, Sequence[float | None]] = {
                 "tau": run.tau,
                 "wasted": run.wasted,
@@ -212,9 +215,9 @@ class Replay(msgspec.Struct, frozen=True):
             lists |= {f"{name} by time": values for name, values in run.by_time.items()}
             for name, values in lists.items():
                 for at, value in zip(self.marks, values, strict=False):
-                    yield {**one, "measure": name, "at": at, "value": value}
+                    yield {**keys, "measure": name, "at": at, "value": value}
             for name, count in {"fetches": run.fetches, "reached": run.reached, **run.counts}.items():
-                yield {**one, "measure": name, "at": "end", "value": count}
+                yield {**keys, "measure": name, "at": "end", "value": count}
 
     # -- as text ------------------------------------------------------------------------------------------------------
 
@@ -224,6 +227,7 @@ class Replay(msgspec.Struct, frozen=True):
         Parameters
         ----------
         measure : str
+            The name of the measure.
         hosts : str or None
             One of ``hosts``; None is the first.
 

@@ -13,7 +13,7 @@ from inlink.replaying.web import PAGE, Web
 __all__ = ["RECORDED", "check_seeds", "seed_sets"]
 
 RECORDED = "recorded"
-"""The one set of seeds that a recorded crawl began with."""
+"""Name of the seed set that has the seeds of the recorded crawl."""
 
 _DRAWN = re.compile(r"([1-9][0-9]{0,5})x([1-9][0-9]{0,8})")
 
@@ -33,26 +33,27 @@ def check_seeds(seeds: Any) -> None:
             )
         return
     sets = isinstance(seeds, Sequence) and [
-        one
-        for one in seeds
-        if isinstance(one, Sequence | np.ndarray) and not isinstance(one, str) and len(one)
+        pages
+        for pages in seeds
+        if isinstance(pages, Sequence | np.ndarray) and not isinstance(pages, str) and len(pages)
     ]
     if not sets or len(sets) < len(seeds):
         raise ParameterError("`seeds` must be a text, or a list of sets, each a list of URLs or page numbers")
 
 
 def seed_sets(web: Web, seeds: Any, random_seed: int) -> list[UInt32Array]:
-    """The sets of pages that replays begin with, each increasing.
+    """Return the sets of seed pages. The pages of each set are increasing.
 
-    Drawn sets hold pages that can be fetched and have links, each page as likely as another.
+    Drawn sets hold pages that can be fetched and have links. All these pages are equally likely.
 
     Parameters
     ----------
     web : Web
+        The web.
     seeds : str or list of lists
         As :func:`check_seeds` allows.
     random_seed : int
-        What the random numbers begin with.
+        Seed of the random numbers, at least 0.
 
     Raises
     ------
@@ -68,13 +69,13 @@ def seed_sets(web: Web, seeds: Any, random_seed: int) -> list[UInt32Array]:
     if isinstance(seeds, str):
         return _drawn(web, seeds, random_seed)
     numbers = {url: page for page, url in enumerate(web.urls)}
-    return [np.unique(np.array([_page(web, numbers, one) for one in pages], np.uint32)) for pages in seeds]
+    return [np.unique(np.array([_page(web, numbers, page) for page in pages], np.uint32)) for pages in seeds]
 
 
 def _drawn(web: Web, seeds: str, random_seed: int) -> list[UInt32Array]:
-    found = _DRAWN.fullmatch(seeds)
-    assert found is not None
-    sets, count = int(found[1]), int(found[2])
+    drawn = _DRAWN.fullmatch(seeds)
+    assert drawn is not None
+    sets, count = int(drawn[1]), int(drawn[2])
     linking = np.flatnonzero((np.diff(web.offsets) > 0) & (np.asarray(web.outcomes) == PAGE)).astype(
         np.uint32
     )
@@ -86,13 +87,13 @@ def _drawn(web: Web, seeds: str, random_seed: int) -> list[UInt32Array]:
     return [np.sort(random.choice(linking, count, replace=False)) for _ in range(sets)]
 
 
-def _page(web: Web, numbers: dict[str, int], one: Any) -> int:
-    if isinstance(one, str):
-        if one not in numbers:
+def _page(web: Web, numbers: dict[str, int], seed: Any) -> int:
+    if isinstance(seed, str):
+        if seed not in numbers:
             raise UnknownNodeError(
-                f"{web.name} has no page {one!r}: seeds are canonical URLs or page numbers"
+                f"{web.name} has no page {seed!r}: seeds are canonical URLs or page numbers"
             )
-        return numbers[one]
-    if isinstance(one, bool) or not isinstance(one, int | np.integer) or not 0 <= one < web.num_pages:
-        raise ParameterError(f"a seed must be a URL or a page number below {web.num_pages:,}; got {one!r}")
-    return int(one)
+        return numbers[seed]
+    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or not 0 <= seed < web.num_pages:
+        raise ParameterError(f"a seed must be a URL or a page number below {web.num_pages:,}; got {seed!r}")
+    return int(seed)

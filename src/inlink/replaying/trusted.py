@@ -30,6 +30,7 @@ def trusted_in(web: Web, path: str | None) -> TrustedPages | None:
     Parameters
     ----------
     web : Web
+        The web.
     path : str or None
         See :func:`inlink.crawl.trust.read_trust`.
 

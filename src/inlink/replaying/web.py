@@ -1,7 +1,7 @@
 """A known web: the answer of each page to a fetch of a replay.
 
-A graph, a recorded crawl and an archive all become a :class:`Web`. What a recording does not know is marked so, and
-never invented.
+A graph, a recorded crawl and an archive all become a :class:`Web`. Data that a recording does not have are marked as
+unknown, and never invented.
 """
 
 from collections.abc import Mapping, Sequence
@@ -53,43 +53,43 @@ class Web:
     Attributes
     ----------
     name : str
-        What it is called in results.
+        The name of the web in results.
     hosts : str
-        Where hosts come from: ``"real"``, or the number of pages of a guessed host, ``"all"`` if there is one host.
+        The kind of hosts: ``"real"``, or the number of pages of a guessed host, or ``"all"`` if there is one host.
     urls : list of str
         Canonical URLs, each once.
     graph : Graph
         The links between pages, where a redirect is its target; for measures and lines.
     offsets : uint64[n + 1]
-        Where each page's links begin.
+        The place of each page's first link.
     links : uint32[m]
-        The pages that it links to, as written.
+        The linked pages, as written.
     outcomes : uint8[n]
-        What comes of a fetch: one of :data:`PAGE`, …, :data:`UNKNOWN`.
+        The result of a fetch: one of :data:`PAGE`, …, :data:`UNKNOWN`.
     statuses : uint16[n]
         HTTP status; 0 if there is none.
     targets : uint32[n]
-        Where a redirect leads in the end; else the page itself.
+        The page at the end of a redirect; for other pages, the page itself.
     tries : uint8[n]
-        How many fetches failed before the first that did not.
+        The number of failed fetches before the first success.
     scores : float32[n]
-        Of the content.
+        The score of the content.
     fingerprints : uint64[n]
-        Of the page's text; 0 if there is none.
+        The fingerprint of the page's text; 0 if there is none.
     seconds : float32[n]
-        How long a fetch takes; NaN if that is not known.
+        The duration of a fetch in seconds; NaN if it is unknown.
     delays : float32[n]
-        What the page's host asked for between two fetches, in seconds; 0 if nothing.
+        The delay between two fetches that the page's host asked for, in seconds; 0 if none.
     link_scores : float32[m]
-        Of each link; empty if there are none.
+        The score of each link; empty if there are none.
     change_offsets : uint64[n + 1]
-        Where each page's changes begin.
+        The place of each page's first change.
     changes : float64[k]
-        When the page was found to have changed, in seconds since the recording began; increasing for each page.
+        The times at which changes were found, in seconds since the recording began; increasing for each page.
     watched : float64[n, 2]
-        From when to when the recording knows whether the page changed; NaN if it never does.
+        The first and the last time between which the page's changes are known; NaN if they never are.
     seeds : uint32[k]
-        Where the recording began; empty if there is no recording.
+        The seeds of the recording; empty without a recording.
     settings : dict
         Settings of the recorded crawl that hold for its replay.
     url_rules : UrlRules or None
@@ -138,37 +138,38 @@ class Web:
             np.save(folder / f"{name}.npy", getattr(self, name))
         np.save(folder / "graph_offsets.npy", self.graph.out_rows.offsets)
         np.save(folder / "graph_nodes.npy", self.graph.out_rows.nodes)
-        (folder / "urls.txt").write_text("\n".join(self.urls), "utf-8")
+        (folder / "urls.txt").write_text("\n".join(self.urls), "utf-8", "surrogateescape")
 
     @classmethod
     def load(cls, folder: Path, **more: Any) -> "Web":
-        """The web that :meth:`save` wrote; its arrays are mapped, so that processes share them."""
+        """Return the web that :meth:`save` wrote. Its arrays are mapped, so that processes share them."""
 
         def array(name: str) -> AnyArray:
             mapped: AnyArray = np.load(folder / f"{name}.npy", mmap_mode="r").view(np.ndarray)
             return mapped
 
         rows = Rows(array("graph_offsets"), array("graph_nodes"))
-        urls = (folder / "urls.txt").read_text("utf-8").split("\n")
+        urls = (folder / "urls.txt").read_text("utf-8", "surrogateescape").split("\n")
         columns: dict[str, Any] = {name: array(name) for name in _ARRAYS}
         return cls(urls=urls, graph=Graph(rows, checked=True), **columns, **more)
 
 
 _PLAIN = ("name", "hosts", "urls", "graph", "settings", "url_rules", "notes")
-_ARRAYS = tuple(one.name for one in fields(Web) if one.name not in _PLAIN)
+_ARRAYS = tuple(column.name for column in fields(Web) if column.name not in _PLAIN)
 
 
 def web_of_graph(graph: Graph, name: str, host_pages: int | None) -> Web:
-    """A graph as a web: each page brings its outlinks, and nothing fails.
+    """Return a graph as a web: each page has its outlinks, and no fetch fails.
 
     Parameters
     ----------
     graph : Graph
+        The graph of the web.
     name : str
-        What the web is called.
+        The name of the web.
     host_pages : int or None
-        Number of pages of a guessed host, which are runs of node numbers; 0 puts all pages on one host. It applies
-        only to a graph whose names are no URLs; None means that the names are.
+        Number of pages of a guessed host, which has consecutive nodes; 0 puts all pages on one host. It applies only to
+        a graph whose names are no URLs. None: the names are URLs.
 
     Raises
     ------
@@ -203,15 +204,16 @@ def web_of_graph(graph: Graph, name: str, host_pages: int | None) -> Web:
 
 
 def with_noise(web: Web, noise: float, seed: int) -> Web:
-    """A web whose content scores and link scores have errors: independent, normal, of mean 0.
+    """Return a web whose content scores and link scores have errors: independent, normal, of mean 0.
 
     Parameters
     ----------
     web : Web
+        The web.
     noise : float
         Standard deviation of the errors. With 0, the web itself is returned.
     seed : int
-        What the random numbers begin with.
+        Seed of the random numbers, at least 0.
     """
     if not noise:
         return web
@@ -225,7 +227,7 @@ def with_noise(web: Web, noise: float, seed: int) -> Web:
 
 
 def plain_columns(n: int) -> dict[str, Any]:
-    """The columns of a web in which every page answers at once, without score or status."""
+    """Return the columns of a web whose pages all answer at once, with status 200 and score 0."""
     return {
         "statuses": np.full(n, 200, np.uint16),
         "targets": np.arange(n, dtype=np.uint32),
@@ -243,23 +245,24 @@ def plain_columns(n: int) -> dict[str, Any]:
 
 
 def change_columns(n: int, seen: Mapping[int, Sequence[tuple[float, bytes]]]) -> dict[str, Any]:
-    """The columns of changes of a web with n pages.
+    """Return the columns of changes of a web.
 
     Parameters
     ----------
     n : int
+        The number of pages.
     seen : mapping of int to sequence of (float, bytes)
-        When each page was seen, in seconds since the recording began and in that order, and a hash of its content. A
-        hash that differs from the one before is a change. Nothing is known of pages that were seen once.
+        For each page, the times of its visits in seconds since the recording began, increasing, each with a hash of the
+        content. A hash that differs from the one before is a change. The changes of a page with one visit are unknown.
     """
     counts, times, watched = np.zeros(n + 1, np.uint64), list[float](), np.full((n, 2), np.nan)
     for page in sorted(seen):
         visits = seen[page]
         if len(visits) > 1:
-            found = [later[0] for earlier, later in pairwise(visits) if earlier[1] != later[1]]
+            changed = [later[0] for earlier, later in pairwise(visits) if earlier[1] != later[1]]
             watched[page] = visits[0][0], visits[-1][0]
-            counts[page + 1] = len(found)
-            times += found
+            counts[page + 1] = len(changed)
+            times += changed
     return {
         "change_offsets": np.cumsum(counts, dtype=np.uint64),
         "changes": np.array(times, np.float64),
@@ -270,9 +273,9 @@ def change_columns(n: int, seen: Mapping[int, Sequence[tuple[float, bytes]]]) ->
 def _urls_of(
     names: list[str], outcomes: UInt8Array, notes: dict[str, int]
 ) -> tuple[list[str], UInt32Array | None]:
-    """Canonical URLs of nodes, and the node that each is one with; None if all differ.
+    """Return the canonical URLs of nodes, and for each node the first node with the same URL; None if all differ.
 
-    A node whose name is no URL, or whose URL is that of an earlier node, gets a URL that nothing links to.
+    A node whose name is no URL, or whose URL is that of an earlier node, gets a URL to which no page links.
     """
     urls: list[str] = []
     first: dict[str, int] = {}
@@ -299,7 +302,7 @@ def _urls_of(
 
 
 def merged_graph(rows: Rows, same: UInt32Array) -> Graph:
-    """The graph in which node k is one with node ``same[k]``: arcs from and to k are that node's, each once."""
+    """Return the graph in which node k is merged into node ``same[k]``, which gets its arcs, each once."""
     n = len(same)
     sources = np.repeat(np.arange(n, dtype=np.uint32), np.diff(rows.offsets).astype(np.int64))
     arcs = np.unique(same[sources].astype(np.uint64) << np.uint64(32) | same[rows.nodes])

@@ -41,8 +41,8 @@ def main(folder: Path) -> None:
             continue
         played = done.played
         np.savez(request.out, **{name: getattr(played, name) for name in COLUMNS})
-        told = {"counts": played.counts, "cpu": played.cpu, "tau": done.tau}
-        answers.write(msgspec.json.encode(told) + b"\n")
+        reply = {"counts": played.counts, "cpu": played.cpu, "tau": done.tau}
+        answers.write(msgspec.json.encode(reply) + b"\n")
 
 
 if __name__ == "__main__":

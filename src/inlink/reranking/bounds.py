@@ -93,14 +93,15 @@ class GrowingBounds:
     damping : float
         c, above 0 and below 1.
     tol : float
-        Rounding and stopping early may widen the bounds by about this much; at least 1e-9.
+        Rounding and stopping early may widen the bounds by about this much. Values outside [1e-9, 1e-6] count as the
+        nearest of both.
     between : callable or None
         Called without arguments every few milliseconds of work, so that the work can sleep, or end by an exception.
 
     Raises
     ------
     inlink.errors.ParameterError
-        If a parameter is outside its range.
+        If ``damping`` is outside its range.
     """
 
     def __init__(

@@ -37,8 +37,8 @@ mean. So pages that had authority 0, or were unknown, can still gain authority.
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
@@ -73,8 +73,7 @@ NO_SCORES = np.empty(0, np.float32)
 UNKNOWN = np.empty(0, np.uint64)
 
 
-@dataclass(frozen=True, slots=True)
-class Update:
+class Update(msgspec.Struct, frozen=True):
     """The result of an update.
 
     Attributes
@@ -82,9 +81,10 @@ class Update:
     sweeps : float
         Links that were followed, divided by the number of the crawl's links.
     error : float
-        PageRank: a bound on ‖x − x*‖₁ / ‖x*‖₁. HITS: the L1 change of the last round, of 1; no bound.
+        PageRank: a bound on ‖x − x*‖₁ / ‖x*‖₁. HITS: the L1 change in the last round of authorities that sum to 1. This
+        is not a bound.
     eigenvalue : float
-        HITS: λ of (3), 1 if there are no links. PageRank: 1.
+        HITS: λ of (3), or 1 if there are no links. PageRank: 1.
     converged : bool
         Whether ``error`` is at most ``tol``. PageRank always converges, unless damping is so near to 1 that rounding
         decides.

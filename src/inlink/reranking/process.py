@@ -7,13 +7,15 @@ each ``rank`` with one line of JSON on its standard output::
 
 The ranking then covers the first ``covers`` bytes of the log, and has replaced the previous ranking in
 ``FOLDER/ranks``. This is an inlink folder of kind ``ranks`` with the array ``rank`` float32[pages] (PageRank: x of
-:mod:`inlink.reranking.live`, not normalised; HITS: authorities of mean 1). With ``--distrust`` it also has the array
-``distrust`` float32[hosts] (:mod:`inlink.reranking.distrust`). With ``--spam-mass`` and trusted pages it has the array
+:mod:`inlink.reranking.live`, not normalised; HITS: authorities of mean 1). With ``--expected`` it also has the array
+``expected`` float32[pages] (:mod:`inlink.reranking.expected`). With ``--distrust`` it has the array ``distrust``
+float32[hosts] (:mod:`inlink.reranking.distrust`). With ``--spam-mass`` and trusted pages it has the array
 ``trusted_share`` float32[hosts] (:mod:`inlink.reranking.spammass`). Its header also has ``covers``, ``algorithm``,
 ``damping``, ``tol``, ``max_iter``, ``lambda``, ``error``, ``converged``, ``use_scores``, ``scored``, ``trust``,
-``distrust`` (the checksum of the list), ``trusted_share`` (0 or 1) and ``cross_domain_only``. ``before`` names the
-ranking that the computation started from, by the byte that it covers and the checksum of its values. ``anew`` tells
-whether it started from these values, or went on in memory. The process writes no other files in the folder.
+``distrust`` (the checksum of the list), ``trusted_share`` and ``expected`` (each 0 or 1) and ``cross_domain_only``.
+``before`` names the ranking that the computation started from, by the byte that it covers and the checksum of its
+values. ``anew`` tells whether it started from these values, or went on in memory. The process writes no other files in
+the folder.
 
 The process ends as soon as its standard input closes, so it cannot outlive the crawl that started it. An error is one
 line ``{"error": "…"}`` and exit code 2. The process starts from the ranking in the folder.
@@ -33,10 +35,11 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from inlink.base.arrays import Float32Array
+from inlink.base.arrays import Float32Array, UInt32Array
 from inlink.base.folder import Folder, building
 from inlink.errors import FolderError, InlinkError, InputError, ParameterError
 from inlink.reranking.distrust import HostFinder, distrust_of_hosts
+from inlink.reranking.expected import expected_ranks
 from inlink.reranking.kernels.push import LEAST_SCORE
 from inlink.reranking.live import GrowingHits, GrowingPageRank, Update
 from inlink.reranking.spammass import trusted_shares
@@ -112,7 +115,7 @@ class Ranker:
         hosts = reader.hosts if self.settings.cross_domain_only else None
         self._used = time.process_time()
         update = self.ranking.update(reader.num_pages, reader.log, pages, places, scores, hosts)
-        self._publish(covers, update, self._shares())
+        self._publish(covers, update, self._shares() | self._expected(hosts))
         return {
             "covers": covers,
             "pages": reader.num_pages,
@@ -137,6 +140,23 @@ class Ranker:
             )
         return found
 
+    def _expected(self, hosts: UInt32Array | None) -> dict[str, Float32Array]:
+        """Return the ranks that pages can expect, float32[pages], by name; none if they are not wanted."""
+        reader, settings = self.reader, self.settings
+        if not settings.expected:
+            return {}
+        pages, places = reader.visits
+        found = expected_ranks(
+            self.ranking.values,
+            reader.log,
+            pages,
+            places,
+            hosts,
+            damping=settings.damping,
+            between=self._between,
+        )
+        return {"expected": found}
+
     def _publish(self, covers: int, update: Update, shares: dict[str, Float32Array]) -> None:
         settings = self.settings
         with building(self.folder / NAME, KIND, VERSION) as writer:
@@ -158,6 +178,7 @@ class Ranker:
                 "trust": 0 if self._trusted is None else self._trusted.place + 1,
                 "distrust": 0 if self._listed is None else self._listed.checksum,
                 "trusted_share": int(self._whole is not None),
+                "expected": int(settings.expected),
                 "cross_domain_only": settings.cross_domain_only,
                 "before": self._before,
                 "anew": self._anew,
@@ -215,6 +236,7 @@ def parsed(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--trust", action="store_true", help="teleport to the crawl's trusted pages only")
     parser.add_argument("--distrust", action="store_true", help="publish the distrust of hosts too")
     parser.add_argument("--spam-mass", action="store_true", help="publish the spam mass of hosts too")
+    parser.add_argument("--expected", action="store_true", help="publish the ranks that pages can expect too")
     parser.add_argument("--cross-domain-only", action="store_true", help="leave out links within one host")
     parser.add_argument("--share", type=float, default=1.0, help="of one processor at most (1)")
     return parser.parse_args(arguments)
@@ -223,7 +245,8 @@ def parsed(arguments: list[str] | None) -> argparse.Namespace:
 def _listen(lines: "queue.SimpleQueue[str | None]", ended: threading.Event) -> None:
     """Pass on the lines of standard input until it closes.
 
-    Read by descriptor: an interpreter that leaves while a thread holds the lock of ``sys.stdin`` aborts.
+    Standard input is read by its descriptor, because an interpreter aborts if it ends while a thread holds the lock of
+    ``sys.stdin``.
     """
     rest = b""
     while block := os.read(0, 1 << 12):

@@ -60,6 +60,19 @@ class RankingCheck:
                 f"it has a rank that is negative or not finite among pages {pages.start:,} to {pages.stop:,}"
             )
 
+    def take_in_expected(self, expected: AnyArray, pages: slice) -> None:
+        """Check what a block of pages expects: see :mod:`.expected`. ``expected`` is sound if it is like the ranks."""
+        if self._fault is not None:
+            return
+        if expected.dtype != np.float32 or expected.shape != self._ranks.shape:
+            self._fault = f"its expected ranks have shape {expected.shape} and type {expected.dtype}"
+            return
+        block = expected[pages]
+        if not (block.min(initial=0.0) >= 0 and math.isfinite(float(block.max(initial=0.0)))):
+            self._fault = (
+                f"an expected rank among pages {pages.start:,} to {pages.stop:,} is negative or not finite"
+            )
+
     def fault(self, teleport: float | None) -> str | None:
         """Describe the first fault; None if the ranking can be used.
 

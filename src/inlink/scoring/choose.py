@@ -57,8 +57,8 @@ def content_scorer(spec: object) -> ScorePage | None:
             return Keywords(spec["keywords"])
         if keys in ({"classifier"}, {"classifier", "positive"}):
             return Classifier(spec["classifier"], spec.get("positive"))
-    found: ScorePage | None = _callable(spec, "content scorer", _CONTENT)
-    return found
+    scorer: ScorePage | None = _callable(spec, "content scorer", _CONTENT)
+    return scorer
 
 
 def link_scorer(spec: object) -> ScoreLinks | None:
@@ -79,8 +79,8 @@ def link_scorer(spec: object) -> ScoreLinks | None:
         from inlink.scoring.links import LinkScorer
 
         return LinkScorer(spec["topic"])
-    found: ScoreLinks | None = _callable(spec, "link scorer", _LINKS)
-    return found
+    scorer: ScoreLinks | None = _callable(spec, "link scorer", _LINKS)
+    return scorer
 
 
 def _callable(spec: object, what: str, expected: str) -> Any:

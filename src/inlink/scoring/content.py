@@ -73,8 +73,8 @@ class Keywords:
 
     def __call__(self, reading: Reading) -> float:
         """Return the score of a page, in [0, 1]."""
-        found = self._sum(words(reading.title)) + self._sum(words(reading.text))
-        return found / (found + self.HALF) if found > 0 else 0.0
+        mentions = self._sum(words(reading.title)) + self._sum(words(reading.text))
+        return mentions / (mentions + self.HALF) if mentions > 0 else 0.0
 
     def _sum(self, text: list[str]) -> float:
         total = 0.0

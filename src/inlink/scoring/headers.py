@@ -57,6 +57,7 @@ def canonicals_in_header(header: str | Iterable[str], base: str | None) -> set[s
     Parameters
     ----------
     header : str or iterable of str
+        The values of the header.
     base : str or None
         The page's URL in canonical form. None: the result is empty.
     """

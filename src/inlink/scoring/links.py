@@ -62,6 +62,7 @@ class LinkScorer:
         Parameters
         ----------
         reading : Reading
+            The page that has the links.
         page_score : float
             Score of the page's content; clipped to [0, 1].
 

@@ -33,8 +33,9 @@ _SPACELESS = re.compile(
 
 @cache
 def _runs() -> re.Pattern[str]:
-    r"""A letter or digit, and what follows of them and of marks, which ``\w`` leaves out."""
-    # of the first plane, which all large scripts are in: beyond it, a set of characters takes six times as long
+    r"""Return the pattern of a letter or digit and the letters, digits and marks after it. ``\w`` has no marks."""
+    # Only marks of the first plane, which has all large scripts. A set with characters beyond it takes six times as
+    # long.
     marks = "".join(chr(code) for code in range(0x10000) if unicodedata.category(chr(code))[0] == "M")
     return re.compile(rf"[^\W_]+(?:[{marks}]+[^\W_]*)*")
 

@@ -5,6 +5,7 @@ INLINK_CRAWL = "mycrawl"
 
 """
 
+from inlink.base.importing import quick_imports
 from inlink.errors import MissingExtraError
 
 try:
@@ -12,8 +13,9 @@ try:
 except ImportError:
     raise MissingExtraError("Scrapy is not installed: pip install 'inlink[scrapy]'") from None
 
-from inlink.scrapy.scheduler import Links, Scheduler
-from inlink.scrapy.visits import reading
+with quick_imports():
+    from inlink.scrapy.scheduler import Links, Scheduler
+    from inlink.scrapy.visits import reading
 
 __all__ = ["Links", "Scheduler", "reading"]
 del _scrapy

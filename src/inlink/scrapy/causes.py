@@ -76,7 +76,7 @@ def _failure(error: str, status: int | None, url: str) -> tuple[str, str]:
     if error.startswith("redirects to"):
         return known_cause(error) or _OTHER, url
     if status:
-        phrase = next((one.phrase for one in HTTPStatus if one == status), "")
+        phrase = next((known.phrase for known in HTTPStatus if known == status), "")
         return f"HTTP {status} {phrase}".rstrip(), url
     return known_cause(error.removeprefix("robots.txt: ")) or _OTHER, place
 

@@ -136,7 +136,7 @@ def mend_delay(
         if slot.queue and slot.lastseen + slot.delay * (1 - slot.jitter) - time.monotonic() > longest:
             waiting = list(slot.queue)
             slot.queue.clear()
-            slot.queue.extend(one for one in waiting if not ours(one[0]))
+            slot.queue.extend(row for row in waiting if not ours(row[0]))
             for request, deferred in waiting:
                 if ours(request):
                     deferred.errback(Failure(why()))  # type: ignore[no-untyped-call]
@@ -151,6 +151,7 @@ def mend_robots(crawler: Crawler) -> None:
         if type(middleware) is RobotsTxtMiddleware:
             middleware.__class__ = Robots
             robots: Any = middleware
+            robots.begin()
             crawler.signals.connect(robots.received, signals.bytes_received)
 
 
@@ -262,7 +263,7 @@ def withdraw(crawler: Crawler, key: str, requests: Container[Request], why: Exce
         return
     waiting = list(slot.queue)
     slot.queue.clear()
-    slot.queue.extend(one for one in waiting if one[0] not in requests)
+    slot.queue.extend(row for row in waiting if row[0] not in requests)
     slot.close()
     engine.downloader._process_queue(slot)
     for request, deferred in waiting:

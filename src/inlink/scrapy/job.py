@@ -236,7 +236,7 @@ class Watched:
         if job.tables is not None and job.preset is not None and answer.error is None:
             urls = dict.fromkeys([*aliases, task.url.partition("#")[0], note.canonical or ""])
             addresses = [(url, job.preset.title_of(url)) for url in urls if job.preset.is_article(url)]
-            job.tables.crawled(addresses, [(one.url, one.title) for one in note.articles])
+            job.tables.crawled(addresses, [(article.url, article.title) for article in note.articles])
 
     def _count(self, answer: Answer, receipt: Receipt) -> None:
         if isinstance(answer, HostDelay):

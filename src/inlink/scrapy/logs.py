@@ -13,11 +13,8 @@ from inlink.scrapy.job import Job
 
 __all__ = ["CalmLog", "logging_to"]
 
-_TOLD = (
-    "inlink.compiling",
-    "inlink.addresses",
-    "inlink.sitemaps",
-)  # loggers whose INFO is shown too, unless the run is quiet
+_TOLD = ("inlink.compiling", "inlink.addresses", "inlink.sitemaps")
+"""Loggers whose messages of level INFO are shown too, unless the run is quiet."""
 
 
 class CalmLog(LogFormatter):
@@ -41,7 +38,7 @@ class _Log(logging.Handler):
         if (quiet and not self._verbose) or getattr(record, "shown", False):
             return
         if record.name == "inlink.scrapy" and isinstance(record.args, tuple):
-            told = next((one for one in record.args if isinstance(one, InlinkError)), None)
+            told = next((argument for argument in record.args if isinstance(argument, InlinkError)), None)
             if told is not None:
                 # This is the reason why the scheduler cannot go on.
                 self._job.error = self._job.error or told
@@ -64,12 +61,12 @@ def logging_to(job: Job, verbose: bool, quiet: bool) -> Iterator[None]:
     if verbose:
         root.setLevel(logging.INFO)
     if not quiet:
-        for one in told:
-            one.setLevel(logging.INFO)
+        for logger in told:
+            logger.setLevel(logging.INFO)
     try:
         yield
     finally:
         root.removeHandler(handler)
         root.setLevel(level)
-        for one in told:
-            one.setLevel(logging.NOTSET)
+        for logger in told:
+            logger.setLevel(logging.NOTSET)

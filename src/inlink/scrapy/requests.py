@@ -75,9 +75,8 @@ def pack(
     NotPackable
         If the request has a value that JSON cannot hold, a callback that is not the spider's method, or too much data.
     """
-    headers: dict[bytes, list[bytes]] = dict.copy(
-        request.headers
-    )  # a plain dict; Scrapy's own class is slow to copy
+    # The copy is a plain dict, because Scrapy's own class is slow to copy.
+    headers: dict[bytes, list[bytes]] = dict.copy(request.headers)
     meta = request.meta
     if referer is not None and headers.get(b"Referer") == [referer.encode("ascii", "replace")]:
         del headers[b"Referer"]
@@ -158,15 +157,16 @@ def _plain(value: Any, level: int = 0) -> Any:
     if kind is bytes:
         return {"$bytes": base64.b64encode(value).decode("ascii")}
     if kind is list:
-        return [_plain(one, level + 1) for one in value]
+        return [_plain(item, level + 1) for item in value]
     if kind is tuple:
-        return {"$tuple": [_plain(one, level + 1) for one in value]}
+        return {"$tuple": [_plain(item, level + 1) for item in value]}
     if kind is dict:
         if all(type(key) is str and not key.startswith("$") for key in value):
             return {
-                key: one if type(one) in _AS_IT_IS else _plain(one, level + 1) for key, one in value.items()
+                key: item if type(item) in _AS_IT_IS else _plain(item, level + 1)
+                for key, item in value.items()
             }
-        return {"$dict": [[_plain(key, level + 1), _plain(one, level + 1)] for key, one in value.items()]}
+        return {"$dict": [[_plain(key, level + 1), _plain(item, level + 1)] for key, item in value.items()]}
     if isinstance(value, str) and not isinstance(value, Enum):
         # The text of each link that a CrawlSpider follows is such a string, of lxml.
         return str.__str__(value)
@@ -207,19 +207,19 @@ def unpack(raw: bytes | None, url: str, spider: Spider) -> Request:
 
 def _value(plain: Any) -> Any:
     if isinstance(plain, list):
-        return [_value(one) for one in plain]
+        return [_value(item) for item in plain]
     if not isinstance(plain, dict):
         return plain
-    for key, one in plain.items():
+    for key, item in plain.items():
         if key == "$bytes":
-            return base64.b64decode(one, validate=True)
+            return base64.b64decode(item, validate=True)
         if key == "$float":
-            return float(one)
+            return float(item)
         if key == "$tuple":
-            return tuple(_value(part) for part in one)
+            return tuple(_value(part) for part in item)
         if key == "$dict":
-            return {_value(left): _value(right) for left, right in one}
-    return {key: _value(one) for key, one in plain.items()}
+            return {_value(left): _value(right) for left, right in item}
+    return {key: _value(item) for key, item in plain.items()}
 
 
 def _class(name: Any) -> type[Request]:

@@ -10,11 +10,16 @@ requested again later. The other pages go on waiting.
 
 The first 500 KiB of a robots.txt count (section 2.5), up to the end of the last complete line. The rest is not
 downloaded.
+
+A host may send so many rules that their parser takes 75 MB, and a site may have any number of hosts. So the rules that
+are kept are limited over all hosts. If there are more, those of the hosts with the most rules are dropped, and fetched
+again when they are needed.
 """
 
 import asyncio
 import logging
 import math
+from heapq import heappop, heappush
 from typing import Any
 
 from scrapy import Request, signals
@@ -41,12 +46,18 @@ LONGEST_DELAY = 300.0
 MOST_WORK = 1_000_000
 """Maximum number of rules of a robots.txt that are read. A rule counts once for each of its agents."""
 
+MOST_KEPT = 2_000_000
+"""Maximum number of rules that are kept, over all hosts: at most about 0.6 GB."""
+
 _RECEIVED = "inlink_robots"
 """Key in the meta of a request for robots.txt; its value is the number of bytes received so far."""
 
 
-def readable(body: bytes) -> bytes:
-    """The part of a robots.txt that counts: complete lines, up to :data:`LONGEST` bytes and :data:`MOST_WORK` rules."""
+def readable(body: bytes) -> tuple[bytes, int]:
+    """Return the part of a robots.txt that counts, and its number of rules, each counted once for each of its agents.
+
+    The part has complete lines, at most :data:`LONGEST` bytes and :data:`MOST_WORK` rules.
+    """
     if len(body) > LONGEST:
         body = body[: max(body.rfind(b"\n", 0, LONGEST), body.rfind(b"\r", 0, LONGEST)) + 1]
     # Lines are split as in the parser, which also ends a line at U+2028 and similar characters.
@@ -63,8 +74,8 @@ def readable(body: bytes) -> bytes:
             # The parser also accepts misspelt names such as "dissalow".
             rules_began = rules_began or field.startswith(("allow", "di"))
         if work > MOST_WORK:
-            return "\n".join(lines[:number]).encode()
-    return body
+            return "\n".join(lines[:number]).encode(), MOST_WORK
+    return body, work
 
 
 def crawl_delay(parser: RobotParser, agent: str) -> float | None:
@@ -95,8 +106,14 @@ class RobotsUnreachable(IgnoreRequest):
 class Robots(RobotsTxtMiddleware):
     """Scrapy's middleware, with requests that wait correctly. The scheduler puts it in place of Scrapy's own."""
 
+    def begin(self) -> None:
+        """Set up the count of the rules that are kept. Scrapy has made this object as one of its own class."""
+        self._rules = 0
+        # A heap of the hosts whose rules are kept, each with minus their number.
+        self._most_rules: list[tuple[int, str]] = []
+
     async def robot_parser(self, request: Request) -> RobotParser | None:
-        """The rules of a request's host, fetched once.
+        """The rules of a request's host, fetched once as long as they are kept.
 
         Raises
         ------
@@ -112,7 +129,9 @@ class Robots(RobotsTxtMiddleware):
         if not isinstance(found, asyncio.Future):
             return found
         try:
-            parser: RobotParser = await asyncio.shield(found)
+            parser: RobotParser
+            rules: int
+            parser, rules = await asyncio.shield(found)
         except Exception as error:
             if parsers.get(netloc) is found:
                 # The next request fetches the rules again.
@@ -120,8 +139,21 @@ class Robots(RobotsTxtMiddleware):
             if isinstance(error, RobotsUnreachable):
                 raise RobotsUnreachable(str(error), error.retry_after, asked) from None
             raise
-        parsers[netloc] = parser
+        if parsers.get(netloc) is found:
+            self._keep(netloc, parser, rules)
         return parser
+
+    def _keep(self, netloc: str, parser: RobotParser, rules: int) -> None:
+        """Keep the rules of a host. If too many are kept, drop those of the hosts that have the most."""
+        self._parsers[netloc] = parser
+        # The parser of a robots.txt without rules takes memory too.
+        rules += 10
+        self._rules += rules
+        heappush(self._most_rules, (-rules, netloc))
+        while self._rules > MOST_KEPT:
+            fewer, dropped = heappop(self._most_rules)
+            self._rules += fewer
+            del self._parsers[dropped]
 
     def received(self, data: bytes, request: Request) -> None:
         """Stop a download of robots.txt when enough bytes have come. Scrapy calls this for all received data.
@@ -141,7 +173,8 @@ class Robots(RobotsTxtMiddleware):
         if request.meta[_RECEIVED] >= LONGEST:
             raise StopDownload(fail=False)
 
-    async def _fetch(self, request: Request) -> RobotParser:
+    async def _fetch(self, request: Request) -> tuple[RobotParser, int]:
+        """Fetch the rules of a request's host; return their parser and their number."""
         url = urlparse_cached(request)
         wanted = Request(
             f"{url.scheme}://{url.netloc}/robots.txt",
@@ -166,9 +199,9 @@ class Robots(RobotsTxtMiddleware):
             raise RobotsUnreachable(
                 f"robots.txt: {response.status}", wait.decode("latin-1") if wait else None
             )
-        body = readable(response.body) if response.status < 400 else b""
+        body, rules = readable(response.body) if response.status < 400 else (b"", 0)
         parser: RobotParser = build_from_crawler(self._parserimpl, self.crawler, body)
         await self.crawler.signals.send_catch_log_async(
             signal=signals.robots_parsed, robotparser=parser, request=request
         )
-        return parser
+        return parser, rules

@@ -270,10 +270,10 @@ def _interrupts(loop: asyncio.AbstractEventLoop, job: Job, progress: Lines | Non
         job.end("interrupted")
 
     signals = (signal.SIGINT, signal.SIGTERM)
-    before = {one: signal.getsignal(one) for one in signals}
+    before = {number: signal.getsignal(number) for number in signals}
     try:
-        for one in signals:
-            loop.add_signal_handler(one, interrupted)
+        for number in signals:
+            loop.add_signal_handler(number, interrupted)
     except (ValueError, RuntimeError, NotImplementedError):
         # Outside the main thread, signals cannot be handled.
         yield
@@ -281,7 +281,7 @@ def _interrupts(loop: asyncio.AbstractEventLoop, job: Job, progress: Lines | Non
     try:
         yield
     finally:
-        for one, handler in before.items():
+        for number, handler in before.items():
             if not loop.is_closed():
-                loop.remove_signal_handler(one)
-            signal.signal(one, handler)
+                loop.remove_signal_handler(number)
+            signal.signal(number, handler)

@@ -377,14 +377,14 @@ class Scheduler(BaseScheduler):
     ) -> AsyncIterator[Any]:
         """Record the page on which requests and links were found. This is the outermost spider middleware."""
         visit = self._of(response.request)
-        async for one in result:
-            if isinstance(one, Links):
+        async for output in result:
+            if isinstance(output, Links):
                 if visit is not None:
-                    visit.links += one.links
+                    visit.links += output.links
                 continue
-            if visit is not None and isinstance(one, Request):
-                self._found_on[one] = visit
-            yield one
+            if visit is not None and isinstance(output, Request):
+                self._found_on[output] = visit
+            yield output
 
     # -- answers ------------------------------------------------------------------------------------------------------
 

@@ -113,7 +113,7 @@ class Sitemaps:
                 new = [entry.url for entry in entries if entry.url not in seen]
                 new = list(dict.fromkeys(new))[: MOST_FILES - files]
                 seen.update(new)
-                waiting += [(one, depth + 1) for one in reversed(new)]
+                waiting += [(url, depth + 1) for url in reversed(new)]
         if count:
             log.info(
                 "%s: %s URLs in %s",

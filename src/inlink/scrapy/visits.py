@@ -2,11 +2,11 @@
 
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import Any
 from weakref import WeakKeyDictionary
 
+import msgspec
 from scrapy import Request
 from scrapy.exceptions import DownloadCancelledError, IgnoreRequest
 from scrapy.http import Response
@@ -33,8 +33,7 @@ class Withdrawn(IgnoreRequest):
     """A request was taken back before it was sent, because its host asked for a pause."""
 
 
-@dataclass(eq=False)
-class Visit:
+class Visit(msgspec.Struct, eq=False):
     """A request that was handed out, and its outcome so far."""
 
     task: Task
@@ -51,7 +50,7 @@ class Visit:
     trouble: str = ""
     # The error of the callback.
     error: str | None = None
-    links: list[AnyLink] = field(default_factory=list)
+    links: list[AnyLink] = []
     # The request's URL, if the same URL is requested once more (`dont_filter`).
     alias: str | None = None
     # Whether method or body distinguish the request from other requests to its URL.
@@ -125,8 +124,8 @@ def reading(response: Response, *, self_links: bool = False) -> Reading:
             response.body,
             response.url,
             content_type=None if kind is None else kind.decode("latin-1"),
-            robots_header=[one.decode("latin-1") for one in headers.getlist("X-Robots-Tag")],
-            link_header=[one.decode("latin-1") for one in headers.getlist("Link")],
+            robots_header=[value.decode("latin-1") for value in headers.getlist("X-Robots-Tag")],
+            link_header=[value.decode("latin-1") for value in headers.getlist("Link")],
             self_links=self_links,
         )
         _readings[response] = found
@@ -229,10 +228,10 @@ def _described(links: list[AnyLink], page: Reading, score: float, scorer: ScoreL
             given = usable_score(scored) or 0.0
             best[there.url] = max(given, best.get(there.url, given))
     found: list[AnyLink] = []
-    for one in links:
-        link = _as_link(one)
+    for told in links:
+        link = _as_link(told)
         if link is None:
-            found.append(one)
+            found.append(told)
             continue
         form = link.url if link.url in texts else canonical(link.url, page.url)
         value = best.get(form, 0.0) if best and link.score is None else link.score
@@ -240,13 +239,13 @@ def _described(links: list[AnyLink], page: Reading, score: float, scorer: ScoreL
     return found
 
 
-def _as_link(one: AnyLink) -> Link | None:
+def _as_link(given: AnyLink) -> Link | None:
     """Convert a spider's link to a Link. Return None for anything else; the crawl then refuses it with a message."""
-    if isinstance(one, str):
-        return Link(one)
-    if isinstance(one, tuple) and len(one) == 2:
-        one = Link(*one)
-    return one if isinstance(one, Link) and isinstance(one.url, str) else None
+    if isinstance(given, str):
+        return Link(given)
+    if isinstance(given, tuple) and len(given) == 2:
+        given = Link(*given)
+    return given if isinstance(given, Link) and isinstance(given.url, str) else None
 
 
 def _page_score(page: Reading, scorer: ScorePage) -> float | None:

@@ -49,9 +49,8 @@ class WikiTables:
             raise OutputError(f"{self.path}: cannot be opened ({error}): name another file") from None
         try:
             self._database.execute("PRAGMA trusted_schema = OFF")
-            self._database.execute(
-                "PRAGMA journal_mode = WAL"
-            )  # a commit waits for no disk, readers for no writer
+            # A commit does not wait for the disk, and readers do not wait for the writer.
+            self._database.execute("PRAGMA journal_mode = WAL")
             self._database.execute("PRAGMA synchronous = NORMAL")
             self._database.execute("BEGIN IMMEDIATE")
             for table, columns in _COLUMNS.items():

@@ -9,7 +9,9 @@ from typing import Any
 
 import msgspec
 
+from inlink.crawl.arguments import checked_score
 from inlink.crawl.crawl import Crawl
+from inlink.crawl.intake import apart, hrefs_and_scores
 from inlink.errors import ParameterError, UnknownNodeError
 from inlink.protocol import AnyLink, Crawled
 from inlink.server.bodies import BodyError
@@ -48,7 +50,7 @@ async def aduana_crawled(site: Site, raw: Raw) -> Plain:
         page = msgspec.json.decode(raw.body, type=AduanaPage)
         check_links(page.links, "links", "a page has")
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError, ParameterError) as error:
-        raise BodyError(400, f"the body is no page: {error}") from None
+        raise BodyError(400, f"the body is not a page of Aduana's client: {error}") from None
     await _only(site).change(lambda opened: _take_in(opened, page))
     return Plain(b"", b"text/plain", 201)
 
@@ -83,6 +85,9 @@ def _take_in(opened: Crawl, page: AduanaPage) -> None:
     if lease is not None:
         opened.desk.report(session, [Crawled(lease, page.links, page.score, content)])
         return
+    # An unknown URL is seeded, so the other values are checked before.
+    checked_score(page.score)
+    hrefs_and_scores(apart(page.links)[0])
     known = opened.page(page.url)
     if known is None:
         before: Any = opened.refused.copy()

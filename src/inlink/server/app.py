@@ -35,7 +35,7 @@ class _ByMethod:
 
     def __init__(self, site: Site, endpoints: Iterable[Endpoint]) -> None:
         self._site = site
-        self._by_method = {one.method: one for one in endpoints}
+        self._by_method = {endpoint.method: endpoint for endpoint in endpoints}
         self._allowed = ", ".join(sorted(self._by_method)).encode()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -68,9 +68,11 @@ def application(site: Site, names: Iterable[str] = ()) -> ASGIApp:
         Host names that requests may use for the server.
     """
     endpoints = [*ENDPOINTS, Endpoint("GET", "/openapi.json", None, openapi, 200), *PAGES.all]
-    paths = dict.fromkeys(one.path for one in endpoints)
+    paths = dict.fromkeys(endpoint.path for endpoint in endpoints)
     routes = [
-        Route(path, _ByMethod(site, [one for one in endpoints if one.path == path]), methods=None)
+        Route(
+            path, _ByMethod(site, [endpoint for endpoint in endpoints if endpoint.path == path]), methods=None
+        )
         for path in paths
     ]
 

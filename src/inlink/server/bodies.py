@@ -41,7 +41,7 @@ async def read_body(scope: Scope, receive: Receive) -> bytes:
     """
     encoding = (header(scope, b"content-encoding") or b"identity").strip().lower()
     if encoding not in (b"identity", b"gzip"):
-        raise BodyError(415, "the body's encoding is not known here: send it as it is, or as gzip")
+        raise BodyError(415, "the body has an unknown Content-Encoding: send it as it is, or as gzip")
     length = header(scope, b"content-length")
     if length is not None and length.isdigit() and int(length) > MOST_BYTES:
         raise BodyError(413, f"the body has {int(length):,} bytes, above {MOST_BYTES:,}: send it in parts")
@@ -49,7 +49,9 @@ async def read_body(scope: Scope, receive: Receive) -> bytes:
         async with asyncio.timeout(SECONDS):
             return await _read(receive, encoding == b"gzip")
     except TimeoutError:
-        raise BodyError(408, f"the body did not come within {SECONDS:.0f} seconds") from None
+        raise BodyError(
+            408, f"the body did not arrive within {SECONDS:.0f} seconds: send it in parts"
+        ) from None
 
 
 async def _read(receive: Receive, gzipped: bool) -> bytes:
@@ -58,7 +60,7 @@ async def _read(receive: Receive, gzipped: bool) -> bytes:
     while more:
         message = await receive()
         if message["type"] == "http.disconnect":
-            raise BodyError(400, "the body was cut off")
+            raise BodyError(400, "the body was cut off: send it again")
         part, more = message.get("body", b""), message.get("more_body", False)
         came += len(part)
         if came > MOST_BYTES:
@@ -68,7 +70,7 @@ async def _read(receive: Receive, gzipped: bool) -> bytes:
         size += len(part)
         parts.append(part)
     if inflate is not None and not inflate.eof:
-        raise BodyError(400, "the body is no whole gzip file")
+        raise BodyError(400, "the body is not a complete gzip file: send it again")
     return b"".join(parts) if len(parts) > 1 else parts[0]
 
 
@@ -76,9 +78,9 @@ def _inflated(inflate: "zlib._Decompress", part: bytes, room: int) -> bytes:
     try:
         text = inflate.decompress(part, room + 1)
     except zlib.error as error:
-        raise BodyError(400, f"the body is no gzip file: {error}") from None
+        raise BodyError(400, f"the body is not a gzip file ({error}): send it as it is, or as gzip") from None
     if len(text) > room:
         raise BodyError(413, f"the body inflates to more than {MOST_INFLATED:,} bytes: send it in parts")
     if inflate.unused_data:
-        raise BodyError(400, "there is something behind the gzip file in the body")
+        raise BodyError(400, "the body has bytes after the end of its gzip file: send one gzip file")
     return text

@@ -108,8 +108,8 @@ class Stream:
                 sending.result()
                 await send({"type": "http.response.body", "body": b""})
         finally:
-            for one in (sending, gone):
-                one.cancel()
+            for task in (sending, gone):
+                task.cancel()
             await asyncio.gather(sending, gone, return_exceptions=True)
 
 
@@ -181,11 +181,15 @@ class Endpoint:
         except TimeoutError:
             status = 503
             await send_refusal(
-                send, 503, f"no reply within {SECONDS:.0f} seconds", "", [(b"retry-after", b"5")]
+                send,
+                503,
+                f"no reply within {SECONDS:.0f} seconds: try again later",
+                "",
+                [(b"retry-after", b"5")],
             )
         except Exception:
             log.exception("%s %s", self.method, scope["path"])
-            await send_refusal(send, 500, "the server failed; its log says how")
+            await send_refusal(send, 500, "the server failed: its log has the traceback")
         finally:
             site.count(self.method, self.path, status, time.perf_counter() - began)
 
@@ -250,7 +254,7 @@ def _part(text: str, name: str, kind: Any) -> Any:
     if kind is not int:
         return text
     if not (text.isascii() and text.isdigit() and len(text) < 20):
-        raise UnknownNodeError(f"{name} {text[:40]!r} is no number")
+        raise UnknownNodeError(f"{name} must be a number in the path; got {text[:40]!r}")
     return int(text)
 
 
@@ -267,7 +271,7 @@ def _query(raw: bytes, kind: Any) -> Any:
     try:
         return msgspec.convert(named, kind, strict=False)
     except msgspec.ValidationError as error:
-        raise ParameterError(f"the query is not as it should be: {error}") from None
+        raise ParameterError(f"the query does not fit this request ({error}): see /openapi.json") from None
 
 
 async def _body(scope: Scope, receive: Receive, kind: Any) -> Any:
@@ -278,6 +282,6 @@ async def _body(scope: Scope, receive: Receive, kind: Any) -> Any:
     try:
         return msgspec.json.decode(raw, type=kind)
     except msgspec.ValidationError as error:
-        raise BodyError(422, f"the body is not as it should be: {error}") from None
+        raise BodyError(422, f"the body does not fit this request ({error}): see /openapi.json") from None
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
-        raise BodyError(400, f"the body is no JSON: {error}") from None
+        raise BodyError(400, f"the body is not JSON ({error}): send JSON in UTF-8") from None

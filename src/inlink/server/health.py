@@ -30,9 +30,9 @@ async def alive() -> Health:
 @ENDPOINTS.add("GET", "/readyz", None)
 async def ready(site: Site) -> Plain:
     """Return whether the server takes requests, and each of its crawls can be used; 503 if not."""
-    faults = {name: one.fault for name, one in site.keepers.items() if one.fault is not None}
+    faults = {name: keeper.fault for name, keeper in site.keepers.items() if keeper.fault is not None}
     well = site.ready and not faults
-    # The text of a fault names the crawl's folder, which only callers with a token may see.
+    # Only callers with a token may see the text of a fault.
     health = Health(well, dict.fromkeys(faults, "cannot be used now; the server's log says why"))
     return Plain(msgspec.json.encode(health), b"application/json", 200 if well else 503)
 
@@ -118,7 +118,7 @@ async def _standings(site: Site) -> dict[str, Standing]:
 def _family(name: str, kind: str, help_text: str, rows: list[tuple[dict[str, str], float]]) -> list[str]:
     lines = [f"# HELP {name} {help_text}", f"# TYPE {name} {kind}"]
     for labels, value in rows:
-        text = ",".join(f'{label}="{_escaped(one)}"' for label, one in labels.items())
+        text = ",".join(f'{label}="{_escaped(value_text)}"' for label, value_text in labels.items())
         lines.append(f"{name}{{{text}}} {value!r}" if text else f"{name} {value!r}")
     return lines
 

@@ -1,6 +1,6 @@
 """A crawl of a server. It is open in a thread of its own, which makes all calls on it.
 
-Calls wait in three lanes. Requests for tasks go first, then changes, then calls that only read. A report is taken in in
+Calls wait in three lanes. Requests for tasks go first, then changes, then calls that only read. A report is handled in
 steps of about two milliseconds, so that a request for tasks does not wait for a long report. All results that are ready
 go back to the event loop together.
 
@@ -96,7 +96,7 @@ class Keeper:
     Attributes
     ----------
     fault : str or None
-        The reason why the crawl cannot be used now; None if it can.
+        The reason why the crawl cannot be used now, without the name of its folder; None if it can.
     ending : bool
         Whether the server is ending: requests that wait for tasks end at once.
     ended : asyncio.Event
@@ -134,7 +134,7 @@ class Keeper:
         """
         self._crawl = await asyncio.to_thread(Crawl, self.folder, **self._settings)
         # Others may change while it runs, and the folder keeps them.
-        self._settings = {name: one for name, one in self._settings.items() if name == "policy"}
+        self._settings = {name: value for name, value in self._settings.items() if name == "policy"}
         self._thread.start()
         return self._crawl.recovered
 
@@ -247,7 +247,7 @@ class Keeper:
             self._turns += 1
             # Every eighth turn starts with the last lane, so that no lane waits for ever.
             lanes = self._lanes if self._turns % 8 else self._lanes[::-1]
-            lane = next((one for one in lanes if one), None)
+            lane = next((lane for lane in lanes if lane), None)
             if lane is not None:
                 self._proceed(lane)
             if time.monotonic() - looked >= LOOK_SECONDS:
@@ -309,7 +309,7 @@ class Keeper:
                 return
         except Exception as error:
             log.error("%s: %s", self.name, error)
-            self.fault = f"{self.name} is closed until it can be opened again: {error}"
+            self._note_fault(error)
             self._shut()
         self._reopen()
 
@@ -321,6 +321,10 @@ class Keeper:
             except Exception as error:
                 log.error("%s was not closed in order: %s", self.name, error)
 
+    def _note_fault(self, error: Exception) -> None:
+        reason = self.without_folder(str(error))
+        self.fault = f"{self.name} is closed until it can be opened again: {reason}"
+
     _pause, _again = FIRST_PAUSE, 0.0
 
     def _reopen(self) -> None:
@@ -329,7 +333,7 @@ class Keeper:
         try:
             self._crawl = Crawl(self.folder, **self._settings)
         except Exception as error:
-            self.fault = f"{self.name} is closed until it can be opened again: {error}"
+            self._note_fault(error)
             self._again = time.monotonic() + self._pause
             self._pause = min(2 * self._pause, LONGEST_PAUSE)
         else:

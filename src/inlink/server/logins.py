@@ -65,7 +65,7 @@ class Logins:
             return None
         cookie = secrets.token_urlsafe(32)
         if len(self._kept) >= MOST_LOGINS:
-            del self._kept[min(self._kept, key=lambda one: self._kept[one][1])]
+            del self._kept[min(self._kept, key=lambda digest: self._kept[digest][1])]
         self._kept[_digest(cookie)] = (token.sha256, time.monotonic())
         return _set_cookie(scope, cookie, int(SECONDS))
 

@@ -29,14 +29,16 @@ REFUSALS = {
 @cache
 def document(endpoints: tuple[Endpoint, ...]) -> bytes:
     """The document as JSON."""
-    kinds = [kind for one in endpoints for kind in _structs(one)]
+    kinds = [kind for endpoint in endpoints for kind in _structs(endpoint)]
     schemas, named = msgspec.json.schema_components(
         [*kinds, Refusal], ref_template="#/components/schemas/{name}"
     )
     schema_of = dict(zip(kinds, schemas, strict=False))
     paths: dict[str, dict[str, Any]] = {}
-    for one in endpoints:
-        paths.setdefault(one.path, {})[one.method.lower()] = _operation(one, schema_of, named, schemas[-1])
+    for endpoint in endpoints:
+        paths.setdefault(endpoint.path, {})[endpoint.method.lower()] = _operation(
+            endpoint, schema_of, named, schemas[-1]
+        )
     return msgspec.json.format(
         msgspec.json.encode(
             {

@@ -31,7 +31,7 @@ KINDS = {
 LONGEST_TOKEN = 200
 
 
-class Shown(msgspec.Struct, frozen=True):
+class Login(msgspec.Struct, frozen=True):
     """The token with which a person logs in."""
 
     token: str
@@ -83,7 +83,7 @@ async def login_page(caller: Caller) -> Plain:
 
 
 @PAGES.add("POST", "/login", None)
-async def login(site: Site, caller: Caller, body: Shown) -> Plain:
+async def login(site: Site, caller: Caller, body: Login) -> Plain:
     """Begin a login."""
     cookie = await site.logins.begin(caller.scope, body.token.strip()[:LONGEST_TOKEN])
     if cookie is None:
@@ -114,9 +114,12 @@ def _allowed(caller: Caller, crawl: str) -> list[str]:
     """The changes that a role allows: methods and last parts of paths, such as ``POST/pause``."""
     here = "/v1/crawls/{name}"
     return [
-        one.method + one.path.removeprefix(here)
-        for one in (*spiders.ENDPOINTS.all, *admin.ENDPOINTS.all)
-        if one.on_crawl and one.path.startswith(here) and one.role and caller.may(one.role, crawl)
+        endpoint.method + endpoint.path.removeprefix(here)
+        for endpoint in (*spiders.ENDPOINTS.all, *admin.ENDPOINTS.all)
+        if endpoint.on_crawl
+        and endpoint.path.startswith(here)
+        and endpoint.role
+        and caller.may(endpoint.role, crawl)
     ]
 
 
@@ -137,9 +140,9 @@ def _page(template: str, caller: Caller, status: int = 200, /, **values: object)
 def _assets() -> dict[str, bytes]:
     """The files that pages load, by name; there are no others."""
     return {
-        one.name: one.read_bytes()
-        for one in (files("inlink.server") / "assets").iterdir()
-        if one.name.rpartition(".")[2] in KINDS
+        file.name: file.read_bytes()
+        for file in (files("inlink.server") / "assets").iterdir()
+        if file.name.rpartition(".")[2] in KINDS
     }
 
 

@@ -48,7 +48,7 @@ def make(folder: Path, names: Iterable[str]) -> tuple[Path, Path]:
         .serial_number(x509.random_serial_number())
         .not_valid_before(now - datetime.timedelta(hours=1))
         .not_valid_after(now + datetime.timedelta(days=DAYS))
-        .add_extension(x509.SubjectAlternativeName([_general(one) for one in known]), critical=False)
+        .add_extension(x509.SubjectAlternativeName([_general(host) for host in known]), critical=False)
         .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
         .sign(key, hashes.SHA256())
     )

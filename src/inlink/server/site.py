@@ -3,6 +3,7 @@
 import asyncio
 import base64
 import binascii
+import logging
 import time
 from collections import Counter, defaultdict
 from collections.abc import Awaitable, Callable
@@ -12,7 +13,7 @@ from typing import Any
 
 from starlette.types import Scope
 
-from inlink.errors import InlinkError, ParameterError, UnknownNodeError
+from inlink.errors import InlinkError, InputError, ParameterError, UnknownNodeError
 from inlink.server.guard import header
 from inlink.server.keeper import Keeper, warm_up
 from inlink.server.logins import Logins
@@ -20,6 +21,8 @@ from inlink.server.snapshots import Snapshots
 from inlink.server.tokens import ROLES, Role, Token, Tokens
 
 __all__ = ["AccessError", "Caller", "Site", "named"]
+
+log = logging.getLogger("inlink.server")
 
 TOKENS_SECONDS = 1.0
 """Seconds after which a changed file of tokens is noticed."""
@@ -179,7 +182,11 @@ class Site:
         now = time.monotonic()
         if now - self._checked_at >= TOKENS_SECONDS:
             self._checked_at = now
-            self.tokens.refresh()
+            try:
+                self.tokens.refresh()
+            except InputError as error:
+                # The caller has not shown a token yet, so only the log may name the file.
+                log.error("%s; until then the tokens that were read before are in force", error)
         return self._open and not len(self.tokens)
 
     def caller(self, scope: Scope) -> Caller:

@@ -126,7 +126,7 @@ class Snapshots:
             yield b"retry: 2000\n\n"
             while not self._keeper.ending:
                 bell = self._bell
-                for number, text in [one for one in self._kept if one[0] > seen]:
+                for number, text in [row for row in self._kept if row[0] > seen]:
                     yield b"id: %s-%d\ndata: %s\n\n" % (self._run.encode(), number, text)
                     seen = number
                 await bell.wait()
@@ -173,7 +173,7 @@ class Snapshots:
         try:
             standing, activity = await self._keeper.run(look)
         except InlinkError as error:
-            return Snapshot(time.monotonic() - self._started, str(error))
+            return Snapshot(time.monotonic() - self._started, self._keeper.without_folder(str(error)))
         return self._told(standing, activity)
 
     def _told(self, standing: Standing, activity: Activity) -> Snapshot:

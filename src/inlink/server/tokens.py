@@ -48,7 +48,7 @@ class Token(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     sha256: str
 
     def opens(self, role: Role, crawl: str | None) -> bool:
-        """Return True if this token grants a role for a crawl, or for the server if ``crawl`` is None."""
+        """Return whether this token grants a role for a crawl. None as ``crawl`` means the whole server."""
         return ROLES.index(self.role) >= ROLES.index(role) and self.crawl in (None, crawl)
 
 
@@ -110,7 +110,7 @@ class Tokens:
             raise InputError(
                 f"{self.file} is no file of tokens ({error}): remove it, and make new tokens by inlink token add"
             ) from None
-        self._by_digest = {one.sha256: one for one in kept.tokens}
+        self._by_digest = {token.sha256: token for token in kept.tokens}
         self._stamp = stamp
 
     def of(self, text: str) -> Token | None:
@@ -137,7 +137,7 @@ class Tokens:
         text = secrets.token_urlsafe(32)
         self.file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         with self._alone():
-            if any(one.name == name for one in self._by_digest.values()):
+            if any(token.name == name for token in self._by_digest.values()):
                 raise ParameterError(
                     f"{self.file} has a token {name!r} already: choose another name, or remove that token"
                 )
@@ -158,7 +158,7 @@ class Tokens:
             self._keep(self._without(name))
 
     def _without(self, name: str) -> list[Token]:
-        left = [one for one in self._by_digest.values() if one.name != name]
+        left = [token for token in self._by_digest.values() if token.name != name]
         if len(left) == len(self._by_digest):
             raise ParameterError(f"there is no token {name!r} in {self.file}")
         return left

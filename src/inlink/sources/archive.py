@@ -16,7 +16,7 @@ __all__ = ["archive_source", "kind_of"]
 
 
 def kind_of(path: str | os.PathLike[str]) -> ArchiveKind | None:
-    """Return which kind of archive a file is; None if it is none. See :func:`inlink.archives.batches.archive_kind`.
+    """Return the kind of an archive; None for other files. See :func:`inlink.archives.batches.archive_kind`.
 
     Raises
     ------
@@ -51,7 +51,7 @@ def archive_source(
     path : path-like
         A WARC, ARC or WAT file, gzipped or not.
     level : {"page", "host", "domain"} or None
-        What the nodes are; None means pages.
+        The kind of the nodes; None means pages.
     links, nofollow, self_links, strip_www, private_suffixes, self_loops, like, any_status, location, exact_schemes,
     repeats, tally
         As in :func:`inlink.archives.batches.archive_batches`, which also says what is raised. A damaged archive in
@@ -82,8 +82,8 @@ def archive_source(
                 tally=tally,
             )
         if tally.records == before and tally.damaged > damaged:
-            found = [entry for entry in tally.skipped.items() if entry[1].path == os.fspath(path)]
-            place = "".join(f" ({reason}, at byte {entry.offset:,})" for reason, entry in found[:1])
+            skipped = [entry for entry in tally.skipped.items() if entry[1].path == os.fspath(path)]
+            place = "".join(f" ({reason}, at byte {entry.offset:,})" for reason, entry in skipped[:1])
             raise DamageError(f"{os.fspath(path)}: no record can be read{place}: fetch the file again")
 
     return Source(batches(), level=level)

@@ -1,7 +1,7 @@
-"""A graph of many archives: a part of each, made by one or more processes, and kept if the build is interrupted.
+"""Build the graph of many archives from parts, which are kept if the build is interrupted.
 
-The parts lie beside the graph's folder, in ``NAME.parts``, until the graph is complete. Each says from which version of
-which file and with which options it was made.
+One or more processes make the parts, one of each archive. The parts lie beside the graph's folder, in ``NAME.parts``,
+until the graph is complete. The header of a part has the name and the version of its file.
 """
 
 import contextlib
@@ -11,6 +11,7 @@ import os
 import shutil
 import tempfile
 import warnings
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -107,8 +108,8 @@ def _build(files: Files, plan: Plan, place: Path, into: Path | None, compress: b
             folder.make(wanted, job, plan.workers, failed)
             if away:
                 raise UnreachableError(f"{len(away):,} files could not be fetched; the first: {away[0]}")
-            entries = {number: folder.entry(wanted, number) for number in range(len(wanted))}
-            files.read({number: entry.tally(plan.strict) for number, entry in entries.items() if entry})
+            entries = enumerate(folder.entries(wanted))
+            files.read({number: entry.tally(plan.strict) for number, entry in entries if entry is not None})
             graph = build_parts(
                 folder.parts(),
                 level=plan.level or "page",
@@ -135,7 +136,7 @@ class PartFolder:
     settings : dict
         The options of the build, JSON values. Parts of other options are refused.
     tell : function of str
-        Is told in a line what is found.
+        Is called with a line of text about parts that are used again or dropped.
 
     Raises
     ------
@@ -148,9 +149,11 @@ class PartFolder:
     def __init__(self, path: Path, settings: Mapping[str, Any], tell: Callable[[str], None]) -> None:
         self.path, self._tell = path, tell
         self._settings = {**settings, "inlink": inlink.__version__, "version": VERSION}
-        # The part of each input, by name and by how often it was named before; and those that were merged.
+        # The part of each input, and its entry there. A key is a name, and the number of times that it was named.
         self._parts: dict[tuple[str, int], Path] = {}
         self._entries: dict[tuple[str, int], Entry] = {}
+        # The parts of single inputs, which wait to be merged.
+        self._alone: set[Path] = set()
 
     def __enter__(self) -> "PartFolder":
         try:
@@ -172,8 +175,8 @@ class PartFolder:
         return self
 
     def __exit__(self, *_: object) -> None:
+        # Without parts there is nothing to go on with.
         if not self._parts and self.path.is_dir():
-            # There is nothing to go on with.
             self.remove()
         os.close(self._lock)
 
@@ -196,22 +199,22 @@ class PartFolder:
                 work.write_bytes(msgspec.json.encode(self._settings))
             return
         try:
-            found = msgspec.json.decode(file.read_bytes(), type=dict[str, Any])
+            earlier = msgspec.json.decode(file.read_bytes(), type=dict[str, Any])
         except (msgspec.MsgspecError, RecursionError):
             raise OutputError(f"{file} is damaged: remove {self.path} to begin again") from None
         # Lists and tuples are the same in JSON.
         wanted = msgspec.json.decode(msgspec.json.encode(self._settings))
-        other = [name for name in sorted({*found, *wanted}) if found.get(name) != wanted.get(name)]
+        other = [name for name in sorted({*earlier, *wanted}) if earlier.get(name) != wanted.get(name)]
         if other:
-            listed = ", ".join(f"{name} {found.get(name)!r}, now {wanted.get(name)!r}" for name in other)
+            listed = ", ".join(f"{name} {earlier.get(name)!r}, now {wanted.get(name)!r}" for name in other)
             raise OutputError(
                 f"{self.path} holds parts that were made with other options ({listed}): give the same command as "
                 f"before, or remove {self.path} to begin again"
             )
 
     def _find(self) -> None:
-        """Find the parts that are there. A part that others were merged into counts in their place."""
-        found: list[tuple[Path, list[Entry]]] = []
+        """Find the parts in the folder. A merged part replaces the parts that were merged into it."""
+        complete: list[tuple[Path, list[Entry]]] = []
         for path in sorted(self.path.glob("*.part")):
             try:
                 entries = msgspec.convert(PartFile(path).header.meta.get("inputs"), list[Entry])
@@ -219,17 +222,18 @@ class PartFolder:
                 self._tell(f"{path} is damaged: its files are read again")
                 path.unlink()
                 continue
-            found.append((path, entries))
-        for path, entries in sorted(found, key=lambda pair: -len(pair[1])):
+            complete.append((path, entries))
+        for path, entries in sorted(complete, key=lambda pair: -len(pair[1])):
             keys = [(entry.name, entry.time) for entry in entries]
             if all(key in self._parts for key in keys):
                 path.unlink()
                 continue
             for key, entry in zip(keys, entries, strict=True):
                 self._parts[key], self._entries[key] = path, entry
+        self._alone = {path for path in self._parts.values() if not path.name.startswith("merged-")}
 
     def keep(self, wanted: Sequence[Location]) -> None:
-        """Drop the parts of files that have changed since.
+        """Drop the parts of files that have changed since the parts were made.
 
         Raises
         ------
@@ -241,7 +245,7 @@ class PartFolder:
         if not self._parts:
             return
         names = dict(zip(_keys(wanted), wanted, strict=True))
-        merged = [path for path in set(self._parts.values()) if list(self._parts.values()).count(path) > 1]
+        inputs = Counter(self._parts.values())
         for key in sorted(self._parts):
             name, path = key[0], self._parts[key]
             if key not in names:
@@ -252,12 +256,13 @@ class PartFolder:
             with contextlib.suppress(InputError):
                 if stamp(names[key]) == self._entries[key].stamp:
                     continue
-            if path in merged:
+            if inputs[path] > 1:
                 raise OutputError(
                     f"{name} has changed since it was merged: remove {self.path} to begin again"
                 )
             self._tell(f"{name} has changed since its part was made: it is read again")
             path.unlink()
+            self._alone.discard(path)
             del self._parts[key], self._entries[key]
         if self._parts:
             self._tell(f"going on: {len(self._parts):,} of {len(wanted):,} files are done ({self.path})")
@@ -311,37 +316,37 @@ class PartFolder:
                     path = Path(done.part)
                     [entry] = msgspec.convert(PartFile(path).header.meta["inputs"], list[Entry])
                     self._parts[keys[done.place]], self._entries[keys[done.place]] = path, entry
-                    self._merge()
+                    self._alone.add(path)
+                    if len(self._alone) >= FILES:
+                        self._merge()
 
     def _merge(self) -> None:
-        """Merge parts of one file each, once there are so many that no more can be open."""
-        alone = {path for path in self._parts.values() if not path.name.startswith("merged-")}
-        if len(alone) < FILES:
-            return
-        entries = [self._entries[key] for key in sorted(self._parts) if self._parts[key] in alone]
+        """Merge the parts of single files to one part, so that few files are open when the graph is built."""
+        entries = [self._entries[key] for key in sorted(self._parts) if self._parts[key] in self._alone]
         name = hashlib.sha256(msgspec.json.encode(entries)).hexdigest()[:24]
         target = self.path / f"merged-{name}.part"
-        files = [PartFile(path) for path in sorted(alone)]
+        files = [PartFile(path) for path in sorted(self._alone)]
         with unfinished_folder(target) as scratch, atomic_file(target) as work, work.open("wb") as file:
             writer = PartWriter(file, all(part.header.keeps for part in files))
             merge_parts(files, PartSink(writer, {"inputs": msgspec.to_builtins(entries)}), scratch)
         for key, path in self._parts.items():
-            if path in alone:
+            if path in self._alone:
                 self._parts[key] = target
-        for path in alone:
+        for path in self._alone:
             path.unlink()
+        self._alone.clear()
 
-    def entry(self, wanted: Sequence[Location], place: int) -> Entry | None:
-        """Return the entry of a file in its part; None if the file has no part."""
-        return self._entries.get(_keys(wanted)[place])
+    def entries(self, wanted: Sequence[Location]) -> list[Entry | None]:
+        """Return the entry of each file in its part; None for a file without a part."""
+        return [self._entries.get(key) for key in _keys(wanted)]
 
     def parts(self) -> list[PartFile]:
-        """All parts."""
+        """Return all parts."""
         return [PartFile(path) for path in sorted(set(self._parts.values()))]
 
     @contextlib.contextmanager
     def telling(self, wanted: Sequence[Location]) -> Iterator[None]:
-        """Say in an error, or when the block is interrupted, how to go on."""
+        """Add a hint on how to go on to an error, or to an interruption, that the block raises."""
 
         def hint() -> str:
             return (
@@ -360,7 +365,7 @@ class PartFolder:
 
 
 def _keys(wanted: Sequence[Location]) -> list[tuple[str, int]]:
-    """The name of each file, and how often it was named before."""
+    """Return for each file its name, and the number of times that it was named so far."""
     times: dict[str, int] = {}
     keys = []
     for path in wanted:

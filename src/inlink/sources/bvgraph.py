@@ -1,8 +1,8 @@
 """BVGraph: WebGraph's compressed graphs, ``.graph`` with ``.properties`` beside it.
 
-The record of a node holds its outdegree, how many nodes back the list is that it copies from (0: none), which blocks of
-that list it copies, runs of consecutive successors, and the remaining successors as gaps. Each kind of number has its
-own code, named in the properties. Lists are decoded from front to back, so the ``.offsets`` file is not needed. Names
+The record of a node holds its outdegree, the distance to the node whose list it copies from (0: none), the blocks of
+that list that it copies, runs of consecutive successors, and the remaining successors as gaps. The properties name the
+code of each kind of number. Lists are decoded from front to back, so the ``.offsets`` file is not needed. Names
 are not part of the format: LAW publishes them as ``.urls.gz``, a name per line in the order of the nodes.
 
 Source: Boldi & Vigna, "The WebGraph framework I: compression techniques", WWW 2004, and the documentation of
@@ -26,12 +26,12 @@ from inlink.graph.source import Source, level_of
 
 __all__ = ["bvgraph", "is_bvgraph", "stem_of", "urls_of"]
 
-# Arcs decoded, and bytes read, at a time.
+# Number of arcs that are decoded, and of bytes that are read, at a time.
 _ROOM = 1 << 20
 _BYTES = 1 << 22
 _PAD = 40
 _MAX_PROPERTIES = 1 << 20
-# Names looked at to tell pages from other nodes.
+# Number of names that are checked to distinguish pages from other nodes.
 _SAMPLE = 100
 
 _CODES = encoder.CODES | {"GOLOMB": 5}
@@ -58,7 +58,7 @@ def bvgraph(path: str | os.PathLike[str], *, level: Level | None = None) -> Sour
     path : path-like
         The ``.graph`` file, the ``.properties`` file, or their common name without the extension.
     level : {"page", "host", "domain"} or None
-        What the nodes are. None: pages if the names are URLs.
+        The kind of the nodes. None: pages if the names are URLs.
 
     Raises
     ------
@@ -131,11 +131,12 @@ def _read_names(path: Path, num_nodes: int) -> Names:
         while count <= num_nodes and (raw := stream.read(_BYTES)):
             block = np.frombuffer(raw, np.uint8)
             is_end = block == 10
-            found = np.flatnonzero(is_end)
+            line_ends = np.flatnonzero(is_end)
             texts.append(block[~is_end])
             # Before the k-th line end there are k line ends that are not part of the text.
-            ends.append((found - np.arange(len(found)) + length).astype(np.uint64))
-            length, count, last = length + len(block) - len(found), count + len(found), int(block[-1])
+            ends.append((line_ends - np.arange(len(line_ends)) + length).astype(np.uint64))
+            length, count = length + len(block) - len(line_ends), count + len(line_ends)
+            last = int(block[-1])
     if last != 10:
         ends.append(np.array([length], np.uint64))
         count += 1

@@ -33,7 +33,7 @@ def common_crawl(path: str | os.PathLike[str], *, level: Level | None = None) ->
         (``cc-main-2026-apr-may-jun-domain``); or a pattern such as ``"host-*.txt.gz"``; or the name of a release, whose
         files are read from Common Crawl's servers: see :mod:`inlink.sources.releases`.
     level : {"page", "host", "domain"} or None
-        What the nodes are. None: pages if names are URLs, domains if there is a third column or the file's name
+        The kind of the nodes. None: pages if names are URLs, domains if there is a third column or the file's name
         contains ``domain``, else hosts.
 
     Raises
@@ -55,19 +55,19 @@ def common_crawl(path: str | os.PathLike[str], *, level: Level | None = None) ->
 
 
 def find_parts(path: str | os.PathLike[str]) -> tuple[list[Path], list[Path]]:
-    """Return the files of vertices and the files of edges that a path stands for. Either may be empty."""
+    """Return the files of vertices and the files of edges that a path names. Either list may be empty."""
     path = Path(path)
     if path.is_dir():
-        found = [file for pattern in ("*", "*/*") for file in path.glob(pattern)]
+        candidates = [file for pattern in ("*", "*/*") for file in path.glob(pattern)]
     elif "vertices" in path.name or "edges" in path.name or path.is_file():
         if not path.exists():
             return [], []
         turned = path.name.replace("edges", "\0").replace("vertices", "edges").replace("\0", "vertices")
-        found = [path, path.with_name(turned)] if turned != path.name else []
+        candidates = [path, path.with_name(turned)] if turned != path.name else []
     else:
         pattern = str(path) if re.search(r"[*?\[]", str(path)) else f"{glob.escape(str(path))}[-_.]*"
-        found = [Path(name) for name in glob.glob(pattern)]
-    files = [file for file in found if file.is_file() and re.search(r"\.(txt|tsv|gz|zst)$", file.name)]
+        candidates = [Path(name) for name in glob.glob(pattern)]
+    files = [file for file in candidates if file.is_file() and re.search(r"\.(txt|tsv|gz|zst)$", file.name)]
     sides = []
     for side in ("vertices", "edges"):
         # The name of the folder counts only for parts: host/vertices/part-00000.gz

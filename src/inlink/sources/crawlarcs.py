@@ -40,7 +40,7 @@ def crawl_source(path: str | os.PathLike[str]) -> Source:
                 yield ArcBatch(sources, targets)
                 task.advance(done)
 
-    # A copy of a crawl as it was says so.
+    # The header of a copy of a crawl as it was has the origin of the copy.
     origin = {"sources": [was]} if (was := crawl_folder(path).header.meta.get("as_of")) else {}
     return Source(batches(), names_of(pages), pages.num_pages, "page", origin=origin)
 

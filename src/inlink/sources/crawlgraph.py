@@ -44,7 +44,7 @@ class CrawlGraph(Graph):
 
 
 def graph_in(path: str | os.PathLike[str]) -> Graph:
-    """Open the graph in a folder: a graph that inlink built, or that of a crawl, which is read from its log each time.
+    """Open the graph in a folder: a graph that inlink built, or the graph of a crawl, which is read from its log.
 
     Raises
     ------
@@ -53,7 +53,7 @@ def graph_in(path: str | os.PathLike[str]) -> Graph:
     """
     if not is_crawl(path):
         return Graph.open(path)
-    # Most graphs were built before, and the programs that build one take long to import.
+    # Most graphs are only opened, and the modules that build a graph take long to import.
     from inlink.graph.build import build_graph
     from inlink.sources.crawlarcs import crawl_source
 

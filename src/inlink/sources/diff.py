@@ -36,9 +36,9 @@ class Overlap(NamedTuple):
     Attributes
     ----------
     depth : int
-        How many of the best of each list were compared.
+        The number of best nodes of each list that were compared.
     common : int
-        How many of them are among the best of both lists.
+        The number of nodes among the best of both lists.
     whole : bool
         Whether both lists hold all places up to this depth. A list that was cut by another measure may lack some; then
         the best that it does hold were compared.
@@ -61,8 +61,8 @@ class Change(NamedTuple):
     value_a, value_b : float or None
         Its values; None where it is not listed.
     told : str
-        ``""`` if both list it; else what that means: ``"new"``, ``"gone"``, ``"below place 1,000"`` where the other
-        list ends there, or ``"not listed"`` where the other list was cut by another measure.
+        ``""`` if both list it; else the reason: ``"new"``, ``"gone"``, ``"below place 1,000"`` if the other list ends
+        there, or ``"not listed"`` if the other list was cut by another measure.
     """
 
     name: str | int
@@ -82,9 +82,9 @@ class Diff:
     a, b : RankList
         The two lists: labels, values, places.
     common : int
-        How many nodes both list.
+        The number of nodes that both list.
     overlaps : tuple of Overlap
-        What the first 10, 100 and 1,000 of both have in common; only depths that both lists reach.
+        The numbers of common nodes among the first 10, 100 and 1,000 of both; only depths that both lists reach.
     kendall, spearman : float or None
         τ-b and ρ of the values of the nodes that both list; None if that is fewer than two nodes, or all are equal.
     rank_biased_overlap : float
@@ -121,12 +121,12 @@ class Diff:
         Parameters
         ----------
         k : int
-            How many at most.
+            The largest number of nodes, at least 0.
         by : {"place", "value"}
-            By the ratio of the two places, so that from 1 to 10 is as far as from 100 to 1,000; or by the difference of
-            the two values.
+            The measure of a move: the ratio of the two places, so that from 1 to 10 is as far as from 100 to 1,000; or
+            the difference of the two values.
         within : int
-            Only nodes that are among the first so many of either list; 0: all.
+            Only nodes that are among this number of first nodes of either list; 0: all.
         risen : bool
             Only nodes whose place in B is better than in A; with ``by="value"``, whose value in B is larger.
 
@@ -274,8 +274,8 @@ def diff(
     a, b : path-like or Ranking
         The folder of a graph or of a crawl that holds rankings, the folder of one ranking, a ranking that inlink
         exported as CSV or Parquet, Common Crawl's ranks of hosts or domains, or lines of a name, a tab and a value.
-        Text files may be compressed. Nodes without names are matched by number. A URL, or the name of a release of
-        Common Crawl, stands for its first 1,000,000 lines: see :func:`inlink.sources.releases.rank_file`.
+        Text files may be compressed. Nodes without names are matched by number. Of a URL, or a release of Common Crawl,
+        the first 1,000,000 lines are read: see :func:`inlink.sources.releases.rank_file`.
     by : str or (str, str)
         The name of the stored ranking, or the column of Common Crawl's ranks (``"pagerank"`` or ``"harmonic"``); two
         names if A and B differ in it.
@@ -285,6 +285,7 @@ def diff(
     Returns
     -------
     Diff
+        The two lists, their correlations and their overlap.
 
     Raises
     ------
@@ -300,8 +301,8 @@ def diff(
     >>> import inlink
     >>> one = inlink.pagerank(inlink.Graph.from_arcs([("a", "b"), ("b", "c"), ("c", "b")]))
     >>> other = inlink.pagerank(inlink.Graph.from_arcs([("a", "c"), ("b", "c"), ("c", "d")]))
-    >>> found = inlink.diff(one, other)
-    >>> found.common, [change.name for change in found.new(1)]
+    >>> changes = inlink.diff(one, other)
+    >>> changes.common, [change.name for change in changes.new(1)]
     (3, ['d'])
     """
     check(_PERSISTENCE, plain(persistence), "`persistence`")
@@ -336,22 +337,23 @@ def _matched(one: RankList, other: RankList) -> tuple[Int64Array, Int64Array]:
     if (one.names is None) != (other.names is None):
         lacking = one if one.names is None else other
         raise ParameterError(
-            f"{lacking.name} has no names, and the other ranking does: they cannot be matched"
+            f"{lacking.name} has no names, and the other ranking does, so nodes cannot be matched: give both rankings "
+            "names, or neither"
         )
     if one.names is None or other.names is None:
         number = np.arange(min(len(one), len(other)), dtype=np.int64)
         return number, number
     there = other.names.find_all(one.names.column())
-    found = np.flatnonzero(there >= 0)
-    return found, there[found]
+    common = np.flatnonzero(there >= 0)
+    return common, there[common]
 
 
 def _best_without(ranks: RankList, known: Int64Array, k: int) -> list[int]:
     lacking: BoolArray = np.ones(len(ranks), bool)
     lacking[known] = False
     nodes = np.flatnonzero(lacking)
-    found: list[int] = nodes[np.argsort(ranks.positions[nodes], kind="stable")[:k]].tolist()
-    return found
+    best: list[int] = nodes[np.argsort(ranks.positions[nodes], kind="stable")[:k]].tolist()
+    return best
 
 
 def _number(value: float | None) -> str:

@@ -16,7 +16,7 @@ __all__ = ["PAGE_COLUMNS", "link_lines", "page_lines"]
 
 PAGE_COLUMNS = ("page", "url", *COLUMNS, "content_hash", "error", "merged_into")
 ROWS = 1 << 16
-"""Crawled pages whose links are written at a time."""
+"""Number of crawled pages whose links are written at a time."""
 
 _DIGITS = np.frombuffer(b"0123456789abcdef", np.uint8)
 
@@ -24,11 +24,12 @@ _DIGITS = np.frombuffer(b"0123456789abcdef", np.uint8)
 def page_lines(
     pages: Pages, *, aduana: bool = False, depth: bool = False, first: int = 0, size: int = BLOCK
 ) -> Iterator[tuple[bytes, int]]:
-    """Return pages as text, one line per page, in blocks.
+    """Yield pages as text, one line per page, in blocks.
 
     Parameters
     ----------
     pages : Pages
+        The pages of a crawl.
     aduana : bool
         Fields separated by blanks, without a header: hash (the page in 16 hexadecimal digits), page, URL, first and
         last crawl (seconds since the crawl began; 0.0 if never), changes, crawls, score.
@@ -64,11 +65,12 @@ def page_lines(
 def link_lines(
     pages: Pages, *, aduana: bool = False, first_row: int = 1, rows: int = ROWS
 ) -> Iterator[tuple[bytes, int]]:
-    """Return the links of latest visits as text, one pair of pages per line, in blocks.
+    """Yield the links of latest visits as text, one pair of pages per line, in blocks.
 
     Parameters
     ----------
     pages : Pages
+        The pages of a crawl.
     aduana : bool
         Fields separated by blanks, without a header.
     first_row : int

@@ -1,7 +1,8 @@
 """Edge lists: one arc per line, as names or as numbers.
 
 Fields are separated by a tab, a comma, a semicolon or blanks. Files may be gzip or Zstandard. A line that begins with
-``#`` is a comment. Before the first arc, so is a line that begins with ``%`` and a blank or another ``%`` (KONECT).
+``#`` is a comment. Before the first arc, a line that begins with ``%`` and a blank or another ``%`` is a comment too
+(KONECT).
 Fields separated by commas or semicolons may be in double quotes (RFC 4180).
 A first line such as ``Source,Target,Weight`` names the columns. Without one, the columns are source, target and, if it
 is a number in every line of the sample, weight. Further columns are skipped.
@@ -104,7 +105,7 @@ def edge_list(
     weights : bool or None
         Whether the third column, or the one named so, holds weights. None: detected.
     level : {"page", "host", "domain"} or None
-        What the names are.
+        The kind of the names; None if it is unknown.
 
     Raises
     ------

@@ -44,7 +44,7 @@ def read_source(
     format : str or None
         A name in :data:`inlink.sources.formats.FORMATS`. None: recognised by content.
     level : {"page", "host", "domain"} or None
-        What an archive's nodes become. Other formats have the level that they have.
+        The kind of an archive's nodes. Files of other formats keep their own level.
     tally : Tally or None
         Counts the records that are read from an archive, and those that are left out.
     self_loops : bool
@@ -148,7 +148,7 @@ class Files:
 
     @contextmanager
     def trying(self, place: int) -> Iterator[None]:
-        """Leave out the file at a place if the block raises that it cannot be read.
+        """Leave out the file at a place if the block raises an error that the file cannot be read.
 
         Raises
         ------
@@ -175,7 +175,7 @@ class Files:
         self._leave_out(self._places[source], error)
 
     def read(self, tallies: Mapping[int, Tally]) -> None:
-        """Take over what was counted in files that were read elsewhere, by their place among :attr:`paths`."""
+        """Record the counts of files that were read elsewhere, by their place among :attr:`paths`."""
         self.sources = [Source(iter(())) for _ in self.paths]
         self._tallies = [tallies.get(place, Tally(self._strict)) for place in range(len(self.paths))]
 
@@ -187,7 +187,7 @@ class Files:
             raise InputError(f"None of the {self._named:,} files can be read. The first: {self.errors[0]}")
 
     def told(self) -> str:
-        """The number of files that were left out, and the reason for the first."""
+        """Return in one line the number of files that were left out, and the reason for the first."""
         first = self.errors[min(self.errors)]
         return f"left out {len(self.errors):,} of {self._named:,} files. The first: {first}"
 
@@ -212,14 +212,14 @@ class Files:
                 reasons.add(reason, number)
             for reason, entry in tally.skipped.items():
                 reasons.add(f"{reason}{_FIRST}{entry.path} at byte {entry.offset:,}", entry.count)
-        found: dict[str, Any] = {"sources": sources[:_MOST_NAMED]}
+        fields: dict[str, Any] = {"sources": sources[:_MOST_NAMED]}
         if counts["records"]:
-            found |= counts
+            fields |= counts
         if left_out:
-            found["files_left_out"] = left_out
+            fields["files_left_out"] = left_out
         if reasons.counts:
-            found["skipped"] = {text: reasons.counts[reason] for reason, text in reasons.texts.items()}
-        return found
+            fields["skipped"] = {text: reasons.counts[reason] for reason, text in reasons.texts.items()}
+        return fields
 
 
 class _Reasons:

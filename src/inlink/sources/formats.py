@@ -34,12 +34,12 @@ class Option:
     help : str
         One line for the help of the command.
     default : str
-        What holds if the option is not given, for help.
+        Description of the default, for help.
     choices : tuple of str
         The values that a text may have; empty means any.
     flag : str
-        How the command spells it, if not ``--name``. A flag called ``--no-…`` or ``--drop-…`` means False. Two flags
-        with a slash between them mean True and False.
+        The option of the command, if it is not ``--name``. A flag called ``--no-…`` or ``--drop-…`` means False. Two
+        flags with a slash between them mean True and False.
     """
 
     name: str
@@ -83,7 +83,7 @@ class Format:
     Attributes
     ----------
     name : str
-        What ``--format`` calls it.
+        The name for ``--format``.
     description : str
         One line for help and docs.
     extensions : tuple of str
@@ -91,9 +91,9 @@ class Format:
     reader, writer : str or None
         ``module:function``, imported when needed. A reader takes a path and options and returns a Source.
     options : tuple of Option
-        What reading takes besides the options of every format.
+        Options of reading that only some formats have.
     write_options : tuple of Option
-        What writing takes.
+        The options of writing.
     """
 
     name: str
@@ -297,7 +297,7 @@ def check_options(
     Raises
     ------
     inlink.errors.ParameterError
-        If the format has no such option, or the value is none that it can have.
+        If the format has no such option, or the option cannot have the value.
     """
     given = {name: value for name, value in options.items() if value is not None}
     known = {option.name: option for option in (entry.write_options if writing else entry.options)}

@@ -14,7 +14,7 @@ from inlink.graph.source import Source
 
 __all__ = ["GraphPart", "graph_source", "source_of"]
 
-# nodes at a time
+# Number of nodes that are read at a time.
 _BLOCK = 1 << 18
 
 
@@ -30,7 +30,7 @@ def graph_source(path: str | os.PathLike[str]) -> Source:
 
 
 def source_of(graph: Graph) -> Source:
-    """Return a graph as a source: its names, arcs and weights, and which pages were crawled."""
+    """Return a graph as a source: its names, arcs and weights, and the pages that were crawled."""
     weights = graph.out_weights
 
     def batches() -> Iterator[ArcBatch]:

@@ -80,10 +80,10 @@ def _values(file: Location, setting: str) -> Iterator[tuple[str | None, float]]:
                 yield reverse_host(row.name.decode("utf-8", "replace")) or None, row.value
             return
     with Stream(file) as stream:
-        found = [line for _, line in islice(lines(stream), MOST_RANKS + 1)]
-    if len(found) > MOST_RANKS:
+        first = [line for _, line in islice(lines(stream), MOST_RANKS + 1)]
+    if len(first) > MOST_RANKS:
         raise InputError(f"{setting}: {file} has more than {MOST_RANKS:,} lines: keep the first lines only")
-    for name, value in seeds_in(b"\n".join(found).decode("utf-8", "replace"), str(file)):
+    for name, value in seeds_in(b"\n".join(first).decode("utf-8", "replace"), str(file)):
         if not 0 <= value <= 1e30:
             raise InputError(
                 f"{setting}: {file}: the value of {name[:200]!r} must be in [0, 1e30]; got {value!r}"

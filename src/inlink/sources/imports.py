@@ -54,7 +54,7 @@ def import_ranking(
         their header. It may be compressed, and may be a URL or a release: see
         :func:`inlink.sources.releases.rank_file`. All its lines are read.
     name : str
-        Of the ranking.
+        The name of the ranking.
     by_host : bool
         Whether lines name hosts instead of URLs. Each page then has the value of its host.
     by_domain : bool
@@ -73,12 +73,12 @@ def import_ranking(
         If the name cannot be the name of a folder, or both `by_host` and `by_domain` are set.
     """
     if by_host and by_domain:
-        raise ParameterError("give either `by_host` or `by_domain`")
+        raise ParameterError("`by_host` and `by_domain` cannot both be set: give one of them")
     pages = known_pages(crawl, with_urls=True)
     values = np.zeros(pages.num_pages)
     with Stream(rank_file(file)) as stream:
-        common_crawl, found = rank_rows(stream, file, column)
-        rows = ((_text(row.name, common_crawl), row.value) for row in found)
+        common_crawl, lines = rank_rows(stream, file, column)
+        rows = ((_text(row.name, common_crawl), row.value) for row in lines)
         if common_crawl or by_host or by_domain:
             unknown = _by_host(pages, rows, values, by_domain)
         else:
@@ -124,8 +124,8 @@ def _by_url(
     while block := list(islice(rows, _AT_A_TIME)):
         forms = [(canonical(name, None, rules), value) for name, value in block]
         there = [(form, value) for form, value in forms if form is not None]
-        found = pages.find([form for form, _ in there])
-        known = found != NO_PAGE
-        values[found[known]] = np.array([value for _, value in there])[known]
+        numbers = pages.find([form for form, _ in there])
+        known = numbers != NO_PAGE
+        values[numbers[known]] = np.array([value for _, value in there])[known]
         unknown += len(block) - int(known.sum())
     return unknown

@@ -17,7 +17,7 @@ Location = Path | str
 
 
 def expand(sources: Iterable[str | os.PathLike[str]], base: str | None = None) -> list[Location]:
-    """Return the files that sources stand for.
+    """Return the files that sources name.
 
     Parameters
     ----------
@@ -34,7 +34,7 @@ def expand(sources: Iterable[str | os.PathLike[str]], base: str | None = None) -
     inlink.errors.ParameterError
         If a source is no path, or `base` is given and no source is a list.
     """
-    found: list[Location] = []
+    files: list[Location] = []
     lists = 0
     for source in sources:
         if not isinstance(source, str | os.PathLike):
@@ -44,18 +44,18 @@ def expand(sources: Iterable[str | os.PathLike[str]], base: str | None = None) -
         text = os.fspath(source)
         if text.startswith("@"):
             lists += 1
-            found += _listed(text[1:], base)
+            files += _listed(text[1:], base)
         elif is_remote(source):
-            found.append(text)
+            files.append(text)
         else:
-            found += _matching(text)
+            files += _matching(text)
     if base is not None and not lists:
-        raise ParameterError("`base` applies only to lists of paths (@FILE)")
-    return found
+        raise ParameterError("`base` applies only to lists of paths (@FILE): leave it out")
+    return files
 
 
 def _matching(text: str) -> list[Location]:
-    """The files that a pattern matches, in order. Common Crawl's own patterns stay as they are."""
+    """Return the files that a pattern matches, in order. Common Crawl's own patterns stay as they are."""
     from inlink.sources.commoncrawl import find_parts
 
     path = Path(text)
@@ -65,7 +65,8 @@ def _matching(text: str) -> list[Location]:
 
 
 def _listed(name: str, base: str | None) -> list[Location]:
-    found: list[Location] = []
+    """Return the files that a list names."""
+    files: list[Location] = []
     with Stream(name) as stream:
         for number, line in lines(stream):
             place = f"{name}, line {number:,}"
@@ -79,10 +80,10 @@ def _listed(name: str, base: str | None) -> list[Location]:
                 path = ""
             if not path.strip() or "\t" in path or not path.isprintable():
                 raise InputError(f"{place}: expected a path, or a key, a tab and a path; got {line[:80]!r}")
-            found.append(_located(path, base, place))
-    if not found:
+            files.append(_located(path, base, place))
+    if not files:
         raise InputError(f"{name} is a list without paths: each line must have one")
-    return found
+    return files
 
 
 def _located(path: str, base: str | None, place: str) -> Location:

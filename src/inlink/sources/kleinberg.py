@@ -26,7 +26,7 @@ def kleinberg(path: str | os.PathLike[str], *, level: Level | None = None) -> So
     path : path-like
         The file.
     level : {"page", "host", "domain"} or None
-        What the nodes are. None: pages if nine names in ten are URLs.
+        The kind of the nodes. None: pages if nine names in ten are URLs.
 
     Raises
     ------

@@ -21,9 +21,9 @@ from inlink.sources.tables import check_weights
 __all__ = ["matrix_market", "names_beside", "scipy_npz"]
 
 _ARCS = 1 << 20
-# The size line must come within so many bytes.
+# The number of bytes at the beginning of a file that must contain the size line.
 _HEADER = 1 << 20
-# A small .npz may unpack to so many bytes.
+# The number of bytes that even a small .npz may unpack to.
 _MOST = 1 << 30
 
 
@@ -78,10 +78,10 @@ def matrix_market(path: str | os.PathLike[str], *, level: Level | None = None) -
 
 def _from_one(path: Path, batches: Iterator[ArcBatch], entries: int, symmetric: bool) -> Iterator[ArcBatch]:
     """Count nodes from 0 instead of 1, drop entries of 0, and mirror a symmetric matrix."""
-    found = 0
+    read = 0
     for batch in batches:
         sources, targets, weights = batch.sources, batch.targets, batch.weights
-        found += len(sources)
+        read += len(sources)
         if not (sources.all() and targets.all()):
             raise DamageError(f"{path}: entry in row or column 0. Matrix Market counts from 1.")
         if weights is not None and not weights.all():
@@ -91,9 +91,9 @@ def _from_one(path: Path, batches: Iterator[ArcBatch], entries: int, symmetric: 
         if symmetric:
             off = sources != targets
             yield ArcBatch(targets[off], sources[off], None, None if weights is None else weights[off])
-    if found != entries:
+    if read != entries:
         raise DamageError(
-            f"{path}: truncated or damaged: it has {found:,} entries, but its header says {entries:,}"
+            f"{path}: truncated or damaged: it has {read:,} entries, but its header says {entries:,}"
         )
 
 
@@ -143,12 +143,15 @@ def _names(path: Path, n: int) -> Names | None:
     beside = names_beside(path)
     if not beside.is_file():
         return None
-    found = beside.read_bytes().removesuffix(b"\n").split(b"\n") if n else []
-    if len(found) != n:
+    names = beside.read_bytes().removesuffix(b"\n").split(b"\n") if n else []
+    if len(names) != n:
         raise InputError(
-            f"{beside}: {len(found):,} names for {n:,} nodes. Write one name per line, or remove the file."
+            f"{beside}: {len(names):,} names for {n:,} nodes. Write one name per line, or remove the file."
         )
-    return Names.of(found)
+    try:
+        return Names.of(names)
+    except InputError as error:
+        raise InputError(f"{beside}: {error}") from None
 
 
 def _batches(path: Path, matrix: Any) -> Iterator[ArcBatch]:

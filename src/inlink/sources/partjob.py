@@ -67,7 +67,7 @@ class Job(msgspec.Struct):
     self_loops : bool
         Keep the arcs from a node to itself.
     count : bool
-        Keep how often each arc stood in the file.
+        Keep the number of times that each arc occurs in the file.
     time : int
         As in :class:`Entry`.
     part : str
@@ -88,7 +88,7 @@ class Job(msgspec.Struct):
 
 
 def stamp(path: Location) -> list[int | str]:
-    """Return what tells the present version of a file from others: size and time, or size and ETag.
+    """Return the stamp of a file, which differs between its versions: size and time, or size and ETag.
 
     Raises
     ------
@@ -98,19 +98,19 @@ def stamp(path: Location) -> list[int | str]:
     if is_remote(path):
         return list(stamp_of(str(path)))
     try:
-        found = Path(path).stat()
+        status = Path(path).stat()
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({error.strerror})") from None
-    return [found.st_size, str(found.st_mtime_ns)]
+    return [status.st_size, str(status.st_mtime_ns)]
 
 
 def make_part(job: Job) -> PartFile:
-    """Read an archive, and write its part. A part that is there is replaced.
+    """Read an archive, and write its part. An existing part is replaced.
 
     Raises
     ------
     inlink.errors.InputError
-        If the archive cannot be read, or changes meanwhile.
+        If the archive cannot be read, or changes while it is read.
     inlink.errors.OutputError
         If the part cannot be written.
     """

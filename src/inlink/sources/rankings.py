@@ -45,7 +45,7 @@ def values_of(ranking: Ranking, graph: Graph, fill: float) -> Float64Array:
 
 
 def ranking_of(path: Path, name: str) -> tuple[Ranking, object]:
-    """Load a crawl's ranking of the pages that it knew, and a version that differs once the ranking was replaced.
+    """Load a crawl's ranking of the pages that it knew, and its version, which changes when the ranking is replaced.
 
     Raises
     ------
@@ -90,7 +90,7 @@ def top_of(
     name : str
         The ranking.
     count : int
-        How many nodes.
+        The number of nodes.
     by : {"authorities", "hubs"} or None
         The column of a HITS or SALSA ranking that orders the nodes; None is the first.
 
@@ -108,15 +108,20 @@ def top_of(
     """
     ranking = stored_ranking(path, name)
     names = ranking.names
-    ranking.names = None
-    best = [(int(node), value) for node, value in ranking.top(count, by=by)]
+    best = _best(ranking, count, by)
     if is_crawl(path):
         # Rankings of graphs need no pages of a crawl.
-        from inlink.store.blocks import known_pages
+        from inlink.store.reader import Reader
 
-        pages = known_pages(path, with_urls=True)
+        pages = Reader(path, lazily=True).pages
         return [(page, pages.url(page), value) for page, value in best]
     return [(node, node if names is None else names[node], value) for node, value in best]
+
+
+def _best(ranking: Ranking, count: int, by: str | None) -> list[tuple[int, float]]:
+    """The numbers of the best nodes, and their values."""
+    ranking.names = None
+    return [(int(node), value) for node, value in ranking.top(count, by=by)]
 
 
 def crawled_top(
@@ -134,13 +139,16 @@ def crawled_top(
     list of (int, int, str, float)
         Place among all pages, from 1 on; number, URL and value.
     """
-    from inlink.store.blocks import known_pages
+    from inlink.store.reader import Reader
 
-    crawled = set(known_pages(path).crawled()[0].tolist())
-    looked_at = count
+    ranking, pages, looked_at = stored_ranking(path, name), Reader(path, lazily=True).pages, count
     while True:
-        best = top_of(path, name, looked_at, by)
-        found = [(place, *row) for place, row in enumerate(best, 1) if row[0] in crawled]
-        if len(found) >= count or len(best) < looked_at:
-            return found[:count]
+        best = _best(ranking, looked_at, by)
+        rows = pages.answers[np.array([page for page, _ in best], np.int64)]
+        crawled = (rows > 0) & (pages.visits[rows] > 0)
+        places = np.flatnonzero(crawled)[:count].tolist()
+        if len(places) >= count or len(best) < looked_at:
+            return [
+                (place + 1, best[place][0], pages.url(best[place][0]), best[place][1]) for place in places
+            ]
         looked_at = 4 * looked_at + 100

@@ -1,4 +1,4 @@
-"""Rankings as lists of names, values and places, from wherever they are kept."""
+"""Rankings as lists of names, values and places, read from folders, files and URLs."""
 
 import os
 from collections.abc import Iterator
@@ -26,7 +26,7 @@ from inlink.store.reader import crawl_folder, is_crawl
 
 __all__ = ["RankList", "rank_list"]
 
-# Lines of a file that are held as Python objects at a time.
+# Number of lines of a file that are Python objects at a time.
 _AT_A_TIME = 1 << 16
 # A complete list of PageRank adds up to 1, but for the digits that a file drops.
 _COMPLETE = 0.999
@@ -39,7 +39,7 @@ class RankList:
     Attributes
     ----------
     name : str
-        What messages call it.
+        The name of the list in messages.
     names : Names or None
         The names of the nodes; None: they have numbers only.
     values : float64[n]
@@ -120,7 +120,7 @@ def _of_folder(path: Path, by: str) -> RankList:
         urls = names_of(known_pages(place))
         offsets = urls.offsets[: len(ranking) + 1]
         ranking.names = Names(urls.text, offsets, order_of(urls.text, offsets))
-        # A copy of a crawl as it was says so.
+        # The header of a copy of a crawl as it was has the origin of the copy.
         place = crawl_folder(place).header.meta.get("as_of", place)
     return _of_ranking(ranking, f"{place}, {name}")
 
@@ -186,8 +186,8 @@ def _columns(rows: Iterator[Row], path: Location) -> tuple[Names, Float64Array, 
         names = Names(column.text, column.offsets, order_of(column.text, column.offsets))
     except InputError as error:
         raise InputError(f"{path}: {error}") from None
-    found = np.concatenate(places)
-    return names, np.concatenate(values), found if found.all() else found[:0]
+    given = np.concatenate(places)
+    return names, np.concatenate(values), given if given.all() else given[:0]
 
 
 def _positions(places: Int64Array, names: Names | None) -> Int64Array:

@@ -24,13 +24,13 @@ class Row(NamedTuple):
     Attributes
     ----------
     line : int
-        Its number, from 1.
+        The number of the line, from 1.
     name : bytes
         A URL or a host; in Common Crawl's ranks a reversed host or domain.
     value : float
         From 0 to 1e30.
     place : int or None
-        From 1; None if the file does not say.
+        From 1; None if the file has no places.
     """
 
     line: int
@@ -49,7 +49,7 @@ def rank_rows(
     stream : Stream
         The open file.
     file : path-like
-        What messages call it.
+        The name of the file in messages.
     column : {"harmonic", "pagerank"}
         The column of Common Crawl's ranks to use.
 
@@ -65,24 +65,29 @@ def rank_rows(
         If Common Crawl's header lacks the column. While rows are read: if the file cannot be read, a line has too few
         fields, or a value or place is out of its range.
     """
-    found = lines(stream)
-    number, first = next(found, (1, b""))
+    numbered = lines(stream)
+    number, first = next(numbered, (1, b""))
     header = first.split(b"\t")
     if _NAME not in header:
-        return False, _rows(chain([(number, first)], found), file, 0, 1, None)
+        return False, _rows(chain([(number, first)], numbered), file, 0, 1, None)
     value, place = COLUMNS[column]
     if value not in header:
         raise InputError(
             f"{file}: its header has no column {value.decode()}; it has {first[:200].decode('ascii', 'replace')}"
         )
     at = header.index(place) if place in header else None
-    return True, _rows(found, file, header.index(_NAME), header.index(value), at)
+    return True, _rows(numbered, file, header.index(_NAME), header.index(value), at)
 
 
 def _rows(
-    found: Iterator[tuple[int, bytes]], file: str | os.PathLike[str], name: int, value: int, place: int | None
+    numbered: Iterator[tuple[int, bytes]],
+    file: str | os.PathLike[str],
+    name: int,
+    value: int,
+    place: int | None,
 ) -> Iterator[Row]:
-    for number, line in found:
+    """Yield the rows of numbered lines. ``name``, ``value`` and ``place`` are the places of columns."""
+    for number, line in numbered:
         if not line:
             continue
         fields, at = line.split(b"\t"), None

@@ -4,7 +4,7 @@ import os
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from inlink.graph.interop import GraphLike, as_graph
 from inlink.sources.files import Files
 from inlink.sources.formats import ARCHIVES, FOLDERS, FORMATS, SITES, check_options, format_named
 from inlink.sources.graphs import source_of
-from inlink.sources.inputs import expand
+from inlink.sources.inputs import Location, expand
 from inlink.sources.recognise import recognise
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ def read(
         or URL, or a key, a tab, and a path or URL. A data frame of pandas or Polars, a relation of DuckDB or an Arrow
         table has an arc in each row.
     level : {"page", "host", "domain"} or None
-        What becomes one node. None means pages for archives, and otherwise the level of the source. A graph of a finer
+        The kind of the nodes. None means pages for archives, and otherwise the level of the source. A graph of a finer
         level is folded with the defaults of :meth:`Graph.fold`.
     format : str or None
         The format's name. None: recognised by content.
@@ -95,13 +95,13 @@ def read(
         if there are several sources, those that cannot be read to their end. ``meta["skipped"]`` has the reasons with
         their places. A warning gives the number of files left out.
     count : bool
-        Use the number of times that an arc stands in the source as its weight.
+        Use the number of times that an arc occurs in the source as its weight.
     crawled_only : bool
         Keep only pages that were crawled, and the links between them.
     self_loops : bool or None
         Keep the arcs from a node to itself. None means True, but False if `level` makes hosts or domains of pages.
     nodes : {"ids", "names"} or None
-        Edge lists: what the columns hold. None: detected.
+        Edge lists: the contents of the columns, numbers or names. None: detected.
     separator : str or None
         Edge lists: one character, or ``"tab"``, ``"comma"``, ``"semicolon"``, ``"space"``. None: detected.
     weights : bool or None
@@ -118,7 +118,7 @@ def read(
     base : str or None
         A folder or URL that is put before the relative paths of lists.
     workers : int, or function
-        Several archives: the number of processes that read them, or something that does the work elsewhere, such as
+        Several archives: the number of processes that read them. A function does the work elsewhere, such as
         :class:`inlink.spark.Tasks`, also for one archive.
     into : path-like or None
         The folder to build. If several archives are read and the build is interrupted, the parts that are complete
@@ -137,8 +137,9 @@ def read(
     Raises
     ------
     inlink.errors.InputError
-        If the source, or none of several, can be read; :class:`~inlink.errors.FormatError` if its format is not known,
-        :class:`~inlink.errors.DamageError` if it is damaged and `strict` is set, or damage cannot be skipped.
+        If the source, or each of several sources, cannot be read. It is a :class:`~inlink.errors.FormatError` if the
+        format is not known, and a :class:`~inlink.errors.DamageError` if the source is damaged and `strict` is set, or
+        the damage cannot be skipped.
     inlink.errors.OutputError
         If the folder cannot be written.
     inlink.errors.ParameterError
@@ -156,6 +157,7 @@ def read(
     for name, flag in (("strict", strict), ("self_loops", self_loops), ("compress", compress)):
         if not isinstance(flag, bool) and (flag is not None or name != "self_loops"):
             raise ParameterError(f"`{name}` must be True or False; got {flag!r}")
+    wanted = _Wanted(level, count, crawled_only, self_loops, into, sites, compress)
     options: dict[str, object] = {
         "links": links,
         "nofollow": nofollow,
@@ -171,78 +173,118 @@ def read(
         "columns": columns,
     }
     if not isinstance(source, str | os.PathLike | list | tuple):
-        given = options | {"format": format, "count": count or None, "strict": strict or None, "base": base}
-        if is_table(source) and not isinstance(source, Graph):
-            given |= {"columns": None, "count": None}
-        for name in (name for name, value in given.items() if value is not None):
-            raise ParameterError(f"`{name}` applies only to files; got {type(source).__name__}")
-        if is_table(source) and not isinstance(source, Graph):
-            source = graph_of_table(source, columns=columns, count=count)
-        return _adapt(
-            as_graph(cast("GraphLike", source)), level, crawled_only, self_loops, into, sites, compress
-        )
+        of_files = options | {"format": format, "strict": strict or None, "base": base}
+        return _adapt(_in_memory(cast("GraphLike", source), of_files, columns, count), wanted)
     elsewhere = callable(workers)
     if not elsewhere:
         check(_WORKERS, workers, "`workers`")
-    paths = expand([source] if isinstance(source, str | os.PathLike) else source, base)
+    paths = _paths([source] if isinstance(source, str | os.PathLike) else source, base)
+    files = _recognised(paths, format, strict)
+    _check_together(files, options, count)
+    if files.formats == ["graph"] and len(paths) == 1:
+        return _adapt(Graph.open(paths[0]), wanted)
+    archives = all(name in ARCHIVES for name in files.formats)
+    if archives and (len(paths) > 1 or elsewhere) and Path(STDIN) not in paths:
+        graph = _of_archives(files, wanted, options, strict, workers)
+    elif elsewhere:
+        raise ParameterError(
+            f"{paths[0]}: only WARC, ARC and WAT files can be read on a cluster, and this is of format "
+            f"{files.formats[0]}: use inlink build"
+        )
+    elif workers != 1:
+        raise ParameterError("`workers` applies only to several archives: leave it out")
+    else:
+        graph = _of_files(files, wanted, options)
+    if files.errors:
+        warnings.warn(files.told(), stacklevel=2)
+    return graph
+
+
+class _Wanted(NamedTuple):
+    """The kind of graph that a caller of :func:`read` asks for. The fields are parameters of ``read``."""
+
+    level: Level | None
+    counted: bool
+    crawled_only: bool
+    self_loops: bool | None
+    into: str | os.PathLike[str] | None
+    sites: Mapping[str, object]
+    compress: bool
+
+
+def _in_memory(
+    source: GraphLike, of_files: dict[str, object], columns: Sequence[str] | None, count: bool
+) -> Graph:
+    """Return the graph of an object in memory. Options that apply only to files are refused."""
+    table = is_table(source) and not isinstance(source, Graph)
+    given = of_files | ({"columns": None} if table else {"count": count or None})
+    for name in (name for name, value in given.items() if value is not None):
+        raise ParameterError(f"`{name}` applies only to files; got {type(source).__name__}")
+    return graph_of_table(source, columns=columns, count=count) if table else as_graph(source)
+
+
+def _paths(sources: Iterable[str | os.PathLike[str]], base: str | None) -> list[Location]:
+    """Return the files that sources stand for: at least one, and standard input at most once."""
+    paths = expand(sources, base)
     if not paths:
         raise ParameterError("no source is given")
     if paths.count(Path(STDIN)) > 1:
         raise ParameterError("standard input (-) can be read once only")
+    return paths
+
+
+def _recognised(paths: list[Location], format: str | None, strict: bool) -> Files:
+    """Return the files with their formats, without those that cannot be read."""
     if format is not None:
         format_named(format)
     files = Files(len(paths), strict)
     for place, path in enumerate(paths):
         with files.trying(place):
             files.add(place, path, format or recognise(path))
-    formats = files.formats
-    for path, name in zip(files.paths, formats, strict=True):
-        check_options(path, FORMATS[name], options)
-        if count and name == "graph":
-            raise ParameterError(f"{path}: format graph has no option `count`; build the graph with it")
-    _check_together(formats)
-    if formats == ["graph"] and len(paths) == 1:
-        return _adapt(Graph.open(paths[0]), level, crawled_only, self_loops, into, sites, compress)
-    archives = all(name in ARCHIVES for name in formats)
-    if archives and (len(paths) > 1 or elsewhere) and Path(STDIN) not in paths:
-        from inlink.sources.archiveparts import Plan, build_archives
+    return files
 
-        plan = Plan(level, count, self_loops, strict, workers, options | sites)
-        graph = build_archives(files, plan, None if crawled_only else into, compress and not crawled_only)
-        if crawled_only:
-            graph = _adapt(graph, level, crawled_only, self_loops or None, into, {}, compress)
-        if files.errors:
-            warnings.warn(files.told(), stacklevel=2)
-        return graph
-    if elsewhere:
-        raise ParameterError(
-            f"{paths[0]}: only WARC, ARC and WAT files can be read on a cluster, and this is of format {formats[0]}: "
-            "use inlink build"
-        )
-    if workers != 1:
-        raise ParameterError("`workers` applies only to several archives")
-    files.open(level, self_loops is True, count, options | (sites if archives else {}))
+
+def _of_archives(
+    files: Files, wanted: _Wanted, options: Mapping[str, object], strict: bool, workers: "int | Runner"
+) -> Graph:
+    """Build the graph of archives by way of their parts."""
+    from inlink.sources.archiveparts import Plan, build_archives
+
+    plan = Plan(wanted.level, wanted.counted, wanted.self_loops, strict, workers, {**options, **wanted.sites})
+    if not wanted.crawled_only:
+        return build_archives(files, plan, wanted.into, wanted.compress)
+    return _adapt(
+        build_archives(files, plan, None), wanted._replace(self_loops=wanted.self_loops or None, sites={})
+    )
+
+
+def _of_files(files: Files, wanted: _Wanted, options: Mapping[str, object]) -> Graph:
+    """Read files one after the other, and build their graph."""
+    archives = all(name in ARCHIVES for name in files.formats)
+    files.open(
+        wanted.level,
+        wanted.self_loops is True,
+        wanted.counted,
+        {**options, **wanted.sites} if archives else options,
+    )
     _check_alike(files)
-    fold_to = None if archives or level == "page" else level
-    direct = fold_to is None and not crawled_only
+    # Archives give hosts and domains at once. Other graphs are folded after they were built.
+    direct = not wanted.crawled_only and (archives or wanted.level in (None, "page"))
     levels = {source.level for source in files.sources}
     graph = build_sources(
         files.sources,
         failed=files.failed,
         level=levels.pop() if len(levels) == 1 else None,
-        into=into if direct else None,
-        count=count,
-        self_loops=self_loops is not False,
+        into=wanted.into if direct else None,
+        count=wanted.counted,
+        self_loops=wanted.self_loops is not False,
         meta=files.origin,
-        compress=compress and direct,
+        compress=wanted.compress and direct,
     )
-    if not direct:
-        graph = _adapt(
-            graph, level, crawled_only, self_loops or None, into, {} if archives else sites, compress
-        )
-    if files.errors:
-        warnings.warn(files.told(), stacklevel=2)
-    return graph
+    if direct:
+        return graph
+    sites = {} if archives else wanted.sites
+    return _adapt(graph, wanted._replace(self_loops=wanted.self_loops or None, sites=sites))
 
 
 def _check_sites(
@@ -263,14 +305,17 @@ def _check_sites(
     return sites
 
 
-def _check_together(formats: list[str]) -> None:
-    """Refuse formats that cannot become one graph."""
-    if any(set(formats) <= set(kinds) for kinds in (ARCHIVES, FOLDERS)):
-        return
-    if len(set(formats)) > 1:
-        listed = ", ".join(sorted(set(formats)))
+def _check_together(files: Files, options: Mapping[str, object], count: bool) -> None:
+    """Refuse options that do not apply to all formats, and formats that cannot become one graph."""
+    for path, name in zip(files.paths, files.formats, strict=True):
+        check_options(path, FORMATS[name], options)
+        if count and name == "graph":
+            raise ParameterError(f"{path}: format graph has no option `count`; build the graph with it")
+    formats = set(files.formats)
+    if len(formats) > 1 and not any(formats <= set(kinds) for kinds in (ARCHIVES, FOLDERS)):
         raise ParameterError(
-            f"Cannot combine sources of different formats: {listed}. Build a graph of each, and merge the graphs."
+            f"Cannot combine sources of different formats: {', '.join(sorted(formats))}. Build a graph of each, and "
+            "merge the graphs."
         )
 
 
@@ -300,38 +345,30 @@ def _check_alike(files: Files) -> None:
         )
 
 
-def _adapt(
-    graph: Graph,
-    level: Level | None,
-    crawled_only: bool,
-    self_loops: bool | None,
-    into: str | os.PathLike[str] | None,
-    sites: Mapping[str, object],
-    compress: bool,
-) -> Graph:
+def _adapt(graph: Graph, wanted: _Wanted) -> Graph:
     """Cut and fold a graph that was read at the level of its source."""
+    level, into, compress = wanted.level, wanted.into, wanted.compress
     fold_to = level if level in ("host", "domain") and level != graph.level else None
     if level == "page" and graph.level in ("host", "domain"):
         raise ParameterError(f"`level` cannot be 'page': the nodes of this graph are {graph.level}s")
-    given: dict[str, Any] = {name: value for name, value in sites.items() if value is not None}
+    given: dict[str, Any] = {name: value for name, value in wanted.sites.items() if value is not None}
     if given and fold_to is None:
         raise ParameterError(
             f"`{next(iter(given))}` does not apply: the nodes of this graph are {level}s already"
         )
-    if self_loops is False and fold_to is None and graph.num_nodes:
-        last = not crawled_only
-        origin = {key: graph.meta[key] for key in ORIGIN if key in graph.meta}
+    if wanted.self_loops is False and fold_to is None and graph.num_nodes:
+        last = not wanted.crawled_only
         graph = build_sources(
             [source_of(graph)],
             level=graph.level,
             into=into if last else None,
             self_loops=False,
-            meta=origin,
+            meta={key: graph.meta[key] for key in ORIGIN if key in graph.meta},
             compress=compress and last,
         )
-        if not crawled_only:
+        if last:
             return graph
-    if crawled_only:
+    if wanted.crawled_only:
         if graph.crawled is None:
             raise ParameterError(
                 "`crawled_only` does not apply: the source does not tell which pages were crawled"
@@ -340,7 +377,9 @@ def _adapt(
             graph.crawled, into=None if fold_to else into, compress=compress and fold_to is None
         )
     if fold_to == "host" or fold_to == "domain":
-        return graph.fold(fold_to, self_loops=self_loops is True, into=into, compress=compress, **given)
-    if crawled_only or (into is None and not compress):
+        return graph.fold(
+            fold_to, self_loops=wanted.self_loops is True, into=into, compress=compress, **given
+        )
+    if wanted.crawled_only or (into is None and not compress):
         return graph
     return graph.subgraph(np.ones(graph.num_nodes, np.bool_), into=into, compress=compress)

@@ -1,6 +1,6 @@
-"""Recognise which format a file is in.
+"""Recognise the format of a file by its content.
 
-The content decides. The name decides only where contents look alike, such as the separator of a CSV file.
+The name counts only if contents look alike, such as the separator of a CSV file.
 """
 
 import contextlib
@@ -18,7 +18,7 @@ __all__ = ["recognise"]
 
 
 def recognise(path: str | os.PathLike[str]) -> str:
-    """Return the name, in :data:`inlink.sources.formats.FORMATS`, of the format that a path is in.
+    """Return the name of a path's format in :data:`inlink.sources.formats.FORMATS`.
 
     Raises
     ------
@@ -51,7 +51,7 @@ def recognise(path: str | os.PathLike[str]) -> str:
 
 
 def _recognise_remote(url: str) -> str:
-    """Tell the format of a remote file by its name if it is an archive's, because a release has 90,000."""
+    """Return the format of a remote file: by its name if that is an archive's, because a release has 90,000 files."""
     name = url.partition("?")[0].lower()
     for format in ARCHIVES:
         if name.endswith(FORMATS[format].extensions):
@@ -140,16 +140,16 @@ _READABLE = [name for name, entry in FORMATS.items() if entry.reader and name no
 _NAMES = f"Name the format with --format ({', '.join(_READABLE)})."
 
 
-# No line of text has these, but for names that are any bytes.
+# Lines of text have none of these bytes, except in names that are any bytes.
 _CONTROLS = bytes(set(range(32)) - set(b"\t\n\r\f")) + b"\x7f"
 
 
 def _is_text(lines: list[bytes]) -> bool:
-    """Tell lines of text from other bytes: at most one byte in a hundred is a control character."""
+    """Return whether bytes are lines of text: at most one byte in a hundred is a control character."""
     if b"\0" in lines[0]:
         return False
-    found = sum(len(line) - len(line.translate(None, _CONTROLS)) for line in lines)
-    return lines[0].startswith(b"source,target") or 100 * found <= sum(map(len, lines))
+    controls = sum(len(line) - len(line.translate(None, _CONTROLS)) for line in lines)
+    return lines[0].startswith(b"source,target") or 100 * controls <= sum(map(len, lines))
 
 
 def _refuse_other_texts(path: Path | str, text: bytes) -> None:
@@ -171,7 +171,7 @@ def _cuts(line: bytes) -> bool:
 
 
 def _recognise_archive(path: Path | str) -> str:
-    """Tell WARC, WAT and WET apart by their records: all three are WARC files."""
+    """Return the kind of an archive by its records, because WARC, WAT and WET are all WARC files."""
     from inlink.sources.archive import kind_of
 
     kind = kind_of(path) or "warc"

@@ -10,10 +10,10 @@ from inlink.sources.inputs import Location, expand
 __all__ = ["DATA", "MOST_RANKS", "graph_files", "is_release", "rank_file"]
 
 DATA = "https://data.commoncrawl.org/"
-"""Where Common Crawl publishes its files."""
+"""Address of Common Crawl's files."""
 
 MOST_RANKS = 1_000_000
-"""The number of ranks that are read of a list whose size nobody has chosen: a release, or a URL."""
+"""The number of ranks that are read of a release or a URL. Files on this machine are read to their end."""
 
 # Releases have two or three months, and two years if they span the end of one.
 _RELEASE = re.compile(r"(cc-main-\d{4}(?:-\d\d)?(?:-[a-z]{3}){2,3})(?:[/-](host|domain))?/?")
@@ -50,7 +50,7 @@ def is_release(source: str | os.PathLike[str]) -> bool:
 def graph_files(release: str | os.PathLike[str]) -> tuple[list[Location], list[Location]]:
     """Return the URLs of the files of vertices and of edges of a release's graph.
 
-    Those of hosts are in lists of paths, which are read here.
+    The URLs for hosts are in lists of paths on the server, which are read here.
 
     Raises
     ------
@@ -64,7 +64,7 @@ def graph_files(release: str | os.PathLike[str]) -> tuple[list[Location], list[L
 
 
 def _start(release: str) -> str:
-    """The beginning of the URLs of a release's files."""
+    """Return the beginning of the URLs of a release's files."""
     named = _RELEASE.fullmatch(release)
     assert named is not None
     name, level = named[1], named[2] or "host"

@@ -63,6 +63,7 @@ def read_nodes(path: Path, graph: Graph) -> tuple[list[int], int]:
     Returns
     -------
     nodes : list of int
+        The numbers of the nodes, in the order of the file.
     unknown : int
         Number of names in the file that the graph does not have.
 
@@ -104,7 +105,8 @@ def _rows(path: Path) -> Iterator[tuple[int, list[str]]]:
 
 def _find(graph: Graph, name: str | bytes) -> int | None:
     raw = encode(name)
-    if graph.names is None and not raw.isdigit():
+    # Python converts no text of thousands of digits to a number.
+    if graph.names is None and not (raw.isdigit() and len(raw) < 20):
         return None
     try:
         return graph.node(raw if graph.names is not None else int(raw))

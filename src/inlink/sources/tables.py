@@ -46,7 +46,7 @@ def parquet(
     columns : sequence of str or None
         Source, target and, if wanted, weight. None: found by their names, else the first two.
     level : {"page", "host", "domain"} or None
-        What the names are.
+        The kind of the names; None if it is unknown.
 
     Raises
     ------
@@ -78,7 +78,7 @@ def parquet(
 
 
 def _chosen(columns: Sequence[str] | None) -> list[str]:
-    """Return the columns that are given, none if there are none.
+    """Return the given columns as a list, which is empty for None.
 
     Raises
     ------
@@ -93,9 +93,8 @@ def _chosen(columns: Sequence[str] | None) -> list[str]:
 
 
 def _choose(names: list[str]) -> list[str] | None:
-    """Return source, target and perhaps weight among the columns of a table; None if there are less than two."""
-    found = _choose_named(names)
-    return found or (names[:2] if len(names) >= 2 else None)
+    """Return source, target and perhaps weight among the columns of a table; None if there are fewer than two."""
+    return _choose_named(names) or (names[:2] if len(names) >= 2 else None)
 
 
 def _choose_named(names: list[str]) -> list[str] | None:
@@ -238,19 +237,20 @@ def sqlite(
     Nodes are numbers if the first row has two integers, and names otherwise. Numbered nodes get their names from a
     table ``nodes(id, name)``, as inlink writes it, if there is one. A table of names with a column ``crawled``, such as
     ``WikiLinks(link, title, crawled)``, says which pages were crawled: those where the column is not 0. Without
-    ``table``, all its rows are nodes; with ``table``, only the names that stand in that table are.
+    ``table``, all its rows are nodes. With ``table``, only the names that occur in that table are nodes.
 
     Parameters
     ----------
     path : path-like
         The database. It is opened read-only.
     table : str or None
-        The table; None finds the one whose columns are called as a source and a target, such as ``WikiGraph(fromLink,
-        toLink)``; of several the one called arcs, edges, links, WikiGraph or graph.
+        The table. None finds the table whose columns have the names of a source and a target, such as
+        ``WikiGraph(fromLink, toLink)``. Among several such tables, the one called arcs, edges, links, WikiGraph or
+        graph is taken.
     columns : sequence of str or None
         Source, target and, if wanted, weight. None: found by their names, else the first two.
     level : {"page", "host", "domain"} or None
-        What the names are.
+        The kind of the names; None if it is unknown.
 
     Raises
     ------
@@ -322,11 +322,11 @@ class _Database:
         }
 
     def rows(self, table: str, columns: Iterable[str], clause: str = "") -> Iterator[tuple[Any, ...]]:
-        """Yield the rows of some columns: all of them, unless a clause of SQL says otherwise."""
+        """Yield the rows of some columns: all rows, or those that a clause of SQL selects."""
         return self.run(f"SELECT {', '.join(map(_quoted, columns))} FROM {_quoted(table)} {clause}")
 
     def count(self, tables: dict[str, list[str]]) -> int | None:
-        """Return the number of nodes if a table tells it, else None."""
+        """Return the number of nodes if there is a table of nodes, else None."""
         if tables.get("nodes", [])[:1] != ["id"]:
             return None
         (highest,) = next(self.run('SELECT max("id") FROM "nodes"'))
@@ -388,7 +388,7 @@ def _sqlite_batches(
 def _crawled_batches(
     database: _Database, tables: dict[str, list[str]], arcs: str | None, columns: Sequence[str]
 ) -> Iterator[ArcBatch]:
-    """Yield the names of a table that tells which pages were crawled, if there is one.
+    """Yield the names of a table with a column ``crawled``, if there is one.
 
     If ``arcs`` names a table, only names in its first two ``columns`` are yielded.
     """

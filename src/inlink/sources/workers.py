@@ -1,7 +1,7 @@
 """Processes that make parts.
 
 ``python -m inlink.sources.workers`` reads a job as a line of JSON from its standard input, and answers with a line on
-its standard output: ``null``, or the error's type and text. It ends when its standard input closes, at once.
+its standard output: ``null``, or the error's type and text. It ends as soon as its standard input closes.
 """
 
 import contextlib
@@ -48,11 +48,12 @@ def answer(job: Job, then: Callable[[], None] | None = None) -> bytes:
 
 def error_in(answer: bytes) -> InlinkError | None:
     """Return the error in the answer to a job; None if the part was made."""
-    found: list[str] | None = msgspec.json.decode(answer)
-    if found is None:
+    decoded: list[str] | None = msgspec.json.decode(answer)
+    if decoded is None:
         return None
+    kind, text = decoded
     kinds: dict[str, Any] = {name: getattr(inlink.errors, name) for name in inlink.errors.__all__}
-    error: InlinkError = (kinds | {"UnreachableError": UnreachableError})[found[0]](found[1])
+    error: InlinkError = (kinds | {"UnreachableError": UnreachableError})[kind](text)
     return error
 
 
@@ -64,7 +65,7 @@ def finished_jobs(jobs: Iterator[Job], workers: int) -> Generator[Done]:
     jobs : iterator of Job
         The jobs.
     workers : int
-        How many processes; 1 is this one.
+        The number of processes; 1 is this process.
 
     Raises
     ------
@@ -92,7 +93,7 @@ class _Pool:
 
     def __init__(self, jobs: Iterator[Job], workers: int) -> None:
         self._jobs, self._lock = jobs, threading.Lock()
-        self._done: queue.Queue[Done | InlinkError | None] = queue.Queue()
+        self._done: queue.Queue[Done | Exception | None] = queue.Queue()
         self._processes: set[subprocess.Popen[bytes]] = set()
         self._stopped = False
         self._threads = [threading.Thread(target=self._serve, daemon=True) for _ in range(workers)]
@@ -100,12 +101,13 @@ class _Pool:
             thread.start()
 
     def results(self) -> Iterator[Done]:
+        """Yield each job that was done, and raise the error that keeps the work from going on."""
         left = len(self._threads)
         while left:
             done = self._done.get()
             if done is None:
                 left -= 1
-            elif isinstance(done, InlinkError):
+            elif isinstance(done, Exception):
                 raise done
             else:
                 yield done
@@ -162,6 +164,9 @@ class _Pool:
                         return
                 error = error_in(reply)
                 self._done.put((job, error) if error is None or isinstance(error, InputError) else error)
+        except Exception as error:
+            # An error in this thread alone would lose the job without a word.
+            self._done.put(error)
         finally:
             self._end(process)
             self._done.put(None)
@@ -183,7 +188,9 @@ def _ask(process: "subprocess.Popen[bytes]", job: Job) -> bytes:
 def _death(job: Job, code: int) -> str:
     why = f"exit code {code}"
     if code < 0:
-        why = f"signal {signal.Signals(-code).name}" + (", out of memory?" if code == -signal.SIGKILL else "")
+        # Real-time signals have no names.
+        name = next((known.name for known in signal.Signals if known == -code), str(-code))
+        why = f"signal {name}" + (", out of memory?" if code == -signal.SIGKILL else "")
     return (
         f"{job.name}: the process that read it died twice ({why}). Use fewer workers, or leave the file out"
     )

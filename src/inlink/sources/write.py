@@ -33,7 +33,7 @@ from inlink.sources.tables import nodes_beside
 
 __all__ = ["Written", "write_graph"]
 
-# Arcs or nodes converted at a time.
+# Number of arcs or nodes that are converted at a time.
 ARCS = 1 << 18
 Columns = Mapping[str, AnyArray]
 
@@ -97,9 +97,10 @@ def write_graph(
         A number for each node, such as a ranking, to write beside it. Pajek, Matrix Market, BVGraph and edge
         lists cannot hold them.
     window : int or None
-        BVGraph: how many nodes back a list may be copied from, from 0 (none is copied) to 2²⁰. None means 7.
+        BVGraph: a list may be copied from one of this many nodes before it, from 0 (none is copied) to 2²⁰. None means
+        7.
     max_references : int or None
-        BVGraph: the most lists that decoding one list may lead through. None means 3.
+        BVGraph: the largest number of lists that decoding one list may lead through. None means 3.
     min_interval : int or None
         BVGraph: the shortest run of consecutive successors that is an interval; 0: none is. None means 4.
     zeta_k : int or None
@@ -110,7 +111,7 @@ def write_graph(
         HTML: the node at the centre, by name or number. None: the node with the largest value of the first column, or
         without columns with the most inlinks.
     most : int or None
-        HTML: the most nodes on the page, from 1 to 1000. None means 100.
+        HTML: the largest number of nodes on the page, from 1 to 1000. None means 100.
 
     Returns
     -------
@@ -284,10 +285,11 @@ def write_edge_list(graph: Graph, path: Path, columns: Columns) -> Written:
     if names is not None and not comma:
         remedy = "Write .csv or .parquet"
         refuse_bytes(path, names, b"\t\n\r", "contains a tab or a line end", remedy)
-        for node in np.flatnonzero(np.diff(graph.out_rows.offsets)):
-            start = int(names.offsets[node])
-            if start < int(names.offsets[node + 1]) and names.text[start] == 35:
-                refuse(path, names, int(node), "begins with #, as a comment does", remedy)
+        linking = np.flatnonzero(np.diff(graph.out_rows.offsets))
+        linking = linking[names.offsets[linking] < names.offsets[linking + 1]]
+        comments = linking[names.text[names.offsets[linking]] == ord("#")]
+        if len(comments):
+            refuse(path, names, int(comments[0]), "begins with #, as a comment does", remedy)
     with atomic_file(path) as work, packed(work, path) as file:
         file.write(_comment(graph, comma))
         if comma:

@@ -143,24 +143,24 @@ def _statistics(graph: Graph, encoder: Encoder, bits: int) -> dict[str, Any]:
     """Return WebGraph's properties of a compressed graph, by WebGraph's keys."""
     from inlink.graph.kernels import bvencode as kernels
 
-    found, n, m = encoder.statistics, graph.num_nodes, graph.num_arcs
+    sums, n, m = encoder.statistics, graph.num_nodes, graph.num_arcs
     values: dict[str, Any] = {
         "bitsperlink": _ratio(bits, m),
         "bitspernode": _ratio(bits, n),
         "compratio": _decimal(_of_entropy(bits, n, m)),
-        "avgref": _ratio(int(found.references[kernels.CHAINS]), n),
-        "avgdist": _ratio(int(found.references[kernels.DISTANCES]), n),
-        "copiedarcs": int(found.arcs[kernels.COPIED]),
-        "intervalisedarcs": int(found.arcs[kernels.INTERVALISED]),
-        "residualarcs": int(found.arcs[kernels.RESIDUALS]),
+        "avgref": _ratio(int(sums.references[kernels.CHAINS]), n),
+        "avgdist": _ratio(int(sums.references[kernels.DISTANCES]), n),
+        "copiedarcs": int(sums.arcs[kernels.COPIED]),
+        "intervalisedarcs": int(sums.arcs[kernels.INTERVALISED]),
+        "residualarcs": int(sums.arcs[kernels.RESIDUALS]),
     }
     for use, name in enumerate(("outdegrees", "references", "blocks", "intervals", "residuals")):
-        values[f"bitsfor{name}"] = int(found.bits[use])
-        values[f"avgbitsfor{name}"] = _ratio(int(found.bits[use]), n)
+        values[f"bitsfor{name}"] = int(sums.bits[use])
+        values[f"avgbitsfor{name}"] = _ratio(int(sums.bits[use]), n)
     return (
         values
-        | _of_gaps("successor", found.successor_gaps.tolist())
-        | _of_gaps("residual", found.residual_gaps.tolist())
+        | _of_gaps("successor", sums.successor_gaps.tolist())
+        | _of_gaps("residual", sums.residual_gaps.tolist())
     )
 
 
@@ -179,7 +179,7 @@ def _decimal(value: float) -> str:
 
 
 def _of_entropy(bits: int, nodes: int, arcs: int) -> float:
-    """Return bits over the least for a random graph of this size: log₂ of n² over m, by Stirling's formula."""
+    """Return the bits divided by the entropy of a random graph: log₂ of n² over m, by Stirling's formula."""
 
     def stirling(x: float) -> float:
         return x * math.log(x) - x + math.log(2 * math.pi * x) / 2 if x > 0 else math.nan

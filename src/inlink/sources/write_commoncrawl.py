@@ -112,7 +112,7 @@ def _refuse_others(path: Path, own: set[Path]) -> None:
 
 
 def _hosts(graph: Graph) -> AnyArray | None:
-    """Return how many hosts were folded to each node; None if the graph was not folded from hosts."""
+    """Return the number of hosts of each node, uint32[n]; None if the graph was not folded from hosts."""
     if graph.from_parent is None or graph.level != "domain" or graph.meta.get("parent_level") != "host":
         return None
     became = graph.from_parent
@@ -131,7 +131,7 @@ def _write(
     blocks: Iterator[tuple[AnyArray, ...]],
     line: Callable[..., bytes],
 ) -> None:
-    """Write blocks of rows to files, in turn, with at most this number of lines each but in the last."""
+    """Write blocks of rows to files in turn. Each file but the last gets at most ``most`` lines."""
     rest: tuple[AnyArray, ...] = next(blocks, ())
     for file in files:
         work = stack.enter_context(atomic_file(file))

@@ -65,9 +65,9 @@ def _write_arcs(
 
 
 def as_json(value: Any) -> str:
-    """Return a value as JSON that may stand in an HTML page, between the tags of a script."""
+    """Return a value as JSON that can be put into an HTML page, between the tags of a script."""
     text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-    # These characters have no meaning in JSON, so they stand in strings only.
+    # These characters have no meaning in JSON, so they occur only in strings.
     for character in "<>&\u2028\u2029":
         text = text.replace(character, f"\\u{ord(character):04x}")
     return text
@@ -160,7 +160,7 @@ def write_gml(graph: Graph, path: Path, columns: Columns) -> Written:
         file.write(b"graph [\n  directed 1\n")
         for node, name, values in nodes:
             label = "" if name is None else f' label "{_gml(name)}"'
-            # GML tells real numbers from integers by the point.
+            # In GML the point distinguishes real numbers from integers.
             rest = "".join(
                 f" {key} {value!r}" for key, value in zip(keys, values, strict=True) if value is not None
             )

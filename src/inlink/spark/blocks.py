@@ -1,4 +1,4 @@
-"""Blocks of rows: what one task needs for a round of PageRank.
+"""Blocks of rows: the data of one task for a round of PageRank.
 
 A block has the inlinks of the nodes ``low``, ``low + 1``, …, split as in :mod:`inlink.graph.rows`. Its own linking
 nodes have the local places 0, 1, …. After them come the linking nodes of other blocks from which its arcs come
@@ -63,6 +63,7 @@ class Rest(NamedTuple):
     teleport : float64[n] or float64[1]
         By node.
     damping : float
+        The probability of following a link.
     """
 
     linking: UInt32Array
@@ -144,7 +145,7 @@ SCHEMA = f"head string, {', '.join(f'{name} binary' for name in _ARRAYS)}, outsi
 
 
 def pack(block: Block) -> pa.RecordBatch:
-    """A block as a row of a table."""
+    """Return a block as a row of a table."""
     arrays = {name: getattr(block.equation, name) for name in _ARRAYS} | {"outside": block.outside}
     types = {name: array.dtype.str for name, array in arrays.items()}
     head = msgspec.json.encode([block.low, block.first, block.equation.damping, types]).decode()
@@ -153,7 +154,7 @@ def pack(block: Block) -> pa.RecordBatch:
 
 
 def unpack(batch: pa.RecordBatch, row: int) -> Block:
-    """The block in a row of a table."""
+    """Return the block in a row of a table."""
     low, first, damping, types = msgspec.json.decode(batch.column("head")[row].as_py())
 
     def array(name: str) -> Any:

@@ -37,7 +37,8 @@ from inlink.spark.start import session as started
 
 __all__ = ["Tasks", "build"]
 
-# Files of one job of Spark at least, and jobs at a time: the next begins before the slowest task of one has ended.
+# The least number of files of one job of Spark, and the number of jobs at a time. The next job begins before the
+# slowest task of the job before has ended.
 _WAVE = 64
 _WAVES = 4
 _TASK = re.compile(r"Task (\d+) in stage")
@@ -72,11 +73,12 @@ def build(
     Returns
     -------
     Graph
+        The graph in the folder ``output``.
 
     Raises
     ------
     inlink.errors.InlinkError
-        As :func:`inlink.read`. A task that failed as often as Spark tries it is named by its file.
+        As :func:`inlink.read`. If a task failed as often as Spark tries it, the message names its file.
 
     Examples
     --------
@@ -101,7 +103,7 @@ class Tasks:
     Parameters
     ----------
     session : SparkSession
-        Where the tasks run.
+        The session that runs the tasks.
     parts : str or None
         As in :func:`build`.
 
@@ -172,7 +174,7 @@ class Tasks:
         return results
 
     def _place(self, job: Job) -> str:
-        """Where a task leaves the part of a job."""
+        """Return the path or URL of the part that a task writes."""
         if self._parts is None:
             return str(Path(job.part).absolute())
         folder = Path(job.part).parent.name

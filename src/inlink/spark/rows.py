@@ -1,4 +1,4 @@
-"""Where the rows of a graph come from that is ranked on a cluster: a graph's folder, or a table of arcs."""
+"""Sources of rows for a ranking on a cluster: a graph's folder, or a table of arcs."""
 
 from collections.abc import Iterator
 from functools import partial

@@ -25,7 +25,7 @@ _LOOPBACK = {
 }
 # An exception of inlink in the traceback of a task.
 _OWN = re.compile(r"^\s*inlink\.errors\.(\w+): (.*)", re.M)
-# Where these are set, Spark has a configuration that may name a master.
+# If one of these variables is set, Spark has a configuration that may name a master.
 _CONFIGURED = ("PYSPARK_GATEWAY_PORT", "SPARK_HOME", "SPARK_CONF_DIR", "SPARK_REMOTE", "MASTER")
 
 
@@ -106,12 +106,12 @@ def collected(frame: DataFrame) -> list[Row]:
 
 
 def failure(error: Exception) -> InlinkError:
-    """Return the error that says why a job of Spark failed: that of inlink in a task, or what Spark says."""
+    """Return the reason why a job of Spark failed: the error of inlink in a task, or the first reason of Spark."""
     text = str(error)
     own = _OWN.search(text)
     if own and own[1] in inlink.errors.__all__:
-        found: InlinkError = getattr(inlink.errors, own[1])(own[2])
-        return found
+        in_task: InlinkError = getattr(inlink.errors, own[1])(own[2])
+        return in_task
     lines = [line.strip() for line in text.splitlines()]
     reasons = [line for line in lines if "Exception" in line or "Error" in line] or lines
     return InlinkError(f"Spark: {' '.join(reasons[0].split())[:400]}")

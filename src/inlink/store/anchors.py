@@ -42,13 +42,13 @@ def encode_anchors(texts: Mapping[int, str], pages: Sequence[int]) -> bytes:
 
 
 def _encoded(text: str) -> bytes:
-    """The kept part of a text: whole characters of at most 255 bytes."""
+    """Return the part of a text that is kept: whole characters of at most 255 bytes."""
     raw = " ".join(text[: 8 * LONGEST_ANCHOR].split())[:LONGEST_ANCHOR].encode("utf-8", "replace")
     return raw[:_LONGEST_BYTES].decode("utf-8", "ignore").encode()
 
 
 def anchor_in(payload: bytes, at: int, row: int) -> str:
-    """The text of a link; empty if it has none.
+    """Return the text of a link; empty if it has none.
 
     Parameters
     ----------

@@ -13,14 +13,14 @@ from inlink.errors import FolderError
 from inlink.store.checks import last_whole, refuse_damage
 from inlink.store.inbox import INBOX
 from inlink.store.log import EVENTS, RANKS, URLS
-from inlink.store.prior import DISTRUST, PRIOR
+from inlink.store.prior import DISTRUST, LISTS, PRIOR
 from inlink.store.reader import hash_seed_of
 
 __all__ = ["Copied", "backup", "copy_beside_log", "copy_folder", "mapped"]
 
 _BLOCK = 1 << 22
 _TRIES = 5
-"""Maximum number of attempts to copy a folder that may be replaced during the copy."""
+"""The largest number of attempts to copy a folder that may be replaced during the copy."""
 
 
 class Copied(NamedTuple):
@@ -87,14 +87,17 @@ def copy_beside_log(source: Path, work: Path) -> None:
     except (shutil.Error, FileNotFoundError):
         # A request was done while it was copied; it is in the log then.
         pass
-    for name in (RANKS, PRIOR, DISTRUST):
+    kinds = {name: name for name in (RANKS, PRIOR, DISTRUST)}
+    for name in (PRIOR, DISTRUST):
+        kinds |= {f"{LISTS}/{one.name}": name for one in (source / LISTS).glob(f"{name}-*")}
+    for name, kind in kinds.items():
         for _ in range(_TRIES):
-            if copy_folder(source / name, work / name, name):
+            if copy_folder(source / name, work / name, kind):
                 break
 
 
 def copy_folder(source: Path, target: Path, kind: str) -> bool:
-    """Copy a folder that may be replaced meanwhile; return True if the copy is complete, or there is no folder."""
+    """Copy a folder that may be replaced during the copy. Return True if the copy is complete or there is no folder."""
     shutil.rmtree(target, ignore_errors=True)
     try:
         Folder(source, kind, 1)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from inlink.base.arrays import UInt8Array, UInt32Array, UInt64Array
 from inlink.store.format import HEAD_SIZE, Head, VisitRecord, size_of
 from inlink.store.frames import fields_at
 from inlink.store.pages import NO_PAGE, Pages
@@ -28,13 +29,9 @@ __all__ = [
     "url_blocks",
 ]
 
-U8 = npt.NDArray[np.uint8]
-U32 = npt.NDArray[np.uint32]
-U64 = npt.NDArray[np.uint64]
-
-# Bytes of URLs at a time.
+# Number of bytes of URLs that are read at a time.
 BLOCK = 1 << 22
-# Arcs at a time.
+# Number of arcs that are read at a time.
 ARCS = 1 << 18
 NEWLINE = 10
 COLUMNS = (
@@ -53,13 +50,14 @@ COLUMNS = (
 
 
 def known_pages(path: str | os.PathLike[str], *, with_urls: bool = False) -> Pages:
-    """The pages of a crawl's folder as they are now.
+    """Return the pages of a crawl's folder as they are now.
 
     Parameters
     ----------
     path : path-like
+        The crawl's folder.
     with_urls : bool
-        Whether to read what is needed to look up URLs by page and pages by URL, which takes longer.
+        Whether URLs can be looked up by page, and pages by URL. This takes longer.
 
     Raises
     ------
@@ -71,24 +69,29 @@ def known_pages(path: str | os.PathLike[str], *, with_urls: bool = False) -> Pag
     return pages
 
 
-def crawled_rows(pages: Pages, first_row: int = 1, end_row: int | None = None) -> tuple[U32, U64]:
-    """The pages that were crawled and not merged, and the places of their latest visits: uint32[k], uint64[k].
+def crawled_rows(
+    pages: Pages, first_row: int = 1, end_row: int | None = None
+) -> tuple[UInt32Array, UInt64Array]:
+    """Return the pages that were crawled and not merged, and the places of their latest visits: uint32[k], uint64[k].
 
     Only pages in rows ``first_row``, …, ``end_row`` - 1 of the crawl's answered pages are returned.
     """
-    found, places = pages.crawled(first_row, end_row)
+    crawled, places = pages.crawled(first_row, end_row)
     if pages.merged:
-        kept = np.fromiter((page not in pages.merged for page in found.tolist()), bool, len(found))
-        found, places = found[kept], places[kept]
-    return found, places
+        kept = np.fromiter((page not in pages.merged for page in crawled.tolist()), bool, len(crawled))
+        crawled, places = crawled[kept], places[kept]
+    return crawled, places
 
 
-def arcs_of(pages: Pages, first_row: int = 1, end_row: int | None = None) -> Iterator[tuple[U32, U32, int]]:
-    """The links of all latest visits. A link to a merged page becomes a link to the page it was merged into.
+def arcs_of(
+    pages: Pages, first_row: int = 1, end_row: int | None = None
+) -> Iterator[tuple[UInt32Array, UInt32Array, int]]:
+    """Yield the links of all latest visits. A link to a merged page becomes a link to the page it was merged into.
 
     Parameters
     ----------
     pages : Pages
+        The pages of a crawl.
     first_row, end_row : int
         Read only the visits in these rows of the crawl's answered pages, which are 1, 2, ….
 
@@ -99,20 +102,22 @@ def arcs_of(pages: Pages, first_row: int = 1, end_row: int | None = None) -> Ite
     done : int
         Number of bytes of the log that have been read so far.
     """
-    found, places = crawled_rows(pages, first_row, end_row)
+    crawled, places = crawled_rows(pages, first_row, end_row)
     merged = np.sort(np.fromiter(pages.merged, np.uint32))
     survivors = np.array([pages.survivor(page) for page in merged.tolist()], np.uint32)
     at = 0
-    for counts, targets, lengths in _lists_at(pages.log, places, "length"):
+    for counts, targets, lengths in _lists_at(pages.log_at(places), places, "length"):
         if len(merged):
             place = np.minimum(np.searchsorted(merged, targets), len(merged) - 1)
             targets = np.where(merged[place] == targets, survivors[place], targets)
-        yield np.repeat(found[at : at + len(counts)], counts), targets, int(lengths.sum())
+        yield np.repeat(crawled[at : at + len(counts)], counts), targets, int(lengths.sum())
         at += len(counts)
 
 
-def rows_at(log: U8, places: U64) -> Iterator[tuple[npt.NDArray[np.int64], U32, npt.NDArray[np.uint16]]]:
-    """The links of visits and merges, in blocks: their numbers int64[k], the linked pages uint32[…], kinds uint16[k].
+def rows_at(
+    log: UInt8Array, places: UInt64Array
+) -> Iterator[tuple[npt.NDArray[np.int64], UInt32Array, npt.NDArray[np.uint16]]]:
+    """Yield the links of visits and merges in blocks: numbers int64[k], linked pages uint32[…], kinds uint16[k].
 
     The frames must be sound: see :func:`inlink.store.kernels.sound.row_sound`.
     """
@@ -120,8 +125,8 @@ def rows_at(log: U8, places: U64) -> Iterator[tuple[npt.NDArray[np.int64], U32, 
 
 
 def _lists_at(
-    log: U8, places: U64, field: str
-) -> Iterator[tuple[npt.NDArray[np.int64], U32, npt.NDArray[Any]]]:
+    log: UInt8Array, places: UInt64Array, field: str
+) -> Iterator[tuple[npt.NDArray[np.int64], UInt32Array, npt.NDArray[Any]]]:
     """Yield blocks of lists: their lengths int64[k], their pages uint32[…], and a field of their heads [k]."""
     from inlink.store.kernels.frames import link_count, links_of_frames
 
@@ -140,18 +145,21 @@ def _lists_at(
 
 
 def num_links(pages: Pages, first_row: int = 1, end_row: int | None = None) -> int:
-    """The number of links of the latest visits in rows ``first_row``, …, ``end_row`` - 1 of the answered pages."""
+    """Return the number of links of the latest visits in rows ``first_row``, …, ``end_row`` - 1 of answered pages."""
     _, places = crawled_rows(pages, first_row, end_row)
     parts = (places[k : k + ARCS] for k in range(0, len(places), ARCS))
-    return sum(int(fields_at(pages.log, part, Head, "listed").sum(dtype=np.int64)) for part in parts)
+    return sum(int(fields_at(pages.log_at(part), part, Head, "listed").sum(dtype=np.int64)) for part in parts)
 
 
-def url_blocks(pages: Pages, size: int = BLOCK, first: int = 0) -> Iterator[tuple[int, U8, U64]]:
-    """The URLs of all pages in order, in blocks.
+def url_blocks(
+    pages: Pages, size: int = BLOCK, first: int = 0
+) -> Iterator[tuple[int, UInt8Array, UInt64Array]]:
+    """Yield the URLs of all pages in order, in blocks.
 
     Parameters
     ----------
     pages : Pages
+        The pages of a crawl.
     size : int
         Maximum number of bytes of a block; a longer URL is a block of its own.
     first : int
@@ -183,15 +191,16 @@ def url_blocks(pages: Pages, size: int = BLOCK, first: int = 0) -> Iterator[tupl
 
 
 def content_hash_at(pages: Pages, place: int) -> bytes:
-    """The content hash of the visit whose frame is at ``place``."""
+    """Return the content hash of the visit whose frame is at ``place``."""
     begin = place + HEAD_SIZE
-    (size,) = fields_at(pages.log, np.array([begin], np.uint64), VisitRecord, "hash_size").tolist()
+    log = pages.log_at(np.array([place]))
+    (size,) = fields_at(log, np.array([begin], np.uint64), VisitRecord, "hash_size").tolist()
     begin += size_of(VisitRecord)
-    return pages.log[begin : begin + int(size)].tobytes()
+    return log[begin : begin + int(size)].tobytes()
 
 
-def page_columns(pages: Pages, low: int, high: int) -> tuple[dict[str, npt.NDArray[Any]], U64]:
-    """The columns of pages low, …, high - 1.
+def page_columns(pages: Pages, low: int, high: int) -> tuple[dict[str, npt.NDArray[Any]], UInt64Array]:
+    """Return the columns of pages low, …, high - 1.
 
     Returns
     -------
@@ -202,13 +211,13 @@ def page_columns(pages: Pages, low: int, high: int) -> tuple[dict[str, npt.NDArr
     visits : uint64[high − low]
         The place of each page's latest visit in the log, plus 1; 0 if there is none.
     """
-    log, count = pages.log, high - low
-    rows = pages.answers[low:high]
+    count, rows = high - low, pages.answers[low:high]
     visits = np.where(rows > 0, pages.visits[rows], np.uint64(0))
     if pages.merged:
         visits[[page - low for page in range(low, high) if page in pages.merged]] = 0
     seen = np.flatnonzero(visits)
     places = visits[seen] - np.uint64(1)
+    log = pages.log_at(places)
     times = np.full((2, count), np.nan)
     figures = np.zeros((2, count), np.uint32)
     status = np.zeros(count, np.uint16)
@@ -225,11 +234,13 @@ def page_columns(pages: Pages, low: int, high: int) -> tuple[dict[str, npt.NDArr
     errors = pages.errors[low:high]
     failed = np.flatnonzero((errors > 0) & (rows > 0))
     failed = failed[pages.failures[rows[failed]] > 0]
-    status[failed] = fields_at(log, pages.failures[rows[failed]] - np.uint64(1), Head, "status")
+    failures = pages.failures[rows[failed]] - np.uint64(1)
+    status[failed] = fields_at(pages.log_at(failures), failures, Head, "status")
     made = pages.tally.makers
     makers = np.searchsorted(pages.makers[:made], np.arange(low, high, dtype=np.uint32), "right") - 1
+    made_by = pages.maker_places[makers] if made else np.empty(0, np.uint64)
     linked_from = (
-        fields_at(log, pages.maker_places[makers], Head, "page") if made else np.full(count, NO_PAGE, "<u4")
+        fields_at(pages.log_at(made_by), made_by, Head, "page") if made else np.full(count, NO_PAGE, "<u4")
     )
     columns = {
         "state": pages.states[low:high],

@@ -29,7 +29,7 @@ def encode_carried(data: Mapping[int, bytes]) -> bytes:
 
 
 def carried_in(frame: UInt8Array, page: int) -> bytes | None:
-    """The data that a frame, or its payload, gives a page; None if it gives the page no data."""
+    """Return the data of a page in a frame, or in its payload; None if the page has no data there."""
     count = int.from_bytes(frame[-4:].tobytes(), "little")
     record = dtype_of(CarriedRecord)
     begin = len(frame) - 4 - record.itemsize * count

@@ -6,18 +6,24 @@ used only if nothing speaks against it:
 - This user's inlink wrote it here, and no file of it has changed since (:mod:`inlink.base.checked`). So its numbers
   need no checks, although kernels check no bounds. A copy, or a folder from elsewhere, is folded from its log.
 - The same version of inlink wrote it, for this crawl, and the log is not shorter.
-- The checksums of all its files hold, and those of both files of the log up to its extent. So the events before the
-  extent are those that it was folded from, and damage in them is found before they are used.
-
-Its columns are not read but mapped privately, so that pages of memory that are not used can be dropped.
+- In both files of the log, the last block before the extent has the same checksum. This shows that the log is the same.
+- The checksums of its files hold.
 
 Otherwise all events are folded, as if there were no checkpoint. A new one is written beside it and renamed.
+
+A crawl compares all files of the checkpoint when it is opened. A reader that looks up a few pages compares each file
+before its first use, and refuses damage then. The log before the extent is not read at the opening. The checkpoint has
+a checksum of each block of it (:mod:`inlink.store.blocksums`), and a block is compared before its first use.
+
+Its columns are not read but mapped privately, so that pages of memory that are not used can be dropped.
 """
 
 import os
 import weakref
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
+from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -26,17 +32,20 @@ import numpy as np
 from isal.isal_zlib import crc32
 
 import inlink
-from inlink.base.arrays import AnyArray
+from inlink.base.arrays import AnyArray, UInt32Array
 from inlink.base.checked import is_remembered, remember
 from inlink.base.columns import PAGE_SIZE, is_reserved, map_file
 from inlink.base.folder import Folder, FolderWriter, building
 from inlink.base.jit import stamp
 from inlink.errors import FolderError
-from inlink.store.log import EVENTS, URLS, checksum
+from inlink.store.blocksums import BlockGuard, BlockSums, num_blocks
+from inlink.store.deferred import Deferred
+from inlink.store.log import EVENTS, URLS
+from inlink.store.mapped import Mapped
 
 __all__ = ["CHECKPOINT", "LEAST_PAGES", "Checkpoint", "Extent", "Part", "code", "write"]
 
-CHECKPOINT, VERSION = "checkpoint", 1
+CHECKPOINT, VERSION = "checkpoint", 3
 
 LEAST_PAGES = 1 << 20
 """Number of pages below which a checkpoint costs more than it saves."""
@@ -49,6 +58,8 @@ _SPARSE = 16
 Part = tuple[str, Sequence[AnyArray]]
 """A named part of the state: one array, or the filled stretches of an array, in order."""
 
+Stretches = Callable[[str, AnyArray], Sequence[AnyArray]]
+
 
 class Extent(msgspec.Struct, frozen=True):
     """The place in the log up to which a checkpoint holds.
@@ -59,8 +70,6 @@ class Extent(msgspec.Struct, frozen=True):
         Number of known pages.
     urls_end, events_end : int
         Bytes of urls.txt and events.log.
-    urls_check, events_check : int
-        CRC-32 of these bytes.
     seed : str
         The crawl's seed of hashes.
     code : str
@@ -70,8 +79,6 @@ class Extent(msgspec.Struct, frozen=True):
     pages: int
     urls_end: int
     events_end: int
-    urls_check: int
-    events_check: int
     seed: str
     code: str
 
@@ -102,12 +109,12 @@ class Checkpoint:
     Raises
     ------
     inlink.errors.FolderError
-        If it must not be used. Its files and the log are compared with their checksums later, when they are read.
+        If it must not be used. Its files are compared with their checksums later, when they are read.
     """
 
     def __init__(self, folder: Path, seed: int) -> None:
         self._log, self._files = folder, Folder(folder / CHECKPOINT, CHECKPOINT, VERSION)
-        self._seen: set[str] = set()
+        self._sound: set[str] = set()
         self.mapped: dict[int, int] = {}
         self.meta: dict[str, Any] = self._files.header.meta
         try:
@@ -132,22 +139,37 @@ class Checkpoint:
     def _refused(self, why: str) -> FolderError:
         return FolderError(f"{self._files.path}: {why}: remove this folder, and it is made again")
 
-    def check_log(self) -> None:
-        """Compare both files of the log, up to the extent, with their checksums.
+    def guard(self, file: Mapped) -> None:
+        """Let a file of the log compare each block up to the extent before its first use.
 
         Raises
         ------
         inlink.errors.FolderError
-            If they differ, or a file is shorter.
+            If the file is shorter, or differs in the last block, so that it is another log.
         """
-        extent = self.extent
-        for name, end, check in (
-            (EVENTS, extent.events_end, extent.events_check),
-            (URLS, extent.urls_end, extent.urls_check),
-        ):
-            with (self._log / name).open("rb", buffering=0) as file:
-                if os.fstat(file.fileno()).st_size < end or checksum(file.fileno(), 0, end) != check:
-                    raise self._refused(f"{name} is not as it was")
+        name = file.path.name
+        sums, end = self._sums(name)
+        if len(file.map(end)) < end:
+            raise self._refused(f"{name} is shorter than it was")
+        guard = BlockGuard(file.path, sums, end)
+        try:
+            guard.check(file.bytes, end - 1, end)
+        except FolderError:
+            raise self._refused(f"{name} is not as it was") from None
+        file.guard = guard
+
+    def _sums(self, name: str) -> tuple[UInt32Array, int]:
+        """The checksums of a file of the log, uint32[blocks], and the bytes that they cover."""
+        end = self.extent.urls_end if name == URLS else self.extent.events_end
+        sums = self.array(f"log.{name}")
+        if len(sums) != num_blocks(end):
+            raise self._refused(f"`log.{name}` does not fit the crawl")
+        return sums, end
+
+    def block_sums(self) -> tuple[BlockSums, BlockSums]:
+        """The checksums of both files of the log up to the extent, urls.txt first."""
+        urls, events = BlockSums(*self._sums(URLS)), BlockSums(*self._sums(EVENTS))
+        return urls, events
 
     def check_rest(self) -> None:
         """Compare the checksums of the files that were not read yet.
@@ -158,10 +180,10 @@ class Checkpoint:
             If they differ.
         """
         for name, file in self._open.items():
-            if name not in self._seen:
-                size = os.fstat(file).st_size
-                if checksum(file, 0, size) != self._files.header.files[name].crc32:
+            if name not in self._sound:
+                if _checksum(file) != self._files.header.files[name].crc32:
                     raise self._refused(f"`{name}` is damaged")
+                self._sound.add(name)
 
     def release(self) -> None:
         """Close the files. Nothing can be read any more."""
@@ -182,6 +204,36 @@ class Checkpoint:
                 stretches[0][at] = values
             else:
                 self._read(name, stretches)
+
+    def fill_later(self, owner: Deferred, parts: Iterable[str], stretches: Stretches) -> None:
+        """Read parts into an object's attributes of the same names, each before its first use.
+
+        Parameters
+        ----------
+        owner : Deferred
+        parts : iterable of str
+        stretches : callable
+            Returns the filled stretches of an attribute, from its name and its array. It is called now, because the
+            stretches grow with later events.
+        """
+        for name in parts:
+            owner.defer(name, partial(self.fill, [(name, stretches(name, vars(owner)[name]))]))
+
+    def stretch(self, name: str, lengths: Sequence[int], number: int) -> AnyArray:
+        """Read one stretch of a part that has several, as a new array. ``lengths`` are those of all its stretches.
+
+        Raises
+        ------
+        inlink.errors.FolderError
+            If the stretch is damaged.
+        """
+        entry, sums = self._files.header.files[name], self.array(f"{name}.sums")
+        values = np.empty(lengths[number], entry.dtype)
+        begin = sum(lengths[:number]) * values.itemsize
+        whole = not len(values) or os.preadv(self._open[name], [values.data], begin) == values.nbytes
+        if not whole or crc32(values.data) != sums[number]:
+            raise self._refused(f"`{name}` is damaged")
+        return values
 
     def array(self, name: str) -> AnyArray:
         """Read a part as a new array.
@@ -206,19 +258,21 @@ class Checkpoint:
             or any(one.dtype != entry.dtype for one in stretches)
         ):
             raise self._refused(f"`{name}` does not fit the crawl")
-        self._seen.add(name)
-        file = self._open[name]
+        file, known = self._open[name], name in self._sound
         at = self._map(stretches[0], file) if len(stretches) == 1 else 0
-        check, skipped = checksum(file, 0, at), at
+        check, skipped = 0, at
+        if not known:
+            check = crc32(stretches[0].view(np.uint8)[:at].data) if at else 0
         for stretch in stretches:
             raw = stretch.view(np.uint8)[skipped:]
             for begin in range(0, len(raw), _BLOCK):
                 block = raw[begin : begin + _BLOCK].data
                 if os.preadv(file, [block], at) != len(block):
                     raise self._refused(f"`{name}` ends too early")
-                check, at = crc32(block, check), at + len(block)
-        if check != entry.crc32:
+                check, at = check if known else crc32(block, check), at + len(block)
+        if not known and check != entry.crc32:
             raise self._refused(f"`{name}` is damaged")
+        self._sound.add(name)
 
     def _map(self, column: AnyArray, file: int) -> int:
         """Map the pages of memory that a column fills from its file; return their bytes, or 0 if they must be read."""
@@ -233,12 +287,26 @@ class Checkpoint:
         return size
 
 
+def _checksum(file: int) -> int:
+    """The CRC-32 of an open file."""
+    buffer, at, check = np.empty(_BLOCK >> 3, np.uint8), 0, 0
+    while size := os.preadv(file, [buffer.data], at):
+        check, at = crc32(buffer[:size].data, check), at + size
+    return int(check)
+
+
 def _close(files: dict[str, int]) -> None:
     while files:
         os.close(files.popitem()[1])
 
 
-def write(folder: Path, extent: Extent, parts: Iterable[Part], meta: dict[str, Any]) -> None:
+def write(
+    folder: Path,
+    extent: Extent,
+    sums: tuple[BlockSums, BlockSums],
+    parts: Iterable[Part],
+    meta: dict[str, Any],
+) -> None:
     """Write a checkpoint, in place of the one before.
 
     Parameters
@@ -246,6 +314,8 @@ def write(folder: Path, extent: Extent, parts: Iterable[Part], meta: dict[str, A
     folder : Path
         The crawl's folder.
     extent : Extent
+    sums : (BlockSums, BlockSums)
+        The checksums of urls.txt and events.log up to the extent.
     parts : iterable of (str, sequence of arrays)
     meta : dict
         The small parts of the state, for JSON.
@@ -259,7 +329,8 @@ def write(folder: Path, extent: Extent, parts: Iterable[Part], meta: dict[str, A
     # It is not synced: after a power cut, checksums tell whether it is whole.
     with building(path, CHECKPOINT, VERSION, sync=False) as writer:
         writer.header.meta = {**meta, "extent": msgspec.to_builtins(extent)}
-        for name, stretches in parts:
+        logs = [(f"log.{name}", [one.all()]) for name, one in zip((URLS, EVENTS), sums, strict=True)]
+        for name, stretches in chain(parts, logs):
             _write(writer, name, stretches)
     with suppress(FolderError):
         remember(Folder(path, CHECKPOINT, VERSION), VERSION, written=True)
@@ -276,3 +347,7 @@ def _write(writer: FolderWriter, name: str, stretches: Sequence[AnyArray]) -> No
         for stretch in stretches:
             for begin in range(0, len(stretch), _BLOCK):
                 file.append(stretch[begin : begin + _BLOCK])
+    if len(stretches) > 1:
+        writer.write(
+            f"{name}.sums", np.array([crc32(one.view(np.uint8).data) for one in stretches], np.uint32)
+        )

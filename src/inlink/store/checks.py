@@ -1,4 +1,4 @@
-"""Find the sound part of a log, and tell torn tails from damage.
+"""Find the sound part of a log, and distinguish torn tails from damage.
 
 A process that dies, or a power cut, may leave a *torn tail*: unfinished frames at or after the last byte that is
 recorded as synced. They do not count as events. A frame before that byte that is not sound is *damage*, because it was
@@ -30,14 +30,14 @@ FAULTS = (
     "the checksum of an event's payload differs",
     "the checksum of an event's URLs differs",
     "an event does not follow the one before it",
-    "the checksums of an event hold, and it says what cannot be",
+    "an event has impossible values, although its checksums are right",
 )
 """Descriptions of the faults of a frame, by the numbers of :mod:`inlink.store.kernels.checks`."""
 
 _HEAD = struct_of(Head)
 _ALL = np.uint64(0xFFFFFFFFFFFFFFFF)
 _TAIL = 1 << 20
-"""Maximum number of bytes of a torn tail in a log without any sound event."""
+"""The largest number of bytes of a torn tail in a log without any sound event."""
 
 
 class Stretch(NamedTuple):
@@ -77,7 +77,7 @@ def last_whole(
 
 
 def last_synced(events: UInt8Array, reached: Reached) -> int:
-    """The byte of events.log up to which all was safe on disk, from all sound heads, also those after damage."""
+    """Return the byte of events.log up to which all was safe on disk, by all sound heads, also those after damage."""
     synced, place = reached.synced, int(kernels.next_head(events, np.uint64(reached.place)))
     while place < len(events):
         head = Head._make(_HEAD.unpack_from(events.data, place))
@@ -93,6 +93,7 @@ def refuse_damage(folder: Path, events: UInt8Array, reached: Reached, synced: in
     Parameters
     ----------
     folder : Path
+        The crawl's folder.
     events : uint8[…]
         All of events.log.
     reached : Reached
@@ -125,11 +126,12 @@ def refuse_damage(folder: Path, events: UInt8Array, reached: Reached, synced: in
 
 
 def safe_from_the_start(folder: Path, events: UInt8Array) -> int:
-    """The byte of events.log up to which all was safe on disk, from all files of a crawl's folder.
+    """Return the byte of events.log up to which all was safe on disk, by all files of a crawl's folder.
 
     Parameters
     ----------
     folder : Path
+        The crawl's folder.
     events : uint8[…]
         All of events.log.
     """
@@ -144,7 +146,7 @@ def safe_from_the_start(folder: Path, events: UInt8Array) -> int:
 
 
 def _index_end(folder: Path, size: int) -> int:
-    """The byte of events.log up to which an index was made; 0 if there is none of this log."""
+    """Return the end of the indexed part of events.log, in bytes; 0 if this log has no index."""
     with suppress(FolderError):
         end = Folder(folder / INDEX, INDEX, INDEX_VERSION).header.meta.get("events_end")
         if isinstance(end, int) and 0 < end <= size:

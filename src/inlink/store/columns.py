@@ -8,8 +8,9 @@ from inlink.base.arrays import AnyArray, UInt8Array, UInt32Array, UInt64Array
 from inlink.base.columns import most_pages, reserve
 from inlink.base.jit import addresses
 from inlink.store.checkpoint import Checkpoint, Part
+from inlink.store.deferred import Deferred
 from inlink.store.format import GIVEN, MERGE, STATES
-from inlink.store.frames import Frames
+from inlink.store.frames import Frames, changes_in
 from inlink.store.kernels import fold as kernels
 from inlink.store.kernels.columns import Columns, Tally
 from inlink.store.spill import Finished
@@ -19,9 +20,12 @@ __all__ = ["PageColumns"]
 
 _PAGES = most_pages()
 _HOSTS = _PAGES // 8
+_OF_ROWS = ("answered", "visits", "failures")
+_OF_MAKERS = ("makers", "maker_places")
+_LARGE = ("states", "depths", "errors", "losses", "answers", "scores", "carriers", *_OF_ROWS, *_OF_MAKERS)
 
 
-class PageColumns:
+class PageColumns(Deferred):
     """The columns of all pages of a crawl. They never move, because their address space is reserved once.
 
     Parameters
@@ -87,14 +91,31 @@ class PageColumns:
 
     def parts(self) -> Iterator[Part]:
         """The filled parts of the columns, by name."""
-        known, rows, makers = self.tally.pages, self.tally.rows + 1, self.tally.makers
         yield "state_counts", [self.state_counts]
-        for name in ("states", "depths", "errors", "losses", "answers", "scores", "carriers"):
-            yield name, [getattr(self, name)[:known]]
-        for name in ("answered", "visits", "failures"):
-            yield name, [getattr(self, name)[:rows]]
-        for name in ("makers", "maker_places"):
-            yield name, [getattr(self, name)[:makers]]
+        for name in _LARGE:
+            yield name, self._stretches(name, getattr(self, name))
+
+    def _stretches(self, name: str, column: AnyArray) -> list[AnyArray]:
+        """The filled stretch of a column."""
+        if name in _OF_ROWS:
+            return [column[: self.tally.rows + 1]]
+        return [column[: self.tally.makers if name in _OF_MAKERS else self.tally.pages]]
+
+    def restore(self, checkpoint: Checkpoint, *, lazily: bool) -> None:
+        """Take in a checkpoint; with ``lazily``, read each column before its first use.
+
+        Raises
+        ------
+        inlink.errors.FolderError
+            If a file of it is damaged.
+        """
+        if not lazily:
+            checkpoint.fill(self.parts())
+        else:
+            checkpoint.fill([("state_counts", [self.state_counts])])
+            checkpoint.fill_later(self, _LARGE, self._stretches)
+            self.defer("_at", lambda: [self.hosts, *(getattr(self, name) for name in _LARGE)])
+        self._restore_rare(checkpoint)
 
     def finished(self) -> Iterator[Finished]:
         """Yield the columns that rarely change once they are written, each with its number of written elements."""
@@ -112,14 +133,8 @@ class PageColumns:
         yield "given_ends", [np.cumsum([len(text) for text in texts], dtype=np.uint64)]
         yield "given_text", [np.frombuffer(b"".join(texts), np.uint8)]
 
-    def restore_rare(self, checkpoint: Checkpoint) -> None:
-        """Read the dictionaries of a checkpoint.
-
-        Raises
-        ------
-        inlink.errors.FolderError
-            If a file of it is damaged.
-        """
+    def _restore_rare(self, checkpoint: Checkpoint) -> None:
+        """Read the dictionaries of a checkpoint."""
         pages, into = checkpoint.array("merged_pages"), checkpoint.array("merged_into")
         self.merged.update(zip(pages.tolist(), into.tolist(), strict=True))
         text, begin = checkpoint.array("given_text").tobytes(), 0
@@ -132,6 +147,9 @@ class PageColumns:
 
     def fold(self, frames: UInt8Array) -> None:
         """Fold a sequence of sound frames."""
+        # A closed crawl ends with a mark of its last sync.
+        if self.deferred and not changes_in(frames):
+            return
         kernels.fold(self._at, frames)
 
     def take_in_rare(self, frames: Frames, begin: int) -> None:

@@ -1,8 +1,8 @@
 """The events of a log, in the form that policies read."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
+import msgspec
 import numpy as np
 
 from inlink.base.arrays import Float32Array, UInt8Array, UInt32Array
@@ -31,8 +31,7 @@ __all__ = ["Event", "Events"]
 _HEAD = struct_of(Head)
 
 
-@dataclass(frozen=True, slots=True)
-class Event:
+class Event(msgspec.Struct, frozen=True):
     """One event.
 
     Attributes
@@ -75,8 +74,7 @@ class Event:
     lease: int
 
 
-@dataclass(frozen=True)
-class Events:
+class Events(msgspec.Struct, frozen=True):
     """A sequence of events, to iterate over or to pass to a kernel.
 
     Parameters
@@ -112,7 +110,7 @@ class Events:
             at += head.length
 
     def _listed(self, at: int, head: Head) -> tuple[UInt32Array, Float32Array | None]:
-        """The pages that the frame at byte ``at`` lists, and their scores."""
+        """Return the pages that the frame at byte ``at`` lists, and their scores."""
         from inlink.store.kernels.frames import link_scores_at, links_at, list_start
 
         place, scores = np.uint64(at), None

@@ -1,22 +1,33 @@
 """Read frames of events.log: a frame at its place, all frames of some kinds, and the lists in them."""
 
+import math
 import os
 import zlib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from inlink.base.arrays import UInt8Array, UInt32Array, UInt64Array
+from inlink.base.arrays import AnyArray, UInt8Array, UInt32Array, UInt64Array
 from inlink.errors import FolderError
 from inlink.store.anchors import anchor_in
+from inlink.store.checkpoint import Checkpoint, Part
 from inlink.store.format import (
+    CARRY,
     EXCLUDE,
+    FAILED,
     HAS_ANCHORS,
     HAS_SCORES,
     HEAD_SIZE,
+    KINDS,
+    LEASE,
     NO_PAGE,
+    RENEWED,
+    REPORTED,
+    SYNCED,
+    VISIT,
     ExcludedRecord,
     Head,
     VisitRecord,
@@ -30,11 +41,18 @@ from inlink.store.log import EVENTS
 from inlink.store.mapped import Mapped
 from inlink.store.page import Frame, Visit
 
-__all__ = ["Frames", "fields_at"]
+__all__ = ["Frames", "changes_in", "fields_at"]
 
 
 _HEAD = struct_of(Head)
 _VISIT = struct_of(VisitRecord)
+_FREQUENT = (VISIT, FAILED, LEASE, RENEWED, REPORTED, CARRY, SYNCED)
+_RARE = tuple(kind for kind in range(1, len(KINDS)) if kind not in _FREQUENT)
+"""Kinds of events whose places a checkpoint keeps, so that the log is not searched for them."""
+_RECENT = 3600.0
+"""Age of leases, in seconds. A checkpoint keeps the place of the first lease that is younger."""
+
+_CHANGING = np.uint64((1 << len(KINDS)) - 1 - (1 << SYNCED))
 
 
 class Frames:
@@ -57,20 +75,76 @@ class Frames:
         # Places of the events by which an operator excluded pages, and the byte up to which they were searched for.
         self._exclusions: list[int] = []
         self._sought = 0
+        # A checkpoint has the places and kinds of rare events up to `_known_to`, the place of the oldest open lease,
+        # the number of the next lease, and the time of the last event.
+        self._rare: tuple[UInt64Array, UInt8Array] = np.empty(0, np.uint64), np.empty(0, np.uint8)
+        self._known_to = self._leases_from = 0
+        self._leases: tuple[int, float] = 1, 0.0
+        # A checkpoint has a time, and the place of the first lease since then.
+        self._recent: tuple[float, int] = math.inf, 0
+
+    # -- the checkpoint ---------------------------------------------------------------------------------------------
+
+    def parts(self) -> Iterator[Part]:
+        """The places and kinds of all events of rare kinds, by name."""
+        places = np.array(self.of_kind(*_RARE), np.uint64)
+        yield "event_places", [places]
+        yield "event_kinds", [fields_at(self.at(places), places, Head, "kind").astype(np.uint8)]
+
+    def small_parts(self) -> dict[str, Any]:
+        """The numbers that are kept of leases."""
+        found = self.open_leases()
+        since = int(found.places.min()) if len(found.places) else self.end
+        last_time = float(found.last_time)
+        recent = self.leases_since(last_time - _RECENT)
+        return {
+            "leases": [since, int(found.following), last_time],
+            "recent": [last_time - _RECENT, int(recent[0]) if len(recent) else self.end],
+        }
+
+    def restore(self, checkpoint: Checkpoint) -> None:
+        """Take in a checkpoint's data on events, and let the log before its extent be compared at its first use.
+
+        Raises
+        ------
+        inlink.errors.FolderError
+            If the checkpoint is damaged, or belongs to another log.
+        """
+        checkpoint.guard(self._mapped)
+        self._rare = checkpoint.array("event_places"), checkpoint.array("event_kinds")
+        self._leases_from, *leases = checkpoint.meta["leases"]
+        self._leases = leases[0], leases[1]
+        self._recent = checkpoint.meta["recent"][0], checkpoint.meta["recent"][1]
+        self.end = self._known_to = checkpoint.extent.events_end
+
+    # -- reading ----------------------------------------------------------------------------------------------------
 
     def all(self) -> UInt8Array:
-        """All of events.log as it is now, mapped: uint8[bytes]."""
+        """Return all of events.log as it is now, mapped: uint8[bytes]."""
         # A writer may have cut the file.
         size = os.fstat(self._mapped.file).st_size
         return self._mapped.map(size)[:size]
 
     @property
     def log(self) -> UInt8Array:
-        """The part of the log that is read, mapped: uint8[end or more]."""
-        return self._mapped.map(self.end)
+        """The part of the log that is read, mapped: uint8[end or more]. After a checkpoint, all of it is compared."""
+        return self.between(0, self.end)
+
+    def between(self, begin: int, end: int) -> UInt8Array:
+        """Return the mapped log as :attr:`log` does, but only bytes ``begin`` … ``end`` - 1 may be read."""
+        return self._mapped.between(begin, end)
+
+    def at(self, places: AnyArray) -> UInt8Array:
+        """Return the mapped log as :attr:`log` does, but only the events at ``places`` may be read: uint64[n]."""
+        if self._mapped.guard is None:
+            return self._mapped.map(self.end)
+        begins = places.astype(np.int64)
+        heads = self._mapped.at(begins, begins + HEAD_SIZE, self.end)
+        lengths = fields_at(heads, places.astype(np.uint64), Head, "length").astype(np.int64)
+        return self._mapped.at(begins, begins + lengths, self.end)
 
     def frame(self, place: int) -> Frame:
-        """The frame at ``place``, with a checked payload.
+        """Return the frame at ``place``, with a checked payload.
 
         Raises
         ------
@@ -104,7 +178,7 @@ class Frames:
         )
 
     def visit(self, place: int) -> Visit:
-        """The visit at ``place``."""
+        """Return the visit at ``place``."""
         frame = self.frame(place)
         visit = VisitRecord._make(_VISIT.unpack_from(frame.payload))
         begin = size_of(VisitRecord)
@@ -121,7 +195,7 @@ class Frames:
         )
 
     def anchor(self, place: int, page: int) -> str:
-        """The text of a link to a page in the visit at ``place``; empty if the visit has no text for it.
+        """Return the text of a link to a page in the visit at ``place``; empty if the visit has no text for it.
 
         Raises
         ------
@@ -132,23 +206,28 @@ class Frames:
         if not frame.flags & HAS_ANCHORS:
             return ""
         links = self.list_at(place)
+        log = self.at(np.array([place]))
         row = int(np.searchsorted(links, page))
         if row == len(links) or links[row] != page:
             return ""
-        end = int(kernels.list_end(self.log, np.uint64(place))) - place - HEAD_SIZE
+        end = int(kernels.list_end(log, np.uint64(place))) - place - HEAD_SIZE
         end += 4 * len(links) if frame.flags & HAS_SCORES else 0
         return anchor_in(frame.payload, end, row)
 
     def of_kind(self, *kinds: int, begin: int = 0) -> list[int]:
-        """The places of all frames of some kinds, from byte ``begin`` of the log on."""
+        """Return the places of all frames of some kinds, from byte ``begin`` of the log on."""
+        found: list[int] = []
+        if begin < self._known_to and set(kinds).issubset(_RARE):
+            places, there = self._rare
+            found = places[np.isin(there, kinds) & (places >= begin)].tolist()
+            begin = self._known_to
         wanted = np.uint64(sum(1 << kind for kind in kinds))
-        found: list[int] = kernels.find_kinds(
-            self.log, np.uint64(begin), np.uint64(self.end), wanted
-        ).tolist()
+        log = self.between(begin, self.end)
+        found += kernels.find_kinds(log, np.uint64(begin), np.uint64(self.end), wanted).tolist()
         return found
 
     def exclusion_of(self, page: int, after: int) -> str | None:
-        """The reason for which an operator excluded a page, by an event at byte ``after`` of the log or later.
+        """Return an operator's reason for excluding a page, from an event at byte ``after`` or later.
 
         None if there is no such event.
         """
@@ -167,43 +246,65 @@ class Frames:
         return None
 
     def list_at(self, place: int) -> UInt32Array:
-        """The links of the frame at ``place``, uint32[k], increasing.
+        """Return the links of the frame at ``place``, uint32[k], increasing.
 
         Raises
         ------
         inlink.errors.FolderError
             If the frame is damaged.
         """
-        if not checks.payload_sound(self.log, np.uint64(place)):
+        log = self.at(np.array([place]))
+        if not checks.payload_sound(log, np.uint64(place)):
             raise self._damaged(place)
-        out = np.empty(int(kernels.link_count(self.log, np.uint64(place))), np.uint32)
-        kernels.links_at(self.log, np.uint64(place), out)
+        out = np.empty(int(kernels.link_count(log, np.uint64(place))), np.uint32)
+        kernels.links_at(log, np.uint64(place), out)
         return out
 
     def open_leases(self) -> fold.OpenLeases:
-        """The leases that no event has ended."""
-        found: fold.OpenLeases = fold.open_leases(self.log, np.uint64(self.end))
-        return found
+        """Return the leases that no event has ended."""
+        begin, (following, last_time) = self._leases_from, self._leases
+        log = self.between(begin, self.end)[begin:]
+        found: fold.OpenLeases = fold.open_leases(log, np.uint64(self.end - begin))
+        return found._replace(
+            places=found.places + np.uint64(begin),
+            following=np.uint64(max(int(found.following), following)),
+            last_time=found.last_time if self.end > begin else np.float64(last_time),
+        )
+
+    def leases_since(self, time: float) -> UInt64Array:
+        """Return the places of the events of leases that were given at Unix time ``time`` or later."""
+        known_since, byte = self._recent
+        places = np.array(self.of_kind(LEASE, begin=byte if time >= known_since else 0), np.uint64)
+        return places[fields_at(self.at(places), places, Head, "time") >= time]
 
     def close(self) -> None:
         """Close the file."""
         self._mapped.close()
 
 
+def changes_in(frames: UInt8Array) -> bool:
+    """Return whether a sequence of frames has other events than syncs."""
+    end = np.uint64(len(frames))
+    return len(kernels.find_kinds(frames, np.uint64(0), end, _CHANGING)) > 0
+
+
 def fields_at(log: UInt8Array, places: UInt64Array, record: Any, name: str) -> npt.NDArray[Any]:
-    """One field of the records at ``places``, an array of n numbers.
+    """Return a field of the records at ``places``, an array of n numbers.
 
     Parameters
     ----------
     log : uint8[bytes]
+        The bytes of events.log.
     places : uint64[n]
+        The places of records, in bytes.
     record : class
         A record of :mod:`inlink.store.format`.
     name : str
+        The name of the field.
     """
     fields = dtype_of(record).fields
     assert fields is not None
     dtype, offset = fields[name][:2]
     where = places[:, None] + np.arange(offset, offset + dtype.itemsize, dtype=np.uint64)
-    found: npt.NDArray[Any] = log[where].view(dtype).ravel()
-    return found
+    values: npt.NDArray[Any] = log[where].view(dtype).ravel()
+    return values

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from inlink.base.folder import atomic_file
 from inlink.errors import InputError
+from inlink.protocol import LARGEST_SCORE
 
 __all__ = ["INBOX", "RELOAD", "SEED", "pending", "post", "seeds_in", "seeds_of"]
 
@@ -29,6 +30,7 @@ def post(folder: Path, kind: str, text: str = "") -> Path:
     folder : Path
         The crawl's folder.
     kind : {"seed", "reload"}
+        The kind of the request.
     text : str
         The content of the request: for ``seed``, lines that :func:`seeds_in` reads.
 
@@ -44,21 +46,21 @@ def post(folder: Path, kind: str, text: str = "") -> Path:
 
 
 def pending(folder: Path) -> list[tuple[Path, str, str]]:
-    """The requests in a crawl's inbox, oldest first: (path, kind, text). Remove the path once the request is done."""
+    """Return the requests in a crawl's inbox, oldest first: (path, kind, text). Remove the path of a done request."""
     try:
         names = sorted(entry.name for entry in os.scandir(folder / INBOX) if entry.name[0] != ".")
     except FileNotFoundError:
         return []
-    found = []
+    requests = []
     for name in names:
         path = folder / INBOX / name
         try:
             raw = path.read_bytes()
         except FileNotFoundError:
-            # The writer has done it meanwhile.
+            # The writer has done the request since.
             continue
-        found.append((path, path.suffix[1:], raw.decode("utf-8", "surrogateescape")))
-    return found
+        requests.append((path, path.suffix[1:], raw.decode("utf-8", "surrogateescape")))
+    return requests
 
 
 def seeds_in(text: str, place: str) -> list[tuple[str, float]]:
@@ -69,9 +71,9 @@ def seeds_in(text: str, place: str) -> list[tuple[str, float]]:
     Raises
     ------
     inlink.errors.InputError
-        If a score is not a finite number; the message names ``place`` and the line.
+        If a score is not a number below 3e38 in size; the message names ``place`` and the line.
     """
-    found = []
+    seeds = []
     for number, line in enumerate(text.split("\n"), 1):
         url, tab, score = line.strip().partition("\t")
         if not url or url.startswith("#"):
@@ -80,12 +82,13 @@ def seeds_in(text: str, place: str) -> list[tuple[str, float]]:
             value = float(score) if tab else 1.0
         except ValueError:
             value = math.nan
-        if not math.isfinite(value):
+        if not abs(value) < LARGEST_SCORE:
             raise InputError(
-                f"{place}, line {number}: {score[:80]!r} is not a score: give a finite number after the tab"
+                f"{place}, line {number}: {score[:80]!r} is not a score: give a number between -3e38 and 3e38 after "
+                "the tab"
             )
-        found.append((url, value))
-    return found
+        seeds.append((url, value))
+    return seeds
 
 
 def seeds_of(path: str | None, setting: str) -> list[tuple[str, float]]:

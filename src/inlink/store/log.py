@@ -1,4 +1,4 @@
-"""The log of a crawl: what happened, in order, appended and never changed.
+"""The log of a crawl: its events in order, which are appended and never changed.
 
 The log consists of two files. Both are only appended to. ``urls.txt`` holds the canonical URLs, one per line. A page's
 id is the number of its line. ``events.log`` holds frames (:mod:`inlink.store.format`). Each frame has checksums of
@@ -23,14 +23,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal
 
-import numpy as np
-from isal.isal_zlib import crc32
-
 from inlink.base.folder import atomic_file
 from inlink.errors import FolderError, InUseError, OutputError, StoreError
+from inlink.store.blocksums import BlockSums
 from inlink.store.format import CHECKED, HEAD_SIZE, MARKER, NO_PAGE, SYNCED
 
-__all__ = ["EVENTS", "INDEX", "INDEX_VERSION", "RANKS", "TORN", "URLS", "Log", "checksum", "lock"]
+__all__ = ["EVENTS", "INDEX", "INDEX_VERSION", "RANKS", "TORN", "URLS", "Log", "lock"]
 
 URLS, EVENTS, LOCK = "urls.txt", "events.log", "lock"
 TORN, INDEX, RANKS = "torn", "index", "ranks"
@@ -57,8 +55,8 @@ class Log:
         Sizes of the two files in bytes.
     synced : int
         The byte of events.log up to which both files are known to be safe from a power cut.
-    urls_check, events_check : int
-        CRC-32 of both files, see :meth:`sum_up`.
+    urls_sums, events_sums : BlockSums
+        Checksums of both files, see :meth:`sum_up`.
     """
 
     def __init__(self, folder: Path, sync: Literal["second", "full"] = "second") -> None:
@@ -72,8 +70,7 @@ class Log:
         self.urls_end = os.fstat(self._urls).st_size
         self.events_end = os.fstat(self._events).st_size
         self.synced = 0
-        # CRC-32 of both files. `Log.sum_up` computes them when the crawl is opened.
-        self.urls_check = self.events_check = 0
+        self.urls_sums, self.events_sums = BlockSums(), BlockSums()
         self._last: tuple[float, int] | None = None
         self._broken: str | None = None
         # False while a frame is being written, and after an exception during the write.
@@ -82,13 +79,14 @@ class Log:
         self._dirty = False
         self._syncer: threading.Thread | None = None
 
-    def sum_up(self, urls_end: int, urls_check: int, events_end: int, events_check: int) -> None:
-        """Compute the checksums of both files. Those of their first ``urls_end`` and ``events_end`` bytes are known.
+    def sum_up(self, urls_sums: BlockSums, events_sums: BlockSums) -> None:
+        """Compute the checksums of both files. Those of their first bytes are known, and are not computed again.
 
         From now on :meth:`append` updates them, so they hold for the bytes that were meant to be written.
         """
-        self.urls_check = checksum(self._urls, urls_end, self.urls_end, urls_check)
-        self.events_check = checksum(self._events, events_end, self.events_end, events_check)
+        self.urls_sums, self.events_sums = urls_sums, events_sums
+        urls_sums.add_file(self._urls, self.urls_end)
+        events_sums.add_file(self._events, self.events_end)
 
     @property
     def broken(self) -> bool:
@@ -161,8 +159,9 @@ class Log:
         Returns
         -------
         place : int
-            Where the frame begins in events.log, in bytes.
+            The place of the frame in events.log, in bytes.
         frame : bytes
+            The frame that was written.
 
         Raises
         ------
@@ -170,10 +169,7 @@ class Log:
             If the frame cannot be written, for example because the disk is full, or if an earlier frame could not be
             written. The crawl stops; all earlier events are intact.
         """
-        if self._broken is not None:
-            raise StoreError(self._broken)
-        if not self._whole:
-            raise StoreError(f"{self.folder}: an event was not written completely: open the crawl again")
+        self._refuse_if_broken()
         length, place = HEAD_SIZE + len(payload), self.events_end
         checked = CHECKED.pack(
             MARKER,
@@ -207,16 +203,26 @@ class Log:
             self._fail(error)
         self.urls_end += len(urls)
         self.events_end += length
-        self.urls_check = crc32(urls, self.urls_check)
-        self.events_check = crc32(frame, self.events_check)
+        self.urls_sums.add(urls)
+        self.events_sums.add(frame)
         self._last = when, first + new
         self._whole = True
         if not self._full:
-            self._dirty = True
-            if self._syncer is None and not self._stop.is_set():
-                self._syncer = threading.Thread(target=self._keep_synced, daemon=True, name="inlink-sync")
-                self._syncer.start()
+            self._sync_soon()
         return place, frame
+
+    def _refuse_if_broken(self) -> None:
+        if self._broken is not None:
+            raise StoreError(self._broken)
+        if not self._whole:
+            raise StoreError(f"{self.folder}: an event was not written completely: open the crawl again")
+
+    def _sync_soon(self) -> None:
+        """Let the thread sync the files within a second. Start the thread if it does not run."""
+        self._dirty = True
+        if self._syncer is None and not self._stop.is_set():
+            self._syncer = threading.Thread(target=self._keep_synced, daemon=True, name="inlink-sync")
+            self._syncer.start()
 
     def _fail(self, error: OSError) -> None:
         remedy = (
@@ -268,18 +274,6 @@ class Log:
         """Close both files without a sync. The child process of a fork must call this."""
         os.close(self._urls)
         os.close(self._events)
-
-
-def checksum(file: int, begin: int, end: int, check: int = 0) -> int:
-    """Return the CRC-32 of bytes ``begin`` … ``end`` - 1 of an open file; ``check`` is that of the bytes before."""
-    buffer = np.empty(1 << 20, np.uint8)
-    while begin < end:
-        size = os.preadv(file, [buffer[: end - begin].data], begin)
-        if not size:
-            break
-        check = crc32(buffer[:size].data, check)
-        begin += size
-    return int(check)
 
 
 def _open(path: Path) -> int:

@@ -17,6 +17,7 @@ import numpy as np
 
 from inlink.base.folder import building
 from inlink.errors import OutputError
+from inlink.store.blocksums import BlockSums
 from inlink.store.log import INDEX, INDEX_VERSION, Log
 from inlink.store.pages import Pages
 from inlink.store.urls import SHARDS, SLACK
@@ -32,6 +33,7 @@ class IndexWriter:
     Parameters
     ----------
     pages : Pages
+        The pages of the crawl.
     log : Log
         Synced before the index becomes visible.
     """
@@ -130,11 +132,8 @@ def recover(pages: Pages, log: Log) -> str:
     log.synced = pages.synced
     lost = log.urls_end - urls_end + log.events_end - events_end
     kept = log.cut(urls_end, events_end) if lost else []
-    begin = (0, 0, 0, 0)
-    if pages.checkpoint is not None:
-        extent = pages.checkpoint.extent
-        begin = extent.urls_end, extent.urls_check, extent.events_end, extent.events_check
-    log.sum_up(*begin)
+    known = (BlockSums(), BlockSums()) if pages.checkpoint is None else pages.checkpoint.block_sums()
+    log.sum_up(*known)
     told = (
         f"{pages.folder}: {pages.num_pages:,} pages known, {pages.num_crawled:,} crawled, "
         f"{pages.num_events:,} events"

@@ -38,7 +38,7 @@ class Visit(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """All stored data of one page. Times are Unix times; None is not yet.
+    """All stored data of one page. Times are Unix times; None if the page was not crawled.
 
     ``score`` is the score of its content if it was crawled, else the best score of a link to it. ``linked_from`` is the
     URL whose links made it known, None for a seed. ``changes`` is the number of crawls that found another content hash
@@ -74,7 +74,7 @@ class Page:
 
 
 def error_of(failure: Frame) -> str:
-    """The error text in a failure's frame."""
+    """Return the error text in a failure's frame."""
     return failure.payload[size_of(FailedRecord) :].decode("utf-8", "replace")
 
 

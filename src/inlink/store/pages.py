@@ -1,20 +1,22 @@
 """The pages of a crawl's folder: its table of URLs, the frames of its log, and the columns folded from them."""
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from inlink.base.arrays import UInt8Array, UInt32Array, UInt64Array
+from inlink.base.arrays import AnyArray, UInt8Array, UInt32Array, UInt64Array
 from inlink.errors import FolderError, StoreError
 from inlink.store.carried import carried_in
 from inlink.store.checkpoint import Checkpoint, Part
 from inlink.store.checks import last_whole, refuse_damage
 from inlink.store.columns import PageColumns
+from inlink.store.deferred import Deferred
 from inlink.store.format import CARRY, EXCLUDED, NO_PAGE, STATES
-from inlink.store.frames import Frames
+from inlink.store.frames import Frames, changes_in
 from inlink.store.kernels import frames as kernels
 from inlink.store.kernels.columns import Reached, Tally
 from inlink.store.kernels.fold import OpenLeases
@@ -26,7 +28,7 @@ from inlink.store.urls import CHUNK, UrlTable
 __all__ = ["NO_PAGE", "STATES", "Page", "Pages"]
 
 
-class Pages:
+class Pages(Deferred):
     """All pages of a crawl's folder.
 
     Parameters
@@ -43,9 +45,11 @@ class Pages:
     Attributes
     ----------
     table : UrlTable
+        The table of URLs.
     columns : PageColumns
         Its arrays are attributes of this object too.
     frames : Frames
+        The frames of the log.
     synced : int
         The byte of events.log up to which the log was safe on disk, according to its own records.
     checkpoint : Checkpoint or None
@@ -105,23 +109,42 @@ class Pages:
         """The mapped log, uint8[events_end or more]."""
         return self.frames.log
 
+    def leases_since(self, time: float) -> UInt64Array:
+        """See :meth:`.frames.Frames.leases_since`."""
+        return self.frames.leases_since(time)
+
+    def log_at(self, places: AnyArray) -> UInt8Array:
+        """See :meth:`.frames.Frames.at`."""
+        return self.frames.at(places)
+
+    def log_between(self, begin: int, end: int) -> UInt8Array:
+        """See :meth:`.frames.Frames.between`."""
+        return self.frames.between(begin, end)
+
     # -- opening --------------------------------------------------------------------------------------------------
 
     def parts(self) -> Iterator[Part]:
         """All arrays of a checkpoint's part on pages, by name."""
-        return chain(self.table.parts(), self.columns.parts(), self.columns.rare_parts())
+        return chain(self.table.parts(), self.columns.parts(), self.columns.rare_parts(), self.frames.parts())
 
     def small_parts(self) -> dict[str, Any]:
         """The numbers of a checkpoint's part on pages."""
         tally = {field[0]: getattr(self.tally, field[0]) for field in self.tally._fields_}
-        return {"tally": tally | {"by_host": 0}, "host_slots": len(self.table.host_slots)}
+        sizes = {"tally": tally | {"by_host": 0}, "host_slots": len(self.table.host_slots)}
+        return sizes | self.frames.small_parts()
 
     def finished(self) -> Iterator[Finished]:
         """Yield the columns that rarely change once they are written, each with its number of written elements."""
         return chain(self.table.finished(), self.columns.finished())
 
-    def restore(self, checkpoint: Checkpoint) -> None:
+    def restore(self, checkpoint: Checkpoint, *, lazily: bool = False) -> None:
         """Take in a checkpoint, in place of the events before its extent.
+
+        Parameters
+        ----------
+        checkpoint : Checkpoint
+        lazily : bool
+            Compare each file of the checkpoint before its first use. By default all files are compared now.
 
         Raises
         ------
@@ -132,21 +155,30 @@ class Pages:
 
         for name, value in checkpoint.meta["tally"].items():
             setattr(self.tally, name, value)
-        self.table.make_room(checkpoint.meta["host_slots"])
+        self.frames.restore(checkpoint)
+        self.synced, self.checkpoint = self.events_end, checkpoint
+        if lazily:
+            self.table.restore(checkpoint, lazily=True)
+            self.columns.restore(checkpoint, lazily=True)
+            self.columns.defer("hosts", lambda: self.table.hosts)
+            for owner in (self.table, self.columns):
+                for name in vars(owner)["_empty"].keys() & vars(self).keys():
+                    self.defer(name, partial(getattr, owner, name))
+            return
         with ThreadPoolExecutor(2) as threads:
-            tasks = [
-                threads.submit(checkpoint.fill, self.table.parts()),
-                threads.submit(checkpoint.fill, self.columns.parts()),
-                threads.submit(checkpoint.check_log),
-            ]
+            restoring = (self.table.restore, self.columns.restore)
+            tasks = [threads.submit(restore, checkpoint, lazily=False) for restore in restoring]
             for task in tasks:
                 task.result()
-        self.columns.restore_rare(checkpoint)
         # The frontier reads the other files after later events are folded. It is then too late to refuse them.
         checkpoint.check_rest()
         self.table.note_index()
-        self.frames.end = self.synced = checkpoint.extent.events_end
-        self.checkpoint = checkpoint
+
+    def release(self) -> None:
+        """Close the files of the checkpoint, unless columns are still to be read from it."""
+        parts: tuple[Deferred, ...] = (self.table, self.columns)
+        if self.checkpoint is not None and not any(part.deferred for part in parts):
+            self.checkpoint.release()
 
     def recover(self) -> tuple[int, int]:
         """Read the log, behind a checkpoint if there is one; return the ends of its sound part: (urls, events).
@@ -277,6 +309,16 @@ class Pages:
     def open_leases(self) -> OpenLeases:
         """See :meth:`.frames.Frames.open_leases`."""
         return self.frames.open_leases()
+
+    def frame_end(self, place: int) -> int:
+        """The end of an event, at byte ``place`` of the log or later: before the next event that made pages known."""
+        makers = self.maker_places[: self.tally.makers]
+        row = int(np.searchsorted(makers, np.uint64(place)))
+        return int(makers[row]) if row < len(makers) else self.events_end
+
+    def changes_between(self, begin: int, end: int) -> bool:
+        """Return whether events in bytes ``begin`` … ``end`` - 1 of the log change anything."""
+        return changes_in(self.log_between(begin, end)[begin:end])
 
     def last_time(self) -> float:
         """Unix time of the last event that made pages known. Later events are not earlier than this time."""

@@ -1,5 +1,6 @@
 """Lists of hosts that a crawl's folder keeps: the data of the settings ``prior`` and ``distrust``."""
 
+import shutil
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -10,20 +11,33 @@ from typing import Self
 import numpy as np
 
 from inlink.base.arrays import Float32Array, Int64Array, UInt32Array
-from inlink.base.folder import Folder, building
+from inlink.base.folder import Folder, building, new_folder
 from inlink.base.strings import Strings
 from inlink.errors import FolderError, ParameterError
 from inlink.graph.given import check_names
 from inlink.graph.names import Names, encode
 from inlink.urls.hosts import registered_domain
 
-__all__ = ["DISTRUST", "PRIOR", "VERSION", "HostPlaces", "keep_places", "kept_places"]
+__all__ = [
+    "DISTRUST",
+    "LISTS",
+    "PRIOR",
+    "VERSION",
+    "HostPlaces",
+    "keep_places",
+    "kept_checksum",
+    "kept_folder",
+    "kept_places",
+]
 
 PRIOR, VERSION = "prior", 1
 """Name and kind of the folder in a crawl's folder, and its format version."""
 
 DISTRUST = "distrust"
 """Name and kind of the folder of hosts that are known as spam. Its format is the same, and places do not matter."""
+
+LISTS = "lists"
+"""Folder in a crawl's folder of the lists that were replaced, as ``NAME-CHECKSUM``. Time travel reads them."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,9 +68,11 @@ class HostPlaces:
 
     @cached_property
     def checksum(self) -> int:
-        """CRC-32 of the hosts; at least 1, so that 0 can stand for no list."""
-        text = zlib.crc32(self.names.text.tobytes())
-        return max(zlib.crc32(self.names.offsets.tobytes(), text), 1)
+        """CRC-32 of the hosts and their places; at least 1, so that 0 can stand for no list."""
+        found = 0
+        for part in (self.names.text, self.names.offsets, self.places):
+            found = zlib.crc32(part.tobytes(), found)
+        return max(found, 1)
 
     def priors(self, rows: Int64Array) -> Float32Array:
         """Return (1 + log₂(n ÷ place)) ÷ (1 + log₂ n) of rows of the list, float32[k]; 0 for row −1.
@@ -94,18 +110,44 @@ def _without_port(host: str) -> str:
 
 
 def keep_places(folder: Path, places: HostPlaces, source: str, name: str = PRIOR) -> None:
-    """Keep places of hosts in a crawl's folder, instead of those that it has.
+    """Keep places of hosts in a crawl's folder, instead of those that it has, which move to :data:`LISTS`.
 
     Raises
     ------
     inlink.errors.OutputError
         If they cannot be written. The folder then has the places from before.
     """
+    before = kept_checksum(folder, name)
+    earlier = folder / LISTS / _earlier(name, before)
+    if before and not earlier.exists():
+        with new_folder(earlier) as work:
+            shutil.copytree(folder / name, work, dirs_exist_ok=True)
     with building(folder / name, name, VERSION) as writer:
         writer.write("names.text", places.names.text)
         writer.write("names.offsets", places.names.offsets)
         writer.write("places", places.places)
-        writer.header.meta = {"source": source}
+        writer.header.meta = {"source": source, "checksum": places.checksum}
+
+
+def kept_checksum(folder: Path, name: str) -> int:
+    """Return the checksum of the hosts that a crawl's folder keeps for a setting; 0 if it keeps none."""
+    try:
+        found = Folder(folder / name, name, VERSION).header.meta.get("checksum", 0)
+    except FolderError:
+        return 0
+    return found if isinstance(found, int) else 0
+
+
+def kept_folder(folder: Path, name: str, checksum: int) -> Path | None:
+    """Return the folder of the hosts with this checksum, kept now or before for a setting; None if it is not there."""
+    if checksum and kept_checksum(folder, name) == checksum:
+        return folder / name
+    earlier = folder / LISTS / _earlier(name, checksum)
+    return earlier if checksum and earlier.exists() else None
+
+
+def _earlier(name: str, checksum: int) -> str:
+    return f"{name}-{checksum:08x}"
 
 
 def kept_places(folder: Path, name: str = PRIOR) -> HostPlaces:

@@ -25,6 +25,7 @@ __all__ = [
     "hash_seed_of",
     "is_crawl",
     "open_pages",
+    "pages_at_checkpoint",
     "url_rules_of",
 ]
 
@@ -55,10 +56,19 @@ def crawl_folder(path: str | os.PathLike[str]) -> Folder:
     return folder
 
 
-def open_pages(folder: str | os.PathLike[str], *, with_urls: bool = True) -> "Pages":
+def open_pages(folder: str | os.PathLike[str], *, with_urls: bool = True, lazily: bool = False) -> "Pages":
     """The pages of a crawl's folder up to its checkpoint, before the rest of its log is read.
 
     Without a checkpoint that may be used, and without URLs, no events are folded yet.
+
+    Parameters
+    ----------
+    folder : path-like
+    with_urls : bool
+        If False, pages are known only by their ids.
+    lazily : bool
+        Read each column of the checkpoint before its first use, for a reader that uses few. A column that is damaged
+        is refused then. By default, all events are folded if any file of the checkpoint is damaged.
 
     Raises
     ------
@@ -68,17 +78,31 @@ def open_pages(folder: str | os.PathLike[str], *, with_urls: bool = True) -> "Pa
     # Whoever only asks for the kind of a folder need not wait for the loops over its log.
     from inlink.store.pages import Pages
 
+    pages = pages_at_checkpoint(folder, lazily=lazily) if with_urls else None
+    if pages is not None:
+        return pages
     meta, _ = _meta_of(folder)
-    if with_urls and (Path(folder) / CHECKPOINT).exists():
-        pages = Pages(Path(folder), int(meta.hash_seed), meta.started)
-        try:
-            pages.restore(Checkpoint(Path(folder), int(meta.hash_seed)))
-        except (FolderError, OSError) as error:
-            pages.close()
-            _log.info("not used: %s. All events are folded, which takes longer", error)
-        else:
-            return pages
     return Pages(Path(folder), int(meta.hash_seed), meta.started, with_urls=with_urls)
+
+
+def pages_at_checkpoint(folder: str | os.PathLike[str], *, lazily: bool) -> "Pages | None":
+    """The pages of a crawl's folder at its checkpoint; None if there is no checkpoint that may be used.
+
+    Parameters and errors are those of :func:`open_pages`.
+    """
+    from inlink.store.pages import Pages
+
+    meta, _ = _meta_of(folder)
+    if not (Path(folder) / CHECKPOINT).exists():
+        return None
+    pages = Pages(Path(folder), int(meta.hash_seed), meta.started)
+    try:
+        pages.restore(Checkpoint(Path(folder), int(meta.hash_seed)), lazily=lazily)
+    except (FolderError, OSError) as error:
+        pages.close()
+        _log.info("not used: %s. All events are folded, which takes longer", error)
+        return None
+    return pages
 
 
 def url_rules_of(folder: str | os.PathLike[str]) -> UrlRules | None:
@@ -132,6 +156,8 @@ class Reader:
         The crawl's folder.
     with_urls : bool
         If False, pages are known only by their ids, which saves most of the memory.
+    lazily : bool
+        See :func:`open_pages`.
 
     Raises
     ------
@@ -139,8 +165,10 @@ class Reader:
         If there is no crawl.
     """
 
-    def __init__(self, folder: str | os.PathLike[str], *, with_urls: bool = True) -> None:
-        self.pages = open_pages(folder, with_urls=with_urls)
+    def __init__(
+        self, folder: str | os.PathLike[str], *, with_urls: bool = True, lazily: bool = False
+    ) -> None:
+        self.pages = open_pages(folder, with_urls=with_urls, lazily=lazily)
         self.pages.recover()
 
     def refresh(self) -> None:

@@ -27,7 +27,7 @@ def trusted_pages(pages: Pages) -> Trusted | None:
         if pages.frame(place).flags & TRUSTED:
             found = pages.list_at(place)
             weights = np.empty(len(found), np.float32)
-            link_scores_at(pages.log, np.uint64(place), weights)
+            link_scores_at(pages.log_at(np.array([place])), np.uint64(place), weights)
             return Trusted(found, weights, place)
     return None
 

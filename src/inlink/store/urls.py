@@ -12,12 +12,13 @@ from pathlib import Path
 import msgspec
 import numpy as np
 
-from inlink.base.arrays import UInt8Array, UInt32Array, UInt64Array
+from inlink.base.arrays import AnyArray, UInt8Array, UInt32Array, UInt64Array
 from inlink.base.columns import most_pages, reserve
 from inlink.base.folder import Folder
 from inlink.base.jit import addresses
 from inlink.errors import FolderError, StoreError, UnknownNodeError
-from inlink.store.checkpoint import Part
+from inlink.store.checkpoint import Checkpoint, Part
+from inlink.store.deferred import Deferred
 from inlink.store.format import NO_PAGE
 from inlink.store.kernels import table
 from inlink.store.kernels.columns import Table, Tally
@@ -38,6 +39,8 @@ _PAGES = most_pages()
 _HOSTS = _PAGES // 8
 _HOSTS_AT_A_TIME = 4096
 """Number of hosts that move to a larger table in one call, in less than a millisecond."""
+
+_LARGE = ("slots", "checks", "hosts", "marks", "host_ends", "host_text", "host_slots")
 
 _FEW = 1 << 20
 """Number of pages below which an index costs more than it saves."""
@@ -93,7 +96,7 @@ def index_of(folder: Path, hash_seed: int, urls_size: int) -> tuple[Folder, Inde
     return (index, covered) if fits else None
 
 
-class UrlTable:
+class UrlTable(Deferred):
     """The URLs of a crawl's folder.
 
     Parameters
@@ -129,12 +132,16 @@ class UrlTable:
         self.host_text: UInt8Array = reserve(np.uint8, _HOSTS * 32)
         self.host_ends: UInt64Array = reserve(np.uint64, _HOSTS)
         self.indexed = self._urls_check = 0
-        self._table = self._addresses()
+        self._address()
+        # The checkpoint from which the slots are still to be read.
+        self._checkpoint: Checkpoint | None = None
         self._mapped = Mapped(folder / URLS)
 
-    def _addresses(self) -> UInt64Array:
-        """The addresses of the table's arrays, for kernels."""
-        return addresses([self.tally.array(), *(getattr(self, name) for name in Table._fields[1:])])
+    def _address(self) -> None:
+        """Note the addresses of the arrays, for kernels. Those that search for URLs use only slots and checks."""
+        arrays = [self.tally.array(), *(getattr(self, name) for name in Table._fields[1:])]
+        self._table: UInt64Array = addresses(arrays)
+        self._slots_table = self._table
 
     def all(self) -> UInt8Array:
         """All of urls.txt as it is now, mapped: uint8[bytes]."""
@@ -161,6 +168,7 @@ class UrlTable:
         Returns
         -------
         pages : uint32[n]
+            The pages.
         new : int
             Number of new URLs.
         text : bytes
@@ -191,15 +199,29 @@ class UrlTable:
         pages = np.empty(len(urls), np.uint32)
         if urls:
             text = ("\n".join(urls) + "\n").encode("ascii", "replace") + table.PADDING
-            table.find_urls(self._table, text, self.hash_seed, pages)
+            table.find_urls(self._slots_table, text, self.hash_seed, pages)
         return pages
 
     def page_of(self, url: str) -> int:
         """The page of a URL; :data:`NO_PAGE` if it is unknown, or not in canonical form."""
         if not url.isascii() or "\n" in url:
             return NO_PAGE
-        found: int = table.find_url(self._table, url.encode("ascii") + table.LINE_END, self.hash_seed)
+        if self._checkpoint is not None and self.is_deferred("slots"):
+            return self._page_in(self._checkpoint, url)
+        found: int = table.find_url(self._slots_table, url.encode("ascii") + table.LINE_END, self.hash_seed)
         return found
+
+    def _page_in(self, checkpoint: Checkpoint, url: str) -> int:
+        """The page of a URL, read from one shard of the slots of a checkpoint; :data:`NO_PAGE` if it is unknown."""
+        line = np.frombuffer(url.encode("ascii") + b"\n" + table.PADDING, np.uint8)
+        shard, tag = table.hash_of(line, self.hash_seed)
+        lengths = [len(one) for one in self._stretches("slots", vars(self)["_empty"]["slots"][0])]
+        slots = checkpoint.stretch("slots", lengths, int(shard))
+        for slot in slots[slots >> np.uint64(32) == np.uint64(tag)].tolist():
+            page = int(slot & 0xFFFFFFFF) - 1
+            if page >= 0 and self.url(page) == url:
+                return page
+        return NO_PAGE
 
     def url(self, page: int) -> str:
         """The canonical URL of a page.
@@ -232,7 +254,8 @@ class UrlTable:
 
     def text(self, begin: int, end: int) -> UInt8Array:
         """Bytes of urls.txt, uint8[end − begin]."""
-        return self._mapped.map(self.tally.url_bytes)[begin:end]
+        self._mapped.map(self.tally.url_bytes)
+        return self._mapped.between(begin, end)[begin:end]
 
     def urls(self, pages: UInt32Array | Sequence[int]) -> list[str]:
         """The canonical URLs of the given pages."""
@@ -280,24 +303,26 @@ class UrlTable:
         table.refill_hosts(self.host_text, self.host_ends, begin, end, self.hash_seed, self._larger)
         if self._moved == hosts:
             self.host_slots, self._larger = self._larger, None
-            self._table = self._addresses()
+            self._address()
 
     # -- the checkpoint ---------------------------------------------------------------------------------------------
 
     def parts(self) -> Iterator[Part]:
         """The filled parts of the table's arrays, by name. Those of the slots depend on the sizes before them."""
+        for name in ("sizes", "counts", *_LARGE):
+            yield name, self._stretches(name, getattr(self, name))
+
+    def _stretches(self, name: str, array: AnyArray) -> list[AnyArray]:
+        """The filled stretches of an array of the table."""
+        if name == "slots":
+            room = len(array) // SHARDS
+            ends = [k * room + size + SLACK * (size > 0) for k, size in enumerate(self.sizes.tolist())]
+            return [array[k * room : end] for k, end in enumerate(ends)]
         known = self.tally.pages
-        yield "sizes", [self.sizes]
-        yield "counts", [self.counts]
-        room = len(self.slots) // SHARDS
-        ends = [k * room + size + SLACK * (size > 0) for k, size in enumerate(self.sizes.tolist())]
-        yield "slots", [self.slots[k * room : end] for k, end in enumerate(ends)]
-        yield "checks", [self.checks[:known]]
-        yield "hosts", [self.hosts[:known]]
-        yield "marks", [self.marks[: (known + 31) // 32]]
-        yield "host_ends", [self.host_ends[: self.tally.hosts]]
-        yield "host_text", [self.host_text[: self._host_bytes]]
-        yield "host_slots", [self.host_slots]
+        filled = {"checks": known, "hosts": known, "marks": (known + 31) // 32, "host_ends": self.tally.hosts}
+        if name == "host_text":
+            return [array[: self._host_bytes]]
+        return [array[: filled.get(name)]]
 
     def finished(self) -> Iterator[Finished]:
         """Yield the arrays that only grow at their ends, each with its number of final elements."""
@@ -305,10 +330,25 @@ class UrlTable:
         yield from ((self.checks, known), (self.hosts, known), (self.marks, known // 32))
         yield from ((self.host_ends, hosts), (self.host_text, self._host_bytes))
 
-    def make_room(self, host_slots: int) -> None:
-        """Make the table of hosts as long as it was, before :meth:`parts` are read into it."""
-        self.host_slots, self._larger = np.zeros(host_slots, np.uint32), None
-        self._table = self._addresses()
+    def restore(self, checkpoint: Checkpoint, *, lazily: bool) -> None:
+        """Take in a checkpoint; with ``lazily``, read each large array before its first use.
+
+        Raises
+        ------
+        inlink.errors.FolderError
+            If the checkpoint is damaged, or belongs to another log.
+        """
+        checkpoint.guard(self._mapped)
+        self.host_slots, self._larger = np.zeros(checkpoint.meta["host_slots"], np.uint32), None
+        self._address()
+        if not lazily:
+            checkpoint.fill(self.parts())
+            return
+        self._checkpoint = checkpoint
+        checkpoint.fill([("sizes", [self.sizes]), ("counts", [self.counts])])
+        checkpoint.fill_later(self, _LARGE, self._stretches)
+        self.defer("_slots_table", lambda: (self.slots, self.checks))
+        self.defer("_table", lambda: [getattr(self, name) for name in _LARGE])
 
     # -- the index --------------------------------------------------------------------------------------------------
 

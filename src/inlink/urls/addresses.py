@@ -99,15 +99,15 @@ class AddressRules:
         address : str
             An IP address. Other text is refused.
         """
-        found = parsed(address)
-        if found is None:
+        whole = parsed(address)
+        if whole is None:
             return NOT_ALLOWED + address[:100]
-        both = (found, *_embedded(found))
-        if any(_within(one, self.deny) for one in both):
+        both = (whole, *_embedded(whole))
+        if any(_within(part, self.deny) for part in both):
             return NOT_ALLOWED + address
-        if self.private or any(_within(one, self.allow) for one in both):
+        if self.private or any(_within(part, self.allow) for part in both):
             return None
-        return None if all(_public(one) for one in both) else NOT_ALLOWED + address
+        return None if all(_public(part) for part in both) else NOT_ALLOWED + address
 
 
 def parsed(text: str) -> Address | None:
@@ -133,8 +133,9 @@ def _embedded(address: Address) -> tuple[IPv4Address, ...]:
 def _public(address: Address) -> bool:
     if isinstance(address, IPv4Address):
         return not _within(address, _NOT_PUBLIC_4)
+    # Only the embedded address counts.
     if address in _MAPPED or address in _NAT64:
-        return True  # the embedded address decides
+        return True
     return address in _GLOBAL_6 and not _within(address, _NOT_PUBLIC_6)
 
 

@@ -98,7 +98,7 @@ class UrlRules:
     sort_query: bool = setting(False, "Put the parameters of a query in the order of their names.")
     drop_session_ids: bool = setting(False, "Leave out session ids in paths and queries.")
     drop_parameters: Sequence[str] = setting(
-        (), "Names of parameters to leave out; `utm_*` stands for any rest.", commas=True
+        (), "Names of parameters to leave out; the `*` of `utm_*` matches any rest.", commas=True
     )
 
     def __post_init__(self) -> None:
@@ -114,7 +114,7 @@ class UrlRules:
         if self.drop_session_ids and ";" in form:
             path, mark, query = form.partition("?")
             shorter = _PATH_SESSION.sub("", path)
-            # What remains may be a segment "." or "..", so the URL is parsed again.
+            # The rest of a segment may be "." or "..", so the URL is parsed again.
             if shorter != path:
                 form = str(URL.parse(shorter + mark + query))
         path, mark, query = form.partition("?")
@@ -122,10 +122,10 @@ class UrlRules:
             return form
         kept = query.split("&")
         if self.drop_session_ids:
-            kept = [one for one in kept if not _names(_name_of(one).lower(), SESSION_PARAMETERS)]
+            kept = [pair for pair in kept if not _names(_name_of(pair).lower(), SESSION_PARAMETERS)]
         if self.drop_parameters:
             dropped = tuple(self.drop_parameters)
-            kept = [one for one in kept if not _names(_name_of(one), dropped)]
+            kept = [pair for pair in kept if not _names(_name_of(pair), dropped)]
         if not kept:
             return path
         if self.sort_query:
@@ -192,8 +192,8 @@ def _form(url: str | bytes, base: str | None, rules: UrlRules | None) -> tuple[s
         return _finish(parsed, rules)
     except URLError as error:
         return None, RELATIVE if isinstance(error, RelativeURLWithoutBase) else NO_URL
-    # bytes that are not UTF-8, or a lone surrogate
     except UnicodeError:
+        # The bytes are not UTF-8, or the text has a lone surrogate.
         return None, NOT_TEXT
 
 
@@ -282,7 +282,7 @@ class Base:
                 form = str(join(href))
             except (URLError, UnicodeError):
                 form = ""
-            # the common case without a call: http, no fragment, no user, not too long
+            # The common case needs no call: http, no fragment, no user, not too long.
             if (
                 not plain
                 or form[:4] != "http"

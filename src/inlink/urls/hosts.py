@@ -69,8 +69,8 @@ def valid_host(host: str) -> bool:
     """
     if len(host) > 253:
         return False
-    found = _HOST.fullmatch(host)
-    return found is not None and found[1] in _top_level_domains()
+    match = _HOST.fullmatch(host)
+    return match is not None and match[1] in _top_level_domains()
 
 
 def host_of(url: str, *, strip_www: bool = False) -> str | None:

@@ -65,7 +65,8 @@ def plain_lines(text: bytes, most: int, classes: UInt8Array, plain: BoolArray) -
             while (classes[text[at]] & HOST) != 0:
                 if text[at] == _DOT:
                     if at == label:
-                        good = False  # an empty label
+                        # An empty label.
+                        good = False
                     label = at + U1
                 elif (
                     text[at] == _X
@@ -73,7 +74,8 @@ def plain_lines(text: bytes, most: int, classes: UInt8Array, plain: BoolArray) -
                     and text[at + U1] == _N
                     and text[at + np.uint64(2)] == _DASH
                 ):
-                    good = False  # an internationalised one: its encoding has to be checked
+                    # An internationalised label: its encoding must be checked.
+                    good = False
                 at += U1
             if at == label or text[label] < _A or text[label] > _Z or at - begin > np.uint64(253):
                 good = False
@@ -88,7 +90,8 @@ def plain_lines(text: bytes, most: int, classes: UInt8Array, plain: BoolArray) -
                 elif allowed == PATH and byte == _SLASH:
                     after = text[at + U1]
                     if after == _DOT or (after == _PERCENT and text[at + np.uint64(2)] == _TWO):
-                        good = False  # perhaps a dot segment
+                        # Possibly a dot segment.
+                        good = False
                 at += U1
             if text[at] != _NEWLINE or at - start > np.uint64(most):
                 good = False

@@ -12,7 +12,7 @@ _ESCAPES = re.compile(r"(?:%[0-9a-fA-F]{2})+")
 def short_labels(names: Sequence[str], most: int = 34) -> tuple[list[str], str]:
     """Return a label of at most ``most`` characters for each name, and the beginning that was left out.
 
-    Percent escapes are decoded where they stand for printable text. A URL's scheme is left out. If at least half of the
+    Percent escapes of printable text are decoded. A URL's scheme is left out. If at least half of the
     names are on one host, their labels have only the path, without the folders that all of these names share. From a
     label that is still too long, the middle is left out.
 
@@ -31,7 +31,7 @@ def short_labels(names: Sequence[str], most: int = 34) -> tuple[list[str], str]:
         host = ""
     else:
         paths = [path for other, path in parts if other == host]
-        # All paths lie between the first and the last in order, so what these two share, all share.
+        # All paths lie between the first and the last in order, so all share the beginning that these two share.
         first, last = min(paths), max(paths)
         same = next(
             (k for k, pair in enumerate(zip(first, last, strict=False)) if pair[0] != pair[1]), len(first)

@@ -35,6 +35,7 @@ def matcher(expression: str, kind: Kind = "regex") -> Callable[[Strings], Int64A
     Parameters
     ----------
     expression : str
+        The expression to search for.
     kind : {"regex", "glob", "text"}
         A regular expression in RE2's syntax that matches anywhere in the URL; a pattern with ``*`` and ``?`` for the
         whole URL; or text that occurs in the URL, in upper or lower case.

@@ -21,8 +21,6 @@ import re
 from functools import lru_cache
 from typing import Any
 
-import re2
-
 from inlink.errors import ParameterError
 
 __all__ = ["LONGEST", "MOST_INSTRUCTIONS", "NUTCH_LOOPS", "Pattern", "compiled", "repeats_segments"]
@@ -37,8 +35,6 @@ NUTCH_LOOPS = r".*(/[^/]+)/[^/]+\1/[^/]+\1/"
 """Nutch's rule against loops: a segment of the path occurs three times, each time two segments after the last."""
 
 _LOOPS = re.compile(r"(\.\*)?" + re.escape(NUTCH_LOOPS.removeprefix(".*")) + r"(?:\.\*)?")
-_OPTIONS = re2.Options()
-_OPTIONS.log_errors = False
 
 _ALTERNATIVES = (
     (r"perl operator: \(\?<?[=!]", "lookaround", "give two rules instead, one in `allow` and one in `deny`"),
@@ -98,8 +94,9 @@ def compiled(text: str, place: str = "") -> Pattern:
     Parameters
     ----------
     text : str
+        The expression, in RE2's syntax.
     place : str
-        Name of the expression's place in the message.
+        The place of the expression, such as a file and a line, for messages.
 
     Raises
     ------
@@ -123,8 +120,13 @@ def compiled(text: str, place: str = "") -> Pattern:
         raise ParameterError(
             f"{where}{shown} is not a valid regular expression: RE2 does not know {{,n}}; write {{0,n}}"
         )
+    # Most crawls have no expressions.
+    import re2
+
+    options = re2.Options()
+    options.log_errors = False
     try:
-        program = re2.compile(text, _OPTIONS)
+        program = re2.compile(text, options)
     except (re2.error, UnicodeEncodeError) as error:
         raise ParameterError(f"{where}{shown} is not a valid regular expression: {_reason(error)}") from None
     if program.programsize > MOST_INSTRUCTIONS:

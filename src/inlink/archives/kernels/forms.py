@@ -121,7 +121,7 @@ def _relative(
 ) -> tuple[Index, Index, bool]:
     """Resolve ``./`` and ``../`` at the beginning of a relative path.
 
-    Returns where the rest begins, how many bytes of the base stay, and whether a parser has to look at the rest.
+    Return the place of the rest, the number of bytes of the base that stay, and whether the rest must be parsed.
     """
     while at < end and text[at] == 46:
         one = at + U1 < end and text[at + U1] == 46
@@ -163,12 +163,12 @@ def page_forms(
     text : uint8[n]
         The record.
     links : uint64[m]
-        Its links, of which `count` are there.
+        The links of the record, of which the first `count` are valid.
     base, own : uint8[...]
         The canonical base and the page's canonical URL.
     options : int
-        Sum of 1 (keep links to a place on the page itself), 2 (keep repeated links) and 4 (entities in links have to
-        be decoded).
+        Sum of 1 (keep links to a place on the page itself), 2 (keep repeated links) and 4 (entities in links must be
+        decoded).
     classes : uint8[256]
         The class of each byte.
     slots : uint64[power of two, more than 2 * count]
@@ -180,15 +180,15 @@ def page_forms(
     ends : int64[more than all forms]
         Filled: the end of each form in `arena`. The first number is 0.
     told : int64[3]
-        Number of forms so far, which is set anew; then, filled: how many links are kept, repeated ones too, and how
-        many are not http.
+        The number of forms before this page, which is set to the number after it. Filled: the number of kept links,
+        with repeated ones, and the number of links that are not http.
     odd : uint32[at least count]
-        Filled: the links that a parser has to look at.
+        Filled: the links that must be parsed.
 
     Returns
     -------
     int
-        How many links are odd; or :data:`FULL`.
+        The number of odd links; or :data:`FULL`.
     """
     options = np.uint64(options)
     all_places, repeats, entities = options & U1 != U0, options & _U2 != U0, options & _U4 != U0
@@ -208,7 +208,7 @@ def page_forms(
         if entities:
             for j in range(at, end):
                 sure &= text[j] != 38
-        # How many bytes of the source stay: up to the path, up to the last slash of the path, and up to the query.
+        # The numbers of bytes of the source that stay: up to the path, up to its last slash, and up to the query.
         root = np.uint64(8) if source[4] == 115 else np.uint64(7)
         while root < np.uint64(len(source)) and source[root] != 47:
             root += U1

@@ -30,7 +30,7 @@ FULL = -1
 """Answer: an array is too short; make it longer, and ask again."""
 
 NEW = 1 << 40
-"""A code from here on is the number of an origin whose host has to be looked up, plus this."""
+"""A code from here on is the number of an origin whose host must be looked up, plus this."""
 
 # Kinds of links: by a parser; absolute; //host/; /path; ?query; #fragment or empty; path; another scheme.
 BY_PARSER, ABSOLUTE, NETWORK, ROOTED, SEARCH, PLACE, RELATIVE, FOREIGN = range(8)
@@ -129,7 +129,7 @@ def host_codes(
     text : uint8[n]
         The record.
     links : uint64[m]
-        Its links, of which `count` are there.
+        The links of the record, of which the first `count` are valid.
     here : int64[4]
         The codes of the base's host, of the page's host, and of links that are not http, and the length of the longer
         of the two URLs.
@@ -147,12 +147,12 @@ def host_codes(
     codes : int64[at least count]
         Filled. For an origin whose code is not known, :data:`NEW` plus its number.
     odd : uint32[at least count]
-        Filled: the links that a parser has to look at.
+        Filled: the links that must be parsed.
 
     Returns
     -------
     int
-        How many links are odd; or :data:`FULL`.
+        The number of odd links; or :data:`FULL`.
     """
     odds = U0
     last = np.uint64(len(origins)) - _U2
@@ -233,7 +233,7 @@ def keep_hosts(
     Parameters
     ----------
     codes : int64[at least count]
-        What :func:`host_codes` found, and what is odd looked up.
+        The codes of :func:`host_codes`, with the odd links looked up.
     known : int64[k]
         The codes of origins.
     page : int
@@ -248,7 +248,7 @@ def keep_hosts(
     Returns
     -------
     kept, refused : int
-        How many are kept, and how many are refused: at ``codes[kept:kept + refused]``.
+        The numbers of kept and of refused codes. The refused codes are ``codes[kept:kept + refused]``.
     """
     kept, refused = U0, U0
     for k in range(U0, np.uint64(count)):

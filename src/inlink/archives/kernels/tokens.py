@@ -45,7 +45,8 @@ def escape(text: UInt8Array, at: Index, length: Index) -> int:
     if at + _U2 > length:
         return U0
     byte = text[at + U1]
-    if byte == 117:  # u
+    # The letter u.
+    if byte == 117:
         if at + np.uint64(6) > length:
             return U0
         for k in range(_U2, np.uint64(6)):
@@ -112,7 +113,8 @@ def absolute_url(text: UInt8Array, at: Index, end: Index, exact: bool) -> Index:
         byte = np.uint64(text[at])
         if byte == np.uint64(92) and at + U1 < end:
             return _U2 if text[at + U1] == 117 or text[at + U1] == 47 else U0
-        if byte == np.uint64(47):  # slash: at the start, after the colon, or the second one
+        # A slash: at the start, after the colon, or the second one.
+        if byte == np.uint64(47):
             if state == np.uint64(8):
                 return U1
             if state != U0 and state != _U7:

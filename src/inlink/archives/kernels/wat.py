@@ -1,8 +1,8 @@
 """Scan the JSON of a WAT record for the places of its links, without decoding it.
 
-The scanner reads strict JSON (RFC 8259) in valid UTF-8, and knows the shape that ia-web-commons writes. If anything
-else is met, the answer is :data:`UNSURE`, and the record has to be decoded: a field of another type, a repeated key,
-an escape in a key, damage. So each page that is found is the page that decoding finds.
+The scanner reads strict JSON (RFC 8259) in valid UTF-8, and knows the shape that ia-web-commons writes. If it meets
+anything else, the answer is :data:`UNSURE`, and the record must be decoded: a field of another type, a repeated key,
+an escape in a key, damage. So each page of the scanner is the page that decoding finds.
 
 No byte is read without a test that it is there, and nothing is written beyond the end of an array: any bytes are safe.
 """
@@ -89,7 +89,7 @@ def _chains() -> tuple[UInt8Array, UInt8Array]:
 
 
 _FIRST, _AFTER = _chains()
-# What the items of an array are, by the kind of the array.
+# The kinds of the items of an array, by the kind of the array.
 _ITEMS = np.zeros(_VALUES, np.uint64)
 _ITEMS[[_LINKS, _HEAD_LINKS, _METAS]] = _LINK, _HEAD_LINK, _META
 
@@ -99,10 +99,10 @@ _COUNT = np.uint64(0x0001020304050607)
 _U2, _U3, _U4, _U7, _U8, _U16 = (np.uint64(k) for k in (2, 3, 4, 7, 8, 16))
 _U28, _U56, _U63 = (np.uint64(k) for k in (28, 56, 63))
 _HEADER, _ODD, _LONGEST = np.uint64(HEADER), np.uint64(ODD), np.uint64(1 << 28)
-# Where the stack begins in the array of results, and what was met in each object on it.
+# The beginning of the stack in the array of results, and of the marks of the keys in each object on it.
 _STACK, _SEEN = np.uint64(16), np.uint64(16 + _DEPTH)
 
-# What may come next: a value; a key or the end of the object; a key; a comma or the end; a value or the end.
+# The next token: a value; a key or the end of the object; a key; a comma or the end; a value or the end.
 _A_VALUE, _FIRST_KEY, _A_KEY, _A_COMMA, _FIRST_VALUE = range(5)
 
 
@@ -317,7 +317,8 @@ def scan_record(text: UInt8Array, rules: int, work: UInt64Array, links: UInt64Ar
                 success = end == begin or text[begin] == 50
             elif means == np.uint64(_BASE):
                 base_at, base_end = begin, end
-            elif drop:  # directives for robots
+            elif drop:
+                # Directives for robots.
                 return UNSURE
         elif byte == 44:
             if state != np.uint64(_A_COMMA) or depth == U0:

@@ -1,8 +1,8 @@
-"""The loops of the queue: a heap of waiting pages for each slot, and three heaps of slots.
+"""The loops of the queue: three heaps of slots, and what happens to their pages.
 
-A *slot* is a host, or with ``by="domain"`` a registered domain. Each heap is 4-ary and stored in an array. Each member
-has its place in its heap, so that a priority can change in place. Pages are ordered by key, largest first, then by age.
-Ready slots are ordered by the key of their best page.
+A *slot* is a host, or with ``by="domain"`` a registered domain. Its best page is found by :mod:`.waiting`. Each heap of
+slots is 4-ary and stored in an array. Each slot has its place in its heap, so that its key can change in place. Ready
+slots are ordered by the key of their best page.
 
 ``table`` is always a table of addresses: see :func:`.slots.queue_at`.
 """
@@ -15,115 +15,47 @@ from inlink.frontier.kernels.slots import (
     IN_LATER,
     IN_READY,
     IN_WARM,
+    JOINED,
     SINK,
     TURNS,
-    WAITING,
     Limits,
     Slots,
     Waiting,
-    class_of,
     cool,
-    larger,
     queue_at,
     spend,
 )
+from inlink.frontier.kernels.waiting import (
+    LEAF,
+    OUT,
+    best_pages,
+    change,
+    climb,
+    drop,
+    give_keys,
+    join,
+    slot_of,
+)
 
 __all__ = [
+    "best",
     "fill",
-    "heaps",
     "keys",
     "land",
     "place_pages",
-    "rebuild",
+    "rekey",
     "remove_page",
     "settle",
     "settle_all",
     "take",
     "take_page",
+    "to_rekey",
 ]
 
 
 _U2 = np.uint64(2)
-_U3 = np.uint64(3)
-_U4 = np.uint64(4)
-_U32 = np.uint64(32)
-_LOW = np.uint64(0xFFFFFFFF)
+_LEAF = np.uint64(LEAF)
 NOWHERE, READY, LATER, WARM = np.uint8(0), np.uint8(1), np.uint8(2), np.uint8(3)
-
-
-# -- pages within a slot --------------------------------------------------------------------------------------------
-
-
-@kernel
-def _page_before(w: Waiting, newest: bool, a: np.uint32, b: np.uint32) -> bool:
-    if w.pages[a].key != w.pages[b].key:
-        return w.pages[a].key > w.pages[b].key
-    return a > b if newest else a < b
-
-
-@kernel
-def _page_up(w: Waiting, newest: bool, begin: np.uint64, place: np.uint64) -> None:
-    page = w.arena[begin + place]
-    while place > U0:
-        parent = (place - U1) >> _U2
-        other = w.arena[begin + parent]
-        if not _page_before(w, newest, page, other):
-            break
-        w.arena[begin + place] = other
-        w.pages[other].place = np.uint32(place + U1)
-        place = parent
-    w.arena[begin + place] = page
-    w.pages[page].place = np.uint32(place + U1)
-
-
-@kernel
-def _page_down(w: Waiting, newest: bool, begin: np.uint64, size: np.uint64, place: np.uint64) -> None:
-    page = w.arena[begin + place]
-    while True:
-        child = (place << _U2) + U1
-        if child >= size:
-            break
-        best = child
-        for k in range(child + U1, min(child + np.uint64(4), size)):
-            if _page_before(w, newest, w.arena[begin + k], w.arena[begin + best]):
-                best = k
-        other = w.arena[begin + best]
-        if not _page_before(w, newest, other, page):
-            break
-        w.arena[begin + place] = other
-        w.pages[other].place = np.uint32(place + U1)
-        place = best
-    w.arena[begin + place] = page
-    w.pages[page].place = np.uint32(place + U1)
-
-
-@kernel
-def _make_room(w: Waiting, s: Slots, slot: np.uint64) -> None:
-    """Move a slot's heap to a block of the next size, and free the old block."""
-    old, begin = np.uint64(s.rows[slot].room), s.rows[slot].begin
-    room = larger(old)
-    number = class_of(room)
-    fresh = w.free[number]
-    if fresh != U0:
-        w.free[number] = np.uint64(w.arena[fresh]) | (np.uint64(w.arena[fresh + U1]) << _U32)
-    else:
-        fresh = w.free[U0]
-        w.free[U0] = fresh + room
-    for k in range(U0, np.uint64(s.rows[slot].count)):
-        w.arena[fresh + k] = w.arena[begin + k]
-    if old > U0:
-        number = class_of(old)
-        w.arena[begin] = np.uint32(w.free[number] & _LOW)
-        w.arena[begin + U1] = np.uint32(w.free[number] >> _U32)
-        w.free[number] = begin
-    s.rows[slot].begin = fresh
-    s.rows[slot].room = np.uint32(room)
-
-
-@kernel
-def _slot_of(w: Waiting, page: np.uint64) -> np.uint64:
-    host = np.uint64(w.hosts[page])
-    return np.uint64(w.slot_of[host]) if len(w.slot_of) > 0 else host
 
 
 # -- heaps of slots -------------------------------------------------------------------------------------------------
@@ -140,7 +72,7 @@ def _slot_before(w: Waiting, s: Slots, limits: Limits, heap: UInt32Array, a: np.
         return a < b
     if s.rows[a].key != s.rows[b].key:
         return s.rows[a].key > s.rows[b].key
-    one, other = w.arena[s.rows[a].begin], w.arena[s.rows[b].begin]
+    one, other = s.rows[a].best, s.rows[b].best
     return one > other if limits.newest else one < other
 
 
@@ -220,8 +152,7 @@ def _settle(w: Waiting, s: Slots, limits: Limits, slot: np.uint64, now: float) -
     ):
         _leave(w, s, limits, slot)
         return
-    best = np.uint64(w.arena[s.rows[slot].begin])
-    key = np.float64(w.pages[best].key) * np.float64(s.rows[slot].factor)
+    key = np.float64(w.keys[s.rows[slot].best]) * np.float64(s.rows[slot].factor)
     if limits.diverse == 1:
         key /= 1.0 + np.float64(s.rows[slot].taken)
     elif limits.diverse == 2:
@@ -305,48 +236,29 @@ def place_pages(
     not in the queue.
     """
     w, s, limits = queue_at(table)
-    touched = U0
-    # reading all pages' rows first lets the processor wait for memory once instead of page by page
+    touched, end = U0, U0
+    # reading all pages' numbers first lets the processor wait for memory once instead of page by page
     for i in range(U0, np.uint64(len(pages))):
         page = np.uint64(pages[i])
         touched += (
-            np.uint64(w.pages[page].place) + np.uint64(w.hosts[page]) + np.uint64(states[page] + traps[page])
+            np.uint64(w.keys[page] == OUT) + np.uint64(w.hosts[page]) + np.uint64(states[page] + traps[page])
         )
+        end = max(end, page + U1)
     s.tally[SINK] = touched
+    join(w, s, limits.newest, end)
     for i in range(U0, np.uint64(len(pages))):
         page = np.uint64(pages[i])
-        inside = w.pages[page].place > 0
-        if not all_of_them and (states[page] != 0 or (errors[page] > 0 and not inside)):
+        old = w.keys[page]
+        if not all_of_them and (states[page] != 0 or (errors[page] > 0 and old == OUT)):
             continue
         key = priorities[i] * factors[traps[page]]
-        slot = _slot_of(w, page)
-        begin = s.rows[slot].begin
-        if inside:
-            old = w.pages[page].key
-            if old == key:
-                continue
-            w.pages[page].key = key
-            place = np.uint64(w.pages[page].place) - U1
-            if key > old:
-                _page_up(w, limits.newest, begin, place)
-            else:
-                _page_down(w, limits.newest, begin, np.uint64(s.rows[slot].count), place)
-            if place > U0 and w.pages[page].place != 1:
-                # the slot's best page is the same
-                continue
-        else:
-            if s.rows[slot].count == s.rows[slot].room:
-                _make_room(w, s, slot)
-                begin = s.rows[slot].begin
-            place = np.uint64(s.rows[slot].count)
-            s.rows[slot].count += np.uint32(1)
-            s.tally[WAITING] += U1
-            w.pages[page].key = key
-            w.arena[begin + place] = np.uint32(page)
-            _page_up(w, limits.newest, begin, place)
-            if w.pages[page].place != 1:
-                continue
-        _settle(w, s, limits, slot, now)
+        if key == old:
+            continue
+        slot = slot_of(w, page)
+        best = s.rows[slot].best
+        change(w, s, limits.newest, slot, page, key)
+        if best == page or s.rows[slot].best == page:
+            _settle(w, s, limits, slot, now)
 
 
 @kernel
@@ -354,20 +266,10 @@ def remove_page(table: UInt64Array, number: int, now: float) -> None:
     """Remove a page from the queue, if it is in the queue."""
     w, s, limits = queue_at(table)
     page = np.uint64(number)
-    if w.pages[page].place == 0:
+    if page >= s.tally[JOINED] or w.keys[page] == OUT:
         return
-    slot = _slot_of(w, page)
-    begin, place = s.rows[slot].begin, np.uint64(w.pages[page].place) - U1
-    size = np.uint64(s.rows[slot].count) - U1
-    s.rows[slot].count = np.uint32(size)
-    s.tally[WAITING] -= U1
-    w.pages[page].place = 0
-    if place != size:
-        other = w.arena[begin + size]
-        w.arena[begin + place] = other
-        w.pages[other].place = np.uint32(place + U1)
-        _page_up(w, limits.newest, begin, place)
-        _page_down(w, limits.newest, begin, size, np.uint64(w.pages[other].place) - U1)
+    slot = slot_of(w, page)
+    drop(w, s, limits.newest, slot, page)
     _settle(w, s, limits, slot, now)
 
 
@@ -376,7 +278,7 @@ def take_page(table: UInt64Array, page: int, now: float) -> int:
     """Take a page out of turn and count it against its slot; return the slot."""
     remove_page(table, page, now)
     w, s, limits = queue_at(table)
-    slot = _slot_of(w, np.uint64(page))
+    slot = slot_of(w, np.uint64(page))
     spend(s, slot, now)
     _settle(w, s, limits, slot, now)
     return int(slot)
@@ -407,15 +309,8 @@ def take(table: UInt64Array, now: float, pages: UInt32Array, slots: UInt32Array)
         if s.domain_budgets[domain] == 0:
             _leave(w, s, limits, slot)
             continue
-        begin = s.rows[slot].begin
-        page = np.uint64(w.arena[begin])
-        size = np.uint64(s.rows[slot].count) - U1
-        s.rows[slot].count = np.uint32(size)
-        s.tally[WAITING] -= U1
-        w.pages[page].place = 0
-        if size > U0:
-            w.arena[begin] = w.arena[begin + size]
-            _page_down(w, limits.newest, begin, size, U0)
+        page = np.uint64(s.rows[slot].best)
+        drop(w, s, limits.newest, slot, page)
         spend(s, slot, now)
         s.tally[TURNS] += U1
         s.rows[slot].turn = s.tally[TURNS]
@@ -429,71 +324,76 @@ def take(table: UInt64Array, now: float, pages: UInt32Array, slots: UInt32Array)
 
 
 @kernel
-def heaps(table: UInt64Array, first: int, last: int, out: UInt32Array) -> tuple[np.uint64, np.uint64]:
-    """Copy the waiting pages of slots first, first + 1, … to ``out`` while they fit; return the next slot and pages."""
-    w, s, _ = queue_at(table)
-    count = U0
-    for slot in range(np.uint64(first), np.uint64(last)):
-        size = np.uint64(s.rows[slot].count)
-        if count + size > np.uint64(len(out)):
-            return slot, count
-        for k in range(U0, size):
-            out[count + k] = w.arena[s.rows[slot].begin + k]
-        count += size
-    return np.uint64(last), count
+def best(table: UInt64Array, slot: int, out: UInt32Array) -> int:
+    """Write the best waiting pages of a slot to ``out``, the best first; return their number."""
+    w, s, limits = queue_at(table)
+    return int(best_pages(w, s, limits.newest, np.uint64(slot), out))
 
 
 @kernel
-def rebuild(table: UInt64Array, first: int, last: int, keys: Float32Array, now: float) -> None:
-    """Give the waiting pages of slots [first, last) new keys, in the order of :func:`heaps`."""
+def to_rekey(table: UInt64Array, end: int, cursor: UInt64Array, out: UInt32Array) -> int:
+    """Write the next waiting pages of slots below ``end`` to ``out``, and move the cursor; return their number.
+
+    At most len(out) pages are looked at, in whole blocks. ``cursor`` is uint64[3]: a slot, the number of pages at the
+    beginning of its list that are left, and the last of these; all pages are left if it is 0.
+    """
+    w, s, _ = queue_at(table)
+    slot, left, page = cursor[U0], cursor[U1], cursor[_U2]
+    count = seen = U0
+    while slot < np.uint64(end):
+        if left == U0:
+            left, page = np.uint64(s.rows[slot].pages), np.uint64(s.rows[slot].last)
+        while left > U0:
+            size = (left - U1) % _LEAF + U1
+            seen += size
+            if seen > np.uint64(len(out)):
+                # The last block of a list may grow until the next call, the others are full.
+                begun = left < np.uint64(s.rows[slot].pages)
+                cursor[U0], cursor[U1], cursor[_U2] = slot, left if begun else U0, page
+                return int(count)
+            for _ in range(U0, size):
+                if w.keys[page] != OUT:
+                    out[count] = np.uint32(page)
+                    count += U1
+                page = np.uint64(w.previous[page])
+            left -= size
+        slot += U1
+    cursor[U0], cursor[U1], cursor[_U2] = slot, U0, U0
+    return int(count)
+
+
+@kernel
+def rekey(table: UInt64Array, cursor: UInt64Array, end: UInt64Array, keys: Float32Array, now: float) -> None:
+    """Give the pages that :func:`to_rekey` wrote new keys, in its order. It moved the cursor from here to ``end``."""
     w, s, limits = queue_at(table)
-    count = U0
-    for slot in range(np.uint64(first), np.uint64(last)):
-        size, begin = np.uint64(s.rows[slot].count), s.rows[slot].begin
-        if size == U0:
+    slot, left, page = cursor[U0], cursor[U1], cursor[_U2]
+    used = U0
+    while slot != end[U0] or left != end[U1]:
+        if left == U0:
+            left, page = np.uint64(s.rows[slot].pages), np.uint64(s.rows[slot].last)
+            if left == U0:
+                slot += U1
             continue
-        for k in range(U0, size):
-            w.pages[w.arena[begin + k]].key = keys[count + k]
-        count += size
-        place = (size + _U2) >> _U2
-        while place > U0:
-            place -= U1
-            _page_down(w, limits.newest, begin, size, place)
-        _settle(w, s, limits, np.uint64(slot), now)
+        block = last = (left - U1) // _LEAF
+        while left > U0 and (slot != end[U0] or left != end[U1]):
+            block = (left - U1) // _LEAF
+            page, used = give_keys(w, s, slot, block, page, limits.newest, keys, used)
+            left = block * _LEAF
+        if s.rows[slot].room > 0:
+            climb(w, s, limits.newest, slot, block, last)
+        _settle(w, s, limits, slot, now)
+        if left == U0:
+            slot += U1
 
 
 @kernel
 def fill(table: UInt64Array, pages: UInt32Array, keys: Float32Array, slots: int, now: float) -> None:
-    """Put pages into an empty queue. Each slot's heap is made at once, in a block of the right size."""
+    """Put pages into an empty queue. Each slot is moved to its heap once."""
     w, s, limits = queue_at(table)
-    num_slots = np.uint64(slots)
     for i in range(U0, np.uint64(len(pages))):
         page = np.uint64(pages[i])
-        w.pages[page].key = keys[i]
-        s.rows[_slot_of(w, page)].count += np.uint32(1)
-    for slot in range(U0, num_slots):
-        size = np.uint64(s.rows[slot].count)
-        if size > U0:
-            room = _U2
-            while room < size:
-                room = larger(room)
-            s.rows[slot].begin = w.free[U0]
-            w.free[U0] += room
-            s.rows[slot].room = np.uint32(room)
-            s.rows[slot].count = 0
-    for i in range(U0, np.uint64(len(pages))):
-        page = np.uint64(pages[i])
-        slot = _slot_of(w, page)
-        size = np.uint64(s.rows[slot].count)
-        w.arena[s.rows[slot].begin + size] = np.uint32(page)
-        w.pages[page].place = np.uint32(size + U1)
-        s.rows[slot].count = np.uint32(size + U1)
-    s.tally[WAITING] += np.uint64(len(pages))
-    for slot in range(U0, num_slots):
-        size = np.uint64(s.rows[slot].count)
-        if size > U0:
-            place = (size + _U2) >> _U2
-            while place > U0:
-                place -= U1
-                _page_down(w, limits.newest, s.rows[slot].begin, size, place)
+        join(w, s, limits.newest, page + U1)
+        change(w, s, limits.newest, slot_of(w, page), page, keys[i])
+    for slot in range(U0, np.uint64(slots)):
+        if s.rows[slot].count > 0:
             _settle(w, s, limits, np.uint64(slot), now)

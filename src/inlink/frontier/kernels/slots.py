@@ -4,29 +4,32 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from inlink.base.arrays import UInt32Array, UInt64Array
+from inlink.base.arrays import Float32Array, UInt32Array, UInt64Array
 from inlink.base.jit import U0, U1, array_at, kernel
 from inlink.store.format import NO_LIMIT
 
-__all__ = ["PAGE", "SLOT", "Limits", "Slots", "Waiting", "class_of", "cool", "larger", "queue_at", "spend"]
+__all__ = ["NODE", "SLOT", "Limits", "Slots", "Waiting", "class_of", "cool", "larger", "queue_at", "spend"]
 
 _U2, _U3, _U4 = np.uint64(2), np.uint64(3), np.uint64(4)
 
 _NO_LIMIT = np.uint32(NO_LIMIT)
 
-PAGE = np.dtype([("key", np.float32), ("place", np.uint32)])
-"""The record of a page: its key, and its place in its slot's heap plus 1; 0 if it does not wait."""
+NODE = np.dtype([("page", np.uint32), ("key", np.float32)])
+"""The record of a node in the tree of a slot: the best page below it, and the page's key."""
 
 SLOT = np.dtype(
     [
-        ("begin", np.uint64),
-        ("count", np.uint32),
-        ("room", np.uint32),
         ("due", np.float64),
         ("soft_due", np.float64),
         ("heated", np.float64),
         ("turn", np.uint64),
         ("key", np.float64),
+        ("begin", np.uint32),
+        ("room", np.uint32),
+        ("pages", np.uint32),
+        ("count", np.uint32),
+        ("last", np.uint32),
+        ("best", np.uint32),
         ("heat", np.float32),
         ("factor", np.float32),
         ("delay", np.float32),
@@ -42,7 +45,9 @@ SLOT = np.dtype(
 )
 """The record of a slot. Times are Unix times.
 
-- ``begin``, ``count``, ``room``: its heap in the arena: beginning, number of waiting pages, number of pages that fit
+- ``begin``, ``room``: the beginning of its tree of nodes, and the number of blocks that fit; 0 for one block
+- ``pages``, ``count``: number of pages in its list, and number of those that wait
+- ``last``, ``best``: the last page of its list, and the best page
 - ``due``, ``soft_due``: time of the next fetch, and time at which its crawl rate is also below the soft limit
 - ``heated``, ``heat``: time at which its temperature was computed, and the temperature
 - ``turn``: its last turn, counted in turns of all slots
@@ -56,21 +61,23 @@ SLOT = np.dtype(
 """
 
 
-IN_READY, IN_LATER, IN_WARM, TURNS, WAITING, SINK = range(6)
-"""Places in the slots' tally: slots in each heap, turns taken, waiting pages, and a sink.
+IN_READY, IN_LATER, IN_WARM, TURNS, WAITING, JOINED, SINK = range(7)
+"""Places in the slots' tally: slots in each heap, turns taken, waiting pages, pages in the lists of slots, and a sink.
 
 The sink keeps the prefetch loop from being optimised away. It is never read.
 """
 
 
 class Waiting(NamedTuple):
-    """Waiting pages, and their heaps."""
+    """Waiting pages, and the trees that find the best of them: see :mod:`.waiting`."""
 
-    pages: Any  # PAGE[…]
+    keys: Float32Array  # of each page
     hosts: UInt32Array  # of each page
     slot_of: UInt32Array  # of each host; empty where a slot is a host
-    arena: UInt32Array
-    free: UInt64Array  # [end of the arena, …, first free block of 2, 3, 4, 6, 8, … pages]
+    previous: UInt32Array  # the page before each page in the list of its slot
+    firsts: UInt32Array  # of each node, a number that its first page has at least
+    nodes: Any  # NODE[…]
+    free: UInt64Array  # [end of the nodes, …, first free tree with room for 2, 3, 4, 6, 8, … blocks]
 
 
 class Slots(NamedTuple):
@@ -96,7 +103,7 @@ class Limits(NamedTuple):
 
 @kernel
 def class_of(room: np.uint64) -> np.uint64:
-    """The free list of a block of ``room`` pages: 2 for 2 pages, 3 for 3, 4 for 4, 5 for 6, 6 for 8, …"""
+    """The free list of a tree with this room: 2 for 2 blocks, 3 for 3, 4 for 4, 5 for 6, 6 for 8, …"""
     number, left = U0, room
     while left > U1:
         left >>= U1
@@ -106,7 +113,7 @@ def class_of(room: np.uint64) -> np.uint64:
 
 @kernel
 def larger(room: np.uint64) -> np.uint64:
-    """The next size of a block: 2, 3, 4, 6, 8, 12, 16, …"""
+    """The next room of a tree: 2, 3, 4, 6, 8, 12, 16, …"""
     if room == U0:
         return _U2
     return room // _U2 * _U3 if room & (room - U1) == U0 else room // _U3 * _U4
@@ -116,21 +123,23 @@ def larger(room: np.uint64) -> np.uint64:
 def queue_at(table: UInt64Array) -> tuple[Waiting, Slots, Limits]:
     """``Waiting``, ``Slots`` and ``Limits``, from a table of the addresses of their arrays; limits are float64[5]."""
     waiting = Waiting(
-        array_at(table, 0, PAGE),
+        array_at(table, 0, np.float32),
         array_at(table, 1, np.uint32),
         array_at(table, 2, np.uint32),
         array_at(table, 3, np.uint32),
-        array_at(table, 4, np.uint64),
+        array_at(table, 4, np.uint32),
+        array_at(table, 5, NODE),
+        array_at(table, 6, np.uint64),
     )
     slots = Slots(
-        array_at(table, 5, SLOT),
-        array_at(table, 6, np.uint32),
-        array_at(table, 7, np.uint32),
+        array_at(table, 7, SLOT),
         array_at(table, 8, np.uint32),
         array_at(table, 9, np.uint32),
-        array_at(table, 10, np.uint64),
+        array_at(table, 10, np.uint32),
+        array_at(table, 11, np.uint32),
+        array_at(table, 12, np.uint64),
     )
-    given = array_at(table, 11, np.float64)
+    given = array_at(table, 13, np.float64)
     return waiting, slots, Limits(given[0] != 0, int(given[1]), given[2], given[3], given[4])
 
 

@@ -43,7 +43,7 @@ class Lists(NamedTuple):
     Attributes
     ----------
     offsets : uint64[k + 1]
-        Where each list begins in ``nodes``.
+        The place in ``nodes`` where each list begins.
     nodes : uint32[…]
         The successors, increasing within a list.
     base : uint64
@@ -61,9 +61,9 @@ class Encoding(NamedTuple):
     Attributes
     ----------
     window : uint64
-        How many nodes back a list may be copied from; 0: lists are not copied.
+        A list may be copied from one of this many nodes before it; 0: lists are not copied.
     max_references : uint64
-        The most lists that decoding one list may lead through.
+        The largest number of lists that must be decoded to decode one list.
     min_interval : uint64
         Runs of consecutive successors of at least this length become intervals; 0: none do.
     codes : int64[6]
@@ -97,7 +97,7 @@ class Parts(NamedTuple):
     intervals : uint32[longest list + 1]
         The first node and the length of each interval.
     chains : uint64[window + 1]
-        At x mod (window + 1), how many lists decoding node x's list leads through.
+        At x mod (window + 1), the number of lists that must be decoded to decode the list of node x.
     """
 
     blocks: UInt32Array
@@ -123,11 +123,11 @@ class Statistics(NamedTuple):
     bits : uint64[5]
         The bits of outdegrees, references, blocks, intervals and residuals.
     arcs : uint64[3]
-        How many arcs are copied, in intervals, and residuals.
+        The numbers of arcs that are copied, in intervals, and residuals.
     references : uint64[2]
         The lengths of chains of references, and the distances of references.
     successor_gaps, residual_gaps : uint64[64]
-        At i, how many gaps are in [2ⁱ, 2ⁱ⁺¹).
+        At i, the number of gaps in [2ⁱ, 2ⁱ⁺¹).
     """
 
     bits: UInt64Array
@@ -145,7 +145,7 @@ def _log2(value: np.uint64) -> np.uint64:
 
 @kernel(allocates=False)
 def _natural(value: np.uint64, base: np.uint64) -> np.uint64:
-    """Return the natural number that stands for value − base: 0, −1, 1, −2, 2, … give 0, 1, 2, 3, 4, …."""
+    """Return the natural number that encodes value − base: 0, −1, 1, −2, 2, … give 0, 1, 2, 3, 4, …."""
     return (value - base) << U1 if value >= base else ((base - value) << U1) - U1
 
 

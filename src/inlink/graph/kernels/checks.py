@@ -40,9 +40,9 @@ def wrong_arc(
     most : uint64
         The largest allowed weight. Floats above 0 have the same order as their bits.
     turned : bool
-        Whether the rows are inlinks.
+        True if the rows are inlinks.
     limit : uint64
-        The limit of what stands in the rows: the number of nodes, or that of linking nodes if the rows are split.
+        The limit of the numbers in the rows: the number of nodes, or that of linking nodes if the rows are split.
     nodes_at : uint32[n] or uint32[0]
         The node at each place if the rows are split, else empty.
     base : uint64
@@ -94,16 +94,20 @@ def wrong_arc(
 def wrong_name(
     text: UInt8Array, offsets: UInt64Array, order: UInt32Array, low: np.uint64, high: np.uint64
 ) -> np.uint64:
-    """The first place of the order in ``range(low, high)`` whose name is not above the one before; ``high`` if none.
+    """Return the first place of the order in ``range(low, high)`` whose name is not above the name before.
+
+    Return ``high`` if there is none.
 
     Parameters
     ----------
     text : uint8[number of bytes]
+        The names, one after another, as UTF-8.
     offsets : uint64[n + 1]
         The place where each name begins, checked before.
     order : uint32[n], or [0] if it is 0, 1, 2, …
         A place whose node is not below n is wrong too. If no place is wrong, the order holds each node once.
     low, high : uint64
+        The places to check, ``high`` excluded.
     """
     n = np.uint64(len(offsets)) - U1
     ordered = len(order) > 0

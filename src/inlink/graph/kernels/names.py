@@ -121,7 +121,8 @@ def number(
                         ids[i] = node
                         break
                 slot = (slot + U1) & mask
-    codes[0] = touched  # so that the touching is not optimised away
+    # A result that is used: otherwise the compiler would remove the reads above.
+    codes[0] = touched
     return count, known
 
 

@@ -46,7 +46,7 @@ def _get(data: UInt8Array, at: np.uint64, stop: np.uint64) -> tuple[np.uint64, n
 def encode_arcs(
     arcs: UInt64Array, first: np.uint64, base: np.uint64, rows: UInt8Array, targets: UInt8Array
 ) -> tuple[np.uint64, np.uint64]:
-    """Code sorted arcs. Return how many bytes of `rows` and of `targets` are used.
+    """Code sorted arcs. Return the numbers of bytes used in `rows` and in `targets`.
 
     `rows` has for each source its difference to the source before (at the beginning: to `first`) and the number of its
     arcs; `targets` has for each arc the difference to the target before in the row (at its beginning: to `base`).
@@ -115,7 +115,7 @@ def decode_rows(rows: UInt8Array, nodes: np.uint64, sources: UInt64Array, degree
 
 @kernel
 def encode_counts(values: Float64Array, out: UInt8Array) -> np.uint64:
-    """Code whole numbers below 2⁵³. Return how many bytes are used, at most eight a number."""
+    """Code whole numbers below 2⁵³. Return the number of used bytes, at most eight for each number."""
     at = U0
     for k in range(U0, np.uint64(len(values))):
         at = _put(out, at, np.uint64(values[k]))
@@ -182,9 +182,9 @@ def encode_names(
     lengths: UInt8Array,
     rest: UInt8Array,
 ) -> tuple[np.uint64, np.uint64, np.uint64]:
-    """Code sorted names: how many bytes each shares with the name before, how many follow, and these bytes.
+    """Code sorted names: the number of bytes each shares with the name before, the number that follow, and these bytes.
 
-    `last` is the name before the first. Returns how many bytes of the three outputs are used.
+    `last` is the name before the first. Returns the number of used bytes of each of the three outputs.
     """
     a, b, c = U0, U0, U0
     for i in range(U0, np.uint64(len(offsets)) - U1):
@@ -279,7 +279,8 @@ def load_names(
 ) -> bool:
     """Copy a block of names to a lane of the merge. Return False unless they follow `last` in byte order.
 
-    `shared` takes how many bytes each name shares with the one before. `first` says that there is no name before.
+    Write to `shared` the number of bytes that each name shares with the name before. `first` is True if there is no
+    name before.
     """
     ends[lane, 0] = np.uint32(0)
     before = np.uint64(len(last))
@@ -315,10 +316,11 @@ def _play(
     same: UInt64Array,
     over: BoolArray,
 ) -> bool:
-    """Return whether lane `a` wins against lane `b`: its name comes first. Sets what the loser shares with the winner.
+    """Return whether lane `a` wins against lane `b`: its name comes first.
 
-    Both know in `same` how many bytes they share with the last winner of all. The one that shares more comes first; if
-    they share equally many, the bytes behind decide.
+    `same` has the number of bytes that each lane's name shares with the last winner of all. The lane that shares more
+    comes first; if both share equally many, the bytes after these decide. Then `same` is set for the loser to the
+    number of bytes that it shares with the winner.
     """
     if over[b]:
         return True
@@ -348,7 +350,7 @@ def first_round(
     same: UInt64Array,
     over: BoolArray,
 ) -> np.uint64:
-    """Let all lanes, a power of two of them, play against each other. Return the winner."""
+    """Play the first round between all lanes, a power of two of them, and return the winner."""
     lanes = np.uint64(len(losers))
     winners = np.empty(lanes + lanes, np.uint64)
     for lane in range(U0, lanes):
@@ -382,13 +384,13 @@ def merge_names(
 ) -> np.uint64:
     """Take names in byte order from all lanes, equal names once, until a lane is empty or the output is full.
 
-    A tournament of losers that compares only bytes behind a common beginning: Bingmann, Eberle and Sanders,
-    "Engineering parallel string sorting", Algorithmica 77 (2017), section 5. `moved` says that the winner has another
-    name since the last call, and has to play first.
+    A tournament of losers that compares only bytes after a common beginning: Bingmann, Eberle and Sanders,
+    "Engineering parallel string sorting", Algorithmica 77 (2017), section 5. `moved` is True if the winner has another
+    name since the last call, which must play first.
 
-    `state` has the number of different names so far, the length of the last one, and how many names and bytes the
-    output holds. `maps` takes the number of each name of a lane. Returns the lane to fill or, if that is over or has
-    names left, the winner for the next call, when the output was emptied.
+    `state` has the number of different names so far, the length of the last one, and the numbers of names and bytes in
+    the output. The number of each name is written to `maps`. Returns the lane to fill. If that lane is over or has
+    names left, the output is full: it is the winner for the next call, after the output was emptied.
     """
     lanes = np.uint64(len(losers))
     known, length, filled, used = state[0], state[1], state[2], state[3]

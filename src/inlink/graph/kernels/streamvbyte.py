@@ -76,7 +76,7 @@ def number_at(rows: UInt8Array, at: Index, size: Index) -> Index:
 
 @inlined
 def size_at(rows: UInt8Array, slot: Index) -> Index:
-    """The number of bytes − 1 of a number, whose two bits stand at 2 · ``slot``."""
+    """Return the number of bytes − 1 of a number, whose two bits are at 2 · ``slot``."""
     return (np.uint64(rows[slot >> _U2]) >> ((slot & _TWO_BITS) << U1)) & _TWO_BITS
 
 

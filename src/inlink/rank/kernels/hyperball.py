@@ -1,4 +1,4 @@
-"""HyperBall: how many nodes are within t steps of each node, by HyperLogLog counters that nodes pass on.
+"""HyperBall: the number of nodes within t steps of each node, by HyperLogLog counters that nodes pass on.
 
 A counter is a row of m = 2^log2m registers, uint8. Each node has a hash of 64 bits. The highest log2m bits of the hash
 choose a register, and the register keeps the largest number of trailing zeros plus 1 among all hashes that chose it.
@@ -14,7 +14,7 @@ at which it jumps, and never decreases while a ball grows.
 The row of v holds the neighbours whose balls v takes over. Three kinds of nodes have a row and need a counter or none:
 
 - A node that is also in a row of another node is read: it has two counters, of the last step and of this step.
-- A node that is in no row is read by nobody. If its row is longer than :data:`LONG`, it has one counter, to which each
+- No node reads a node that is in no row. If its row is longer than :data:`LONG`, it has one counter, to which each
   step adds the balls that changed.
 - If its row is shorter, it has no counter. A step adds up the balls of its neighbours again if any of them changed.
 
@@ -91,7 +91,7 @@ class Balls(NamedTuple):
     ends : uint8[h, m]
         Counters that no node reads.
     changed, fresh : uint8[k]
-        Which counters changed in the last step, and room for this step.
+        Marks of the counters that changed in the last step, and room for this step.
     sums : float64[n]
         Σ_t weight(t) · (size after t steps − size after t − 1 steps).
     sizes : float32[n]
@@ -120,9 +120,9 @@ class Counting(NamedTuple):
     scale : float
         α_m · m².
     empty : float64[m + 1]
-        What a number of empty registers adds to the denominator.
+        The amount that each number of empty registers adds to the denominator.
     inverse : bool
-        Whether step t weighs 1/t, or t.
+        True: step t weighs 1/t. False: it weighs t.
     """
 
     key: np.uint64
@@ -142,7 +142,7 @@ class Readers(NamedTuple):
     changed, reached : uint32[limit], uint32[limit]
         Indices of the nodes that changed in the last step, and of their readers.
     seen : bool[n]
-        Which indices are in ``reached``. All False before and after a step.
+        Marks of the indices in ``reached``. All are False before and after a step.
     """
 
     offsets: UInt64Array
@@ -154,7 +154,7 @@ class Readers(NamedTuple):
 
 @inlined
 def _mapped(numbers: UInt32Array, i: Index) -> Index:
-    """The number that stands for ``i``; ``i`` itself if there are no numbers."""
+    """Return the number of index ``i``; ``i`` itself if there are no numbers."""
     return np.uint64(numbers[i]) if len(numbers) > 0 else np.uint64(i)
 
 
@@ -304,7 +304,7 @@ def next_step(
     offsets, nodes : uint64[n + 1], uint32[arcs]
         The rows.
     readers : uint64[n + 1]
-        Where the row of each node begins among the reversed arcs.
+        The place of each node's row among the reversed arcs.
     numbering : Numbering
         See there.
     low, high : uint64
@@ -319,7 +319,7 @@ def next_step(
     Returns
     -------
     uint64, uint64
-        How many counters changed, and how many arcs end at readers of these.
+        The number of counters that changed, and of the arcs to their readers.
     """
     slots, now, next_, ends, changed, fresh, sums, sizes = balls
     node_of, reading_of, _ = numbering
@@ -391,8 +391,8 @@ def few_steps(
     step : uint64
         The number of the first step.
     count : uint64
-        How many nodes of ``readers.changed`` changed in the step before. At most as many arcs as ``readers.reached``
-        has places may end at their readers.
+        The number of nodes of ``readers.changed`` that changed in the step before. At most as many arcs as
+        ``readers.reached`` has places may end at their readers.
     budget : uint64
         Stop when this many arcs were followed. A step counts as 64 arcs.
     balls, counting : Balls, Counting
@@ -405,8 +405,8 @@ def few_steps(
     Returns
     -------
     uint64, uint64, uint64
-        The number of the next step, how many nodes changed in the last one, and how many arcs end at readers of these.
-        If the number of steps is odd, ``now`` and ``next`` have changed places.
+        The number of the next step, the number of nodes that changed in the last step, and the number of arcs to their
+        readers. If the number of steps is odd, ``now`` and ``next`` have changed places.
     """
     slots, now, next_, ends, changed, _, sums, sizes = balls
     key, shift, scale, empty, inverse = counting

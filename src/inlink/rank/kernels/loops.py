@@ -39,7 +39,8 @@ def find_loops(
         if left == U0 or depth == U0:
             continue
         stamp = np.uint32(u + U1)
-        begin, stop = U0, U0  # the queue's part that the last level added
+        # The part of the queue that the last level added.
+        begin, stop = U0, U0
         level = U0
         while left > U0 and level < depth:
             level += U1

@@ -44,7 +44,7 @@ class Equation(NamedTuple):
         By place, each node's outdegree, or the sum of its outlinks' weights. l is the number of linking nodes if the
         rows are split. Otherwise it is n, and 0 marks a dangling node.
     teleport : float64[n] or float64[1]
-        Where teleports go; one number if they go everywhere alike. By node; in sweeps by place, float64[l].
+        The teleport distribution by node; one number if it is uniform. In sweeps by place, float64[l].
     damping : float
         The share of visits that follow a link.
     """
@@ -74,8 +74,8 @@ def solved(total: float, own: float, strength: float, loop: float, damping: floa
 def scan_arcs(
     equation: Equation, loops: AnyArray, low: np.uint64, high: np.uint64
 ) -> tuple[np.uint64, np.uint64]:
-    """Write the weights of self-loops at the places [low, high) to ``loops``. Return how many arcs
-    between linking nodes come from a node with a smaller number, and how many from one with a larger number.
+    """Write the weights of self-loops at the places [low, high) to ``loops``. Return the numbers of arcs
+    between linking nodes that come from a node with a smaller number, and from a node with a larger number.
     """
     offsets, nodes, weights, _, strengths, _, _ = equation
     smaller, larger = U0, U0

@@ -88,13 +88,13 @@ def uniform(state: np.uint64) -> float:
 
 @inlined
 def any_of(share: float, count: Index) -> np.uint64:
-    """The number in range(count) that a share in [0, 1) stands for."""
+    """Return the number in range(count) for a share in [0, 1)."""
     return min(np.uint64(share * np.float64(count)), count - U1)
 
 
 @inlined
 def arc_of(offset: np.uint64, count: np.uint64, sums: Float64Array, share: float) -> np.uint64:
-    """The place of the arc, in a row that is not empty, that a share in [0, 1) stands for."""
+    """Return the place of the arc, in a row that is not empty, for a share in [0, 1)."""
     low, last = offset, offset + count - U1
     if len(sums) == 0:
         low += any_of(share, count)

@@ -214,7 +214,7 @@ async def _refuse(context: Any, error: Exception) -> None:
         raise error
     else:
         log.exception("URLFrontier", exc_info=error)
-        await context.abort(grpc.StatusCode.INTERNAL, "the server failed; its log says how")
+        await context.abort(grpc.StatusCode.INTERNAL, "the server failed: its log has the traceback")
 
 
 def _credentials(cert: Path, key: Path | None, client_ca: Path | None) -> Any:

@@ -17,6 +17,7 @@ from inlink.errors import InlinkError, StoreError
 from inlink.server.keeper import BusyError, Keeper
 from inlink.server.urlfrontier.taken import Put, add_late, take_in
 from inlink.server.urlfrontier.wire import FAIL
+from inlink.urls.canonical import MAX_LENGTH
 
 __all__ = ["HOLD_SECONDS", "Intake"]
 
@@ -39,6 +40,9 @@ MOST_HELD = 20_000
 
 MOST_LINKS, MOST_TRAILED = 10_000, 1_000_000
 """Maximum numbers of waiting links of a page, and of all pages. Beyond, the links of the oldest page are dropped."""
+
+LONGEST_URL = 2 * MAX_LENGTH
+"""Maximum number of characters of a URL that waits here, which need not be in canonical form."""
 
 TRAIL_SECONDS = 3600.0
 """Seconds for which links wait for their page's answer."""
@@ -88,8 +92,10 @@ class Intake:
         return True
 
     def link(self, source: str, url: str) -> None:
-        """Note that a page links to a URL."""
+        """Note that a page links to a URL. URLs that are too long to be valid are left out."""
         self._with_paths = True
+        if len(source) > LONGEST_URL or len(url) > LONGEST_URL:
+            return
         trail = self._trails.get(source)
         if trail is None:
             trail = self._trails[source] = {}

@@ -79,7 +79,7 @@ def take_in(opened: Crawl, puts: list[Put]) -> Generator[None, None, list[list[i
     None
         Between steps.
     """
-    found = [one for put in puts for one in put.found]
+    found = [discovered for put in puts for discovered in put.found]
     statuses: list[int] = []
     for begin in range(0, len(found), AT_ONCE):
         told = opened.desk.discover(found[begin : begin + AT_ONCE])
@@ -138,7 +138,7 @@ def _answer_by_url(opened: Crawl, known: Known) -> bool:
     """Take in an answer for a URL that no client has leased; return whether the answer is possible."""
     page = opened.page(known.url)
     if page is None:
-        # The operator's own, perhaps from another frontier: nothing links to it here.
+        # The URL may come from the operator or from another frontier. No page of this crawl links to it.
         if opened.desk.discover([(known.url, known.key, 1.0, known.data)]) == [None]:
             return False
     elif page.state == "leased":

@@ -80,10 +80,12 @@ class Peer:
 
     def __init__(self, site: Site, metadata: Iterable[tuple[str, Any]]) -> None:
         self.site = site
+        # A call has no cookies, and the rest of its metadata says nothing about its access.
         self._scope = {
             "headers": [
-                (name.encode(), value.encode("utf-8", "replace") if isinstance(value, str) else value)
+                (b"authorization", value.encode("utf-8", "replace") if isinstance(value, str) else value)
                 for name, value in metadata
+                if name == "authorization"
             ]
         }
 
@@ -152,7 +154,8 @@ def decoded(kind: Any, raw: bytes) -> Any:
         return kind.FromString(raw)
     except (DecodeError, UnicodeDecodeError, ValueError) as error:
         raise ParameterError(
-            f"the message is no {kind.DESCRIPTOR.name}: {str(error).splitlines()[0][:200]}"
+            f"the bytes are not a {kind.DESCRIPTOR.name} ({str(error).splitlines()[0][:200]}): "
+            "is the client's version of the protocol that of urlfrontier.proto?"
         ) from None
 
 

@@ -108,7 +108,7 @@ class Table(NamedTuple):
     counts: UInt64Array
     checks: UInt32Array
     hosts: UInt32Array
-    # Where every 32nd URL begins in urls.txt.
+    # The byte of urls.txt at which every 32nd URL begins.
     marks: UInt64Array
     host_slots: UInt32Array
     host_text: UInt8Array

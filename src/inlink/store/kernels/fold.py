@@ -339,6 +339,7 @@ class OpenLeases(NamedTuple):
     Attributes
     ----------
     numbers, pages, sessions : uint64[k], uint32[k], uint32[k]
+        Of each lease: its number, its page, and its session.
     places : uint64[k]
         The places of the lease events.
     given, expires : float64[k]
@@ -413,7 +414,8 @@ def open_leases(log: UInt8Array, end: np.uint64) -> OpenLeases:
                     row += U1
         else:
             renewed = item_at(log, at, _RENEWED).expires
-            if listed == U0:  # All that are out run so many seconds longer: the crawl was down.
+            # Without a list, all open leases are prolonged by this many seconds: the crawl was down.
+            if listed == U0:
                 for i in range(U0, row):
                     given[i] += renewed
                     expires[i] += renewed

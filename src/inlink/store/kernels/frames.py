@@ -280,7 +280,7 @@ def rows_with(log: UInt8Array, places: UInt64Array, page: np.uint64) -> UInt64Ar
 def links_of_frames(
     log: UInt8Array, places: UInt64Array, offsets: UInt64Array, out: UInt32Array
 ) -> np.uint64:
-    """Write the lists of many frames as rows: offsets uint64[k + 1], pages in ``out``. Return how many frames fit."""
+    """Write the lists of many frames as rows: offsets uint64[k + 1], pages in ``out``. Return the number that fit."""
     offsets[U0] = U0
     for k in range(U0, np.uint64(len(places))):
         count = link_count(log, places[k])
