@@ -12,7 +12,8 @@ import numpy as np
 import inlink
 
 WIDTH, HEIGHT, LEFT, TOP, BOTTOM = 720, 330, 64, 34, 44
-SWEEPS, LOW = 80, -10  # the axes: sweeps, and the least power of ten
+# The axes: sweeps, and the least power of ten.
+SWEEPS, LOW = 80, -10
 
 
 def errors(graph: inlink.Graph, method: str) -> list[float]:

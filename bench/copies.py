@@ -46,7 +46,7 @@ def copied_web(printers: int, mirrors: int, seed: int) -> tuple[Web, BoolArray]:
     mirrors : int
         Number of hosts that have a mirror. Thirty pages of other hosts link to each mirror.
     seed : int
-        What the random numbers begin with.
+        Seed of the random numbers.
     """
     dice = random.Random(seed)
     marks = {_url(host, page): dice.getrandbits(64) | 1 for host in range(HOSTS) for page in range(PAGES)}

@@ -26,9 +26,11 @@ __all__ = ["Program", "compare", "files", "main", "run"]
 KNOWN = [100_000, 1_000_000, 10_000_000]
 SEEDS = 1024
 ORDERS = ["scattered", "breadth-first"]
-WINDOW = 200_000  # links
+# Number of links.
+WINDOW = 200_000
 BATCHES, BATCH = 1000, 100
-PIECE = 300  # pages at a time between the windows
+# Pages at a time between the windows.
+PIECE = 300
 RANKING_PAGES, RANKING_BATCHES = 3000, 1_000_000
 
 
@@ -86,7 +88,8 @@ class Program:
             source.write(line.encode() + b"\n" + (text or b""))
             source.flush()
         except BrokenPipeError:
-            pass  # the missing answer will tell why
+            # The missing answer will tell why.
+            pass
 
     def answer(self) -> dict[str, Any]:
         """The figures of the command given last."""
@@ -178,7 +181,8 @@ def run(
             if hasattr(peer, "lookup"):
                 try:
                     at["lookup"] = peer.lookup(folder, web.url(size // 2))
-                except RuntimeError as error:  # the other figures stand without it
+                # The other figures stand without it.
+                except RuntimeError as error:
                     print(f"{peer.NAME}: {error}", file=sys.stderr, flush=True)
                 at["ranking"] = program.tell(
                     f"rerank {RANKING_BATCHES} {BATCH} {RANKING_PAGES}", web.text(page, RANKING_PAGES)
@@ -196,7 +200,8 @@ def run(
             )
     told: dict[str, Any] = {"idle": idle, "sizes": measured}
     if hasattr(peer, "lookup"):
-        with Program(peer.command(folder), limit) as program:  # the last one was killed
+        # The last one was killed.
+        with Program(peer.command(folder), limit) as program:
             told["opened after kill"] = program.opened
             program.tell("settle")
             told["memory after kill"] = program.memory()["own"] - idle["own"]

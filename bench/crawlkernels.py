@@ -26,17 +26,18 @@ __all__ = [
 ]
 
 FEWEST_LINKS, MOST_LINKS = 20, 50
-BLOCK_PAGES = (
-    MOST_LINKS - FEWEST_LINKS + 1
-)  # a prime, 31: in a block of pages each number of links stands once
-ORDERS = 64  # in one of so many orders
+# A prime, 31. In a block of pages each number of links occurs once, in one of ORDERS orders.
+BLOCK_PAGES = MOST_LINKS - FEWEST_LINKS + 1
+ORDERS = 64
 
 _STEPS = np.arange(ORDERS)[:, None]
 _SIZES = FEWEST_LINKS + (np.arange(BLOCK_PAGES) * (1 + _STEPS % (BLOCK_PAGES - 1)) + 7 * _STEPS) % BLOCK_PAGES
-_NEW = (2 * _SIZES + 2) // 5  # two fifths of a page's links, rounded; of a block's, exactly
+# Two fifths of a page's links, rounded. Of a block's links it is exactly two fifths.
+_NEW = (2 * _SIZES + 2) // 5
 LINKS = _SIZES.astype(np.uint8)
 NEW_BEFORE = np.concatenate([np.zeros((ORDERS, 1)), np.cumsum(_NEW, axis=1)], axis=1).astype(np.uint16)
-BLOCK_NEW = int(NEW_BEFORE[0, -1])  # 434
+# 434
+BLOCK_NEW = int(NEW_BEFORE[0, -1])
 SLOT = np.array([np.repeat(np.arange(BLOCK_PAGES), row) for row in _NEW], np.uint8)
 
 PAGES64, NEW64, ORDERS64 = np.uint64(BLOCK_PAGES), np.uint64(BLOCK_NEW), np.uint64(ORDERS)
@@ -88,7 +89,8 @@ SLASH, HYPHEN, NEWLINE, ZERO = (
 
 
 class Shape(NamedTuple):
-    """What makes a crawl: how many seeds, from which number on the order is scattered, the random numbers' start."""
+    """The parameters of a crawl: the number of seeds, the number from which on the order is scattered, and the seed of
+    the random numbers."""
 
     seeds: np.uint64
     scattered: np.uint64
@@ -97,7 +99,7 @@ class Shape(NamedTuple):
 
 @kernel
 def hashed(seed: np.uint64, number: np.uint64, purpose: np.uint64) -> np.uint64:
-    """64 random bits that are always the same for the same three numbers."""
+    """Return 64 random bits that are always the same for the same three numbers."""
     z = (seed + purpose) * MIX2 + (number + U1) * GOLDEN
     z = (z ^ (z >> SHIFT1)) * MIX1
     z = (z ^ (z >> SHIFT2)) * MIX2
@@ -106,22 +108,23 @@ def hashed(seed: np.uint64, number: np.uint64, purpose: np.uint64) -> np.uint64:
 
 @kernel
 def block_order(block: np.uint64, web: Shape) -> np.uint64:
-    """In which of the orders the pages of a block stand."""
+    """Return the number of the order of the pages of a block."""
     return np.uint64(hashed(web.seed, block, ORDER) % ORDERS64)
 
 
 @kernel
 def page_links(page: np.uint64, web: Shape) -> np.uint64:
-    """How many links the page of a turn has, 20 to 50."""
+    """Return the number of links of the page of a turn, 20 to 50."""
     return np.uint64(LINKS[block_order(page // PAGES64, web), page % PAGES64])
 
 
 @kernel
 def turn(number: np.uint64, web: Shape) -> np.uint64:
-    """When a URL is crawled, the first one at 0; and as well, which URL is crawled at a turn.
+    """Return the turn in which a URL is crawled, the first one at 0. The function is its own inverse: it also returns
+    the URL of a turn.
 
-    From ``web.scattered`` on, a power of two, the bits of a number are reversed between any two powers of two: so a
-    page comes far from its siblings, as it does in a crawl that spares its hosts.
+    From ``web.scattered`` on, a power of two, the bits of a number are reversed between any two powers of two. So a
+    page comes far from its siblings, as in a crawl that waits between requests to a host.
     """
     if number < web.scattered:
         return number
@@ -138,7 +141,7 @@ def turn(number: np.uint64, web: Shape) -> np.uint64:
 
 @kernel
 def first_new(page: np.uint64, web: Shape) -> np.uint64:
-    """The number of the first URL that the page of a turn makes known: how many are known before it is crawled."""
+    """Return the number of the first new URL on the page of a turn: the number of URLs that are known before it."""
     block = page // PAGES64
     return np.uint64(
         web.seeds + block * NEW64 + np.uint64(NEW_BEFORE[block_order(block, web), page % PAGES64])
@@ -147,7 +150,7 @@ def first_new(page: np.uint64, web: Shape) -> np.uint64:
 
 @kernel
 def known_page(number: np.uint64, web: Shape) -> np.uint64:
-    """The turn of the page that made a URL known; the URL is no seed."""
+    """Return the turn of the page that made a URL known. The URL must not be a seed."""
     place = number - web.seeds
     block = place // NEW64
     return np.uint64(block * PAGES64 + np.uint64(SLOT[block_order(block, web), place % NEW64]))
@@ -155,21 +158,20 @@ def known_page(number: np.uint64, web: Shape) -> np.uint64:
 
 @kernel
 def is_local(number: np.uint64, web: Shape) -> bool:
-    """Whether a URL is on the host of the page that made it known."""
+    """Return whether a URL is on the host of the page that made it known."""
     return bool(number >= web.seeds and (hashed(web.seed, number, LOCAL) >> U32) < NEW_WITHIN_HOST)
 
 
 @kernel
 def host_of(number: np.uint64, web: Shape) -> np.uint64:
-    """A URL's host, as a number: its parent's, or one drawn by Zipf's law among as many as there are by then."""
+    """Return the number of a URL's host: its parent's host, or one drawn by Zipf's law from those that exist then."""
     while is_local(number, web):
         number = turn(known_page(number, web), web)
     hosts = FEWEST_HOSTS + number // URLS_A_HOST
     state = np.empty(1, np.uint64)
     state[0] = hashed(web.seed, number, HOST)
-    classes = (
-        U1  # class k holds 8·2ᵏ hosts, and is as likely as any other: the r-th host has about 1/r of the URLs
-    )
+    # Class k holds 8·2ᵏ hosts. All classes are equally likely, so the r-th host has about 1/r of the URLs.
+    classes = U1
     while (U1 << classes) - U1 < (hosts >> U3):
         classes += U1
     size = np.uint64(8) << draw(state, classes)
@@ -178,13 +180,15 @@ def host_of(number: np.uint64, web: Shape) -> np.uint64:
 
 @kernel
 def old_target(page: np.uint64, end: np.uint64, web: Shape, state: npt.NDArray[np.uint64]) -> np.uint64:
-    """A link of a page to a URL below ``end``: a neighbour on its host, or any."""
+    """Return the URL below ``end`` of a link of a page: a neighbour on its host, or any."""
     if chance(state, OLD_WITHIN_HOST):
         here = page
-        for _ in range(U0, U1 + draw(state, U3)):  # up to a parent, as menus and breadcrumbs lead
+        # Up to a parent, as links in menus and breadcrumbs do.
+        for _ in range(U0, U1 + draw(state, U3)):
             if is_local(here, web):
                 here = turn(known_page(here, web), web)
-        for _ in range(U0, draw(state, U3)):  # and down to another child of it
+        # Then down to another child of it.
+        for _ in range(U0, draw(state, U3)):
             place = turn(here, web)
             low, high = first_new(place, web), first_new(place + U1, web)
             child = low + draw(state, high - low)
@@ -193,7 +197,8 @@ def old_target(page: np.uint64, end: np.uint64, web: Shape, state: npt.NDArray[n
             here = child
         if here != page:
             return here
-    if chance(state, TO_OLD_PAGE):  # early pages have more inlinks, about 1/number
+    # Early pages have more inlinks, about 1/number.
+    if chance(state, TO_OLD_PAGE):
         bits = U0
         while (end >> bits) > U1:
             bits += U1
@@ -249,9 +254,8 @@ def write_url(number: np.uint64, web: Shape, out: npt.NDArray[np.uint8], at: np.
     at = put(ENDINGS, ENDING_ENDS[ending], ENDING_ENDS[ending + U1], out, at)
     out[at] = SLASH
     path = hashed(web.seed, number, PATH)
-    at = put_word(
-        (bits >> np.uint64(40)) + path % np.uint64(5), out, at + U1
-    )  # one of the host's five sections
+    # One of the host's five sections.
+    at = put_word((bits >> np.uint64(40)) + path % np.uint64(5), out, at + U1)
     out[at] = SLASH
     at = put_word(path >> np.uint64(8), out, at + U1)
     out[at] = HYPHEN
@@ -287,7 +291,8 @@ def write_pages(first: np.uint64, count: np.uint64, web: Shape, out: npt.NDArray
                 number += U1
                 missing -= U1
             else:
-                for _ in range(U0, TRIES):  # small hosts have few pages to link to
+                # Small hosts have few pages to link to.
+                for _ in range(U0, TRIES):
                     target = old_target(here, end, web, state)
                     twice = False
                     for j in range(U0, i):

@@ -29,9 +29,9 @@ class Web:
     Parameters
     ----------
     seeds : int
-        How many seeds there are, the URLs of the first numbers.
+        The number of seeds, which are the URLs of the first numbers.
     seed : int
-        What the random numbers start with.
+        Seed of the random numbers.
     scattered : bool
         Crawl in scattered order. Else breadth-first, siblings in a row, which is kinder to whatever sorts by host.
     """

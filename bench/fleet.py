@@ -88,7 +88,7 @@ class Fleet:
 
     @property
     def at_work(self) -> bool:
-        """Whether a spider runs. Those that have ended stay zombies, so that their CPU time can be read."""
+        """Return whether a spider runs. Ended spiders stay zombies, so that their CPU time can be read."""
         return any(not _has_ended(one) for one in self.spiders)
 
     def said(self) -> list[str]:

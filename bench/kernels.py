@@ -68,21 +68,22 @@ def draw_target(
     written: np.uint64,
     state: npt.NDArray[np.uint64],
 ) -> np.uint64:
-    """One new link of a page of the host [start, end): near, within the host, or out."""
+    """Return a new link of a page of the host [start, end): near, within the host, or out."""
     if end - start > U1 and chance(state, WITHIN_HOST):
-        if chance(state, NEAR):  # a distance between 1 and 128, small ones much more often
+        # A distance between 1 and 128; small distances are much more frequent.
+        if chance(state, NEAR):
             distance = U1 + draw(state, U1 << draw(state, U7 + U1))
             if chance(state, U1 << SHIFT3):
                 return min(node + distance, end - U1)
             return node - distance if node >= start + distance else start
         one, two = draw(state, end - start), draw(state, end - start)
-        return start + min(one, two, draw(state, end - start))  # a host's first pages are its menus
+        # The first pages of a host are its menus.
+        return start + min(one, two, draw(state, end - start))
     if written > U0 and chance(state, COPY_REMOTE):
-        return np.uint64(targets[draw(state, written)])  # who has inlinks gets more
-    number, popularity = (
-        np.uint64(len(hosts)) - U1,
-        U1,
-    )  # some host's front page, the k-th known one about 1/k as often
+        # Pages with inlinks get more inlinks.
+        return np.uint64(targets[draw(state, written)])
+    # The front page of a host, the k-th most popular about 1/k as often as the first.
+    number, popularity = np.uint64(len(hosts)) - U1, U1
     while popularity + popularity <= number and chance(state, CLIMB):
         popularity += popularity
     return np.uint64(hosts[draw(state, popularity) * GOLDEN % number])

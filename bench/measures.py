@@ -28,10 +28,14 @@ from bench.measuretable import measures_table
 __all__ = ["compare", "main", "prepare", "work"]
 
 GRAPHS = [f"../shared/data/graphs/{name}" for name in ("polblogs.gml", "wikispeedia/links.tsv", "cnr-2000")]
-TIGHT = 1e-13  # the tolerance of a reference
-MANY = 8192  # sources of the reference of sampled betweenness, other ones than are compared
-WORSE = 1.25  # of inlink's own error, where all are estimates
-SLOW = 20.0  # seconds of a run that is not repeated
+# The tolerance of a reference.
+TIGHT = 1e-13
+# Sources of the reference of sampled betweenness, other ones than are compared.
+MANY = 8192
+# The factor on inlink's own error, if all answers are estimates.
+WORSE = 1.25
+# Seconds of a run that is not repeated.
+SLOW = 20.0
 ONE_THREAD = dict.fromkeys(
     ("INLINK_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1"
 )
@@ -64,7 +68,8 @@ def reference(measure: str, folder: Path) -> None:
     elif not path.exists():
         arrays = webgraph.load(folder)
         if measure in ("pagerank", "mcmc"):
-            shutil.copy(folder / "reference.npy", path)  # a plain power method's
+            # The error of a plain power method.
+            shutil.copy(folder / "reference.npy", path)
         elif measure == "betweenness_sample":
             from inlink.rank.betweenness import betweenness
 
@@ -105,7 +110,8 @@ def work(name: str, measure: str, folder: Path, target: float, settings: list[fl
     del arrays
     gc.collect()
     _say(load=time.perf_counter() - began)
-    Path("/proc/self/clear_refs").write_text("5")  # from here on VmHWM is the peak of what is timed
+    # From here on VmHWM is the peak of the timed work.
+    Path("/proc/self/clear_refs").write_text("5")
     answers = folder / "answers" / f"{measure}.npy"
     for setting in settings:
         walls: list[float] = []
@@ -248,5 +254,6 @@ def main(arguments: list[str]) -> None:
         row |= {"nodes": size[0], "arcs": size[1], "alpha": _alpha(folder)}
         for measure in asked.measures or [name for name, one in base.MEASURES.items() if one.fits(*size)]:
             row["measures"][measure] = compare(folder, measure, names, asked.rounds, asked.limit)
-            results.keep(known.parent, known.stem, told)  # as far as it is: a long run may be cut short
+            # A long run may be cut short.
+            results.keep(known.parent, known.stem, told)
     print(measures_table(told))

@@ -19,7 +19,8 @@ from bench import builders, extractors, results, tables, wat, webgraph
 
 __all__ = ["compare", "main", "work"]
 
-NODES, ARCS = 4_800_000, 45_500_000  # a tenth of the arcs stand there twice: 50 M lines
+# A tenth of the arcs are repeated: 50 M lines.
+NODES, ARCS = 4_800_000, 45_500_000
 
 
 def work(module: str, path: Path, tiny: Path) -> dict[str, Any]:

@@ -95,18 +95,20 @@ def work(name: str, folder: Path, setting: float, what: str) -> dict[str, Any]:
             float(np.abs(peer.run(graph, setting) - exact).sum()) for _ in range(getattr(peer, "VARIES", 1))
         )
         return told | {"error": worst}
-    trials = max(
-        3, min(20, 20_000_000 // max(arcs, 1))
-    )  # the first pays for pages not yet touched, as in GAP
-    if hasattr(peer, "seconds"):  # a program of its own: its times by its own clock
+    # The first trial pays for pages of memory that were not touched before, as in GAP.
+    trials = max(3, min(20, 20_000_000 // max(arcs, 1)))
+    # A separate program, which measures its own times.
+    if hasattr(peer, "seconds"):
         before = _children()
         peer.seconds(graph, setting, 1)
-        once = _children() - before  # loading and one trial: more trials differ from it by trials alone
+        # Loading and one trial. The difference to more trials is that of the trials alone.
+        once = _children() - before
         wall, peak = peer.seconds(graph, setting, 1 + trials)
         cpu = max(_children() - before - 2 * once, 0.0) / trials
         return told | {"wall": wall, "cpu": cpu, "peak": peak, "peak_loading": peak}
     peak_loading = results.memory("VmHWM") - idle
-    Path("/proc/self/clear_refs").write_text("5")  # from here on VmHWM is the peak of the ranking alone
+    # From here on VmHWM is the peak of the ranking alone.
+    Path("/proc/self/clear_refs").write_text("5")
     walls, cpus = [], []
     for _ in range(trials):
         cpu, wall = time.process_time(), time.perf_counter()
@@ -144,7 +146,7 @@ def search(name: str, folder: Path, target: float, limit: float) -> tuple[float,
     found: float | None = None
     why = "never accurate enough"
     while low < high:
-        # gallop until one reaches it, then bisect: the tightest settings take the longest
+        # Gallop until a setting reaches the target, then bisect, because the tightest settings take the longest.
         middle = (low + high) // 2 if found is not None else min(probe, high - 1)
         probe *= 2
         answer = _apart(name, folder, settings[middle], "error", limit)
@@ -157,7 +159,7 @@ def search(name: str, folder: Path, target: float, limit: float) -> tuple[float,
 
 
 def remembered_search(name: str, folder: Path, target: float, limit: float) -> tuple[float, float] | str:
-    """Try the setting that an earlier :func:`search` found. Search again if there is none, or if it fails now."""
+    """Run a peer with the setting of an earlier :func:`search`. Search again if there is no setting or it fails."""
     notes = folder / "settings.json"
     known: dict[str, float] = json.loads(notes.read_text()) if notes.exists() else {}
     key = f"{name} {target:g}"

@@ -46,12 +46,13 @@ def simulate(offsets: U8A, targets: U4A, lots: U8A, ids: U4A, visits: U4A, seen:
     """Crawl a graph: node i is page ids[i], node visits[k] is crawled as the k-th, seen[k] pages are known then.
 
     With ``lots`` (random numbers, uint64[n]) the next page is drawn among all that wait, without them it is the first.
-    Where none waits, the first node that is not known is a seed.
+    If no page waits, the first unknown node becomes a seed.
     """
     n = np.uint64(len(offsets) - 1)
     waiting = np.empty(n, np.uint32)
     ids[:] = NONE
-    first, last, seed = U0, U0, U0  # a page is known as it begins to wait: its id is its place in the queue
+    # A page is known as it begins to wait: its id is its place in the queue.
+    first, last, seed = U0, U0, U0
     for k in range(U0, n):
         if first == last:
             while ids[seed] != NONE:
@@ -110,8 +111,10 @@ class Crawled(NamedTuple):
     pages: U4A
     places: U8A
     seen: U4A
-    links: U8A  # of the first k pages together, uint64[n + 1]
-    targets: U4A  # theirs, in the order of the crawl
+    # The number of links of the first k pages, uint64[n + 1].
+    links: U8A
+    # The targets of the links, in the order of the crawl.
+    targets: U4A
 
     def state(self, count: int) -> tuple[int, Bytes, U4A, U8A]:
         """The input of a ranking after ``count`` pages."""
@@ -154,7 +157,8 @@ def measure(crawl: Crawled, algorithm: str, tol: float, rounds: int) -> dict[str
 
     half = len(crawl.pages) // 2
     told: dict[str, Any] = {"pages": half, "links": int(crawl.links[half])}
-    _start(algorithm, tol).update(*crawl.state(10))  # compiles
+    # The first call compiles.
+    _start(algorithm, tol).update(*crawl.state(10))
     runs: dict[str, list[tuple[Update, float]]] = {}
     for _ in range(rounds):
         for growth in GROWTH:
@@ -170,7 +174,8 @@ def measure(crawl: Crawled, algorithm: str, tol: float, rounds: int) -> dict[str
     if algorithm == "pagerank":
         count = half + int(half * GROWTH[-1])
         graph = inlink.Graph.from_arcs(crawl.arcs(count), num_nodes=crawl.state(count)[0])
-        inlink.pagerank(graph, tol=tol, threads=1)  # compiles, and transposes
+        # The first call compiles, and transposes the graph.
+        inlink.pagerank(graph, tol=tol, threads=1)
         ready = [_timed(lambda: inlink.pagerank(graph, tol=tol, threads=1)) for _ in range(rounds)]
         told["static"] = {
             "sweeps": ready[0][0].iterations,

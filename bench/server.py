@@ -97,7 +97,7 @@ class Connection:
         return msgspec.json.decode(raw)
 
     def close(self) -> None:
-        """Let go of it."""
+        """Close the connection."""
         self._http.close()
 
 

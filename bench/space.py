@@ -43,8 +43,9 @@ GROUPS = {
     "rows: page, visit, failure": ["answered", "visits", "failures"],
     "events that made pages known": ["makers", "maker_places"],
     "trap codes": ["traps"],
-    "keys and places in heaps": ["pages"],
-    "heaps of pages": ["arena"],
+    "keys of waiting pages": ["keys"],
+    "lists of hosts' pages": ["previous"],
+    "trees of the best pages": ["firsts", "nodes"],
     "states of hosts, and their heaps": ["rows", "ready", "later", "warm", "domain_budgets", "slot_of"],
     "the policy's shares": ["shares"],
 }

@@ -27,9 +27,12 @@ from bench.spidertable import spider_table
 __all__ = ["Spider", "cold", "compare", "crawl", "main", "restart", "rows"]
 
 PAGES = 7000
-AGAIN = 500  # pages of a crawl that is resumed
-WARM = 1500  # pages of the crawls that do not count: the ranking process compiles its kernels too
-WITH_ROBOTS = ("plain",)  # spiders that are also run with robots.txt
+# Number of pages of a crawl that is resumed.
+AGAIN = 500
+# Number of pages of the warm-up crawls, in which the ranking process compiles its kernels too.
+WARM = 1500
+# The spiders that are also run with robots.txt.
+WITH_ROBOTS = ("plain",)
 
 
 class Spider:
@@ -86,11 +89,13 @@ class Spider:
         """Note how large the ranking process gets."""
         threads = Path(f"/proc/{self._process.pid}/task")
         while not self._ended.wait(0.1):
-            try:  # any thread may have started it
+            # Any thread may have started it.
+            try:
                 children = [
                     child for one in threads.iterdir() for child in (one / "children").read_text().split()
                 ]
-            except OSError:  # a thread, or all, ended meanwhile
+            # A thread, or all, ended meanwhile.
+            except OSError:
                 continue
             for child in children:
                 self._largest_child = max(self._largest_child, results.memory("VmHWM", child))
@@ -172,7 +177,7 @@ def crawl(
 
 
 def restart(name: str, site: Site, pages: int, data: Path, limit: float) -> dict[str, Any]:
-    """How a crawl goes on after a clean stop, and after ``kill -9``: the figures of the process that does."""
+    """Resume a crawl after a clean stop, and after ``kill -9``; return the figures of the resumed processes."""
     found: dict[str, Any] = {}
     with _folder(data) as folder:
         site.tell("forget")
@@ -205,7 +210,7 @@ def cold(site: Site, data: Path, limit: float) -> dict[str, Any]:
 
 
 def rows(names: list[str]) -> dict[str, dict[str, Any]]:
-    """What is run: each scheduler with each spider that it can be run with."""
+    """Return the rows of the benchmark: each scheduler with each spider that it can be run with."""
     found: dict[str, dict[str, Any]] = {}
     for robots in (False, True):
         for spider in ("plain", "carried", "rules", "links"):

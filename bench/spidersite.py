@@ -33,8 +33,10 @@ __all__ = ["CHILDREN", "Page", "Pages", "Site", "speed"]
 HOSTS = 20
 CHILDREN = 16
 LINKS = 40
-LOCAL = 192  # of 256 children on their parent's host
-SIZE = 10_000  # bytes of a page, about
+# Number of 256 children that are on their parent's host.
+LOCAL = 192
+# Bytes of a page, about.
+SIZE = 10_000
 _TEXT = """
 harbour meadow lantern copper willow anchor garden pepper saddle timber velvet basket candle marble orchard pebble
 quarry ribbon silver thistle walnut barley cobalt dragon ember falcon ginger hazel island jasmine kettle ladder magnet
@@ -124,7 +126,8 @@ class Pages:
             if above is not None:
                 old |= dict.fromkeys([above, *above.children])
         old.pop(page, None)
-        for child in (children := self.children(page)):  # the first page's menu is its children
+        # The first page's menu is its children.
+        for child in (children := self.children(page)):
             old.pop(child, None)
         return [*list(old)[: LINKS - CHILDREN], *children]
 
@@ -259,7 +262,8 @@ def _sockets() -> list[socket.socket]:
                 socket.create_server((f"127.0.0.{host + 1}", port), backlog=256) for host in range(1, HOSTS)
             ]
             return found
-        except OSError:  # somebody has this port on one of them
+        # Another process has this port on one of the addresses.
+        except OSError:
             for one in found:
                 one.close()
     raise RuntimeError("no port is free on all hosts of the site")
@@ -346,7 +350,8 @@ async def _speed(port: int, requests: int, connections: int) -> float:
         source, sink = await asyncio.open_connection("127.0.0.1", port)
         while left > 0:
             if not targets:
-                await asyncio.sleep(0.001)  # until the others have found some
+                # Wait until the other spiders have found pages.
+                await asyncio.sleep(0.001)
                 continue
             left -= 1
             sink.write(f"GET {targets.pop()} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n".encode())

@@ -91,7 +91,7 @@ def _spider_figures(run: dict[str, Any]) -> dict[str, float]:
 
 
 def _going_on(told: dict[str, Any]) -> list[str]:
-    """How crawls are resumed: seconds from the start of the process to the first request at the site."""
+    """Return the table of resumed crawls: seconds from the start of the process to the first request at the site."""
     lines = [
         markdown.line(
             "scheduler",

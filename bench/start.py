@@ -1,8 +1,8 @@
 """``python -m bench start``: CPU time and memory of short commands, with cold and warm caches, and install sizes.
 
 Each product has an environment of its own, made by ``pip install`` in a work folder. All commands of all products run
-in turn, round by round. A cold run has no compiled modules and no cache of Numba's. A warm run has those of the run
-before.
+in turn, round by round. A cold run has no compiled modules and no cache of Numba's. A warm run follows it, and
+has all that the same command has compiled.
 """
 
 import argparse
@@ -182,8 +182,8 @@ def measure(
     rows: dict[str, Any] = {}
     with site() as url:
         for number in range(rounds):
-            for temper in ("cold", "warm"):
-                for task in (task for task in tasks(url) if task.product in products):
+            for task in (task for task in tasks(url) if task.product in products):
+                for temper in ("cold", "warm"):
                     work = folder / "work" / environments[task.product].name
                     cache = folder / "cache" / environments[task.product].name
                     if temper == "cold":

@@ -38,7 +38,8 @@ class _Web:
     """The names of hosts, and dice."""
 
     def __init__(self, pages: int, seed: int) -> None:
-        self.dice = random.Random(seed)  # the same numbers in every Python since 3.2
+        # The same numbers in every Python since 3.2.
+        self.dice = random.Random(seed)
         self.words = [self._word() for _ in range(1000)]
         self.hosts = [
             f"{'www.' if k % 2 else ''}{self._word()}{k:x}.{self.dice.choice(['com', 'org', 'de', 'co.uk'])}"

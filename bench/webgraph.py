@@ -98,10 +98,12 @@ def _degrees(num_nodes: int, num_arcs: int, seed: int) -> npt.NDArray[np.uint32]
     linking = x > DANGLING
     x = (x - DANGLING) / (1 - DANGLING)
     x[~linking] = 1.0
-    heavy = np.minimum(x ** (-1 / 1.6), 3000.0)  # Pareto, the outdegrees' usual exponent of 2.6 or so
+    # A Pareto distribution with the usual exponent of outdegrees, about 2.6.
+    heavy = np.minimum(x ** (-1 / 1.6), 3000.0)
     heavy[~linking] = 0.0
     low, high = 0.0, float(num_arcs)
-    for _ in range(100):  # the scale at which whole degrees of at least 1 add up to what is wanted
+    # The scale at which whole degrees of at least 1 have the wanted sum.
+    for _ in range(100):
         middle = (low + high) / 2
         if int(np.ceil(heavy * middle).sum()) > num_arcs:
             high = middle

@@ -29,25 +29,31 @@ from typing import Any, Protocol, cast
 
 __all__ = ["ALL", "Crawl", "Page", "Peer", "ask", "needs", "parse", "peer", "serve", "take"]
 
-Page = tuple[str, list[str]]  # a URL and its links
+# A URL and its links.
+Page = tuple[str, list[str]]
 
 # The order in which they run and stand in the tables
 ALL = ["inlink", "aduana", "aduana_limits", "scrapy_scheduler"]
 
-IN_FLIGHT = 2  # batches handed out and not yet answered for
-PACE = 0.01  # seconds between two batches, and two pages, while a ranking runs
+# Batches handed out and not yet answered for.
+IN_FLIGHT = 2
+# Seconds between two batches, and two pages, while a ranking runs.
+PACE = 0.01
 
 
 class Peer(Protocol):
     """A module of this package."""
 
-    NAME: str  # as the tables show it
-    COMPUTES: str  # what it does with a link, and what it does not
-    LARGEST: int  # more known URLs than these are not tried
-    MODES: Mapping[
-        str, tuple[str, float]
-    ]  # of taking pages in: their names, and the share of a window's links
-    NEXT: Mapping[str, float]  # the modes in which URLs are asked for, and the share of the batches
+    # The name in the tables.
+    NAME: str
+    # Description of its work for a link.
+    COMPUTES: str
+    # The largest number of known URLs that is tried.
+    LARGEST: int
+    # The modes in which pages are taken in: their names, and the share of a window's links.
+    MODES: Mapping[str, tuple[str, float]]
+    # The modes in which URLs are asked for, and the share of the batches.
+    NEXT: Mapping[str, float]
 
     # A peer with ``lookup(folder, url)``, the seconds of looking up one URL from another process while the crawl is
     # open, is also asked to reopen and to rerank.

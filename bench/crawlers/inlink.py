@@ -27,7 +27,8 @@ MODES = {
     "canonical": ("`links_are_canonical=True`", 1.0),
 }
 NEXT = {"plain": 1.0, "full": 0.05}
-STEP = 0.5  # seconds of the crawl's clock between two batches
+# Seconds of the crawl's clock between two batches.
+STEP = 0.5
 
 
 def available() -> str | None:
@@ -109,4 +110,5 @@ class Crawl:
 
     def close(self) -> None:
         self._crawl.close()
-        del self._crawl  # and its memory with it, before another is opened
+        # Release its memory before another crawl is opened.
+        del self._crawl

@@ -14,7 +14,8 @@ ALL = ["scrapy_redis", "scrapy_redis_aof", "inlink"]
 class Peer(Protocol):
     """A module of this package."""
 
-    NAME: str  # as the table shows it
+    # The name in the table.
+    NAME: str
     # One line for the table: the data that the server stores, and when it writes them to disk.
     COMPUTES: str
 

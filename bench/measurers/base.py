@@ -20,11 +20,15 @@ __all__ = [
 
 Vector = npt.NDArray[np.float64]
 
-SOURCES = 256  # of sampled betweenness
-WALKS = 10  # from each node
-BEST = 100  # how many a peer has to give that only finds the best
+# Number of sources of sampled betweenness.
+SOURCES = 256
+# Number of walks from each node.
+WALKS = 10
+# Number of values of a peer that finds only the best.
+BEST = 100
 TOLERANCES = [10.0**-k for k in range(2, 16)]
-EXACT = [0.0]  # the settings of what has none
+# The settings of exact measures.
+EXACT = [0.0]
 
 # The order in which they run and stand in the tables
 ALL = [
@@ -34,11 +38,13 @@ ALL = [
 
 
 class Given(NamedTuple):
-    """What is given to a peer besides its own form of the graph."""
+    """Input of a peer, in addition to its form of the graph."""
 
     num_nodes: int
-    linking: npt.NDArray[np.uint32]  # the nodes with outlinks
-    alpha: float  # of Katz
+    # The nodes with outlinks.
+    linking: npt.NDArray[np.uint32]
+    # The attenuation of Katz centrality.
+    alpha: float
 
     @property
     def pairs(self) -> float:
@@ -54,12 +60,12 @@ class Given(NamedTuple):
 
     @property
     def states(self) -> Vector:
-        """How far each node is percolated: 0, 1/6, … 1, by its number."""
+        """The percolation of each node: 0, 1/6, … 1, by its number."""
         return (np.arange(self.num_nodes) % 7) / 6
 
 
 def given(arrays: Arrays, alpha: float) -> Given:
-    """What is given of a graph."""
+    """Return the input of peers for a graph."""
     return Given(arrays.num_nodes, np.flatnonzero(np.diff(arrays.offsets)).astype(np.uint32), alpha)
 
 
@@ -99,19 +105,25 @@ def at_most(answer: Vector, reference: Vector) -> float:
 class Measure(NamedTuple):
     """A question."""
 
-    title: str  # as the tables show it
-    asked: str  # what exactly
+    # The name in the tables.
+    title: str
+    # The formula.
+    asked: str
     error: Callable[[Vector, Vector], float]
-    target: float  # the largest error that still is the same answer
-    searches: bool  # whether exact answers take a search from each node
+    # The largest error of an answer that counts as right.
+    target: float
+    # Whether an exact answer needs a search from each node.
+    searches: bool
 
     def fits(self, nodes: int, arcs: int) -> bool:
         """Return whether a graph is neither too large for it nor too small to tell, so that it need not be named."""
         return nodes * arcs <= LARGEST if self.searches else arcs >= SMALLEST
 
 
-OWN = np.nan  # a target: inlink's own error, as these are estimates
-LARGEST, SMALLEST = 10**9, 10**6  # nodes · arcs, and arcs
+# As a target: inlink's own error, because these measures are estimates.
+OWN = np.nan
+# Nodes · arcs, and arcs.
+LARGEST, SMALLEST = 10**9, 10**6
 
 MEASURES = {
     "degree": Measure("degree", "inlinks / (n − 1)", each, 1e-9, False),
@@ -143,19 +155,25 @@ MEASURES = {
 
 
 class Measurement(NamedTuple):
-    """How a peer answers a question."""
+    """The function of a peer that answers a question, and its settings."""
 
-    run: Callable[[Any, Given, float], Vector]  # of the graph as it holds it, what is given, and a setting
-    settings: Sequence[float] = EXACT  # from loose to tight
-    how: str = ""  # what is peculiar to it
+    # A function of the peer's graph, the other input, and a setting.
+    run: Callable[[Any, Given, float], Vector]
+    # From loose to tight.
+    settings: Sequence[float] = EXACT
+    # Peculiarities of the peer.
+    how: str = ""
 
 
 class Peer(Protocol):
     """A module of this package."""
 
-    NAME: str  # as the tables show it
-    ABOUT: str  # how it computes
-    THREADS: int  # 1, or 0 for all processors
+    # The name in the tables.
+    NAME: str
+    # The method.
+    ABOUT: str
+    # 1, or 0 for all processors.
+    THREADS: int
     MEASURES: Mapping[str, Measurement]
 
     def available(self) -> str | None:

@@ -52,7 +52,8 @@ def _betweenness_sample(graph: Any, given: Given, setting: float) -> Vector:
     from graph_tool.centrality import betweenness
 
     found = np.array(betweenness(graph, pivots=given.sources.tolist(), norm=False)[0].a)
-    return found * (len(given.linking) / given.num_nodes / given.pairs)  # it takes them for n nodes' sample
+    # The peer takes the pivots for a sample of all nodes.
+    return found * (len(given.linking) / given.num_nodes / given.pairs)
 
 
 def _eigenvector(graph: Any, given: Given, setting: float) -> Vector:

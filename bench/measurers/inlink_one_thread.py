@@ -4,7 +4,8 @@ from bench.measurers import inlink
 
 NAME = "inlink, one thread"
 ABOUT = "the same on one thread"
-THREADS = 1  # the harness sets INLINK_THREADS
+# The harness sets INLINK_THREADS.
+THREADS = 1
 MEASURES = inlink.MEASURES
 available = inlink.available
 load = inlink.load

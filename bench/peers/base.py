@@ -30,10 +30,14 @@ ALL = [
 class Peer(Protocol):
     """A module of this package."""
 
-    NAME: str  # as the tables show it
-    COMPUTES: str  # what it takes for PageRank, its precision and its threads
-    SETTINGS: Sequence[float]  # from loose to tight: a tolerance, or a number of rounds
-    LARGEST: int  # more arcs than these are not tried
+    # The name in the tables.
+    NAME: str
+    # Its kind of PageRank, precision and threads.
+    COMPUTES: str
+    # From loose to tight: a tolerance, or a number of rounds.
+    SETTINGS: Sequence[float]
+    # The largest number of arcs that is tried.
+    LARGEST: int
 
     def available(self) -> str | None:
         """None, or the reason why it cannot run here."""

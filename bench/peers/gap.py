@@ -24,7 +24,8 @@ from bench.webgraph import Arrays
 NAME = "GAP `pr` (C++)"
 COMPUTES = "Gauss–Seidel, float32, all processors (OpenMP); drops dangling mass, so scaled to sum 1"
 SETTINGS = ROUNDS
-VARIES = 3  # asynchronous threads: the worst of three counts
+# Asynchronous threads: the worst of three counts.
+VARIES = 3
 LARGEST = 2**31 - 1
 
 

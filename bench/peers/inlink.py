@@ -11,7 +11,8 @@ from bench.webgraph import Arrays
 NAME = "inlink"
 COMPUTES = "Gauss–Seidel, float64, all processors; dangling mass spread; error certified"
 SETTINGS = TOLERANCES
-VARIES = 3  # asynchronous threads: the worst of three counts
+# Asynchronous threads: the worst of three counts.
+VARIES = 3
 LARGEST = 1 << 62
 THREADS: int | None = None
 
@@ -32,7 +33,6 @@ def load(arrays: Arrays) -> Any:
 def run(graph: Any, setting: float, threads: int | None = None) -> npt.NDArray[np.float64]:
     from inlink.rank.pagerank import pagerank
 
-    graph.__dict__.pop(
-        "outdegrees", None
-    )  # kept by the graph after the first call: each run shall pay for it
+    # The graph keeps the degrees after the first call, but each run must count them.
+    graph.__dict__.pop("outdegrees", None)
     return pagerank(graph, damping=DAMPING, tol=setting, threads=threads).values

@@ -21,7 +21,8 @@ available = sknetwork_default.available
 
 
 def load(arrays: Arrays) -> Any:
-    os.environ["OMP_NUM_THREADS"] = "1"  # read when the library is first loaded
+    # Read when the library is first loaded.
+    os.environ["OMP_NUM_THREADS"] = "1"
     return sknetwork_default.load(arrays)
 
 

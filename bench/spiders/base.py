@@ -15,11 +15,14 @@ ALL = ["scrapy_memory", "scrapy_jobdir", "inlink"]
 class Peer(Protocol):
     """A module of this package."""
 
-    NAME: str  # as the tables show it
+    # The name in the tables.
+    NAME: str
     # One line for the table: the data that survive the end of the process.
     COMPUTES: str
-    SPIDERS: Sequence[str]  # that it can be run with
-    LASTS: bool  # whether a crawl can be resumed at all
+    # The spiders that it can be run with.
+    SPIDERS: Sequence[str]
+    # Whether a crawl can be resumed.
+    LASTS: bool
 
     def settings(self, folder: Path) -> dict[str, Any]:
         """Scrapy's settings that make the difference; all files go below the folder, which is there."""

@@ -34,10 +34,11 @@ SETTINGS = {
     "LOG_LEVEL": "WARNING",
 }
 
+# Scrapy's counts of requests that stay in memory, and are lost with it.
 NOT_KEPT = (
     "inlink/not_kept",
     "scheduler/unserializable",
-)  # stats: requests that stay in memory, and are lost with it
+)
 
 
 class Plain(Spider):
