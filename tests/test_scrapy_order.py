@@ -130,10 +130,11 @@ def test_use_scores(tmp_path, use_scores):
     }
     scorer = {"INLINK_CONTENT_SCORER": {"keywords": ["topic"]}, **ONE}
     with Site(pages) as site:
-        first = {"INLINK_POLICY": "breadth-first", "CLOSESPIDER_PAGECOUNT": 4}
+        # not CLOSESPIDER_PAGECOUNT, with which Scrapy may have sent the next request before it closes the spider
+        first = {"INLINK_POLICY": "breadth-first", "INLINK_POLITENESS": {"host_budget": 4}}
         crawl(Walker, tmp_path / "c", site, **scorer, **first)
         assert len(site.asked) == 4
-        second = {"INLINK_POLICY": "pagerank", "INLINK_USE_SCORES": use_scores}
+        second = {"INLINK_POLICY": "pagerank", "INLINK_USE_SCORES": use_scores, "INLINK_POLITENESS": {"host_budget": 9}}
         crawl(Quiet, tmp_path / "c", site, [], **scorer, **second)
         assert order(site)[4] == ("/from-good" if use_scores else "/from-hubs")
 
