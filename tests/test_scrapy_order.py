@@ -134,7 +134,11 @@ def test_use_scores(tmp_path, use_scores):
         first = {"INLINK_POLICY": "breadth-first", "INLINK_POLITENESS": {"host_budget": 4}}
         crawl(Walker, tmp_path / "c", site, **scorer, **first)
         assert len(site.asked) == 4
-        second = {"INLINK_POLICY": "pagerank", "INLINK_USE_SCORES": use_scores, "INLINK_POLITENESS": {"host_budget": 9}}
+        second = {
+            "INLINK_POLICY": "pagerank",
+            "INLINK_USE_SCORES": use_scores,
+            "INLINK_POLITENESS": {"host_budget": 9},
+        }
         crawl(Quiet, tmp_path / "c", site, [], **scorer, **second)
         assert order(site)[4] == ("/from-good" if use_scores else "/from-hubs")
 
