@@ -38,6 +38,7 @@ from inlink.graph.graph import Graph
 from inlink.graph.interop import GraphLike, as_graph
 from inlink.rank.parameters import PARAMETERS, check_parameters
 from inlink.rank.ranking import Ranking
+from inlink.rank.rounding import ROUNDOFF
 
 if TYPE_CHECKING:
     from inlink.rank.kernels.betweenness import DependencySums
@@ -45,7 +46,6 @@ if TYPE_CHECKING:
 __all__ = ["betweenness", "check_sample", "dependency_sums", "rounding", "sample_note"]
 
 
-UNIT = 2.0**-53
 # Arcs and nodes searched in one block. A block takes a quarter of a second, so that Ctrl-C works quickly.
 STRETCH = 1 << 25
 
@@ -158,7 +158,7 @@ def sample_note(what: str, confidence: float, error: float) -> str:
 
 def rounding(graph: Graph) -> float:
     """Return a bound on the relative rounding error of a sum of dependencies; see the module."""
-    return (3 * graph.num_arcs + 4 * graph.num_nodes + 30) * UNIT
+    return (3 * graph.num_arcs + 4 * graph.num_nodes + 30) * ROUNDOFF
 
 
 def dependency_sums(

@@ -35,6 +35,7 @@ from inlink.graph.interop import GraphLike, as_graph
 from inlink.graph.rows import Rows, SplitRows
 from inlink.rank.parameters import check_choice, check_parameters
 from inlink.rank.ranking import Ranking
+from inlink.rank.rounding import ROUNDOFF
 
 if TYPE_CHECKING:
     from inlink.rank.hyperball import ValuesOf
@@ -43,7 +44,6 @@ if TYPE_CHECKING:
 __all__ = ["closeness", "harmonic"]
 
 Direction = Literal["in", "out"]
-UNIT = 2.0**-53
 
 EXACT_NODES = 100_000
 """The largest graph that is searched from every node if neither ``exact`` nor ``log2m`` says otherwise."""
@@ -113,7 +113,7 @@ def closeness(
         values,
         algorithm="closeness",
         names=graph.names,
-        error_bound=float(5 * UNIT * values.sum()),
+        error_bound=float(5 * ROUNDOFF * values.sum()),
         parameters=parameters,
         graph_uuid=graph.uuid,
         elapsed=time.perf_counter() - began,
@@ -187,7 +187,7 @@ def harmonic(
         values,
         algorithm="harmonic",
         names=graph.names,
-        error_bound=float(sums.reached.sum() / (2 * unit) + 4 * UNIT * values.sum()),
+        error_bound=float(sums.reached.sum() / (2 * unit) + 4 * ROUNDOFF * values.sum()),
         parameters=parameters,
         graph_uuid=graph.uuid,
         elapsed=time.perf_counter() - began,

@@ -14,6 +14,7 @@ from inlink.graph.interop import GraphLike, as_graph
 from inlink.rank.inputs import strengths, use_weights
 from inlink.rank.parameters import check_choice, check_parameters
 from inlink.rank.ranking import Ranking
+from inlink.rank.rounding import ROUNDOFF
 
 __all__ = ["degree"]
 
@@ -67,7 +68,7 @@ def degree(
         values,
         algorithm="degree",
         names=graph.names,
-        error_bound=float(roundings * 2.0**-53 * values.sum()),
+        error_bound=float(roundings * ROUNDOFF * values.sum()),
         parameters={"direction": direction, "normalized": normalized, "weighted": use},
         graph_uuid=graph.uuid,
         elapsed=time.perf_counter() - began,

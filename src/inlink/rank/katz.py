@@ -39,12 +39,12 @@ from inlink.rank.inputs import use_weights
 from inlink.rank.krylov import solve
 from inlink.rank.parameters import check_parameters, check_rounds
 from inlink.rank.ranking import Ranking
+from inlink.rank.rounding import ROUNDOFF
 from inlink.rank.rowsums import RowSums
 
 __all__ = ["katz"]
 
 
-UNIT = 2.0**-53
 # Products in one run of GMRES, and rounds before the first run. The rounds double after each run that does not help.
 DEPTH = 20
 # The largest number of rounds to find λ₁.
@@ -118,7 +118,7 @@ def katz(
     values, error = x * beta, share
     if normalized and len(x):
         length = float(np.linalg.norm(x))
-        values, error = x / length, 2 * share + (len(x) + 4) * UNIT
+        values, error = x / length, 2 * share + (len(x) + 4) * ROUNDOFF
     return Ranking(
         values,
         algorithm="katz",
@@ -153,7 +153,7 @@ def _solve(
         RowSums(graph.split_in_rows, weighted, threads) as sums,
         track("Katz", None, "rounds") as task,
     ):
-        roundings = (graph.indegrees.astype(np.float64) + 6) * UNIT
+        roundings = (graph.indegrees.astype(np.float64) + 6) * ROUNDOFF
         residual = _Residual(sums, alpha, roundings)
         x, rounds, wait, at = np.ones(n), 0, DEPTH, DEPTH
         change, theta, done = residual(x)
@@ -163,7 +163,7 @@ def _solve(
                 raise ParameterError(
                     f"alpha={alpha:g}: the values grow beyond what a float64 can hold: choose a smaller alpha"
                 )
-            share = theta / (1 - theta) * (1 + 8 * UNIT) if theta < 1 else math.inf
+            share = theta / (1 - theta) * (1 + 8 * ROUNDOFF) if theta < 1 else math.inf
             if rounds >= limit or done or (tol is not None and share <= tol):
                 return x, rounds, share
             if rounds >= at and rounds + DEPTH < limit:
@@ -218,7 +218,7 @@ def _check_alpha(graph: Graph, alpha: float, weighted: bool, threads: int | None
         return
     low = high = 0.0
     x = np.ones(len(rows.offsets) - 1)
-    rounding = (float(np.diff(rows.offsets).max()) + 4) * 2 * UNIT
+    rounding = (float(np.diff(rows.offsets).max()) + 4) * 2 * ROUNDOFF
     with RowSums(rows, weighted, threads) as sums, track("the largest eigenvalue", None, "rounds") as task:
         for _ in range(RADIUS_ROUNDS):
             y = sums(x)

@@ -40,6 +40,7 @@ from inlink.rank.loops import loops as find_loops
 from inlink.rank.nutch_sites import numbers_of
 from inlink.rank.parameters import PARAMETERS, check_parameters, check_rounds
 from inlink.rank.ranking import Ranking
+from inlink.rank.rounding import ROUNDOFF
 
 if TYPE_CHECKING:
     from inlink.rank.kernels.gather import WeightedRows
@@ -48,7 +49,6 @@ __all__ = ["ITERATIONS", "linkrank"]
 
 ITERATIONS = 10
 _MOST = 10_000
-UNIT = 2.0**-53
 
 
 def linkrank(
@@ -178,7 +178,7 @@ def _solve(
         while True:
             work = partial(linkrank_round, rows, x * shares, base, damping, x, y)
             sums = on_threads(work, bounds, pool)
-            change, rounding = sum(part[0] for part in sums), sum(part[1] for part in sums) * UNIT
+            change, rounding = sum(part[0] for part in sums), sum(part[1] for part in sums) * ROUNDOFF
             # At the limit, this round is for the bound only: ‖s − s*‖ ≤ ‖s' − s‖/(1 − d).
             if rounds >= limit:
                 return x, rounds, _bound(change + rounding, damping, n)
@@ -193,7 +193,7 @@ def _solve(
 
 def _bound(distance: float, damping: float, n: int) -> float:
     """Return a bound on the L1 error. The factor covers the rounding of a sum of n numbers."""
-    return math.inf if damping == 1 else distance / (1 - damping) * (1 + (n + 100) * 4 * UNIT)
+    return math.inf if damping == 1 else distance / (1 - damping) * (1 + (n + 100) * 4 * ROUNDOFF)
 
 
 def _counting(

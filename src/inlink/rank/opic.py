@@ -40,7 +40,8 @@ from inlink.graph.interop import GraphLike, as_graph
 from inlink.rank.inputs import arc_weights, strengths, use_weights
 from inlink.rank.parameters import check_choice, check_parameters, check_rounds
 from inlink.rank.ranking import Ranking
-from inlink.rank.sweeps import UNIT, History, Problem, Sweeper, finish
+from inlink.rank.rounding import ROUNDOFF
+from inlink.rank.sweeps import History, Problem, Sweeper, finish
 
 __all__ = ["opic"]
 
@@ -122,7 +123,7 @@ def opic(
         with track("OPIC", None if tol is not None else limit, "rounds") as task:
             while True:
                 x, virtual = economy.importance()
-                distance = float(np.abs(x - exact).sum()) * (1 + (n + 10) * UNIT) + 8 * UNIT
+                distance = float(np.abs(x - exact).sum()) * (1 + (n + 10) * ROUNDOFF) + 8 * ROUNDOFF
                 bound = distance + doubt
                 if rounds >= limit or (tol is not None and bound <= tol):
                     break
@@ -215,7 +216,7 @@ def _stationary(graph: Graph, weighted: bool, goal: float) -> tuple[Float64Array
             sweeper.sweep(z)
             done += 1
             change, mass = history.observe(z)
-            stuck = change <= 32 * UNIT * mass or done >= SWEEPS
+            stuck = change <= 32 * ROUNDOFF * mass or done >= SWEEPS
             if stuck or done % CHECK == 0:
                 y = np.empty(n)
                 finish(problem, z, y)
@@ -229,7 +230,7 @@ def _stationary(graph: Graph, weighted: bool, goal: float) -> tuple[Float64Array
     # The relative error of each y is at most s, so the error of π is at most 2s / (1 − s).
     share = theta / (1 - theta) if theta < 1 else math.inf
     y /= n + compensated_sum(y)
-    return y, 2 * share / (1 - share) + 16 * UNIT if share < 1 else math.inf
+    return y, 2 * share / (1 - share) + 16 * ROUNDOFF if share < 1 else math.inf
 
 
 def _largest_residual(problem: Problem, y: Float64Array) -> float:

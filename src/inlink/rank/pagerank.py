@@ -43,7 +43,8 @@ from inlink.rank.certain import certain_places
 from inlink.rank.inputs import NodeValues, distribution, use_weights
 from inlink.rank.parameters import check_choice, check_parameters, check_rounds
 from inlink.rank.ranking import Ranking
-from inlink.rank.sweeps import UNIT, History, Plateau, Problem, Sweeper, finish, jacobi_sweep, linear_problem
+from inlink.rank.rounding import ROUNDOFF
+from inlink.rank.sweeps import History, Plateau, Problem, Sweeper, finish, jacobi_sweep, linear_problem
 
 __all__ = ["Solution", "check_solution", "first_vectors", "pagerank", "ranking_of_solution"]
 
@@ -279,7 +280,7 @@ def _gauss_seidel(problem: Problem, start: Float64Array, tol: float | None, limi
     # times their share of the change. If that is within tol, it is worth computing the bound.
     ratio = c * (1 - sweeper.new)
     # Relative changes of this size are rounding errors.
-    floor = 32 * UNIT
+    floor = 32 * ROUNDOFF
     plateau, done = Plateau(), 0
     with track("PageRank", None if tol is not None else limit, "sweeps") as task:
         while True:

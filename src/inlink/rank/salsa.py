@@ -34,11 +34,9 @@ from inlink.errors import ParameterError
 from inlink.graph.interop import GraphLike, as_graph
 from inlink.rank.inputs import strengths, use_weights
 from inlink.rank.ranking import Ranking
+from inlink.rank.rounding import ROUNDOFF
 
 __all__ = ["salsa"]
-
-
-UNIT = 2.0**-53
 
 
 def salsa(graph: GraphLike, *, weighted: bool | None = None) -> Ranking:
@@ -90,7 +88,7 @@ def salsa(graph: GraphLike, *, weighted: bool | None = None) -> Ranking:
         algorithm="salsa",
         names=graph.names,
         hubs=hubs,
-        error_bound=(12 if use else 4) * UNIT if count else 0.0,
+        error_bound=(12 if use else 4) * ROUNDOFF if count else 0.0,
         parameters={"weighted": use, "components": count},
         graph_uuid=graph.uuid,
         elapsed=time.perf_counter() - began,

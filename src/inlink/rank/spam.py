@@ -46,13 +46,14 @@ from inlink.rank.inputs import Nodes, NodeValues, marked, use_weights
 from inlink.rank.pagerank import pagerank
 from inlink.rank.parameters import check_parameters, check_rounds
 from inlink.rank.ranking import Ranking
-from inlink.rank.sweeps import UNIT, linear_problem
+from inlink.rank.rounding import ROUNDOFF
+from inlink.rank.sweeps import linear_problem
 
 __all__ = ["anti_trustrank", "spam_mass"]
 
 
 # A bound on the rounding error of R when it is computed from the two vectors.
-ROUNDING = 32 * UNIT
+ROUNDING = 32 * ROUNDOFF
 
 
 def spam_mass(
@@ -141,7 +142,7 @@ def spam_mass(
     if whole.theta < 1:
         error = good.theta + whole.theta + 2 * ROUNDING
         each = good.theta + ROUNDING + (whole.theta + ROUNDING) * ratio
-        bound = float(each[kept].sum()) * (1 + len(core) * UNIT)
+        bound = float(each[kept].sum()) * (1 + len(core) * ROUNDOFF)
     return Ranking(
         masses,
         algorithm="spam_mass",
@@ -286,4 +287,4 @@ def _certify(
         theta = problem.each_node(lambda low, high: kernels.largest_residual(equation, jump, z, x, low, high))
     # r of the scaled vector is f·(F(x) − x).
     factor = share * n / jump
-    return factor, float(max(theta)) * factor * (1 + 16 * UNIT) + 16 * UNIT
+    return factor, float(max(theta)) * factor * (1 + 16 * ROUNDOFF) + 16 * ROUNDOFF

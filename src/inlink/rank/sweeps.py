@@ -14,13 +14,13 @@ from inlink.base.arrays import Float64Array, UInt32Array
 from inlink.graph.graph import Graph
 from inlink.graph.rows import CodedOffsets, CodedRows, node_bounds
 from inlink.rank.inputs import arc_weights, strengths_by_place
+from inlink.rank.rounding import ROUNDOFF
 
 if TYPE_CHECKING:
     from inlink.rank.kernels.codedrows import CodedEquation
     from inlink.rank.kernels.pagerank import Equation
 
 __all__ = [
-    "UNIT",
     "History",
     "Plateau",
     "Problem",
@@ -39,7 +39,6 @@ DEPTH = 3
 ORDER_BELOW = 0.6
 # With fewer arcs than this, threads cost more time than they save.
 SMALL = 1 << 16
-UNIT = 2.0**-53
 # A plateau is reached after this number of sweeps, and twice as many as led to the smallest value.
 PLATEAU = 100
 
@@ -158,8 +157,8 @@ def error_bound(parts: Sequence[tuple[float, float]], num_nodes: int, damping: f
     """Return the bound on ‖x − x*‖₁ and its part that is due to rounding, from the results of ``power_round``."""
     if damping == 1:
         return math.inf, math.inf
-    factor = (1 + (num_nodes + 100) * 4 * UNIT) / (1 - damping)
-    rounding = sum(part[1] for part in parts) * UNIT * factor
+    factor = (1 + (num_nodes + 100) * 4 * ROUNDOFF) / (1 - damping)
+    rounding = sum(part[1] for part in parts) * ROUNDOFF * factor
     return sum(part[0] for part in parts) * factor + rounding, rounding
 
 

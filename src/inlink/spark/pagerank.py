@@ -39,7 +39,8 @@ from inlink.rank.kernels.pagerank import (
 from inlink.rank.pagerank import Solution, check_solution, first_vectors, pagerank, ranking_of_solution
 from inlink.rank.parameters import check_parameters
 from inlink.rank.ranking import Ranking
-from inlink.rank.sweeps import UNIT, History, Plateau, error_bound
+from inlink.rank.rounding import ROUNDOFF
+from inlink.rank.sweeps import History, Plateau, error_bound
 from inlink.spark.blocks import Block, Rest, unpack
 from inlink.spark.rows import FolderRows, Rows, TableRows
 from inlink.spark.start import collected
@@ -303,7 +304,7 @@ def _gauss_seidel(rounds: Rounds, start: Float64Array, tol: float | None, limit:
             done += 1
             change, mass = history.observe(z)
             total = 1 - c + c * mass
-            stuck = plateau.reached(change / total, done) or change <= 32 * UNIT * total
+            stuck = plateau.reached(change / total, done) or change <= 32 * ROUNDOFF * total
             estimate = ratio * change / (total * (1 - c))
             task.advance(1, f"error about {estimate:.1e}")
             last = done >= limit or stuck
