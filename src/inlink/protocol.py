@@ -20,6 +20,7 @@ __all__ = [
     "Begun",
     "BoundedPage",
     "Certificate",
+    "Changed",
     "Crawled",
     "Excluded",
     "Failed",
@@ -446,6 +447,12 @@ class Seeded(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     new: int
     refused: dict[str, int] = {}
+
+
+class Changed(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The number of tasks or pages that a request changed."""
+
+    count: int
 
 
 class Refusal(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

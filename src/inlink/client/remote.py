@@ -10,7 +10,7 @@ import msgspec
 
 from inlink.client.batches import seed_batches
 from inlink.client.channel import Channel
-from inlink.client.session import LONGEST_WAIT, SILENT_AFTER, Count, RemoteSession, own_name
+from inlink.client.session import LONGEST_WAIT, SILENT_AFTER, RemoteSession, own_name
 from inlink.crawl import shown
 from inlink.crawl.about import About
 from inlink.crawl.arguments import argument, checked_ahead, host_name
@@ -21,7 +21,7 @@ from inlink.frontier.explain import Why
 from inlink.frontier.hosts import HostState
 from inlink.frontier.settings import GROUPS, Settings
 from inlink.frontier.standing import Harvest
-from inlink.protocol import Answer, AnyLink, Begun, Receipt, Seeded, Sitemap, Standing, Tasks
+from inlink.protocol import Answer, AnyLink, Begun, Changed, Receipt, Seeded, Sitemap, Standing, Tasks
 from inlink.store.page import Page
 from inlink.urls.matching import Kind
 
@@ -161,7 +161,7 @@ class RemoteCrawl:
 
     def reload(self) -> int:
         """Let pages that failed, are gone or were excluded wait again; return their number."""
-        return self._channel.call("POST", "reload", Count, {}).count
+        return self._channel.call("POST", "reload", Changed, {}).count
 
     def rerank(self) -> bool:
         """Start a new ranking; return whether a ranking is being computed."""
@@ -246,9 +246,11 @@ class RemoteCrawl:
 
     def find(
         self, expression: str, kind: Kind = "regex", count: int = 100, cursor: str | None = None
-    ) -> shown.Found:
+    ) -> shown.MatchedPages:
         """See :meth:`inlink.CrawlView.find`."""
-        return self._look("find", shown.Found, expression=expression, kind=kind, count=count, cursor=cursor)
+        return self._look(
+            "find", shown.MatchedPages, expression=expression, kind=kind, count=count, cursor=cursor
+        )
 
     def top(self, ranking: str | None = None, count: int = 10, cursor: str | None = None) -> shown.Top:
         """See :meth:`inlink.CrawlView.top`."""

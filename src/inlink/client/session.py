@@ -10,13 +10,11 @@ import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-import msgspec
-
 from inlink.base.table import printable
 from inlink.client.batches import answer_batches, encoded_answers
 from inlink.client.channel import AwayError, Channel
 from inlink.errors import InlinkError, SessionError
-from inlink.protocol import OWNER, Answer, Ask, Begun, Hello, HostDelay, Receipt, Receipts, Tasks
+from inlink.protocol import OWNER, Answer, Ask, Begun, Changed, Hello, HostDelay, Receipt, Receipts, Tasks
 
 __all__ = ["LONGEST_WAIT", "RemoteSession", "own_name"]
 
@@ -35,12 +33,6 @@ LONGEST_OWNER = 119
 """Maximum number of bytes of a name made here. A server takes 200, with the name of the client's token in front."""
 
 _serial = itertools.count(1)
-
-
-class Count(msgspec.Struct, frozen=True):
-    """A number of tasks."""
-
-    count: int
 
 
 def own_name(name: str = OWNER) -> str:
@@ -180,7 +172,7 @@ class RemoteSession:
         if life is None:
             return
         try:
-            self._channel.call("DELETE", f"sessions/{life.number}", Count, at_once=True)
+            self._channel.call("DELETE", f"sessions/{life.number}", Changed, at_once=True)
         except SessionError:
             pass
         except AwayError as error:
@@ -266,7 +258,7 @@ class RemoteSession:
             if life is None:
                 continue
             try:
-                self._channel.call("POST", f"sessions/{life.number}", Count, at_once=True)
+                self._channel.call("POST", f"sessions/{life.number}", Changed, at_once=True)
                 life.heard = time.monotonic()
             except InlinkError:
                 # The spider meets the same error in its next call.

@@ -27,12 +27,12 @@ if TYPE_CHECKING:
     from inlink.frontier.leases import Lease
     from inlink.frontier.sessions import SpiderSession
 
-__all__ = ["ByQueue", "Found", "Row", "is_key"]
+__all__ = ["ByQueue", "DiscoveredUrl", "Row", "is_key"]
 
 MOST_QUEUES = 1 << 32
 """Larger than any number of queues, and than any number of pages in a queue."""
 
-Found = tuple[str, str, float, bytes]
+DiscoveredUrl = tuple[str, str, float, bytes]
 """A discovered URL: the URL, the key of its queue or "", its score, and the data that its task gives back."""
 
 
@@ -56,7 +56,7 @@ class ByQueue:
     _core: Core
     _gate: Gate
 
-    def discover(self, found: Sequence[Found]) -> list[bool | None]:
+    def discover(self, found: Sequence[DiscoveredUrl]) -> list[bool | None]:
         """Make URLs known, in one event.
 
         Parameters
@@ -102,7 +102,7 @@ class ByQueue:
             return told
 
     def _write_discovered(
-        self, found: Sequence[Found], places: list[int], pages: UInt32Array, new: int, text: bytes
+        self, found: Sequence[DiscoveredUrl], places: list[int], pages: UInt32Array, new: int, text: bytes
     ) -> None:
         journal = self._core.journal
         scores = np.array([found[place][2] for place in places], np.float32)

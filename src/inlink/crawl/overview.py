@@ -8,7 +8,7 @@ from inlink.crawl import shown
 from inlink.crawl.arguments import argument
 from inlink.crawl.certifying import CertificateWatch
 from inlink.crawl.gate import Gate, inside
-from inlink.crawl.snapshot import Shown
+from inlink.crawl.snapshot import ViewedCrawl
 from inlink.frontier.standing import Harvest, Progress, state_counts
 from inlink.frontier.survey import LinkCount
 from inlink.protocol import Standing
@@ -22,7 +22,7 @@ _SECONDS = 0.005
 class Overview:
     """The methods of :class:`inlink.CrawlView` that describe a crawl as a whole."""
 
-    _crawl: Shown
+    _crawl: ViewedCrawl
     _gate: Gate
 
     @inside

@@ -21,7 +21,7 @@ def search(
     count: int,
     cursor: str | None,
     seconds: float,
-) -> shown.Found:
+) -> shown.MatchedPages:
     """The next pages whose URLs match, at most ``count``, found in about ``seconds`` of CPU time.
 
     Parameters
@@ -64,5 +64,5 @@ def search(
     return _found(rows, known, known)
 
 
-def _found(rows: list[shown.PageRow], position: int, known: int) -> shown.Found:
-    return shown.Found(rows, position, known, str(position) if position < known else None)
+def _found(rows: list[shown.PageRow], position: int, known: int) -> shown.MatchedPages:
+    return shown.MatchedPages(rows, position, known, str(position) if position < known else None)

@@ -13,9 +13,9 @@ __all__ = [
     "ErrorCause",
     "ErrorExample",
     "Errors",
-    "Found",
     "Hosts",
     "Info",
+    "MatchedPages",
     "Order",
     "OrderRow",
     "PageList",
@@ -39,7 +39,7 @@ class PageList(msgspec.Struct, frozen=True):
     cursor: str | None = None
 
 
-class Found(msgspec.Struct, frozen=True):
+class MatchedPages(msgspec.Struct, frozen=True):
     """Pages whose URLs match: ``searched`` of ``known`` URLs were looked at."""
 
     rows: list[PageRow]

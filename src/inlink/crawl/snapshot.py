@@ -18,7 +18,7 @@ from inlink.store.pages import Pages
 from inlink.store.reader import open_pages, pages_at_checkpoint, url_rules_of
 from inlink.urls.canonical import UrlRules
 
-__all__ = ["FolderCrawl", "LiveCrawl", "Shown"]
+__all__ = ["FolderCrawl", "LiveCrawl", "ViewedCrawl"]
 
 
 class Single(Protocol):
@@ -38,7 +38,7 @@ class Single(Protocol):
         """The URL of a page."""
 
 
-class Shown(Protocol):
+class ViewedCrawl(Protocol):
     """A crawl that a view can show."""
 
     @property
@@ -82,11 +82,11 @@ class LiveCrawl:
         return self.frontier.settings.rules
 
     def number(self, page: str | int) -> int:
-        """See :class:`Shown`."""
+        """See :class:`ViewedCrawl`."""
         return numbered(self.pages, page, self._url_rules)
 
     def single(self, page: str | int) -> tuple[Single, int]:
-        """See :class:`Shown`."""
+        """See :class:`ViewedCrawl`."""
         return self.pages, self.number(page)
 
 
@@ -157,7 +157,7 @@ class FolderCrawl:
         return numbered(self.pages, page, self._url_rules)
 
     def single(self, page: str | int) -> tuple[Single, int]:
-        """See :class:`Shown`."""
+        """See :class:`ViewedCrawl`."""
         if "pages" in vars(self) or self._has_pages:
             return self.pages, self.number(page)
         wanted = forms_of(page, self._url_rules)

@@ -26,7 +26,7 @@ from inlink.crawl.near import NearSearch
 from inlink.crawl.overview import Overview
 from inlink.crawl.ranked import described
 from inlink.crawl.searching import search
-from inlink.crawl.snapshot import FolderCrawl, Shown
+from inlink.crawl.snapshot import FolderCrawl, ViewedCrawl
 from inlink.errors import ParameterError, UnknownNodeError
 from inlink.frontier.explain import Why, explain, host_parts, page_parts
 from inlink.frontier.frontier import Frontier
@@ -75,7 +75,7 @@ class CrawlView(Overview):
     ['https://example.org/b']
     """
 
-    def __init__(self, crawl: Shown) -> None:
+    def __init__(self, crawl: ViewedCrawl) -> None:
         self._crawl, self._gate = crawl, crawl.gate
         self._surveys: dict[str, tuple[object, Survey]] = {}
 
@@ -218,7 +218,7 @@ class CrawlView(Overview):
     @inside
     def find(
         self, expression: str, kind: "Kind" = "regex", count: int = 100, cursor: str | None = None
-    ) -> shown.Found:
+    ) -> shown.MatchedPages:
         """The pages whose URLs match an expression, in the order of discovery.
 
         Parameters

@@ -33,7 +33,7 @@ from inlink.frontier.kernels.slots import (
 from inlink.frontier.kernels.waiting import OUT
 from inlink.frontier.settings import Politeness
 from inlink.frontier.traps import FACTORS
-from inlink.store.checkpoint import Checkpoint, Part
+from inlink.store.checkpoint import Checkpoint, StatePart
 from inlink.store.spill import Finished
 
 __all__ = ["Queue"]
@@ -187,7 +187,7 @@ class Queue:
         """Put many pages into an empty queue at once."""
         kernels.fill(self._table, pages, keys, self.num_slots, now)
 
-    def parts(self, known: int) -> Iterator[Part]:
+    def parts(self, known: int) -> Iterator[StatePart]:
         """The lists of pages and their trees among the first ``known`` pages, by name, without dates and budgets."""
         waiting, rows = self.waiting, self.rows[: self.num_slots]
         yield "queue_free", [waiting.free]

@@ -20,7 +20,7 @@ from inlink.base.order import distinct
 from inlink.errors import FolderError
 from inlink.frontier.policy import priorities
 from inlink.frontier.queue import Queue
-from inlink.store.checkpoint import Checkpoint, Part
+from inlink.store.checkpoint import Checkpoint, StatePart
 from inlink.store.format import DISCOVERED
 from inlink.store.kernels.fold import waiting
 from inlink.store.kernels.touched import touched
@@ -40,7 +40,7 @@ def _waiting_pages(frontier: "Frontier") -> UInt32Array:
     return out[: waiting(pages.states, pages.errors, out)]
 
 
-def parts(frontier: "Frontier") -> Iterator[Part]:
+def parts(frontier: "Frontier") -> Iterator[StatePart]:
     """The arrays of the frontier's part, by name."""
     known, policy = frontier.pages.num_pages, frontier.policy
     yield "traps", [frontier.traps[:known]]

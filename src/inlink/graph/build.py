@@ -35,7 +35,7 @@ from inlink.graph.collect import Collector, write_part
 from inlink.graph.graph import COMPRESSED, FORMAT, KIND, Graph, Level
 from inlink.graph.merging import merge_parts
 from inlink.graph.names import Names
-from inlink.graph.part import Part, PartHeader
+from inlink.graph.part import InputPart, PartHeader
 from inlink.graph.ranges import Bins, Ranges
 from inlink.graph.source import Source
 
@@ -155,9 +155,9 @@ def _parts(
     scratch: Path,
     failed: Callable[[int, InputError], None] | None,
     self_loops: bool,
-) -> list[Part]:
+) -> list[InputPart]:
     """Make a part of each source that can be read to its end."""
-    parts: list[Part] = []
+    parts: list[InputPart] = []
     for place, source in enumerate(sources):
         if source.part is not None and self_loops:
             parts.append(source.part)
@@ -175,7 +175,7 @@ def _parts(
 
 
 def build_parts(
-    parts: Sequence[Part],
+    parts: Sequence[InputPart],
     *,
     level: Level | None = None,
     count: bool = False,
@@ -187,7 +187,7 @@ def build_parts(
 
     Parameters
     ----------
-    parts : sequence of Part
+    parts : sequence of InputPart
         All with names, or all with numbers.
     level, count, into, meta, compress
         As in :func:`build_graph`. `count` needs parts that keep weights.

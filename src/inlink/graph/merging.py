@@ -16,7 +16,7 @@ from inlink.base.progress import Task, track
 from inlink.errors import InputError, ParameterError
 from inlink.graph.collect import MIXED, PartSink
 from inlink.graph.names import MAX_NODES
-from inlink.graph.part import NAMES, TEXT, NameBlock, Part, PartFile, PartHeader, PartWriter
+from inlink.graph.part import NAMES, TEXT, InputPart, NameBlock, PartFile, PartHeader, PartWriter
 from inlink.graph.ranges import Bins, Ranges, Sink, write_rows
 from inlink.graph.rows import row_places
 
@@ -30,14 +30,14 @@ _NONE: UInt32Array = np.empty(0, np.uint32)
 _OUT = 1 << 15
 
 
-def merge_parts(parts: Sequence[Part], sink: Sink, scratch: Path) -> None:
+def merge_parts(parts: Sequence[InputPart], sink: Sink, scratch: Path) -> None:
     """Merge parts, and give the result to a sink.
 
     Memory: 4 bytes for each node of the largest part, for any number of parts, and the memory of the sink.
 
     Parameters
     ----------
-    parts : sequence of Part
+    parts : sequence of InputPart
         All with names, or all with numbers; then node 7 of one is node 7 of the others.
     sink : Sink
         Takes the result.
@@ -78,7 +78,7 @@ def merge_parts(parts: Sequence[Part], sink: Sink, scratch: Path) -> None:
 
 
 def merged_file(
-    parts: Sequence[Part], path: Path, scratch: Path, meta: dict[str, object] | None = None
+    parts: Sequence[InputPart], path: Path, scratch: Path, meta: dict[str, object] | None = None
 ) -> PartFile:
     """Merge parts to one part in a file. It keeps weights if all parts do.
 
@@ -98,7 +98,12 @@ def _mapped(nodes: UInt32Array, maps: "_Maps | None", part: int) -> UInt32Array:
 
 
 def _merge_arcs(
-    parts: Sequence[Part], merged: PartHeader, maps: "_Maps | None", sink: Sink, scratch: Path, task: Task
+    parts: Sequence[InputPart],
+    merged: PartHeader,
+    maps: "_Maps | None",
+    sink: Sink,
+    scratch: Path,
+    task: Task,
 ) -> None:
     from inlink.graph.kernels.arcs import relabel
 
@@ -177,7 +182,7 @@ class _Maps:
 class _Lanes:
     """The blocks of names that take part in the tournament: one lane for each part."""
 
-    def __init__(self, parts: Sequence[Part], maps: _Maps) -> None:
+    def __init__(self, parts: Sequence[InputPart], maps: _Maps) -> None:
         lanes = 1 << max(len(parts) - 1, 0).bit_length()
         self._blocks: list[Iterator[NameBlock]] = [part.names() for part in parts]
         self._parts, self._maps = parts, maps
@@ -218,11 +223,11 @@ class _Lanes:
         self.same[lane] = self.shared[lane, 0]
 
 
-def _label(part: Part) -> str:
+def _label(part: InputPart) -> str:
     return str(getattr(part, "path", "a part"))
 
 
-def _merge_names(parts: Sequence[Part], sink: Sink, maps: _Maps, task: Task) -> int:
+def _merge_names(parts: Sequence[InputPart], sink: Sink, maps: _Maps, task: Task) -> int:
     """Give the names of all parts to a sink, in byte order and each once. Return their number."""
     from inlink.graph.kernels.parts import first_round, merge_names
 

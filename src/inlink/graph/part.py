@@ -25,8 +25,8 @@ __all__ = [
     "TEXT",
     "VERSION",
     "ArcBlock",
+    "InputPart",
     "NameBlock",
-    "Part",
     "PartFile",
     "PartHeader",
     "PartWriter",
@@ -99,7 +99,7 @@ class PartHeader(msgspec.Struct):
     meta: dict[str, Any] = {}
 
 
-class Part(Protocol):
+class InputPart(Protocol):
     """Names in byte order and sorted arcs between them, to be read in blocks from front to back."""
 
     @property

@@ -6,7 +6,7 @@ from typing import Any
 
 from inlink.graph.batches import ArcBatch, Level
 from inlink.graph.names import Names
-from inlink.graph.part import Part
+from inlink.graph.part import InputPart
 
 __all__ = ["Source", "level_of"]
 
@@ -29,7 +29,7 @@ class Source:
         Keep weights as float64, even if all are whole numbers: the weights of left-out arcs were not whole.
     origin : dict
         The origin in a graph's header, if the source is a graph.
-    part : Part or None
+    part : InputPart or None
         The same arcs as a part, if names and arcs are in order already.
     """
 
@@ -39,7 +39,7 @@ class Source:
     level: Level | None = None
     fractional: bool = False
     origin: dict[str, Any] = field(default_factory=dict)
-    part: Part | None = None
+    part: InputPart | None = None
 
 
 def level_of(names: list[bytes]) -> Level | None:

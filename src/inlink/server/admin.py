@@ -10,9 +10,9 @@ from inlink.crawl.settings import as_data
 from inlink.frontier.hosts import HostState
 from inlink.frontier.rules import Rules
 from inlink.frontier.settings import Settings
+from inlink.protocol import Changed
 from inlink.server.endpoints import Endpoints
 from inlink.server.keeper import Keeper
-from inlink.server.spiders import Count
 
 __all__ = ["ENDPOINTS"]
 
@@ -69,9 +69,9 @@ async def resume(crawl: Keeper) -> Paused:
 
 
 @ENDPOINTS.add("POST", HERE + "/reload", "admin")
-async def reload(crawl: Keeper) -> Count:
+async def reload(crawl: Keeper) -> Changed:
     """Let pages that failed, are gone or were excluded wait again; return their number."""
-    return Count(await crawl.change(lambda opened: opened.reload()))
+    return Changed(await crawl.change(lambda opened: opened.reload()))
 
 
 @ENDPOINTS.add("POST", HERE + "/rerank", "admin")

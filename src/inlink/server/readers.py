@@ -176,7 +176,7 @@ async def why(crawl: Keeper, query: OnePage) -> Why:
 
 
 @ENDPOINTS.add("GET", HERE + "/find", "reader")
-async def find(crawl: Keeper, query: Search) -> shown.Found:
+async def find(crawl: Keeper, query: Search) -> shown.MatchedPages:
     """The pages whose URLs match an expression."""
     return await crawl.run(
         lambda opened: opened.view.find(query.expression, query.kind, query.count, query.cursor)

@@ -11,6 +11,7 @@ from inlink.protocol import (
     AnyLink,
     Ask,
     Begun,
+    Changed,
     Crawled,
     Hello,
     Receipts,
@@ -24,7 +25,7 @@ from inlink.server.endpoints import Endpoints
 from inlink.server.keeper import Keeper, Lane
 from inlink.server.site import Caller
 
-__all__ = ["ENDPOINTS", "MOST_LINKS", "MOST_TASKS", "Count", "check_session"]
+__all__ = ["ENDPOINTS", "MOST_LINKS", "MOST_TASKS", "check_session"]
 
 ENDPOINTS = Endpoints()
 HERE = "/v1/crawls/{name}"
@@ -34,12 +35,6 @@ MOST_TASKS = 1000
 
 MOST_LINKS = 10_000
 """Maximum number of links of a page, and of URLs in a request for seeds."""
-
-
-class Count(msgspec.Struct, frozen=True):
-    """A number."""
-
-    count: int
 
 
 @ENDPOINTS.add("POST", HERE + "/sessions", "spider", 201)
@@ -59,17 +54,17 @@ async def begin(crawl: Keeper, caller: Caller, body: Hello) -> Begun:
 
 
 @ENDPOINTS.add("POST", HERE + "/sessions/{session}", "spider")
-async def renew(crawl: Keeper, caller: Caller, session: int) -> Count:
+async def renew(crawl: Keeper, caller: Caller, session: int) -> Changed:
     """Extend a session's tasks; return the number of tasks that were extended."""
     check_session(crawl, caller, session)
-    return Count(await crawl.run(lambda opened: opened.desk.renew(session), Lane.CHANGES))
+    return Changed(await crawl.run(lambda opened: opened.desk.renew(session), Lane.CHANGES))
 
 
 @ENDPOINTS.add("DELETE", HERE + "/sessions/{session}", "spider")
-async def end(crawl: Keeper, caller: Caller, session: int) -> Count:
+async def end(crawl: Keeper, caller: Caller, session: int) -> Changed:
     """End a session and give its tasks back; return their number."""
     check_session(crawl, caller, session)
-    return Count(await crawl.change(lambda opened: opened.desk.bye(session)))
+    return Changed(await crawl.change(lambda opened: opened.desk.bye(session)))
 
 
 @ENDPOINTS.add("POST", HERE + "/next", "spider")

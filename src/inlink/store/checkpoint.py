@@ -43,7 +43,7 @@ from inlink.store.deferred import Deferred
 from inlink.store.log import EVENTS, URLS
 from inlink.store.mapped import Mapped
 
-__all__ = ["CHECKPOINT", "LEAST_PAGES", "Checkpoint", "Extent", "Part", "code", "write"]
+__all__ = ["CHECKPOINT", "LEAST_PAGES", "Checkpoint", "Extent", "StatePart", "code", "write"]
 
 CHECKPOINT, VERSION = "checkpoint", 3
 
@@ -55,7 +55,7 @@ _OFTEN_EMPTY = frozenset({"errors", "losses", "answers", "scores", "carriers", "
 _SPARSE = 16
 """If less than one number in so many of a column that is often empty is not 0, their places and values are kept."""
 
-Part = tuple[str, Sequence[AnyArray]]
+StatePart = tuple[str, Sequence[AnyArray]]
 """A named part of the state: one array, or the filled stretches of an array, in order."""
 
 Stretches = Callable[[str, AnyArray], Sequence[AnyArray]]
@@ -189,7 +189,7 @@ class Checkpoint:
         """Close the files. Nothing can be read any more."""
         self._finalizer()
 
-    def fill(self, parts: Iterable[Part]) -> None:
+    def fill(self, parts: Iterable[StatePart]) -> None:
         """Read parts into their arrays. A part is computed after the parts before it are read.
 
         Raises
@@ -304,7 +304,7 @@ def write(
     folder: Path,
     extent: Extent,
     sums: tuple[BlockSums, BlockSums],
-    parts: Iterable[Part],
+    parts: Iterable[StatePart],
     meta: dict[str, Any],
 ) -> None:
     """Write a checkpoint, in place of the one before.

@@ -7,7 +7,7 @@ import numpy as np
 from inlink.base.arrays import AnyArray, UInt8Array, UInt32Array, UInt64Array
 from inlink.base.columns import most_pages, reserve
 from inlink.base.jit import addresses
-from inlink.store.checkpoint import Checkpoint, Part
+from inlink.store.checkpoint import Checkpoint, StatePart
 from inlink.store.deferred import Deferred
 from inlink.store.format import GIVEN, MERGE, STATES
 from inlink.store.frames import Frames, changes_in
@@ -89,7 +89,7 @@ class PageColumns(Deferred):
 
     # -- the checkpoint ---------------------------------------------------------------------------------------------
 
-    def parts(self) -> Iterator[Part]:
+    def parts(self) -> Iterator[StatePart]:
         """The filled parts of the columns, by name."""
         yield "state_counts", [self.state_counts]
         for name in _LARGE:
@@ -124,7 +124,7 @@ class PageColumns(Deferred):
         yield from ((self.answered, rows), (self.visits, rows), (self.failures, rows))
         yield from ((self.makers, makers), (self.maker_places, makers))
 
-    def rare_parts(self) -> Iterator[Part]:
+    def rare_parts(self) -> Iterator[StatePart]:
         """The dictionaries as arrays, by name."""
         texts = [given.encode("utf-8", "surrogateescape") for given in self.given.values()]
         yield "merged_pages", [np.array(list(self.merged), np.uint32)]

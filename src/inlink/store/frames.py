@@ -13,7 +13,7 @@ import numpy.typing as npt
 from inlink.base.arrays import AnyArray, UInt8Array, UInt32Array, UInt64Array
 from inlink.errors import FolderError
 from inlink.store.anchors import anchor_in
-from inlink.store.checkpoint import Checkpoint, Part
+from inlink.store.checkpoint import Checkpoint, StatePart
 from inlink.store.format import (
     CARRY,
     EXCLUDE,
@@ -85,7 +85,7 @@ class Frames:
 
     # -- the checkpoint ---------------------------------------------------------------------------------------------
 
-    def parts(self) -> Iterator[Part]:
+    def parts(self) -> Iterator[StatePart]:
         """The places and kinds of all events of rare kinds, by name."""
         places = np.array(self.of_kind(*_RARE), np.uint64)
         yield "event_places", [places]

@@ -11,7 +11,7 @@ import numpy as np
 from inlink.base.arrays import AnyArray, UInt8Array, UInt32Array, UInt64Array
 from inlink.errors import FolderError, StoreError
 from inlink.store.carried import carried_in
-from inlink.store.checkpoint import Checkpoint, Part
+from inlink.store.checkpoint import Checkpoint, StatePart
 from inlink.store.checks import last_whole, refuse_damage
 from inlink.store.columns import PageColumns
 from inlink.store.deferred import Deferred
@@ -123,7 +123,7 @@ class Pages(Deferred):
 
     # -- opening --------------------------------------------------------------------------------------------------
 
-    def parts(self) -> Iterator[Part]:
+    def parts(self) -> Iterator[StatePart]:
         """All arrays of a checkpoint's part on pages, by name."""
         return chain(self.table.parts(), self.columns.parts(), self.columns.rare_parts(), self.frames.parts())
 

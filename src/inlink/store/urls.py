@@ -17,7 +17,7 @@ from inlink.base.columns import most_pages, reserve
 from inlink.base.folder import Folder
 from inlink.base.jit import addresses
 from inlink.errors import FolderError, StoreError, UnknownNodeError
-from inlink.store.checkpoint import Checkpoint, Part
+from inlink.store.checkpoint import Checkpoint, StatePart
 from inlink.store.deferred import Deferred
 from inlink.store.format import NO_PAGE
 from inlink.store.kernels import table
@@ -307,7 +307,7 @@ class UrlTable(Deferred):
 
     # -- the checkpoint ---------------------------------------------------------------------------------------------
 
-    def parts(self) -> Iterator[Part]:
+    def parts(self) -> Iterator[StatePart]:
         """The filled parts of the table's arrays, by name. Those of the slots depend on the sizes before them."""
         for name in ("sizes", "counts", *_LARGE):
             yield name, self._stretches(name, getattr(self, name))

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from functools import partial
 from typing import Any
 
-from inlink.crawl.byqueue import Found
+from inlink.crawl.byqueue import DiscoveredUrl
 from inlink.errors import InlinkError
 from inlink.server.urlfrontier.intake import Intake
 from inlink.server.urlfrontier.messages import message
@@ -222,7 +222,7 @@ def _release(held: "dict[_Slot, tuple[Intake, str]]") -> None:
     held.clear()
 
 
-def _found(info: Any, intake: Intake) -> Found:
+def _found(info: Any, intake: Intake) -> DiscoveredUrl:
     """A discovered URL, with its metadata. If it has a source page, the link is added to that page."""
     url, key, score = info.url, info.key, SEED_SCORE
     if not info.metadata:

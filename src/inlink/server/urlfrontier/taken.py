@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field
 
-from inlink.crawl.byqueue import Found, is_key
+from inlink.crawl.byqueue import DiscoveredUrl, is_key
 from inlink.crawl.crawl import Crawl
 from inlink.errors import ParameterError, UnknownNodeError
 from inlink.protocol import Answer, Crawled, Failed, Redirected, Released
@@ -61,7 +61,7 @@ class Known:
 class Put:
     """The content of a message: discovered URLs or a known URL. ``done`` is called with a status for each."""
 
-    found: list[Found]
+    found: list[DiscoveredUrl]
     known: Known | None
     done: Callable[[Sequence[int]], object]
 
