@@ -29,7 +29,7 @@ test: $(VENV)/ready
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(MAKE) --no-print-directory machinecode
-	INLINK_MACHINE_CODE=$(CODE) $(BIN)/python -m pytest -n auto
+	INLINK_MACHINE_CODE=$(CODE) $(BIN)/python -m pytest -n auto --dist worksteal
 ifeq ($(shell uname -s),Linux)
 	$(MAKE) --no-print-directory wheel-test
 else
