@@ -47,6 +47,9 @@ class Linkers:
             target, row = divmod(position, last_row)
             end = min(row + _VISITS, last_row)
             linkers, places = pages.crawled(row + 1, end + 1)
+            # No event before the one that made a page known lists the page.
+            later = places >= np.uint64(pages.maker_place(targets[target]))
+            linkers, places = linkers[later], places[later]
             hits = rows_with(pages.log_at(places), places, np.uint64(targets[target]))[: count - len(rows)]
             found = linkers[hits].tolist()
             rows += [shown.PageRow(page, pages.url(page)) for page in found if page not in pages.merged]
