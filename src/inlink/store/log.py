@@ -23,6 +23,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal
 
+from inlink.base.arrays import UInt8Array
 from inlink.base.folder import atomic_file
 from inlink.errors import FolderError, InUseError, OutputError, StoreError
 from inlink.store.blocksums import BlockSums
@@ -79,14 +80,23 @@ class Log:
         self._dirty = False
         self._syncer: threading.Thread | None = None
 
-    def sum_up(self, urls_sums: BlockSums, events_sums: BlockSums) -> None:
+    def sum_up(
+        self, urls: UInt8Array, events: UInt8Array, urls_sums: BlockSums, events_sums: BlockSums
+    ) -> None:
         """Compute the checksums of both files. Those of their first bytes are known, and are not computed again.
 
         From now on :meth:`append` updates them, so they hold for the bytes that were meant to be written.
+
+        Parameters
+        ----------
+        urls, events : uint8[…]
+            The two files, mapped.
+        urls_sums, events_sums : BlockSums
+            The known checksums.
         """
         self.urls_sums, self.events_sums = urls_sums, events_sums
-        urls_sums.add_file(self._urls, self.urls_end)
-        events_sums.add_file(self._events, self.events_end)
+        urls_sums.add(urls[urls_sums.end : self.urls_end].data)
+        events_sums.add(events[events_sums.end : self.events_end].data)
 
     @property
     def broken(self) -> bool:

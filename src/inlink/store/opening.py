@@ -133,7 +133,7 @@ def recover(pages: Pages, log: Log) -> str:
     lost = log.urls_end - urls_end + log.events_end - events_end
     kept = log.cut(urls_end, events_end) if lost else []
     known = (BlockSums(), BlockSums()) if pages.checkpoint is None else pages.checkpoint.block_sums()
-    log.sum_up(*known)
+    log.sum_up(pages.table.all(), pages.frames.all(), *known)
     told = (
         f"{pages.folder}: {pages.num_pages:,} pages known, {pages.num_crawled:,} crawled, "
         f"{pages.num_events:,} events"
