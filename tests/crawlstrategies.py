@@ -1,7 +1,7 @@
 """Crawls at random, under a clock that tests own: what is done to a crawl, and all that it is, as data."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 import numpy as np
 from hypothesis import strategies as st
 
+from inlink.base.arrays import Float32Array, UInt32Array
 from inlink.crawl.crawl import Crawl
 from inlink.frontier.frontier import Frontier
 from inlink.frontier.queue import Queue
@@ -214,6 +215,14 @@ def make_queue(
     queue.add_domains(0, max(domains) + 1)
     queue.add_slots(count)
     return queue
+
+
+def blocks(keys: list[float], size: int) -> Iterator[tuple[UInt32Array, Float32Array]]:
+    """The pages 0, 1, … and their keys, ``size`` at a time. Pages whose key is below 0 do not wait and are left out."""
+    for begin in range(0, len(keys), size):
+        fresh = np.array(keys[begin : begin + size], np.float32)
+        waits = np.flatnonzero(fresh >= 0)
+        yield (waits + begin).astype(np.uint32), fresh[waits]
 
 
 def put(queue: Queue, pages: list[int], keys: list[float], now: float) -> None:

@@ -9,7 +9,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from crawlrates import cooled, due_under
-from crawlstrategies import make_queue, put
+from crawlstrategies import blocks, make_queue, put
 from inlink.base.settings import NO_LIMIT
 from inlink.frontier import queue as queue_module
 from inlink.frontier.kernels.waiting import LEAF
@@ -228,7 +228,7 @@ def compare_with_twin(hosts, domains, polite, newest, sharing, steps):
 def test_filling_is_placing_one_by_one(pages, newest, sharing, random):
     hosts, keys = [host for host, _ in pages], [key for _, key in pages]
     at_once = make_queue(hosts, EASY, newest=newest, sharing=sharing)
-    at_once.fill(np.arange(len(pages), dtype=np.uint32), np.array(keys, np.float32), 0.0)
+    at_once.fill(len(pages), blocks(keys, 7), 0.0)
     together = make_queue(hosts, EASY, newest=newest, sharing=sharing)
     put(together, list(range(len(pages))), keys, 0.0)
     order = list(range(len(pages)))
@@ -273,7 +273,7 @@ def test_rekeying_gives_the_order_of_the_new_keys(pages, fresh):
 def test_a_slot_with_more_pages_than_one_step_is_rekeyed(hosts):
     n = 70_000
     queue = make_queue(hosts, EASY)
-    queue.fill(np.arange(n + 1, dtype=np.uint32), np.zeros(n + 1, np.float32), 0.0)
+    queue.fill(n + 1, blocks([0.0] * (n + 1), n), 0.0)
     seen = rekey(queue, {page: page / (n + 1) for page in range(n + 1)}, 0.0)
     assert sorted(seen) == list(range(n + 1))
     assert queue.take(3, 0.0)[0].tolist() == [n, n - 1, n - 2]

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from crawlstrategies import EAGER, make_queue, put
+from crawlstrategies import EAGER, blocks, make_queue, put
 from inlink.frontier import queue as queue_module
 from inlink.frontier.kernels.waiting import FAN, LEAF
 from inlink.frontier.queue import Queue
@@ -70,6 +70,27 @@ def test_best_pages_are_those_of_a_sorted_list(count, num_hosts, newest, num_key
             fresh = (random.integers(0, num_keys, count) / 8).tolist()
             do(queue, twin, what, random, fresh)
             check(queue, twin)
+
+
+@settings(max_examples=25)
+@given(MANY, st.integers(1, 3), st.booleans(), st.integers(1, 6), st.integers(0, 99), STEPS)
+@example(DEEP + 1, 1, False, 4, 0, [("place few", 1), ("remove", 2), ("re-key", 3)])
+@example(DEEP + 2 * LEAF, 2, True, 6, 1, [("take", 1), ("place", 2)])
+def test_lists_that_are_made_at_once_serve_as_those_that_grew(
+    count, num_hosts, newest, num_keys, seed, steps
+):
+    """A queue is filled from many pages, of which some do not wait, and then changes as any queue."""
+    random = np.random.default_rng(seed)
+    hosts = np.minimum(random.integers(0, 20, count), num_hosts - 1).tolist()
+    keys = (random.integers(-num_keys, num_keys, count) / 8).tolist()
+    queue, twin = make_queue(hosts, EAGER, newest=newest), Twin(hosts, newest)
+    queue.fill(count, blocks(keys, 100), 0.0)
+    twin.keys = {page: key for page, key in enumerate(keys) if key >= 0}
+    check(queue, twin)
+    for what, step_seed in steps:
+        random = np.random.default_rng(step_seed)
+        do(queue, twin, what, random, (random.integers(0, num_keys, count) / 8).tolist())
+        check(queue, twin)
 
 
 def do(queue: Queue, twin: Twin, what: str, random: np.random.Generator, fresh: list[float]) -> None:

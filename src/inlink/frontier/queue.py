@@ -183,9 +183,13 @@ class Queue:
         """Put pages into the queue, or change their keys if they are in it: see :func:`.kernels.queue.place_pages`."""
         kernels.place_pages(self._table, pages, priorities, traps, FACTORS, states, errors, all_of_them, now)
 
-    def fill(self, pages: UInt32Array, keys: Float32Array, now: float) -> None:
-        """Put many pages into an empty queue at once."""
-        kernels.fill(self._table, pages, keys, self.num_slots, now)
+    def fill(self, known: int, waiting: Iterable[tuple[UInt32Array, Float32Array]], now: float) -> None:
+        """Fill an empty queue with those of ``known`` pages that wait: some pages at a time, with their keys."""
+        keys = self.waiting.keys
+        keys[:known] = OUT
+        for pages, fresh in waiting:
+            keys[pages] = fresh
+        kernels.fill(self._table, known, self.num_slots, now)
 
     def parts(self, known: int) -> Iterator[StatePart]:
         """The lists of pages and their trees among the first ``known`` pages, by name, without dates and budgets."""

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from inlink.base.arrays import UInt32Array
+from inlink.base.arrays import Float32Array, UInt32Array
 from inlink.base.folder import Folder, Header
 from inlink.base.order import distinct
 from inlink.errors import FolderError
@@ -32,12 +32,18 @@ if TYPE_CHECKING:
 
 __all__ = ["parts", "restore_policy", "restore_queue", "restore_traps", "small_parts"]
 
+_AT_A_TIME = 1 << 16
+"""Number of pages whose keys are computed at a time, so that they stay in the processor's caches."""
 
-def _waiting_pages(frontier: "Frontier") -> UInt32Array:
-    """The pages that were discovered and neither handed out nor failed, uint32[k], increasing."""
+
+def _waiting_pages(frontier: "Frontier") -> Iterator[tuple[UInt32Array, Float32Array]]:
+    """The pages that were discovered and neither handed out nor failed, some at a time: uint32[k], increasing; keys."""
     pages = frontier.pages
-    out = np.empty(pages.num_pages, np.uint32)
-    return out[: waiting(pages.states, pages.errors, out)]
+    for begin in range(0, pages.num_pages, _AT_A_TIME):
+        block = slice(begin, min(begin + _AT_A_TIME, pages.num_pages))
+        out = np.empty(block.stop - begin, np.uint32)
+        found = out[: waiting(pages.states[block], pages.errors[block], out)] + np.uint32(begin)
+        yield found, frontier.keys(found)
 
 
 def parts(frontier: "Frontier") -> Iterator[StatePart]:
@@ -108,8 +114,7 @@ def _filled(frontier: "Frontier") -> Queue:
     if queue.by_domain:
         queue.waiting.slot_of[: pages.num_hosts] = live.waiting.slot_of[: pages.num_hosts]
     queue.add_slots(live.num_slots)
-    found = _waiting_pages(frontier)
-    queue.fill(found, frontier.keys(found), 0.0)
+    queue.fill(pages.num_pages, _waiting_pages(frontier), 0.0)
     return queue
 
 
@@ -164,8 +169,7 @@ def restore_queue(frontier: "Frontier", checkpoint: Checkpoint | None, now: floa
     """
     pages, queue = frontier.pages, frontier.queue
     if checkpoint is None:
-        found = _waiting_pages(frontier)
-        queue.fill(found, frontier.keys(found), now)
+        queue.fill(pages.num_pages, _waiting_pages(frontier), now)
         return
     queue.restore(checkpoint, checkpoint.extent.pages, checkpoint.meta["slots"])
     later = distinct(touched(frontier.events(checkpoint.extent.events_end).frames))

@@ -34,6 +34,7 @@ from inlink.frontier.kernels.waiting import (
     drop,
     give_keys,
     join,
+    make_lists,
     slot_of,
 )
 
@@ -387,13 +388,10 @@ def rekey(table: UInt64Array, cursor: UInt64Array, end: UInt64Array, keys: Float
 
 
 @kernel
-def fill(table: UInt64Array, pages: UInt32Array, keys: Float32Array, slots: int, now: float) -> None:
-    """Put pages into an empty queue. Each slot is moved to its heap once."""
+def fill(table: UInt64Array, known: int, slots: int, now: float) -> None:
+    """Fill an empty queue from the keys of the first ``known`` pages. Each slot is moved to its heap once."""
     w, s, limits = queue_at(table)
-    for i in range(U0, np.uint64(len(pages))):
-        page = np.uint64(pages[i])
-        join(w, s, limits.newest, page + U1)
-        change(w, s, limits.newest, slot_of(w, page), page, keys[i])
+    make_lists(w, s, limits.newest, np.uint64(known), np.uint64(slots))
     for slot in range(U0, np.uint64(slots)):
         if s.rows[slot].count > 0:
             _settle(w, s, limits, np.uint64(slot), now)

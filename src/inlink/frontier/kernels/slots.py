@@ -19,17 +19,17 @@ NODE = np.dtype([("page", np.uint32), ("key", np.float32)])
 
 SLOT = np.dtype(
     [
-        ("due", np.float64),
-        ("soft_due", np.float64),
-        ("heated", np.float64),
-        ("turn", np.uint64),
-        ("key", np.float64),
         ("begin", np.uint32),
         ("room", np.uint32),
         ("pages", np.uint32),
         ("count", np.uint32),
         ("last", np.uint32),
         ("best", np.uint32),
+        ("key", np.float64),
+        ("due", np.float64),
+        ("soft_due", np.float64),
+        ("heated", np.float64),
+        ("turn", np.uint64),
         ("heat", np.float32),
         ("factor", np.float32),
         ("delay", np.float32),
@@ -43,7 +43,7 @@ SLOT = np.dtype(
     ],
     align=True,
 )
-"""The record of a slot. Times are Unix times.
+"""The record of a slot. Times are Unix times. The fields that many pages in a row need come first.
 
 - ``begin``, ``room``: the beginning of its tree of nodes, and the number of blocks that fit; 0 for one block
 - ``pages``, ``count``: number of pages in its list, and number of those that wait

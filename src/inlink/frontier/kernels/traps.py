@@ -3,7 +3,8 @@
 import numpy as np
 
 from inlink.base.arrays import UInt8Array, UInt64Array
-from inlink.base.jit import U0, U1, kernel
+from inlink.base.jit import U0, U1, item_at, kernel
+from inlink.store.kernels.table import first_byte, newline_in
 
 # the measures, in the order of the table of rules
 MEASURES = 10
@@ -280,18 +281,20 @@ def _is_simple(text: UInt8Array, start: np.uint64, stop: np.uint64) -> bool:
     """Return whether a URL is so simple that no rule can give it points.
 
     It has at most 255 bytes and two segments, no segment begins with a digit, and there is neither query nor semicolon.
-    Most URLs are like that, and a loop without branches halves the time.
+    Most URLs are like that. A loop over bytes without branches is compiled to instructions for many bytes at a time.
     """
-    slashes, odd = U0, False
+    if stop - start > np.uint64(255):
+        return False
+    slashes, odd = np.uint8(0), np.uint8(0)
     for k in range(start + _U8, stop):
         byte = text[k]
-        slashes += np.uint64(byte == _SLASH)
-        odd |= (
+        slashes = np.uint8(slashes + np.uint8(byte == _SLASH))
+        odd |= np.uint8(
             (byte == _QUESTION)
             | (byte == _SEMICOLON)
             | ((text[k - U1] == _SLASH) & (byte >= _ZERO) & (byte <= _NINE))
         )
-    return not odd and slashes <= _U2 and stop - start <= np.uint64(255)
+    return odd == 0 and slashes <= np.uint8(2)
 
 
 @kernel
@@ -340,6 +343,19 @@ def codes(
 
 
 @kernel
+def _line_end(text: UInt8Array, at: np.uint64) -> np.uint64:
+    """The place of the next newline."""
+    while at + _U8 <= np.uint64(len(text)):
+        found = newline_in(np.uint64(item_at(text, at, np.uint64)))
+        if found != U0:
+            return at + first_byte(found)
+        at += _U8
+    while text[at] != np.uint8(10):
+        at += U1
+    return at
+
+
+@kernel
 def line_codes(text: UInt8Array, out: UInt8Array, now: int, names: UInt64Array, rules: UInt64Array) -> None:
     """Write the :func:`codes` of the first len(out) lines of a text to ``out``."""
     work = np.empty(NAMES + np.uint64(len(names)), np.uint64)
@@ -347,7 +363,6 @@ def line_codes(text: UInt8Array, out: UInt8Array, now: int, names: UInt64Array, 
     at = U0
     for i in range(U0, np.uint64(len(out))):
         start = at
-        while text[at] != np.uint8(10):
-            at += U1
+        at = _line_end(text, start)
         out[i] = _code(text, start, at, now, work, rules)
         at += U1

@@ -17,10 +17,22 @@ from typing import Any
 import numpy as np
 
 from inlink.base.arrays import Float32Array, UInt32Array
-from inlink.base.jit import U0, U1, inlined, kernel
+from inlink.base.jit import U0, U1, inlined, kernel, prefetch
 from inlink.frontier.kernels.slots import JOINED, WAITING, Slots, Waiting, class_of, larger
 
-__all__ = ["FAN", "LEAF", "OUT", "best_pages", "change", "climb", "drop", "give_keys", "join", "slot_of"]
+__all__ = [
+    "FAN",
+    "LEAF",
+    "OUT",
+    "best_pages",
+    "change",
+    "climb",
+    "drop",
+    "give_keys",
+    "join",
+    "make_lists",
+    "slot_of",
+]
 
 LEAF = 16
 """Number of pages in a block."""
@@ -33,6 +45,8 @@ OUT = np.float32(-np.inf)
 
 _LEAF, _FAN, _BITS = np.uint64(LEAF), np.uint64(FAN), np.uint64(FAN.bit_length() - 1)
 _U2, _U32 = np.uint64(2), np.uint64(32)
+_AHEAD = np.uint64(32)
+"""The number of pages ahead whose slots :func:`make_lists` prefetches."""
 _LOW = np.uint64(0xFFFFFFFF)
 
 
@@ -311,6 +325,17 @@ def _new_tree(w: Waiting, room: np.uint64) -> np.uint64:
 
 
 @kernel(allocates=False)
+def _raise_firsts(w: Waiting, s: Slots, slot: np.uint64, count: np.uint64) -> None:
+    """Compute the first pages of all nodes above the nodes of the first ``count`` blocks."""
+    start, room = np.uint64(s.rows[slot].begin), np.uint64(s.rows[slot].room)
+    while room > _FAN:
+        above = start + room
+        for i in range(U0, _above(count)):
+            w.firsts[above + i] = w.firsts[start + (i << _BITS)]
+        start, room, count = above, _above(room), _above(count)
+
+
+@kernel(allocates=False)
 def _make_room(w: Waiting, s: Slots, newest: bool, slot: np.uint64, count: np.uint64) -> None:
     """Move a slot's tree of ``count`` blocks to a place with more room, and free the old place."""
     old, begin = np.uint64(s.rows[slot].room), np.uint64(s.rows[slot].begin)
@@ -330,12 +355,7 @@ def _make_room(w: Waiting, s: Slots, newest: bool, slot: np.uint64, count: np.ui
         w.firsts[fresh] = 0
         _set_node(w, fresh, np.uint64(s.rows[slot].best))
     s.rows[slot].begin, s.rows[slot].room = np.uint32(fresh), np.uint32(room)
-    start = fresh
-    while room > _FAN:
-        above = start + room
-        for i in range(U0, _above(count)):
-            w.firsts[above + i] = w.firsts[start + (i << _BITS)]
-        start, room, count = above, _above(room), _above(count)
+    _raise_firsts(w, s, slot, count)
     climb(w, s, newest, slot, U0, _num_blocks(s, slot) - U1)
 
 
@@ -371,6 +391,57 @@ def join(w: Waiting, s: Slots, newest: bool, end: np.uint64) -> None:
         s.rows[slot].last = np.uint32(page)
         s.rows[slot].pages = np.uint32(size + U1)
     s.tally[JOINED] = max(s.tally[JOINED], end)
+
+
+@kernel
+def make_lists(w: Waiting, s: Slots, newest: bool, known: np.uint64, slots: np.uint64) -> None:
+    """Make the lists and trees of an empty queue from the keys of the first ``known`` pages.
+
+    It has the same effect as :func:`join` and :func:`change` for one page after the other. But each tree gets all its
+    room at once, and each node is computed once.
+    """
+    counts = np.zeros(slots, np.uint32)
+    for number in range(U0, known):
+        counts[slot_of(w, np.uint64(number))] += np.uint32(1)
+    for slot in range(U0, slots):
+        room = U0
+        while room * _LEAF < np.uint64(counts[slot]) and np.uint64(counts[slot]) > _LEAF:
+            room = larger(room)
+        if room > U0:
+            s.rows[slot].begin, s.rows[slot].room = np.uint32(_new_tree(w, room)), np.uint32(room)
+    for number in range(U0, known):
+        page = np.uint64(number)
+        if page + _AHEAD < known:
+            prefetch(s.rows, slot_of(w, page + _AHEAD))
+        slot, key = slot_of(w, page), w.keys[page]
+        size, start = np.uint64(s.rows[slot].pages), np.uint64(s.rows[slot].begin)
+        w.previous[page] = s.rows[slot].last
+        s.rows[slot].last = np.uint32(page)
+        s.rows[slot].pages = np.uint32(size + U1)
+        if key != OUT:
+            s.rows[slot].count += np.uint32(1)
+            s.tally[WAITING] += U1
+        # The best page of the present block, and its key, are kept in the row.
+        best, highest = np.uint64(s.rows[slot].best), np.float32(s.rows[slot].key)
+        begins = size % _LEAF == U0
+        if begins and size > U0:
+            node = start + size // _LEAF
+            w.firsts[node] = np.uint32(page)
+            w.nodes[node - U1].page = np.uint32(best)
+            w.nodes[node - U1].key = highest
+        if begins or _before(newest, key, page, highest, best):
+            s.rows[slot].best = np.uint32(page)
+            s.rows[slot].key = key
+    for slot in range(U0, slots):
+        if s.rows[slot].room > 0:
+            last = _num_blocks(s, np.uint64(slot)) - U1
+            start = np.uint64(s.rows[slot].begin)
+            # The first page of a slot is found without its number.
+            w.firsts[start] = 0
+            _set_node(w, start + last, np.uint64(s.rows[slot].best))
+            _raise_firsts(w, s, np.uint64(slot), last + U1)
+            climb(w, s, newest, np.uint64(slot), U0, last)
+    s.tally[JOINED] = known
 
 
 # -- pages ------------------------------------------------------------------------------------------------------------

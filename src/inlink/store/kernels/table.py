@@ -13,7 +13,7 @@ URLs are passed as text, with a newline after each URL.
 import numpy as np
 
 from inlink.base.arrays import UInt8Array, UInt32Array, UInt64Array
-from inlink.base.jit import U0, U1, kernel
+from inlink.base.jit import U0, U1, kernel, prefetch
 from inlink.store.kernels.columns import Table, table_at
 
 __all__ = [
@@ -21,7 +21,9 @@ __all__ = [
     "SHARDS",
     "find_url",
     "find_urls",
+    "first_byte",
     "insert_known",
+    "newline_in",
     "number_urls",
     "refill_hosts",
     "spread",
@@ -48,6 +50,7 @@ _U2, _U3, _U4, _U5, _U6, _U7, _U8 = (np.uint64(k) for k in range(2, 9))
 _U16, _U24, _U29, _U32, _U40, _U48, _U56 = (np.uint64(k) for k in (16, 24, 29, 32, 40, 48, 56))
 _ONES, _HIGHS = np.uint64(0x0101010101010101), np.uint64(0x8080808080808080)
 _NEWLINES = np.uint64(0x0A0A0A0A0A0A0A0A)
+_SLASHES, _COLONS, _QUESTIONS = (np.uint64(k * 0x0101010101010101) for k in b"/:?")
 _LOW = np.uint64(0xFFFFFFFF)
 _MARK = np.uint64(URL_MARK)
 
@@ -68,10 +71,23 @@ def _word(text: Text, at: np.uint64) -> np.uint64:
 
 
 @kernel
-def _newline_in(word: np.uint64) -> np.uint64:
-    """Return 0 if no byte is a newline; otherwise the lowest set bit lies in the first newline."""
-    x = word ^ _NEWLINES
-    return (x - _ONES) & ~x & _HIGHS
+def _zero_in(word: np.uint64) -> np.uint64:
+    """Return 0 if no byte is 0; otherwise the lowest set bit is the highest bit of the first such byte."""
+    return (word - _ONES) & ~word & _HIGHS
+
+
+@kernel
+def newline_in(word: np.uint64) -> np.uint64:
+    """Return 0 if no byte is a newline; otherwise the lowest set bit is the highest bit of the first newline."""
+    return _zero_in(word ^ _NEWLINES)
+
+
+@kernel
+def first_byte(found: np.uint64) -> np.uint64:
+    """The number of the byte with the lowest set bit of :func:`newline_in`, from 0 to 7."""
+    below = ((found & (U0 - found)) >> _U7) - U1
+    # Below the byte, each byte adds 1 to the highest byte of the product.
+    return ((below & _ONES) * _ONES) >> _U56
 
 
 @kernel
@@ -83,7 +99,7 @@ def _hash_line(text: Text, start: np.uint64, seed: np.uint64) -> tuple[np.uint64
     """
     a, b, at = seed ^ _K1, seed * _K2, start
     word = _word(text, at)
-    found = _newline_in(word)
+    found = newline_in(word)
     while found == U0:
         a = (a ^ word) * _K2
         a ^= a >> _U32
@@ -91,13 +107,10 @@ def _hash_line(text: Text, start: np.uint64, seed: np.uint64) -> tuple[np.uint64
         b ^= b >> _U29
         at += _U8
         word = _word(text, at)
-        found = _newline_in(word)
-    # the bits below the newline
-    below = ((found & (U0 - found)) >> _U7) - U1
-    word &= below
-    while below != U0:
-        below >>= _U8
-        at += U1
+        found = newline_in(word)
+    # Clear the newline and the bytes after it.
+    word &= ((found & (U0 - found)) >> _U7) - U1
+    at += first_byte(found)
     a = (a ^ word) * _K2
     a ^= a >> _U32
     b = (b + word) * _K3
@@ -217,6 +230,12 @@ def _host_span(text: Text, start: np.uint64, stop: np.uint64) -> tuple[np.uint64
     begin = at
     # An IPv6 address in brackets contains colons.
     bracket = at < stop and text[at] == 91
+    while not bracket and at + _U8 <= stop:
+        word = _word(text, at)
+        found = _zero_in(word ^ _SLASHES) | _zero_in(word ^ _COLONS) | _zero_in(word ^ _QUESTIONS)
+        if found != U0:
+            return begin, at + first_byte(found)
+        at += _U8
     while at < stop and text[at] != 47 and text[at] != 63 and (bracket or text[at] != 58):
         if text[at] == 93:
             bracket = False
@@ -225,34 +244,40 @@ def _host_span(text: Text, start: np.uint64, stop: np.uint64) -> tuple[np.uint64
 
 
 @kernel
-def _begin_alike(text: Text, one: np.uint64, other: np.uint64, length: np.uint64) -> bool:
-    """Return whether two lines begin with the same ``length`` bytes; False if ``length`` is below 8.
-
-    Up to seven bytes after the lines may be read.
-    """
+def _equal(one: Text, at: np.uint64, other: Text, place: np.uint64, length: np.uint64) -> bool:
+    """Return whether ``length`` bytes of two texts are equal, from these places on."""
     k = U0
+    if length < _U8:
+        while k < length and one[at + k] == other[place + k]:
+            k += U1
+        return k == length
     while k + _U8 <= length:
-        if _word(text, one + k) != _word(text, other + k):
+        if _word(one, at + k) != _word(other, place + k):
             return False
         k += _U8
-    return length >= _U8 and _word(text, one + length - _U8) == _word(text, other + length - _U8)
+    k = length - _U8
+    return _word(one, at + k) == _word(other, place + k)
 
 
 @kernel
-def _host(t: Table, text: Text, begin: np.uint64, end: np.uint64, seed: np.uint64) -> np.uint32:
-    """Return the number of the host ``text[begin:end]``; add an unknown host. Names are compared byte by byte."""
-    first = _hash(text, begin, end, seed)
+def _begin_alike(text: Text, one: np.uint64, other: np.uint64, length: np.uint64) -> bool:
+    """Return whether two lines begin with the same ``length`` bytes; False if ``length`` is below 8."""
+    return length >= _U8 and _equal(text, one, text, other, length)
+
+
+@kernel
+def _host(t: Table, text: Text, begin: np.uint64, end: np.uint64, first: np.uint64) -> np.uint32:
+    """Return the number of the host ``text[begin:end]`` with hash ``first``; add an unknown host.
+
+    Names are compared, not only hashes.
+    """
     mask = np.uint64(len(t.host_slots)) - U1
     slot = first & mask
     while t.host_slots[slot] != 0:
         host = np.uint64(t.host_slots[slot]) - U1
         other = t.host_ends[host - U1] if host > U0 else U0
-        if t.host_ends[host] - other == end - begin:
-            k = U0
-            while k < end - begin and t.host_text[other + k] == text[begin + k]:
-                k += U1
-            if k == end - begin:
-                return np.uint32(host)
+        if t.host_ends[host] - other == end - begin and _equal(text, begin, t.host_text, other, end - begin):
+            return np.uint32(host)
         slot = (slot + U1) & mask
     host = t.tally[U0].hosts
     other = t.host_ends[host - U1] if host > U0 else U0
@@ -306,7 +331,7 @@ def number_urls(
             t.checks[number] = np.uint32(first & _LOW)
             if not _begin_alike(text, before, start, length):
                 begin, end = _host_span(text, start, ends[i])
-                host, length = _host(t, text, begin, end, seed), end + U1 - start
+                host, length = _host(t, text, begin, end, _hash(text, begin, end, seed)), end + U1 - start
             t.hosts[number], before = host, start
             if number % _MARK == U0:
                 t.marks[number // _MARK] = t.tally[U0].url_bytes
@@ -335,37 +360,57 @@ def insert_known(
     stop = np.uint64(len(text) - len(PADDING))
     group = np.uint64(64)
     firsts, seconds = np.empty(group, np.uint64), np.empty(group, np.uint64)
+    # The name of each line's host, and its hash. The end is 0 if the line before has the same host.
+    begins, ends, hashes = (
+        np.empty(group, np.uint64),
+        np.empty(group, np.uint64),
+        np.empty(group, np.uint64),
+    )
     room = np.uint64(len(t.slots)) // np.uint64(SHARDS)
-    left, touched = np.uint64(most), U0
+    mask = np.uint64(len(t.host_slots)) - U1
+    left = np.uint64(most)
     # The previous line and its host: the next line often has the same host.
     before, length, host = U0, U0, np.uint32(0)
     while place < stop and left > U0:
         first_page = t.tally[U0].pages
         inside = U0
         while inside < group and place < stop and left > U0:
-            start = place
+            start, page = place, first_page + inside
             first, second, place = _hash_line(text, start, seed)
             firsts[inside], seconds[inside] = first, second
-            page = t.tally[U0].pages
             t.checks[page] = np.uint32(first & _LOW)
-            if not _begin_alike(text, before, start, length):
-                host_begin, end = _host_span(text, start, place)
-                host, length = _host(t, text, host_begin, end, seed), end + U1 - start
-            t.hosts[page], before = host, start
             if page % _MARK == U0:
                 t.marks[page // _MARK] = base + start
-            t.tally[U0].pages = page + U1
+            ends[inside] = U0
+            if not _begin_alike(text, before, start, length):
+                host_begin, end = _host_span(text, start, place)
+                begins[inside], ends[inside], length = host_begin, end, end + U1 - start
+                hashes[inside] = _hash(text, host_begin, end, seed)
+                prefetch(t.host_slots, hashes[inside] & mask)
+            if page >= np.uint64(covered):
+                shard = _shard(second)
+                prefetch(t.slots, shard * room + (((first >> _U32) * t.sizes[shard]) >> _U32))
+            before = start
             place += U1
             inside += U1
             left -= U1
-            if page >= np.uint64(covered):
-                shard = _shard(second)
-                touched += t.slots[shard * room + (((first >> _U32) * t.sizes[shard]) >> _U32)]
+        # The tables are larger than the caches. So their numbers are asked for before they are needed.
         for i in range(U0, inside):
+            slot = np.uint64(t.host_slots[hashes[i] & mask]) if ends[i] > U0 else U0
+            if slot > U1:
+                prefetch(t.host_ends, slot - _U2)
+        for i in range(U0, inside):
+            slot = np.uint64(t.host_slots[hashes[i] & mask]) if ends[i] > U0 else U0
+            if slot > U1:
+                prefetch(t.host_text, t.host_ends[slot - _U2])
+        for i in range(U0, inside):
+            if ends[i] > U0:
+                host = _host(t, text, begins[i], ends[i], hashes[i])
+            t.hosts[first_page + i] = host
             if first_page + i >= np.uint64(covered):
                 _insert(t, firsts[i], seconds[i], first_page + i)
+        t.tally[U0].pages = first_page + inside
     t.tally[U0].url_bytes = base + place
-    firsts[U0] = touched
 
 
 @kernel
