@@ -149,6 +149,27 @@ def test_measures_and_codes_against_their_twin(urls, year):
     assert codes.tolist() == [min(31, p) for p in points]
 
 
+TAILS = st.text("/?;0189az.-:\u00e9", max_size=40)
+
+
+@given(
+    st.lists(
+        st.tuples(st.sampled_from(["http", "https"]), TAILS, st.sampled_from([0, 7, 200, 240, 300, 3000])),
+        min_size=1,
+        max_size=6,
+    )
+)
+@example([("https", "a/", 245), ("https", "a/", 246), ("https", "a/", 247), ("http", "a/2012/b", 0)])
+@example([("https", "a.b/12", 0), ("https", "abcdefg/12", 0), ("https", "a.b/c/d/e", 0), ("https", "a?b", 0)])
+def test_lines_have_the_codes_of_their_urls(parts):
+    """Most lines are found to be simple eight bytes at a time. Their codes are those of each URL by itself."""
+    urls = [f"{scheme}://{tail}{'x' * more}" for scheme, tail, more in parts]
+    text = "".join(f"{url}\n" for url in urls).encode()
+    found = np.full(len(urls), 99, np.uint8)
+    traps.line_codes(np.frombuffer(text, np.uint8), 2026, found)
+    assert found.tolist() == penalties(urls, 2026).tolist()
+
+
 @given(made)
 def test_the_rules_explain_the_factor(url):
     factor, reason = penalty(url, YEAR)

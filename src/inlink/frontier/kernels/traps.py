@@ -33,6 +33,12 @@ _SLASH, _SEMICOLON, _QUESTION = np.uint8(47), np.uint8(59), np.uint8(63)
 _AND, _EQUALS, _PERCENT = np.uint8(38), np.uint8(61), np.uint8(37)
 _LARGE_A, _LARGE_Z, _CASE = np.uint8(65), np.uint8(90), np.uint8(32)
 _JSESSIONID = np.frombuffer(b";jsessionid", np.uint8)
+_ONES = np.uint64(0x0101010101010101)
+_HIGHS, _SEVENS = np.uint64(0x80) * _ONES, np.uint64(0x7F) * _ONES
+_SLASHES, _SEMICOLONS, _QUESTIONS = (np.uint64(byte) * _ONES for byte in b"/;?")
+# A byte below 128 has its highest bit after the first is added if it is at least "0", after the second if above "9".
+_FROM_ZERO, _ABOVE_NINE = np.uint64(0x80 - 0x30) * _ONES, np.uint64(0x80 - 0x3A) * _ONES
+_U56 = np.uint64(56)
 # bytes of "aspsessionid"
 _PREFIX = np.uint64(12)
 _START, _PRIME = np.uint64(0xCBF29CE484222325), np.uint64(0x100000001B3)
@@ -343,16 +349,42 @@ def codes(
 
 
 @kernel
-def _line_end(text: UInt8Array, at: np.uint64) -> np.uint64:
-    """The place of the next newline."""
-    while at + _U8 <= np.uint64(len(text)):
-        found = newline_in(np.uint64(item_at(text, at, np.uint64)))
+def _equal_bytes(word: np.uint64, pattern: np.uint64) -> np.uint64:
+    """The highest bit of each byte of a word that equals the pattern's. All bytes of both must be below 128."""
+    return (((word ^ pattern) + _SEVENS) & _HIGHS) ^ _HIGHS
+
+
+@kernel
+def _line(text: UInt8Array, start: np.uint64) -> tuple[np.uint64, bool]:
+    """The end of the URL at ``start``, and whether it is simple as in :func:`_is_simple`, eight bytes at a time.
+
+    The last URLs of a text are not called simple.
+    """
+    at, size = start, np.uint64(len(text))
+    odd, slashes, before = U0, U0, U0
+    while at + _U8 <= size:
+        word = np.uint64(item_at(text, at, np.uint64))
+        found = newline_in(word)
         if found != U0:
-            return at + first_byte(found)
+            # Clear the newline and the bytes after it. A byte 0 is neither odd nor a slash.
+            word &= ((found & (U0 - found)) >> _U7) - U1
+        odd |= word & _HIGHS
+        slash = _equal_bytes(word, _SLASHES)
+        if at != start:
+            # Sums do not carry into the next byte, unless a byte is above 127, which is odd.
+            digits = (word + _FROM_ZERO) & ~(word + _ABOVE_NINE) & _HIGHS
+            odd |= _equal_bytes(word, _QUESTIONS) | _equal_bytes(word, _SEMICOLONS)
+            odd |= digits & ((slash << _U8) | before)
+            slashes += slash >> _U7
+        before = slash >> _U56
+        if found != U0:
+            at += first_byte(found)
+            few = (slashes * _ONES) >> _U56 <= _U2
+            return at, odd == U0 and few and at - start <= np.uint64(255)
         at += _U8
     while text[at] != np.uint8(10):
         at += U1
-    return at
+    return at, False
 
 
 @kernel
@@ -363,6 +395,6 @@ def line_codes(text: UInt8Array, out: UInt8Array, now: int, names: UInt64Array, 
     at = U0
     for i in range(U0, np.uint64(len(out))):
         start = at
-        at = _line_end(text, start)
-        out[i] = _code(text, start, at, now, work, rules)
+        at, simple = _line(text, start)
+        out[i] = np.uint8(0) if simple else _code(text, start, at, now, work, rules)
         at += U1
