@@ -1,6 +1,9 @@
 """Sitemaps: files from anybody, read within bounds; and the crawl that reads them."""
 
+import asyncio
 import gzip
+import threading
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given
@@ -9,7 +12,8 @@ from hypothesis import strategies as st
 pytest.importorskip("scrapy")
 
 from crawlcommand import crawl
-from inlink.scrapy import sitemapfile
+from inlink.scrapy import sitemapfile, sitemaps
+from inlink.scrapy.causes import Causes
 from inlink.scrapy.sitemapfile import Entry, read_sitemap
 from sites import ROBOTS, Answer, Site, html
 from spiderruns import pages_of
@@ -74,6 +78,58 @@ def test_sizes_are_bounded(monkeypatch):
 @given(st.binary(max_size=500), st.booleans(), st.sampled_from([b"", b"<urlset><url><loc>"]))
 def test_any_bytes_are_read(body, packed, head):
     read_sitemap(gzip.compress(head + body) if packed else head + body)
+
+
+class Downloads:
+    """Scrapy's engine with a downloader that answers at once."""
+
+    def __init__(self, bodies: dict[str, bytes]) -> None:
+        self.bodies, self.asked = bodies, []
+        self.crawler = SimpleNamespace(engine=self)
+
+    async def download_async(self, request):
+        self.asked.append(request.url)
+        return SimpleNamespace(status=200, body=self.bodies[request.url])
+
+    def found(self, reader: sitemaps.Sitemaps, host: str) -> None:
+        """The robots.txt of a host was parsed. It names one sitemap."""
+        robots = SimpleNamespace(rp=SimpleNamespace(sitemaps=["/s.xml"]))
+        reader.found(self.crawler, robots, SimpleNamespace(url=f"http://{host}/robots.txt"))
+
+
+def test_sitemaps_are_parsed_in_a_worker_thread_while_few_bytes_wait(monkeypatch):
+    hosts = ("a.example", "b.example")
+    downloads = Downloads({f"http://{host}/s.xml": urlset(f"http://{host}/page") for host in hosts})
+    threads, go_on = [], threading.Event()
+
+    def slowly(body):
+        threads.append(threading.current_thread())
+        # On the event loop's thread this would wait for ever.
+        assert threads[-1] is threading.main_thread() or go_on.wait(60)
+        return read_sitemap(body)
+
+    async def run() -> list[str]:
+        given: list[Entry] = []
+        reader = sitemaps.Sitemaps(None, False, Causes())
+        reader.give = given.extend
+        downloads.found(reader, "a.example")
+        while not threads:
+            await asyncio.sleep(0.001)
+        downloads.found(reader, "b.example")
+        for _ in range(10):
+            await asyncio.sleep(0)
+        asked = list(downloads.asked)
+        go_on.set()
+        while reader.busy:
+            await asyncio.sleep(0.001)
+        assert [entry.url for entry in given] == [f"http://{host}/page" for host in hosts]
+        return asked
+
+    monkeypatch.setattr(sitemaps, "read_sitemap", slowly)
+    monkeypatch.setattr(sitemaps, "MOST_UNREAD", 10, raising=False)
+    assert asyncio.run(run()) == ["http://a.example/s.xml"]
+    assert threading.main_thread() not in threads
+    assert len(downloads.asked) == 2
 
 
 @pytest.mark.slow

@@ -4,6 +4,9 @@ The sitemaps are those that a host's robots.txt names and, if asked for, ``/site
 the other for each host, through Scrapy's downloader, which keeps the delay, robots.txt and the rules for addresses.
 Only URLs on the host's own registered domain count, so a sitemap cannot lead the crawl to other sites. An index may
 name sitemaps and further indexes. At most :data:`MOST_FILES` files are fetched for a host.
+
+A sitemap may take a second to parse, so a worker thread parses it, one sitemap at a time. Meanwhile the event loop goes
+on with other fetches. No further sitemap is fetched while more than :data:`MOST_UNREAD` bytes wait to be parsed.
 """
 
 import asyncio
@@ -18,7 +21,7 @@ from scrapy.http.request import NO_CALLBACK
 
 from inlink.crawl.intake import same_domain
 from inlink.scrapy.causes import Causes
-from inlink.scrapy.sitemapfile import Entry, read_sitemap
+from inlink.scrapy.sitemapfile import Entry, SitemapFile, read_sitemap
 from inlink.urls.canonical import canonical
 
 __all__ = ["MOST_FILES", "Sitemaps"]
@@ -30,6 +33,9 @@ MOST_FILES = 100
 
 DEEPEST = 2
 """Maximum depth of nested indexes above a sitemap."""
+
+MOST_UNREAD = 64 << 20
+"""Number of bytes of fetched sitemaps that wait to be parsed, beyond which no further sitemap is fetched."""
 
 
 class Sitemaps:
@@ -57,6 +63,8 @@ class Sitemaps:
         self._hosts, self._guess, self._causes, self._scored = hosts, guess, causes, scored
         self._begun: set[str] = set()
         self._running: set[asyncio.Task[None]] = set()
+        self._parsing, self._room, self._unread = asyncio.Lock(), asyncio.Event(), 0
+        self._room.set()
         self.give: Callable[[list[Entry]], None] = lambda entries: None
 
     @property
@@ -95,22 +103,18 @@ class Sitemaps:
         while waiting and files < MOST_FILES:
             url, depth = waiting.pop()
             files += 1
+            await self._room.wait()
             body = await self._fetch(crawler, url, named or depth > 0)
             if body is None:
                 continue
-            sitemap = read_sitemap(body)
+            sitemap = await self._parsed(body, url, origin)
             if sitemap.problem is not None and (named or depth or sitemap.entries):
                 self._causes.add(f"sitemap not read completely, {sitemap.problem}", url)
-            entries = [
-                entry._replace(url=form, priority=0.0 if self._scored else entry.priority)
-                for entry in sitemap.entries
-                if (form := canonical(entry.url, url)) is not None and same_domain(form, origin)
-            ]
             if not sitemap.is_index:
-                count += len(entries)
-                self.give(entries)
+                count += len(sitemap.entries)
+                self.give(sitemap.entries)
             elif depth < DEEPEST:
-                new = [entry.url for entry in entries if entry.url not in seen]
+                new = [entry.url for entry in sitemap.entries if entry.url not in seen]
                 new = list(dict.fromkeys(new))[: MOST_FILES - files]
                 seen.update(new)
                 waiting += [(url, depth + 1) for url in reversed(new)]
@@ -121,6 +125,28 @@ class Sitemaps:
                 f"{count:,}",
                 "a sitemap" if files == 1 else f"{files:,} sitemaps",
             )
+
+    async def _parsed(self, body: bytes, url: str, origin: str) -> SitemapFile:
+        """Parse a sitemap in a worker thread, and keep the entries that are on the host's own registered domain."""
+        self._unread += len(body)
+        if self._unread > MOST_UNREAD:
+            self._room.clear()
+        try:
+            async with self._parsing:
+                return await asyncio.to_thread(self._parse, body, url, origin)
+        finally:
+            self._unread -= len(body)
+            if self._unread <= MOST_UNREAD:
+                self._room.set()
+
+    def _parse(self, body: bytes, url: str, origin: str) -> SitemapFile:
+        sitemap = read_sitemap(body)
+        entries = [
+            entry._replace(url=form, priority=0.0 if self._scored else entry.priority)
+            for entry in sitemap.entries
+            if (form := canonical(entry.url, url)) is not None and same_domain(form, origin)
+        ]
+        return sitemap._replace(entries=entries)
 
     async def _fetch(self, crawler: Crawler, url: str, named: bool) -> bytes | None:
         """The body of a sitemap; None if it cannot be fetched. The failure is counted only if the sitemap was named."""
