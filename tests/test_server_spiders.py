@@ -5,6 +5,7 @@ import threading
 import time
 
 import inlink
+from inlink.frontier import sessions
 from patience import wait_until
 from served import served
 
@@ -101,6 +102,21 @@ def test_a_silent_session_ends_while_nobody_calls(tmp_path):
         other = begin(server, "other")
         found = server.crawl("POST", "next", {"session": other, "n": 1, "wait": 20})[1]
         assert [task["url"] for task in found["tasks"]] == [A]
+
+
+def test_the_number_of_open_sessions_is_limited(tmp_path, monkeypatch):
+    monkeypatch.setattr(sessions, "MOST_SESSIONS", 2)
+    with served(tmp_path / "c") as server:
+        first = begin(server, "one")
+        begin(server, "two")
+        status, refusal = server.crawl("POST", "sessions", {"owner": "three"})
+        assert status == 429
+        assert "2 open sessions" in refusal["error"]
+        assert "\n" not in refusal["error"]
+        # An owner's next session takes the place of the one before, and the end of a session makes room.
+        begin(server, "two")
+        server.crawl("DELETE", f"sessions/{first}")
+        begin(server, "three")
 
 
 def test_numbers_out_of_range_are_refused(tmp_path):

@@ -8,6 +8,7 @@ import pytest
 
 import inlink
 from frontiered import Frontier, compiled, frontier
+from inlink.frontier import sessions
 from inlink.server.tokens import Tokens
 from inlink.server.urlfrontier.messages import described, message
 
@@ -66,6 +67,14 @@ def test_messages_are_coded_as_the_protocol_says():
     assert ack.SerializeToString() == text(1, b"b") + text(2, bytes([0, 1, 2]))
     limit = message("CountUrlParams").FromString(text(1, b"k") + text(3, b"f") + number(4, 1) + number(5, 1))
     assert (limit.key, limit.filter, limit.ignoreCase, limit.local) == ("k", "f", True, True)
+
+
+def test_a_crawl_with_too_many_sessions_gives_no_urls(tmp_path, monkeypatch):
+    monkeypatch.setattr(sessions, "MOST_SESSIONS", 0)
+    with frontier(tmp_path / "crawl") as client:
+        code, details = refusal(client, "GetURLs", max_queues=1)
+    assert code == "RESOURCE_EXHAUSTED"
+    assert "open sessions" in details
 
 
 def test_urls_are_put_and_got(tmp_path):

@@ -98,6 +98,8 @@ class Desk(ByQueue):
         ------
         inlink.errors.ParameterError
             If the name is empty, too long or not printable, or ``silent_after`` is not above 0.
+        inlink.errors.SessionError
+            If the crawl has 10,000 open sessions, and none is the owner's.
         """
         if not (isinstance(owner, str) and owner.strip() and owner.isprintable()):
             raise ParameterError(f"`owner` must be one line of printable text; got {owner!r}")
@@ -116,6 +118,7 @@ class Desk(ByQueue):
                     previous.heard = now
                     return self._described(previous, 0)
                 lost = self._end(previous, BY_SUCCESSOR)
+            self._sessions.check_room()
             session = SpiderSession(self._sessions.next_number, owner, seconds, now)
             self._write_session(session, 0)
             self._sessions.add(session)

@@ -11,6 +11,7 @@ import msgspec
 import numpy as np
 
 from inlink.base.arrays import AnyArray, UInt64Array
+from inlink.errors import SessionError
 from inlink.store.format import (
     HEAD_SIZE,
     LEASE,
@@ -26,7 +27,14 @@ from inlink.store.format import (
 )
 from inlink.store.pages import Pages
 
-__all__ = ["SpiderSession", "SpiderSessions"]
+__all__ = ["MOST_SESSIONS", "SessionLimitError", "SpiderSession", "SpiderSessions"]
+
+MOST_SESSIONS = 10_000
+"""Maximum number of open sessions of a crawl. Each takes memory, and is looked at in each call."""
+
+
+class SessionLimitError(SessionError):
+    """A crawl has its maximum number of open sessions."""
 
 
 class SpiderSession(msgspec.Struct):
@@ -86,6 +94,19 @@ class SpiderSessions:
     def of_owner(self, owner: str) -> SpiderSession | None:
         """The open session of an owner; None if there is none."""
         return self._by_owner.get(owner)
+
+    def check_room(self) -> None:
+        """Refuse a further session if :data:`MOST_SESSIONS` are open.
+
+        Raises
+        ------
+        SessionLimitError
+        """
+        if len(self._by_number) >= MOST_SESSIONS:
+            raise SessionLimitError(
+                f"this crawl has {len(self._by_number):,} open sessions, which is the maximum: end sessions that no "
+                "spider uses, or begin again under the name of their owner"
+            )
 
     def add(self, session: SpiderSession) -> None:
         """Add a session that begins."""

@@ -29,6 +29,7 @@ from inlink.errors import (
     StoreError,
     UnknownNodeError,
 )
+from inlink.frontier.sessions import SessionLimitError
 from inlink.server.bodies import BodyError, read_body
 from inlink.server.guard import header, send_bytes, send_refusal, send_start
 from inlink.server.keeper import LONGEST_WAIT, BusyError
@@ -48,6 +49,7 @@ STATUSES: tuple[tuple[type[InlinkError], int], ...] = (
     (AccessError, 401),
     (BusyError, 503),
     (UnknownNodeError, 404),
+    (SessionLimitError, 429),
     (SessionError, 409),
     (ParameterError, 422),
     (FolderError, 404),

@@ -22,6 +22,7 @@ REFUSALS = {
     413: "The body is too large.",
     415: "The body is not JSON.",
     422: "A value is out of its range.",
+    429: "The crawl has the maximum number of open sessions.",
     503: "Too many requests wait, or the crawl cannot be used now: try again after Retry-After.",
 }
 
@@ -118,6 +119,8 @@ def _refusals(endpoint: Endpoint) -> list[int]:
         statuses.add(404)
     if "session" in endpoint.types or {"begin", "next_tasks", "answers"} & {endpoint.call.__name__}:
         statuses.add(409)
+    if endpoint.call.__name__ == "begin":
+        statuses.add(429)
     if "body" in endpoint.types:
         statuses |= {400, 413, 415, 422}
     if "raw" in endpoint.types:

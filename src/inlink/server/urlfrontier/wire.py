@@ -9,6 +9,7 @@ import grpc
 from google.protobuf.message import DecodeError
 
 from inlink.errors import InlinkError, ParameterError, SessionError, StoreError, UnknownNodeError
+from inlink.frontier.sessions import SessionLimitError
 from inlink.server.keeper import BusyError, Keeper
 from inlink.server.site import AccessError, Site
 from inlink.server.tokens import Role
@@ -45,6 +46,7 @@ _INFO = message("URLInfo")
 CODES: tuple[tuple[type[InlinkError], grpc.StatusCode], ...] = (
     (BusyError, grpc.StatusCode.UNAVAILABLE),
     (UnknownNodeError, grpc.StatusCode.NOT_FOUND),
+    (SessionLimitError, grpc.StatusCode.RESOURCE_EXHAUSTED),
     (SessionError, grpc.StatusCode.ABORTED),
     (ParameterError, grpc.StatusCode.INVALID_ARGUMENT),
     (StoreError, grpc.StatusCode.UNAVAILABLE),
