@@ -87,8 +87,11 @@ LOOKS: dict[str, Look] = {
 
 
 def seen(folder: Path, name: str, now: float) -> Any:
-    """The result of one look-up by a new view, as data."""
-    found = msgspec.to_builtins(LOOKS[name](CrawlView.open(folder, lambda: now)))
+    """The result of one look-up by a new view, as data. The view closes its files."""
+    files = len(list(Path("/dev/fd").iterdir()))
+    with CrawlView.open(folder, lambda: now) as view:
+        found = msgspec.to_builtins(LOOKS[name](view))
+    assert len(list(Path("/dev/fd").iterdir())) <= files
     if name == "why":
         # An opening without a checkpoint gives all pages new keys a few at a time, if there is a ranking.
         del found["outdated"]

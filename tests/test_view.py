@@ -1,7 +1,9 @@
 """Views of a crawl: reasons that add up, parts with cursors, and time that a test owns."""
 
+import gc
 import math
 from itertools import pairwise
+from pathlib import Path
 
 import msgspec
 import numpy as np
@@ -11,7 +13,8 @@ from hypothesis import strategies as st
 
 from crawlstrategies import EAGER, Clock, opened
 from inlink import Crawl, CrawlView, Politeness, VirtualClock
-from inlink.errors import FolderError, ParameterError, UnknownNodeError
+from inlink.crawl import snapshot
+from inlink.errors import FolderError, ParameterError, StoreError, UnknownNodeError
 from inlink.frontier import inlinks, survey
 from inlink.frontier.parts import combined
 from inlink.frontier.policies import POLICIES
@@ -19,6 +22,7 @@ from inlink.frontier.revisit import FixedInterval
 from inlink.rank.pagerank import pagerank
 from inlink.sources.crawlgraph import graph_in
 from inlink.store.blocks import num_links
+from inlink.store.lookup import Lookup
 from inlink.store.pages import NO_PAGE, STATES
 from storefolders import links_from, links_to
 
@@ -335,6 +339,38 @@ def test_a_folder_shows_what_the_crawl_shows(crawl, tmp_path):
     )
     with pytest.raises(FolderError):
         CrawlView.open(tmp_path / "none")
+
+
+def open_files() -> int:
+    gc.collect()
+    return len(list(Path("/dev/fd").iterdir()))
+
+
+def test_a_view_of_a_folder_closes_its_files(crawl, tmp_path):
+    before = open_files()
+    with CrawlView.open(tmp_path / "c", crawl._clock) as seen:
+        seen.page(NAMES[0])
+        seen.why(NAMES[9])
+        assert open_files() > before
+    assert open_files() == before
+    with pytest.raises(StoreError, match="closed"):
+        seen.order(1)
+    seen.close()
+    # The view of a live crawl has no files of its own.
+    with crawl.view as live:
+        pass
+    assert live.order(1).rows
+
+
+def test_look_ups_of_single_pages_open_the_files_once(crawl, tmp_path, monkeypatch):
+    opened = []
+    monkeypatch.setattr(snapshot, "Lookup", lambda folder: opened.append(folder) or Lookup(folder))
+    with CrawlView.open(tmp_path / "c", crawl._clock) as seen:
+        assert seen.page("http://unknown.example/") is None
+        for name in NAMES[:4]:
+            assert seen.page(name) == crawl.page(name)
+        assert seen.path(NAMES[9]) == crawl.view.path(NAMES[9])
+    assert len(opened) == 1
 
 
 def test_a_view_refuses_wrong_arguments_in_one_line(crawl):

@@ -132,8 +132,8 @@ def _best(graph: Path, name: str, count: int, hubs: bool) -> list[tuple[int, str
 
     if not 0 < count <= MOST_ROWS:
         return top_of(graph, name, count, by)
-    view = CrawlView.open(graph)
-    part = view.top(name, count)
-    while part.cursor is not None:
-        part = view.top(name, count, part.cursor)
+    with CrawlView.open(graph) as view:
+        part = view.top(name, count)
+        while part.cursor is not None:
+            part = view.top(name, count, part.cursor)
     return [(row.page, row.url, row.value) for row in part.rows]

@@ -136,7 +136,7 @@ class Gate:
     def _refusal(self, inside: bool) -> InlinkError:
         """Return the error that says why the gate is shut. ``inside`` is True if a call is inside."""
         if self._closed:
-            return StoreError(f"{self._what}: this crawl is closed: open it again with inlink.Crawl")
+            return StoreError(f"{self._what}: this crawl is closed: open it again")
         if self._forked:
             return InUseError(
                 f"{self._what}: process {os.getpid()} is a fork of process {self._pid}, which opened this crawl: "

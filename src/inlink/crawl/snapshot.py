@@ -66,6 +66,9 @@ class ViewedCrawl(Protocol):
     def single(self, page: str | int) -> tuple[Single, int]:
         """A page's number, behind an object that can describe at least this page and the pages that led to it."""
 
+    def close(self) -> bool:
+        """Close the files that are open for the view only; return whether there may have been such files."""
+
 
 class LiveCrawl:
     """A crawl of this process, for :class:`CrawlView`."""
@@ -88,6 +91,10 @@ class LiveCrawl:
     def single(self, page: str | int) -> tuple[Single, int]:
         """See :class:`ViewedCrawl`."""
         return self.pages, self.number(page)
+
+    def close(self) -> bool:
+        """See :class:`ViewedCrawl`. The files are the crawl's own."""
+        return False
 
 
 class FolderCrawl:
@@ -145,6 +152,11 @@ class FolderCrawl:
         """The rules for URLs in the folder's settings."""
         return stored(self.folder).rules
 
+    @cached_property
+    def _lookup(self) -> Lookup:
+        """Looks up single pages, as of the first access."""
+        return Lookup(self.folder)
+
     def now(self) -> float:
         """Unix time. The frontier is first advanced to it, so that pages that are due by now wait in the queue."""
         now = self._clock()
@@ -160,11 +172,19 @@ class FolderCrawl:
         """See :class:`ViewedCrawl`."""
         if "pages" in vars(self) or self._has_pages:
             return self.pages, self.number(page)
-        wanted = forms_of(page, self._url_rules)
-        lookup = Lookup(self.folder)
-        for form in wanted:
-            number = lookup.number(form)
-            if number is not None and lookup.knows(number):
-                return lookup, number
-        lookup.close()
+        for form in forms_of(page, self._url_rules):
+            number = self._lookup.number(form)
+            if number is not None and self._lookup.knows(number):
+                return self._lookup, number
         raise unknown(self.folder, page)
+
+    def close(self) -> bool:
+        """See :class:`ViewedCrawl`. Later calls are refused. A second call does nothing."""
+        if not self.gate.close():
+            return False
+        opened = vars(self)
+        for name in ("pages", "_lookup"):
+            if name in opened:
+                opened.pop(name).close()
+        opened.pop("frontier", None)
+        return True

@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, Self
 
 from inlink.crawl import shown
 from inlink.crawl.arguments import MOST_PLACES, MOST_ROWS, argument, check_flags, check_text, position_of
@@ -68,10 +68,10 @@ class CrawlView(Overview):
     >>> with inlink.Crawl(folder) as crawl:
     ...     crawl.seed(["https://example.org/a", "https://example.org/b"])
     2
-    >>> view = inlink.CrawlView.open(folder)
-    >>> [(row.place, row.url) for row in view.order(10).rows]
+    >>> with inlink.CrawlView.open(folder) as view:
+    ...     [(row.place, row.url) for row in view.order(10).rows]
+    ...     [row.url for row in view.find("/b$").rows]
     [(1, 'https://example.org/a'), (2, 'https://example.org/b')]
-    >>> [row.url for row in view.find("/b$").rows]
     ['https://example.org/b']
     """
 
@@ -92,7 +92,8 @@ class CrawlView(Overview):
         ``policy`` names it again.
 
         Data are read by the first call that needs them. A look-up of one page reads that page only; the order needs all
-        events. Events that are written later are not seen.
+        events. Events that are written later are not seen. The files stay open until :meth:`close`, which the end of a
+        ``with`` block calls.
 
         Raises
         ------
@@ -100,6 +101,29 @@ class CrawlView(Overview):
             If there is no crawl.
         """
         return cls(FolderCrawl(local(folder), clock, policy))
+
+    def close(self) -> None:
+        """Close the files of a view that :meth:`open` returned. Its later calls are refused.
+
+        A second call does nothing. On ``crawl.view`` it does nothing either: the files are the crawl's own.
+
+        Raises
+        ------
+        inlink.errors.InUseError
+            If a call on this view has not returned.
+        """
+        crawl = self._crawl
+        if crawl.close():
+            self.stop()
+            # Surveys and searches hold maps of the files.
+            vars(self).clear()
+            self._crawl, self._gate = crawl, crawl.gate
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     @inside
     def number(self, page: str | int) -> int:

@@ -177,14 +177,14 @@ def _sitemap_hosts(folder: Path, settings: dict[str, Any], urls: list[str]) -> f
 
 def _explain(folder: Path, urls: list[str], causes: Causes) -> None:
     """Add causes from the crawl for the first URLs of a run that got no answer at all."""
-    view = CrawlView.open(folder)
-    for url in urls[:_MOST_EXPLAINED]:
-        form = canonical(url)
-        page = None if form is None else view.page(form)
-        while page is not None and page.merged_into is not None:
-            page = view.page(page.merged_into)
-        if page is not None:
-            causes.add(*cause_of_page(page))
+    with CrawlView.open(folder) as view:
+        for url in urls[:_MOST_EXPLAINED]:
+            form = canonical(url)
+            page = None if form is None else view.page(form)
+            while page is not None and page.merged_into is not None:
+                page = view.page(page.merged_into)
+            if page is not None:
+                causes.add(*cause_of_page(page))
 
 
 class WatchedScheduler(Scheduler):

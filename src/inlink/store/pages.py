@@ -410,3 +410,5 @@ class Pages(Deferred):
         """Close the files."""
         self.table.close()
         self.frames.close()
+        if self.checkpoint is not None:
+            self.checkpoint.release()
