@@ -138,7 +138,7 @@ class _Sizes(click.ParamType):  # type: ignore[type-arg]  # generic in newer ver
     type=float,
     default=0.0,
     show_default=True,
-    help="How long a fetch takes where no recording says.",
+    help="Seconds that a fetch takes, if there is no recording of the time.",
 )
 @click.option(
     "--changes",
@@ -163,7 +163,7 @@ class _Sizes(click.ParamType):  # type: ignore[type-arg]  # generic in newer ver
     type=int,
     default=1,
     show_default=True,
-    help="What the random numbers that draw seeds and changes begin with.",
+    help="Seed of the random numbers that draw seed sets and changes.",
 )
 @click.option(
     "--jobs", type=int, default=1, show_default=True, help="Processes that replay at the same time."
