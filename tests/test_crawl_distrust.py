@@ -1,7 +1,9 @@
 """Distrust in a crawl: hosts that lead to a list of bad hosts are fetched last."""
 
+import errno
 import gzip
 import random
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -24,7 +26,7 @@ from factorcrawls import (
 from inlink.crawl.asof import as_of
 from inlink.crawl.checkpointing import save
 from inlink.crawl.view import CrawlView
-from inlink.errors import FolderError, InputError, ParameterError
+from inlink.errors import FolderError, InputError, OutputError, ParameterError
 from inlink.frontier.hostfactors import EVEN
 from inlink.frontier.parts import combined
 from strategies import Arcs, arcs
@@ -238,6 +240,26 @@ def test_a_list_that_cannot_be_used_is_refused(tmp_path, bad):
     with pytest.raises(InputError, match="none"):
         crawl_of(tmp_path, distrust=tmp_path / "none.txt")
     assert not (tmp_path / "c").exists()
+
+
+def test_a_full_disk_keeps_the_list_from_before(tmp_path, bad, monkeypatch):
+    """It is full in the middle of the copy of the list that is replaced."""
+
+    def full(*_, **__):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with crawl_of(tmp_path, distrust=bad) as crawl:
+        fill(crawl)
+        before = rows(crawl.view)
+    other = tmp_path / "other"
+    other.write_text("other.example\n")
+    with monkeypatch.context() as patch:
+        patch.setattr(shutil, "copyfile", full)
+        with pytest.raises(OutputError, match="No space left"):
+            crawl_of(tmp_path, distrust=other)
+    with crawl_of(tmp_path) as crawl:
+        assert rows(crawl.view) == before
+    assert not list((tmp_path / "c").rglob(".*"))
 
 
 def test_a_damaged_list_names_the_remedy(tmp_path, bad):

@@ -174,8 +174,8 @@ class PageRank(Policy):
         self.fold(since)
 
     def successor(self, meta: dict[str, Any]) -> Self | None:
-        # These methods of a user's class may fill other columns.
-        if not all(getattr(type(self), name).__module__.startswith("inlink.") for name in _FILLING):
+        # These methods of a user's own may fill other columns.
+        if not all(_is_ours(self, name) for name in _FILLING):
             return None
         other = copy(self)
         other.shares = reserve(np.float32, MOST_PAGES)
@@ -456,6 +456,12 @@ class StoredRanking(Policy):
             self.damping,
             self.cross_only,
         )
+
+
+def _is_ours(policy: Policy, name: str) -> bool:
+    """Return whether a method of a policy is inlink's, not one of a user's class or of this object alone."""
+    owner = next(owner for owner in type(policy).__mro__ if name in vars(owner))
+    return name not in vars(policy) and owner.__module__.startswith("inlink.")
 
 
 @cache

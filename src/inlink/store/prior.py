@@ -121,12 +121,25 @@ def keep_places(folder: Path, places: HostPlaces, source: str, name: str = PRIOR
     earlier = folder / LISTS / _earlier(name, before)
     if before and not earlier.exists():
         with new_folder(earlier) as work:
-            shutil.copytree(folder / name, work, dirs_exist_ok=True)
+            _copy(folder / name, work)
     with building(folder / name, name, VERSION) as writer:
         writer.write("names.text", places.names.text)
         writer.write("names.offsets", places.names.offsets)
         writer.write("places", places.places)
         writer.header.meta = {"source": source, "checksum": places.checksum}
+
+
+def _copy(source: Path, target: Path) -> None:
+    """Copy the files of a folder and of the folders in it.
+
+    ``shutil.copytree`` goes on after an error. The error that it raises at the end does not say that a disk is full.
+    """
+    for entry in source.iterdir():
+        if entry.is_dir():
+            (target / entry.name).mkdir()
+            _copy(entry, target / entry.name)
+        else:
+            shutil.copyfile(entry, target / entry.name)
 
 
 def kept_checksum(folder: Path, name: str) -> int:
