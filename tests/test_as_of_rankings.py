@@ -20,6 +20,7 @@ from inlink.sources.crawlgraph import graph_in
 from inlink.store.blocks import known_pages
 from inlink.store.format import HEAD_SIZE, SETTINGS, RankingRecord, size_of
 from inlink.store.repair import repair
+from patience import wait_until
 
 EASY = inlink.Politeness(delay=0, in_flight=1000)
 INLINK = [sys.executable, "-m", "inlink", "-q"]
@@ -111,13 +112,14 @@ def test_the_process_that_ranks_has_the_same_bits(tmp_path):
         assert ranks_in(was.folder) == ranks_in(tmp_path / "c0")
 
 
-def test_a_ranking_that_waits_for_the_process_starts_from_what_that_made(tmp_path):
+def test_a_ranking_at_once_starts_from_what_the_process_has_published(tmp_path):
     folder = tmp_path / "c"
     with inlink.Crawl(folder, policy="pagerank", politeness=EASY, rerank_share=None) as crawl:
         crawl.seed(["http://h0.example/"])
         crawl_some(crawl, 12, 0)
         crawl.rerank()
         crawl_some(crawl, 3, 12)
+        wait_until((folder / "ranks").exists, "a ranking of the process")
         crawl.rerank(wait=True)
         wanted, event = ranks_in(folder), crawl.view.info().events
         crawl_some(crawl, 3, 15)
@@ -160,10 +162,10 @@ def test_views_write_no_event(tmp_path):
 
 
 @pytest.fixture
-def ranked(tmp_path):
+def ranked(tmp_path, request):
     """A crawl that was ranked several times, and the event of its third ranking."""
     folder = tmp_path / "mine"
-    with opened(folder, policy="pagerank") as crawl:
+    with opened(folder, policy=getattr(request, "param", "pagerank")) as crawl:
         crawl.seed(["http://h0.example/"])
         crawl_some(crawl, 30, 0)
     assert len(listed(folder)) > 3
@@ -278,6 +280,7 @@ def test_a_chain_begins_with_a_ranking_that_started_from_nothing(befores, chain)
     assert chain_of(rankings) == (chain and [rankings[k] for k in chain])
 
 
+@pytest.mark.parametrize("ranked", ["pagerank", "host-diverse"], indirect=True)
 def test_a_log_without_rankings_is_approximate(ranked, tmp_path):
     """A folder of an earlier version has no rankings in its log."""
     header = json.loads((ranked / "ranks" / "header.json").read_bytes())
@@ -292,6 +295,8 @@ def test_a_log_without_rankings_is_approximate(ranked, tmp_path):
             == "the log lacks the ranking that held then, so ranks are computed as of this event"
         )
         assert order(was.folder)
+        again = Folder(was.folder / "ranks", "ranks", 1).header.meta
+    assert again["expected"] == header["meta"]["expected"]
 
 
 def test_after_a_repair_the_rankings_are_still_known(ranked, tmp_path):

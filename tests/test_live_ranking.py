@@ -1,6 +1,7 @@
 """A crawl that is ranked while it runs: its own process, taken over between two calls."""
 
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -237,6 +238,20 @@ def test_a_ranking_process_that_dies_is_started_again(tmp_path, caplog, monkeypa
     told = [one.message for one in caplog.records if one.levelname == "WARNING"]
     assert len(told) == 1
     assert "it is started again later, and pages keep their present priorities" in told[0]
+
+
+def test_a_ranking_process_that_is_stopped_is_not_waited_for(tmp_path, monkeypatch):
+    monkeypatch.setattr(handle, "GRACE", 0.05)
+    with Crawl(tmp_path / "c", policy="pagerank", politeness=EASY, rerank_share=None) as crawl:
+        crawl.seed(NAMES[:1])
+        crawl_some(crawl, 20)
+        crawl.rerank()
+        stopped = crawl._upkeep.reranker._process
+        stopped.send_signal(signal.SIGSTOP)
+        crawl.rerank(wait=True)
+        assert stopped.poll() is not None
+        assert not crawl.ranking
+        assert np.abs(ranks(crawl) - exact(crawl)).sum() <= 2e-4 * exact(crawl).sum()
 
 
 def test_waits_between_starts_grow():

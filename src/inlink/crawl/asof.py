@@ -258,6 +258,7 @@ def _rank(copy: Path, settings: Any) -> None:
     options = [str(copy), "--algorithm", algorithm, "--damping", str(settings.damping)]
     options += ["--use-scores"] * settings.use_scores
     options += ["--cross-domain-only"] * settings.cross_domain_only
+    options += ["--expected"] * POLICIES[settings.policy].takes_expected
     options += ["--trust"] * (settings.trust is not None)
     options += ["--distrust"] * (settings.distrust is not None)
     options += ["--spam-mass"] * (settings.trust is not None and settings.spam_mass)

@@ -28,7 +28,6 @@ _log = logging.getLogger("inlink.crawl")
 
 # Share of one processor that HITS may use: each of its rounds goes over all links.
 HITS_SHARE = "0.5"
-POLL_SECONDS = 0.001
 FIRST_PAGES = 100
 FIRST_SECONDS = 10.0
 """The first ranking starts after FIRST_PAGES crawled pages or after FIRST_SECONDS, whichever is first."""
@@ -176,15 +175,11 @@ class Upkeep:
         self._ranked_pages, self._ranked_time, self._first = self.pages.num_crawled, now, False
         if self.frontier.policy.algorithm is None:
             return
-        while self.reranker.busy:
-            # The ranking process must not publish an older ranking later.
-            if self.reranker.answer() is None:
-                time.sleep(POLL_SECONDS)
-            else:
-                # The new ranking starts from it, so the log must name it.
-                self._adopt()
-        if self._adoption is not None:
+        if self.reranker.busy or self._adoption is not None:
+            # The ranking process must not publish an older ranking later. It may be stopped, so it is not waited for.
+            self.reranker.close()
             self._adoption = None
+            # The new ranking starts from what it published, so the log must name that.
             self._adopt()
         if self._ranker is None:
             options = process.parsed([str(self.pages.folder), *self._options])

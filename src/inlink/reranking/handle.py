@@ -21,6 +21,9 @@ _log = logging.getLogger("inlink.crawl")
 FIRST_WAIT, LONGEST_WAIT = 1.0, 600.0
 """Seconds before a process that failed is started again: the first wait and the longest wait."""
 
+GRACE = 5.0
+"""Seconds that a process has to end after its input was closed. Then it is killed."""
+
 
 class Reranker:
     """Runs one ranking process.
@@ -127,13 +130,14 @@ class Reranker:
         self.close()
 
     def close(self) -> None:
-        """End the process."""
+        """End the process. It may have published a ranking without an answer."""
+        self.busy = False
         if self._process is not None:
             with contextlib.suppress(OSError):
                 assert self._process.stdin is not None
                 self._process.stdin.close()
             try:
-                self._process.wait(5)
+                self._process.wait(GRACE)
             except subprocess.TimeoutExpired:
                 self._process.kill()
                 self._process.wait()
