@@ -1,5 +1,6 @@
 """A ranking that is taken over in steps, while the crawl goes on, is the ranking taken over at once."""
 
+import functools
 import tempfile
 import threading
 from pathlib import Path
@@ -19,6 +20,7 @@ from inlink.frontier.frontier import Frontier
 from inlink.frontier.policies import Policy
 from inlink.frontier.ranked import HostDiverse, PageRank
 from inlink.reranking import process
+from inlink.store.reader import crawl_folder
 
 RANKED = ("pagerank", "host-diverse", "hits", "hits-by-score")
 
@@ -142,6 +144,28 @@ def test_a_ranking_of_another_crawl_is_refused_at_opening(tmp_path, caplog, less
     expected.pages.close()
 
 
+def test_a_ranking_that_names_another_crawl_is_refused_and_not_continued(tmp_path):
+    with opened(tmp_path / "crawl", Clock(), policy="pagerank") as crawl:
+        crawl_some(crawl)
+        publish(crawl)
+        ranks = process.published(crawl.folder)[0]
+        meta = Adoption(crawl._frontier)._published().header.meta
+        assert ranks is not None
+        assert meta["crawl"] == crawl_folder(crawl.folder).header.uuid
+    for named, refused in (({"crawl": "7"}, True), ({}, False)):
+        # A ranking of an earlier version does not name its crawl.
+        del meta["crawl"]
+        meta |= named
+        with building(tmp_path / "crawl" / "ranks", "ranks", 1) as writer:
+            writer.write("rank", ranks)
+            writer.header.meta = dict(meta)
+        front = look(tmp_path / "crawl", Clock())
+        assert (front.ranking_fault is not None) == refused
+        assert (front.ranked_up_to == 0) == refused
+        assert (process.published(tmp_path / "crawl")[1] is None) == refused
+        front.pages.close()
+
+
 class Own(Policy):
     """A policy of a user's own that adopts rankings."""
 
@@ -190,6 +214,25 @@ class Counting(PageRank):
         self.seen += len(list(events))
 
 
+class Listening(PageRank):
+    """A user's subclass whose objects have a method of their own."""
+
+    def __init__(self, pages, settings):
+        super().__init__(pages, settings)
+        self.fold = self._heard
+
+    def _heard(self, events):
+        super().fold(events)
+
+
+class Wrapped(PageRank):
+    """A user's subclass whose method has the name and module of inlink's."""
+
+    @functools.wraps(PageRank.fold)
+    def fold(self, events):
+        super().fold(events)
+
+
 class Doubting(HostDiverse):
     """A user's subclass that changes the expected ranks."""
 
@@ -205,6 +248,8 @@ class Doubting(HostDiverse):
         (Halved, True),
         (HalvedDiverse, True),
         (Counting, False),
+        (Listening, False),
+        (Wrapped, False),
         (Doubting, False),
     ],
 )

@@ -4,12 +4,13 @@ A running crawl must not wait until ten million values are read, checked and cop
 few milliseconds, one for each call. The steps fill a *successor* of the policy, which takes in the ranking and then
 folds the events after it. Meanwhile the policy in use stays as it is. In the last step it takes over the columns of the
 successor. The result is the same as if all had been done at this moment, bit by bit. A user's subclass of a policy by
-ranking is treated in the same way, unless it has its own methods to fill columns, such as ``adopt`` or ``fold``.
+ranking is treated in the same way, unless its class or the object itself has methods of its own to fill columns, such
+as ``adopt`` or ``fold``.
 """
 
 import logging
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,7 +19,7 @@ from inlink.base.folder import Folder
 from inlink.errors import FolderError
 from inlink.frontier.policies import Policy
 from inlink.reranking.kernels.push import LEAST_SCORE
-from inlink.reranking.soundness import RankingCheck
+from inlink.reranking.soundness import RankingCheck, is_foreign
 from inlink.store.format import VISIT
 from inlink.store.kernels.checks import next_head
 from inlink.store.log import RANKS
@@ -85,7 +86,7 @@ class Adoption:
             return
         meta, successor, fault, worths = ranks.header.meta, None, None, 0.0
         try:
-            self._refuse_foreign(meta["covers"])
+            self._refuse_foreign(meta)
             values = ranks.array("rank")
             if self._verify:
                 ranks.verify()
@@ -154,23 +155,22 @@ class Adoption:
         )
         return ranks if fits else None
 
-    def _refuse_foreign(self, covers: int) -> None:
-        """Refuse a ranking whose last byte of the log is not the end of a frame.
+    def _refuse_foreign(self, meta: dict[str, Any]) -> None:
+        """Refuse a ranking of another crawl, or whose last byte of the log is not the end of a frame.
 
-        The events after it would be read from within a frame.
+        The events after it would be read from within a frame. Rankings of earlier versions do not name their crawl.
 
         Raises
         ------
         inlink.errors.FolderError
-            If the byte is within a frame.
+            If the ranking names another crawl, or the byte is within a frame.
         """
-        pages = self._frontier.pages
-        if next_head(pages.log[: pages.events_end], np.uint64(covers)) == covers:
-            return
-        raise FolderError(
-            f"it covers {covers:,} bytes of the log, which end within an event: it belongs to another crawl. Remove "
-            f"the folder {RANKS}; it is then made again"
-        )
+        pages, covers = self._frontier.pages, meta["covers"]
+        remedy = f"it belongs to another crawl. Remove the folder {RANKS}; it is then made again"
+        if is_foreign(meta, pages.folder):
+            raise FolderError(f"it names crawl {meta['crawl']!s:.40}: {remedy}")
+        if next_head(pages.log[: pages.events_end], np.uint64(covers)) != covers:
+            raise FolderError(f"it covers {covers:,} bytes of the log, which end within an event: {remedy}")
 
     def _expected(self, ranks: Folder) -> Float32Array | None:
         """The expected ranks beside the published ranking, float32[n]; None if the policy does not take them.

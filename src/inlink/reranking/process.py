@@ -12,10 +12,10 @@ The ranking then covers the first ``covers`` bytes of the log, and has replaced 
 float32[hosts] (:mod:`inlink.reranking.distrust`). With ``--spam-mass`` and trusted pages it has the array
 ``trusted_share`` float32[hosts] (:mod:`inlink.reranking.spammass`). Its header also has ``covers``, ``algorithm``,
 ``damping``, ``tol``, ``max_iter``, ``lambda``, ``error``, ``converged``, ``use_scores``, ``scored``, ``trust``,
-``distrust`` (the checksum of the list), ``trusted_share`` and ``expected`` (each 0 or 1) and ``cross_domain_only``.
-``before`` names the ranking that the computation started from, by the byte that it covers and the checksum of its
-values. ``anew`` tells whether it started from these values, or went on in memory. The process writes no other files in
-the folder.
+``distrust`` (the checksum of the list), ``trusted_share`` and ``expected`` (each 0 or 1), ``cross_domain_only``, and
+``crawl``, the uuid of the crawl. ``before`` names the ranking that the computation started from, by the byte that it
+covers and the checksum of its values. ``anew`` tells whether it started from these values, or went on in memory. The
+process writes no other files in the folder.
 
 The process ends as soon as its standard input closes, so it cannot outlive the crawl that started it. An error is one
 line ``{"error": "…"}`` and exit code 2. The process starts from the ranking in the folder.
@@ -42,9 +42,10 @@ from inlink.reranking.distrust import HostFinder, distrust_of_hosts
 from inlink.reranking.expected import expected_ranks
 from inlink.reranking.kernels.push import LEAST_SCORE
 from inlink.reranking.live import GrowingHits, GrowingPageRank, Update
+from inlink.reranking.soundness import is_foreign
 from inlink.reranking.spammass import trusted_shares
 from inlink.store.prior import DISTRUST, kept_places
-from inlink.store.reader import Reader
+from inlink.store.reader import Reader, crawl_folder
 from inlink.store.trust import trusted_pages
 
 __all__ = ["ALGORITHMS", "KIND", "NAME", "VERSION", "Ranker", "main", "parsed"]
@@ -79,6 +80,7 @@ class Ranker:
         # Only these settings need the pages' hosts.
         by_host = settings.cross_domain_only or settings.distrust or settings.spam_mass
         self.reader = Reader(folder, with_urls=by_host)
+        self._crawl = crawl_folder(folder).header.uuid
         self._used = time.process_time()
         start, self._before = published(folder)
         self._anew = True
@@ -165,6 +167,7 @@ class Ranker:
             for name, share in shares.items():
                 writer.write(name, share)
             header.meta = {
+                "crawl": self._crawl,
                 "covers": covers,
                 "algorithm": settings.algorithm,
                 "damping": settings.damping,
@@ -200,12 +203,14 @@ class _EndedError(Exception):
 def published(folder: Path) -> tuple[Float32Array | None, tuple[int, int] | None]:
     """The ranking in the crawl's folder, float32[…], and its identity: the byte that it covers, and its checksum.
 
-    Both are None if there is no ranking, or it is damaged.
+    Both are None if there is no ranking, or it is damaged or of another crawl.
     """
     try:
         found = Folder(folder / NAME, KIND, VERSION)
         found.verify()
         identity = int(found.header.meta["covers"]), found.header.files["rank"].crc32
+        if is_foreign(found.header.meta, folder):
+            return None, None
         return np.array(found.array("rank"), np.float32), identity
     except (FolderError, KeyError, TypeError, ValueError):
         return None, None

@@ -5,16 +5,23 @@ PageRank as :mod:`inlink.reranking.live` keeps it is x = d·Pᵀx + (1 − d)·v
 """
 
 import math
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from inlink.base.arrays import AnyArray
+from inlink.store.reader import crawl_folder
 
-__all__ = ["RankingCheck"]
+__all__ = ["RankingCheck", "is_foreign"]
 
 SLACK = 0.01
 """Tolerated relative error of sums. Rankings are exact to 1e-4."""
+
+
+def is_foreign(meta: dict[str, Any], folder: Path) -> bool:
+    """Return whether a ranking is one of another crawl. Those of earlier versions do not name their crawl."""
+    return "crawl" in meta and meta["crawl"] != crawl_folder(folder).header.uuid
 
 
 class RankingCheck:
