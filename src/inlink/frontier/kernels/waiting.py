@@ -397,8 +397,7 @@ def join(w: Waiting, s: Slots, newest: bool, end: np.uint64) -> None:
 def make_lists(w: Waiting, s: Slots, newest: bool, known: np.uint64, slots: np.uint64) -> None:
     """Make the lists and trees of an empty queue from the keys of the first ``known`` pages.
 
-    It has the same effect as :func:`join` and :func:`change` for one page after the other. But each tree gets all its
-    room at once, and each node is computed once.
+    It has the effect of :func:`join` and :func:`change` for each page. But each tree gets all its room at once.
     """
     counts = np.zeros(slots, np.uint32)
     for number in range(U0, known):
