@@ -37,13 +37,13 @@ def _taking(told: dict[str, Any]) -> list[str]:
     lines = [
         markdown.line(
             "known URLs",
-            "",
+            "program",
             "CPU µs a link",
-            "× CPU",
-            "µs since the start",
+            "CPU ÷ inlink's",
+            "CPU µs a link since the start",
             "pages/s",
             "links/s",
-            "99th, longest ms",
+            "ms a page: 99th percentile, longest",
         ),
         markdown.line("---:", "---", *["---:"] * 6),
     ]
@@ -72,7 +72,15 @@ def _taking(told: dict[str, Any]) -> list[str]:
 def _asking(told: dict[str, Any]) -> list[str]:
     lines = [
         markdown.line(
-            "known URLs", "", "URLs/s of CPU", "of wall", "50th ms", "99th", "longest", "short", "answer µs"
+            "known URLs",
+            "program",
+            "URLs a CPU s",
+            "URLs a wall s",
+            "ms a call: median",
+            "99th percentile",
+            "longest",
+            "calls with fewer than 100",
+            "CPU µs an answer",
         ),
         markdown.line("---:", "---", *["---:"] * 7),
     ]
@@ -117,7 +125,14 @@ def _request_cells(asked: list[dict[str, Any]]) -> list[str]:
 def _space(told: dict[str, Any]) -> list[str]:
     lines = [
         markdown.line(
-            "known URLs", "", "memory", "with mapped files", "disk", "of that", "opening s", "looking up s"
+            "known URLs",
+            "program",
+            "memory",
+            "memory with mapped files",
+            "disk",
+            "disk, by file",
+            "opening s",
+            "looking up a URL, s",
         ),
         markdown.line("---:", "---", "---:", "---:", "---:", "---", "---:", "---:"),
     ]

@@ -219,7 +219,7 @@ def fleet_table(told: dict[str, Any]) -> str:
             "server",
             "killed",
             "pages/s",
-            "CPU s a 1,000 pages",
+            "CPU s for 1,000 pages",
             f"fetched of {told['pages']:,}",
             "known, never fetched",
             "fetched twice",

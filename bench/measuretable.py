@@ -49,7 +49,9 @@ def _graph(name: str, graph: dict[str, Any], peers: dict[str, Any]) -> list[str]
     lines = [
         f"**{name}**, {graph['nodes']:,} nodes, {graph['arcs']:,} arcs, Katz's α {graph['alpha']:g}:",
         "",
-        markdown.line("measure", "", "threads", "wall s", "× wall", "CPU s", "peak MB", "off by"),
+        markdown.line(
+            "measure", "program", "threads", "wall s", "wall ÷ inlink's", "CPU s", "peak MB", "error"
+        ),
         markdown.line("---", "---", *["---:"] * 6),
     ]
     absent = []

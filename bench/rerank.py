@@ -192,7 +192,8 @@ def table(told: dict[str, Any]) -> str:
         f"Relative L1 error at most {told['tol']:g}, certified (HITS: a round moves that much). "
         f"CPU seconds are medians of {told['rounds']} rounds.",
         "",
-        "| crawl | links | growth | sweeps again | anew | again ÷ anew | CPU s again | anew | again ÷ anew |",
+        "| crawl | links | growth | sweeps, again | sweeps, anew | again ÷ anew "
+        "| CPU s, again | CPU s, anew | again ÷ anew |",
         "|---|---:|---:|---:|---:|---:|---:|---:|---:|",
     ]
     statics = []

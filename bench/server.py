@@ -216,7 +216,9 @@ def _embedded(folder: Path, batch: int, pages: int) -> dict[str, Any]:
 def server_table(told: dict[str, Any]) -> str:
     """The figures as Markdown."""
     lines = [
-        markdown.line("", "CPU µs a link", "× embedded", "links/s", "`next`: median, 99th ms"),
+        markdown.line(
+            "", "CPU µs a link", "CPU ÷ embedded", "links/s", "ms for `next`: median, 99th percentile"
+        ),
         markdown.line("---", "---:", "---:", "---:", "---:"),
     ]
     for name, row in told["rows"].items():

@@ -120,7 +120,7 @@ def space_table(told: dict[str, Any]) -> str:
         f"{running['known']:,} known URLs, {running['crawled']:,} crawled pages, {running['hosts']:,} hosts. "
         f"{markdown.machine(told)}.",
         "",
-        markdown.line("bytes a URL", "running: own", "of files", "opened: own", "of files"),
+        markdown.line("bytes a URL", "running: own", "running: of files", "opened: own", "opened: of files"),
         markdown.line("---", *["---:"] * 4),
     ]
     rows = {group: [*running["bytes"][group], *opened["bytes"][group]] for group in GROUPS}

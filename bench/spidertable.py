@@ -20,12 +20,12 @@ def spider_table(told: dict[str, Any]) -> str:
             "robots.txt",
             "scheduler",
             "pages/s",
-            "× pages/s",
-            "CPU s a 1,000 pages",
-            "× CPU",
-            "and ranking",
+            "pages/s ÷ Scrapy's",
+            "CPU s for 1,000 pages",
+            "CPU ÷ Scrapy's",
+            "CPU s for 1,000 pages, ranking process",
             "peak MB",
-            "and ranking",
+            "peak MB, ranking process",
             "disk MB",
         ),
         markdown.line("---", "---", "---", *["---:"] * 8),
@@ -59,9 +59,9 @@ def spider_table(told: dict[str, Any]) -> str:
     if told["cold"]:
         cold, warm = told["cold"]["cold"], told["cold"]["warm"]
         lines.append(
-            f"- inlink's first start ever compiles its kernels: {told['again']:,} pages took {cold['whole']:.1f} s, "
-            f"with the first request after {cold['first']:.1f} s; from then on {warm['whole']:.1f} and "
-            f"{warm['first']:.1f} s."
+            f"- In a source tree, inlink's first start ever compiles its loops: {told['again']:,} pages took "
+            f"{cold['whole']:.1f} s, with the first request after {cold['first']:.1f} s; from then on "
+            f"{warm['whole']:.1f} and {warm['first']:.1f} s."
         )
     lines += [f"- {peer['name']}: {peer['computes']}." for peer in told["peers"].values()]
     lines += [
@@ -95,12 +95,12 @@ def _going_on(told: dict[str, Any]) -> list[str]:
     lines = [
         markdown.line(
             "scheduler",
-            "first request of a new crawl, s",
-            "after a clean stop",
-            "fetched again",
-            "after `kill -9`",
-            f"of {told['again']:,} pages asked for",
-            "fetched again",
+            "new crawl: s to the first request",
+            "after a clean stop: s to the first request",
+            "pages fetched again",
+            "after `kill -9`: s to the first request",
+            f"pages fetched of {told['again']:,} asked for",
+            "pages fetched again",
         ),
         markdown.line("---", *["---:"] * 6),
     ]

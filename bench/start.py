@@ -211,7 +211,7 @@ def start_table(told: dict[str, Any]) -> str:
         f"{on['processor']}, {on['cores']} processors, Python {on['python']}; load average "
         f"{min(load):.1f}–{max(load):.1f}. Medians (smallest–largest) of interleaved rounds.",
         "",
-        markdown.line("", "CPU s, cold", "CPU s, warm", "memory MB, warm", "install MB"),
+        markdown.line("command", "CPU s, cold", "CPU s, warm", "memory MB, warm", "install MB"),
         markdown.line("---", *["---:"] * 4),
     ]
     for name, row in told["rows"].items():

@@ -27,15 +27,15 @@ def rank_table(told: dict[str, Any]) -> str:
         + markdown.where(told),
         "",
         markdown.line(
-            "",
+            "program",
             "wall s",
-            "× wall",
+            "wall ÷ inlink's",
             "CPU s",
-            "× CPU",
+            "CPU ÷ inlink's",
             "true error",
             "bytes an arc, ranking",
-            "loading",
-            "load s",
+            "bytes an arc, loading",
+            "loading s",
         ),
         markdown.line("---", *["---:"] * 8),
     ]
@@ -81,10 +81,13 @@ def extract_table(told: dict[str, Any]) -> str:
 
 def _simple(told: dict[str, Any], what: str, unit: str) -> str:
     ran = [row for row in told["rows"].values() if row.get("runs")]
+    per = "link" if unit == "links" else "line"
     lines = [
         f"{what}. {markdown.where(told)}",
         "",
-        markdown.line("", "CPU s", "× CPU", "wall s", f"µs a {unit[:-1]} (CPU)", "peak MB", unit),
+        markdown.line(
+            "program", "CPU s", "CPU ÷ inlink's", "wall s", f"CPU µs a {per}", "peak MB", f"{unit} found"
+        ),
         markdown.line("---", *["---:"] * 6),
     ]
     for row in ran:
@@ -96,7 +99,7 @@ def _simple(told: dict[str, Any], what: str, unit: str) -> str:
                 markdown.spread(cpu),
                 markdown.ratio(row, ran[0], "cpu"),
                 f"{statistics.median(run['wall'] for run in runs):.2f}",
-                f"{statistics.median(cpu) / max(told['links' if unit == 'links' else 'lines'], 1) * 1e6:.2f}",
+                f"{statistics.median(cpu) / max(told[f'{per}s'], 1) * 1e6:.2f}",
                 f"{statistics.median(run['peak'] for run in runs) / 1e6:,.0f}",
                 f"{count:,}",
             )

@@ -114,7 +114,7 @@ def view_table(told: dict[str, Any]) -> str:
         f"{told['known']:,} URLs known, {told['crawled']:,} pages crawled, {told['calls']} calls each; "
         "CPU milliseconds.",
         "",
-        "| call | p50 | max | parts of a whole result |",
+        "| call | median, CPU ms | longest, CPU ms | parts of a whole result |",
         "|---|---:|---:|---:|",
     ]
     for name, row in told["rows"].items():
