@@ -184,7 +184,7 @@ def test_the_first_ranking_comes_after_a_number_of_pages_or_ten_seconds(
     tmp_path, monkeypatch, policy, first, growth
 ):
     asked, now = [], [0.0]
-    monkeypatch.setattr(handle.Reranker, "ask", lambda self: asked.append(self.folder.name))
+    monkeypatch.setattr(handle.Reranker, "ask", lambda self, _: asked.append(self.folder.name))
     given = {"policy": policy, "politeness": EASY, "clock": lambda: now[0]}
     with Crawl(tmp_path / "pages", **given) as crawl:
         crawl.seed(NAMES[:1])
@@ -240,6 +240,23 @@ def test_a_ranking_process_that_dies_is_started_again(tmp_path, caplog, monkeypa
     assert "it is started again later, and pages keep their present priorities" in told[0]
 
 
+def test_no_ranking_process_is_started_without_memory_for_it(tmp_path, caplog, monkeypatch):
+    monkeypatch.setattr(handle, "FIRST_WAIT", 0.0)
+    with Crawl(tmp_path / "c", policy="pagerank", politeness=EASY, rerank_share=None) as crawl:
+        crawl.seed(NAMES[:1])
+        crawl_some(crawl, 20)
+        with monkeypatch.context() as little:
+            little.setattr(handle, "memory_left", lambda: 1000)
+            crawl.rerank()
+            assert not crawl.ranking
+        (told,) = [one.message for one in caplog.records if one.levelname == "WARNING"]
+        assert (
+            "the ranking process needs 0.0 GB of memory, and 0.0 GB are left; it is started again later"
+            in told
+        )
+        wait_until(lambda: crawl.next(0) == [] and crawl._upkeep.reranker.failed is None, "a ranking")
+
+
 def test_a_ranking_process_that_is_stopped_is_not_waited_for(tmp_path, monkeypatch):
     monkeypatch.setattr(handle, "GRACE", 0.05)
     with Crawl(tmp_path / "c", policy="pagerank", politeness=EASY, rerank_share=None) as crawl:
@@ -273,7 +290,7 @@ def test_an_answer_that_is_none_ends_the_process(tmp_path, caplog):
         [sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE
     )
     os.set_blocking(reranker._process.stdout.fileno(), False)
-    reranker.ask()
+    reranker.ask(1)
     wait_until(lambda: reranker.answer() is None and not reranker.busy, "the answer")
     assert reranker.failed == "answered nonsense"
     assert not reranker.again_due

@@ -292,9 +292,9 @@ class FolderWriter:
         self._open[name] = writer = ArrayWriter(self.data / f"{name}.bin", np.dtype(dtype))
         return writer
 
-    def write(self, name: str, values: AnyArray) -> None:
-        """Write a whole data file."""
-        with self.create(name, values.dtype) as file:
+    def write(self, name: str, values: AnyArray, dtype: npt.DTypeLike | None = None) -> None:
+        """Write a whole data file, with numbers of the type of the values, or of another one."""
+        with self.create(name, values.dtype if dtype is None else dtype) as file:
             for start in range(0, len(values), _BLOCK):
                 file.append(values[start : start + _BLOCK])
 

@@ -5,8 +5,8 @@ import json
 import logging
 import subprocess
 import sys
-from pathlib import Path
 
+from inlink.base.memory import memory_left
 from inlink.base.unfinished import remove_abandoned
 from inlink.store.checkpoint import LEAST_PAGES
 from inlink.store.log import Log
@@ -65,7 +65,8 @@ class Checkpointer:
 
     def _begin(self) -> None:
         self._begun = self._log.urls_end, self._log.events_end
-        if not _has_memory(self._pages.num_pages * _BYTES_A_PAGE):
+        left = memory_left()
+        if left is not None and left <= self._pages.num_pages * _BYTES_A_PAGE:
             return
         try:
             self._process = subprocess.Popen(
@@ -125,13 +126,3 @@ class Checkpointer:
             for pipe in (self._process.stdin, self._process.stdout):
                 if pipe is not None:
                     pipe.raw.close()  # type: ignore[attr-defined]
-
-
-def _has_memory(size: int) -> bool:
-    """Return whether the machine has so many bytes of memory left, as far as this is known."""
-    try:
-        lines = Path("/proc/meminfo").read_text().splitlines()
-    except OSError:
-        return True
-    left = [int(line.split()[1]) << 10 for line in lines if line.startswith("MemAvailable:")]
-    return not left or left[0] > size

@@ -12,10 +12,10 @@ import logging
 import os
 import sys
 import threading
-from contextlib import suppress
 from itertools import chain
 from pathlib import Path
 
+from inlink.base.memory import give_way
 from inlink.crawl.settings import stored
 from inlink.errors import FolderError, InlinkError, OutputError
 from inlink.frontier import saved
@@ -32,8 +32,6 @@ from inlink.store.reader import open_pages
 __all__ = ["main", "save", "save_from_log"]
 
 _log = logging.getLogger("inlink.crawl")
-
-NICENESS = 10
 
 
 def save(frontier: Frontier, log: Log) -> None:
@@ -118,10 +116,7 @@ def _end_with_input() -> None:
 
 def main(arguments: list[str]) -> int:
     """Write one checkpoint; return the exit code, which is 0, or 2 after an error."""
-    os.nice(NICENESS)
-    # If memory becomes short, the system ends this process before the crawl.
-    with suppress(OSError):
-        Path("/proc/self/oom_score_adj").write_text("1000")
+    give_way()
     threading.Thread(target=_end_with_input, daemon=True).start()
     try:
         urls_end, events_end = save_from_log(Path(arguments[0]))

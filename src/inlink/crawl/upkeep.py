@@ -168,7 +168,7 @@ class Upkeep:
             return
         self._ranked_pages, self._ranked_time, self._first = self.pages.num_crawled, now, False
         if self.frontier.policy.algorithm is not None:
-            self.reranker.ask()
+            self.reranker.ask(self.pages.num_pages)
 
     def rerank_at_once(self, now: float) -> None:
         """Rank in this process and thread, and give all waiting pages their new priorities."""

@@ -15,7 +15,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from inlink.base.arrays import Float32Array, Float64Array, UInt8Array, UInt32Array, UInt64Array
+from inlink.base.arrays import Float64Array, UInt8Array, UInt32Array, UInt64Array
 from inlink.store.blocks import rows_at
 from inlink.store.format import MERGE
 
@@ -26,41 +26,48 @@ TRUE_SHARE = 2 / 3
 
 
 def expected_ranks(
-    ranks: Float64Array,
+    num_pages: int,
     log: UInt8Array,
     pages: UInt32Array,
     places: UInt64Array,
+    ranks: Float64Array,
     hosts: UInt32Array | None = None,
     *,
     damping: float,
     between: Callable[[], None] | None = None,
-) -> Float32Array:
-    """Return the rank that each page can expect, e of (1), float32[n]; 0 for crawled pages.
+) -> Float64Array:
+    """Return the rank that each page can expect, e of (1), float64[num_pages]; 0 for crawled pages.
 
     Parameters
     ----------
-    ranks : float64[n]
-        x of :mod:`inlink.reranking.live`, at least 0.
+    num_pages : int
+        The number of known pages, crawled or not.
     log : uint8[bytes]
         The crawl's log.
     pages, places : uint32[k], uint64[k]
         Each crawled page once, and the place of its latest visit in the log. The visits must be sound:
         :meth:`.live.GrowingPageRank.update` checks them.
-    hosts : uint32[n] or None
+    ranks : float64[k]
+        The ranks of these pages, x of :mod:`inlink.reranking.live`, at least 0.
+    hosts : uint32[num_pages] or None
         The pages' hosts. If given, links within a host do not count.
     damping : float
         d in (1).
     between : callable or None
         Called without arguments every few milliseconds of work.
+
+    Notes
+    -----
+    Memory: 9 bytes a page, and 20 more for each crawled page.
     """
-    crawled = np.zeros(len(ranks), np.bool_)
+    crawled = np.zeros(num_pages, np.bool_)
     crawled[pages] = True
     # The same sums in the same order, however the visits were read.
     order = np.argsort(places, kind="stable")
-    pages, places = pages[order], places[order]
-    expected, at = np.zeros(len(ranks)), 0
+    pages, places, ranks = pages[order], places[order], ranks[order]
+    expected, at = np.zeros(num_pages), 0
     for counts, links, kinds in rows_at(log, places):
-        block = pages[at : at + len(counts)]
+        block, values = pages[at : at + len(counts)], ranks[at : at + len(counts)]
         at += len(counts)
         row = np.repeat(np.arange(len(counts)), counts)
         if hosts is not None:
@@ -71,8 +78,9 @@ def expected_ranks(
         row, links = row[waiting], links[waiting]
         left = np.bincount(row, minlength=len(counts))
         ahead = np.maximum(left - 1, 0) / (1.0 + counts - left)
-        share = ranks[block] / np.maximum(counts, 1) * ahead
+        share = values / np.maximum(counts, 1) * ahead
         np.add.at(expected, links, share[row])
         if between is not None:
             between()
-    return (TRUE_SHARE * damping * expected).astype(np.float32)
+    expected *= TRUE_SHARE * damping
+    return expected

@@ -14,12 +14,17 @@ import time
 from pathlib import Path
 from typing import Any
 
+from inlink.base.memory import memory_left
+
 __all__ = ["Reranker"]
 
 _log = logging.getLogger("inlink.crawl")
 
 FIRST_WAIT, LONGEST_WAIT = 1.0, 600.0
 """Seconds before a process that failed is started again: the first wait and the longest wait."""
+
+_BYTES_A_PAGE = 44
+"""Memory of the process for each page that the crawl knows."""
 
 GRACE = 5.0
 """Seconds that a process has to end after its input was closed. Then it is killed."""
@@ -56,12 +61,16 @@ class Reranker:
         """True if it is time to ask again after a failure."""
         return self.failed is not None and not self.busy and time.monotonic() >= self._again_at
 
-    def ask(self) -> None:
-        """Request a new ranking. :meth:`answer` returns the answer."""
+    def ask(self, num_pages: int) -> None:
+        """Request a new ranking of so many pages. :meth:`answer` returns the answer."""
         if self.busy or (self.failed is not None and not self.again_due):
             return
         try:
             if self._process is None:
+                needed, left = num_pages * _BYTES_A_PAGE, memory_left()
+                if left is not None and left <= needed:
+                    self.give_up(f"needs {needed / 1e9:,.1f} GB of memory, and {left / 1e9:,.1f} GB are left")
+                    return
                 self._start()
             assert self._process is not None
             assert self._process.stdin is not None

@@ -35,8 +35,9 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from inlink.base.arrays import Float32Array, UInt32Array
+from inlink.base.arrays import Float32Array, Float64Array, UInt32Array
 from inlink.base.folder import Folder, building
+from inlink.base.memory import give_way
 from inlink.errors import FolderError, InlinkError, InputError, ParameterError
 from inlink.reranking.distrust import HostFinder, distrust_of_hosts
 from inlink.reranking.expected import expected_ranks
@@ -52,7 +53,6 @@ __all__ = ["ALGORITHMS", "KIND", "NAME", "VERSION", "Ranker", "main", "parsed"]
 
 NAME, KIND, VERSION = "ranks", "ranks", 1
 ALGORITHMS = ("pagerank", "hits")
-NICENESS = 10
 
 
 class Ranker:
@@ -117,7 +117,7 @@ class Ranker:
         hosts = reader.hosts if self.settings.cross_domain_only else None
         self._used = time.process_time()
         update = self.ranking.update(reader.num_pages, reader.log, pages, places, scores, hosts)
-        self._publish(covers, update, self._shares() | self._expected(hosts))
+        self._publish(covers, update, hosts)
         return {
             "covers": covers,
             "pages": reader.num_pages,
@@ -142,30 +142,31 @@ class Ranker:
             )
         return found
 
-    def _expected(self, hosts: UInt32Array | None) -> dict[str, Float32Array]:
-        """Return the ranks that pages can expect, float32[pages], by name; none if they are not wanted."""
-        reader, settings = self.reader, self.settings
-        if not settings.expected:
-            return {}
+    def _expected(self, hosts: UInt32Array | None) -> Float64Array:
+        """Return the ranks that pages can expect, float64[pages]."""
+        reader = self.reader
         pages, places = reader.visits
-        found = expected_ranks(
-            self.ranking.values,
+        return expected_ranks(
+            reader.num_pages,
             reader.log,
             pages,
             places,
+            self.ranking.values[pages],
             hosts,
-            damping=settings.damping,
+            damping=self.settings.damping,
             between=self._between,
         )
-        return {"expected": found}
 
-    def _publish(self, covers: int, update: Update, shares: dict[str, Float32Array]) -> None:
+    def _publish(self, covers: int, update: Update, hosts: UInt32Array | None) -> None:
         settings = self.settings
         with building(self.folder / NAME, KIND, VERSION) as writer:
             header = writer.header
-            writer.write("rank", self.ranking.values.astype(np.float32))
-            for name, share in shares.items():
+            # One array after the other, so that each can leave memory before the next one.
+            writer.write("rank", self.ranking.values, np.float32)
+            for name, share in self._shares().items():
                 writer.write(name, share)
+            if settings.expected:
+                writer.write("expected", self._expected(hosts), np.float32)
             header.meta = {
                 "crawl": self._crawl,
                 "covers": covers,
@@ -291,7 +292,7 @@ def main(arguments: list[str] | None = None) -> int:
     """Serve until standard input closes; return the exit code, which is 0, or 2 after an error."""
     # Ctrl-C is meant for the crawl, whose end closes standard input.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    os.nice(NICENESS)
+    give_way()
     try:
         _serve(arguments)
     except _EndedError:
