@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 @place_argument
 @node_argument
 def links(folder: Path | str, page: str) -> None:
-    """Print the pages that link to a page, and the pages that it links to. A crawl's links are of latest visits."""
+    """Print the pages that link to a page, and the pages that it links to. For a crawl: of each page's latest visit."""
     from inlink.graph.folders import is_graph
 
     if isinstance(folder, Path) and is_graph(folder):
