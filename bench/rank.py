@@ -153,7 +153,12 @@ def search(name: str, folder: Path, target: float, limit: float) -> tuple[float,
         if not isinstance(answer, str) and answer["error"] <= target:
             high, found = middle, float(answer["error"])
         else:
-            why = answer if isinstance(answer, str) else f"never: {answer['error']:.1e} off at its tightest"
+            never = f"never reaches {target:.0e}; error "
+            why = (
+                answer
+                if isinstance(answer, str)
+                else f"{never}{answer['error']:.1e} at its tightest tolerance"
+            )
             low = middle + 1
     return why if found is None else (settings[high], found)
 

@@ -248,7 +248,7 @@ def test_ranking_is_compared_from_end_to_end(tmp_path: Path, monkeypatch: pytest
 def test_a_peer_that_never_gets_there_is_said_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rank, "_apart", lambda name, folder, setting, what, limit: {"error": 0.25})
     told = rank.search("scipy_power", tmp_path, 1e-6, 10)
-    assert told == "never: 2.5e-01 off at its tightest"
+    assert told == "never reaches 1e-06; error 2.5e-01 at its tightest tolerance"
 
 
 @pytest.mark.parametrize("command", ["build", "extract"])

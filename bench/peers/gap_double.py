@@ -12,7 +12,7 @@ import numpy.typing as npt
 from bench.peers import gap
 
 NAME = "GAP `pr`, float64"
-COMPUTES = "the same with ScoreT and kDamp double"
+COMPUTES = "GAP's `pr` with double in place of float for ranks and damping"
 SETTINGS = gap.SETTINGS
 VARIES = gap.VARIES
 LARGEST = gap.LARGEST
