@@ -22,10 +22,10 @@ def main(arguments: list[str]) -> int:
 
             build(Path(folder), *machine)
             return 0
-        case ["level", level, folder]:
-            from ahead.build import build_level
+        case ["module", module, machine, folder]:
+            from ahead.build import build_module
 
-            build_level(level, Path(folder))
+            build_module(module, machine, Path(folder))
             return 0
     print(__doc__, file=sys.stderr)
     return 2

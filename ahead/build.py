@@ -1,16 +1,19 @@
 """Makes the libraries of machine code, one for each level of the processor."""
 
+import json
 import os
 import shutil
 import subprocess
 import sys
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-__all__ = ["build", "build_level"]
+__all__ = ["build", "build_module"]
 
 
 def build(folder: Path, machine: str = "") -> None:
-    """Write a library for each level of a machine to a folder. Each is made in a process of its own.
+    """Write a library for each level of a machine to a folder.
 
     The machine is that of ``uname -m``, by default this one. Nothing is written for a machine without levels.
     Libraries that are up to date are not made again: those in the folder itself, and those in the folder that
@@ -33,13 +36,23 @@ def build(folder: Path, machine: str = "") -> None:
             for library in libraries if ready != folder else []:
                 shutil.copy2(library, folder)
             return
-    # Numba has to compile the kernels there, whatever machine code an installed inlink has.
-    environment = os.environ | {"INLINK_MACHINE_CODE": "off"}
-    command = [sys.executable, "-m", "ahead", "level"]
-    running = {level: subprocess.Popen([*command, level, str(folder)], env=environment) for level in levels}
-    failed = [level for level, process in running.items() if process.wait()]
-    if failed:
-        raise RuntimeError(f"no machine code could be made for {', '.join(failed)}: the reason is above")
+    from ahead.signatures import read
+
+    modules = [place.partition(":")[0] for place, calls in read().items() for _ in calls]
+    # Numba has to compile the kernels there, whatever machine code an installed inlink has, and to the same bytes.
+    environment = os.environ | {"INLINK_MACHINE_CODE": "off", "PYTHONHASHSEED": "0"}
+    with tempfile.TemporaryDirectory() as name, ThreadPoolExecutor(os.cpu_count()) as pool:
+
+        def make(module: str) -> int:
+            command = [sys.executable, "-m", "ahead", "module", module, machine, name]
+            return subprocess.run(command, env=environment).returncode
+
+        # Modules with many signatures come first, so that no long one is left at the end.
+        names = sorted(set(modules), key=lambda module: (-modules.count(module), module))
+        failed = [module for module, code in zip(names, pool.map(make, names), strict=True) if code]
+        if failed:
+            raise RuntimeError(f"no machine code could be made for {', '.join(failed)}: the reason is above")
+        _link(pool, Path(name), sorted(names), levels, machine, folder)
 
 
 def levels_of(machine: str) -> list[str]:
@@ -61,17 +74,41 @@ def _is_current(library: Path) -> bool:
     return library.stat().st_mtime >= max(path.stat().st_mtime for path in makers)
 
 
-def build_level(level: str, folder: Path) -> None:
-    """Write the library for one level to a folder."""
-    from ahead import signatures, stubs
+def build_module(module: str, machine: str, folder: Path) -> None:
+    """Write a module's object file for each level of a machine, and the list of its functions, to a folder.
+
+    Numba takes longer than twice the time for twice the code, so each module is compiled in a process of its own.
+    """
     from ahead.compiling import compiled
+    from ahead.signatures import read
+
+    levels = levels_of(machine)
+    signatures = {place: calls for place, calls in read().items() if place.partition(":")[0] == module}
+    cpus = [level if level.startswith("x86") else "generic" for level in levels]
+    objects, kernels = compiled(signatures, cpus, machine)
+    for level, machine_code in zip(levels, objects, strict=True):
+        (folder / f"{module}.{level}.o").write_bytes(machine_code)
+    (folder / f"{module}.json").write_text(json.dumps(kernels))
+
+
+def _link(
+    pool: ThreadPoolExecutor, made: Path, modules: list[str], levels: list[str], machine: str, folder: Path
+) -> None:
+    """Write the libraries, from what :func:`build_module` has written for each module."""
+    from ahead import stubs
+    from ahead.compiling import Native
     from ahead.linking import link
     from inlink.base.jit import stamp
-    from inlink.base.machinecode import LEVELS
 
-    machine = LEVELS[level][0]
-    cpu = level if level.startswith("x86") else "generic"
-    machine_code, kernels = compiled(signatures.read(), cpu, machine)
-    path = folder / f"{level}.so"
-    link(stubs.source(kernels, stamp()), machine_code, path, machine)
-    print(f"{path}: {path.stat().st_size:,} bytes, {len(kernels)} kernels", file=sys.stderr)
+    kernels: dict[str, list[Native]] = {}
+    for module in modules:
+        for place, natives in json.loads((made / f"{module}.json").read_text()).items():
+            kernels[place] = [Native(*native) for native in natives]
+    source = stubs.source(kernels, stamp())
+
+    def write(level: str) -> None:
+        path = folder / f"{level}.so"
+        link(source, [(made / f"{module}.{level}.o").read_bytes() for module in modules], path, machine)
+        print(f"{path}: {path.stat().st_size:,} bytes, {len(kernels)} kernels", file=sys.stderr)
+
+    list(pool.map(write, levels))

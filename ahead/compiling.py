@@ -1,11 +1,12 @@
-"""From kernels and signatures to one object file, by Numba's own compiler for code that is kept."""
+"""From kernels and signatures to object files, by Numba's own compiler for code that is kept."""
 
 import importlib
+import re
 from typing import Any, NamedTuple
 
 import llvmlite.binding as llvm
 from numba.core import compiler
-from numba.core.codegen import AOTCPUCodegen
+from numba.core.codegen import AOTCodeLibrary, AOTCPUCodegen
 from numba.core.compiler import Flags
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.registry import cpu_target
@@ -40,6 +41,27 @@ def _kernel(place: str) -> Any:
     return getattr(importlib.import_module(module), name)
 
 
+class _Library(AOTCodeLibrary):
+    """A library that keeps the modules that it was made of, as they were before they were optimised."""
+
+    def __init__(self, codegen: Any, name: str) -> None:
+        super().__init__(codegen, name)
+        self.modules: list[Any] = []
+
+    def add_llvm_module(self, ll_module: Any) -> None:
+        """Keep a module."""
+        self.modules.append(ll_module)
+
+    def optimized_for(self, codegen: Any) -> Any:
+        """Return a library of the same modules, to be optimised for another processor."""
+        library = codegen.create_library(self.name)
+        for module in self.modules:
+            library.add_llvm_module(module.clone())
+        for other in self._linking_libraries:
+            library.add_linking_library(other)
+        return library
+
+
 class _Codegen(AOTCPUCodegen):
     """Numba's compiler of object files, for this machine or another one."""
 
@@ -67,32 +89,35 @@ class _Codegen(AOTCPUCodegen):
 
 @global_compiler_lock
 def compiled(
-    signatures: dict[str, list[list[Text]]], cpu: str, machine: str = "x86_64"
-) -> tuple[bytes, dict[str, list[Native]]]:
-    """Compile kernels for a processor.
+    signatures: dict[str, list[list[Text]]], cpus: list[str], machine: str = "x86_64"
+) -> tuple[list[bytes], dict[str, list[Native]]]:
+    """Compile kernels for processors of one machine.
+
+    Numba takes most of the time to find the types and to write the program in LLVM's language. This is done once for
+    all processors.
 
     Parameters
     ----------
     signatures : dict
         The types of the arguments, by kernel.
-    cpu : str
-        LLVM's name of the processor, such as ``"x86-64-v3"``.
+    cpus : list of str
+        LLVM's names of the processors, such as ``"x86-64-v3"``.
     machine : str
         The machine, as ``uname -m`` prints it.
 
     Returns
     -------
-    bytes, dict
-        The object file, and its functions by kernel.
+    list of bytes, dict
+        The object file for each processor, and their functions by kernel.
     """
-    codegen = _Codegen(machine, cpu)
+    codegen = _Codegen(machine, cpus[0])
     context = cpu_target.target_context.subtarget(_internal_codegen=codegen, aot_mode=True)
-    library = context.codegen().create_library("inlink")
+    library = _Library(codegen, "inlink")
     # Counts references to arrays that kernels make.
     library.add_ir_module(nrtdynmod.create_nrt_module(context)[0])
     made: dict[str, list[Native]] = {}
-    symbols: list[str] = []
-    for number, (place, calls) in enumerate(sorted(signatures.items())):
+    symbols: dict[str, str] = {}
+    for place, calls in sorted(signatures.items()):
         kernel = _kernel(place)
         for variant, arguments in enumerate(calls):
             found = compiler.compile_extra(
@@ -105,17 +130,25 @@ def compiled(
                 locals={},
                 library=library,
             )
-            symbol = f"inlink_{number}_{variant}"
-            library.get_function(found.fndesc.llvm_func_name).name = symbol
-            symbols.append(symbol)
+            symbol = f"{re.sub('[.:]', '_', place)}_{variant}"
+            symbols[found.fndesc.llvm_func_name] = symbol
             made.setdefault(place, []).append(
                 Native(symbol, arguments, described(found.signature.return_type))
             )
+    return [_object(library.optimized_for(_Codegen(machine, cpu)), symbols) for cpu in cpus], made
+
+
+def _object(library: Any, symbols: dict[str, str]) -> bytes:
+    """Return a library as an object file in which only some functions can be seen, under new names."""
+    for name, symbol in symbols.items():
+        library.get_function(name).name = symbol
     library.finalize()
+    kept = set(symbols.values())
     for function in library.get_defined_functions():
-        if function.name not in symbols and function.linkage.name not in ("private", "internal"):
-            function.visibility = "hidden"
-    return library.emit_native_object(), made
+        if function.name not in kept and function.linkage.name not in ("private", "internal"):
+            function.linkage = "internal"
+    machine_code: bytes = library.emit_native_object()
+    return machine_code
 
 
 def _flags(kernel: Any) -> Any:

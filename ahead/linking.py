@@ -1,4 +1,4 @@
-"""From C and an object file to a shared library, by the C compiler that PyPI's ``ziglang`` brings along."""
+"""From C and object files to a shared library, by the C compiler that PyPI's ``ziglang`` brings along."""
 
 import subprocess
 import sys
@@ -11,15 +11,15 @@ __all__ = ["link"]
 _LIBRARY = "linux-gnu.2.28"
 
 
-def link(source: str, machine_code: bytes, library: Path, machine: str = "x86_64") -> None:
-    """Compile C source, and link it with an object file to a shared library.
+def link(source: str, objects: list[bytes], library: Path, machine: str = "x86_64") -> None:
+    """Compile C source, and link it with object files to a shared library.
 
     Parameters
     ----------
     source : str
         The C source.
-    machine_code : bytes
-        The object file.
+    objects : list of bytes
+        The object files.
     library : Path
         The file to write.
     machine : str
@@ -33,7 +33,9 @@ def link(source: str, machine_code: bytes, library: Path, machine: str = "x86_64
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         (folder / "stubs.c").write_text(source)
-        (folder / "kernels.o").write_bytes(machine_code)
+        files = [folder / f"kernels{number}.o" for number in range(len(objects))]
+        for file, machine_code in zip(files, objects, strict=True):
+            file.write_bytes(machine_code)
         command = [
             sys.executable,
             "-m",
@@ -54,7 +56,7 @@ def link(source: str, machine_code: bytes, library: Path, machine: str = "x86_64
             "-o",
             str(folder / "made.so"),
         ]
-        command += [str(folder / "stubs.c"), str(folder / "kernels.o"), "-lm"]
+        command += [str(folder / "stubs.c"), *map(str, files), "-lm"]
         done = subprocess.run(command, capture_output=True, text=True)
         if done.returncode:
             raise RuntimeError(

@@ -121,8 +121,8 @@ recorded = {
     "somekernels:letters": [[["bytes"]]],
     "somekernels:square": [[["array", "<u4", 1, "C", "w"]]],
 }
-code, kernels = compiling.compiled(recorded, "x86-64-v2")
-linking.link(stubs.source(kernels, stamp()), code, Path(sys.argv[1]))
+objects, kernels = compiling.compiled(recorded, ["x86-64-v2"])
+linking.link(stubs.source(kernels, stamp()), objects, Path(sys.argv[1]))
 """
     done = _python(folder, script, str(folder / "code" / "x86-64-v2.so"), INLINK_MACHINE_CODE="off")
     assert done.returncode == 0, done.stderr
@@ -237,8 +237,8 @@ import sys
 from ahead import compiling, linking, stubs
 from pathlib import Path
 recorded = {"somekernels:square": [[["array", "<u4", 1, "C", "w"]]], "somekernels:letters": [[["bytes"]]]}
-code, kernels = compiling.compiled(recorded, "generic", "aarch64")
-linking.link(stubs.source(kernels, "0"), code, Path(sys.argv[1]), "aarch64")
+objects, kernels = compiling.compiled(recorded, ["generic"], "aarch64")
+linking.link(stubs.source(kernels, "0"), objects, Path(sys.argv[1]), "aarch64")
 """
     library = made / "aarch64.so"
     done = _python(made, script, str(library), INLINK_MACHINE_CODE="off")
