@@ -121,9 +121,10 @@ def page_0(arrays):
 
 
 def tags_out_of_order(arrays):
-    arrays["slots"][int(arrays["counts"][:200].sum()) :] |= np.uint64(0xFFFFFFFF00000000)
-    arrays["counts"][200] += arrays["counts"][201:].sum()
-    arrays["counts"][201:] = 0
+    # About 200 of the entries then have the last place of one shard as their home. There is room for 64.
+    arrays["slots"][int(arrays["counts"][:100].sum()) :] |= np.uint64(0xFFFFFFFF00000000)
+    arrays["counts"][100] += arrays["counts"][101:].sum()
+    arrays["counts"][101:] = 0
 
 
 def counts_that_wrap(arrays):
