@@ -14,7 +14,7 @@ from numba.core.runtime import nrtdynmod
 
 from ahead.signatures import Text, described, type_of
 
-__all__ = ["Native", "compiled"]
+__all__ = ["Native", "compiled", "flags_of", "kernel_at"]
 
 
 class Native(NamedTuple):
@@ -36,7 +36,8 @@ class Native(NamedTuple):
     result: Text
 
 
-def _kernel(place: str) -> Any:
+def kernel_at(place: str) -> Any:
+    """Return Numba's object of a kernel, by ``module:name``."""
     module, _, name = place.partition(":")
     return getattr(importlib.import_module(module), name)
 
@@ -118,7 +119,7 @@ def compiled(
     made: dict[str, list[Native]] = {}
     symbols: dict[str, str] = {}
     for place, calls in sorted(signatures.items()):
-        kernel = _kernel(place)
+        kernel = kernel_at(place)
         for variant, arguments in enumerate(calls):
             found = compiler.compile_extra(
                 cpu_target.typing_context,
@@ -126,7 +127,7 @@ def compiled(
                 kernel.py_func,
                 tuple(map(type_of, arguments)),
                 None,
-                _flags(kernel),
+                flags_of(kernel),
                 locals={},
                 library=library,
             )
@@ -151,7 +152,7 @@ def _object(library: Any, symbols: dict[str, str]) -> bytes:
     return machine_code
 
 
-def _flags(kernel: Any) -> Any:
+def flags_of(kernel: Any) -> Any:
     """Return the flags of Numba's usual compilation of a kernel, without wrappers for Python."""
     flags: Any = Flags()
     kernel.targetdescr.options.parse_as_flags(flags, kernel.targetoptions)

@@ -1,7 +1,8 @@
 """``python -m ahead record [--add] COMMAND``: run a command, and record the types of the arguments of kernels.
 
 Each process of the command writes its calls to a folder as they come, so that it may be killed. Calls from one kernel
-to another are not recorded, because they are compiled into the caller. A run replaces all earlier signatures. With
+to another are not recorded, because they are compiled into the caller. Arrays that a kernel does not write become
+read-only in its signatures, which takes about three minutes. A run replaces all earlier signatures. With
 ``--add`` it keeps those whose kernels still take as many arguments.
 """
 
@@ -31,10 +32,14 @@ def record(command: list[str], *, add: bool = False) -> int:
     add : bool
         Keep the earlier signatures of kernels that still take as many arguments.
     """
+    # In this process too, kernels have to be Numba's objects.
+    os.environ["INLINK_MACHINE_CODE"] = "off"
+    from ahead.writing import with_read_only
+
     with tempfile.TemporaryDirectory() as folder:
         places = [str(Path(__file__).parent / "startup"), str(ROOT), str(ROOT / "src")]
         path = os.pathsep.join([*places, *filter(None, [os.environ.get("PYTHONPATH")])])
-        environment = os.environ | {"PYTHONPATH": path, FOLDER: folder, "INLINK_MACHINE_CODE": "off"}
+        environment = os.environ | {"PYTHONPATH": path, FOLDER: folder}
         code = subprocess.run(command, env=environment).returncode
         known: dict[str, list[Any]] = signatures.sound() if add else {}
         for file in Path(folder).iterdir():
@@ -42,6 +47,7 @@ def record(command: list[str], *, add: bool = False) -> int:
                 kernel, call = json.loads(line)
                 known.setdefault(kernel, []).append(call)
         signatures.write(known)
+        signatures.write(with_read_only(signatures.read()))
         count = sum(map(len, signatures.read().values()))
         print(f"{count} signatures of {len(known)} kernels", file=sys.stderr)
     return code

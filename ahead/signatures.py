@@ -137,9 +137,38 @@ def _arguments(place: str) -> int | None:
 
 
 def write(signatures: dict[str, list[list[Text]]], path: Path = FILE) -> None:
-    """Write signatures in an order that does not depend on the run."""
+    """Write signatures in an order that does not depend on the run, those that differ in read-only arrays as one."""
     lines = []
     for kernel, calls in sorted(signatures.items()):
-        texts = sorted({json.dumps(call) for call in calls})
+        texts = sorted(map(json.dumps, _merged(calls)))
         lines.append(f"{json.dumps(kernel)}: [\n  " + ",\n  ".join(texts) + "\n]")
     path.write_text("{\n" + ",\n".join(lines) + "\n}\n")
+
+
+def _merged(calls: list[list[Text]]) -> list[list[Text]]:
+    """Return the calls without those that differ only in which arrays are read-only.
+
+    A kernel that once took a read-only array does not write it, so machine code for a read-only array takes any. Of
+    several calls one is kept, in which an array is read-only if it is in any of them.
+    """
+    kept: dict[str, list[Text]] = {}
+    for call in calls:
+        key = json.dumps([_read_only(text) for text in call])
+        kept[key] = _least(kept.get(key, call), call)
+    return list(kept.values())
+
+
+def _read_only(text: Text) -> Text:
+    match text:
+        case ["array", item, dimensions, layout, _, *unaligned]:
+            return ["array", item, dimensions, layout, "r", *unaligned]
+        case [kind, *place, parts] if kind in ("tuple", "named"):
+            return [kind, *place, [_read_only(part) for part in parts]]
+    return text
+
+
+def _least(one: Text, other: Text) -> Text:
+    """Merge two texts that differ only where an array is ``"r"`` in one and ``"w"`` in the other."""
+    if isinstance(one, list):
+        return [_least(*pair) for pair in zip(one, other, strict=True)]
+    return min(one, other)

@@ -108,6 +108,7 @@ def check(folder: Path, base: bool = False) -> None:
     assert len(best.splitlines()) == 8, best
     run("rank", "web", "--algorithm", "hits", "--scores", "scores.csv")
     run("rank", "web", "--algorithm", "trustrank", "--trusted", "trusted.txt")
+    run("rank", "web", "--algorithm", "harmonic", "--log2m", "6")
     run("fold", "web", "-o", "web-hosts", "--level", "host")
     run("rank", "web-hosts")
     hosts = run("top", "web-hosts", "-n", "5")
