@@ -74,6 +74,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         Random(os.environ.get("PYTEST_XDIST_TESTRUNUID")).shuffle(items)
 
 
+# Spark's tests start many short-lived Java processes: a thorough compiler and several threads that collect garbage cost
+# them more than they save.
+os.environ.setdefault("JAVA_TOOL_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+
 # An edit of any kernel, or of the log's format, makes all cached machine code stale (base/jit.py). Each state of them
 # has a cache of its own here, so that going back to an earlier state compiles nothing.
 _sources = [path for path in sorted((ROOT / "src").rglob("*.py")) if "kernels" in str(path)]

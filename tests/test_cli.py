@@ -3,6 +3,7 @@
 import json
 import random
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -32,14 +33,20 @@ def inlink(*arguments: object, cwd: Path, code: int = 0) -> str:
     return run.stdout
 
 
-@pytest.fixture
-def links(tmp_path: Path) -> Path:
-    (tmp_path / "links.tsv").write_text(
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("built")
+    (folder / "links.tsv").write_text(
         "http://a.example.com/\thttp://b.example.org/\nhttp://b.example.org/\thttp://a.example.com/x\n"
         "http://a.example.com/x\thttp://b.example.org/\n"
     )
-    inlink("build", "links.tsv", "-o", "g", cwd=tmp_path)
-    return tmp_path
+    inlink("build", "links.tsv", "-o", "g", cwd=folder)
+    return folder
+
+
+@pytest.fixture
+def links(built: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(built, tmp_path, dirs_exist_ok=True))
 
 
 SAMPLES = [("web.warc.gz", (967, 1_395)), ("gr0.Harbour", (600, 3_255)), ("web", (3_000, 22_884))]
@@ -278,7 +285,7 @@ def test_bad_input_is_one_line_and_exit_code_2(links: Path, arguments, says):
     (links / "nan.csv").write_text("http://a.example.com/,nan\n")
     (links / "nobody.txt").write_text("http://nobody.example/\n")
     (links / "cut.warc.gz").write_bytes(b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03WARC")
-    inlink("build", "links.tsv", "-o", "newer", cwd=links)
+    shutil.copytree(links / "g", links / "newer")
     header = links / "newer" / "header.json"
     header.write_text(header.read_text().replace('"version": 2', '"version": 4'))
     before = sorted(p.name for p in links.iterdir())

@@ -32,7 +32,7 @@ needs_proc = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="th
 
 @pytest.fixture(scope="module")
 def spark() -> Iterator[Any]:
-    session = inlink.spark.session("local[2]")
+    session = inlink.spark.session("local[2]", {"spark.sql.shuffle.partitions": "4"})
     yield session
     session.stop()
 
