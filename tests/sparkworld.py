@@ -3,10 +3,12 @@
 import os
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+
+from patience import wait_until
 
 __all__ = ["Killer", "serving"]
 
@@ -46,13 +48,17 @@ class Killer:
         In the command of a process: :data:`WORKER`, a process of Python for tasks, or :data:`EXECUTOR`.
     left : int
         How often it kills still.
+    ready : function, or None
+        It waits until this returns True.
     """
 
-    def __init__(self, word: bytes) -> None:
-        self.word, self.left, self.killed = word, 0, 0
+    def __init__(self, word: bytes, ready: Callable[[], bool] | None = None) -> None:
+        self.word, self.ready, self.left, self.killed = word, ready, 0, 0
 
     def __call__(self) -> bool:
         """Kill, if there is still something to do. Return whether anything was killed."""
+        if self.ready and self.left > 0:
+            wait_until(self.ready, "the tasks that must not be killed")
         # The daemon forks the workers, so a worker has the same command as its parent.
         pids = [pid for pid in below(os.getpid()) if self.word in command(pid)]
         if self.word == WORKER:

@@ -83,7 +83,14 @@ def test_a_task_that_is_killed_is_repeated(crawl, spark, tmp_path):
 
 @needs_proc
 def test_a_file_that_kills_every_task_is_named_and_the_build_goes_on_later(crawl, spark, tmp_path):
-    kill = Killer(WORKER)
+    tracker = spark.sparkContext.statusTracker()
+
+    def is_the_last() -> bool:
+        stages = [tracker.getStageInfo(stage) for stage in tracker.getActiveStageIds()]
+        return any(stage and stage.numCompletedTasks == stage.numTasks - 1 for stage in stages)
+
+    # A task beside it would be killed with it, and could be named in its place.
+    kill = Killer(WORKER, is_the_last)
     with serving(tmp_path, kill) as address:
         paths = [*crawl[:7], f"{address}/7.warc.gz"]
         whole = bytes_of(inlink.read(paths, into="h", format="warc").path)
