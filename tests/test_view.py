@@ -119,6 +119,12 @@ def test_hubs_are_the_reason_under_hits(tmp_path):
         assert gives["http://hub.example/"] > 2 * gives.get("http://lone.example/", 0.0)
 
 
+def test_why_searches_for_as_long_as_it_is_told(crawl, monkeypatch):
+    monkeypatch.setattr(inlinks, "_LINKS", np.uint64(1))
+    assert not crawl.view.why(NAMES[1], seconds=0.0).inlinks_complete
+    assert crawl.view.why(NAMES[1], seconds=60.0).inlinks_complete
+
+
 def test_a_search_for_inlinks_goes_on_and_sees_new_visits(crawl, monkeypatch):
     monkeypatch.setattr(inlinks, "_LINKS", np.uint64(1))
     page = NAMES[1]
@@ -384,6 +390,7 @@ def test_a_view_refuses_wrong_arguments_in_one_line(crawl):
         lambda: view.links(NAMES[0], "up"),
         lambda: view.dump("hosts"),
         lambda: view.standing(-1),
+        lambda: view.why(NAMES[0], seconds=-1.0),
         lambda: view.hosts(5, "99999999"),
         lambda: view.links(NAMES[0], "to", 5, "-1"),
         lambda: view.dump("pages", "x"),

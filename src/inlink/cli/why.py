@@ -22,9 +22,9 @@ def why(folder: Path | str, page: str, moment: str | None, as_json: bool, **opti
     """Print the place of a page of DIR in the order, and why: priority, links, penalties, politeness, leases."""
     given = settings_given(options)
     view = view_of(folder, given) if moment is None else view_then(folder, moment, given)
-    reasons = view.why(page)
+    reasons = view.why(page, seconds=1.0)
     while not reasons.inlinks_complete:
-        reasons = view.why(page)
+        reasons = view.why(page, seconds=1.0)
     if as_json:
         say_json(reasons)
         return

@@ -160,17 +160,26 @@ class CrawlView(Overview):
         return replace(found, error=rules.verdict(found.url, found.depth) or found.error)
 
     @inside
-    def why(self, page: str | int) -> Why:
+    def why(self, page: str | int, seconds: float = _SECONDS) -> Why:
         """The place of a page in the order, and all reasons for it.
+
+        Parameters
+        ----------
+        page : str or int
+        seconds : float
+            CPU time for which links to the page and near-duplicates are searched. The next call goes on.
 
         Raises
         ------
+        inlink.errors.ParameterError
+            If ``seconds`` is negative or not a number.
         inlink.errors.UnknownNodeError
             If the crawl does not know it.
         """
+        seconds = argument("cpu_seconds", seconds)
         number = self._crawl.number(page)
-        inlinks, complete = self._inlinks.best(number, _SECONDS / 2)
-        original, searched = self._near.of(number, _SECONDS / 2)
+        inlinks, complete = self._inlinks.best(number, seconds / 2)
+        original, searched = self._near.of(number, seconds / 2)
         return explain(self._frontier, number, self._now(), inlinks, complete and searched, original)
 
     @inside
