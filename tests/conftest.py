@@ -137,8 +137,26 @@ def pytest_runtest_setup() -> Generator[None]:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call() -> Generator[None]:
-    with _patience():
-        return (yield)
+    from inlink.base.jit import Late
+
+    needed = set()
+
+    def call(late: Late, *given: Any) -> Any:
+        if late.python.__module__.startswith("inlink."):
+            needed.add(late.python.__qualname__)
+        return compile_and_call(late, *given)
+
+    compile_and_call, Late.__call__ = Late.__call__, call  # type: ignore[method-assign]
+    try:
+        with _patience():
+            result = yield
+    finally:
+        Late.__call__ = compile_and_call  # type: ignore[method-assign]
+    # A user of the wheel would need Numba for these. There are none where all kernels are compiled on the spot.
+    assert not needed, (
+        f"machine code takes no such arguments (python -m ahead record --add): {sorted(needed)}"
+    )
+    return result
 
 
 @pytest.hookimpl(wrapper=True)
