@@ -7,7 +7,7 @@ A wheel has machine code of all kernels that inlink calls (:mod:`inlink.base.mac
 when a kernel gets arguments of other types. In a source tree Numba compiles kernels at their first call
 (:mod:`inlink.base.compiling`).
 
-Measurements that led to this design (``docs/performance.md`` has the figures):
+Measurements that led to this design:
 
 - All indices are unsigned. For a signed index Numba adds a wrap-around test and a sign extension to every gather,
   which costs up to 1.7 times the sweep. The sum of a ``uint64`` and a signed literal would be a float, so kernels add
