@@ -8,7 +8,7 @@ SECONDS := 600
 MINUTES := 5
 SEED := 1
 CODE := $(CURDIR)/.cache/machinecode
-# One process more than processors: tests wait for other processes a fifth of their time.
+# Tests spend a fifth of their time waiting for other processes. One more worker than processors uses that time.
 WORKERS := $(shell $(PYTHON) -c 'import os; print((os.cpu_count() or 1) + 1)')
 .PHONY: demo dashboard docs test quick coverage search torture tables wheel wheel-test clean
 

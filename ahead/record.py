@@ -1,9 +1,9 @@
 """``python -m ahead record [--add] COMMAND``: run a command, and record the types of the arguments of kernels.
 
 Each process of the command writes its calls to a folder as they come, so that it may be killed. Calls from one kernel
-to another are not recorded, because they are compiled into the caller. Arrays that a kernel does not write become
-read-only in its signatures, which takes about three minutes. A run replaces all earlier signatures. With
-``--add`` it keeps those whose kernels still take as many arguments.
+to another are not recorded, because they are compiled into the caller. The signatures
+declare an array read-only if the kernel does not write to it. Finding these arrays takes about three minutes. A run
+replaces all earlier signatures. With ``--add`` it keeps those whose kernels still take as many arguments.
 """
 
 import json
@@ -32,7 +32,7 @@ def record(command: list[str], *, add: bool = False) -> int:
     add : bool
         Keep the earlier signatures of kernels that still take as many arguments.
     """
-    # In this process too, kernels have to be Numba's objects.
+    # This process inspects kernels as Numba's objects, so it must not load machine code either.
     os.environ["INLINK_MACHINE_CODE"] = "off"
     from ahead.writing import with_read_only
 
@@ -46,8 +46,7 @@ def record(command: list[str], *, add: bool = False) -> int:
             for line in file.read_text().splitlines():
                 kernel, call = json.loads(line)
                 known.setdefault(kernel, []).append(call)
-        signatures.write(known)
-        signatures.write(with_read_only(signatures.read()))
+        signatures.write(with_read_only(signatures.merged(known)))
         count = sum(map(len, signatures.read().values()))
         print(f"{count} signatures of {len(known)} kernels", file=sys.stderr)
     return code

@@ -20,7 +20,7 @@ import numpy as np
 from numba.core import types
 from numba.np import numpy_support
 
-__all__ = ["FILE", "Text", "described", "read", "sound", "type_of", "write"]
+__all__ = ["FILE", "Text", "described", "merged", "read", "sound", "type_of", "write"]
 
 FILE = Path(__file__).with_name("signatures.json")
 
@@ -137,28 +137,33 @@ def _arguments(place: str) -> int | None:
 
 
 def write(signatures: dict[str, list[list[Text]]], path: Path = FILE) -> None:
-    """Write signatures in an order that does not depend on the run, those that differ in read-only arrays as one."""
+    """Write signatures in an order that does not depend on the run."""
     lines = []
     for kernel, calls in sorted(signatures.items()):
-        texts = sorted(map(json.dumps, _merged(calls)))
+        texts = sorted({json.dumps(call) for call in calls})
         lines.append(f"{json.dumps(kernel)}: [\n  " + ",\n  ".join(texts) + "\n]")
     path.write_text("{\n" + ",\n".join(lines) + "\n}\n")
 
 
-def _merged(calls: list[list[Text]]) -> list[list[Text]]:
-    """Return the calls without those that differ only in which arrays are read-only.
+def merged(signatures: dict[str, list[list[Text]]]) -> dict[str, list[list[Text]]]:
+    """Merge the signatures of a kernel that differ only in which arrays are read-only.
 
-    A kernel that once took a read-only array does not write it, so machine code for a read-only array takes any. Of
-    several calls one is kept, in which an array is read-only if it is in any of them.
+    An array of the merged signature is read-only if it is read-only in any of them. A kernel that accepts a read-only
+    array does not write to it, and machine code for a read-only array also accepts a writable one.
     """
+    return {place: _merged(calls) for place, calls in signatures.items()}
+
+
+def _merged(calls: list[list[Text]]) -> list[list[Text]]:
     kept: dict[str, list[Text]] = {}
     for call in calls:
         key = json.dumps([_read_only(text) for text in call])
-        kept[key] = _least(kept.get(key, call), call)
+        kept[key] = _merged_text(kept.get(key, call), call)
     return list(kept.values())
 
 
 def _read_only(text: Text) -> Text:
+    """Return a type with all its arrays read-only."""
     match text:
         case ["array", item, dimensions, layout, _, *unaligned]:
             return ["array", item, dimensions, layout, "r", *unaligned]
@@ -167,8 +172,9 @@ def _read_only(text: Text) -> Text:
     return text
 
 
-def _least(one: Text, other: Text) -> Text:
-    """Merge two texts that differ only where an array is ``"r"`` in one and ``"w"`` in the other."""
-    if isinstance(one, list):
-        return [_least(*pair) for pair in zip(one, other, strict=True)]
-    return min(one, other)
+def _merged_text(first: Text, second: Text) -> Text:
+    """Merge two types that differ only in the access to arrays."""
+    if isinstance(first, list):
+        return [_merged_text(*pair) for pair in zip(first, second, strict=True)]
+    # "r" comes before "w".
+    return min(first, second)

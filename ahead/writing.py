@@ -1,4 +1,4 @@
-"""Which arrays a kernel writes: in a signature all others are read-only, as machine code for those takes any array."""
+"""Finds the arrays that a kernel does not write to, and declares them read-only in its signatures."""
 
 import copy
 from collections.abc import Iterator
@@ -16,10 +16,10 @@ __all__ = ["with_read_only"]
 
 
 def with_read_only(signatures: dict[str, list[list[Text]]]) -> dict[str, list[list[Text]]]:
-    """Return signatures in which each array is read-only that its kernel does not write; records stay as they are.
+    """Return the signatures with each array read-only that the kernel does not write to.
 
-    A run records only the arrays that it happened to pass. Those of a graph in memory can be written, and those of a
-    graph in a folder cannot.
+    Arrays of records keep their access. A recorded run passes writable arrays for a graph in memory, and read-only
+    arrays for a graph in a folder. Machine code for a read-only array accepts both.
     """
     return {
         place: [_with_read_only(kernel_at(place), call) for call in calls]
@@ -28,14 +28,14 @@ def with_read_only(signatures: dict[str, list[list[Text]]]) -> dict[str, list[li
 
 
 def _with_read_only(kernel: Any, call: list[Text]) -> list[Text]:
-    found = copy.deepcopy(call)
-    for array in _arrays(found):
-        # Numba lets a kernel write the fields of a read-only array of records.
+    changed = copy.deepcopy(call)
+    for array in _arrays(changed):
+        # Numba accepts a kernel that writes to the fields of a read-only array of records, so these are left out.
         if array[4] == "w" and isinstance(array[1], str):
             array[4] = "r"
-            if not _has_types(kernel, found):
+            if not _can_be_typed(kernel, changed):
                 array[4] = "w"
-    return found
+    return changed
 
 
 def _arrays(texts: list[Text]) -> Iterator[list[Text]]:
@@ -47,8 +47,8 @@ def _arrays(texts: list[Text]) -> Iterator[list[Text]]:
                 yield from _arrays(parts)
 
 
-def _has_types(kernel: Any, call: list[Text]) -> bool:
-    """Return whether Numba finds types for all of a kernel: it finds none where a read-only array is written."""
+def _can_be_typed(kernel: Any, call: list[Text]) -> bool:
+    """Return whether Numba can infer all types of a kernel. It cannot if the kernel writes to a read-only array."""
     types = tuple(map(type_of, call))
     try:
         compiler.compile_extra(
@@ -74,19 +74,19 @@ class _Typed(AnalysisPass):
         super().__init__()
 
     def run_pass(self, state: Any) -> bool:
-        """Take the types as the result."""
+        """Set a result, so that the compiler does not report that all its pipelines failed."""
         state.cr = state.return_type
         return False
 
 
 class _Typing(compiler.CompilerBase):
-    """The part of Numba's compiler that finds types."""
+    """Numba's compiler up to type inference."""
 
     def define_pipelines(self) -> list[Any]:
-        """Return all passes up to the one that finds types."""
+        """Return the passes up to type inference."""
         manager = PassManager("typing")
         manager.passes.extend(compiler.DefaultPassBuilder.define_untyped_pipeline(self.state).passes)
-        manager.add_pass(NopythonTypeInference, "find types")
+        manager.add_pass(NopythonTypeInference, "infer types")
         manager.add_pass(_Typed, "end")
         manager.finalize()
         return [manager]

@@ -74,8 +74,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         Random(os.environ.get("PYTEST_XDIST_TESTRUNUID")).shuffle(items)
 
 
-# Spark's tests start many short-lived Java processes: a thorough compiler and several threads that collect garbage cost
-# them more than they save.
+# Spark's tests start many short Java processes. There, Java's optimising compiler and parallel garbage collector take
+# more time than they save.
 os.environ.setdefault("JAVA_TOOL_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
 
 # An edit of any kernel, or of the log's format, makes all cached machine code stale (base/jit.py). Each state of them
@@ -152,9 +152,10 @@ def pytest_runtest_call() -> Generator[None]:
             result = yield
     finally:
         Late.__call__ = compile_and_call  # type: ignore[method-assign]
-    # A user of the wheel would need Numba for these. There are none where all kernels are compiled on the spot.
+    # Users who install the wheel without Numba cannot call these kernels. Nothing is collected if the tests run without
+    # machine code, because Numba then compiles all kernels.
     assert not needed, (
-        f"machine code takes no such arguments (python -m ahead record --add): {sorted(needed)}"
+        f"no machine code accepts the arguments of {sorted(needed)}: run python -m ahead record --add COMMAND"
     )
     return result
 

@@ -49,7 +49,7 @@ class Killer:
     left : int
         How often it kills still.
     ready : function, or None
-        It waits until this returns True.
+        Called before each kill, again and again, until it returns True.
     """
 
     def __init__(self, word: bytes, ready: Callable[[], bool] | None = None) -> None:
@@ -58,7 +58,7 @@ class Killer:
     def __call__(self) -> bool:
         """Kill, if there is still something to do. Return whether anything was killed."""
         if self.ready and self.left > 0:
-            wait_until(self.ready, "the tasks that must not be killed")
+            wait_until(self.ready, "the other tasks to end")
         # The daemon forks the workers, so a worker has the same command as its parent.
         pids = [pid for pid in below(os.getpid()) if self.word in command(pid)]
         if self.word == WORKER:

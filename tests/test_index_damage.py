@@ -121,7 +121,7 @@ def page_0(arrays):
 
 
 def tags_out_of_order(arrays):
-    # About 200 of the entries then have the last place of one shard as their home. There is room for 64.
+    # This sends about 200 entries to the last place of one shard, which has room for 64.
     arrays["slots"][int(arrays["counts"][:100].sum()) :] |= np.uint64(0xFFFFFFFF00000000)
     arrays["counts"][100] += arrays["counts"][101:].sum()
     arrays["counts"][101:] = 0

@@ -89,7 +89,7 @@ def test_a_file_that_kills_every_task_is_named_and_the_build_goes_on_later(crawl
         stages = [tracker.getStageInfo(stage) for stage in tracker.getActiveStageIds()]
         return any(stage and stage.numCompletedTasks == stage.numTasks - 1 for stage in stages)
 
-    # A task beside it would be killed with it, and could be named in its place.
+    # Killer kills all running tasks. If another file were still being read, the error could name that file.
     kill = Killer(WORKER, is_the_last)
     with serving(tmp_path, kill) as address:
         paths = [*crawl[:7], f"{address}/7.warc.gz"]

@@ -22,16 +22,16 @@ graphs = [Graph.from_arcs(pairs, count=count, into=folder) for count in (False, 
 for count in (False, True):
     inlink.read(str(count), into=f"compressed{count}", compress=True)
     graphs += [Graph.open(str(count)), Graph.open(f"compressed{count}")]
-some = [graphs[0].names[0]]
+chosen = [graphs[0].names[0]]
 walks = {"walks": 2, "seed": 1}
 calls = [
     ("pagerank", {}), ("pagerank", {"threads": 1}), ("pagerank", {"threads": 3}), ("pagerank", {"weighted": False}),
-    ("pagerank", {"method": "power"}), ("pagerank", {"personalization": dict.fromkeys(some, 1)}),
+    ("pagerank", {"method": "power"}), ("pagerank", {"personalization": dict.fromkeys(chosen, 1)}),
     ("hits", {}), ("salsa", {}), ("cheirank", {}), ("linkrank", {}), ("eigenvector", {}), ("katz", {}),
     ("opic", {}), ("opic", {"order": "cyclic"}), ("opic", {"order": "random", "seed": 1}), ("mcmc", walks),
     ("mcmc", {**walks, "method": "end-point"}), ("mcmc", {**walks, "order": "random"}),
-    ("trustrank", {"trusted": some}), ("anti_trustrank", {"spam": some}), ("spam_mass", {"trusted": some}),
-    ("percolation", {"states": dict.fromkeys(some, 1.0)}), ("betweenness", {}), ("betweenness", {"k": 5, "seed": 1}),
+    ("trustrank", {"trusted": chosen}), ("anti_trustrank", {"spam": chosen}), ("spam_mass", {"trusted": chosen}),
+    ("percolation", {"states": dict.fromkeys(chosen, 1.0)}), ("betweenness", {}), ("betweenness", {"k": 5, "seed": 1}),
     *((name, {"direction": way}) for name in ("degree", "closeness", "harmonic") for way in ("in", "out")),
     *((name, {"log2m": 5, "runs": 2, "seed": 1}) for name in ("closeness", "harmonic")),
 ]
@@ -42,7 +42,7 @@ for graph in graphs:
 
 
 @pytest.mark.skipif(
-    os.environ.get("INLINK_MACHINE_CODE", "off") == "off", reason="there is no machine code: use make test"
+    os.environ.get("INLINK_MACHINE_CODE", "off") == "off", reason="needs machine code: run make test"
 )
 def test_every_rank_of_every_graph(tmp_path: Path):
     done = subprocess.run([sys.executable, "-c", SCRIPT], cwd=tmp_path, capture_output=True, text=True)

@@ -225,7 +225,7 @@ class RemoteCrawl:
             return None
 
     def why(self, page: str | int, seconds: float = 0.0) -> Why:
-        """See :meth:`inlink.CrawlView.why`. The server decides the length of a search and ignores ``seconds``."""
+        """See :meth:`inlink.CrawlView.why`. The server has its own time limit and ignores ``seconds``."""
         return self._look("why", Why, url=_page(page))
 
     def path(self, page: str | int, count: int = 100, cursor: str | None = None) -> shown.PageList:

@@ -167,7 +167,7 @@ class CrawlView(Overview):
         ----------
         page : str or int
         seconds : float
-            CPU time for which links to the page and near-duplicates are searched. The next call goes on.
+            CPU time limit of the searches for links to the page and for near-duplicates. The next call continues them.
 
         Raises
         ------
