@@ -128,11 +128,6 @@ def test_nothing_is_evaluated_or_unpickled():
         assert "allow_pickle=True" not in path.read_text(), path
 
 
-def test_modules_stay_short():
-    for path in modules():
-        assert len(path.read_text().splitlines()) <= 500, path
-
-
 def test_public_names_are_these():
     assert sorted(inlink.__all__) == [
         "Crawl",
