@@ -32,6 +32,7 @@ test: $(VENV)/ready
 	$(BIN)/mypy
 	$(MAKE) --no-print-directory machinecode
 	INLINK_MACHINE_CODE=$(CODE) $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
+	INLINK_MACHINE_CODE=$(CODE) $(BIN)/python -m bench house
 ifeq ($(shell uname -s),Linux)
 	$(MAKE) --no-print-directory wheel-test
 else

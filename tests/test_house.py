@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import click
+from bench import house
 
 import inlink
 from inlink import Crawl
@@ -305,3 +306,30 @@ def test_every_command_and_option_is_documented():
 def test_the_repository_has_no_large_files():
     for path in subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True).stdout.split():
         assert (ROOT / path).stat().st_size < 300_000, path
+
+
+def test_measures_of_the_house_on_a_small_package(tmp_path):
+    package = tmp_path / "inlink"
+    package.mkdir()
+    (package / "__init__.py").write_text("from inlink.a import A\n")
+    (package / "a.py").write_text("class A: ...\ndef later():\n    from inlink import b\n")
+    (package / "b.py").write_text("from inlink.c import C\nclass A: ...\n")
+    (package / "c.py").write_text("import inlink.a  # it closes the circle\nclass C: ...\n")
+    (package / "d.py").write_text("import inlink.a\n\n\nif A:\n    x._y = self._z\n")
+    graph = house.imports(package)
+    assert graph["inlink.b"] == {"inlink.c"}
+    assert house.circles(graph) == [["inlink.a", "inlink.b", "inlink.c"]]
+    assert house.double_classes(package) == {"A": ["inlink.a", "inlink.b"]}
+    assert house.lines(package) == 13
+    assert house.private_uses(package) == 1
+    assert house.tokens(package) == 6 + 13 + 10 + 8 + 14
+
+
+def test_a_walk_counts_the_calls_of_the_package():
+    walk = house.Walk()
+    assert walk(lambda: inlink.Graph.from_arcs([("a", "b")]).num_nodes) == 2
+    assert walk.files
+    assert all(Path(path).is_relative_to(SOURCE) for path in walk.files)
+    again = house.Walk()
+    again(lambda: inlink.Graph.from_arcs([("a", "b")]).num_nodes)
+    assert len(again.files) <= len(walk.files)
