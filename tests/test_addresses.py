@@ -225,9 +225,9 @@ def test_a_name_that_changes_its_address_gains_nothing(tmp_path, scrapy):
 
 
 def test_a_typed_name_keeps_only_the_address_that_it_had_first(scrapy):
-    from inlink.scrapy.addresses import Guard
+    from inlink.scrapy.addresses import AddressGuard
 
-    guard = Guard(AddressRules(), {"a.test", "b.test"})
+    guard = AddressGuard(AddressRules(), {"a.test", "b.test"})
     assert guard.refusal("a.test", "10.0.0.1") is None
     assert guard.refusal("a.test", "10.0.0.1") is None
     assert guard.refusal("a.test", "10.0.0.2") == "address not allowed: 10.0.0.2"

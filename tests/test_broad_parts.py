@@ -33,7 +33,7 @@ from inlink.protocol import (
     Tasks,
 )
 from inlink.scrapy.append import Appended
-from inlink.scrapy.job import Job, Note, Tally, Watched, whole_lines
+from inlink.scrapy.job import Job, Note, RunCounts, Watched, whole_lines
 from inlink.scrapy.logs import logging_to
 from inlink.scrapy.options import CrawlOptions, beginnings, folder_for, settings_of
 from inlink.scrapy.preset import Article, load
@@ -239,18 +239,18 @@ def test_the_last_look_is_before_the_crawl_is_let_go():
 
 
 def test_a_line_tells_how_far():
-    tally = Tally(crawled=5, failed=1200, excluded=3)
+    tally = RunCounts(crawled=5, failed=1200, excluded=3)
     tally.scores += [0.5, 0.25, 0.0, 0.25]
     hosts = [HostStanding("a.example", 12_000, 3, 0.0), HostStanding("b.example", 1, 0, 2.5)]
     at = standing(1234, known=45_678, waiting=9876, harvest=0.3141, hosts=hosts)
     assert told(at, tally, 12.34) == (
         "1,234 pages, 12.3/s, 45,678 known, 9,876 waiting, 1,200 errors, 3 excluded, score 0.250, harvest 31.4%"
     )
-    assert told(standing(), Tally(), 0.0) == "0 pages, 0.0/s, 10 known, 5 waiting, 0 errors"
+    assert told(standing(), RunCounts(), 0.0) == "0 pages, 0.0/s, 10 known, 5 waiting, 0 errors"
 
 
 def test_the_score_is_of_the_last_hundred():
-    tally = Tally()
+    tally = RunCounts()
     for k in range(1000):
         tally.scores.append(1.0 if k >= 950 else 0.0)
     assert "score 0.500" in told(standing(), tally, 0.0)
@@ -259,7 +259,7 @@ def test_the_score_is_of_the_last_hundred():
 def test_lines_come_from_the_second_look_on(capsys, monkeypatch):
     now = 100.0
     monkeypatch.setattr("inlink.scrapy.progress.time.monotonic", lambda: now)
-    tally = Tally()
+    tally = RunCounts()
     lines = Lines(tally)
     lines.show(standing())
     now, tally.crawled = 110.0, 25

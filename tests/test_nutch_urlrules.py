@@ -14,7 +14,7 @@ from inlink.base.strings import Strings
 from inlink.cli import commands
 from inlink.errors import InputError, ParameterError
 from inlink.nutch.fetches import Fetches
-from inlink.nutch.urlrules import UrlRules
+from inlink.nutch.urlrules import NutchUrlRules
 from inlink.nutch.webgraph import webgraph
 from inlink.urls.patterns import NUTCH_LOOPS
 
@@ -64,7 +64,7 @@ RULES = [
     ],
 )
 def test_rules_replace_in_their_order(tmp_path: Path, url: str, wanted: str):
-    assert UrlRules(normalize=normalizer(tmp_path, *RULES))(url) == wanted.encode()
+    assert NutchUrlRules(normalize=normalizer(tmp_path, *RULES))(url) == wanted.encode()
 
 
 @pytest.mark.parametrize(
@@ -80,7 +80,7 @@ def test_rules_replace_in_their_order(tmp_path: Path, url: str, wanted: str):
     ],
 )
 def test_substitutions_are_java_s(tmp_path: Path, substitution: str, wanted: str):
-    rules = UrlRules(normalize=normalizer(tmp_path, ("(ab)(cd)(x)?", substitution)))
+    rules = NutchUrlRules(normalize=normalizer(tmp_path, ("(ab)(cd)(x)?", substitution)))
     assert rules("<abcd>") == f"<{wanted}>".encode()
 
 
@@ -93,7 +93,7 @@ def test_empty_matches_are_replaced_as_java_does(tmp_path_factory, url: str):
         run = len(url[at:]) - len(url[at:].lstrip("a"))
         wanted += "X" + ("" if run else url[at : at + 1])
         at += run or 1
-    assert UrlRules(normalize=path)(url) == wanted.encode()
+    assert NutchUrlRules(normalize=path)(url) == wanted.encode()
 
 
 FILTER = rf"""# as in Nutch's file
@@ -131,13 +131,13 @@ FILTER = rf"""# as in Nutch's file
     ],
 )
 def test_the_first_rule_that_fits_decides(tmp_path: Path, url: str, kept: bool):
-    assert UrlRules(filter=urlfilter(tmp_path, FILTER))(url) == (url.encode() if kept else None)
+    assert NutchUrlRules(filter=urlfilter(tmp_path, FILTER))(url) == (url.encode() if kept else None)
 
 
 def test_urls_that_no_rule_fits_are_dropped(tmp_path: Path):
-    rules = UrlRules(filter=urlfilter(tmp_path, "+^http://a\n"))
+    rules = NutchUrlRules(filter=urlfilter(tmp_path, "+^http://a\n"))
     assert (rules("http://a.org/"), rules("http://b.org/")) == (b"http://a.org/", None)
-    assert UrlRules(filter=urlfilter(tmp_path, ""))("http://a.org/") is None
+    assert NutchUrlRules(filter=urlfilter(tmp_path, ""))("http://a.org/") is None
 
 
 @pytest.mark.parametrize(
@@ -157,7 +157,7 @@ def test_urls_that_no_rule_fits_are_dropped(tmp_path: Path):
 def test_rules_that_cannot_be_used_are_named_one_by_one(tmp_path: Path, text: str, said: str):
     path = urlfilter(tmp_path, f"+a\n{text}\n-[]&]\\[[^]&]\n{text}\n")
     with pytest.raises(InputError) as caught:
-        UrlRules(filter=path)
+        NutchUrlRules(filter=path)
     message = str(caught.value)
     assert message.startswith(f"{path}: 2 rules cannot be used. line 2: ")
     assert message.count(said) == 2
@@ -189,13 +189,15 @@ def test_files_for_normalizing_that_cannot_be_used(tmp_path: Path, content: str,
     path = tmp_path / "regex-normalize.xml"
     path.write_text(content)
     with pytest.raises(InputError, match=said):
-        UrlRules(normalize=path)
+        NutchUrlRules(normalize=path)
     with pytest.raises(InputError, match="cannot be read"):
-        UrlRules(filter=tmp_path / "none")
+        NutchUrlRules(filter=tmp_path / "none")
 
 
 def test_blocks_of_fetches(tmp_path: Path):
-    rules = UrlRules(normalize=normalizer(tmp_path, ("#.*", "")), filter=urlfilter(tmp_path, "-gone\n+.\n"))
+    rules = NutchUrlRules(
+        normalize=normalizer(tmp_path, ("#.*", "")), filter=urlfilter(tmp_path, "-gone\n+.\n")
+    )
     names = ["p#1", "gone", "q"]
     found = rules.apply(
         Fetches(
@@ -244,6 +246,6 @@ def test_a_web_graph_by_rules(tmp_path: Path, monkeypatch):
     (tmp_path / "other.txt").write_text("+b[.]example\n+^http://a\n")
     run("-filter", "-D", "urlfilter.regex.file=other.txt")
     assert Graph.open(tmp_path / "web").names[:] == ["http://a.example.com/", "http://b.example.org/x?sid=1"]
-    hosts, rules = inlink.read(tmp_path / "links", level="host"), UrlRules(filter=tmp_path / "other.txt")
+    hosts, rules = inlink.read(tmp_path / "links", level="host"), NutchUrlRules(filter=tmp_path / "other.txt")
     with pytest.raises(ParameterError, match="URL rules apply to URLs; the names of this graph are hosts"):
         webgraph(hosts, urls=rules)

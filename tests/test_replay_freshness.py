@@ -13,7 +13,7 @@ from inlink import Graph, VirtualClock
 from inlink.errors import FolderError
 from inlink.frontier.revisit import Adaptive, FixedInterval
 from inlink.replaying.archived import web_of_archive
-from inlink.replaying.changes import Drawn, Recorded, freshness_of
+from inlink.replaying.changes import Drawn, RecordedChanges, freshness_of
 from inlink.replaying.play import play
 from inlink.replaying.recording import web_of_crawl
 from inlink.replaying.web import NO_PAGE, web_of_graph
@@ -187,14 +187,14 @@ def recorded(tmp_path):
 def test_recorded_changes_are_those_that_visits_found(recorded):
     web = web_of_crawl(recorded)
     known = {
-        url.rpartition("/")[2]: (web.watched[page].tolist(), Recorded(web).at(page, 0.0))
+        url.rpartition("/")[2]: (web.watched[page].tolist(), RecordedChanges(web).at(page, 0.0))
         for page, url in enumerate(web.urls)
     }
     assert known[""] == ([0.0, 30.0], (0, math.inf))
     assert known["a"] == ([0.0, 30.0], (0, 20.0))
     assert np.isnan(known["b"][0]).all()
     assert np.isnan(known["once"][0]).all()
-    assert Recorded(web).at(web.urls.index("http://a.example/a"), 20.0) == (1, math.inf)
+    assert RecordedChanges(web).at(web.urls.index("http://a.example/a"), 20.0) == (1, math.inf)
 
 
 @pytest.mark.parametrize("kind", [kinds.SEED, kinds.LEASE, kinds.VISIT])
@@ -252,7 +252,7 @@ def test_an_archive_knows_changes_of_pages_that_it_has_several_times(tmp_path):
     )
     web = web_of_archive(path)
     known = {
-        url.rpartition("/")[2]: (web.watched[page].tolist(), Recorded(web).at(page, 0.0))
+        url.rpartition("/")[2]: (web.watched[page].tolist(), RecordedChanges(web).at(page, 0.0))
         for page, url in enumerate(web.urls)
     }
     assert known[""] == ([0.0, 20.0], (0, math.inf))

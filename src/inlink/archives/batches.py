@@ -6,7 +6,7 @@ All functions read binary streams, so that a local file, a pipe and an object in
 from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
-from inlink.archives.hosts import HostArcs, Hosts
+from inlink.archives.hosts import HostArcs, HostNumbers
 from inlink.archives.html import LinkSet
 from inlink.archives.pages import PageArcs, canonical_links
 from inlink.archives.records import Record, archive_start, records
@@ -307,7 +307,7 @@ def archive_batches(
     if level == "page":
         arcs = PageArcs(name, tally, self_links, repeats)
     elif level in ("host", "domain"):
-        arcs = HostArcs(name, tally, Hosts(level, strip_www, private_suffixes), self_loops, repeats)
+        arcs = HostArcs(name, tally, HostNumbers(level, strip_www, private_suffixes), self_loops, repeats)
     else:
         raise ParameterError(f"`level` must be 'page', 'host' or 'domain'; got {level!r}")
     if like not in (None, "commoncrawl"):

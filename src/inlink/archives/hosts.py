@@ -14,7 +14,7 @@ from inlink.graph.batches import ArcBatch, Level
 from inlink.urls import Base, canonical, domain_of, host_of, refusal, reverse_host
 from inlink.urls.canonical import NOT_HTTP
 
-__all__ = ["HostArcs", "Hosts"]
+__all__ = ["HostArcs", "HostNumbers"]
 
 NO_HOST = "link without a host for a host graph (IP address, single label, or unknown top-level domain)"
 NO_DOMAIN = "link to a host without a registered domain"
@@ -28,7 +28,7 @@ _SHORT = 140
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
-class Hosts:
+class HostNumbers:
     """Numbers of the hosts (or domains) of URLs.
 
     The origin of a URL is the text between its second and third slash. An origin is parsed once: only 7% of the links
@@ -109,7 +109,7 @@ class _Origins:
         self.origins[: len(old[1]) - 2], self.origins[-2:] = old[1][:-2], old[1][-2:]
         fill_slots(self.slots, self.origins)
 
-    def look_up(self, hosts: Hosts) -> None:
+    def look_up(self, hosts: HostNumbers) -> None:
         """Look up the hosts of new origins."""
         for number in range(self.count, int(self.origins[-2])):
             place, size = divmod(int(self.origins[2 * number + 1]), 256)
@@ -139,7 +139,7 @@ class HostArcs:
         The archive's name, for the tally.
     tally : Tally
         Counts the links, and the pages and links that are left out.
-    hosts : Hosts
+    hosts : HostNumbers
         The numbers of hosts.
     self_loops : bool
         Keep the arcs from a node to itself.
@@ -147,7 +147,7 @@ class HostArcs:
         Collect an arc as often as the archive has it. False collects it once in a batch.
     """
 
-    def __init__(self, name: str, tally: Tally, hosts: Hosts, self_loops: bool, repeats: bool) -> None:
+    def __init__(self, name: str, tally: Tally, hosts: HostNumbers, self_loops: bool, repeats: bool) -> None:
         self._name, self._tally, self._hosts = name, tally, hosts
         self._self_loops, self._repeats = self_loops, repeats
         self._origins: _Origins | None = None
@@ -285,7 +285,7 @@ class HostArcs:
         return ArcBatch(places[tails], places[heads], names, crawled=crawled)
 
 
-def _codes(raw: RawPage, url: str, page: int, hosts: Hosts) -> list[int]:
+def _codes(raw: RawPage, url: str, page: int, hosts: HostNumbers) -> list[int]:
     """Return the number of each link's host. It is negative where there is none, as in :class:`Hosts`."""
     base: Base | None = None
     # The host of relative links.

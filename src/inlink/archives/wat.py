@@ -54,7 +54,7 @@ class _FullLink(msgspec.Struct, gc=False):
     rel: str | None = None
 
 
-class _Meta(msgspec.Struct, gc=False):
+class _PageMetadata(msgspec.Struct, gc=False):
     name: str | None = None
     property: str | None = None
     content: str | None = None
@@ -68,7 +68,7 @@ class _FullHead(msgspec.Struct, rename="pascal"):
     base: str | None = None
     link: list[_FullLink] = []
     scripts: list[_FullLink] = []
-    metas: list[_Meta] = []
+    metas: list[_PageMetadata] = []
 
 
 class _Html(msgspec.Struct, rename="pascal"):
@@ -291,7 +291,7 @@ def _loose(value: object) -> _Wat[_FullResponse]:
                             [_loose_link(item) for item in _list(head.get("Link"))],
                             [_loose_link(item) for item in _list(head.get("Scripts"))],
                             [
-                                _Meta(
+                                _PageMetadata(
                                     *(_text(_dict(item).get(key)) for key in ("name", "property", "content"))
                                 )
                                 for item in _list(head.get("Metas"))

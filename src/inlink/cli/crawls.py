@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import click
 
-from inlink.cli.remote import Place
+from inlink.cli.remote import FolderOrUrl
 
 if TYPE_CHECKING:
     from inlink.crawl.crawl import Crawl
@@ -21,12 +21,12 @@ __all__ = [
     "write_all",
 ]
 
-crawl_argument = click.argument("folder", metavar="DIR|URL", type=Place())
+crawl_argument = click.argument("folder", metavar="DIR|URL", type=FolderOrUrl())
 
 folder_argument = click.argument(
     "folder",
     metavar="DIR",
-    type=Place("this command works on a crawl's folder: run it on the machine where the folder is"),
+    type=FolderOrUrl("this command works on a crawl's folder: run it on the machine where the folder is"),
 )
 
 

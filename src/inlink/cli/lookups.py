@@ -10,7 +10,7 @@ import click
 
 from inlink.base.table import printable
 from inlink.cli.crawls import write_all
-from inlink.cli.remote import Place
+from inlink.cli.remote import FolderOrUrl
 from inlink.cli.show import say, show_json
 
 if TYPE_CHECKING:
@@ -28,12 +28,12 @@ __all__ = [
     "print_node",
 ]
 
-place_argument = click.argument("folder", metavar="DIR|GRAPH|URL", type=Place())
+place_argument = click.argument("folder", metavar="DIR|GRAPH|URL", type=FolderOrUrl())
 
 local_argument = click.argument(
     "folder",
     metavar="DIR|GRAPH",
-    type=Place("this command reads a folder: run it on the machine where the folder is"),
+    type=FolderOrUrl("this command reads a folder: run it on the machine where the folder is"),
 )
 
 node_argument = click.argument("page", metavar="NAME")

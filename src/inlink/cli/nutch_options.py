@@ -129,7 +129,7 @@ def url_rules(
     normalize: bool, filter: bool, conf_dir: Path | None, confs: tuple[Path, ...], settings: dict[str, Any]
 ) -> Any:
     """Return the rules for URLs that -normalize and -filter ask for; None if neither is given."""
-    from inlink.nutch.urlrules import UrlRules
+    from inlink.nutch.urlrules import NutchUrlRules
 
     folder = conf_dir or (confs[-1].parent if confs else None)
     chosen: dict[str, Path | None] = {}
@@ -143,7 +143,7 @@ def url_rules(
                 f"-{option} reads {path}: name Nutch's configuration folder with --conf-dir or NUTCH_CONF_DIR"
             )
         chosen[option] = (folder or Path()) / path if asked else None
-    return UrlRules(**chosen) if normalize or filter else None
+    return NutchUrlRules(**chosen) if normalize or filter else None
 
 
 def switched_off(settings: dict[str, bool | int | float | str], flags: dict[str, bool]) -> None:

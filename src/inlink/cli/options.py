@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import click
 
-from inlink.cli.remote import Place, refuse_url
+from inlink.cli.remote import FolderOrUrl, refuse_url
 
 if TYPE_CHECKING:
     from inlink.base.settings import Setting
@@ -61,7 +61,7 @@ class Output(click.Path):
 
 graph_argument = click.argument(
     "graph",
-    type=Place(
+    type=FolderOrUrl(
         "this command reads a folder: run it on the machine where the crawl's folder is, also while the server runs"
     ),
 )

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "OWNER",
-    "Place",
+    "FolderOrUrl",
     "Ranks",
     "is_crawl",
     "is_url",
@@ -53,7 +53,7 @@ def refuse_url(where: object, instead: str) -> None:
         raise ParameterError(f"{where}: {instead}")
 
 
-class Place(click.ParamType):  # type: ignore[type-arg]  # generic in newer versions of click only
+class FolderOrUrl(click.ParamType):  # type: ignore[type-arg]  # generic in newer versions of click only
     """A folder as a :class:`~pathlib.Path`, or the URL of a crawl on a server as text.
 
     Parameters

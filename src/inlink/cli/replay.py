@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from inlink.cli.options import Output, set_option, settings_given
-from inlink.cli.remote import Place
+from inlink.cli.remote import FolderOrUrl
 from inlink.cli.show import say, show_table
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ class _Sizes(click.ParamType):  # type: ignore[type-arg]  # generic in newer ver
 @click.argument(
     "source",
     metavar="SOURCE",
-    type=Place("a replay reads a graph, a crawl's folder or an archive on this machine"),
+    type=FolderOrUrl("a replay reads a graph, a crawl's folder or an archive on this machine"),
 )
 @click.option(
     "--policy",

@@ -4,11 +4,11 @@ from pathlib import Path
 
 import click
 
-from inlink.cli.remote import Place, remote
+from inlink.cli.remote import FolderOrUrl, remote
 from inlink.cli.show import show_json, show_table
 from inlink.cli.then import as_of_option, ranked_then
 
-crawl_or_graph = click.argument("graph", metavar="GRAPH|DIR|URL", type=Place())
+crawl_or_graph = click.argument("graph", metavar="GRAPH|DIR|URL", type=FolderOrUrl())
 
 
 @click.command()

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from inlink.frontier.leases import Lease
     from inlink.frontier.sessions import SpiderSession
 
-__all__ = ["ByQueue", "DiscoveredUrl", "Row", "is_key"]
+__all__ = ["ByQueue", "DiscoveredUrl", "QueuedPage", "is_key"]
 
 MOST_QUEUES = 1 << 32
 """Larger than any number of queues, and than any number of pages in a queue."""
@@ -36,7 +36,7 @@ DiscoveredUrl = tuple[str, str, float, bytes]
 """A discovered URL: the URL, the key of its queue or "", its score, and the data that its task gives back."""
 
 
-class Row(NamedTuple):
+class QueuedPage(NamedTuple):
     """A page.
 
     ``key`` names its queue. ``answered`` is True if a spider has answered for the page. ``due`` is the Unix time at
@@ -232,13 +232,13 @@ class ByQueue:
         with self._gate:
             return self._core.journal.pages.urls(pages)
 
-    def rows_of(self, pages: Sequence[int]) -> list[Row]:
+    def rows_of(self, pages: Sequence[int]) -> list[QueuedPage]:
         """A :class:`Row` for each of the pages with these numbers."""
         with self._gate:
             now = self._core.tick()
             return [self._row(page, now) for page in pages]
 
-    def _row(self, page: int, now: float) -> Row:
+    def _row(self, page: int, now: float) -> QueuedPage:
         frontier, pages = self._core.frontier, self._core.journal.pages
         due: float | None = now
         if page not in frontier.queue:
@@ -247,7 +247,7 @@ class ByQueue:
             due = None
         fresh = int(pages.states[page]) in (kinds.DISCOVERED, kinds.LEASED) and not pages.answers[page]
         url = pages.url(page)
-        return Row(url, self.key_of(url), not fresh, due, pages.carried(page) or b"")
+        return QueuedPage(url, self.key_of(url), not fresh, due, pages.carried(page) or b"")
 
     def _heard(self, number: int) -> "SpiderSession":
         raise NotImplementedError

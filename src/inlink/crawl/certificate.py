@@ -17,7 +17,7 @@ from inlink.crawl.folder import local
 from inlink.crawl.settings import stored
 from inlink.frontier.settings import Settings
 from inlink.protocol import BoundedPage, Certificate
-from inlink.rank.certain import Places
+from inlink.rank.certain import FirstPlaces
 from inlink.reranking.bounds import GrowingBounds, best_places, certain_within
 from inlink.store.format import DISCOVERED, LEASED
 from inlink.store.pages import Pages
@@ -30,7 +30,7 @@ __all__ = ["Certifier", "certificate_lines", "certify", "shortened"]
 def certificate_lines(found: Certificate) -> list[str]:
     """Return a certificate and its assumptions in three lines."""
     nodes = np.array([row.page for row in found.places], np.int64)
-    places = Places(nodes, np.array([row.certain for row in found.places], bool), math.inf)
+    places = FirstPlaces(nodes, np.array([row.certain for row in found.places], bool), math.inf)
     name = "trusted page" if found.trusted else "seed"
     targets = f"the only {name}" if found.targets == 1 else f"the {found.targets:,} {name}s"
     return [

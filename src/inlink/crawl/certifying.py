@@ -85,7 +85,7 @@ class CertificateWatch:
                     self._found = self._look(certifier)
                 if self._over.wait(_PAUSE):
                     return
-        except _OverError:
+        except _ClosedError:
             pass
         except InlinkError as error:
             self._fault = error
@@ -102,9 +102,9 @@ class CertificateWatch:
 
     def _between(self) -> None:
         if self._over.wait(_REST * (time.thread_time() - self._used)):
-            raise _OverError
+            raise _ClosedError
         self._used = time.thread_time()
 
 
-class _OverError(Exception):
+class _ClosedError(Exception):
     """The crawl was closed."""

@@ -16,7 +16,7 @@ KEPT_SEARCHES = 1000
 _VISITS = 1 << 12
 
 
-class _Search(msgspec.Struct):
+class _NearSearch(msgspec.Struct):
     """A search for one visit: the next row of visits, and the earliest near-duplicate so far."""
 
     visit: int
@@ -34,7 +34,7 @@ class NearSearch:
 
     def __init__(self, pages: Pages) -> None:
         self._pages = pages
-        self._searches: OrderedDict[int, _Search] = OrderedDict()
+        self._searches: OrderedDict[int, _NearSearch] = OrderedDict()
 
     def of(self, page: int, seconds: float) -> tuple[int | None, bool]:
         """Search the earliest near-duplicate of a page; return it, or None, and whether all visits were compared.
@@ -51,7 +51,7 @@ class NearSearch:
             return None, True
         search = self._searches.get(page)
         if search is None or search.visit != visit.place:
-            search = self._searches[page] = _Search(visit.place)
+            search = self._searches[page] = _NearSearch(visit.place)
         self._searches.move_to_end(page)
         if len(self._searches) > KEPT_SEARCHES:
             self._searches.popitem(last=False)

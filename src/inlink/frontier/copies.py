@@ -82,15 +82,15 @@ class NearIndex:
         return np.argsort(keys, kind="stable").astype(np.uint32), starts
 
 
-class _Group(NamedTuple):
+class _Copies(NamedTuple):
     """Numbers of a group's fetched pages with fingerprints, and of the near-duplicates among them."""
 
     fetched: int = 0
     copies: int = 0
 
-    def plus(self, copy: bool) -> "_Group":
+    def plus(self, copy: bool) -> "_Copies":
         """The numbers with one more page."""
-        return _Group(self.fetched + 1, self.copies + copy)
+        return _Copies(self.fetched + 1, self.copies + copy)
 
     def share(self, prior: float) -> float:
         """The share of near-duplicates, which is ``prior`` without fetched pages."""
@@ -108,11 +108,11 @@ class Copies:
     def __init__(self, pages: Pages) -> None:
         self._pages, self._index = pages, NearIndex()
         # The numbers of all groups now, and those that priorities use.
-        self._counted: dict[str, _Group] = {}
-        self._groups: dict[str, _Group] = {}
+        self._counted: dict[str, _Copies] = {}
+        self._groups: dict[str, _Copies] = {}
         # Whether any page of each host is a near-duplicate.
         self._copying = reserve(np.bool_, most_pages())
-        self._total, self._renewed = _Group(), _Group()
+        self._total, self._renewed = _Copies(), _Copies()
 
     def restore(self) -> None:
         """Take in all visits of the log."""
@@ -139,7 +139,7 @@ class Copies:
         copy = self._index.add(fingerprint)
         url = self._pages.url(page)
         for name in (_host(url), section(url)):
-            self._counted[name] = self._counted.get(name, _Group()).plus(copy)
+            self._counted[name] = self._counted.get(name, _Copies()).plus(copy)
         self._total = self._total.plus(copy)
         if copy:
             self._copying[self._pages.hosts[page]] = True
@@ -160,7 +160,7 @@ class Copies:
         return found
 
     def _share(self, url: str) -> float:
-        groups, none = self._groups, _Group()
+        groups, none = self._groups, _Copies()
         prior = groups.get(_host(url), none).share(0.0)
         return groups.get(section(url), none).share(prior)
 

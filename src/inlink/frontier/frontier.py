@@ -20,7 +20,7 @@ from inlink.base.folder import Header
 from inlink.frontier.backoff import LONGEST_WAIT, Outcome, delay
 from inlink.frontier.copies import Copies
 from inlink.frontier.hostfactors import HostDistrust, HostFactor, HostMass
-from inlink.frontier.hosts import Hosts
+from inlink.frontier.hosts import CrawlHosts
 from inlink.frontier.kernels.queue import keys
 from inlink.frontier.leases import LeaseBook, Out
 from inlink.frontier.lost import LostPages
@@ -69,7 +69,7 @@ class Frontier:
         self.queue = Queue(
             pages.hosts, settings.politeness, newest=self.policy.newest, sharing=self.policy.sharing
         )
-        self.hosts = Hosts(pages, self.queue)
+        self.hosts = CrawlHosts(pages, self.queue)
         self.leases = LeaseBook()
         self.lost = LostPages(self.queue, self.leases)
         self.sessions = SpiderSessions()

@@ -24,7 +24,7 @@ from inlink.store.format import HOST, HOST_SET, HostRecord, struct_of
 from inlink.store.pages import Pages
 from inlink.urls.hosts import registered_domain
 
-__all__ = ["HostState", "Hosts"]
+__all__ = ["CrawlHosts", "HostState"]
 
 _RECORD = struct_of(HostRecord)
 
@@ -67,7 +67,7 @@ class HostState(msgspec.Struct, frozen=True):
     set_by_operator: tuple[str, ...] = ()
 
 
-class Hosts:
+class CrawlHosts:
     """The hosts of a crawl and their slots in the queue.
 
     Attributes

@@ -34,7 +34,7 @@ _BYTES = 1 << 20
 """About so many bytes of the log are read between two looks at the clock."""
 
 
-class _Search(msgspec.Struct):
+class _InlinkSearch(msgspec.Struct):
     """A search for links to one page: the next byte of the log, and the places of the best visits found."""
 
     place: int
@@ -51,7 +51,7 @@ class InlinkSearch:
 
     def __init__(self, frontier: Frontier) -> None:
         self._frontier = frontier
-        self._searches: OrderedDict[int, _Search] = OrderedDict()
+        self._searches: OrderedDict[int, _InlinkSearch] = OrderedDict()
 
     def best(self, page: int, seconds: float) -> tuple[list[Inlink], bool]:
         """The links that add most to a page's priority, best first, and whether all visits were searched.
@@ -65,7 +65,7 @@ class InlinkSearch:
         frontier, pages = self._frontier, self._frontier.pages
         if frontier.policy.gives(page, np.empty(0, np.uint64)) is None:
             return [], True
-        search = self._searches.setdefault(page, _Search(pages.maker_place(page)))
+        search = self._searches.setdefault(page, _InlinkSearch(pages.maker_place(page)))
         self._searches.move_to_end(page)
         if len(self._searches) > KEPT_SEARCHES:
             self._searches.popitem(last=False)
@@ -95,7 +95,7 @@ class InlinkSearch:
             inlinks.append(Inlink(linker, pages.url(linker), gives, pages.frames.anchor(place, page)))
         return inlinks, search.place >= pages.events_end
 
-    def _keep_best(self, page: int, search: _Search, found: UInt64Array) -> list[float]:
+    def _keep_best(self, page: int, search: _InlinkSearch, found: UInt64Array) -> list[float]:
         """Add visits to a search and drop outdated visits; return the share that each kept visit adds."""
         pages = self._frontier.pages
         kept = [place for place in search.best if _is_latest(pages, place)]

@@ -14,10 +14,10 @@ from inlink.graph.given import check_weights, integers
 from inlink.graph.graph import Graph
 from inlink.graph.names import MAX_NODES
 
-__all__ = ["Table", "graph_of_table", "is_table"]
+__all__ = ["ArrowTable", "graph_of_table", "is_table"]
 
 
-class Table(Protocol):
+class ArrowTable(Protocol):
     """A table that gives its rows as an Arrow stream."""
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:

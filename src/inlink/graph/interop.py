@@ -9,7 +9,7 @@ import numpy.typing as npt
 from inlink.base.arrays import UInt32Array, UInt64Array
 from inlink.base.extras import load
 from inlink.errors import ParameterError
-from inlink.graph.frames import Table, graph_of_table, is_table
+from inlink.graph.frames import ArrowTable, graph_of_table, is_table
 from inlink.graph.given import check_names, check_weights, integers
 from inlink.graph.graph import Graph, Rows
 from inlink.graph.names import MAX_NODES, Names
@@ -53,7 +53,7 @@ class NetworkXGraph(Protocol):
         """The nodes, and the neighbours of each."""
 
 
-GraphLike: TypeAlias = Graph | SparseMatrix | NetworkXGraph | Table
+GraphLike: TypeAlias = Graph | SparseMatrix | NetworkXGraph | ArrowTable
 """Graphs that ranking functions accept. The definition imports neither SciPy nor NetworkX."""
 
 

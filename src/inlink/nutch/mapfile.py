@@ -34,7 +34,7 @@ def text(value: bytes) -> bytes:
     return struct.pack("b", -112 - len(raw)) + raw + value
 
 
-class _Writer:
+class _SequenceWriter:
     """Writes a SequenceFile of Texts and other values."""
 
     def __init__(self, file: BinaryIO, value_class: str) -> None:
@@ -58,9 +58,9 @@ class _Writer:
 
 
 @contextmanager
-def _written(path: Path, value_class: str) -> Iterator[_Writer]:
+def _written(path: Path, value_class: str) -> Iterator[_SequenceWriter]:
     with path.open("wb") as file:
-        yield _Writer(file, value_class)
+        yield _SequenceWriter(file, value_class)
     write_checksums(path)
 
 

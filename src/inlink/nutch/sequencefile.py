@@ -122,7 +122,7 @@ def records(
         buffer = _Buffer(stream)
         wbits, blocks, sync = _header(buffer, path, key.name, value.name)
         if blocks:
-            yield from _Blocks(buffer, path, wbits, sync, tally).read(decode)
+            yield from _CompressedBlocks(buffer, path, wbits, sync, tally).read(decode)
         else:
             yield from _Records(buffer, path, wbits, sync, tally, stream.differs).read(decode)
 
@@ -311,7 +311,7 @@ class _Records:
 
 
 @dataclass
-class _Blocks:
+class _CompressedBlocks:
     """Reads the records of a file with block compression."""
 
     buffer: _Buffer

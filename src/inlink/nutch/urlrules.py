@@ -28,7 +28,7 @@ from inlink.nutch.fetches import Fetches
 from inlink.rank.nutch_sites import site_names
 from inlink.urls.patterns import Pattern, compiled
 
-__all__ = ["DOUBLE_SLASHES", "UrlRules"]
+__all__ = ["DOUBLE_SLASHES", "NutchUrlRules"]
 
 DOUBLE_SLASHES = "(?<!:)/{2,}"
 """Nutch's rule against double slashes, except after a colon."""
@@ -62,7 +62,7 @@ class _Filter:
     site: bytes | None
 
 
-class UrlRules:
+class NutchUrlRules:
     """Rules that change URLs, and rules that drop them.
 
     Parameters

@@ -42,7 +42,7 @@ from inlink.nutch.fetches import (
     segments_in,
 )
 from inlink.nutch.linkdbs import fetches_of_linkdb, fetches_of_outlinks, is_linkdb, is_nutch_webgraph
-from inlink.nutch.urlrules import UrlRules
+from inlink.nutch.urlrules import NutchUrlRules
 from inlink.rank.nutch_sites import numbers, site_names
 
 __all__ = ["LinkRules", "webgraph"]
@@ -78,7 +78,7 @@ def webgraph(
     delete_gone: bool = False,
     update: bool = False,
     segment_dirs: Iterable[str | os.PathLike[str]] = (),
-    urls: UrlRules | None = None,
+    urls: NutchUrlRules | None = None,
     strict: bool = False,
     now: float | None = None,
     into: str | os.PathLike[str] | None = None,
@@ -99,7 +99,7 @@ def webgraph(
         Begin with the web graph in `into`. False replaces it.
     segment_dirs : several path-likes
         Folders of segments. They come before `sources`.
-    urls : UrlRules or None
+    urls : NutchUrlRules or None
         Rules that change and drop URLs of pages and links, before anything else. They also apply to the web graph that
         is updated.
     strict : bool

@@ -12,14 +12,14 @@ import numpy as np
 
 from inlink.base.arrays import BoolArray, Float64Array, Int64Array
 
-__all__ = ["Places", "best_nodes", "certain_places"]
+__all__ = ["FirstPlaces", "best_nodes", "certain_places"]
 
 _BLOCK = 1 << 16
 _SHOWN = 5
 """Stretches of places that one line names."""
 
 
-class Places(NamedTuple):
+class FirstPlaces(NamedTuple):
     """The first places of a ranking.
 
     Attributes
@@ -77,7 +77,7 @@ def _best(values: Float64Array, count: int) -> Int64Array:
     return np.concatenate([above[np.argsort(-values[above], kind="stable")], level])
 
 
-def certain_places(values: Float64Array, bound: float, count: int) -> Places:
+def certain_places(values: Float64Array, bound: float, count: int) -> FirstPlaces:
     """Return the first ``count`` places, and which of them are certain.
 
     Parameters
@@ -96,4 +96,4 @@ def certain_places(values: Float64Array, bound: float, count: int) -> Places:
     apart[1 : len(gaps) + 1] = gaps > bound
     certain = apart[:-1] & apart[1:]
     missing = gaps[(gaps > 0) & (gaps <= bound)]
-    return Places(nodes[:places], certain, float(missing.min(initial=np.inf)))
+    return FirstPlaces(nodes[:places], certain, float(missing.min(initial=np.inf)))

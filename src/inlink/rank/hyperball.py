@@ -41,7 +41,7 @@ from inlink.rank.kernels.hyperball import (
     next_step,
 )
 
-__all__ = ["STANDARD_ERROR", "HyperBall", "Mean", "Sums", "ValuesOf", "mean_of_runs"]
+__all__ = ["STANDARD_ERROR", "HyperBall", "MeanOfRuns", "Sums", "ValuesOf", "mean_of_runs"]
 
 STANDARD_ERROR = 1.06
 """√m times the relative standard error of a ball's size, for m of at least 64 (Flajolet et al. 2007, theorem 1)."""
@@ -72,7 +72,7 @@ class Sums:
 
 
 @dataclass(frozen=True)
-class Mean:
+class MeanOfRuns:
     """The mean of several runs.
 
     Attributes
@@ -254,7 +254,7 @@ def mean_of_runs(
     seed: int,
     threads: int | None,
     label: str,
-) -> Mean:
+) -> MeanOfRuns:
     """Return the mean over several runs of a function of their sums.
 
     Parameters
@@ -286,10 +286,10 @@ def mean_of_runs(
         mean = mean + change / done
         squares += change * (values - mean)
     if runs == 1:
-        return Mean(mean, None, steps)
+        return MeanOfRuns(mean, None, steps)
     nodes = max(int(np.count_nonzero(mean)), 1)
     relative = np.divide(squares, mean**2, out=np.zeros(len(mean)), where=mean > 0)
-    return Mean(mean, math.sqrt(float(relative.sum()) / (nodes * (runs - 1) * runs)), steps)
+    return MeanOfRuns(mean, math.sqrt(float(relative.sum()) / (nodes * (runs - 1) * runs)), steps)
 
 
 def _sigma(x: float) -> float:

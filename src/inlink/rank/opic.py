@@ -41,7 +41,7 @@ from inlink.rank.inputs import arc_weights, strengths, use_weights
 from inlink.rank.parameters import check_choice, check_parameters, check_rounds
 from inlink.rank.ranking import Ranking
 from inlink.rank.rounding import ROUNDOFF
-from inlink.rank.sweeps import History, Problem, Sweeper, finish
+from inlink.rank.sweeps import LastSweeps, Problem, Sweeper, finish
 
 __all__ = ["opic"]
 
@@ -209,7 +209,7 @@ def _stationary(graph: Graph, weighted: bool, goal: float) -> tuple[Float64Array
     )
     problem = Problem(graph, equation)
     z = np.divide(0.5, sending, out=np.zeros(problem.size), where=sending > 0)
-    sweeper, history = Sweeper(problem), History(z, problem)
+    sweeper, history = Sweeper(problem), LastSweeps(z, problem)
     done = 0
     with track("OPIC's limit", None, "sweeps") as task:
         while True:

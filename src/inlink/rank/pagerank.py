@@ -44,7 +44,7 @@ from inlink.rank.inputs import NodeValues, distribution, use_weights
 from inlink.rank.parameters import check_choice, check_parameters, check_rounds
 from inlink.rank.ranking import Ranking
 from inlink.rank.rounding import ROUNDOFF
-from inlink.rank.sweeps import History, Plateau, Problem, Sweeper, finish, jacobi_sweep, linear_problem
+from inlink.rank.sweeps import LastSweeps, Plateau, Problem, Sweeper, finish, jacobi_sweep, linear_problem
 
 __all__ = ["Solution", "check_solution", "first_vectors", "pagerank", "ranking_of_solution"]
 
@@ -273,7 +273,7 @@ def _gauss_seidel(problem: Problem, start: Float64Array, tol: float | None, limi
     lost = dangling_mass(equation, np.uint64(n), start)
     problem.each(lambda low, high: contributions(equation, start, (1 - c) / (c * lost + 1 - c), z, low, high))
     sweeper = Sweeper(problem)
-    history = History(z, problem)
+    history = LastSweeps(z, problem)
     # The memory of the start is free now.
     x = start if len(start) == n else np.empty(0)
     # After a sweep only the arcs from nodes that came later still carry a change, so the residual is at most c

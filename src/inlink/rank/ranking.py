@@ -12,7 +12,7 @@ from inlink.base.settings import Setting, check, plain
 from inlink.base.table import html_table
 from inlink.errors import DamageError, FolderError, ParameterError, UnknownNodeError
 from inlink.graph.names import Names, node_number
-from inlink.rank.certain import Places, best_nodes, certain_places
+from inlink.rank.certain import FirstPlaces, best_nodes, certain_places
 from inlink.rank.stored import FORMAT, read_ranking, write_ranking
 
 if TYPE_CHECKING:
@@ -186,7 +186,7 @@ class Ranking:
         values = self.values if by is None else self._column(str(by))
         return [(self._label(node), float(values[node])) for node in best_nodes(values, k).tolist()]
 
-    def places(self, k: int = 10) -> Places | None:
+    def places(self, k: int = 10) -> FirstPlaces | None:
         """Return the first k places, and which are certain: further from their neighbours than the error bound.
 
         Parameters
@@ -196,7 +196,7 @@ class Ranking:
 
         Returns
         -------
-        Places or None
+        FirstPlaces or None
             Nodes, int64[k], and whether each place is certain, bool[k]. None if there is no error bound, as with
             HITS and with samples.
 

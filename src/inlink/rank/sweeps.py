@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from inlink.rank.kernels.pagerank import Equation
 
 __all__ = [
-    "History",
+    "LastSweeps",
     "Plateau",
     "Problem",
     "Sweeper",
@@ -245,7 +245,7 @@ class Vectors(Protocol):
         ...
 
 
-class History:
+class LastSweeps:
     """The last sweeps, for Anderson acceleration.
 
     With g = the sweep of x and f = g − x, the next x is g − Σ_k share_k Δg_k. The shares minimise

@@ -31,7 +31,7 @@ __all__ = ["web_of_archive"]
 _MOST_REDIRECTS = 20
 
 
-class _Response(NamedTuple):
+class _ArchivedResponse(NamedTuple):
     status: int
     links: list[str]
     location: str | None
@@ -53,7 +53,7 @@ def web_of_archive(path: str | os.PathLike[str]) -> Web:
         If it cannot be read.
     """
     name, tally = os.fspath(path), Tally()
-    answers: dict[str, _Response] = {}
+    answers: dict[str, _ArchivedResponse] = {}
     captures: dict[str, list[tuple[float, bytes]]] = {}
     with open_binary(path) as file:
         for record in records(file, tally, name=name, size=size_of(file)):
@@ -105,20 +105,22 @@ def _histories(captures: dict[str, list[tuple[float, bytes]]]) -> dict[str, list
     return histories
 
 
-def _response(record: Record, url: str, tally: Tally, name: str) -> _Response | None:
+def _response(record: Record, url: str, tally: Tally, name: str) -> _ArchivedResponse | None:
     http = parse_http(record.body)
     if http is None or not http.status.isdigit():
         return None
     status, refused = int(http.status), dict[str, int]()
     if 300 <= status < 400:
         given = http.fields.get(b"location", [b""])[0].decode("utf-8", "replace")
-        return _Response(status, [], Base(url).canonical(given) if given else None)
+        return _ArchivedResponse(status, [], Base(url).canonical(given) if given else None)
     page = page_of_response(record, tally, name, links="a", nofollow=True)
     links = [] if page is None else Base(url, page.base).canonical_links(page.links, refused)
-    return _Response(status, links, None)
+    return _ArchivedResponse(status, links, None)
 
 
-def _web(name: str, answers: dict[str, _Response], histories: dict[str, list[tuple[float, bytes]]]) -> Web:
+def _web(
+    name: str, answers: dict[str, _ArchivedResponse], histories: dict[str, list[tuple[float, bytes]]]
+) -> Web:
     numbers: dict[str, int] = {}
     for url, answer in answers.items():
         for known in (url, *answer.links, *([answer.location] if answer.location else [])):
@@ -160,7 +162,7 @@ def _web(name: str, answers: dict[str, _Response], histories: dict[str, list[tup
     )
 
 
-def _end(url: str, answers: dict[str, _Response]) -> str | None:
+def _end(url: str, answers: dict[str, _ArchivedResponse]) -> str | None:
     """Return the page at the end of redirects; None if they end at no page."""
     for _ in range(_MOST_REDIRECTS):
         answer = answers.get(url)

@@ -23,7 +23,7 @@ import numpy as np
 from inlink.base.arrays import Float64Array, UInt32Array
 from inlink.replaying.web import NO_PAGE, Web
 
-__all__ = ["Changes", "Drawn", "Recorded", "changes_of", "freshness_of", "has_changes"]
+__all__ = ["Changes", "Drawn", "RecordedChanges", "changes_of", "freshness_of", "has_changes"]
 
 _WORD = (1 << 64) - 1
 _GOLDEN = 0x9E3779B97F4A7C15
@@ -84,7 +84,7 @@ def _mixed(state: int) -> int:
     return word ^ (word >> 31)
 
 
-class Recorded:
+class RecordedChanges:
     """The changes that a recording has."""
 
     def __init__(self, web: Web) -> None:
@@ -106,7 +106,7 @@ def changes_of(web: Web, mean: float | None, seed: int) -> Changes | None:
     """Return random changes if ``mean`` is given, else the recorded ones, or None if none are recorded."""
     if mean is not None:
         return Drawn(mean, seed)
-    return Recorded(web) if has_changes(web) else None
+    return RecordedChanges(web) if has_changes(web) else None
 
 
 def freshness_of(

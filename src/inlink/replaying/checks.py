@@ -15,7 +15,7 @@ from inlink.frontier.settings import Settings
 from inlink.replaying.play import crawl_settings
 from inlink.replaying.seeds import check_seeds
 
-__all__ = ["Plan", "checked"]
+__all__ = ["ReplayPlan", "checked"]
 
 DEFAULT = "host-diverse"
 REFUSED = ("policy", "rules", "url_rules", "lease_seconds", "sync", "self_links")
@@ -29,7 +29,7 @@ MOST_NOISE = 1e6
 
 
 @dataclass(frozen=True)
-class Plan:
+class ReplayPlan:
     """Checked arguments of :func:`inlink.replay`; ``names`` are the names of the policies."""
 
     policies: tuple[Any, ...]
@@ -90,7 +90,7 @@ def checked(
     noise: float,
     settings: Mapping[str, Any] | None,
     jobs: int,
-) -> Plan:
+) -> ReplayPlan:
     """Check the arguments of :func:`inlink.replay`.
 
     Raises
@@ -114,7 +114,7 @@ def checked(
     sizes = tuple(_whole("host_pages", size, 0) for size in host_pages or ())
     if len(set(sizes)) < len(sizes):
         raise ParameterError(f"`host_pages` names a size twice: {sizes!r}")
-    return Plan(
+    return ReplayPlan(
         policies=tuple(policies),
         names=names,
         seeds=seeds,

@@ -26,7 +26,7 @@ from inlink.replaying.measures import agreement
 from inlink.replaying.play import Played, memory_folder, play
 from inlink.replaying.web import Web
 
-__all__ = ["Done", "Task", "perform", "performed"]
+__all__ = ["Done", "ReplayTask", "perform", "performed"]
 
 RANKS = "ranks.npy"
 COLUMNS = ("home", "fetched", "times", "copies", "stale")
@@ -36,7 +36,7 @@ LONGEST_END = 10.0
 """Seconds after which a process that does not end is killed."""
 
 
-class Task(msgspec.Struct, frozen=True):
+class ReplayTask(msgspec.Struct, frozen=True):
     """One replay to make.
 
     ``counts`` are the numbers of fetches after which the ranks of the crawled part are compared with those of the
@@ -60,12 +60,14 @@ class Task(msgspec.Struct, frozen=True):
 class Done(msgspec.Struct, frozen=True):
     """The result of a task."""
 
-    task: Task
+    task: ReplayTask
     played: Played
     tau: list[float | None]
 
 
-def perform(web: Web, ranks: Float64Array, task: Task, between: Callable[[int], None] | None = None) -> Done:
+def perform(
+    web: Web, ranks: Float64Array, task: ReplayTask, between: Callable[[int], None] | None = None
+) -> Done:
     """Do one task in this process."""
     played = play(
         web,
@@ -84,7 +86,7 @@ def perform(web: Web, ranks: Float64Array, task: Task, between: Callable[[int], 
 
 @contextmanager
 def performed(
-    web: Web, ranks: Float64Array, tasks: Sequence[Task], jobs: int, between: Callable[[int], None]
+    web: Web, ranks: Float64Array, tasks: Sequence[ReplayTask], jobs: int, between: Callable[[int], None]
 ) -> Iterator[Iterator[Done]]:
     """Yield an iterator over the results of tasks, in the order of their ends. Processes end with the block."""
     if jobs == 1:
@@ -102,13 +104,13 @@ def performed(
 
 
 def _in_parallel(
-    workers: list["_Worker"], tasks: Sequence[Task], between: Callable[[int], None]
+    workers: list["_Worker"], tasks: Sequence[ReplayTask], between: Callable[[int], None]
 ) -> Iterator[Done]:
     free: queue.SimpleQueue[_Worker] = queue.SimpleQueue()
     for worker in workers:
         free.put(worker)
 
-    def perform_on_free(task: Task) -> Done:
+    def perform_on_free(task: ReplayTask) -> Done:
         worker = free.get()
         try:
             return worker.perform(task)
@@ -147,7 +149,7 @@ class _Worker:
             env=os.environ | {"PYTHONPATH": os.pathsep.join(place or "." for place in sys.path)},
         )
 
-    def perform(self, task: Task) -> Done:
+    def perform(self, task: ReplayTask) -> Done:
         """Do a task in the process, and return its result.
 
         Raises

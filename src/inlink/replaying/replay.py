@@ -18,8 +18,8 @@ from inlink.graph.graph import Graph, Rows
 from inlink.graph.interop import GraphLike, as_graph
 from inlink.graph.source import level_of
 from inlink.replaying.changes import freshness_of, has_changes
-from inlink.replaying.checks import Plan, checked
-from inlink.replaying.jobs import Done, Task, performed
+from inlink.replaying.checks import ReplayPlan, checked
+from inlink.replaying.jobs import Done, ReplayTask, performed
 from inlink.replaying.lines import line, sort_bound, sorted_rows
 from inlink.replaying.measures import (
     FRESHNESS,
@@ -153,7 +153,7 @@ def replay(
     return work.result()
 
 
-def webs_of(source: Source, plan: Plan) -> list[Web]:
+def webs_of(source: Source, plan: ReplayPlan) -> list[Web]:
     """Return the source as a web, or as several webs that differ in the sizes of guessed hosts.
 
     Raises
@@ -222,7 +222,7 @@ class Replaying:
     ----------
     webs : list of Web
         The webs.
-    plan : Plan
+    plan : ReplayPlan
         The plan of the replay.
 
     Attributes
@@ -231,7 +231,7 @@ class Replaying:
         The numbers of fetches, and their CPU seconds, by policy. No result has them, because they differ each time.
     """
 
-    def __init__(self, webs: list[Web], plan: Plan) -> None:
+    def __init__(self, webs: list[Web], plan: ReplayPlan) -> None:
         self._webs, self._plan = webs, plan
         web = webs[0]
         self._sets = seed_sets(web, plan.seeds, plan.random_seed)
@@ -314,7 +314,7 @@ class Replaying:
         with ExitStack() as stack:
             settings = stack.enter_context(trusted_settings(web, plan.settings, self._trusted))
             tasks = [
-                Task(
+                ReplayTask(
                     policy, place, start.seeds.tolist(), start.budget, settings, plan.parallel,
                     plan.fetch_seconds, counts_at(self._marks, start.pages) if plan.tau else [], self._damping,
                     plan.changes, plan.random_seed,

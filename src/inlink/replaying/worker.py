@@ -9,14 +9,14 @@ import msgspec
 import numpy as np
 
 from inlink.errors import ParameterError
-from inlink.replaying.jobs import COLUMNS, RANKS, Task, perform
+from inlink.replaying.jobs import COLUMNS, RANKS, ReplayTask, perform
 from inlink.replaying.web import Web
 
 __all__ = ["main"]
 
 
 class _Request(msgspec.Struct):
-    task: Task
+    task: ReplayTask
     out: str
 
 

@@ -20,7 +20,7 @@ from zope.interface import implementer
 from inlink.urls.addresses import AddressRules, parsed
 from inlink.urls.canonical import canonical
 
-__all__ = ["AddressNotAllowed", "Guard", "Resolver"]
+__all__ = ["AddressGuard", "AddressNotAllowed", "Resolver"]
 
 log = logging.getLogger("inlink.addresses")
 
@@ -29,7 +29,7 @@ class AddressNotAllowed(IgnoreRequest):
     """A request would connect to an address that is not allowed; the message is the reason."""
 
 
-class Guard:
+class AddressGuard:
     """Checks the addresses that one spider connects to.
 
     Parameters
@@ -87,7 +87,7 @@ class Resolver:
 
     Parameters
     ----------
-    guard : Guard
+    guard : AddressGuard
     host : str
         The host name, in lower case and IDNA.
     below : IHostnameResolver
@@ -99,7 +99,7 @@ class Resolver:
         The reason why an address was refused.
     """
 
-    def __init__(self, guard: Guard, host: str, below: Any) -> None:
+    def __init__(self, guard: AddressGuard, host: str, below: Any) -> None:
         self._guard, self._host, self._below = guard, host, below
         self.refused: str | None = None
 

@@ -21,7 +21,7 @@ from twisted.internet.error import DNSLookupError
 from twisted.python.failure import Failure
 
 from inlink.errors import ParameterError
-from inlink.scrapy.addresses import AddressNotAllowed, Guard, Resolver
+from inlink.scrapy.addresses import AddressGuard, AddressNotAllowed, Resolver
 from inlink.scrapy.robots import Robots
 
 __all__ = [
@@ -155,7 +155,7 @@ def mend_robots(crawler: Crawler) -> None:
             crawler.signals.connect(robots.received, signals.bytes_received)
 
 
-def guard_addresses(crawler: Crawler, guard: Guard) -> None:
+def guard_addresses(crawler: Crawler, guard: AddressGuard) -> None:
     """Let the downloader connect only to addresses that a guard allows, and to the proxies of requests.
 
     Raises
@@ -180,7 +180,7 @@ def guard_addresses(crawler: Crawler, guard: Guard) -> None:
     engine.downloader.middleware._add_middleware(guard)
 
 
-def _guard_pool(pool: Any, guard: Guard) -> None:
+def _guard_pool(pool: Any, guard: AddressGuard) -> None:
     """Give each new connection of a pool a resolver that returns only allowed addresses."""
     from scrapy.core.downloader.handlers.http11 import _TunnelingTCP4ClientEndpoint
 

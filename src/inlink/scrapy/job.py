@@ -38,7 +38,7 @@ from inlink.scrapy.stopping import Stopping
 from inlink.scrapy.warc import WarcFile
 from inlink.scrapy.wiki import WikiTables
 
-__all__ = ["Ending", "Job", "Note", "Tally", "Watched", "whole_lines"]
+__all__ = ["Ending", "Job", "Note", "RunCounts", "Watched", "whole_lines"]
 
 Ending = Literal["finished", "pages", "seconds", "certain", "interrupted"]
 
@@ -60,7 +60,7 @@ class Note:
 
 
 @dataclass
-class Tally:
+class RunCounts:
     """Counts of the run so far."""
 
     began: float = field(default_factory=time.monotonic)
@@ -110,7 +110,7 @@ class Job:
     items: Appended | None = None
     tables: WikiTables | None = None
     sitemaps: Sitemaps | None = None
-    tally: Tally = field(default_factory=Tally)
+    tally: RunCounts = field(default_factory=RunCounts)
     notes: dict[int, Note] = field(default_factory=dict)
     ending: Ending = "finished"
     error: Exception | None = None

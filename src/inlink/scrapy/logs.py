@@ -25,7 +25,7 @@ class CalmLog(LogFormatter):
         return {**super().download_error(*args, **kwargs), "level": logging.DEBUG}
 
 
-class _Log(logging.Handler):
+class _StderrHandler(logging.Handler):
     """Writes lines to the present standard error, so that a progress display can print them above itself."""
 
     def __init__(self, job: Job, verbose: bool) -> None:
@@ -55,7 +55,7 @@ class _Log(logging.Handler):
 def logging_to(job: Job, verbose: bool, quiet: bool) -> Iterator[None]:
     """Show the log while the block runs. If the crawl cannot go on, store the reason in the job."""
     root, told = logging.getLogger(), [logging.getLogger(name) for name in _TOLD]
-    handler = _Log(job, verbose)
+    handler = _StderrHandler(job, verbose)
     level = root.level
     root.addHandler(handler)
     if verbose:

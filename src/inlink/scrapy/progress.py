@@ -11,7 +11,7 @@ from inlink.protocol import HostStanding, Standing
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from inlink.scrapy.job import Tally
+    from inlink.scrapy.job import RunCounts
 
 __all__ = ["Display", "Lines", "left", "told"]
 
@@ -24,13 +24,13 @@ class Lines:
 
     Parameters
     ----------
-    tally : Tally
+    tally : RunCounts
         Counts of the run so far.
     period : float
         Seconds between two lines.
     """
 
-    def __init__(self, tally: "Tally", period: float = 10.0) -> None:
+    def __init__(self, tally: "RunCounts", period: float = 10.0) -> None:
         self.tally, self.period = tally, period
         self._past: deque[tuple[float, int]] = deque()
 
@@ -61,7 +61,7 @@ class Lines:
 class Display(Lines):
     """Shows the progress on a terminal, and below it the hosts with the most waiting pages."""
 
-    def __init__(self, tally: "Tally", period: float = 1.0) -> None:
+    def __init__(self, tally: "RunCounts", period: float = 1.0) -> None:
         from rich.console import Console
         from rich.live import Live
 
@@ -97,7 +97,7 @@ class Display(Lines):
         return Group(Text(told(standing, self.tally, rate)), table)
 
 
-def told(standing: Standing, tally: "Tally", rate: float) -> str:
+def told(standing: Standing, tally: "RunCounts", rate: float) -> str:
     """The progress of a crawl in one line."""
     parts = [
         f"{standing.crawled:,} pages",

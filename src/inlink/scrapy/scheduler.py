@@ -42,7 +42,7 @@ from inlink.protocol import (
 )
 from inlink.scoring.choose import content_scorer, link_scorer
 from inlink.scrapy import engine
-from inlink.scrapy.addresses import Guard
+from inlink.scrapy.addresses import AddressGuard
 from inlink.scrapy.conversion import Converter
 from inlink.scrapy.progress import left
 from inlink.scrapy.pump import Pump, Told
@@ -134,7 +134,7 @@ class Scheduler(BaseScheduler):
                 deny=told_here.deny_addresses,
             )
             if addresses:
-                engine.guard_addresses(self.crawler, Guard(addresses, self.typed_hosts()))
+                engine.guard_addresses(self.crawler, AddressGuard(addresses, self.typed_hosts()))
             seeds = seeds_of(told_here.seeds, "INLINK_SEEDS or SEEDS_SOURCE")
             client, told = await connect(where, owner=told_here.owner, name=spider.name, **arguments)
         except (InlinkError, OSError) as error:

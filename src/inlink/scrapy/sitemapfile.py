@@ -61,7 +61,7 @@ def read_sitemap(body: bytes) -> SitemapFile:
     >>> read_sitemap(b"<urlset><url><loc>http://a.example/</loc><priority>0.8</priority></url></urlset>").entries
     [Entry(url='http://a.example/', lastmod=None, priority=0.8)]
     """
-    reader = _Reader()
+    reader = _SitemapReader()
     read = 0
     try:
         for piece in _pieces(body):
@@ -93,7 +93,7 @@ def _pieces(body: bytes) -> Iterator[bytes]:
         yield piece
 
 
-class _Reader:
+class _SitemapReader:
     """Takes the pieces of a sitemap in turn."""
 
     def __init__(self) -> None:

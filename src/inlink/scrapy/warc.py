@@ -112,7 +112,7 @@ class WarcFile(Appended):
             payload=io.BytesIO(body),
             length=len(body),
             warc_headers_dict=headers,
-            http_headers=_Head(head),
+            http_headers=_RawHeaders(head),
         )
 
     def _add(self, record: ArcWarcRecord) -> None:
@@ -130,7 +130,7 @@ class WarcFile(Appended):
         self.append(block)
 
 
-class _Head(StatusAndHeaders):  # type: ignore[misc]
+class _RawHeaders(StatusAndHeaders):  # type: ignore[misc]
     """An HTTP header that is written unchanged; warcio would percent-encode bytes beyond ASCII."""
 
     def __init__(self, raw: bytes) -> None:

@@ -32,7 +32,7 @@ from inlink.graph.merging import FILES, merge_parts
 from inlink.graph.part import VERSION, PartFile, PartWriter
 from inlink.sources.files import Files
 from inlink.sources.inputs import Location
-from inlink.sources.partjob import Entry, Job, stamp
+from inlink.sources.partjob import PartJob, SourceEntry, stamp
 from inlink.sources.workers import Runner, finished_jobs
 
 __all__ = ["PartFolder", "Plan", "build_archives"]
@@ -88,10 +88,10 @@ def _build(files: Files, plan: Plan, place: Path, into: Path | None, compress: b
     del settings["workers"]
     away: list[InputError] = []
 
-    def job(number: int) -> Job:
+    def job(number: int) -> PartJob:
         path, format = wanted[number], files.formats[number]
         options = {name: value for name, value in plan.options.items() if value is not None}
-        return Job(
+        return PartJob(
             number, os.fspath(path), format, plan.level, options, plan.strict, plan.self_loops is True,
             plan.self_loops is not False, plan.counted,
         )  # fmt: skip
@@ -151,7 +151,7 @@ class PartFolder:
         self._settings = {**settings, "inlink": inlink.__version__, "version": VERSION}
         # The part of each input, and its entry there. A key is a name, and the number of times that it was named.
         self._parts: dict[tuple[str, int], Path] = {}
-        self._entries: dict[tuple[str, int], Entry] = {}
+        self._entries: dict[tuple[str, int], SourceEntry] = {}
         # The parts of single inputs, which wait to be merged.
         self._alone: set[Path] = set()
 
@@ -214,10 +214,10 @@ class PartFolder:
 
     def _find(self) -> None:
         """Find the parts in the folder. A merged part replaces the parts that were merged into it."""
-        complete: list[tuple[Path, list[Entry]]] = []
+        complete: list[tuple[Path, list[SourceEntry]]] = []
         for path in sorted(self.path.glob("*.part")):
             try:
-                entries = msgspec.convert(PartFile(path).header.meta.get("inputs"), list[Entry])
+                entries = msgspec.convert(PartFile(path).header.meta.get("inputs"), list[SourceEntry])
             except (InputError, msgspec.ValidationError):
                 self._tell(f"{path} is damaged: its files are read again")
                 path.unlink()
@@ -270,7 +270,7 @@ class PartFolder:
     def make(
         self,
         wanted: Sequence[Location],
-        job: Callable[[int], Job],
+        job: Callable[[int], PartJob],
         workers: int | Runner,
         failed: Callable[[int, InputError], None],
     ) -> None:
@@ -282,7 +282,7 @@ class PartFolder:
             The files.
         job : function of int
             Returns the job for the file at a place, without the part's path.
-        workers : int, or function of an iterator of Job
+        workers : int, or function of an iterator of PartJob
             The number of processes, 1 for this one; or something that does the jobs elsewhere.
         failed : function of (int, InputError)
             Is called with the place of a file that cannot be read.
@@ -295,7 +295,7 @@ class PartFolder:
         keys = _keys(wanted)
         missing = [place for place, key in enumerate(keys) if key not in self._parts]
 
-        def jobs() -> Iterator[Job]:
+        def jobs() -> Iterator[PartJob]:
             for place in missing:
                 name, time = keys[place]
                 part = hashlib.sha256(f"{time} {name}".encode("utf-8", "surrogateescape")).hexdigest()[:24]
@@ -314,7 +314,7 @@ class PartFolder:
                         failed(done.place, error)
                         continue
                     path = Path(done.part)
-                    [entry] = msgspec.convert(PartFile(path).header.meta["inputs"], list[Entry])
+                    [entry] = msgspec.convert(PartFile(path).header.meta["inputs"], list[SourceEntry])
                     self._parts[keys[done.place]], self._entries[keys[done.place]] = path, entry
                     self._alone.add(path)
                     if len(self._alone) >= FILES:
@@ -336,7 +336,7 @@ class PartFolder:
             path.unlink()
         self._alone.clear()
 
-    def entries(self, wanted: Sequence[Location]) -> list[Entry | None]:
+    def entries(self, wanted: Sequence[Location]) -> list[SourceEntry | None]:
         """Return the entry of each file in its part; None for a file without a part."""
         return [self._entries.get(key) for key in _keys(wanted)]
 

@@ -18,10 +18,10 @@ from inlink.graph.part import PartFile
 from inlink.sources.files import read_source
 from inlink.sources.inputs import Location
 
-__all__ = ["Entry", "Job", "make_part", "stamp"]
+__all__ = ["PartJob", "SourceEntry", "make_part", "stamp"]
 
 
-class Entry(msgspec.Struct):
+class SourceEntry(msgspec.Struct):
     """Description of a source file, stored in its part.
 
     Attributes
@@ -49,7 +49,7 @@ class Entry(msgspec.Struct):
         return Tally(strict, self.records, self.pages, self.links, self.skipped)
 
 
-class Job(msgspec.Struct):
+class PartJob(msgspec.Struct):
     """A part to be made.
 
     Attributes
@@ -104,7 +104,7 @@ def stamp(path: Location) -> list[int | str]:
     return [status.st_size, str(status.st_mtime_ns)]
 
 
-def make_part(job: Job) -> PartFile:
+def make_part(job: PartJob) -> PartFile:
     """Read an archive, and write its part. An existing part is replaced.
 
     Raises
@@ -132,7 +132,9 @@ def make_part(job: Job) -> PartFile:
         yield from source.batches
         if not is_remote(path) and stamp(path) != before:
             raise InputError(f"{path} was changed while it was read: read it again")
-        entry = Entry(job.name, job.time, before, tally.records, tally.pages, tally.links, tally.skipped)
+        entry = SourceEntry(
+            job.name, job.time, before, tally.records, tally.pages, tally.links, tally.skipped
+        )
         meta["inputs"] = [msgspec.to_builtins(entry)]
 
     try:

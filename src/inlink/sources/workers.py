@@ -19,7 +19,7 @@ import msgspec
 import inlink.errors
 from inlink.base.remote import UnreachableError
 from inlink.errors import InlinkError, InputError
-from inlink.sources.partjob import Job, make_part
+from inlink.sources.partjob import PartJob, make_part
 
 __all__ = ["DeadWorkerError", "Done", "Runner", "answer", "error_in", "finished_jobs", "main"]
 
@@ -28,14 +28,14 @@ class DeadWorkerError(InlinkError):
     """A process that read a file died each time."""
 
 
-Done: TypeAlias = tuple[Job, InputError | None]
+Done: TypeAlias = tuple[PartJob, InputError | None]
 """A job that was done, and the error if its file cannot be read."""
 
-Runner: TypeAlias = Callable[[Iterator[Job]], Generator[Done]]
+Runner: TypeAlias = Callable[[Iterator[PartJob]], Generator[Done]]
 """Does jobs elsewhere, such as in the tasks of a cluster."""
 
 
-def answer(job: Job, then: Callable[[], None] | None = None) -> bytes:
+def answer(job: PartJob, then: Callable[[], None] | None = None) -> bytes:
     """Make a part, and call `then`. Return ``null``, or the error's type and text, as JSON."""
     try:
         make_part(job)
@@ -57,12 +57,12 @@ def error_in(answer: bytes) -> InlinkError | None:
     return error
 
 
-def finished_jobs(jobs: Iterator[Job], workers: int) -> Generator[Done]:
+def finished_jobs(jobs: Iterator[PartJob], workers: int) -> Generator[Done]:
     """Do jobs, in any order, and yield each with the error if its file cannot be read.
 
     Parameters
     ----------
-    jobs : iterator of Job
+    jobs : iterator of PartJob
         The jobs.
     workers : int
         The number of processes; 1 is this process.
@@ -91,7 +91,7 @@ def finished_jobs(jobs: Iterator[Job], workers: int) -> Generator[Done]:
 class _Pool:
     """Some processes, each with a thread that hands it jobs."""
 
-    def __init__(self, jobs: Iterator[Job], workers: int) -> None:
+    def __init__(self, jobs: Iterator[PartJob], workers: int) -> None:
         self._jobs, self._lock = jobs, threading.Lock()
         self._done: queue.Queue[Done | Exception | None] = queue.Queue()
         self._processes: set[subprocess.Popen[bytes]] = set()
@@ -143,7 +143,7 @@ class _Pool:
             self._processes.discard(process)
         return process.returncode
 
-    def _next(self) -> Job | None:
+    def _next(self) -> PartJob | None:
         with self._lock:
             return None if self._stopped else next(self._jobs, None)
 
@@ -172,7 +172,7 @@ class _Pool:
             self._done.put(None)
 
 
-def _ask(process: "subprocess.Popen[bytes]", job: Job) -> bytes:
+def _ask(process: "subprocess.Popen[bytes]", job: PartJob) -> bytes:
     """Hand a job to a process. Return its answer; empty if it died."""
     assert process.stdin is not None
     assert process.stdout is not None
@@ -185,7 +185,7 @@ def _ask(process: "subprocess.Popen[bytes]", job: Job) -> bytes:
     return b""
 
 
-def _death(job: Job, code: int) -> str:
+def _death(job: PartJob, code: int) -> str:
     why = f"exit code {code}"
     if code < 0:
         # Real-time signals have no names.
@@ -210,7 +210,7 @@ def main() -> None:
 
     threading.Thread(target=listen, daemon=True).start()
     while True:
-        answers.write(answer(msgspec.json.decode(jobs.get(), type=Job)) + b"\n")
+        answers.write(answer(msgspec.json.decode(jobs.get(), type=PartJob)) + b"\n")
         answers.flush()
 
 

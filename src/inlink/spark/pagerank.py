@@ -40,9 +40,9 @@ from inlink.rank.pagerank import Solution, check_solution, first_vectors, pagera
 from inlink.rank.parameters import check_parameters
 from inlink.rank.ranking import Ranking
 from inlink.rank.rounding import ROUNDOFF
-from inlink.rank.sweeps import History, Plateau, error_bound
+from inlink.rank.sweeps import LastSweeps, Plateau, error_bound
 from inlink.spark.blocks import Block, Rest, unpack
-from inlink.spark.rows import FolderRows, Rows, TableRows
+from inlink.spark.rows import FolderRows, RowSource, TableRows
 from inlink.spark.start import collected
 from inlink.spark.start import session as started
 
@@ -115,7 +115,7 @@ def rank(
             f"`{name}`",
         )
     spark = session or started()
-    rows: Rows
+    rows: RowSource
     if isinstance(graph, DataFrame):
         rows = TableRows(spark, graph, num_nodes, weighted)
     elif num_nodes is not None:
@@ -149,7 +149,7 @@ class Rounds:
     ----------
     spark : SparkSession
         The cluster.
-    rows : Rows
+    rows : RowSource
         The graph.
     rest : Rest
         The parameters that all blocks share.
@@ -164,7 +164,7 @@ class Rounds:
         The number of nodes, and of linking nodes.
     """
 
-    def __init__(self, spark: SparkSession, rows: Rows, rest: Rest, count: int) -> None:
+    def __init__(self, spark: SparkSession, rows: RowSource, rest: Rest, count: int) -> None:
         self._context = spark.sparkContext
         self.num_nodes, self.size = rows.graph.num_nodes, len(rest.linking)
         # Only the length of the offsets is used.
@@ -295,7 +295,7 @@ def _gauss_seidel(rounds: Rounds, start: Float64Array, tol: float | None, limit:
     z = np.empty(rounds.size)
     lost = dangling_mass(equation, np.uint64(rounds.num_nodes), start)
     contributions(equation, start, (1 - c) / (c * lost + 1 - c), z, U0, np.uint64(rounds.size))
-    history = History(z, rounds)
+    history = LastSweeps(z, rounds)
     # The error after a change of 1, about. The first bound that is computed corrects it.
     ratio, plateau, done = c, Plateau(), 0
     with track("PageRank", None if tol is not None else limit, "sweeps") as task:

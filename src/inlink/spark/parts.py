@@ -29,7 +29,7 @@ from inlink.base.disk import full_disk
 from inlink.base.remote import download, is_remote, remove_remote, upload
 from inlink.errors import InputError, OutputError, ParameterError
 from inlink.graph.graph import Graph
-from inlink.sources.partjob import Job
+from inlink.sources.partjob import PartJob
 from inlink.sources.read import read
 from inlink.sources.workers import DeadWorkerError, Done, answer, error_in
 from inlink.spark.start import failure
@@ -121,7 +121,7 @@ class Tasks:
         self._session, self._parts = session, parts
         self._context = session.sparkContext
 
-    def __call__(self, jobs: Iterator[Job]) -> Generator[Done]:
+    def __call__(self, jobs: Iterator[PartJob]) -> Generator[Done]:
         """Do jobs, and yield each with the error if its file cannot be read.
 
         Raises
@@ -146,7 +146,7 @@ class Tasks:
                 if running:
                     self._context.cancelJobGroup(group)
 
-    def _run(self, wave: list[Job], group: str) -> list[Done]:
+    def _run(self, wave: list[PartJob], group: str) -> list[Done]:
         """Do some jobs as one job of Spark, a task each."""
         places = [self._place(job) for job in wave]
         work = partial(
@@ -173,14 +173,14 @@ class Tasks:
             results.append((job, error))
         return results
 
-    def _place(self, job: Job) -> str:
+    def _place(self, job: PartJob) -> str:
         """Return the path or URL of the part that a task writes."""
         if self._parts is None:
             return str(Path(job.part).absolute())
         folder = Path(job.part).parent.name
         return f"{self._parts.rstrip('/')}/{folder}/{Path(job.part).name}"
 
-    def _fetch(self, job: Job, place: str) -> None:
+    def _fetch(self, job: PartJob, place: str) -> None:
         """Bring a part to the driver, if it is not there."""
         if self._parts is None:
             if not Path(job.part).exists():
@@ -194,7 +194,7 @@ class Tasks:
         remove_remote(place)
 
 
-def _told(error: Exception, wave: list[Job]) -> DeadWorkerError:
+def _told(error: Exception, wave: list[PartJob]) -> DeadWorkerError:
     """The error that names the file at whose task a job of Spark failed."""
     found = _TASK.search(str(error))
     name = wave[int(found[1])].name if found else f"one of {len(wave):,} files from {wave[0].name}"
@@ -217,13 +217,13 @@ def _in_task(
         )
     for batch in batches:
         rows = batch.column(0).to_pylist()
-        answers = [_make(msgspec.json.decode(jobs[row], type=Job), places[row], folder) for row in rows]
+        answers = [_make(msgspec.json.decode(jobs[row], type=PartJob), places[row], folder) for row in rows]
         yield pa.RecordBatch.from_arrays(
             [pa.array(rows, pa.int64()), pa.array(answers, pa.binary())], ["place", "answer"]
         )
 
 
-def _make(job: Job, place: str, folder: str) -> bytes:
+def _make(job: PartJob, place: str, folder: str) -> bytes:
     """Make a part on the disk of this machine, and move it to its place."""
     with contextlib.ExitStack() as stack:
         if not is_remote(job.name) and not Path(job.name).is_absolute() and Path(folder).is_dir():

@@ -22,7 +22,7 @@ from inlink.rank.inputs import strengths_by_place, use_weights
 from inlink.spark.blocks import SCHEMA, Rest, block_of_arcs, block_of_rows, pack
 from inlink.spark.start import collected, failure
 
-__all__ = ["FolderRows", "Rows", "TableRows", "read_arcs"]
+__all__ = ["FolderRows", "RowSource", "TableRows", "read_arcs"]
 
 # Ranges of nodes whose arcs are counted, to cut blocks of about equal size.
 _RANGES = 4096
@@ -55,7 +55,7 @@ def read_arcs(session: SparkSession, path: str) -> DataFrame:
         raise InputError(f"{path}: cannot be read ({failure(error)})") from None
 
 
-class Rows(Protocol):
+class RowSource(Protocol):
     """The rows of a graph, and how to cut them into blocks.
 
     Attributes

@@ -39,7 +39,7 @@ from inlink.store.kernels import checks, fold
 from inlink.store.kernels import frames as kernels
 from inlink.store.log import EVENTS
 from inlink.store.mapped import Mapped
-from inlink.store.page import Frame, Visit
+from inlink.store.page import Frame, LatestVisit
 
 __all__ = ["Frames", "changes_in", "fields_at"]
 
@@ -177,12 +177,12 @@ class Frames:
             f"{self._mapped.path} is damaged at byte {place:,}: take the crawl's folder from a backup"
         )
 
-    def visit(self, place: int) -> Visit:
+    def visit(self, place: int) -> LatestVisit:
         """Return the visit at ``place``."""
         frame = self.frame(place)
         visit = VisitRecord._make(_VISIT.unpack_from(frame.payload))
         begin = size_of(VisitRecord)
-        return Visit(
+        return LatestVisit(
             frame.time,
             frame.status,
             visit.first_crawl,

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from inlink.store.format import NOFOLLOW, NOINDEX, STATES, FailedRecord, size_of
 
-__all__ = ["Frame", "Page", "Visit", "describe", "error_of"]
+__all__ = ["Frame", "LatestVisit", "Page", "describe", "error_of"]
 
 
 class Frame(NamedTuple):
@@ -22,7 +22,7 @@ class Frame(NamedTuple):
     payload: bytes
 
 
-class Visit(NamedTuple):
+class LatestVisit(NamedTuple):
     """A page's latest visit. Times are Unix times. ``place`` is the place of its frame in the log."""
 
     time: float
@@ -85,7 +85,7 @@ def describe(
     score: float,
     depth: int,
     linked_from: str | None,
-    visit: Visit | None,
+    visit: LatestVisit | None,
     errors: int,
     failure: Frame | None,
     merged_into: str | None,

@@ -21,7 +21,7 @@ from inlink.store.kernels import frames as kernels
 from inlink.store.kernels.columns import Reached, Tally
 from inlink.store.kernels.fold import OpenLeases
 from inlink.store.log import INDEX, URLS
-from inlink.store.page import Frame, Page, Visit, describe
+from inlink.store.page import Frame, LatestVisit, Page, describe
 from inlink.store.spill import Finished
 from inlink.store.urls import CHUNK, UrlTable
 
@@ -362,7 +362,7 @@ class Pages(Deferred):
         """The place of a page's latest visit in the log."""
         return self.columns.visit_place(page)
 
-    def visit(self, page: int) -> Visit | None:
+    def visit(self, page: int) -> LatestVisit | None:
         """A page's latest visit."""
         place = self.columns.visit_place(page)
         return None if place is None else self.frames.visit(place)

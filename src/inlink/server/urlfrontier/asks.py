@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from inlink.crawl.byqueue import Row, is_key
+from inlink.crawl.byqueue import QueuedPage, is_key
 from inlink.crawl.crawl import Crawl
 from inlink.errors import InlinkError, ParameterError, UnknownNodeError
 from inlink.protocol import Released, Task
@@ -155,8 +155,8 @@ async def get_url_status(peer: Peer, asked: Any) -> Any:
         raise ParameterError("`url` is empty: name a URL")
     keeper = peer.keeper(asked.crawlID, "reader")
 
-    def work(opened: Crawl) -> Row:
-        row: Row = opened.desk.rows_of([opened.view.number(asked.url)])[0]
+    def work(opened: Crawl) -> QueuedPage:
+        row: QueuedPage = opened.desk.rows_of([opened.view.number(asked.url)])[0]
         if asked.key and not is_key(asked.key, row.url):
             raise UnknownNodeError(f"{asked.url!r:.200} is not in the queue {asked.key!r:.100}")
         return row
@@ -239,7 +239,7 @@ class _Search:
         return found
 
 
-def _item(row: Row, crawl: str) -> Any:
+def _item(row: QueuedPage, crawl: str) -> Any:
     info = metadata_of(row.data)
     info.url, info.key, info.crawlID = row.url, row.key, crawl
     item = _ITEM(ID=row.url)
