@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 __all__ = [
     "crawl_argument",
     "folder_argument",
-    "policy_given",
     "reopened",
     "unknown_page",
     "write_all",
@@ -58,24 +57,6 @@ def reopened(folder: Path, given: Mapping[str, Any] | None = None) -> "Crawl":
     from inlink.crawl.crawl import Crawl
 
     return Crawl(folder, **(given or {}))
-
-
-def policy_given(given: Mapping[str, Any]) -> str | None:
-    """The policy among the settings that were given to a read-only command.
-
-    Raises
-    ------
-    inlink.errors.ParameterError
-        If there is another setting, because the command changes nothing.
-    """
-    others = [name for name in given if name != "policy"]
-    if others:
-        from inlink.errors import ParameterError
-
-        raise ParameterError(
-            f"this command is read-only, so --set takes only policy=MODULE:CLASS; got {', '.join(others)}"
-        )
-    return given.get("policy")
 
 
 def write_all(out: BinaryIO, lines: bytes) -> None:

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from inlink.cli.options import Output
+from inlink.cli.rank import ranked_then
 from inlink.cli.remote import Ranks
 from inlink.cli.show import printable, say, show_json, show_table
-from inlink.cli.then import as_of_options, ranked_then
+from inlink.cli.then import as_of_options
 
 if TYPE_CHECKING:
     from inlink.sources.diff import Change, Diff

@@ -14,7 +14,7 @@ from inlink.cli.then import as_of_option, then
 if TYPE_CHECKING:
     from inlink.graph.graph import Graph
 
-__all__ = ["ALGORITHMS", "rank", "values_given"]
+__all__ = ["ALGORITHMS", "rank", "ranked_then", "values_given"]
 
 _DEFAULT = "pagerank"
 
@@ -345,3 +345,30 @@ def values_given(given: dict[str, Any], opened: "Graph", graph: Path) -> dict[st
 def _say_unknown(file: Path, graph: Path, unknown: int) -> None:
     if unknown:
         say(f"{file}: names that are not in {graph}: {unknown:,}")
+
+
+def ranked_then(folder: Path | str, name: str, moment: str | None) -> Path:
+    """A copy of a crawl's folder as it was, with a ranking of the links of that time; ``moment`` as for :func:`then`.
+
+    Raises
+    ------
+    inlink.errors.ParameterError
+        If no algorithm has that name, or it needs more than links.
+    """
+    import inlink
+    from inlink.errors import ParameterError
+    from inlink.sources.crawlgraph import graph_in
+
+    possible = [
+        algorithm
+        for algorithm, options in ALGORITHMS.items()
+        if not any(option.required for option in options)
+    ]
+    if name not in possible:
+        raise ParameterError(
+            f"--as-of ranks anew, so --by must be one of {', '.join(possible)}; got {name!r}"
+        )
+    copy = then(folder, moment).folder
+    graph = graph_in(copy)
+    getattr(inlink, name.replace("-", "_"))(graph).save(graph, name)
+    return copy

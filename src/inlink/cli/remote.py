@@ -1,6 +1,7 @@
 """Crawls behind a server, for the commands that take a crawl's folder or its URL."""
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,7 @@ __all__ = [
     "Ranks",
     "is_crawl",
     "is_url",
+    "policy_given",
     "refuse_settings",
     "refuse_url",
     "remote",
@@ -128,10 +130,27 @@ def view_of(where: Path | str, given: dict[str, Any] | None = None) -> "CrawlVie
     if isinstance(where, str):
         refuse_settings(where, given or {})
         return remote(where)
-    from inlink.cli.crawls import policy_given
     from inlink.crawl.view import CrawlView
 
     return CrawlView.open(where, policy=policy_given(given or {}))
+
+
+def policy_given(given: Mapping[str, Any]) -> str | None:
+    """The policy among the settings that were given to a read-only command.
+
+    Raises
+    ------
+    inlink.errors.ParameterError
+        If there is another setting, because the command changes nothing.
+    """
+    others = [name for name in given if name != "policy"]
+    if others:
+        from inlink.errors import ParameterError
+
+        raise ParameterError(
+            f"this command is read-only, so --set takes only policy=MODULE:CLASS; got {', '.join(others)}"
+        )
+    return given.get("policy")
 
 
 def refuse_settings(url: str, given: dict[str, Any]) -> None:

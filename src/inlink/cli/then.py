@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from inlink.crawl.asof import AsOf
     from inlink.crawl.view import CrawlView
 
-__all__ = ["as_of_option", "as_of_options", "ranked_then", "then", "view_then"]
+__all__ = ["as_of_option", "as_of_options", "then", "view_then"]
 
 as_of_option = click.option(
     "--as-of",
@@ -63,37 +63,9 @@ def then(folder: Path | str, moment: str | None, *, order: bool = False) -> "AsO
 
 def view_then(folder: Path | str, moment: str, given: dict[str, Any]) -> "CrawlView":
     """A view of a crawl as it was; the parameters are those of :func:`then` and :func:`.remote.view_of`."""
-    from inlink.cli.crawls import policy_given
+    from inlink.cli.remote import policy_given
     from inlink.crawl.view import CrawlView
 
     policy = policy_given(given)
     was = then(folder, moment, order=True)
     return CrawlView.open(was.folder, lambda: was.time, policy)
-
-
-def ranked_then(folder: Path | str, name: str, moment: str | None) -> Path:
-    """A copy of a crawl's folder as it was, with a ranking of the links of that time; ``moment`` as for :func:`then`.
-
-    Raises
-    ------
-    inlink.errors.ParameterError
-        If no algorithm has that name, or it needs more than links.
-    """
-    import inlink
-    from inlink.cli.rank import ALGORITHMS
-    from inlink.errors import ParameterError
-    from inlink.sources.crawlgraph import graph_in
-
-    possible = [
-        algorithm
-        for algorithm, options in ALGORITHMS.items()
-        if not any(option.required for option in options)
-    ]
-    if name not in possible:
-        raise ParameterError(
-            f"--as-of ranks anew, so --by must be one of {', '.join(possible)}; got {name!r}"
-        )
-    copy = then(folder, moment).folder
-    graph = graph_in(copy)
-    getattr(inlink, name.replace("-", "_"))(graph).save(graph, name)
-    return copy

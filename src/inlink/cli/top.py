@@ -4,9 +4,10 @@ from pathlib import Path
 
 import click
 
+from inlink.cli.rank import ranked_then
 from inlink.cli.remote import FolderOrUrl, remote
 from inlink.cli.show import show_json, show_table
-from inlink.cli.then import as_of_option, ranked_then
+from inlink.cli.then import as_of_option
 
 crawl_or_graph = click.argument("graph", metavar="GRAPH|DIR|URL", type=FolderOrUrl())
 

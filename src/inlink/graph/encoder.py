@@ -7,7 +7,7 @@ import numpy as np
 
 from inlink.base.arrays import UInt64Array
 from inlink.errors import ParameterError
-from inlink.graph.graph import Rows
+from inlink.graph.rows import Rows
 
 __all__ = ["CODES", "FIELDS", "BitBuffer", "Coding", "Encoder"]
 
