@@ -54,7 +54,7 @@ def generated(pages: int, seed: int) -> inlink.Graph:
 def closings(graph: inlink.Graph, seeds: Sequence[int]) -> Closing:
     """Crawl a graph from its seeds to the end; return when its places became certain."""
     names = [f"http://h{page // 256}.example/{page}" for page in range(graph.num_nodes)]
-    reached = int(reachable(graph, list(seeds)).sum())
+    reached = int(reachable(graph.out_rows, list(seeds)).sum())
     # A count of places that is larger than the crawl would never be reached.
     wanted = [(count, within) for count in COUNTS if count <= reached for within in WITHINS]
     ranks = inlink.trustrank(graph, list(seeds), tol=1e-12).values

@@ -17,8 +17,7 @@ from inlink.cli import commands
 from inlink.errors import FolderError
 from inlink.graph.batches import ArcBatch
 from inlink.graph.build import build_graph
-from inlink.graph.compressed import CompressedGraph
-from inlink.graph.graph import KIND
+from inlink.graph.graph import KIND, CompressedGraph
 from inlink.graph.neighbours import near, sharing
 from inlink.graph.rows import BLOCK, COMPRESSED
 from strategies import Arcs, arcs

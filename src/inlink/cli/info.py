@@ -11,8 +11,7 @@ from inlink.cli.options import graph_argument
 from inlink.cli.show import printable, say, show_json
 
 if TYPE_CHECKING:
-    from inlink.graph.graph import Graph
-    from inlink.graph.info import GraphInfo
+    from inlink.graph.graph import Graph, GraphInfo
 
 
 @click.command()

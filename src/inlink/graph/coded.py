@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from inlink.base.arrays import UInt8Array, UInt32Array, UInt64Array
+from inlink.base.arrays import AnyArray, UInt8Array, UInt32Array, UInt64Array
 from inlink.base.folder import FolderWriter
 from inlink.graph.encoder import CODES, FIELDS, Coding, Encoder
 from inlink.graph.rows import BLOCK, PAD, START, CodedRows, Rows
@@ -21,6 +21,7 @@ __all__ = [
     "OutlinkWriter",
     "decoded_inlinks",
     "decoded_outlinks",
+    "linking_nodes",
     "linking_outdegrees",
     "spans",
 ]
@@ -207,6 +208,11 @@ def decoded_inlinks(
     nodes = np.empty(int(coded.blocks[2 * high + 1] - coded.blocks[2 * low + 1]), np.uint32)
     wrong = int(decode_rows(coded, np.uint64(first), np.uint64(stop), offsets, nodes))
     return wrong if wrong < stop else -1, offsets, nodes
+
+
+def linking_nodes(bits: AnyArray, num_nodes: int) -> UInt32Array:
+    """The nodes whose bits are set, uint32[l]."""
+    return np.flatnonzero(np.unpackbits(bits, count=num_nodes, bitorder="little")).astype(np.uint32)
 
 
 def linking_outdegrees(coded: CodedRows, num_nodes: int) -> UInt32Array:

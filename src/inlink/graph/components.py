@@ -5,18 +5,18 @@ from collections.abc import Iterable
 import numpy as np
 
 from inlink.base.arrays import BoolArray, UInt32Array
-from inlink.graph.graph import Graph
+from inlink.graph.rows import Rows
 
 __all__ = ["components", "largest_component", "reachable"]
 
 
-def components(graph: Graph, *, strong: bool = False) -> UInt32Array:
+def components(rows: Rows, *, strong: bool = False) -> UInt32Array:
     """Return for each node a representative node of its component, uint32[n]: the same for the whole component.
 
     Parameters
     ----------
-    graph : Graph
-        The graph.
+    rows : Rows
+        The outlinks.
     strong : bool
         Strongly connected components, in which each node reaches all others along arcs. False: weakly connected
         components, which ignore the direction of arcs. Then the representative is the component's first node.
@@ -27,42 +27,40 @@ def components(graph: Graph, *, strong: bool = False) -> UInt32Array:
     """
     from inlink.graph.kernels.walks import strong_components, weak_components
 
-    label = np.empty(graph.num_nodes, np.uint32)
+    label = np.empty(len(rows.offsets) - 1, np.uint32)
     search = strong_components if strong else weak_components
-    search(graph.out_rows.offsets, graph.out_rows.nodes, label)
+    search(rows.offsets, rows.nodes, label)
     return label
 
 
-def largest_component(graph: Graph, *, strong: bool = False) -> BoolArray:
+def largest_component(rows: Rows, *, strong: bool = False) -> BoolArray:
     """Return a mask of the nodes in the largest component, bool[n].
 
     If several components are equally large, it is the one with the first node.
     """
-    label = components(graph, strong=strong)
+    label = components(rows, strong=strong)
     if len(label) == 0:
         return np.zeros(0, np.bool_)
-    sizes = np.bincount(label, minlength=graph.num_nodes)
+    sizes = np.bincount(label, minlength=len(label))
     # The first node of a largest component.
     first = int(np.argmax(sizes[label] == sizes.max()))
     same: BoolArray = label == label[first]
     return same
 
 
-def reachable(graph: Graph, sources: Iterable[int | str | bytes]) -> BoolArray:
+def reachable(rows: Rows, sources: Iterable[int]) -> BoolArray:
     """Return a mask of the nodes that can be reached from ``sources`` along outlinks, bool[n], sources included.
 
-    Raises
-    ------
-    inlink.errors.UnknownNodeError
-        If a source is not in the graph.
+    The sources are numbers of nodes that exist: loops check no bounds.
     """
     from inlink.graph.kernels.walks import reach
 
-    seen = np.zeros(graph.num_nodes, np.bool_)
+    nodes = len(rows.offsets) - 1
+    seen = np.zeros(nodes, np.bool_)
     for source in sources:
-        seen[graph.node(source)] = True
+        seen[source] = True
     first = np.flatnonzero(seen).astype(np.uint32)
-    queue = np.empty(graph.num_nodes, np.uint32)
+    queue = np.empty(nodes, np.uint32)
     queue[: len(first)] = first
-    reach(graph.out_rows.offsets, graph.out_rows.nodes, queue, np.uint64(len(first)), seen)
+    reach(rows.offsets, rows.nodes, queue, np.uint64(len(first)), seen)
     return seen

@@ -15,8 +15,7 @@ from inlink.base.arrays import AnyArray, BoolArray, UInt32Array
 from inlink.errors import ParameterError
 from inlink.graph.batches import ArcBatch
 from inlink.graph.build import build_graph
-from inlink.graph.compressed import CompressedGraph
-from inlink.graph.graph import Graph, Rows
+from inlink.graph.graph import CompressedGraph, Graph, Rows
 from inlink.graph.names import NO_NODE, Names, NameTable
 
 __all__ = ["ORIGIN", "arc_blocks", "fold", "subgraph", "transpose_rows", "without_internal"]

@@ -6,7 +6,8 @@ Numbers of nodes are uint32 and offsets uint64, so a graph may have 2³² − 1 
 """
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -14,19 +15,30 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from inlink.base.arrays import AnyArray, BoolArray, UInt32Array
+from inlink.base.arrays import AnyArray, BoolArray, UInt32Array, UInt64Array
 from inlink.base.folder import Folder
 from inlink.base.table import html_table
 from inlink.errors import UnknownNodeError
 from inlink.graph.batches import Level
+from inlink.graph.coded import (
+    CodedOutlinks,
+    decoded_inlinks,
+    decoded_outlinks,
+    linking_nodes,
+    linking_outdegrees,
+    spans,
+)
+from inlink.graph.components import components, largest_component, reachable
 from inlink.graph.folders import FORMAT, KIND, graph_folder, is_graph
 from inlink.graph.names import Names, node_number
 from inlink.graph.rows import (
+    BLOCK,
     COMPRESSED,
     CodedRows,
     Rows,
     SplitRows,
     join_rows,
+    places_of,
     row_places,
     split_transpose,
     unsplit,
@@ -37,10 +49,76 @@ if TYPE_CHECKING:
     import networkx
     import scipy.sparse
 
-    from inlink.graph.info import GraphInfo
     from inlink.graph.views import Edges, Nodes
 
-__all__ = ["COMPRESSED", "FORMAT", "KIND", "Graph", "Level", "Rows", "graph_folder", "is_graph"]
+__all__ = [
+    "COMPRESSED",
+    "FORMAT",
+    "KIND",
+    "CompressedGraph",
+    "Graph",
+    "GraphInfo",
+    "Level",
+    "Rows",
+    "graph_folder",
+    "is_graph",
+]
+
+
+@dataclass(frozen=True)
+class GraphInfo:
+    """The counts of :meth:`Graph.info`.
+
+    Attributes
+    ----------
+    nodes, arcs : int
+        Number of nodes, and of arcs. Duplicates are counted once.
+    dangling : int
+        Number of nodes without outlinks.
+    islands : int
+        Number of nodes without links from or to another node.
+    self_loops : int
+        Number of nodes that link to themselves.
+    max_outdegree, max_indegree : int
+        The largest degrees.
+    max_outdegree_node, max_indegree_node : str or int or None
+        The first nodes with these degrees, by name if there are names; None without nodes.
+    components : int
+        Number of weakly connected components.
+    largest_component : int
+        Number of nodes in the largest component.
+    weighted, named : bool
+        Whether arcs have weights and nodes have names.
+    crawled : int or None
+        Number of pages that were crawled; None if this is unknown.
+    level : str or None
+        The kind of the names.
+    bytes : int
+        Number of bytes on disk, or in memory for a graph without a folder.
+    link_bytes : int
+        Number of these bytes that store links: all but names, marks of crawled pages, and nodes of a parent.
+    compressed : bool
+        Whether the rows of links are compressed.
+    """
+
+    nodes: int
+    arcs: int
+    dangling: int
+    islands: int
+    self_loops: int
+    max_outdegree: int
+    max_outdegree_node: str | int | None
+    max_indegree: int
+    max_indegree_node: str | int | None
+    components: int
+    largest_component: int
+    weighted: bool
+    named: bool
+    crawled: int | None
+    level: str | None
+    bytes: int
+    link_bytes: int
+    compressed: bool
 
 
 class Graph:
@@ -134,8 +212,6 @@ class Graph:
             order = folder.array("names.order") if "names.order" in folder else None
             names = Names(folder.array("names.text"), folder.array("names.offsets"), order)
         if folder.header.version == COMPRESSED:
-            from inlink.graph.compressed import CompressedGraph
-
             return CompressedGraph(folder, names)
         inlinks = SplitRows(*rows("in"), folder.array("in.linking"))
         return cls(
@@ -183,7 +259,7 @@ class Graph:
         >>> Graph.from_arcs([(1, 2), (2, 3)])
         <inlink graph: 4 nodes, 2 arcs; nodes 0 to 3>
         """
-        from inlink.graph.pairs import graph_of_pairs
+        from inlink.graph.interop import graph_of_pairs
 
         return graph_of_pairs(arcs, num_nodes=num_nodes, weights=weights, count=count, into=into)
 
@@ -360,19 +436,65 @@ class Graph:
             return None
         return self._folder.array("from_parent")
 
-    def info(self) -> "GraphInfo":
-        """Counts: nodes, arcs, dangling nodes, islands, self-loops, largest degrees, components, bytes."""
-        from inlink.graph.info import info
+    def info(self) -> GraphInfo:
+        """Counts: nodes, arcs, dangling nodes, islands, self-loops, largest degrees, components, bytes.
 
-        return info(self)
+        The outlinks are read twice, and a few numbers for each node are kept in memory.
+        """
+        from inlink.graph.kernels.walks import self_loops
+
+        out, inn = self.outdegrees, self.indegrees
+        loops = np.zeros(self.num_nodes, np.bool_)
+        count = int(self_loops(self.out_rows.offsets, self.out_rows.nodes, loops))
+        label = components(self.out_rows)
+        sizes = np.bincount(label, minlength=1)
+
+        def largest(degrees: np.ndarray) -> tuple[int, str | int | None]:
+            if len(degrees) == 0:
+                return 0, None
+            node = int(degrees.argmax())
+            return int(degrees[node]), node if self.names is None else self.names[node]
+
+        most_out, most_out_node = largest(out)
+        most_in, most_in_node = largest(inn)
+        return GraphInfo(
+            nodes=self.num_nodes,
+            arcs=self.num_arcs,
+            dangling=int((out == 0).sum()),
+            islands=int(((out == loops) & (inn == loops)).sum()),
+            self_loops=count,
+            max_outdegree=most_out,
+            max_outdegree_node=most_out_node,
+            max_indegree=most_in,
+            max_indegree_node=most_in_node,
+            components=int((sizes > 0).sum()),
+            largest_component=int(sizes.max()),
+            weighted=self.is_weighted,
+            named=self.names is not None,
+            crawled=None if self.crawled is None else int(self.crawled.sum()),
+            level=self.level,
+            bytes=self.num_bytes,
+            link_bytes=self._link_bytes(),
+            compressed=self.coded_in_rows is not None,
+        )
+
+    def _link_bytes(self) -> int:
+        if self._folder is None:
+            names = self.names
+            arrays: list[AnyArray | None] = [] if names is None else [names.text, names.offsets, names.order]
+            return self.num_bytes - sum(array.nbytes for array in arrays if array is not None)
+        files = self._folder.header.files
+        return sum(
+            entry.length * np.dtype(entry.dtype).itemsize
+            for name, entry in files.items()
+            if name.startswith(("in.", "out.", "linking", "shape"))
+        )
 
     # -- derived graphs ---------------------------------------------------------------------------------
 
     def transpose(self) -> "Graph":
         """The graph with every arc reversed. No arrays are copied."""
-        from inlink.graph.transposed import Transposed
-
-        return Transposed(self)
+        return TransposedGraph(self)
 
     def fold(
         self,
@@ -423,9 +545,7 @@ class Graph:
         self, *, strong: bool = False, into: str | os.PathLike[str] | None = None, compress: bool = False
     ) -> "Graph":
         """The subgraph of the largest weakly (or strongly) connected component."""
-        from inlink.graph.components import largest_component
-
-        return self.subgraph(largest_component(self, strong=strong), into=into, compress=compress)
+        return self.subgraph(largest_component(self.out_rows, strong=strong), into=into, compress=compress)
 
     def reachable(
         self,
@@ -441,9 +561,8 @@ class Graph:
         inlink.errors.UnknownNodeError
             If a source is not in the graph.
         """
-        from inlink.graph.components import reachable
-
-        return self.subgraph(reachable(self, sources), into=into, compress=compress)
+        nodes = [self.node(source) for source in sources]
+        return self.subgraph(reachable(self.out_rows, nodes), into=into, compress=compress)
 
     # -- for other programs -----------------------------------------------------------------------------
 
@@ -489,3 +608,174 @@ class Graph:
     def is_multigraph(self) -> bool:
         """False: equal arcs are one."""
         return False
+
+
+class CompressedGraph(Graph):
+    """A graph whose rows are compressed on disk; :meth:`Graph.open` makes it.
+
+    Parameters
+    ----------
+    folder : Folder
+        The folder, checked.
+    names : Names or None
+        The nodes' names.
+    """
+
+    def __init__(self, folder: Folder, names: Names | None) -> None:
+        self._shape = [int(number) for number in folder.array("shape")]
+        none = Rows(np.zeros(1, np.uint64), np.empty(0, np.uint32))
+        super().__init__(
+            none, None, names, level=folder.header.meta.get("level"), checked=True, folder=folder
+        )
+        self._coded_out = CodedOutlinks(
+            folder.array("out.records"), folder.array("out.blocks"), self.num_nodes
+        )
+
+    @property
+    def num_nodes(self) -> int:
+        """The number of nodes."""
+        return self._shape[0]
+
+    @property
+    def num_arcs(self) -> int:
+        """The number of arcs, duplicates counted once."""
+        return self._shape[1]
+
+    @property
+    def is_weighted(self) -> bool:
+        """True if arcs have weights."""
+        return self._folder is not None and "out.weights" in self._folder
+
+    @cached_property
+    def coded_in_rows(self) -> CodedRows:
+        """The coded inlinks, in the form for kernels. The numbers of the linking nodes take 4 bytes of memory each."""
+        assert self._folder is not None
+        file = self._folder.array
+        linking = linking_nodes(file("linking"), self.num_nodes)
+        return CodedRows(file("in.starts"), file("in.rows"), file("in.blocks"), linking)
+
+    @cached_property
+    def out_rows(self) -> Rows:
+        """The outlinks, decoded into memory: 4 bytes an arc and 8 a node."""
+        return Rows(*self._decoded(forward=True), self._weights("out"))
+
+    @cached_property
+    def split_in_rows(self) -> SplitRows:
+        """The inlinks by place, decoded into memory: 4 bytes an arc and 8 a node."""
+        return SplitRows(*self._decoded(forward=False), self._weights("in"), self.coded_in_rows.linking)
+
+    @cached_property
+    def in_rows(self) -> Rows:
+        """The inlinks as plain rows, made in memory from the decoded rows."""
+        return join_rows(self.split_in_rows)
+
+    @cached_property
+    def outdegrees(self) -> UInt32Array:
+        """The number of outlinks of each node, uint32[n], counted in the coded inlinks."""
+        degrees = np.zeros(self.num_nodes, np.uint32)
+        degrees[self.coded_in_rows.linking] = linking_outdegrees(self.coded_in_rows, self.num_nodes)
+        return degrees
+
+    @cached_property
+    def indegrees(self) -> UInt32Array:
+        """The number of inlinks of each node, uint32[n]."""
+        from inlink.graph.kernels.streamvbyte import row_lengths
+
+        coded, degrees = self.coded_in_rows, np.empty(self.num_nodes, np.uint32)
+        row_lengths(coded, np.uint64(0), np.uint64(self.num_nodes), degrees)
+        return degrees[row_places(coded.linking, self.num_nodes)]
+
+    def outlinks(self, node: int | str | bytes) -> UInt32Array:
+        """The nodes that a node links to, uint32[outdegree], increasing. The block of the node is decoded."""
+        if "out_rows" in self.__dict__:
+            return super().outlinks(node)
+        number = self.node(node)
+        _, offsets, nodes = decoded_outlinks(self._coded_out, number // BLOCK, number // BLOCK + 1)
+        row = number % BLOCK
+        return nodes[int(offsets[row]) : int(offsets[row + 1])]
+
+    def inlinks(self, node: int | str | bytes) -> UInt32Array:
+        """The nodes that link to a node, uint32[indegree], increasing. The block of the node's place is decoded."""
+        if "split_in_rows" in self.__dict__:
+            return super().inlinks(node)
+        coded = self.coded_in_rows
+        place = int(places_of(coded.linking, [self.node(node)])[0])
+        _, offsets, nodes = decoded_inlinks(coded, self.num_nodes, place // BLOCK, place // BLOCK + 1)
+        row = place % BLOCK
+        return coded.linking[nodes[int(offsets[row]) : int(offsets[row + 1])]]
+
+    def coded_out_blocks(self) -> Iterator[tuple[int, UInt64Array, UInt32Array, AnyArray | None]]:
+        """Decode the outlinks from front to back.
+
+        Yields
+        ------
+        int, uint64[k + 1], uint32[…], number[…] or None
+            The first node of a part, where each of its rows begins, and the nodes and weights of all its rows.
+        """
+        weights, blocks = self.out_weights, self._coded_out.blocks
+        for low, high in spans(blocks, 0, len(blocks) // 2 - 1):
+            _, offsets, nodes = decoded_outlinks(self._coded_out, low, high)
+            first, last = int(blocks[2 * low + 1]), int(blocks[2 * high + 1])
+            yield low * BLOCK, offsets, nodes, None if weights is None else weights[first:last]
+
+    @property
+    def out_weights(self) -> AnyArray | None:
+        """The weights of the outlinks, number[m]; they are not compressed."""
+        return self._weights("out")
+
+    def _weights(self, side: str) -> AnyArray | None:
+        assert self._folder is not None
+        name = f"{side}.weights"
+        return self._folder.array(name) if name in self._folder else None
+
+    def _decoded(self, *, forward: bool) -> tuple[UInt64Array, UInt32Array]:
+        """Decode all rows of one side."""
+        offsets, nodes = np.zeros(self.num_nodes + 1, np.uint64), np.empty(self.num_arcs, np.uint32)
+        blocks = self._coded_out.blocks if forward else self.coded_in_rows.blocks
+        for low, high in spans(blocks, 0, len(blocks) // 2 - 1):
+            if forward:
+                _, begins, part = decoded_outlinks(self._coded_out, low, high)
+            else:
+                _, begins, part = decoded_inlinks(self.coded_in_rows, self.num_nodes, low, high)
+            arcs, first = int(blocks[2 * low + 1]), low * BLOCK
+            nodes[arcs : arcs + len(part)] = part
+            offsets[first : first + len(begins)] = begins + np.uint64(arcs)
+        return offsets, nodes
+
+
+class TransposedGraph(Graph):
+    """A graph with every arc reversed. Its outlinks are made in memory when they are first used."""
+
+    def __init__(self, graph: Graph) -> None:
+        # `out_rows` hides the first argument.
+        super().__init__(graph.out_rows, graph.out_rows, graph.names, level=graph.level, checked=True)
+        self._graph = graph
+
+    @property
+    def out_rows(self) -> Rows:
+        """The outlinks: the inlinks of the other graph."""
+        return self._graph.in_rows
+
+    @property
+    def num_nodes(self) -> int:
+        """The number of nodes."""
+        return self._graph.num_nodes
+
+    @property
+    def num_arcs(self) -> int:
+        """The number of arcs."""
+        return self._graph.num_arcs
+
+    @property
+    def is_weighted(self) -> bool:
+        """True if arcs have weights."""
+        return self._graph.is_weighted
+
+    @cached_property
+    def outdegrees(self) -> UInt32Array:
+        """The number of outlinks of each node, uint32[n]."""
+        return self._graph.indegrees
+
+    def transpose(self) -> Graph:
+        """The other graph."""
+        return self._graph

@@ -11,8 +11,7 @@ import numpy as np
 
 from inlink.base.arrays import Int64Array, UInt32Array
 from inlink.errors import ParameterError, UnknownNodeError
-from inlink.graph.compressed import CompressedGraph
-from inlink.graph.graph import Graph
+from inlink.graph.graph import CompressedGraph, Graph
 from inlink.graph.rows import unsplit
 from inlink.urls.canonical import canonical
 from inlink.urls.hosts import reverse_host

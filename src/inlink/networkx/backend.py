@@ -293,7 +293,7 @@ def eigenvector_centrality_numpy(
     given = _given(G)
     if not given.nodes:
         raise nx.NetworkXPointlessConcept("cannot compute centrality for the null graph")
-    if len(np.unique(components(given.graph, strong=True))) > 1:
+    if len(np.unique(components(given.graph.out_rows, strong=True))) > 1:
         raise nx.AmbiguousSolution(
             "`eigenvector_centrality_numpy` does not give consistent results for disconnected graphs"
         )

@@ -219,7 +219,7 @@ def _sampling_error(
     nodes = np.count_nonzero(open_)
     if nodes == 0:
         return 0.0
-    label = components(graph)
+    label = components(graph.out_rows)
     most = np.maximum(np.bincount(label)[label][open_] - float(ends), 0)
     # the error probability of each of the two inequalities
     wrong = (1 - confidence) / 2

@@ -108,12 +108,14 @@ def eigenvector(
     first = np.ones(n) if start is None else node_values(graph, start, "start")
     if n and not first.any():
         raise ParameterError("`start` must have a value above 0; all are 0")
-    label = components(graph, strong=True)
+    label = components(graph.out_rows, strong=True)
     solution, unique, note = _Eigenpair(np.zeros(n), 0.0, 0.0, 0), None, ""
     on_cycle = _on_cycle(graph, label)
     if not on_cycle.any():
         note = "no page reaches itself, so the largest eigenvalue and all values are 0"
-    elif start is not None and not (reachable(graph, np.flatnonzero(first).tolist()) & on_cycle).any():
+    elif (
+        start is not None and not (reachable(graph.out_rows, np.flatnonzero(first).tolist()) & on_cycle).any()
+    ):
         note = "no page of the start reaches a cycle, so all values are 0"
     else:
         with RowSums(graph.split_in_rows, use, threads) as sums, track("eigenvector", None, "rounds") as task:

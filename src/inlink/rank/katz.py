@@ -255,7 +255,7 @@ def _within_components(graph: Graph, weighted: bool) -> tuple[Rows, npt.NDArray[
 
     Nodes are renumbered so that the nodes of a component are consecutive. Nodes that are on no cycle are left out.
     """
-    label = components(graph, strong=True)
+    label = components(graph.out_rows, strong=True)
     rows = graph.in_rows
     target = np.repeat(np.arange(graph.num_nodes, dtype=np.uint32), np.diff(rows.offsets).astype(np.intp))
     inside = label[target] == label[rows.nodes]

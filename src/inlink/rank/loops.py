@@ -150,7 +150,7 @@ def loops(graph: GraphLike, *, depth: int = 2, threads: int | None = None) -> Lo
     # A shortest way back has at most n arcs.
     deepest = np.uint64(min(depth, n))
     marks = np.zeros(graph.num_arcs, np.bool_)
-    component = components(graph, strong=True)
+    component = components(graph.out_rows, strong=True)
     count = num_threads(threads) if graph.num_arcs >= 10_000 else 1
 
     with track("searching for loops", n, "nodes") as task:

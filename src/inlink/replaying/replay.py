@@ -273,7 +273,7 @@ class Replaying:
 
     def _start(self, web: Web, seeds: UInt32Array) -> _Start:
         ends = np.unique(web.targets[seeds])
-        reached = reachable(web.graph, ends.tolist()) & web.fetchable
+        reached = reachable(web.graph.out_rows, ends.tolist()) & web.fetchable
         pages, budget = int(reached.sum()), self._plan.budget
         most = MOST_FETCHES * web.num_pages
         fetches = max(1, int(budget * pages + 1e-9)) if isinstance(budget, float) else min(budget, most)

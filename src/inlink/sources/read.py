@@ -126,7 +126,7 @@ def read(
         replaced once the new one is complete. None builds a temporary folder that is removed with the graph.
     compress : bool
         Compress the rows: about half of the disk for hosts, a quarter for pages. PageRank and its variants read them as
-        they are. Weights are not compressed. See :class:`inlink.graph.compressed.CompressedGraph`.
+        they are. Weights are not compressed. See :class:`inlink.graph.graph.CompressedGraph`.
 
     Returns
     -------
