@@ -13,6 +13,7 @@ from frontiered import Frontier, frontier
 from inlink.server.selfsigned import make
 from inlink.server.urlfrontier import intake, puts
 from inlink.server.urlfrontier.door import MOST_BYTES
+from inlink.server.urlfrontier.messages import METHODS
 from patience import PATIENCE, wait_until
 
 OK, SKIPPED, FAIL = 0, 1, 2
@@ -180,6 +181,27 @@ def test_metadata_other_than_a_token_are_ignored(tmp_path):
     with frontier(tmp_path / "crawl", needs_token=True) as client:
         client.metadata = [("cookie", "inlink-0=x"), ("x-rubbish-bin", b"\xff\x00")]
         assert code(lambda: client.ask("GetStats")) == "UNAUTHENTICATED"
+
+
+def test_the_token_is_checked_before_the_arguments(tmp_path):
+    with frontier(tmp_path / "crawl", needs_token=True) as client:
+        good = client.site.tokens.add("one", "admin")
+        rubbish = b"\xff\xff\xff"
+        assert set(client.calls) == {line.split()[0] for line in METHODS.split("\n")[1:-1]}
+        for token, expected in (
+            (None, "UNAUTHENTICATED"),
+            ("wrong", "UNAUTHENTICATED"),
+            (good, "INVALID_ARGUMENT"),
+        ):
+            metadata = [] if token is None else [("authorization", f"Bearer {token}")]
+            for method in client.service.method:
+                sent = iter([rubbish]) if method.client_streaming else rubbish
+
+                def call(method=method, sent=sent, metadata=metadata):
+                    reply = client.calls[method.name](sent, metadata=metadata, timeout=PATIENCE)
+                    return list(reply) if method.server_streaming else reply
+
+                assert code(call) == expected, method.name
 
 
 def test_links_that_are_too_long_do_not_wait_for_their_page():

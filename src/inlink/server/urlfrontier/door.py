@@ -12,6 +12,7 @@ import grpc.aio
 
 from inlink.errors import InlinkError, InputError, OutputError
 from inlink.server.site import Site
+from inlink.server.tokens import Role
 from inlink.server.urlfrontier import asks, puts, steers
 from inlink.server.urlfrontier.intake import Intake
 from inlink.server.urlfrontier.messages import METHODS, SERVICE, message
@@ -164,13 +165,16 @@ class Door:
         )
         return handlers
 
-    def _peer(self, context: Any) -> Peer:
-        return Peer(self.site, context.invocation_metadata() or ())
+    def _peer(self, context: Any, role: Role) -> Peer:
+        """The caller. Its token is checked before its arguments are decoded; the call checks its own role."""
+        peer = Peer(self.site, context.invocation_metadata() or ())
+        peer.check(role)
+        return peer
 
     def _one_reply(self, kind: Any, call: Callable[[Peer, Any], Awaitable[Any]]) -> Any:
         async def handle(raw: bytes, context: Any) -> bytes:
             try:
-                reply = await call(self._peer(context), decoded(kind, raw))
+                reply = await call(self._peer(context, "reader"), decoded(kind, raw))
             except Exception as error:
                 await _refuse(context, error)
                 raise
@@ -183,7 +187,7 @@ class Door:
         async def handle(raw: bytes, context: Any) -> None:
             replies = None
             try:
-                replies = call(self._peer(context), decoded(kind, raw))
+                replies = call(self._peer(context, "reader"), decoded(kind, raw))
                 async for reply in replies:
                     await context.write(reply.SerializeToString())
             except Exception as error:
@@ -197,9 +201,7 @@ class Door:
     def _both_ways(self, call: Callable[..., Awaitable[None]]) -> Any:
         async def handle(requests: AsyncIterator[bytes], context: Any) -> None:
             try:
-                peer = self._peer(context)
-                peer.check("spider")
-                await call(peer, self.intake, requests, context.write)
+                await call(self._peer(context, "spider"), self.intake, requests, context.write)
             except Exception as error:
                 await _refuse(context, error)
 
