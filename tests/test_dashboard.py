@@ -420,7 +420,7 @@ def test_a_login_is_a_cookie_that_ends_with_its_token(tmp_path):
         # Another site's page cannot use it.
         foreign = mine | {"Origin": "http://evil.example", "Content-Type": "application/json"}
         assert server.raw("POST", "/v1/crawls/c/pause", headers=foreign)[0] == 403
-        _, _, headers = server.raw("POST", "/logout", headers=mine)
+        _, _, headers = server.raw("POST", "/logout", headers=mine | {"Content-Type": "application/json"})
         assert "Max-Age=0" in headers["set-cookie"]
         assert server.raw("GET", "/v1/crawls/c/standing", headers=mine)[0] == 401
 

@@ -20,7 +20,7 @@ def server(tmp_path_factory):
     folder = tmp_path_factory.mktemp("api")
     token = Tokens(folder / "tokens.json").add("one", "admin")
     with served(folder / "c", needs_token=True) as running:
-        running.headers = {"Authorization": f"Bearer {token}"}
+        running.headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
         session = running.crawl("POST", "sessions", {"owner": "one"})[1]["session"]["number"]
         running.crawl("POST", "seeds", {"urls": [A, "http://b.example/"]})
         for task in running.crawl("POST", "next", {"session": session, "n": 2})[1]["tasks"]:

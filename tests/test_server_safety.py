@@ -16,7 +16,9 @@ import pytest
 from inlink.crawl.crawl import Crawl
 from inlink.errors import InlinkError, InputError, ParameterError, StoreError
 from inlink.server import bodies, connection
+from inlink.server.app import ENDPOINTS
 from inlink.server.keeper import MOST_QUEUED
+from inlink.server.people import PAGES
 from inlink.server.run import Options, serve
 from inlink.server.tokens import Tokens
 from patience import PATIENCE, wait_until
@@ -111,6 +113,33 @@ def test_bodies_that_are_not_taken(server, body, headers, status):
         told = json.loads(raw)["error"]
         assert told
         assert "\n" not in told
+
+
+@pytest.mark.parametrize(
+    ("content_type", "is_json"),
+    [
+        (None, False),
+        ("", False),
+        ("text/plain", False),
+        ("text/plain; application/json", False),
+        ("application/x-www-form-urlencoded", False),
+        ("multipart/form-data; boundary=x", False),
+        ("application/jsonp", False),
+        ("application/json", True),
+        ("Application/JSON; charset=utf-8", True),
+    ],
+)
+def test_every_change_is_taken_as_json_only(server, content_type, is_json):
+    changes = [one for one in (*ENDPOINTS, *PAGES.all) if one.method != "GET"]
+    assert len(changes) > 15
+    headers = {} if content_type is None else {"Content-Type": content_type}
+    for change in changes:
+        path = change.path.format(name="c", session="0", host="a.example")
+        status, raw, _ = server.raw(change.method, path, None, headers)
+        # Aduana's client names no type.
+        taken = is_json or (content_type is None and path == "/crawled")
+        assert (status != 415) == taken, (change.method, path, raw)
+    assert server.crawl("POST", "resume")[0] == 200
 
 
 def test_a_large_body_is_refused_while_it_streams(server):

@@ -2,7 +2,7 @@
 
 A browser on the operator's machine can reach a server on loopback, and any site that the operator visits can make it
 send requests. So the server answers only requests under its own names (against DNS rebinding). It refuses requests that
-a page of another site sends. It takes changes only as JSON, which no form can send.
+a page of another site sends. Endpoints take changes only as JSON, also changes without a body: no form can send JSON.
 """
 
 from collections.abc import Iterable

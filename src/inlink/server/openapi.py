@@ -20,7 +20,7 @@ REFUSALS = {
     404: "There is no such crawl, page or ranking.",
     409: "The session has ended, or the request is older than its last.",
     413: "The body is too large.",
-    415: "The body is not JSON.",
+    415: "The request is not sent as JSON.",
     422: "A value is out of its range.",
     429: "The crawl has the maximum number of open sessions.",
     503: "Too many requests wait, or the crawl cannot be used now: try again after Retry-After.",
@@ -108,11 +108,13 @@ def _operation(
     if endpoint.role is not None:
         found["security"] = [{"token": []}]
         found["description"] = f"For the role {endpoint.role!r}, and for those above it."
+        if endpoint.method != "GET":
+            found["description"] += " Send `Content-Type: application/json`, also without a body."
     return found
 
 
 def _refusals(endpoint: Endpoint) -> list[int]:
-    statuses = {503}
+    statuses = {503} if endpoint.method == "GET" else {503, 415}
     if endpoint.role is not None:
         statuses |= {401, 403}
     if endpoint.on_crawl:
@@ -122,9 +124,9 @@ def _refusals(endpoint: Endpoint) -> list[int]:
     if endpoint.call.__name__ == "begin":
         statuses.add(429)
     if "body" in endpoint.types:
-        statuses |= {400, 413, 415, 422}
+        statuses |= {400, 413, 422}
     if "raw" in endpoint.types:
-        statuses |= {400, 404, 413, 415}
+        statuses |= {400, 404, 413}
     if "query" in endpoint.types:
         statuses |= {404, 422}
     return sorted(statuses)

@@ -43,12 +43,8 @@ export async function get(what, query = {}) {
 
 /** Send JSON to an absolute path. */
 export async function send(method, path, body) {
-  const request = { method, credentials: "same-origin" };
-  if (body !== undefined) {
-    request.headers = { "Content-Type": "application/json" };
-    request.body = JSON.stringify(body);
-  }
-  return answer(await fetch(path, request));
+  const headers = { "Content-Type": "application/json" };
+  return answer(await fetch(path, { method, headers, credentials: "same-origin", body: JSON.stringify(body) }));
 }
 
 /** Change something of the crawl. */
