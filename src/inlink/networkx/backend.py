@@ -76,20 +76,32 @@ def convert_from_nx(
     if default != 1:
         raise NotImplementedError(f"inlink gives an edge without {name!r} the weight 1; got {default!r}")
     nodes = list(graph)
+    links = weights = Graph.from_arcs([])
     if nodes:
         try:
             matrix = nx.to_scipy_sparse_array(graph, nodelist=nodes, weight=name, dtype=np.float64)
-            links = from_scipy(matrix)
+            links = weights = from_scipy(matrix)
         except (TypeError, ValueError, ParameterError) as error:
             raise NotImplementedError(f"inlink cannot use these weights: {error}") from None
-    else:
-        links = Graph.from_arcs([])
+        if name is not None:
+            if graph.is_multigraph():
+                matrix = nx.to_scipy_sparse_array(graph, nodelist=nodes, weight=None, dtype=np.float64)
+            else:
+                matrix.data = np.ones(matrix.nnz)
+            links = from_scipy(matrix)
+            if not (weights.is_weighted or links.is_weighted) and weights.num_arcs == links.num_arcs:
+                weights = links
     states = {
         attribute: [data.get(attribute) for _, data in graph.nodes(data=True)]
         for attribute in node_attrs or {}
     }
     return LinkGraph(
-        links, nodes, directed=graph.is_directed(), multigraph=graph.is_multigraph(), states=states
+        links,
+        nodes,
+        weights=weights,
+        directed=graph.is_directed(),
+        multigraph=graph.is_multigraph(),
+        states=states,
     )
 
 
@@ -99,7 +111,10 @@ def convert_to_nx(result: Any, **_: Any) -> Any:
         return to_networkx(result)
     if not isinstance(result, LinkGraph):
         return result
-    graph = nx.relabel_nodes(to_networkx(result.graph), dict(enumerate(result.nodes)))
+    graph = to_networkx(result.weights)
+    if result.weights is not result.graph:
+        graph.add_edges_from(to_networkx(result.graph).edges - graph.edges, weight=0)
+    graph = nx.relabel_nodes(graph, dict(enumerate(result.nodes)))
     return graph if result.directed else graph.to_undirected()
 
 
@@ -180,11 +195,6 @@ def _given(graph: Any) -> LinkGraph:
     raise NotImplementedError(f"inlink does not know graphs of type {type(graph).__name__}")
 
 
-def _weighted(given: LinkGraph, weight: str | None) -> bool:
-    """Return whether to use weights. The weights of a multigraph are the numbers of its parallel edges."""
-    return given.graph.is_weighted and (weight is not None or given.multigraph)
-
-
 @contextmanager
 def _declining() -> Iterator[None]:
     """Leave a call that inlink refuses to NetworkX."""
@@ -218,13 +228,12 @@ def pagerank(
         raise nx.PowerIterationFailedConvergence(max_iter)
     with _declining():
         ranking = inlink.pagerank(
-            given.graph,
+            **given.arcs(weight),
             damping=alpha,
             personalization=teleport,
             tol=tol,
             max_iter=max_iter,
             start=given.vector(nstart),
-            weighted=_weighted(given, weight),
         )
     # NetworkX stops when a sweep changes the values by less than n·tol. This is the bound times 1 − alpha.
     if not ranking.converged and not (ranking.error_bound or 0) * (1 - alpha) < len(given) * tol:
@@ -247,11 +256,11 @@ def hits(
         return {}, {}
     if max_iter < 1:
         raise nx.PowerIterationFailedConvergence(max_iter)
-    if len(given) == 1 or not given.graph.num_arcs:
+    if len(given) == 1 or not given.weights.num_arcs:
         raise NotImplementedError("NetworkX computes HITS only if there are two nodes and an edge")
     with _declining():
         ranking = inlink.hits(
-            given.graph, tol=max(tol, 1e-13), max_iter=PRODUCTS * max_iter, start=given.vector(nstart)
+            given.weights, tol=max(tol, 1e-13), max_iter=PRODUCTS * max_iter, start=given.vector(nstart)
         )
     if not ranking.converged:
         raise nx.PowerIterationFailedConvergence(max_iter)
@@ -307,9 +316,7 @@ def _eigenvector(
     given: LinkGraph, tol: float, max_iter: int, start: Float64Array | None, weight: str | None
 ) -> Ranking:
     with _declining():
-        ranking = inlink.eigenvector(
-            given.graph, tol=tol, max_iter=max_iter, start=start, weighted=_weighted(given, weight)
-        )
+        ranking = inlink.eigenvector(**given.arcs(weight), tol=tol, max_iter=max_iter, start=start)
     if ranking.unique is False or not ranking.values.any():
         raise NotImplementedError(ranking.note)
     return ranking
@@ -333,13 +340,12 @@ def katz_centrality(
         raise nx.PowerIterationFailedConvergence(max_iter)
     try:
         ranking = inlink.katz(
-            given.graph,
+            **given.arcs(weight),
             alpha=alpha,
             beta=beta,
             tol=tol,
             max_iter=max_iter,
             normalized=bool(normalized),
-            weighted=_weighted(given, weight),
         )
     except ParameterError as error:
         # The walks add up to no finite number.
@@ -358,12 +364,11 @@ def katz_centrality_numpy(
         return {}
     with _declining():
         ranking = inlink.katz(
-            given.graph,
+            **given.arcs(weight),
             alpha=alpha,
             beta=beta,
             tol=FINE,
             normalized=bool(normalized),
-            weighted=_weighted(given, weight),
         )
     if not ranking.converged:
         raise NotImplementedError(f"inlink does not reach the relative error {FINE:g}")
@@ -447,9 +452,7 @@ def _degree(G: Any, direction: Any) -> dict[Any, float]:
     given = _given(G)
     if len(given) <= 1:
         return dict.fromkeys(given.nodes, 1)
-    values = inlink.degree(
-        given.graph, direction=direction, normalized=False, weighted=_weighted(given, None)
-    ).values
+    values = inlink.degree(**given.arcs(None), direction=direction, normalized=False).values
     if not given.directed:
         # An edge is two arcs, but a self-loop is one, and NetworkX counts its two ends.
         values = (values + 2 * given.graph.to_scipy().diagonal()) / 2

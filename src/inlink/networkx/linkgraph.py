@@ -14,10 +14,17 @@ __all__ = ["LinkGraph"]
 class LinkGraph:
     """A NetworkX graph as an inlink graph, with its own nodes, kind and attributes.
 
+    NetworkX may use a conversion with weights for a later call that asks for none. So the graph without weights is
+    kept too.
+
     Attributes
     ----------
     graph : Graph
-        Nodes by number; an undirected edge is two arcs, and the weights of parallel edges are added.
+        All edges, whatever their weights. Nodes are numbers, and an undirected edge is two arcs. If a multigraph has
+        parallel edges, the weights are their numbers.
+    weights : Graph
+        The edges whose attribute is not 0, with the attribute as weight. The weights of parallel edges are added.
+        This is ``graph`` if no attribute was asked for, or if it changes nothing.
     nodes : list
         The nodes of the NetworkX graph, by number.
     directed, multigraph : bool
@@ -33,11 +40,13 @@ class LinkGraph:
         graph: Graph,
         nodes: list[Any],
         *,
+        weights: Graph | None = None,
         directed: bool = True,
         multigraph: bool = False,
         states: Mapping[str, list[Any]] | None = None,
     ) -> None:
         self.graph, self.nodes = graph, nodes
+        self.weights = graph if weights is None else weights
         self.directed, self.multigraph = directed, multigraph
         self.states = dict(states or {})
 
@@ -54,6 +63,14 @@ class LinkGraph:
     def is_multigraph(self) -> bool:
         """Return whether the NetworkX graph may have parallel edges."""
         return self.multigraph
+
+    def arcs(self, weight: str | None) -> dict[str, Any]:
+        """Return the arguments of a ranking by an attribute of edges, or with each edge counted if it is None."""
+        graph = self.graph if weight is None else self.weights
+        return {
+            "graph": graph,
+            "weighted": graph.is_weighted and (weight is not None or self.multigraph),
+        }
 
     def vector(self, values: Mapping[Any, float] | None) -> Float64Array | None:
         """Return a mapping as float64[n], with 0 for missing nodes; nodes that the graph lacks are ignored."""
