@@ -16,6 +16,7 @@ PAGES = {
     "contributing.md": "CONTRIBUTING.md",
     "security.md": "SECURITY.md",
 }
+EXAMPLES = "examples.md"
 LINK = re.compile(r"(?<=\]\()([^)\s#]+)(#[^)\s]*)?(?=\))")
 
 
@@ -27,6 +28,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     for notebook in sorted((ROOT / "docs" / "notebooks").glob("*.ipynb")):
         page = f"notebooks/{notebook.stem}.md"
         files.append(File.generated(config, page, content=notebook_page(notebook)))
+    files.append(File.generated(config, EXAMPLES, content=examples_page(ROOT / "examples")))
     return files
 
 
@@ -44,7 +46,7 @@ def on_page_markdown(markdown: str, page: Any, config: MkDocsConfig, files: File
 
 def moved(text: str) -> str:
     """Return the text of a file beside docs, with links as they are from inside docs."""
-    made = {source: page for page, source in PAGES.items()}
+    made = {source: page for page, source in PAGES.items()} | {"examples/README.md": EXAMPLES}
 
     def link(match: re.Match[str]) -> str:
         target = match[1]
@@ -52,6 +54,14 @@ def moved(text: str) -> str:
         return page + (match[2] or "")
 
     return LINK.sub(link, text)
+
+
+def examples_page(folder: Path) -> str:
+    """Return the page of the examples with each program below its table."""
+    parts = [re.sub(r"\((\w+)\.py\)", r"(#\1py)", (folder / "README.md").read_text())]
+    programs = sorted(folder.glob("*.py"))
+    parts += [f"## {path.name}\n\n```python\n{path.read_text()}```" for path in programs]
+    return "\n\n".join(parts) + "\n"
 
 
 def notebook_page(path: Path) -> str:
