@@ -228,10 +228,81 @@ def test_requests_that_cannot_be_kept_are_fetched_all_the_same(tmp_path):
     with Site({"/": html("/1", "/large", "/data", "/data-too"), **pages, "/large": html()}) as site:
         ran = crawl(Unkept, tmp_path / "c", site)
     assert ran.stats["inlink/not_kept"] == 6
+    (warning,) = ran.told("WARNING")
+    assert "/1> is not kept: its callback is not a method of the spider" in warning
+    assert "docs/scrapy.md" in warning
     assert sorted(str(item.get("url", item)).removeprefix(site.url("")) for item in ran.items) == sorted(
         ["/", "/1", "/2", "/3", "/large", "{'data': 'hello'}", "data:,hallo"]
     )
     assert set(site.counts()) == {"/", "/1", "/2", "/3", "/large"}
+
+
+class AddOn:
+    """Puts a set into the meta of each request, as scrapy-zyte-api does."""
+
+    async def process_start(self, start: AsyncIterator[Any]) -> AsyncIterator[Any]:
+        async for output in start:
+            yield self._marked(output)
+
+    async def process_spider_output(
+        self, response: Response, result: AsyncIterator[Any]
+    ) -> AsyncIterator[Any]:
+        async for output in result:
+            yield self._marked(output)
+
+    def _marked(self, output: Any) -> Any:
+        if isinstance(output, Request):
+            output.meta["_pre_mw_headers"] = {name.lower() for name in output.headers}
+        return output
+
+
+class Added(Walker):
+    custom_settings = {"SPIDER_MIDDLEWARES": {AddOn: 100}}  # noqa: RUF012
+
+    def parse(self, response: Response, **_: Any) -> Iterator[Any]:
+        headers = response.meta["_pre_mw_headers"]
+        self.notes.append(sorted(name.decode() for name in headers))
+        for href in hrefs(response):
+            yield response.follow(href, headers={"X-Mine": "1", "Accept-Language": "de"})
+
+
+def test_requests_with_a_set_in_their_meta_are_the_crawls(tmp_path):
+    with Site({"/": html("/1", "/2"), "/1": html("/3"), "/2": html(), "/3": html()}) as site:
+        ran = crawl(Added, tmp_path / "c", site)
+    assert "inlink/not_kept" not in ran.stats
+    assert ran.crawled == {"/", "/1", "/2", "/3"}
+    assert sorted(ran.notes) == [[], *([["accept-language", "referer", "x-mine"]] * 3)]
+    assert ran.told("WARNING") == []
+
+
+class NoneKept(Walker):
+    async def start(self) -> AsyncIterator[Any]:
+        for k in range(150):
+            yield Request(self.start_urls[0] + str(k), meta={"made": object()})
+
+
+class FewKept(NoneKept):
+    async def start(self) -> AsyncIterator[Any]:
+        yield Request(self.start_urls[0])
+        async for request in super().start():
+            yield request
+
+
+def test_a_spider_of_which_no_request_can_be_kept_ends_with_an_error(tmp_path):
+    with Site({"/": html(), **{f"/{k}": html() for k in range(150)}}) as site:
+        ran = crawl(NoneKept, tmp_path / "none", site)
+        assert ran.reason == "inlink_failed"
+        assert ran.stats["inlink/not_kept"] == 100
+        (error,) = ran.told("ERROR")
+        assert error.startswith("none of the first 100 requests can be kept")
+        assert "meta['made'] cannot be stored: it holds builtins.object" in error
+        (warning,) = ran.told("WARNING")
+        assert "/0> is not kept: meta['made'] cannot be stored" in warning
+        some = crawl(FewKept, tmp_path / "few", site)
+    assert some.reason == "finished"
+    assert some.stats["inlink/not_kept"] == 150
+    assert len(some.told("WARNING")) == 1
+    assert some.told("ERROR") == []
 
 
 class Behind(Walker):

@@ -1,20 +1,30 @@
 """Requests as bytes: what goes in comes out, what cannot be kept is refused, and hostile bytes do no harm."""
 
+import dataclasses
+import io
 import json
+import struct
 import sys
-from enum import StrEnum
-from typing import Any
+from collections import OrderedDict, defaultdict, deque
+from datetime import UTC, datetime, time, timedelta, timezone
+from enum import Enum, Flag, StrEnum
+from pathlib import Path
+from types import ModuleType
+from typing import Any, NamedTuple
+from zoneinfo import ZoneInfo
 
+import attrs
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from lxml import etree
-from scrapy import FormRequest, Request, Spider
+from scrapy import Field, FormRequest, Item, Request, Spider
 from scrapy.http import JsonRequest, XmlRpcRequest
 from scrapy.http.request import NO_CALLBACK
 
 from inlink.crawl.intake import MOST_CARRIED
-from inlink.scrapy.requests import LEASE, NotPackable, pack, unpack
+from inlink.scrapy.requests import _READERS, LEASE, NotPackable, pack, unpack
 
 URL = "http://example.org/"
 
@@ -50,8 +60,64 @@ class Touchy(Some):
         raise RuntimeError("looked at")
 
 
+class Colour(StrEnum):
+    RED = "red"
+
+
+class Kind(Enum):
+    ONE, OTHER = (1, 2), {"a": 3}
+
+
+class Rights(Flag):
+    READ, WRITE = 1, 2
+
+
+class Offer(Item):
+    name = Field()
+    price = Field()
+
+
+class Place(NamedTuple):
+    x: Any
+    y: Any = 0
+
+
+@dataclasses.dataclass(frozen=True)
+class Shop:
+    name: Any
+    offers: Any = dataclasses.field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        assert self.name != "never"
+
+
+@attrs.define
+class Street:
+    name: Any
+    number: Any = 1
+
+
 SPIDER, TOUCHY = Some(), Touchy()
+ZONES = st.sampled_from(
+    [None, UTC, timezone(timedelta(hours=-3, seconds=7)), timezone(timedelta(1 / 24), "CET")]
+    + [ZoneInfo("Europe/Berlin")]
+)
+# What can also be an item of a set or a key of a dict.
+HASHABLE = st.one_of(
+    st.complex_numbers(allow_nan=False),
+    st.datetimes(timezones=ZONES),
+    st.times(timezones=ZONES),
+    st.dates(),
+    st.timedeltas(),
+    st.decimals(allow_nan=False),
+    st.fractions(),
+    st.uuids(),
+    st.sampled_from([Path("/a/b"), Path("c"), Colour.RED, Kind.ONE, Kind.OTHER, Rights.WRITE]),
+    ZONES,
+    st.builds(Place, st.integers(0, 3), st.text("ab$", max_size=2)),
+)
 LEAVES = st.one_of(
+    HASHABLE,
     st.none(),
     st.booleans(),
     st.integers(),
@@ -59,13 +125,29 @@ LEAVES = st.one_of(
     st.text(st.characters(exclude_categories=["Cs"]), max_size=9),
     st.binary(max_size=9),
 )
-KEYS = st.one_of(st.text(st.sampled_from("ab$_"), max_size=4), st.integers(0, 9), st.binary(max_size=3))
+KEYS = st.one_of(
+    st.text(st.sampled_from("ab$_"), max_size=4),
+    st.sampled_from(["$set", "$dict", "$bytes", "$object"]),
+    st.integers(0, 9),
+    st.binary(max_size=3),
+    HASHABLE,
+    st.tuples(st.integers(0, 3), st.frozensets(HASHABLE, max_size=2)),
+)
 VALUES = st.recursive(
     LEAVES,
     lambda inner: st.one_of(
         st.lists(inner, max_size=3),
         st.lists(inner, max_size=3).map(tuple),
         st.dictionaries(KEYS, inner, max_size=3),
+        st.dictionaries(KEYS, inner, max_size=3).map(OrderedDict),
+        st.builds(deque, st.lists(inner, max_size=3), st.none() | st.integers(3, 5)),
+        st.sets(KEYS, max_size=3),
+        st.frozensets(KEYS, max_size=3),
+        st.binary(max_size=3).map(bytearray),
+        st.builds(Offer, name=inner, price=inner),
+        st.builds(Shop, inner, inner),
+        st.builds(Street, inner),
+        st.builds(Place, inner, inner),
     ),
     max_leaves=12,
 )
@@ -95,7 +177,16 @@ def same(one: Any, other: Any) -> bool:
     """Equal, and of the same types throughout."""
     if type(one) is not type(other):
         return False
-    if isinstance(one, list | tuple):
+    if isinstance(one, set | frozenset):
+        return one == other and sorted(map(kinds, one)) == sorted(map(kinds, other))
+    if isinstance(one, Item | Shop | Street):
+        fields = ("_values",) if isinstance(one, Item) else ("name", "offers", "number")
+        return all(same(getattr(one, name, None), getattr(other, name, None)) for name in fields)
+    if isinstance(one, deque) and one.maxlen != other.maxlen:
+        return False
+    if isinstance(one, datetime | time | timezone):
+        return one == other and kinds(one) == kinds(other)
+    if isinstance(one, list | tuple | deque):
         return len(one) == len(other) and all(map(same, one, other))
     if isinstance(one, dict):
         return len(one) == len(other) and all(
@@ -104,6 +195,12 @@ def same(one: Any, other: Any) -> bool:
             for pair in zip(*pairs, strict=True)
         )
     return bool(one == other)
+
+
+def kinds(value: Any) -> str:
+    """A value with its types, as text; in a set, equal values may differ in type."""
+    zone = getattr(value, "tzinfo", None)
+    return f"{type(value)} {value!r} {getattr(value, 'fold', None)} {type(zone)} {zone!r}"
 
 
 def as_data(request: Request) -> dict[str, Any]:
@@ -180,10 +277,6 @@ def test_not_a_number_comes_back_as_none_other():
     assert again.meta["x"] != again.meta["x"]
 
 
-class Colour(StrEnum):
-    RED = "red"
-
-
 class Hidden:
     class Inner(Request):
         pass
@@ -203,6 +296,93 @@ def local_class() -> type[Request]:
     return Local
 
 
+def test_what_the_add_ons_put_into_requests(monkeypatch):
+    """scrapy-zyte-api: a set of names of headers; scrapy-playwright: methods of a page; scrapy-splash: dicts."""
+    module: Any = ModuleType("scrapy_playwright.page")
+
+    class PageMethod:
+        def __init__(self, method: Any, *args: Any, **kwargs: Any) -> None:
+            self.method, self.args, self.kwargs, self.result = method, args, kwargs, None
+
+    PageMethod.__module__, PageMethod.__qualname__ = module.__name__, "PageMethod"
+    module.PageMethod = PageMethod
+    monkeypatch.setitem(sys.modules, "scrapy_playwright.page", module)
+    meta = {
+        "_pre_mw_headers": {b"accept", b"user-agent"},
+        "zyte_api_automap": {"browserHtml": True, "actions": [{"action": "scrollBottom"}]},
+        "splash": {"args": {"wait": 0.5, "headers": {b"A": [b"b"]}}, "slot_policy": "per_domain"},
+    }
+    request = Request(URL, meta={**meta, "playwright_page_methods": [PageMethod("click", "a", delay=3)]})
+    again = unpack(pack(request, SPIDER, URL), URL, SPIDER).meta
+    (method,) = again.pop("playwright_page_methods")
+    assert same(again, meta)
+    assert type(method) is PageMethod
+    assert same(vars(method), {"method": "click", "args": ("a",), "kwargs": {"delay": 3}, "result": None})
+    with pytest.raises(NotPackable, match=r"meta\['do'\].*builtins.function|function"):
+        pack(Request(URL, meta={"do": PageMethod(lambda page: None)}), SPIDER, URL)
+
+
+def test_a_set_has_the_same_bytes_in_each_process():
+    names = [f"header-{k}".encode() for k in range(40)]
+    packed = {
+        pack(Request(URL, meta={"names": set(order), "kinds": frozenset(order)}), SPIDER, URL)
+        for order in (names, names[::-1])
+    }
+    assert len(packed) == 1
+    assert msgspec.json.decode(packed.pop())["meta"]["names"]["$set"][0] == {"$bytes": "aGVhZGVyLTA="}
+
+
+def test_requests_stored_by_earlier_versions_are_read():
+    raw = b'{"meta":{"t":{"$tuple":[1,{"$bytes":"YQ=="}]},"f":{"$float":"inf"},'
+    raw += b'"d":{"$dict":[[1,{"$dict":[["$a",2]]}]]}}}'
+    meta = unpack(raw, URL, SPIDER).meta
+    assert same(meta, {"t": (1, b"a"), "f": float("inf"), "d": {1: {"$a": 2}}})
+
+
+@pytest.mark.parametrize(
+    ("given_", "message"),
+    [
+        (
+            {"meta": {"fine": 1, "item": object()}},
+            r"meta\['item'\] cannot be stored: it holds builtins.object",
+        ),
+        ({"cb_kwargs": {"do": [print]}}, r"cb_kwargs\['do'\] cannot be stored: it holds"),
+        ({"callback": print}, "its callback is not a method of the spider"),
+        ({"meta": {"a": "x" * MOST_CARRIED}, "flags": ["b"]}, r"most of them meta\['a'\]: at most 65,536"),
+        ({"body": b"x" * MOST_CARRIED}, "most of them body: at most"),
+        ({"meta": {"deep": [[0] for _ in range(3)], "deeper": {"a": {0: [()]}}}}, None),
+    ],
+    ids=str,
+)
+def test_the_message_names_the_value_that_cannot_be_kept(given_, message):
+    request = Request(URL, **given_)
+    if message is None:
+        assert same(unpack(pack(request, SPIDER, URL), URL, SPIDER).meta, request.meta)
+        return
+    with pytest.raises(NotPackable, match=message):
+        pack(request, SPIDER, URL)
+
+
+@dataclasses.dataclass
+class Listed(list):  # type: ignore[type-arg]
+    name: str
+
+
+def more(shop: Shop) -> Shop:
+    object.__setattr__(shop, "undeclared", 1)
+    return shop
+
+
+def local_object() -> Any:
+    return dataclasses.make_dataclass("Local", ["x"])(1)
+
+
+# A time zone that is known by its file only.
+NAMELESS = ZoneInfo.from_file(
+    io.BytesIO(b"TZif" + bytes(16) + struct.pack(">6l", 0, 0, 0, 0, 1, 4) + bytes(6) + b"UTC\0")
+)
+
+
 def test_a_spider_that_does_not_like_to_be_looked_at():
     assert (
         unpack(pack(Request(URL, callback=TOUCHY.other), TOUCHY, URL), URL, TOUCHY).callback == TOUCHY.other
@@ -218,9 +398,14 @@ def test_a_spider_that_does_not_like_to_be_looked_at():
         Request(URL, errback=print),
         Request(URL, callback=NO_CALLBACK),
         Request(URL, meta={"item": object()}),
-        Request(URL, meta={"set": {1, 2}}),
-        Request(URL, meta={"colour": Colour.RED}),
+        Request(URL, meta={"set": {1, print}}),
+        Request(URL, meta={"rights": Rights.READ | Rights.WRITE}),
         Request(URL, meta={"kind": float}),
+        Request(URL, meta={"default": defaultdict(list)}),
+        Request(URL, meta={"zone": NAMELESS}),
+        Request(URL, meta={"list": Listed("a")}),
+        Request(URL, meta={"more": more(Shop("a"))}),
+        Request(URL, meta={"local": local_object()}),
         Request(URL, cb_kwargs={"x": "y" * MOST_CARRIED}),
         Request(URL, method="POST", body=b"x" * MOST_CARRIED),
         Request(URL, meta={"deep": nested(500)}),
@@ -237,10 +422,13 @@ def test_requests_that_cannot_be_kept_are_refused(request_):
 
 
 JUNK = st.recursive(
-    st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=6), st.just("1e400")),
+    st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=6), st.just("1e400"))
+    | st.sampled_from(
+        ["scrapy.Item", "test_scrapy_pack.Offer", "test_scrapy_pack.Kind", "2020-01-01", "UTC"]
+    ),
     lambda inner: st.one_of(
         st.lists(inner, max_size=3),
-        st.dictionaries(st.sampled_from(["$bytes", "$tuple", "$dict", "$float", "a"]), inner, max_size=2),
+        st.dictionaries(st.sampled_from([*_READERS, "a"]), inner, max_size=2),
     ),
     max_leaves=8,
 )
@@ -314,6 +502,16 @@ def test_hostile_bytes(raw):
         b'{"meta":{"$float":1' + b"0" * 400 + b"}}",
         b'{"meta":{"$dict":[[[],1]]}}',
         b'{"meta":{"$bytes":"?"}}',
+        b'{"meta":{"$set":[[1]]}}',
+        b'{"meta":{"x":{"$later":1}}}',
+        b'{"meta":{"x":{"$bytearray":1000000000000000}}}',
+        b'{"meta":{"x":{"$fraction":["1e1000000000"]}}}',
+        b'{"meta":{"x":{"$zoneinfo":"../../etc/passwd"}}}',
+        b'{"meta":{"x":{"$object":["subprocess.Popen",{}]}}}',
+        b'{"meta":{"x":{"$object":["antigravity.X",{}]}}}',
+        b'{"meta":{"x":{"$object":["test_scrapy_pack.Shop",{"__class__":1}]}}}',
+        b'{"meta":{"x":{"$namedtuple":["builtins.tuple",[1]]}}}',
+        b'{"meta":{"x":{"$enum":["test_scrapy_pack.Kind","__class__"]}}}',
         b'{"priority":"high"}',
         b'{"encoding":"no such"}',
         b"[" * 100_000,

@@ -1,17 +1,30 @@
 """Requests as data of a crawl: no data if a request has only default attributes, else JSON of bounded size.
 
-JSON has fewer types than Python. Bytes, tuples, and mappings with keys other than strings are written as objects with
-one key that begins with ``$``, so that they come back unchanged. :func:`pack` refuses a request with a value that JSON
-cannot hold at all (a function, an item, an open file). Such a request stays in Scrapy's own queue.
+JSON has fewer types than Python. Other values are written as objects with one key that begins with ``$``, the tag of
+their type, so that they come back unchanged: bytes, tuples, sets, times, items, members of enumerations and others that
+Scrapy's own queues on disk keep. A dict with a key that begins with ``$``, or is no string, has a tag too, so data
+never look like a tag. A class is found by its name, but no module is imported for that, and no code of the class runs.
+:func:`pack` refuses a request with any other value (a function, a response, an open file). Such a request stays in
+Scrapy's own queue.
 """
 
 import base64
+import dataclasses
 import sys
+from collections import OrderedDict, deque
+from collections.abc import Callable, Iterable
+from datetime import date, datetime, time, timedelta, timezone
+from decimal import Decimal
 from enum import Enum
+from fractions import Fraction
+from operator import index
+from pathlib import PosixPath
 from typing import Any
+from uuid import UUID
+from zoneinfo import ZoneInfo
 
 import msgspec
-from scrapy import Request, Spider
+from scrapy import Item, Request, Spider
 from scrapy.http import FormRequest, JsonRequest, XmlRpcRequest
 from scrapy.utils.request import request_from_dict
 
@@ -39,6 +52,8 @@ _DEFAULTS: dict[str, Any] = {
 }
 _AS_IT_IS = frozenset((str, bool, int, type(None)))
 _CLASSES = {f"{one.__module__}.{one.__qualname__}": one for one in (FormRequest, JsonRequest, XmlRpcRequest)}
+# The attributes of classes that do not declare them: what scrapy-playwright does on a page.
+_PLAIN_OBJECTS = {"scrapy_playwright.page.PageMethod": ["method", "args", "kwargs", "result"]}
 
 
 class NotPackable(ValueError):  # noqa: N818
@@ -120,57 +135,192 @@ def _method(request: Request, name: str, spider: Spider) -> str:
         found: str = request.to_dict(spider=spider)[name]
     except Exception as error:
         # to_dict() reads all attributes of the spider, and a property may raise anything.
-        raise NotPackable(str(error)) from None
+        raise NotPackable(f"its {name} is not a method of the spider: {error}") from None
     return found
 
 
-def _class_name(kind: type[Request]) -> str:
+def _class_name(kind: type, base: type = Request) -> str:
     name = f"{kind.__module__}.{kind.__qualname__}"
     try:
-        found = _class(name)
+        found = _class(name, base)
     except ValueError:
         found = None
     if found is not kind:
-        raise NotPackable(f"a request of the class {name}, which cannot be found by its name")
+        raise NotPackable(f"the class {name} cannot be found by its name")
     return name
 
 
 def _encode(kept: dict[str, Any]) -> bytes:
     try:
         raw = msgspec.json.encode(_plain(kept))
-    except (TypeError, ValueError, OverflowError) as error:
-        raise NotPackable(str(error)) from None
+    except Exception as error:
+        # Attributes of the project's objects may raise anything.
+        raise NotPackable(f"{_place(kept)} cannot be stored: {error}") from None
     if len(raw) > MOST_CARRIED:
-        raise NotPackable(f"a request of {len(raw):,} bytes: at most {MOST_CARRIED:,} are kept")
+        raise NotPackable(
+            f"its data take {len(raw):,} bytes, most of them {_place(kept)}: at most {MOST_CARRIED:,} are kept"
+        )
     return raw
+
+
+def _place(kept: dict[str, Any]) -> str:
+    """Name the value that cannot be encoded, such as ``meta['item']``; the largest value if all can."""
+    largest, place = -1, ""
+    for name, values in kept.items():
+        for key, value in values.items() if type(values) is dict else [(None, values)]:
+            here = name if key is None else f"{name}[{key!r}]"
+            try:
+                size = len(msgspec.json.encode(_plain({key: value}, 1)))
+            except Exception:
+                return here
+            largest, place = max((largest, place), (size, here))
+    return place
 
 
 def _plain(value: Any, level: int = 0) -> Any:
     """Convert a value to one that JSON can hold."""
     if level > _DEEPEST:
-        raise NotPackable(f"a request with values nested more than {_DEEPEST} deep")
+        raise NotPackable(f"values are nested more than {_DEEPEST} deep")
     kind = type(value)
     if kind in _AS_IT_IS:
         return value
     if kind is float:
         return value if abs(value) < float("inf") else {"$float": repr(value)}
-    if kind is bytes:
-        return {"$bytes": base64.b64encode(value).decode("ascii")}
     if kind is list:
         return [_plain(item, level + 1) for item in value]
-    if kind is tuple:
-        return {"$tuple": [_plain(item, level + 1) for item in value]}
-    if kind is dict:
-        if all(type(key) is str and not key.startswith("$") for key in value):
-            return {
-                key: item if type(item) in _AS_IT_IS else _plain(item, level + 1)
-                for key, item in value.items()
-            }
-        return {"$dict": [[_plain(key, level + 1), _plain(item, level + 1)] for key, item in value.items()]}
-    if isinstance(value, str) and not isinstance(value, Enum):
+    if kind is dict and all(type(key) is str and not key.startswith("$") for key in value):
+        return {
+            key: item if type(item) in _AS_IT_IS else _plain(item, level + 1) for key, item in value.items()
+        }
+    if kind in _WRITERS:
+        tag, write = _WRITERS[kind]
+        return {tag: _plain(write(value), level)}
+    if isinstance(value, Enum):
+        # A combination of flags has no name.
+        if kind.__members__.get(value.name) is not value:
+            raise NotPackable(f"{value!r} is no member of its enumeration")
+        return {"$enum": [_class_name(kind, Enum), value.name]}
+    if isinstance(value, str):
         # The text of each link that a CrawlSpider follows is such a string, of lxml.
         return str.__str__(value)
-    raise NotPackable(f"a request that holds {kind.__module__}.{kind.__qualname__}")
+    if isinstance(value, tuple) and hasattr(kind, "_fields") and not getattr(value, "__dict__", None):
+        return {"$namedtuple": [_class_name(kind, tuple), _plain(list(value), level)]}
+    return {"$object": _plain(_state(value, kind), level)}
+
+
+def _fields(kind: type, name: str) -> list[str] | None:
+    """Return the names of the attributes that hold an object's data; None if they are not known."""
+    if issubclass(kind, Item):
+        return ["_values"]
+    if dataclasses.is_dataclass(kind):
+        return [field.name for field in dataclasses.fields(kind)]
+    if hasattr(kind, "__attrs_attrs__"):
+        return [field.name for field in kind.__attrs_attrs__]
+    return _PLAIN_OBJECTS.get(name)
+
+
+def _state(value: Any, kind: type) -> list[Any]:
+    """Return the name of an object's class, and its attributes."""
+    name = f"{kind.__module__}.{kind.__qualname__}"
+    fields = _fields(kind, name)
+    if fields is None or not getattr(value, "__dict__", {}).keys() <= set(fields):
+        raise NotPackable(f"it holds {name}")
+    # This fails for subclasses of built-in types, which have data beside their attributes.
+    object.__new__(kind)
+    return [
+        _class_name(kind, object),
+        {field: getattr(value, field) for field in fields if hasattr(value, field)},
+    ]
+
+
+def _object(name: str, state: dict[str, Any]) -> Any:
+    kind = _class(name, object)
+    fields = _fields(kind, name)
+    if fields is None or not state.keys() <= set(fields):
+        raise ValueError(f"{name} has no such fields")
+    # As in pickle, no __init__ runs.
+    made = object.__new__(kind)
+    for field, value in state.items():
+        object.__setattr__(made, field, value)
+    return made
+
+
+def _namedtuple(name: str, values: list[Any]) -> Any:
+    kind = _class(name, tuple)
+    if len(getattr(kind, "_fields", ())) != len(values):
+        raise ValueError(f"{name} has no such fields")
+    return tuple.__new__(kind, values)
+
+
+def _sorted(values: Iterable[Any]) -> list[Any]:
+    # The same request has the same bytes in each process.
+    return sorted(values, key=repr)
+
+
+def _pairs(value: dict[Any, Any]) -> list[list[Any]]:
+    return [list(pair) for pair in value.items()]
+
+
+def _moment(value: datetime | time) -> list[Any]:
+    return [value.replace(tzinfo=None).isoformat(), value.fold, value.tzinfo]
+
+
+def _zone(value: ZoneInfo) -> str:
+    if value.key is None:
+        raise NotPackable("a time zone has no name")
+    return value.key
+
+
+# For each type: its tag, and how to write it.
+_WRITERS: dict[type, tuple[str, Callable[[Any], Any]]] = {
+    bytes: ("$bytes", lambda value: base64.b64encode(value).decode("ascii")),
+    bytearray: ("$bytearray", bytes),
+    complex: ("$complex", lambda value: [value.real, value.imag]),
+    tuple: ("$tuple", list),
+    set: ("$set", _sorted),
+    frozenset: ("$frozenset", _sorted),
+    dict: ("$dict", _pairs),
+    OrderedDict: ("$ordereddict", _pairs),
+    deque: ("$deque", lambda value: [list(value), value.maxlen]),
+    datetime: ("$datetime", _moment),
+    time: ("$time", _moment),
+    date: ("$date", date.isoformat),
+    timedelta: ("$timedelta", lambda value: [value.days, value.seconds, value.microseconds]),
+    timezone: ("$timezone", lambda value: list(value.__getinitargs__())),
+    ZoneInfo: ("$zoneinfo", _zone),
+    Decimal: ("$decimal", str),
+    Fraction: ("$fraction", lambda value: [value.numerator, value.denominator]),
+    UUID: ("$uuid", str),
+    PosixPath: ("$path", str),
+}
+# For each tag, how to read it. The value may come from anybody.
+_READERS: dict[str, Callable[[Any], Any]] = {
+    "$float": float,
+    "$bytes": lambda text: base64.b64decode(text, validate=True),
+    # A number would reserve as many bytes.
+    "$bytearray": lambda raw: bytearray(b"" + raw),
+    "$complex": lambda parts: complex(*parts),
+    "$tuple": tuple,
+    "$set": set,
+    "$frozenset": frozenset,
+    "$dict": dict,
+    "$ordereddict": OrderedDict,
+    "$deque": lambda parts: deque(*parts),
+    "$datetime": lambda parts: datetime.fromisoformat(parts[0]).replace(fold=parts[1], tzinfo=parts[2]),
+    "$time": lambda parts: time.fromisoformat(parts[0]).replace(fold=parts[1], tzinfo=parts[2]),
+    "$date": date.fromisoformat,
+    "$timedelta": lambda parts: timedelta(*parts),
+    "$timezone": lambda parts: timezone(*parts),
+    "$zoneinfo": ZoneInfo,
+    "$decimal": Decimal,
+    # A text with an exponent would take any time.
+    "$fraction": lambda parts: Fraction(*map(index, parts)),
+    "$uuid": UUID,
+    "$path": PosixPath,
+    "$enum": lambda parts: _class(parts[0], Enum).__members__[parts[1]],
+    "$namedtuple": lambda parts: _namedtuple(*parts),
+    "$object": lambda parts: _object(*parts),
+}
 
 
 def unpack(raw: bytes | None, url: str, spider: Spider) -> Request:
@@ -210,24 +360,18 @@ def _value(plain: Any) -> Any:
         return [_value(item) for item in plain]
     if not isinstance(plain, dict):
         return plain
-    for key, item in plain.items():
-        if key == "$bytes":
-            return base64.b64decode(item, validate=True)
-        if key == "$float":
-            return float(item)
-        if key == "$tuple":
-            return tuple(_value(part) for part in item)
-        if key == "$dict":
-            return {_value(left): _value(right) for left, right in item}
+    for tag, item in plain.items():
+        if tag.startswith("$"):
+            return _READERS[tag](_value(item))
     return {key: _value(item) for key, item in plain.items()}
 
 
-def _class(name: Any) -> type[Request]:
-    """Find a class of requests in Scrapy, or in a module that the project has imported. No module is imported."""
-    if name in _CLASSES:
+def _class(name: Any, base: type = Request) -> Any:
+    """Find a subclass of ``base`` in Scrapy, or in a module that the project has imported. No module is imported."""
+    if name in _CLASSES and base is Request:
         return _CLASSES[name]
     module, _, attribute = str(name).rpartition(".")
     found = getattr(sys.modules.get(module), attribute, None)
-    if not (isinstance(found, type) and issubclass(found, Request)):
-        raise ValueError(f"no class of requests {name!r} is imported")
+    if not (isinstance(found, type) and issubclass(found, base)):
+        raise ValueError(f"no class {name!r} with the base {base.__name__} is imported")
     return found

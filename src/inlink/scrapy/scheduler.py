@@ -60,6 +60,12 @@ log = logging.getLogger("inlink.scrapy")
 
 # Number of hosts that the message about left pages counts.
 HOSTS_NAMED = 1000
+# If the crawl can store none of so many requests, the spider ends.
+FIRST_REQUESTS = 100
+REMEDY = (
+    "Use methods of the spider as callback and errback, and in meta and cb_kwargs only values that docs/scrapy.md "
+    'lists in "Data of requests".'
+)
 # HTTP statuses that ask for a pause.
 LATER = (429, 503)
 
@@ -103,6 +109,8 @@ class Scheduler(BaseScheduler):
         self._delays: dict[str, float] = {}
         self._pump: Pump | None = None
         self._closing = self._broken = False
+        # Requests that the crawl could store, and that it could not.
+        self._kept = self._not_kept = 0
         # True if the spider ends although pages are due later.
         self._left = False
 
@@ -269,15 +277,32 @@ class Scheduler(BaseScheduler):
         try:
             link = self._converter.link(request, parent, start=parent is None and not copied)
         except NotPackable as error:
-            self._count("inlink/not_kept")
-            log.debug("%s is in Scrapy's own queue only: %s", request, error)
+            self._say_not_kept(request, error)
             return self._own.enqueue_request(request)
+        self._kept += 1
         self._count("scheduler/enqueued")
         if parent is not None:
             parent.links.append(link)
         else:
             self._pump.seed(link)
         return True
+
+    def _say_not_kept(self, request: Request, error: NotPackable) -> None:
+        """Warn at the first request that the crawl cannot store, and end the spider if it can store none at all."""
+        self._not_kept += 1
+        self._count("inlink/not_kept")
+        log.log(
+            logging.WARNING if self._not_kept == 1 else logging.DEBUG,
+            "%s is not kept: %s. It is fetched, but the crawl does not order it, and it is lost if the spider is "
+            "killed. %s The stats count such requests as inlink/not_kept.",
+            *(request, error, REMEDY),
+        )
+        if self._not_kept == FIRST_REQUESTS and not self._kept:
+            log.error(
+                "none of the first %d requests can be kept, so the crawl stays empty; the last one: %s. %s",
+                *(FIRST_REQUESTS, error, REMEDY),
+            )
+            self._failed()
 
     def __len__(self) -> int:
         return len(self._ready) + len(self._own)
