@@ -101,7 +101,9 @@ class Preset(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return _plain(url[len(self.base) :].partition("?")[0])[:_MAX_TITLE]
 
     def articles(self, body: bytes, url: str, *, content_type: str | None = None) -> list[Article]:
-        """Return the articles that a page links to, each once, in the order of the links; omit nofollow links.
+        """Return the target of each link of a page to an article, in the order of the links; omit nofollow links.
+
+        An article that a page links to twice occurs twice.
 
         Parameters
         ----------
@@ -125,7 +127,7 @@ class Preset(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         node_with_base = tree.css_first("base[href]")
         base = Base(url, node_with_base.attributes["href"] if node_with_base else None)
         seen: set[int] = set()
-        found: dict[str, str] = {}
+        found: list[Article] = []
         for part in tree.css(self.content):
             for node in part.css(self.links):
                 # A node is found twice if the content selector matches nested parts.
@@ -134,12 +136,12 @@ class Preset(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
                 seen.add(node.mem_id)
                 attributes = node.attributes
                 target = base.canonical(attributes.get("href") or "")
-                if target is None or target in found or no_follow(attributes.get("rel")):
+                if target is None or no_follow(attributes.get("rel")):
                     continue
                 if self.is_article(target):
                     title = " ".join((attributes.get(self.title) or "").split())[:_MAX_TITLE]
-                    found[target] = title or self.title_of(target)
-        return [Article(target, title) for target, title in found.items()]
+                    found.append(Article(target, title or self.title_of(target)))
+        return found
 
 
 def _plain(rest: str) -> str:

@@ -1,7 +1,7 @@
 """A wiki's pages and links in SQLite, in two tables.
 
 ``WikiLinks(link, title, crawled)`` has a row for each known article, and ``WikiGraph(fromLink, toLink)`` a row for each
-link between two articles. Both contain canonical URLs. The preset for Wikipedia is based on the crawler that introduced
+link between two articles, also if a page has the same link twice. Both contain canonical URLs. The preset for Wikipedia is based on the crawler that introduced
 these tables (C. Carter, "Random Walkers and Web Crawlers", 2019).
 
 The rows of a page are written in one transaction, before the crawl's own log takes the page in. So every page that the
@@ -79,7 +79,7 @@ class WikiTables:
             The URLs of the page, each with its title. If the page was requested by an alias, the alias is among them
             and gets the same links.
         links : iterable of (str, str)
-            The URL and the title of each article that it links to. They replace those of an earlier visit.
+            The URL and the title of the target of each link, repeats included. They replace those of an earlier visit.
 
         Raises
         ------
