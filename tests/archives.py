@@ -186,12 +186,12 @@ def sample() -> list[bytes]:
 
 def records_of(path: Path, tally: Tally) -> Iterator[Record]:
     with open_binary(path) as file:
-        yield from records.records(file, tally)
+        yield from records.records(file, tally, name=str(path))
 
 
 def pages_of(path: Path, tally: Tally | None = None, **options: Any) -> Iterator[batches.PageLinks]:
     with open_binary(path) as file:
-        yield from batches.page_links(file, tally, **options)
+        yield from batches.page_links(file, tally, name=str(path), **options)
 
 
 def raw_pages_of(path: Path, tally: Tally, **options: Any) -> Iterator[RawPage]:

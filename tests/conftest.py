@@ -3,10 +3,13 @@ import signal
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from hashlib import sha256
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from random import Random
+from threading import Thread
 from time import time
 from typing import Any
+from urllib.parse import unquote
 from urllib.request import Request, urlopen
 
 import pytest
@@ -187,6 +190,68 @@ def s3(monkeypatch) -> Iterator[dict[str, str]]:
         }
     finally:
         made.stop()
+
+
+class _Files(BaseHTTPRequestHandler):
+    """Serves the files below a folder, as ``http://`` and as the bucket of an S3 server."""
+
+    protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
+
+    def do_GET(self) -> None:
+        path = Path(
+            self.server.folder, unquote(self.path.partition("?")[0]).removeprefix("/bucket").lstrip("/")
+        )  # type: ignore[attr-defined]
+        data = path.read_bytes() if path.is_file() else b""
+        low, high = 0, len(data)
+        if not path.is_file():
+            self.send_response(404)
+        elif wanted := self.headers.get("Range", "").removeprefix("bytes="):
+            low, high = int(wanted.partition("-")[0]), min(int(wanted.partition("-")[2] or high) + 1, high)
+            self.send_response(206)
+            self.send_header("Content-Range", f"bytes {low}-{high - 1}/{len(data)}")
+        else:
+            self.send_response(200)
+        self.send_header("Content-Length", str(high - low))
+        self.send_header("ETag", '"1"')
+        self.send_header("Last-Modified", "Mon, 01 Jan 2024 00:00:00 GMT")
+        self.end_headers()
+        if self.command == "GET":
+            self.wfile.write(data[low:high])
+
+    do_HEAD = do_GET  # noqa: N815 - the name that BaseHTTPRequestHandler looks for
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@pytest.fixture(scope="session")
+def file_server(tmp_path_factory) -> Iterator[str]:
+    """Serve all files of the tests on loopback, and give the URL of the folder that holds them."""
+    with ThreadingHTTPServer(("127.0.0.1", 0), _Files) as server:
+        server.folder = tmp_path_factory.getbasetemp()  # type: ignore[attr-defined]
+        thread = Thread(target=server.serve_forever)
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+        thread.join()
+
+
+@pytest.fixture(params=["file", "http", "s3"])
+def at(request, tmp_path_factory, monkeypatch) -> Callable[[Path], Path | str]:
+    """Name a file of a test as it is, or by a URL that leads to it. Damage must show alike."""
+    if request.param == "file":
+        return lambda path: path
+    root, url = tmp_path_factory.getbasetemp(), request.getfixturevalue("file_server")
+    if request.param == "s3":
+        pytest.importorskip("pyarrow.fs", reason="pyarrow is not installed")
+        for name in ("AWS_PROFILE", "AWS_ROLE_ARN", "AWS_ENDPOINT_URL_S3"):
+            monkeypatch.delenv(name, raising=False)
+        monkeypatch.setenv("AWS_ENDPOINT_URL", url)
+        monkeypatch.setenv("AWS_ACCESS_KEY_ID", "x")
+        monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "x")
+        url = "s3://bucket"
+    return lambda path: f"{url}/{path.relative_to(root)}"
 
 
 @pytest.fixture

@@ -2,26 +2,28 @@
 
 import gzip
 import json
-import random
 import re
 import sqlite3
 from pathlib import Path
+from random import Random
 
+import pyarrow as pa
 import pytest
 from click.testing import CliRunner
 
 import inlink
-from archives import sample, write
+from archives import anchors, sample, wat_json, wat_record, write
 from inlink import Graph
 from inlink.base import opening
 from inlink.cli import commands
 from inlink.errors import FormatError, InputError, ParameterError
 from inlink.sources.recognise import recognise
+from torture.inputs import mutate
 
 HTML = b"<!DOCTYPE html>\n<html><head><title>404 Not Found</title></head>\n<body>Not, found</body></html>\n"
 XML = b'<?xml version="1.0" encoding="UTF-8"?>\n<Error><Code>NoSuchKey</Code></Error>'
 JSON = b'{"error": "not found", "code": 404}\n'
-RANDOM = random.Random(4).randbytes(5000)
+RANDOM = Random(4).randbytes(5000)
 
 
 def files_of(graph: Graph) -> dict[str, bytes]:
@@ -77,7 +79,7 @@ def bad_files(folder: Path, ending: str) -> dict[str, tuple[Path, str]]:
 
 @pytest.mark.parametrize("ending", [".warc.gz", ".tsv"])
 @pytest.mark.parametrize("named", [True, False], ids=["format named", "recognised"])
-def test_each_kind_of_bad_file_is_left_out_and_told(folder: Path, ending: str, named: bool):
+def test_each_kind_of_bad_file_is_left_out_and_told(folder: Path, at, ending: str, named: bool):
     good = [folder / f"a{ending}", folder / f"b{ending}"]
     bad = bad_files(folder, ending)
     if named and ending == ".tsv":
@@ -85,6 +87,11 @@ def test_each_kind_of_bad_file_is_left_out_and_told(folder: Path, ending: str, n
         del bad["json"]
     wanted = files_of(inlink.read(good, into=folder / "good"))
     format = ({".tsv": "edgelist"}.get(ending, "warc")) if named else None
+    if at(folder) != folder:
+        # Behind a URL a folder is no file.
+        bad = {name: (at(path), said) for name, (path, said) in bad.items() if name != "folder"}
+        bad["absent"] = bad["absent"][0], "does not exist|the server answers 404"
+        good = [at(path) for path in good]
     files = [good[0], *(path for path, _ in bad.values()), good[1]]
     with pytest.warns(UserWarning, match=f"left out {len(bad)} of {len(files)} files. The first: .*empty"):
         graph = inlink.read(files, format=format, into=folder / "g")
@@ -97,18 +104,18 @@ def test_each_kind_of_bad_file_is_left_out_and_told(folder: Path, ending: str, n
         assert str(path) in reason
         assert re.search(said, reason), reason
     assert len(graph.meta["sources"]) == 2
-    for path, _ in bad.values():
+    for k, (path, _) in enumerate(bad.values()):
         with pytest.raises(InputError):
-            inlink.read([*good, path], format=format, strict=True, into=folder / f"{path.name}.strict")
+            inlink.read([*good, path], format=format, strict=True, into=folder / f"{k}.strict")
         with pytest.raises(InputError):
             inlink.read(path, format=format, into=folder / "alone")
     with pytest.raises(InputError, match=f"None of the {len(bad)} files can be read. The first: .*empty"):
         inlink.read([path for path, _ in bad.values()], format=format, into=folder / "none")
     made = {path.name for path in folder.iterdir()}
-    assert not {"alone", "none", "none.parts", *(f"{path.name}.strict" for path, _ in bad.values())} & made
+    assert not {"alone", "none", "none.parts", *(f"{k}.strict" for k in range(len(bad)))} & made
 
 
-def place(reason: str, files: list[Path]) -> Path:
+def place(reason: str, files: list[Path | str]) -> Path | str:
     return max((path for path in files if str(path) in reason), key=lambda path: len(str(path)))
 
 
@@ -143,15 +150,49 @@ def test_stated_numbers_of_nodes_of_bad_files_do_not_count(tmp_path: Path):
     assert (graph.num_nodes, graph.num_arcs, graph.names) == (2, 1, None)
 
 
-def test_a_cut_archive_is_read_as_far_as_it_goes(folder: Path):
+def test_a_cut_archive_is_read_as_far_as_it_goes(folder: Path, at):
+    write(folder / "a.warc.gz", sample(), packed="records")
     raw = (folder / "a.warc.gz").read_bytes()
-    (folder / "cut.warc.gz").write_bytes(raw[: len(raw) * 2 // 3])
-    alone = inlink.read(folder / "cut.warc.gz", into=folder / "alone")
+    cut = folder / "cut.warc.gz"
+    cut.write_bytes(raw[: len(raw) * 2 // 3])
+    alone = inlink.read(at(cut), into=folder / "alone")
+    assert files_of(alone) == files_of(inlink.read(cut, into=folder / "here"))
     assert alone.meta["records"] > 0
     assert "file ends inside" in next(iter(alone.meta["skipped"]))
-    both = inlink.read([folder / "cut.warc.gz", folder / "b.warc.gz"])
+    both = inlink.read([at(cut), at(folder / "b.warc.gz")])
     assert both.meta["records"] == alone.meta["records"] + inlink.read(folder / "b.warc.gz").meta["records"]
     assert not any(reason.startswith("file: ") for reason in both.meta["skipped"])
+
+
+@pytest.mark.parametrize("at", ["http", "s3"], indirect=True)
+def test_any_damage_is_read_alike_behind_a_url(tmp_path: Path, at):
+    """Archives and edge lists of each packing: the same graph, or an error."""
+    lines = "".join(f"http://a{k}.org/\thttp://b{k % 7}.org/\n" for k in range(500)).encode()
+    wat = [wat_record(wat_json(f"http://a{k}.org/", anchors("http://b.org/x"))) for k in range(9)]
+    samples = {
+        "x.warc.gz": write(tmp_path / "x", sample() * 5, packed="records").read_bytes(),
+        "x.warc": b"".join(sample()),
+        "x.wat.gz": write(tmp_path / "x", wat, packed="records").read_bytes(),
+        "x.tsv": lines,
+        "x.tsv.gz": gzip.compress(lines),
+        "x.tsv.zst": pa.compress(lines, "zstd", asbytes=True),
+    }
+    random = Random(1)
+
+    def outcome(path: Path | str) -> object:
+        try:
+            graph = inlink.read(path, into=tmp_path / "g")
+        except InputError:
+            return "refused"
+        return files_of(graph), [reason.partition(" of ")[0] for reason in graph.meta.get("skipped", {})]
+
+    for k in range(30):
+        name = list(samples)[k % len(samples)]
+        raw = bytearray(samples[name])
+        mutate(raw, random)
+        (tmp_path / name).write_bytes(raw)
+        here, there = (outcome(path) for path in (tmp_path / name, at(tmp_path / name)))
+        assert str(here).replace(str(tmp_path / name), "") == str(there).replace(str(at(tmp_path / name)), "")
 
 
 def test_the_command_counts_and_tells_them(folder: Path):
@@ -200,7 +241,7 @@ def test_texts_that_are_no_edge_lists_are_told_apart(tmp_path: Path):
             recognise(path)
     for seed in range(40):
         path = tmp_path / "random"
-        path.write_bytes(random.Random(seed).randbytes(3000))
+        path.write_bytes(Random(seed).randbytes(3000))
         with pytest.raises(FormatError):
             recognise(path)
     path.write_bytes("straße\tcafé\n".encode("latin-1"))

@@ -117,11 +117,11 @@ def test_kleinberg(tmp_path):
         (b"e 0 99999999999999999999999\n", r"gr0, line 1: arc of node"),
     ],
 )
-def test_wrong_kleinberg(tmp_path, raw, message):
+def test_wrong_kleinberg(tmp_path, at, raw, message):
     path = tmp_path / "gr0"
     path.write_bytes(raw)
     with pytest.raises(InputError, match=message):
-        read(path, "kleinberg")
+        read(at(path), "kleinberg")
 
 
 def published(data, name):

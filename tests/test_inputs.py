@@ -16,12 +16,12 @@ from inlink.errors import FormatError, InputError, ParameterError
 from inlink.sources.inputs import expand
 
 
-def archive(path: Path, k: int = 0) -> Path:
+def archive(path: Path, k: int = 0, packed: str = "") -> Path:
     pages = [
         response(f"http://h{k}.example.org/{j}", f'<a href="http://h{j}.example.com/">x</a>')
         for j in range(20)
     ]
-    return write(path, pages)
+    return write(path, pages, packed=packed)
 
 
 def test_a_cut_connection_goes_on_where_it_was_cut(server):
@@ -177,12 +177,17 @@ def test_s3(s3, tmp_path: Path, monkeypatch):
     )
     system.create_dir("bucket")
     for k in range(2):
-        with system.open_output_stream(f"bucket/{k}.warc.gz") as file:
-            file.write(archive(Path(f"{k}.warc.gz"), k).read_bytes())
+        raw = bytearray(archive(Path(f"{k}.warc.gz"), k, "records").read_bytes())
+        raw[len(raw) // 2 : len(raw) // 2 + 30] = bytes(30)
+        Path(f"{k}.warc.gz").write_bytes(raw)
+        # Arrow would unpack it when it is written, too.
+        with system.open_output_stream(f"bucket/{k}.warc.gz", compression=None) as file:
+            file.write(raw)
     Path("list").write_text("0.warc.gz\n1.warc.gz\n")
     there = inlink.read("@list", base="s3://bucket", level="host", into="g")
     here = inlink.read(["0.warc.gz", "1.warc.gz"], level="host")
     assert there.out_rows.nodes.tolist() == here.out_rows.nodes.tolist()
+    assert (there.meta["pages"], here.meta["pages"]) == (38, 38)
     with pytest.raises(InputError, match=r"s3://bucket/none.tsv does not exist"):
         inlink.read("s3://bucket/none.tsv")
 

@@ -64,10 +64,10 @@ GML = 'graph [ directed 1 node [ id 1 label "a" ] node [ id 2 label "b&amp;c" gr
         ("g.gml", GML.format("x [ " * 200), r"too deep"),
     ],
 )
-def test_wrong_markup(tmp_path, name, text, message):
+def test_wrong_markup(tmp_path, at, name, text, message):
     (tmp_path / name).write_text(text)
     with pytest.raises(InputError, match=message):
-        read(tmp_path / name, name[2:])
+        read(at(tmp_path / name), name[2:])
 
 
 def test_a_tag_without_end_is_bounded(tmp_path, monkeypatch):

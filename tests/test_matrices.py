@@ -52,10 +52,10 @@ def test_matrices(tmp_path):
         ("coordinate real general\n", r"not followed by a size line"),
     ],
 )
-def test_wrong_matrix_market(tmp_path, text, message):
+def test_wrong_matrix_market(tmp_path, at, text, message):
     (tmp_path / "m.mtx").write_text(f"%%MatrixMarket matrix {text}")
     with pytest.raises(InputError, match=message):
-        read(tmp_path / "m.mtx")
+        read(at(tmp_path / "m.mtx"))
 
 
 def test_wrong_npz(tmp_path):

@@ -253,9 +253,9 @@ def test_nofollow(tmp_path):
         (json.dumps(wat_json("")).encode(), "WAT record of a response without a URL"),
     ],
 )
-def test_damaged_records_are_left_out_and_counted(tmp_path, body, what):
+def test_damaged_records_are_left_out_and_counted(tmp_path, at, body, what):
     good = wat_record(wat_json(PAGE, anchors("a")))
-    path = write(tmp_path / "x.wat", [good, wat_record(body), good])
+    path = at(write(tmp_path / "x.wat", [good, wat_record(body), good]))
     tally = Tally()
     assert [page.url for page in pages_of(path, tally)] == [PAGE, PAGE]
     entry = tally.skipped[what]

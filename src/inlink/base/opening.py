@@ -15,7 +15,17 @@ from inlink.base.progress import Task, track
 from inlink.base.remote import is_remote, open_remote
 from inlink.errors import DamageError, FormatError, InputError
 
-__all__ = ["MAX_LINE", "STDIN", "Stream", "head", "lines", "open_binary", "size_of", "text_blocks"]
+__all__ = [
+    "MAX_LINE",
+    "STDIN",
+    "Stream",
+    "head",
+    "lines",
+    "open_binary",
+    "place_of",
+    "size_of",
+    "text_blocks",
+]
 
 STDIN = "-"
 """The path that stands for standard input."""
@@ -45,6 +55,11 @@ def open_binary(path: str | os.PathLike[str]) -> io.BufferedReader:
         return Path(path).open("rb")
     except OSError as error:
         raise InputError(f"{os.fspath(path)}: cannot be read ({error.strerror})") from None
+
+
+def place_of(path: str | os.PathLike[str]) -> Path | str:
+    """Return a URL as it is, and a file's name as a path. A path made of a URL would lose a slash."""
+    return os.fspath(path) if is_remote(path) else Path(path)
 
 
 def size_of(file: io.BufferedReader) -> int | None:
@@ -112,7 +127,7 @@ class Stream:
     """
 
     def __init__(self, path: str | os.PathLike[str], label: str | None = None) -> None:
-        self.path = path if is_remote(path) else Path(path)
+        self.path = place_of(path)
         # The format is recognised from the first bytes of the file. A pipe would lose these bytes.
         if (
             isinstance(self.path, Path)
@@ -159,7 +174,8 @@ class Stream:
             try:
                 part = self._file.read(size - len(parts))
             except self._errors as error:
-                if not self.packed:
+                # Decompressors raise OSError for damage too, but without a number.
+                if not self.packed or getattr(error, "errno", None):
                     raise InputError(f"{self.path}: cannot be read ({error})") from None
                 where = f" before byte {self._raw.tell():,}" if self._raw.seekable() else ""
                 raise DamageError(

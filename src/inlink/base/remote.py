@@ -143,10 +143,33 @@ def remove_remote(url: str) -> None:
         system.delete_file(key)
 
 
+class _S3Stream(io.RawIOBase):
+    """The bytes of a file on S3. A failure while it is read is not taken for damage of the file."""
+
+    def __init__(self, url: str, file: Any) -> None:
+        self.name, self._file = url, file
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        try:
+            count: int = self._file.readinto(buffer)
+        except OSError as error:
+            raise UnreachableError(f"{self.name}: cannot be read ({error})") from None
+        return count
+
+    def close(self) -> None:
+        if not self.closed:
+            self._file.close()
+        super().close()
+
+
 def _s3_stream(url: str) -> io.BufferedReader:
     system, key = _s3(url)
     try:
-        return io.BufferedReader(system.open_input_stream(key), _BLOCK)
+        # Arrow would unpack a file called .gz. At the first damaged member, the rest of the file would be lost.
+        return io.BufferedReader(_S3Stream(url, system.open_input_stream(key, compression=None)), _BLOCK)
     except FileNotFoundError:
         raise InputError(f"{url} does not exist") from None
     except OSError as error:

@@ -1,8 +1,8 @@
 """A wiki's pages and links in SQLite, in two tables.
 
 ``WikiLinks(link, title, crawled)`` has a row for each known article, and ``WikiGraph(fromLink, toLink)`` a row for each
-link between two articles, also if a page has the same link twice. Both contain canonical URLs. The preset for Wikipedia is based on the crawler that introduced
-these tables (C. Carter, "Random Walkers and Web Crawlers", 2019).
+link between two articles, repeats included. Both contain canonical URLs. The preset for Wikipedia is based on the
+crawler that introduced these tables (C. Carter, "Random Walkers and Web Crawlers", 2019).
 
 The rows of a page are written in one transaction, before the crawl's own log takes the page in. So every page that the
 log knows as crawled is in the tables, and writing it twice after a crash changes nothing.

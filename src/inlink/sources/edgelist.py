@@ -23,11 +23,12 @@ from typing import Literal
 import numpy as np
 
 from inlink.base.arrays import UInt8Array
-from inlink.base.opening import Carry, Stream, head, text_blocks
+from inlink.base.opening import Carry, Stream, head, place_of, text_blocks
 from inlink.base.strings import Strings
 from inlink.errors import FormatError, InputError, ParameterError
 from inlink.graph.batches import ArcBatch, Level
 from inlink.graph.source import Source
+from inlink.sources.inputs import Location
 
 __all__ = [
     "MAX_NODES",
@@ -118,15 +119,16 @@ def edge_list(
     """
     if nodes not in (None, "ids", "names"):
         raise ParameterError(f"`nodes` must be 'ids' or 'names'; got {nodes!r}")
-    layout = _layout(Path(path), separator, weights)
+    path = place_of(path)
+    layout = _layout(path, separator, weights)
     if nodes is not None:
         layout.ids = nodes == "ids"
         layout.sure = True
-    return Source(_batches(Path(path), layout), None, layout.num_nodes if layout.ids else None, level)
+    return Source(_batches(path, layout), None, layout.num_nodes if layout.ids else None, level)
 
 
 def number_batches(
-    path: Path, limit: int, *, separator: str = "\t", weighted: bool = False, skip: int = 0
+    path: Location, limit: int, *, separator: str = "\t", weighted: bool = False, skip: int = 0
 ) -> Iterator[ArcBatch]:
     """Read arcs between numbers below `limit`, one per line, from byte `skip` on.
 
@@ -167,7 +169,7 @@ def words(field: str) -> str:
     return re.sub(r"[\s_\-]", "", field).lower()
 
 
-def _layout(path: Path, separator: str | None, weights: bool | None) -> _Layout:
+def _layout(path: Location, separator: str | None, weights: bool | None) -> _Layout:
     """Detect the layout of a file by its first lines."""
     start = head(path).removeprefix(b"\xef\xbb\xbf")
     if not start.strip():
@@ -208,7 +210,7 @@ def _comment(line: bytes, first: bool) -> bool:
     return line[:1] == b"#" or (first and line[:1] == b"%" and line[1:2] in b" %\t")
 
 
-def _separate(data: list[str], path: Path, separator: str | None) -> tuple[str, list[list[str]]]:
+def _separate(data: list[str], path: Location, separator: str | None) -> tuple[str, list[list[str]]]:
     """Return the separator and the cut lines: the first that gives all lines equally many fields, at least two."""
     if separator is not None:
         char = _SEPARATORS.get(separator, separator)
@@ -218,7 +220,7 @@ def _separate(data: list[str], path: Path, separator: str | None) -> tuple[str, 
             )
         return char, _cut(data, char)
     candidates = "\t ,;"
-    if ".csv" in [suffix.lower() for suffix in path.suffixes]:
+    if ".csv" in [suffix.lower() for suffix in Path(path).suffixes]:
         candidates = ",;\t "
     some = None
     for char in candidates:
@@ -271,8 +273,8 @@ def _is_number(field: str) -> bool:
     return "_" not in field
 
 
-def _batches(path: Path, layout: _Layout) -> Iterator[ArcBatch]:
-    with Stream(path, f"reading {path.name}") as stream:
+def _batches(path: Location, layout: _Layout) -> Iterator[ArcBatch]:
+    with Stream(path, f"reading {Path(path).name}") as stream:
         header = layout.header
         for block, last, carry in text_blocks(stream):
             if layout.skip:
@@ -302,7 +304,7 @@ def _after_header(block: UInt8Array) -> tuple[int, int]:
     return len(block), int(np.count_nonzero(block == 10))
 
 
-def _scan(path: Path, block: UInt8Array, last: bool, carry: Carry, layout: _Layout) -> ArcBatch:
+def _scan(path: Location, block: UInt8Array, last: bool, carry: Carry, layout: _Layout) -> ArcBatch:
     """Scan the arcs of a block."""
     from inlink.sources.kernels import text as kernels
 
@@ -342,7 +344,7 @@ def _scan(path: Path, block: UInt8Array, last: bool, carry: Carry, layout: _Layo
     return ArcBatch(sources[:count], targets[:count], array, weights[:count] if layout.weighted else None)
 
 
-def _weight(raw: bytes, zeros: bool, path: Path, carry: Carry, before: UInt8Array) -> float:
+def _weight(raw: bytes, zeros: bool, path: Location, carry: Carry, before: UInt8Array) -> float:
     try:
         value = float(raw) if b"_" not in raw else -1.0
     except ValueError:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from inlink.base.opening import Stream, lines
+from inlink.base.opening import Stream, lines, place_of
 from inlink.errors import InputError
 from inlink.graph.batches import ArcBatch, Level
 from inlink.graph.names import Names, encode
@@ -33,11 +33,11 @@ def kleinberg(path: str | os.PathLike[str], *, level: Level | None = None) -> So
     inlink.errors.InputError
         If a line is neither of the two, an id is repeated, or an arc ends at a node without a name.
     """
-    path = Path(path)
+    path = place_of(path)
     names: list[bytes] = []
     node_of: dict[int, int] = {}
     ends, at_line = array("Q"), array("Q")
-    with Stream(path, f"reading {path.name}") as stream:
+    with Stream(path, f"reading {Path(path).name}") as stream:
         for number, line in lines(stream):
             kind, _, rest = line.partition(b" ")
             if not line.strip() or line.startswith(b"#"):

@@ -17,12 +17,13 @@ from xml.parsers import expat
 
 import numpy as np
 
-from inlink.base.opening import MAX_LINE, Stream, text_blocks
+from inlink.base.opening import MAX_LINE, Stream, place_of, text_blocks
 from inlink.errors import DamageError, FormatError, InputError
 from inlink.graph.batches import ArcBatch, Level
 from inlink.graph.names import Names, encode
 from inlink.graph.source import Source, level_of
 from inlink.sources.edgelist import WEIGHT_WORDS
+from inlink.sources.inputs import Location
 
 __all__ = ["gexf", "gml", "graphml"]
 
@@ -35,7 +36,7 @@ _WEIGHTS = sorted(WEIGHT_WORDS)
 class _Collector:
     """Collects nodes and edges in the order of the file."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Location) -> None:
         self.path = path
         self.line: Callable[[], int] = lambda: 0
         self.ids: dict[str, int] = {}
@@ -89,7 +90,7 @@ class _Collector:
         return Source(iter(batches), Names.of(raw), count, level or level_of(raw))
 
 
-def _parse_xml(path: Path, collector: _Collector, reader: Any) -> None:
+def _parse_xml(path: Location, collector: _Collector, reader: Any) -> None:
     parser = expat.ParserCreate(namespace_separator=" ")
     parser.buffer_text = True
     collector.line = lambda: parser.CurrentLineNumber
@@ -105,7 +106,7 @@ def _parse_xml(path: Path, collector: _Collector, reader: Any) -> None:
     parser.CharacterDataHandler = reader.text
     fed = 0
     try:
-        with Stream(path, f"reading {path.name}") as stream:
+        with Stream(path, f"reading {Path(path).name}") as stream:
             while block := stream.read(_BYTES):
                 parser.Parse(block, False)
                 fed += len(block)
@@ -244,15 +245,15 @@ def graphml(path: str | os.PathLike[str], *, level: Level | None = None) -> Sour
     inlink.errors.DamageError
         If the file is not well-formed XML.
     """
-    collector = _Collector(Path(path))
-    _parse_xml(Path(path), collector, _GraphML(collector))
+    collector = _Collector(place_of(path))
+    _parse_xml(place_of(path), collector, _GraphML(collector))
     return collector.source(level)
 
 
 def gexf(path: str | os.PathLike[str], *, level: Level | None = None) -> Source:
     """Read GEXF of any version. Raises as :func:`graphml`."""
-    collector = _Collector(Path(path))
-    _parse_xml(Path(path), collector, _GEXF(collector))
+    collector = _Collector(place_of(path))
+    _parse_xml(place_of(path), collector, _GEXF(collector))
     return collector.source(level)
 
 
@@ -272,7 +273,7 @@ def gml(path: str | os.PathLike[str], *, level: Level | None = None) -> Source:
     inlink.errors.DamageError
         If a bracket or a quote is open when the file ends.
     """
-    path = Path(path)
+    path = place_of(path)
     collector = _Collector(path)
     stack: list[str] = []
     item: dict[str, str] = {}
@@ -319,11 +320,11 @@ def gml(path: str | os.PathLike[str], *, level: Level | None = None) -> Source:
 class _Tokens:
     """The tokens of a GML file: kind (1 word, 2 number, 3 string, 4 bracket) and text."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Location) -> None:
         self.path, self.line = path, 1
 
     def __iter__(self) -> Iterator[tuple[int, str]]:
-        with Stream(self.path, f"reading {self.path.name}") as stream:
+        with Stream(self.path, f"reading {Path(self.path).name}") as stream:
             for block, last, carry in text_blocks(stream):
                 data = block.tobytes()
                 at = 0

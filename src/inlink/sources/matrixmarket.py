@@ -10,12 +10,13 @@ from typing import Any
 import numpy as np
 
 from inlink.base.extras import load
-from inlink.base.opening import head
+from inlink.base.opening import head, place_of
 from inlink.errors import DamageError, FormatError, InputError
 from inlink.graph.batches import ArcBatch, Level
 from inlink.graph.names import Names
 from inlink.graph.source import Source
 from inlink.sources.edgelist import MAX_NODES, number_batches
+from inlink.sources.inputs import Location
 from inlink.sources.tables import check_weights
 
 __all__ = ["matrix_market", "names_beside", "scipy_npz"]
@@ -48,7 +49,7 @@ def matrix_market(path: str | os.PathLike[str], *, level: Level | None = None) -
     inlink.errors.DamageError
         If the number of entries differs from the header.
     """
-    path = Path(path)
+    path = place_of(path)
     start = head(path, _HEADER)
     kind = start.partition(b"\n")[0].decode("latin-1").lower().split()
     if len(kind) != 5 or kind[:2] != ["%%matrixmarket", "matrix"]:
@@ -76,7 +77,9 @@ def matrix_market(path: str | os.PathLike[str], *, level: Level | None = None) -
     return Source(_from_one(path, batches, entries, kind[4] == "symmetric"), _names(path, n), n, level)
 
 
-def _from_one(path: Path, batches: Iterator[ArcBatch], entries: int, symmetric: bool) -> Iterator[ArcBatch]:
+def _from_one(
+    path: Location, batches: Iterator[ArcBatch], entries: int, symmetric: bool
+) -> Iterator[ArcBatch]:
     """Count nodes from 0 instead of 1, drop entries of 0, and mirror a symmetric matrix."""
     read = 0
     for batch in batches:
@@ -139,8 +142,8 @@ def _source(path: Path, matrix: Any, level: Level | None) -> Source:
     return Source(_batches(path, matrix), _names(path, n), n, level)
 
 
-def _names(path: Path, n: int) -> Names | None:
-    beside = names_beside(path)
+def _names(path: Location, n: int) -> Names | None:
+    beside = names_beside(Path(path))
     if not beside.is_file():
         return None
     names = beside.read_bytes().removesuffix(b"\n").split(b"\n") if n else []

@@ -52,11 +52,13 @@ def recognise(path: str | os.PathLike[str]) -> str:
 
 def _recognise_remote(url: str) -> str:
     """Return the format of a remote file: by its name if that is an archive's, because a release has 90,000 files."""
-    name = url.partition("?")[0].lower()
-    for format in ARCHIVES:
-        if name.endswith(FORMATS[format].extensions):
-            return format
-    return _recognise_content(url)
+    return _archive_by_name(url) or _recognise_content(url)
+
+
+def _archive_by_name(path: Path | str) -> str | None:
+    """Return the format of archives whose files have such a name, or None."""
+    name = os.fspath(path).partition("?")[0].lower()
+    return next((format for format in ARCHIVES if name.endswith(FORMATS[format].extensions)), None)
 
 
 def _recognise_folder(path: Path) -> str:
@@ -93,6 +95,9 @@ def _recognise_content(path: Path | str) -> str:
         # The records of an archive can be read up to the damage.
         if _is_archive(path):
             return _recognise_archive(path)
+        # The damage may be in the first record.
+        if format := _archive_by_name(path):
+            return format
         raise
     text = start.removeprefix(b"\xef\xbb\xbf").lstrip()
     for magic, name in ((b"SQLite format 3\0", "sqlite"), (b"PAR1", "parquet"), (b"PK\x03\x04", "npz")):
@@ -158,12 +163,11 @@ def _refuse_other_texts(path: Path | str, text: bytes) -> None:
         with contextlib.suppress(ValueError, RecursionError):
             json.loads(text)
             raise FormatError(f"{path} is JSON, not a graph that can be read: is it an error that was saved?")
-    for name in ARCHIVES:
-        if os.fspath(path).lower().endswith(FORMATS[name].extensions):
-            raise FormatError(
-                f"{path} is named as {name} and is no archive; it begins with {text[:40].decode('latin-1')!r}. "
-                "Name the format with --format if it is another."
-            )
+    if name := _archive_by_name(path):
+        raise FormatError(
+            f"{path} is named as {name} and is no archive; it begins with {text[:40].decode('latin-1')!r}. "
+            "Name the format with --format if it is another."
+        )
 
 
 def _cuts(line: bytes) -> bool:
