@@ -64,6 +64,7 @@ tables: $(VENV)/ready
 # Attacks for MINUTES: kill -9, damaged files, crafted logs, mutated inputs; each must end in the right answer or one line.
 torture: $(VENV)/ready
 	cd tests && ../$(BIN)/python -m torture --minutes $(MINUTES) --seed $(SEED)
+	cd tests && ../$(BIN)/python -m torture.many
 
 # Rounds of the tests that use Hypothesis, each with new random examples, until a test fails or SECONDS have passed.
 # Hypothesis prints the input that failed: keep it as an @example of its test.

@@ -39,7 +39,7 @@ def small(monkeypatch):
 def spilled(crawl: Crawl) -> int:
     """Move all finished stretches of a crawl into the file; return the number of columns that are there."""
     store = crawl._upkeep._spill
-    while store.step(crawl._pages.num_pages):
+    while store.step(crawl._pages.num_pages, crawl._upkeep._finished):
         pass
     return len({column for column, _ in store._regions})
 
@@ -197,18 +197,21 @@ def test_a_stretch_is_written_once_and_a_stretch_of_zeros_never(tmp_path, monkey
         written.append(begin // PAGE_SIZE)
         return pwrite(file, raw, begin)
 
+    def finished():
+        return [(column, count)]
+
     monkeypatch.setattr(os, "pwrite", noted)
-    store = Spill(tmp_path, lambda: [(column, count)], {column.ctypes.data: PAGE_SIZE})
+    store = Spill(tmp_path, {column.ctypes.data: PAGE_SIZE})
     steps = 0
-    while store.step(spill.LOOK):
+    while store.step(spill.LOOK, finished):
         steps += 1
     assert written == [1, 3, 4]
     assert steps == 4
     count = 8 * PAGE_SIZE
     column[5 * PAGE_SIZE :] = expected[5 * PAGE_SIZE :] = 4
     # They are looked for again only when there are enough new pages.
-    assert not store.step(2 * spill.LOOK - 1)
-    while store.step(2 * spill.LOOK):
+    assert not store.step(2 * spill.LOOK - 1, finished)
+    while store.step(2 * spill.LOOK, finished):
         pass
     store.close()
     assert written == [1, 3, 4, 5, 6, 7]

@@ -7,12 +7,14 @@ would double for a moment and the crawl would stop for seconds.
 import ctypes
 import mmap
 import os
+import resource
 from functools import cache
 from typing import Any
 
 import numpy as np
 
 from inlink.base.arrays import AnyArray
+from inlink.errors import StoreError
 
 __all__ = ["PAGE_SIZE", "drop_zeros", "is_reserved", "map_file", "most_pages", "reserve"]
 
@@ -26,12 +28,20 @@ _FIXED = 0x10
 
 
 def most_pages() -> int:
-    """An upper limit on the pages that this machine's memory can hold: a power of two from 2²⁶ to 2³¹."""
+    """An upper limit on the pages that this machine's memory can hold: a power of two from 2²⁶ to 2³¹.
+
+    A limit of the process's address space (``ulimit -v``) lowers it, so that some crawls still fit into that limit.
+    """
     try:
         memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (ValueError, OSError):
         memory = 1 << 34
-    return 1 << min(max((memory // 32).bit_length(), 26), 31)
+    bits = min(max((memory // 32).bit_length(), 26), 31)
+    limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+    if limit != resource.RLIM_INFINITY:
+        # A crawl has up to 150 bytes of columns for each page.
+        bits = min(bits, (limit // 512).bit_length())
+    return 1 << bits
 
 
 class _Space(mmap.mmap):
@@ -55,10 +65,11 @@ def reserve(dtype: Any, length: int) -> AnyArray:
 
     Raises
     ------
-    MemoryError
+    inlink.errors.StoreError
         If not even a 1,024th of the space is available.
     """
     size = np.dtype(dtype).itemsize
+    wanted = length * size
     for _ in range(11):
         try:
             flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _NO_RESERVE
@@ -67,7 +78,10 @@ def reserve(dtype: Any, length: int) -> AnyArray:
             length //= 2
             continue
         return np.frombuffer(space, dtype)
-    raise MemoryError(f"cannot reserve {length * size:,} bytes of address space")
+    raise StoreError(
+        f"cannot reserve {wanted:,} bytes of address space: close crawls and views that are open in this process, "
+        "raise its limit (ulimit -v), or open fewer crawls in one process"
+    )
 
 
 def is_reserved(array: AnyArray) -> bool:

@@ -7,6 +7,7 @@ time from its clock. Each change is first an event of the log. Columns, policy a
 import logging
 import os
 import time
+import weakref
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack
@@ -221,7 +222,9 @@ class Crawl(Reporting, Steering):
             stack.callback(self._upkeep.finish)
             gate.in_child(self._upkeep.abandon)
             journal.admit_last(answers.admission.unchecked)
-            self.desk = core.desk = Desk(core)
+            self.desk = Desk(core)
+            # Without a cycle, a crawl that nobody closed leaves memory as soon as nobody uses it.
+            core.desk = weakref.proxy(self.desk)
             if settings.revisit is not None:
                 plan_visits(self._frontier, settings.revisit)
             self.view = CrawlView(LiveCrawl(self._frontier, core.tick, settings.url_rules, gate))
@@ -356,7 +359,10 @@ class Crawl(Reporting, Steering):
         return self._upkeep.ranking
 
     def close(self) -> None:
-        """Sync the log and release the folder. A second call, or a call in the child of a fork, does nothing.
+        """Sync the log, release the folder, and give all memory and address space back.
+
+        Later calls are refused, also those on the crawl's desk and view. A second call, or a call in the child of a
+        fork, does nothing.
 
         Raises
         ------
@@ -364,7 +370,12 @@ class Crawl(Reporting, Steering):
             If a call on this crawl has not returned.
         """
         if self._gate.close():
-            self._stack.close()
+            try:
+                self._stack.close()
+            finally:
+                self._gate.empty(self, "_core", "_frontier", "_pages", "_upkeep")
+                self.desk.close()
+                self.view.close()
 
     def __enter__(self) -> Self:
         return self

@@ -80,6 +80,11 @@ class Desk(ByQueue):
         self._sessions = self._frontier.sessions
         self._reopen()
 
+    def close(self) -> None:
+        """Let the memory of a closed crawl go. The crawl calls this; on an open crawl it does nothing."""
+        if self._gate.closed:
+            self._gate.empty(self, "_core", "_journal", "_answers", "_frontier", "_pages")
+
     # -- sessions -----------------------------------------------------------------------------------------------------
 
     def hello(self, owner: str, *, silent_after: float | None = None, rejoin: bool = False) -> Session:

@@ -19,8 +19,8 @@ import sys
 import threading
 import weakref
 from collections.abc import Callable
-from types import FrameType
-from typing import Any, TypeVar, cast
+from types import FrameType, MethodType
+from typing import Any, NoReturn, TypeVar, cast
 
 from inlink.errors import InlinkError, InUseError, StoreError
 
@@ -75,8 +75,9 @@ class Gate:
         # True while a call is inside, and for good after an interrupted change, a fork, or the end.
         self._shut = False
         self._closed = self._forked = self.changing = False
-        self._cause: BaseException | None = None
-        self._in_child: list[Callable[[], object]] = []
+        # Why the last change was not completed: a text, because an exception would keep all frames that it left.
+        self._cause: str | None = None
+        self._in_child: list[Callable[[], Callable[[], object] | None]] = []
 
     def __enter__(self) -> None:
         if not self._acquire(False):
@@ -88,7 +89,7 @@ class Gate:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
         if self.changing:
             if kind is not None:
-                self._cause = error
+                self._cause = _cause(self._what, error)
                 self._release()
                 return
             self.changing = False
@@ -96,8 +97,11 @@ class Gate:
         self._release()
 
     def in_child(self, work: Callable[[], object]) -> None:
-        """Register ``work``, which each later fork calls in the child to close files that it must not keep open."""
-        self._in_child.append(work)
+        """Register ``work``, which each later fork calls in the child to close files that it must not keep open.
+
+        A method is forgotten with its object.
+        """
+        self._in_child.append(weakref.WeakMethod(work) if isinstance(work, MethodType) else lambda: work)
         _gates.add(self)
 
     def close(self) -> bool:
@@ -119,7 +123,17 @@ class Gate:
         finally:
             self._release()
         _gates.discard(self)
+        self._in_child.clear()
         return True
+
+    @property
+    def closed(self) -> bool:
+        """True after :meth:`close`."""
+        return self._closed
+
+    def empty(self, holder: object, *names: str) -> None:
+        """Let the attributes of an object that hold columns go, after :meth:`close`. Any use of them is refused."""
+        vars(holder).update(dict.fromkeys(names, _ClosedPart(self)))
 
     @property
     def broken_off(self) -> bool:
@@ -147,13 +161,7 @@ class Gate:
                 f"{self._what}: another call on this crawl has not returned: use a crawl from one thread at a time, "
                 "with a threading.Lock of your own around each call"
             )
-        if isinstance(self._cause, StoreError):
-            return StoreError(str(self._cause))
-        cause = "an interruption" if self._cause is None else _named(self._cause)
-        return StoreError(
-            f"{self._what}: the last change was not completed ({cause}): close this crawl and open it again; "
-            "all acknowledged changes are kept"
-        )
+        return StoreError(self._cause or _cause(self._what, None))
 
     def _is_inside(self, caller: FrameType) -> bool:
         """Return whether an earlier call of this thread led to ``caller``. A user's own policy may make such calls."""
@@ -171,9 +179,10 @@ class Gate:
     def _after_fork(self) -> None:
         """Shut the gate for good in the child, and close what it shares with its parent."""
         self._forked = self._shut = True
-        for work in self._in_child:
+        for registered in self._in_child:
             with contextlib.suppress(OSError, ValueError):
-                work()
+                if (work := registered()) is not None:
+                    work()
 
 
 def inside(method: Method) -> Method:
@@ -185,6 +194,27 @@ def inside(method: Method) -> Method:
             return method(self, *arguments, **named)
 
     return cast(Method, call)
+
+
+class _ClosedPart:
+    """A part of a crawl after its end."""
+
+    def __init__(self, gate: Gate) -> None:
+        self._gate = gate
+
+    def __getattr__(self, name: str) -> NoReturn:
+        raise self._gate._refusal(False)
+
+
+def _cause(what: str, error: BaseException | None) -> str:
+    """What the gate says after a change that ``error`` interrupted; None if its error is not known."""
+    if isinstance(error, StoreError):
+        return str(error)
+    cause = "an interruption" if error is None else _named(error)
+    return (
+        f"{what}: the last change was not completed ({cause}): close this crawl and open it again; "
+        "all acknowledged changes are kept"
+    )
 
 
 def _named(error: BaseException) -> str:

@@ -93,8 +93,12 @@ class LiveCrawl:
         return self.pages, self.number(page)
 
     def close(self) -> bool:
-        """See :class:`ViewedCrawl`. The files are the crawl's own."""
-        return False
+        """See :class:`ViewedCrawl`. The files are the crawl's own, which calls this when it is closed."""
+        gate = self.gate
+        if gate.closed:
+            vars(self).clear()
+            self.gate = gate
+        return gate.closed
 
 
 class FolderCrawl:

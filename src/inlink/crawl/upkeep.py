@@ -78,9 +78,7 @@ class Upkeep:
         self._index: IndexWriter | None = None
         self._checkpoints = Checkpointer(self.pages, journal.log)
         checkpoint = self.pages.checkpoint
-        self._spill = Spill(
-            self.pages.folder, self._finished, None if checkpoint is None else checkpoint.mapped
-        )
+        self._spill = Spill(self.pages.folder, None if checkpoint is None else checkpoint.mapped)
         self._inbox_at = 0.0
         # Whether the crawl has no ranking yet, and no ranking was started.
         self._first = True
@@ -128,7 +126,7 @@ class Upkeep:
 
     def after_visit(self, now: float) -> None:
         """Ask for a new ranking if enough pages were crawled, continue or begin an index, and move columns to files."""
-        self._spill.step(self.pages.num_pages)
+        self._spill.step(self.pages.num_pages, self._finished)
         if self.frontier.policy.algorithm is not None and not self.reranker.busy and self._ranking_due(now):
             self.rerank(now)
         if self._index is not None:

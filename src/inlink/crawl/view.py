@@ -105,7 +105,7 @@ class CrawlView(Overview):
     def close(self) -> None:
         """Close the files of a view that :meth:`open` returned. Its later calls are refused.
 
-        A second call does nothing. On ``crawl.view`` it does nothing either: the files are the crawl's own.
+        A second call does nothing. On ``crawl.view`` it does nothing either: the crawl closes its view with itself.
 
         Raises
         ------
@@ -115,7 +115,7 @@ class CrawlView(Overview):
         crawl = self._crawl
         if crawl.close():
             self.stop()
-            # Surveys and searches hold maps of the files.
+            # Surveys and searches hold columns and maps of the files.
             vars(self).clear()
             self._crawl, self._gate = crawl, crawl.gate
 

@@ -76,12 +76,13 @@ class Ranker:
     def __init__(self, folder: Path, settings: argparse.Namespace, ended: threading.Event) -> None:
         if not 0 < settings.share <= 1:
             raise ParameterError(f"--share must be in (0, 1]; got {settings.share!r}")
-        self.folder, self.settings, self._ended = folder, settings, ended
+        self.folder, self.settings = folder, settings
+        # It is no method, because the rankings below hold it, and a cycle would keep the crawl in memory.
+        self._between = _Rests(settings.share, ended)
         # Only these settings need the pages' hosts.
         by_host = settings.cross_domain_only or settings.distrust or settings.spam_mass
         self.reader = Reader(folder, with_urls=by_host)
         self._crawl = crawl_folder(folder).header.uuid
-        self._used = time.process_time()
         start, self._before = published(folder)
         self._anew = True
         self.ranking: GrowingPageRank | GrowingHits
@@ -115,7 +116,7 @@ class Ranker:
             scores = np.zeros(reader.num_pages, np.float32)
             scores[self._trusted.pages] = self._trusted.weights
         hosts = reader.hosts if self.settings.cross_domain_only else None
-        self._used = time.process_time()
+        self._between.begin()
         update = self.ranking.update(reader.num_pages, reader.log, pages, places, scores, hosts)
         self._publish(covers, update, hosts)
         return {
@@ -189,12 +190,24 @@ class Ranker:
             }
         self._before, self._anew = (covers, header.files["rank"].crc32), False
 
-    def _between(self) -> None:
-        """Sleep so that only the share of a processor is used; raise if standard input was closed."""
-        used = time.process_time() - self._used
-        if self._ended.wait(used * (1 / self.settings.share - 1)):
-            raise _EndedError
+
+class _Rests:
+    """Sleeps between two slices of work, so that only a share of a processor is used."""
+
+    def __init__(self, share: float, ended: threading.Event) -> None:
+        self._share, self._ended = share, ended
+        self.begin()
+
+    def begin(self) -> None:
+        """Count the work from now on."""
         self._used = time.process_time()
+
+    def __call__(self) -> None:
+        """Sleep for the work since the last call; raise if standard input was closed."""
+        used = time.process_time() - self._used
+        if self._ended.wait(used * (1 / self._share - 1)):
+            raise _EndedError
+        self.begin()
 
 
 class _EndedError(Exception):

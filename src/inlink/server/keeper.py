@@ -287,6 +287,9 @@ class Keeper:
             over, result = job.step(self._crawl)
         except Exception as error:
             lane.popleft()
+            if isinstance(error, InlinkError):
+                # The frames of the call would keep the crawl's columns in memory, and nobody needs them.
+                error.__traceback__ = error.__context__ = None
             self._told(job, False, error)
             if not isinstance(error, InlinkError) or isinstance(error, StoreError):
                 self._look()

@@ -3,7 +3,9 @@
 import asyncio
 import base64
 import binascii
+import contextlib
 import logging
+import resource
 import time
 from collections import Counter, defaultdict
 from collections.abc import Awaitable, Callable
@@ -26,6 +28,9 @@ log = logging.getLogger("inlink.server")
 
 TOKENS_SECONDS = 1.0
 """Seconds after which a changed file of tokens is noticed."""
+
+_MOST_FILES = 1 << 16
+"""Files and connections that a server may have open, if the system allows so many."""
 
 
 class AccessError(InlinkError):
@@ -119,6 +124,7 @@ class Site:
             If a crawl cannot be opened. Then the crawls that were opened are closed.
         """
         told = []
+        _allow_files()
         await asyncio.to_thread(warm_up)
         try:
             for name, folder in folders.items():
@@ -242,3 +248,12 @@ def named(folders: list[Path]) -> dict[str, Path]:
             )
         found[name] = folder
     return found
+
+
+def _allow_files() -> None:
+    """Raise the soft limit of open files, of which each crawl needs about five. Many systems start with 1,024."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = _MOST_FILES if hard == resource.RLIM_INFINITY else min(_MOST_FILES, hard)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        with contextlib.suppress(ValueError, OSError):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))

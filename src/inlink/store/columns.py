@@ -1,5 +1,6 @@
 """The columns of pages that are folded from the log: arrays with one number for each page."""
 
+import weakref
 from collections.abc import Iterator
 
 import numpy as np
@@ -114,7 +115,8 @@ class PageColumns(Deferred):
         else:
             checkpoint.fill([("state_counts", [self.state_counts])])
             checkpoint.fill_later(self, _LARGE, self._stretches)
-            self.defer("_at", lambda: [self.hosts, *(getattr(self, name) for name in _LARGE)])
+            owner = weakref.proxy(self)
+            self.defer("_at", lambda: [owner.hosts, *(getattr(owner, name) for name in _LARGE)])
         self._restore_rare(checkpoint)
 
     def finished(self) -> Iterator[Finished]:

@@ -160,7 +160,8 @@ class Pages(Deferred):
         if lazily:
             self.table.restore(checkpoint, lazily=True)
             self.columns.restore(checkpoint, lazily=True)
-            self.columns.defer("hosts", lambda: self.table.hosts)
+            table = self.table
+            self.columns.defer("hosts", lambda: table.hosts)
             for owner in (self.table, self.columns):
                 for name in vars(owner)["_empty"].keys() & vars(self).keys():
                     self.defer(name, partial(getattr, owner, name))

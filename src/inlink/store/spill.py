@@ -41,22 +41,18 @@ class Spill:
     ----------
     folder : Path
         The file is made here.
-    finished : callable
-        Returns the columns, and the number of finished elements of each.
     mapped : dict of int to int
         By address of a column, the number of its first bytes that are mapped from a file already.
     """
 
-    def __init__(
-        self, folder: Path, finished: Callable[[], Iterable[Finished]], mapped: dict[int, int] | None = None
-    ) -> None:
-        self._folder, self._finished = folder, finished
+    def __init__(self, folder: Path, mapped: dict[int, int] | None = None) -> None:
+        self._folder = folder
         self._done = dict(mapped or {})
         self._file: IO[bytes] | None = None
         self._regions: dict[tuple[int, int], int] = {}
         self._look_at = 0
 
-    def step(self, known: int) -> bool:
+    def step(self, known: int, finished: Callable[[], Iterable[Finished]]) -> bool:
         """Write the next finished stretch, if there is one; return whether there was one.
 
         If it cannot be written, the columns stay in memory. The next attempt comes when there are more pages.
@@ -65,11 +61,13 @@ class Spill:
         ----------
         known : int
             Number of known pages.
+        finished : callable
+            Returns the columns, and the number of finished elements of each.
         """
         if known < self._look_at:
             return False
         try:
-            for column, count in self._finished():
+            for column, count in finished():
                 if self._write(column, count):
                     return True
         except OSError as error:

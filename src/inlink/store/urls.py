@@ -5,6 +5,7 @@ and other processes can look up a URL without reading all URLs.
 """
 
 import os
+import weakref
 import zlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -347,8 +348,9 @@ class UrlTable(Deferred):
         self._checkpoint = checkpoint
         checkpoint.fill([("sizes", [self.sizes]), ("counts", [self.counts])])
         checkpoint.fill_later(self, _LARGE, self._stretches)
-        self.defer("_slots_table", lambda: (self.slots, self.checks))
-        self.defer("_table", lambda: [getattr(self, name) for name in _LARGE])
+        owner = weakref.proxy(self)
+        self.defer("_slots_table", lambda: (owner.slots, owner.checks))
+        self.defer("_table", lambda: [getattr(owner, name) for name in _LARGE])
 
     # -- the index --------------------------------------------------------------------------------------------------
 
