@@ -2,8 +2,12 @@
 
 import asyncio
 import gc
+import subprocess
+import sys
+import textwrap
 import weakref
 from collections.abc import Iterator
+from contextlib import nullcontext
 from typing import Any
 
 import pytest
@@ -14,8 +18,9 @@ from scrapy.http import Response
 
 from inlink.crawl.crawl import Crawl
 from inlink.scrapy.signals import page_reported
+from patience import PATIENCE
 from sites import Answer, Site, html, moved, web
-from spiderruns import Quiet, Walker, crawl, hrefs
+from spiderruns import Quiet, Walker, crawl, hrefs, pages_of
 
 pytestmark = pytest.mark.slow
 
@@ -298,3 +303,70 @@ def test_revisits(tmp_path):
     assert min(site.counts().values()) >= 2
     assert min(page.crawls for page in ran.pages.values()) >= 2
     assert ran.reason == "closespider_pagecount"
+
+
+PROJECT = {
+    "scrapy.cfg": "[settings]\ndefault = shop.settings\n",
+    "shop/__init__.py": "",
+    "shop/settings.py": """
+        BOT_NAME = "shop"
+        SPIDER_MODULES = ["shop.spiders"]
+        SCHEDULER = "inlink.scrapy.Scheduler"
+        INLINK_CRAWL = "mycrawl"
+        ROBOTSTXT_OBEY = True
+        TELNETCONSOLE_ENABLED = False
+    """,
+    "shop/spiders/__init__.py": "",
+    "shop/spiders/walker.py": """
+        from scrapy import Spider
+
+        class Walker(Spider):
+            name = "walker"
+            allowed_domains = ["127.0.0.1"]
+            start_urls = ["SITE"]
+
+            def parse(self, response):
+                '''
+                @url SITE
+                @returns items 1 1
+                @returns requests 2 2
+                '''
+                yield {"title": response.css("title::text").get()}
+                yield from response.follow_all(css="a")
+    """,
+}
+COMMANDS = [
+    (["fetch", "--nolog", "SITE"], "<title>Shop</title>"),
+    (["fetch", "--nolog", "--spider", "walker", "--headers", "SITE"], "Content-Length"),
+    (["shell", "--nolog", "-c", "response.css('title::text').get()", "SITE"], "Shop"),
+    (["shell", "--nolog", "--spider", "walker", "-c", "(fetch('SITE'), response.status)[1]"], "200"),
+    (["parse", "--nolog", "--spider", "walker", "-d", "2", "SITE"], "{'title': 'Shop'}"),
+    (["check", "walker"], "OK"),
+]
+
+
+def test_commands_of_scrapy_leave_the_crawl_alone(tmp_path):
+    """`scrapy shell`, `fetch`, `parse` and `check` answer as with Scrapy's own scheduler, whether a spider crawls."""
+    pages = {"/": html("/a", "/b", title="Shop"), "/a": html(), "/b": html()}
+    with Site(pages) as site:
+        for name, text in PROJECT.items():
+            place = tmp_path / name
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place.write_text(textwrap.dedent(text).replace("SITE", site.url("/")))
+        for running in (False, True):
+            with Crawl(tmp_path / "mycrawl") if running else nullcontext() as crawl_:
+                if crawl_ is not None:
+                    crawl_.seed(["http://example.org/"])
+                for words, expected in COMMANDS:
+                    done = subprocess.run(
+                        [sys.executable, "-m", "scrapy", *(w.replace("SITE", site.url("/")) for w in words)],
+                        cwd=tmp_path,
+                        capture_output=True,
+                        text=True,
+                        timeout=PATIENCE,
+                    )
+                    assert done.returncode == 0, (words, done.stderr)
+                    assert expected in done.stdout + done.stderr * (words[0] == "check"), (words, done)
+                    assert "Traceback" not in done.stderr, (words, done.stderr)
+                    assert (tmp_path / "mycrawl").exists() is running
+                assert crawl_ is None or [*pages_of(tmp_path / "mycrawl")] == ["http://example.org/"]

@@ -13,6 +13,7 @@ from collections.abc import Callable, Container
 from typing import Any
 
 from scrapy import Request, Spider, __version__, signals
+from scrapy.core.scheduler import BaseScheduler
 from scrapy.crawler import Crawler
 from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware
 from scrapy.utils.asyncio import call_later
@@ -31,11 +32,13 @@ __all__ = [
     "dealt_with",
     "fail",
     "guard_addresses",
+    "is_crawl",
     "keep_delay",
     "mend_concurrency",
     "mend_delay",
     "mend_robots",
     "pause",
+    "replace_scheduler",
     "slot_of",
     "wake",
     "withdraw",
@@ -55,6 +58,7 @@ def check(crawler: Crawler) -> None:
     """
     engine: Any = crawler.engine
     try:
+        _ = engine._slot.scheduler, engine._slot.close_if_idle
         _ = engine._slot.inprogress, engine._slot.nextcall.schedule, engine.scraper.spidermw.methods.keys
         downloader = engine.downloader
         _ = downloader.middleware._add_middleware, downloader.middleware.methods["process_response"]
@@ -69,6 +73,21 @@ def check(crawler: Crawler) -> None:
         raise ParameterError(
             f"Scrapy {__version__} does not have the internals that inlink uses ({error}): use Scrapy 2.19"
         ) from None
+
+
+def is_crawl(crawler: Crawler) -> bool:
+    """Return whether a spider crawls, and does not fetch single pages for ``scrapy shell``, fetch, parse or check."""
+    engine: Any = crawler.engine
+    spider: Any = crawler.spider
+    # The shell ends its spider itself. The other commands have replaced the spider's start.
+    start_of = str(getattr(spider.start, "__module__", ""))
+    return bool(engine._slot.close_if_idle) and not start_of.startswith("scrapy.commands.")
+
+
+def replace_scheduler(crawler: Crawler, scheduler: BaseScheduler) -> None:
+    """Let the engine use another scheduler for the spider that is being opened."""
+    engine: Any = crawler.engine
+    engine._slot.scheduler = scheduler
 
 
 def dealt_with(crawler: Crawler, requests: list[Request]) -> list[Request]:

@@ -131,6 +131,11 @@ class Scheduler(BaseScheduler):
             if not is_asyncio_available():
                 raise ParameterError("inlink needs Scrapy's asyncio reactor, which is its default")
             engine.check(self.crawler)
+            if not engine.is_crawl(self.crawler):
+                log.info("this command fetches single pages: it uses Scrapy's own queue, and not the crawl")
+                self._own.open(spider)
+                engine.replace_scheduler(self.crawler, self._own)
+                return
             where, arguments = crawl_settings(settings)
             crawl = Settings() if is_url(where) else choose(Path(where), arguments).settings
             told_here = spider_settings(settings, crawl)
