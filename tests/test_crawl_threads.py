@@ -18,6 +18,7 @@ import pytest
 
 from crawlstrategies import EAGER
 from gatecalls import A, B, clocked, refusals
+from inlink.crawl import folder as folders
 from inlink.crawl.crawl import Crawl
 from inlink.crawl.view import CrawlView
 from inlink.errors import InlinkError, InUseError
@@ -247,3 +248,53 @@ def test_the_death_of_the_parent_frees_the_folder_though_a_child_lives(tmp_path)
         os.kill(child, signal.SIGKILL)
         parent.kill()
         parent.stdout.close()
+
+
+def test_one_of_several_makers_of_a_crawl_wins(tmp_path):
+    """The others are refused in one line, and the folder is that of the winner."""
+
+    def make(folder: Path, barrier: threading.Barrier, crawls: list[Crawl], refused: list[Exception]) -> None:
+        barrier.wait()
+        try:
+            crawls.append(Crawl(folder))
+        except Exception as error:
+            refused.append(error)
+
+    for k in range(20):
+        folder, barrier = tmp_path / str(k), threading.Barrier(4)
+        crawls: list[Crawl] = []
+        refused: list[Exception] = []
+
+        threads = [threading.Thread(target=make, args=(folder, barrier, crawls, refused)) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        (crawl,) = crawls
+        assert [type(error) for error in refused] == [InUseError] * 3
+        assert {str(error) for error in refused} == {
+            f"{folder} is being crawled by process {os.getpid()}: stop that process, or wait until it ends"
+        }
+        crawl.seed([A])
+        crawl.close()
+        with Crawl(folder) as again:
+            assert again.page(A)
+
+
+def test_a_crawl_made_in_the_meantime_is_not_replaced(tmp_path, monkeypatch):
+    """Whenever another process makes the folder, its hash seed stays, which all its pages depend on."""
+    folder, real = tmp_path / "c", folders.encoded
+
+    def meanwhile(settings: Any) -> bytes:
+        monkeypatch.setattr(folders, "encoded", real)
+        with Crawl(folder) as other:
+            other.seed([A])
+        return real(settings)
+
+    monkeypatch.setattr(folders, "encoded", meanwhile)
+    with Crawl(folder) as crawl:
+        assert crawl.seed([A, B]) == 1
+    with Crawl(folder) as crawl:
+        assert crawl.page(A)
+        assert crawl.page(B)
+    assert json.loads((folder / "header.json").read_text())["generation"] == 1

@@ -11,6 +11,7 @@ is the commit: a reader sees the old generation or the new one, and never a part
 """
 
 import contextlib
+import errno
 import io
 import os
 import stat
@@ -28,7 +29,7 @@ import numpy.typing as npt
 from inlink.base.arrays import AnyArray
 from inlink.base.disk import full_disk, remove_folder, sync_path, umask
 from inlink.base.unfinished import unfinished_file, unfinished_folder
-from inlink.errors import FolderError, OutputError
+from inlink.errors import FolderError, InUseError, OutputError
 
 __all__ = [
     "FileEntry",
@@ -343,15 +344,18 @@ class ArrayWriter:
 
 @contextlib.contextmanager
 def building(
-    path: str | os.PathLike[str], kind: str, version: int, *, sync: bool = True
+    path: str | os.PathLike[str], kind: str, version: int, *, sync: bool = True, new: bool = False
 ) -> Iterator[FolderWriter]:
     """Build a folder beside its place, and move it there when the block ends without an error.
 
     An existing folder of the same kind is kept until the new data are complete. If the block raises, nothing of
     the new data remains. After a kill, a hidden folder remains beside ``path``; the next build there removes it.
+    With ``new``, a folder of the same kind that another process makes in the meantime is left alone.
 
     Raises
     ------
+    InUseError
+        If another process made the folder in the meantime.
     OutputError
         If ``path`` is a file, a folder of another kind that is not empty, or cannot be written, or the disk is full.
     """
@@ -364,7 +368,7 @@ def building(
             stack.callback(writer._abandon)
             yield writer
             writer._seal(sync)
-            _commit(writer, work, target, sync)
+            _commit(writer, work, target, sync, new)
         except OSError as error:
             raise full_disk(target, error) from None
 
@@ -430,10 +434,11 @@ def check_target(target: Path, kind: str) -> None:
         )
 
 
-def _commit(writer: FolderWriter, work: Path, target: Path, sync: bool) -> None:
+def _commit(writer: FolderWriter, work: Path, target: Path, sync: bool, new: bool) -> None:
     header = writer.header
-    with contextlib.suppress(FolderError):
-        header.generation = _read_header(target).generation + 1
+    if not new:
+        with contextlib.suppress(FolderError):
+            header.generation = _read_header(target).generation + 1
     data = work / str(header.generation)
     writer.data.rename(data)
     remove_folder(writer.scratch)
@@ -444,7 +449,14 @@ def _commit(writer: FolderWriter, work: Path, target: Path, sync: bool) -> None:
             file.write_bytes(raw)
         work.chmod(0o777 & ~umask())
         # A rename is one step. It also replaces an empty folder.
-        work.rename(target)
+        try:
+            work.rename(target)
+        except OSError as error:
+            if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
+                raise
+            raise InUseError(
+                f"{target}: another process made this folder in the meantime: name another output, or remove it"
+            ) from None
     else:
         place = target / data.name
         # A build may have been killed between its last two steps.

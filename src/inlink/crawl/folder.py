@@ -10,7 +10,7 @@ import msgspec
 from inlink.base.disk import remove_folder
 from inlink.base.folder import building
 from inlink.crawl.settings import FILE, encoded, stored
-from inlink.errors import FolderError, ParameterError
+from inlink.errors import FolderError, InUseError, ParameterError
 from inlink.frontier.frontier import Frontier
 from inlink.frontier.policies import Policy, policy_of
 from inlink.frontier.restoring import restore
@@ -52,13 +52,18 @@ def create(folder: Path, started: float, settings: Settings) -> bool:
         crawl_folder(folder)
         return False
     rules = settings.url_rules
-    with building(folder, KIND, VERSION) as writer:
-        writer.header.meta = {
-            "hash_seed": str(int.from_bytes(os.urandom(8)) >> 1),
-            "started": started,
-            "url_rules": None if rules is None else msgspec.to_builtins(rules),
-        }
-        (writer.data.parent / FILE).write_bytes(encoded(settings))
+    try:
+        with building(folder, KIND, VERSION, new=True) as writer:
+            writer.header.meta = {
+                "hash_seed": str(int.from_bytes(os.urandom(8)) >> 1),
+                "started": started,
+                "url_rules": None if rules is None else msgspec.to_builtins(rules),
+            }
+            (writer.data.parent / FILE).write_bytes(encoded(settings))
+    except InUseError:
+        # Of several processes that make the same crawl, one wins. The lock decides which of them writes it.
+        crawl_folder(folder)
+        return False
     return True
 
 
