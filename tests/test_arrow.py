@@ -14,7 +14,10 @@ from hypothesis import strategies as st
 import inlink
 from inlink import Graph, Ranking
 from inlink.base import arrow
+from inlink.base.arrow import batches_of
+from inlink.base.strings import Strings
 from inlink.errors import ParameterError
+from inlink.graph import frames
 from inlink.graph.names import Names
 from strategies import arcs
 
@@ -104,6 +107,33 @@ def test_strings_of_every_layout_are_read(kind: pa.DataType):
     if not pa.types.is_binary_view(kind) and kind != pa.string_view():
         packed = source.set_column(0, "source", source["source"].dictionary_encode())
         assert set(inlink.read(packed).edges) == {(name, "t") for name in names}
+
+
+@given(st.lists(st.lists(st.text(max_size=20), max_size=8), max_size=4), st.integers(0, 3), st.booleans())
+def test_columns_of_strings_are_read_without_an_object_for_each(
+    chunks: list[list[str]], start: int, large: bool
+):
+    kind = pa.large_string() if large else pa.string()
+    column = pa.chunked_array([pa.array(chunk, kind) for chunk in chunks], kind).slice(start)
+    _, batches = batches_of(pa.table({"number": np.arange(len(column)), "name": column}))
+    names: list[str] = []
+    for (found,) in batches([1]):
+        assert isinstance(found, Strings)
+        names += [row.decode() for row in found.to_pylist()]
+    assert names == column.to_pylist()
+
+
+def test_a_long_batch_is_the_graph_of_its_rows(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(frames, "_ROWS", 7)
+    rows = [(f"p{k % 11}", f"p{k * k % 13}", k + 1.0) for k in range(40)]
+    source = pa.table(dict(zip("stw", map(list, zip(*rows, strict=True)), strict=True)))
+    found, expected = (
+        inlink.read(source),
+        Graph.from_arcs([row[:2] for row in rows], weights=[row[2] for row in rows]),
+    )
+    assert arcs_of(found) == arcs_of(expected)
+    assert list(found.nodes) == list(expected.nodes)
+    assert inlink.read(source.slice(0, 0)).num_nodes == 0
 
 
 @pytest.mark.parametrize("kind", ["int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64"])

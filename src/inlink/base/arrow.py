@@ -7,12 +7,14 @@ runs at this moment destroys the exception.
 """
 
 import contextlib
+import ctypes
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from inlink.base.arrays import AnyArray
+from inlink.base.strings import Strings
 from inlink.errors import ParameterError
 
 __all__ = ["Column", "batches_of", "capsule"]
@@ -53,7 +55,7 @@ def capsule(fields: Sequence[tuple[str, Any]], batches: Iterable[Sequence[Column
     return RecordBatchReader.from_batches(schema, made).__arrow_c_stream__()
 
 
-def batches_of(table: Any) -> tuple[list[str], Callable[[Sequence[int]], Iterator[list[Column]]]]:
+def batches_of(table: Any) -> tuple[list[str], Callable[[Sequence[int]], Iterator[list[AnyArray | Strings]]]]:
     """Return the names of the columns of an object with ``__arrow_c_stream__``, and a function that reads some of them.
 
     The function takes the places of columns, and iterates over the batches of these columns. Other columns may have
@@ -71,7 +73,7 @@ def batches_of(table: Any) -> tuple[list[str], Callable[[Sequence[int]], Iterato
         reader = RecordBatchReader.from_arrow(table)
     names: list[str] = reader.schema.names
 
-    def batches(places: Sequence[int]) -> Iterator[list[Column]]:
+    def batches(places: Sequence[int]) -> Iterator[list[AnyArray | Strings]]:
         for place in places:
             _check_type(reader.schema.field(place).type, names[place])
         while True:
@@ -121,12 +123,39 @@ def _check_type(kind: Any, name: str) -> None:
         )
 
 
-def _column(array: Any, name: str) -> Column:
+def _column(array: Any, name: str) -> AnyArray | Strings:
     if array.null_count:
         row = array.to_pylist().index(None)
         raise ParameterError(f"column {name!r} has no value in row {row:,} of a batch: drop such rows first")
     if _is_string(array.type):
-        rows: list[str] | list[bytes] = array.to_pylist()
-        return rows
+        return _strings(array)
     numbers: AnyArray = array.to_numpy()
     return numbers
+
+
+class _ArrowArray(ctypes.Structure):
+    """The beginning of an array in Arrow's C interface."""
+
+    _fields_ = (
+        *((name, ctypes.c_int64) for name in ("length", "null_count", "offset", "n_buffers", "n_children")),
+        ("buffers", ctypes.POINTER(ctypes.c_void_p)),
+    )
+
+
+def _strings(array: Any) -> Strings:
+    """Return a copy of a column of strings, without an object of Python for each string."""
+    from arro3.core import DataType
+
+    # arro3 does not show the bytes of strings itself.
+    _, capsule = array.cast(DataType.large_binary()).__arrow_c_array__()
+    pointer = ctypes.pythonapi.PyCapsule_GetPointer
+    pointer.restype, pointer.argtypes = ctypes.c_void_p, (ctypes.py_object, ctypes.c_char_p)
+    layout = _ArrowArray.from_address(pointer(capsule, b"arrow_array"))
+    _, places, text = layout.buffers[:3]
+    if not layout.length or not places:
+        return Strings.of([])
+    size = (layout.length + 1) * 8
+    offsets = np.frombuffer(ctypes.string_at(places + 8 * layout.offset, size), np.uint64)
+    first, length = int(offsets[0]), int(offsets[-1] - offsets[0])
+    raw = ctypes.string_at(text + first, length) if length else b""
+    return Strings(np.frombuffer(raw, np.uint8), offsets - offsets[0])

@@ -6,7 +6,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from inlink.base.arrow import Column, batches_of
+from inlink.base.arrays import AnyArray
+from inlink.base.arrow import batches_of
 from inlink.base.strings import Strings
 from inlink.errors import ParameterError
 from inlink.graph.batches import ArcBatch
@@ -15,6 +16,10 @@ from inlink.graph.graph import Graph
 from inlink.graph.names import MAX_NODES
 
 __all__ = ["ArrowTable", "graph_of_table", "is_table"]
+
+
+# The number of rows whose names are collected at a time.
+_ROWS = 1 << 16
 
 
 class ArrowTable(Protocol):
@@ -75,44 +80,48 @@ def graph_of_table(
     return build_graph(_arcs(batches(places), chosen), count=count, into=into)
 
 
-def _arcs(batches: Iterator[list[Column]], names: list[str]) -> Iterator[ArcBatch]:
+def _arcs(batches: Iterator[list[AnyArray | Strings]], names: list[str]) -> Iterator[ArcBatch]:
     named = None
     for source, target, *rest in batches:
         weights = None
         if rest:
-            if isinstance(rest[0], list) or rest[0].dtype.kind not in "iuf":
+            if isinstance(rest[0], Strings) or rest[0].dtype.kind not in "iuf":
                 raise ParameterError(f"column {names[2]!r} must have numbers as weights")
             weights = rest[0].astype(np.float64)
             check_weights(weights, f"column {names[2]!r}")
-        kinds = {isinstance(side, list) for side in (source, target)}
+        kinds = {isinstance(side, Strings) for side in (source, target)}
         if len(kinds) > 1 or named not in (None, kinds == {True}):
             raise ParameterError(
                 f"columns {names[0]!r} and {names[1]!r} must both have integers, or both strings"
             )
         named = kinds == {True}
-        if named:
-            ends = [row for side in (source, target) for row in side]
-            numbers = np.arange(len(ends), dtype=np.uint32)
-            half = len(ends) // 2
-            yield ArcBatch(numbers[:half], numbers[half:], Strings.of(ends), weights)
+        if isinstance(source, Strings) and isinstance(target, Strings):
+            # A frame may come as a single batch.
+            for begin in range(0, max(len(source), 1), _ROWS):
+                rows = slice(begin, begin + _ROWS)
+                ends = Strings.concat([source[rows], target[rows]])
+                numbers = np.arange(len(ends), dtype=np.uint32)
+                half = len(ends) // 2
+                some = None if weights is None else weights[rows]
+                yield ArcBatch(numbers[:half], numbers[half:], ends, some)
         else:
             pairs = zip(names[:2], (source, target), strict=True)
             sides = [integers(side, f"column {name!r}", np.uint32, MAX_NODES) for name, side in pairs]
             yield ArcBatch(sides[0], sides[1], None, weights)
 
 
-def _pandas(frame: Any) -> tuple[list[str], Callable[[Sequence[int]], Iterator[list[Column]]]]:
+def _pandas(frame: Any) -> tuple[list[str], Callable[[Sequence[int]], Iterator[list[AnyArray | Strings]]]]:
     """Return the names of a frame's columns, and a function that reads some of them, as of :func:`batches_of`."""
     names = [str(name) for name in frame.columns]
 
-    def batches(places: Sequence[int]) -> Iterator[list[Column]]:
+    def batches(places: Sequence[int]) -> Iterator[list[AnyArray | Strings]]:
         if len(frame):
             yield [_column(frame.iloc[:, place], names[place]) for place in places]
 
     return names, batches
 
 
-def _column(series: Any, name: str) -> Column:
+def _column(series: Any, name: str) -> AnyArray | Strings:
     values = series.to_numpy()
     if values.dtype.kind in "iuf":
         return np.ascontiguousarray(values)
@@ -123,4 +132,4 @@ def _column(series: Any, name: str) -> Column:
                 f"column {name!r} of dtype {series.dtype} must have strings in each row; got {row!r:.60}. Drop rows "
                 "without a value, and convert numbers: frame.astype('int64')"
             )
-    return rows
+    return Strings.of(rows)
