@@ -6,6 +6,7 @@ import pytest
 
 from crawlstrategies import opened
 from inlink.base.clock import VirtualClock
+from inlink.base.settings import NO_LIMIT
 from inlink.frontier.parts import combined
 from inlink.frontier.policies import POLICIES
 
@@ -104,3 +105,12 @@ def test_scores_below_0_are_ordered(tmp_path):
         crawl.seed([("http://b.com/", -0.05), ("http://a.com/", -9.0)])
         assert crawl.page("http://b.com/").score == pytest.approx(-0.05)
         assert crawl.page("http://a.com/").score == pytest.approx(-0.1)
+
+
+@pytest.mark.parametrize(
+    ("in_flight", "shown"), [(3, "0 of at most 3 being fetched"), (NO_LIMIT, "0 being fetched")]
+)
+def test_a_limit_that_is_none_is_not_shown(tmp_path, in_flight, shown):
+    crawl = opened(tmp_path / "c", VirtualClock(), politeness={"in_flight": in_flight})
+    crawl.seed(NAMES[:1])
+    assert f" {shown}, " in str(crawl.why(NAMES[0]))

@@ -6,6 +6,7 @@ import os
 import sqlite3
 import subprocess
 import sys
+import zipfile
 
 import numpy as np
 import pyarrow as pa
@@ -109,6 +110,25 @@ def test_unknown_content(tmp_path, content, message):
     with pytest.raises(FormatError, match=message) as caught:
         recognise(make(tmp_path, "f", content))
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("packed", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED])
+@pytest.mark.parametrize(
+    ("members", "message"),
+    [
+        (["archive/data.warc.gz", "datapackage.json"], r"is a WACZ: unpack it, .*archive/\*.warc.gz"),
+        (["datapackage.json", "archive/data.warc.gz"], "is a WACZ"),
+        (["pages/pages.jsonl", "indexes/index.cdx.gz"], "is a WACZ"),
+        (["links.tsv"], "is a zip archive, which cannot be read: unpack it first"),
+    ],
+)
+def test_zip_archives_are_no_matrices(tmp_path, members, message, packed):
+    path = tmp_path / "site.wacz"
+    with zipfile.ZipFile(path, "w", packed) as archive:
+        for name in members:
+            archive.writestr(name, "a\tb\n")
+    with pytest.raises(FormatError, match=message):
+        recognise(path)
 
 
 def test_any_bytes(tmp_path):

@@ -7,7 +7,7 @@ from inlink.frontier.hosts import HostState
 from inlink.frontier.parts import NOT_REACHED, Part
 from inlink.frontier.traps import FACTORS
 from inlink.frontier.traps import explain as explain_traps
-from inlink.store.format import DISCOVERED, EXCLUDED
+from inlink.store.format import DISCOVERED, EXCLUDED, NO_LIMIT
 from inlink.store.pages import STATES
 
 __all__ = ["FARTHEST_PLACE", "Inlink", "Penalty", "Why", "explain", "host_parts", "page_parts"]
@@ -158,9 +158,10 @@ class Why(msgspec.Struct, frozen=True):
             ]
         lines.append(f"score {self.score:.6g}, depth {self.depth}")
         host = self.host
+        limit = "" if host.in_flight_limit == NO_LIMIT else f" of at most {host.in_flight_limit:,}"
         lines.append(
             f"host {host.name}: {host.waiting:,} pages waiting, {host.taken:,} taken, "
-            f"{host.in_flight} of at most {host.in_flight_limit} being fetched, " + _when(host)
+            f"{host.in_flight}{limit} being fetched, " + _when(host)
         )
         if host.set_by_operator:
             lines.append(f"host {host.name}: {', '.join(host.set_by_operator)} set by an operator")

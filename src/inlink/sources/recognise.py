@@ -100,9 +100,11 @@ def _recognise_content(path: Path | str) -> str:
             return format
         raise
     text = start.removeprefix(b"\xef\xbb\xbf").lstrip()
-    for magic, name in ((b"SQLite format 3\0", "sqlite"), (b"PAR1", "parquet"), (b"PK\x03\x04", "npz")):
+    for magic, name in ((b"SQLite format 3\0", "sqlite"), (b"PAR1", "parquet")):
         if start.startswith(magic):
             return name
+    if start.startswith(b"PK\x03\x04"):
+        return _recognise_zip(path, start)
     if start.startswith((b"WARC/", b"filedesc://")):
         return _recognise_archive(path)
     if text.startswith(b"# inlink: "):
@@ -190,6 +192,19 @@ def _is_archive(path: Path | str) -> bool:
     from inlink.sources.archive import kind_of
 
     return kind_of(path) is not None
+
+
+def _recognise_zip(path: Path | str, start: bytes) -> str:
+    """Recognise SciPy's matrices by the name of the first file in the zip archive."""
+    name = start[30 : 30 + int.from_bytes(start[26:28], "little")]
+    if name.endswith(b".npy"):
+        return "npz"
+    if name.startswith((b"archive/", b"datapackage", b"indexes/", b"pages/")):
+        raise FormatError(
+            f"{path} is a WACZ: unpack it, and read the WARC files in its folder archive, as in: unzip {path} -d "
+            "unpacked; inlink build unpacked/archive/*.warc.gz -o graph"
+        )
+    raise FormatError(f"{path} is a zip archive, which cannot be read: unpack it first.")
 
 
 def _recognise_xml(path: Path | str, text: bytes) -> str:

@@ -87,8 +87,10 @@ def session(master: str | None = None, conf: Mapping[str, str] | None = None) ->
         for name, value in (settings | given).items():
             builder = builder.config(name, value)
         return builder.getOrCreate()
-    except (PySparkException, OSError) as error:
-        raise ParameterError(f"Spark does not start: {' '.join(str(error).split())[:500]}") from None
+    except (PySparkException, Py4JError, OSError) as error:
+        raise ParameterError(
+            f"Spark does not start ({failure(error)}): is its master {master} right?"
+        ) from None
 
 
 def collected(frame: DataFrame) -> list[Row]:
@@ -112,6 +114,11 @@ def failure(error: Exception) -> InlinkError:
     if own and own[1] in inlink.errors.__all__:
         in_task: InlinkError = getattr(inlink.errors, own[1])(own[2])
         return in_task
-    lines = [line.strip() for line in text.splitlines()]
-    reasons = [line for line in lines if "Exception" in line or "Error" in line] or lines
-    return InlinkError(f"Spark: {' '.join(reasons[0].split())[:400]}")
+    return InlinkError(f"Spark: {_reason(error)}")
+
+
+def _reason(error: Exception) -> str:
+    """Return the first line of an error of Java or Python that names the error."""
+    lines = [line.strip(" \t:") for line in str(error).splitlines()]
+    reasons = [line for line in lines if "Exception" in line or "Error" in line] or lines or [""]
+    return " ".join(reasons[0].split())[:400]

@@ -50,7 +50,7 @@ export function shown(why) {
 export function hostLine(host) {
   const told = [
     `${host.name}: ${count(host.waiting)} wait, ${count(host.taken)} were handed out`,
-    `${host.in_flight} of at most ${host.in_flight_limit} are being fetched`,
+    `${host.in_flight}${host.in_flight_limit < 2 ** 32 - 1 ? ` of at most ${host.in_flight_limit}` : ""} are being fetched`,
     `next fetch ${when(host.due_in)}`,
     `delay ${time(host.delay)}`,
   ];
