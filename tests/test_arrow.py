@@ -257,6 +257,38 @@ def test_polars_and_duckdb_read_and_give_tables():
     assert arcs_of(found) == {(f"x{i}", f"y{i % 2}", i + 0.5) for i in range(5)}
 
 
+class Partition:
+    """A part of a frame, as Dask has it: nothing but compute() gives its rows."""
+
+    def __init__(self, frame: Any) -> None:
+        self._frame = frame
+
+    def compute(self) -> Any:
+        return self._frame
+
+
+class Partitioned:
+    """What Dask's frames have: columns and iloc as in pandas, and rows in partitions only."""
+
+    iloc: Any = None
+
+    def __init__(self, frames: list[Any]) -> None:
+        self.columns = frames[0].columns
+        self.partitions = [Partition(frame) for frame in frames]
+
+    def __dask_graph__(self) -> None:
+        pass
+
+
+def test_a_frame_of_dask_is_read_by_partitions():
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"s": ["a", "b", "c", "a"], "t": ["b", "c", "a", "c"], "w": [1.0, 2, 3, 4]})
+    graph = inlink.read(Partitioned([frame[:3], frame[3:3], frame[3:]]))
+    assert arcs_of(graph) == {("a", "b", 1.0), ("b", "c", 2.0), ("c", "a", 3.0), ("a", "c", 4.0)}
+    with pytest.raises(ParameterError, match=r"column 's' .* must have strings"):
+        inlink.read(Partitioned([frame, pandas.DataFrame({"s": [None], "t": ["b"], "w": [1.0]})]))
+
+
 def test_pandas_goes_through_numpy(monkeypatch: pytest.MonkeyPatch):
     pandas = pytest.importorskip("pandas")
     monkeypatch.setattr(pandas.DataFrame, "__arrow_c_stream__", None)

@@ -30,7 +30,7 @@ class ArrowTable(Protocol):
 
 
 def is_table(value: object) -> bool:
-    """Return whether a value is a data frame of pandas, or gives an Arrow stream."""
+    """Return whether a value is a data frame of pandas or Dask, or gives an Arrow stream."""
     return hasattr(value, "__arrow_c_stream__") or _is_pandas(value)
 
 
@@ -51,7 +51,7 @@ def graph_of_table(
     ----------
     table : table
         A data frame of pandas or Polars, a relation of DuckDB, an Arrow table, or any other object with
-        ``__arrow_c_stream__``. pandas is read through NumPy.
+        ``__arrow_c_stream__``. pandas and Dask are read through NumPy, Dask one partition after the other.
     columns : sequence of str or None
         Source, target and, if wanted, weight. None: all columns, in this order.
     count : bool
@@ -115,8 +115,11 @@ def _pandas(frame: Any) -> tuple[list[str], Callable[[Sequence[int]], Iterator[l
     names = [str(name) for name in frame.columns]
 
     def batches(places: Sequence[int]) -> Iterator[list[AnyArray | Strings]]:
-        if len(frame):
-            yield [_column(frame.iloc[:, place], names[place]) for place in places]
+        # The partitions of a frame of Dask become frames of pandas.
+        dask = hasattr(frame, "__dask_graph__")
+        for part in (part.compute() for part in frame.partitions) if dask else [frame]:
+            if len(part):
+                yield [_column(part.iloc[:, place], names[place]) for place in places]
 
     return names, batches
 

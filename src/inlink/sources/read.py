@@ -70,8 +70,8 @@ def read(
         graphs and crawls. ``"-"`` is standard input. Several archives, several edge lists, or several folders are
         read into one graph, and the weights of equal arcs are added up. A path may be a pattern (``"*.wat.gz"``), a
         URL (``https://``, ``http://``, ``s3://``), or a list of paths (``"@wat.paths.gz"``), whose lines have a path
-        or URL, or a key, a tab, and a path or URL. A data frame of pandas or Polars, a relation of DuckDB or an Arrow
-        table has an arc in each row.
+        or URL, or a key, a tab, and a path or URL. A data frame of pandas, Dask or Polars, a relation of DuckDB or an
+        Arrow table has an arc in each row.
     level : {"page", "host", "domain"} or None
         The kind of the nodes. None means pages for archives, and otherwise the level of the source. A graph of a finer
         level is folded with the defaults of :meth:`Graph.fold`.
