@@ -35,6 +35,7 @@ from inlink.protocol import Link
 from inlink.store import log as logs
 from inlink.store.log import Log
 from inlink.store.pages import Pages
+from inlink.store.spill import Spill
 from inlink.store.urls import UrlTable
 
 
@@ -352,3 +353,40 @@ def test_a_policy_that_cannot_be_made_leaves_no_folder(tmp_path):
         clocked(tmp_path / "c", policy=Refuses)
     with clocked(tmp_path / "c") as crawl:
         assert crawl.page(A) is not None
+
+
+@pytest.mark.parametrize("fault", [KeyboardInterrupt(), OSError(errno.EIO, "Input/output error")])
+def test_a_close_that_is_interrupted_keeps_the_folder(tmp_path, monkeypatch, fault):
+    crawl = clocked(tmp_path / "c")
+    crawl.seed([A])
+
+    def fails(_self):
+        raise fault
+
+    monkeypatch.setattr(Spill, "close", fails)
+    with pytest.raises((KeyboardInterrupt, StoreError)) as error:
+        crawl.close()
+    monkeypatch.undo()
+    assert isinstance(error.value, KeyboardInterrupt) or str(error.value) == (
+        f"{tmp_path / 'c'}: Input/output error: look for faults of the disk in the system's log"
+    )
+    with clocked(tmp_path / "c") as again:
+        assert again.page(A).state == "discovered"
+
+
+def test_an_error_of_the_system_names_file_and_remedy(tmp_path, monkeypatch):
+    def full(*_arguments, **_named):
+        raise OSError(errno.ENOSPC, "No space left on device", str(tmp_path / "c" / "x"))
+
+    with clocked(tmp_path / "c") as crawl:
+        crawl.seed([A])
+        monkeypatch.setattr(Pages, "page", full)
+        with pytest.raises(StoreError, match=r"c/x: No space left on device: free some space$"):
+            crawl.page(A)
+        monkeypatch.undo()
+        # A question changes nothing, so the crawl goes on.
+        assert crawl.page(A).state == "discovered"
+        monkeypatch.setattr(Frontier, "fold", full)
+        for _ in range(2):
+            with pytest.raises(StoreError, match=r"free some space.*close this crawl"):
+                crawl.seed([B])

@@ -4,11 +4,14 @@ import errno
 import json
 import os
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
+import inlink
 from crawlstrategies import Clock, opened
 from inlink.base.folder import building
 from inlink.cli import commands
@@ -16,6 +19,7 @@ from inlink.crawl.crawl import Crawl
 from inlink.crawl.folder import look
 from inlink.errors import FolderError, InlinkError, StoreError
 from inlink.store import log as logs
+from inlink.store import mapped
 from inlink.store.log import EVENTS, INDEX, RANKS, TORN, URLS
 from inlink.store.lookup import look_up
 from inlink.store.reader import Reader, is_crawl
@@ -309,3 +313,54 @@ def test_a_full_disk_on_opening_is_one_line(tmp_path: Path, monkeypatch):
             Crawl(tmp_path / "newer")
     with Crawl(folder) as crawl:
         assert crawl.page(A) is not None
+
+
+def test_a_view_of_files_that_were_cut_in_place_refuses_and_its_process_lives(tmp_path: Path):
+    folder = crawl_folder(tmp_path / "c")
+    with opened(folder, Clock()) as crawl:
+        for number in range(400):
+            crawl.seed([f"http://c.com/{number}-{'x' * 90}"])
+    code = """
+import sys
+from pathlib import Path
+import inlink
+folder = Path(sys.argv[1])
+views = [inlink.CrawlView.open(folder) for _ in range(2)]
+views[0].order(9)
+views[1].page(0)
+for name in ("events.log", "urls.txt"):
+    with (folder / name).open("r+b") as file:
+        file.truncate(100)
+    for view in views:
+        for ask in (lambda: view.page(350), lambda: view.links(0), lambda: view.find("c"), lambda: view.dump("links")):
+            try:
+                ask()
+            except inlink.errors.InlinkError as error:
+                print(error)
+"""
+    run = subprocess.run([sys.executable, "-c", code, folder], capture_output=True, text=True, check=True)
+    assert f"{folder / EVENTS} is shorter than" in run.stdout
+    assert f"{folder / URLS}" in run.stdout
+
+
+@pytest.mark.parametrize(
+    "fault", [OSError(errno.ENOMEM, "Cannot allocate memory"), ValueError("mmap length")]
+)
+def test_a_file_that_cannot_be_mapped_or_read_is_named_with_a_remedy(tmp_path: Path, monkeypatch, fault):
+    folder = crawl_folder(tmp_path / "c")
+
+    def fails(*_arguments, **_named):
+        raise fault
+
+    with inlink.CrawlView.open(folder) as view:
+        monkeypatch.setattr(mapped.mmap, "mmap", fails)
+        with pytest.raises(FolderError, match=r"events\.log.*: (free some memory|it is a part of the crawl)"):
+            view.order(3)
+        monkeypatch.undo()
+        view.order(3)
+        monkeypatch.setattr(os, "pread", fails if isinstance(fault, OSError) else os.pread)
+        if isinstance(fault, OSError):
+            with pytest.raises(
+                FolderError, match=r"(events\.log|urls\.txt): Cannot allocate memory: free some memory"
+            ):
+                view.page(A)

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from random import Random
 
+from torture.faults import failed_calls, interrupted_calls
 from torture.flips import crawl_flip, graph_flip
 from torture.frames import crafted_frame
 from torture.inputs import mutated_input
@@ -22,6 +23,18 @@ KINDS = {
             "crafted frames", "a wild number in a frame whose checksums hold, then a command", crafted_frame
         ),
         Kind("inputs", "a mutated file of each format, then `inlink build`", mutated_input),
+        Kind(
+            "failed calls",
+            "a system call that fails, once or for good, during calls on a crawl, then all that was acknowledged",
+            failed_calls,
+            0.1,
+        ),
+        Kind(
+            "interrupted calls",
+            "Ctrl-C at a random moment of a call on a crawl, then all that was acknowledged",
+            interrupted_calls,
+            0.1,
+        ),
         Kind(
             "killed library",
             "`kill -9` of a crawl, then everything acknowledged is looked for",

@@ -2,19 +2,53 @@
 
 import errno
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
-from inlink.errors import OutputError
+from inlink.errors import InlinkError, OutputError, StoreError
 
-__all__ = ["full_disk", "remove_folder", "sync_path", "umask"]
+__all__ = ["described", "described_errors", "remove_folder", "sync_path", "umask", "unwritable"]
 
 
-def full_disk(target: Path, error: OSError) -> Exception:
-    """Return an OutputError that names the output if the disk was full; otherwise return the error itself."""
-    if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
-        return error
+_REMEDIES = {
+    errno.ENOSPC: "free some space",
+    errno.EDQUOT: "free some space, or raise the quota",
+    errno.EFBIG: "free some space",
+    errno.EROFS: "mount the file system for writing",
+    errno.EACCES: "allow this user to read and write it",
+    errno.EPERM: "allow this user to read and write it",
+    errno.EMFILE: "raise the limit of open files (ulimit -n)",
+    errno.ENFILE: "close some programs: the system has too many open files",
+    errno.ENOMEM: "free some memory",
+    errno.EIO: "look for faults of the disk in the system's log",
+    errno.ENOENT: "put it back from a backup",
+}
+
+
+def described(error: OSError, place: object) -> str:
+    """Describe an error of the system: the file, or else ``place``; the reason; and what to do."""
+    remedy = _REMEDIES.get(error.errno or 0, "try again")
+    return f"{error.filename or place}: {error.strerror or error}: {remedy}"
+
+
+@contextmanager
+def described_errors(place: object, kind: type[InlinkError] = StoreError) -> Iterator[None]:
+    """Raise an InlinkError in place of each OSError of the block; ``place`` is the file or folder that it works on."""
+    try:
+        yield
+    except OSError as error:
+        raise kind(described(error, place)) from error
+
+
+def unwritable(target: Path, error: OSError) -> OutputError:
+    """Return the error of an output that the system did not write. It names the file that ``error`` names, if any."""
+    remedy = _REMEDIES.get(error.errno or 0, "try again")
+    name = str(error.filename or target)
+    # The hidden name of an unfinished output means nothing to its user.
+    place = target if ".inlink-unfinished" in name else name
     return OutputError(
-        f"{target}: cannot be written ({error.strerror}): free some space, or name an output on another disk"
+        f"{place}: cannot be written ({error.strerror or error}): {remedy}, or name an output on another disk"
     )
 
 

@@ -27,7 +27,7 @@ import numpy as np
 import numpy.typing as npt
 
 from inlink.base.arrays import AnyArray
-from inlink.base.disk import full_disk, remove_folder, sync_path, umask
+from inlink.base.disk import remove_folder, sync_path, umask, unwritable
 from inlink.base.unfinished import unfinished_file, unfinished_folder
 from inlink.errors import FolderError, InUseError, OutputError
 
@@ -357,7 +357,7 @@ def building(
     InUseError
         If another process made the folder in the meantime.
     OutputError
-        If ``path`` is a file, a folder of another kind that is not empty, or cannot be written, or the disk is full.
+        If ``path`` is a file, a folder of another kind that is not empty, or cannot be written.
     """
     target = Path(path)
     check_target(target, kind)
@@ -370,7 +370,7 @@ def building(
             writer._seal(sync)
             _commit(writer, work, target, sync, new)
         except OSError as error:
-            raise full_disk(target, error) from None
+            raise unwritable(target, error) from None
 
 
 @contextlib.contextmanager
@@ -380,7 +380,7 @@ def new_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
     Raises
     ------
     OutputError
-        If ``path`` exists or cannot be written, or the disk is full.
+        If ``path`` exists or cannot be written.
     """
     target = Path(path)
     if target.exists() or target.is_symlink():
@@ -395,7 +395,7 @@ def new_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
             work.rename(target)
             sync_path(target.parent)
         except OSError as error:
-            raise full_disk(target, error) from None
+            raise unwritable(target, error) from None
 
 
 def _begun(
@@ -486,7 +486,7 @@ def atomic_file(path: str | os.PathLike[str], *, sync: bool = True, secret: bool
     Raises
     ------
     OutputError
-        If ``path`` is a folder, or cannot be written, or the disk is full.
+        If ``path`` is a folder, or cannot be written.
     """
     target = Path(path)
     if target.is_dir():
@@ -505,4 +505,4 @@ def atomic_file(path: str | os.PathLike[str], *, sync: bool = True, secret: bool
             if sync:
                 sync_path(target.parent)
         except OSError as error:
-            raise full_disk(target, error) from None
+            raise unwritable(target, error) from None

@@ -76,6 +76,10 @@ def _held(target: Path, make: Callable[[str], str], mode: int) -> Iterator[Path]
         except FileNotFoundError:
             # Another process removed it before it was locked.
             continue
+        except OSError:
+            with contextlib.suppress(OSError):
+                path.rmdir() if path.is_dir() else path.unlink()
+            raise
         try:
             # A process that is just looking at it holds it for a moment.
             with contextlib.suppress(OSError):

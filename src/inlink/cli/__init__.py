@@ -4,7 +4,6 @@ Modules here import only click and light modules. Each command imports the rest 
 is quick. The module of a command is imported when it is called, and those of all commands for ``inlink --help``.
 """
 
-import errno
 import os
 import signal
 import sys
@@ -81,9 +80,9 @@ def main() -> NoReturn:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(0)
     except OSError as error:
-        place = f"{error.filename}: " if error.filename else ""
-        hint = "; free some space, or name an output on another disk" if error.errno == errno.ENOSPC else ""
-        _fail(f"{place}{error.strerror or error}{hint}")
+        from inlink.base.disk import described
+
+        _fail(described(error, "a file"))
     except ModuleNotFoundError as error:
         if error.name != "numba":
             raise

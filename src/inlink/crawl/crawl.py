@@ -12,9 +12,11 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack
 from functools import partial
+from pathlib import Path
 from typing import Any, Literal, Self
 
 from inlink.base.clock import VirtualClock
+from inlink.base.disk import described_errors
 from inlink.base.settings import rows_of
 from inlink.crawl.admission import Admission
 from inlink.crawl.answers import Answers
@@ -194,8 +196,9 @@ class Crawl(Reporting, Steering):
         self.refused: Counter[str] = Counter()
         lists = GivenLists.read(given, chosen.settings, self.refused)
         self._gate = gate = Gate(str(self.folder))
-        with ExitStack() as stack:
-            chosen = self._claim(stack, given, chosen, started)
+        with described_errors(self.folder), ExitStack() as stack:
+            made = list[Path]()
+            chosen = self._claim(stack, given, chosen, started, made)
             self._settings = settings = chosen.settings
             log = Log(self.folder, settings.sync)
             stack.callback(log.close)
@@ -230,20 +233,24 @@ class Crawl(Reporting, Steering):
             self.view = CrawlView(LiveCrawl(self._frontier, core.tick, settings.url_rules, gate))
             stack.callback(self.view.stop)
             gate.changing = False
+            made.clear()
             self._stack = stack.pop_all()
 
-    def _claim(self, stack: ExitStack, given: Mapping[str, Any], chosen: Chosen, started: float) -> Chosen:
-        """Lock the folder, which is made if it does not exist; return the settings in force."""
+    def _claim(
+        self, stack: ExitStack, given: Mapping[str, Any], chosen: Chosen, started: float, made: list[Path]
+    ) -> Chosen:
+        """Lock the folder, which is made if it does not exist and is then in ``made``; return the settings in force."""
         there = self.folder.exists()
-        made = create(self.folder, started, chosen.settings)
+        is_new = create(self.folder, started, chosen.settings)
         lock = logs.lock(self.folder)
         stack.enter_context(lock)
         self._gate.in_child(partial(lock.__exit__, None, None, None))
-        if not made:
+        if not is_new:
             # Until now another process may have changed the settings.
             return choose(self.folder, given)
         if not there:
-            stack.push(partial(unmake, self.folder))
+            made.append(self.folder)
+            stack.push(partial(unmake, made))
         return chosen
 
     @property
@@ -368,10 +375,13 @@ class Crawl(Reporting, Steering):
         ------
         inlink.errors.InUseError
             If a call on this crawl has not returned.
+        inlink.errors.StoreError
+            If a file cannot be written. The crawl is closed all the same.
         """
         if self._gate.close():
             try:
-                self._stack.close()
+                with described_errors(self.folder):
+                    self._stack.close()
             finally:
                 self._gate.empty(self, "_core", "_frontier", "_pages", "_upkeep")
                 self.desk.close()

@@ -67,10 +67,14 @@ def create(folder: Path, started: float, settings: Settings) -> bool:
     return True
 
 
-def unmake(folder: Path, kind: type[BaseException] | None, *_: object) -> None:
-    """Remove the folder of a crawl that was just made, if an exception ended the block that opens it."""
+def unmake(made: list[Path], kind: type[BaseException] | None, *_: object) -> None:
+    """Remove the folder that the opening of a crawl has made, if an exception ends it.
+
+    Once the crawl is open, ``made`` must be empty: an exception while it is closed comes here too.
+    """
     if kind is not None:
-        remove_folder(folder)
+        for folder in made:
+            remove_folder(folder)
 
 
 def look(

@@ -22,6 +22,7 @@ from collections.abc import Callable
 from types import FrameType, MethodType
 from typing import Any, NoReturn, TypeVar, cast
 
+from inlink.base.disk import described
 from inlink.errors import InlinkError, InUseError, StoreError
 
 __all__ = ["Gate", "inside"]
@@ -50,7 +51,7 @@ class Gate:
     inlink.errors.InUseError
         On entering, if another call is inside, or in the child of a fork.
     inlink.errors.StoreError
-        On entering, if the crawl is closed, or if a change was interrupted.
+        On entering, if the crawl is closed, or if a change was interrupted. On leaving, in place of an OSError.
     """
 
     __slots__ = (
@@ -91,10 +92,14 @@ class Gate:
             if kind is not None:
                 self._cause = _cause(self._what, error)
                 self._release()
+                if isinstance(error, OSError):
+                    raise StoreError(self._cause) from error
                 return
             self.changing = False
         self._shut = False
         self._release()
+        if isinstance(error, OSError):
+            raise StoreError(described(error, self._what)) from error
 
     def in_child(self, work: Callable[[], object]) -> None:
         """Register ``work``, which each later fork calls in the child to close files that it must not keep open.
@@ -210,14 +215,16 @@ def _cause(what: str, error: BaseException | None) -> str:
     """What the gate says after a change that ``error`` interrupted; None if its error is not known."""
     if isinstance(error, StoreError):
         return str(error)
-    cause = "an interruption" if error is None else _named(error)
+    cause = "an interruption" if error is None else _named(error, what)
     return (
         f"{what}: the last change was not completed ({cause}): close this crawl and open it again; "
         "all acknowledged changes are kept"
     )
 
 
-def _named(error: BaseException) -> str:
+def _named(error: BaseException, what: str) -> str:
+    if isinstance(error, OSError):
+        return described(error, what)
     said = " ".join(str(error).split())
     name = "" if isinstance(error, InlinkError) else type(error).__name__
     return f"{name} ({said})" if name and said else name or said

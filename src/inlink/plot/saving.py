@@ -7,7 +7,7 @@ import matplotlib
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from inlink.base.disk import full_disk
+from inlink.base.disk import unwritable
 from inlink.base.folder import atomic_file
 from inlink.errors import OutputError
 
@@ -64,9 +64,4 @@ def save(picture: Axes | Figure, path: str | os.PathLike[str]) -> None:
             ):
                 figure.savefig(work, format=wanted, metadata=METADATA[wanted])
         except OSError as error:
-            told = full_disk(Path(path), error)
-            if not isinstance(told, OutputError):
-                told = OutputError(
-                    f"{path}: cannot be written ({error.strerror or error}): name another output"
-                )
-            raise told from None
+            raise unwritable(Path(path), error) from None

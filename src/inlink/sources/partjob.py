@@ -1,5 +1,6 @@
 """Make the part of one archive: the work of one process, or of one task of a cluster."""
 
+import errno
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -8,7 +9,7 @@ from typing import Any
 import msgspec
 
 from inlink.base.damage import Skipped, Tally
-from inlink.base.disk import full_disk
+from inlink.base.disk import unwritable
 from inlink.base.remote import is_remote, stamp_of
 from inlink.base.unfinished import unfinished_folder
 from inlink.errors import InputError
@@ -148,9 +149,8 @@ def make_part(job: PartJob) -> PartFile:
                 meta=meta,
             )
     except OSError as error:
-        full = full_disk(Path(job.part), error)
-        if full is not error:
-            raise full from None
+        if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+            raise unwritable(Path(job.part), error) from None
         raise InputError(
             f"{error.filename or job.name}: cannot be read ({error.strerror or error})"
         ) from None

@@ -25,7 +25,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 import inlink
-from inlink.base.disk import full_disk
+from inlink.base.disk import unwritable
 from inlink.base.remote import download, is_remote, remove_remote, upload
 from inlink.errors import InputError, OutputError, ParameterError
 from inlink.graph.graph import Graph
@@ -260,7 +260,4 @@ def _publishing(place: Path) -> Iterator[Path]:
         finally:
             work.unlink(missing_ok=True)
     except OSError as error:
-        full = full_disk(place, error)
-        if full is not error:
-            raise full from None
-        raise OutputError(f"{place}: cannot be written ({error.strerror or error})") from None
+        raise unwritable(place, error) from None

@@ -179,9 +179,9 @@ class Checkpoint:
         inlink.errors.FolderError
             If they differ.
         """
-        for name, file in self._open.items():
+        for name in self._open:
             if name not in self._sound:
-                if _checksum(file) != self._files.header.files[name].crc32:
+                if self._checksum(name) != self._files.header.files[name].crc32:
                     raise self._refused(f"`{name}` is damaged")
                 self._sound.add(name)
 
@@ -230,7 +230,7 @@ class Checkpoint:
         entry, sums = self._files.header.files[name], self.array(f"{name}.sums")
         values = np.empty(lengths[number], entry.dtype)
         begin = sum(lengths[:number]) * values.itemsize
-        whole = not len(values) or os.preadv(self._open[name], [values.data], begin) == values.nbytes
+        whole = not len(values) or self._preadv(name, values.view(np.uint8).data, begin) == values.nbytes
         if not whole or crc32(values.data) != sums[number]:
             raise self._refused(f"`{name}` is damaged")
         return values
@@ -267,12 +267,29 @@ class Checkpoint:
             raw = stretch.view(np.uint8)[skipped:]
             for begin in range(0, len(raw), _BLOCK):
                 block = raw[begin : begin + _BLOCK].data
-                if os.preadv(file, [block], at) != len(block):
+                if self._preadv(name, block, at) != len(block):
                     raise self._refused(f"`{name}` ends too early")
                 check, at = check if known else crc32(block, check), at + len(block)
         if not known and check != entry.crc32:
             raise self._refused(f"`{name}` is damaged")
         self._sound.add(name)
+
+    def _checksum(self, name: str) -> int:
+        """The CRC-32 of a file."""
+        buffer, at, check = np.empty(_BLOCK >> 3, np.uint8), 0, 0
+        while size := self._preadv(name, buffer.data, at):
+            check, at = crc32(buffer[:size].data, check), at + size
+        return int(check)
+
+    def _preadv(self, name: str, block: memoryview, at: int) -> int:
+        """Read bytes of a file from byte ``at`` on; return their number, which is less than asked for at its end."""
+        read = 0
+        try:
+            while read < len(block) and (size := os.preadv(self._open[name], [block[read:]], at + read)):
+                read += size
+        except OSError as error:
+            raise self._refused(f"`{name}` cannot be read ({error.strerror})") from None
+        return read
 
     def _map(self, column: AnyArray, file: int) -> int:
         """Map the pages of memory that a column fills from its file; return their bytes, or 0 if they must be read."""
@@ -285,14 +302,6 @@ class Checkpoint:
             return 0
         self.mapped[column.ctypes.data] = size
         return size
-
-
-def _checksum(file: int) -> int:
-    """The CRC-32 of an open file."""
-    buffer, at, check = np.empty(_BLOCK >> 3, np.uint8), 0, 0
-    while size := os.preadv(file, [buffer.data], at):
-        check, at = crc32(buffer[:size].data, check), at + size
-    return int(check)
 
 
 def _close(files: dict[str, int]) -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from inlink.base.arrays import UInt32Array, UInt64Array
+from inlink.base.arrays import UInt8Array, UInt32Array, UInt64Array
 from inlink.base.jit import addresses
 from inlink.errors import FolderError, UnknownNodeError
 from inlink.store.checks import FAULTS, last_whole, refuse_damage
@@ -76,18 +76,27 @@ class Lookup:
         seed = hash_seed_of(folder)
         self.folder = Path(folder)
         self._frames = Frames(self.folder)
-        self._events = self._frames.all()
+        self._events_end = len(self._frames.all())
         self._table = UrlTable(self.folder, seed, Tally())
-        self._urls = self._table.all()
-        self._table.tally.url_bytes = len(self._urls)
+        self._table.tally.url_bytes = len(self._table.all())
         self._slots = self._counts = np.empty(0, np.uint64)
         self._checks = np.empty(0, np.uint32)
         self._indexed, self._indexed_end = 0, 0
-        most = len(self._events) // HEAD_SIZE + 1
+        most = self._events_end // HEAD_SIZE + 1
         self._makers, self._maker_places = np.empty(most, np.uint32), np.empty(most, np.uint64)
         self._tally = Tally()
         self._traced: tuple[int, Columns] | None = None
         self._load_index()
+
+    @property
+    def _events(self) -> UInt8Array:
+        """All of events.log as it was at the opening. A file that was cut since is refused at each use."""
+        return self._frames.between(0, self._events_end)[: self._events_end]
+
+    @property
+    def _urls(self) -> UInt8Array:
+        """All of urls.txt as it was at the opening."""
+        return self._table.text(0, self._table.tally.url_bytes)
 
     def _load_index(self) -> None:
         """Read the index, if this crawl has one. Only one shard of its slots is checked and read at a time."""

@@ -1,5 +1,6 @@
 """A memory-mapped file that another process appends to."""
 
+import errno
 import mmap
 import os
 import weakref
@@ -8,6 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from inlink.base.arrays import AnyArray, UInt8Array
+from inlink.base.disk import described
 from inlink.errors import FolderError
 from inlink.store.blocksums import BlockGuard
 
@@ -15,7 +17,7 @@ __all__ = ["Mapped"]
 
 
 class Mapped:
-    """A growing file, memory-mapped. Bytes after the mapping are read with ``pread``.
+    """A growing file, memory-mapped.
 
     Attributes
     ----------
@@ -40,31 +42,46 @@ class Mapped:
             self._finalizer = weakref.finalize(self, os.close, self.file)
             self.map(os.fstat(self.file).st_size)
         except OSError as error:
-            raise FolderError(
-                f"{path} cannot be read ({error.strerror}): it is a part of the crawl; take the crawl's folder from a "
-                "backup"
-            ) from None
+            raise self._refused(error) from None
 
     def map(self, size: int) -> UInt8Array:
         """Map the first ``size`` bytes, unless they are mapped; return all mapped bytes, uint8[size or more].
 
         No checksums are compared here.
         """
+        # To touch a page behind the file's end would end the process (SIGBUS).
+        if os.lseek(self.file, 0, os.SEEK_END) < size:
+            raise FolderError(
+                f"{self.path} is shorter than {size:,} bytes, which it had: another program has cut it; take the "
+                "crawl's folder from a backup"
+            )
         if size > len(self.bytes):
-            space = mmap.mmap(self.file, size, access=mmap.ACCESS_READ)
+            try:
+                space = mmap.mmap(self.file, size, access=mmap.ACCESS_READ)
+            except (OSError, ValueError) as error:
+                raise self._refused(error) from None
             self.bytes = np.frombuffer(space, np.uint8)
         return self.bytes
 
+    def _refused(self, error: OSError | ValueError) -> FolderError:
+        if isinstance(error, OSError) and error.errno not in (None, errno.ENOENT):
+            return FolderError(described(error, self.path))
+        return FolderError(
+            f"{self.path} cannot be read ({getattr(error, 'strerror', error)}): it is a part of the crawl; take the "
+            "crawl's folder from a backup"
+        )
+
     def read(self, begin: int, size: int) -> bytes:
-        """Read ``size`` bytes from byte ``begin`` on. The file is mapped again only if it has grown much."""
-        stop = begin + size
+        """Read ``size`` bytes from byte ``begin`` on, fewer at the end of the file.
+
+        They are not taken from the mapping, because another program may cut the file (SIGBUS).
+        """
         if self.guard is not None:
-            self.guard.check(self.bytes, begin, stop)
-        if stop <= len(self.bytes):
-            return self.bytes[begin:stop].tobytes()
-        if stop > len(self.bytes) * 5 // 4 + (64 << 20):
-            self.map(os.fstat(self.file).st_size)
-        return os.pread(self.file, size, begin)
+            self.guard.check(self.map(len(self.bytes)), begin, begin + size)
+        try:
+            return os.pread(self.file, size, begin)
+        except OSError as error:
+            raise self._refused(error) from None
 
     def between(self, begin: int, end: int) -> UInt8Array:
         """Map the first ``end`` bytes; return all mapped bytes. Only bytes ``begin`` … ``end`` - 1 may be used."""
