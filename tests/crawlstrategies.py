@@ -109,7 +109,7 @@ def perform(crawl: Crawl, clock: Clock, leases: list[Any], done: tuple[Any, ...]
     elif what == "wait":
         clock.now += given[0]
     elif what == "reload":
-        crawl.reload()
+        crawl.reload("failed", "gone", "excluded")
     elif what == "crawled by URL":
         crawl.crawled(crawl._pages.url(given[0] % crawl._pages.num_pages), given[1])
     elif leases:

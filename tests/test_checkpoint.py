@@ -92,7 +92,7 @@ def test_the_pages_of_events_are_those_that_the_events_name(kept):
         crawl.failed(leases[0], "it broke", status=404)
         crawl.release(leases[1])
         crawl.crawled(leases[2], ["http://new.com/"], redirected_to="http://other.com/")
-        crawl.reload()
+        crawl.reload("failed", "gone", "excluded")
         log = crawl._frontier.events(0)
     named = set()
     for event in log:

@@ -5,7 +5,7 @@ from collections import Counter
 import pytest
 
 from crawlworld import A, B, C
-from inlink.errors import UnknownNodeError
+from inlink.errors import ParameterError, UnknownNodeError
 from inlink.frontier.settings import Politeness
 
 # -- leases ---------------------------------------------------------------------------------------------------------
@@ -236,7 +236,10 @@ def test_gone_is_gone(world, status):
     world.clock.now += 1e6
     crawl = world.again()
     assert crawl.page(A).state == "gone"
-    assert crawl.reload() == 1
+    assert crawl.reload() == crawl.reload("failed", "excluded") == 0
+    with pytest.raises(ParameterError, match="`states` must be among failed, gone, excluded; got 'lost'"):
+        crawl.reload("gone", "lost")
+    assert crawl.reload("gone") == 1
     assert crawl.page(A).state == "discovered"
 
 

@@ -179,7 +179,7 @@ def test_an_excluded_page_waits_no_more(world):
     page = crawl.page(A)
     assert (page.state, page.error) == ("excluded", "Forbidden by robots.txt")
     assert crawl.due_in() is None
-    assert crawl.reload() == 1
+    assert crawl.reload("excluded") == 1
     assert world.urls() == [A]
 
 

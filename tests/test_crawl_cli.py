@@ -345,10 +345,12 @@ def test_bad_seeds_make_no_crawl(tmp_path: Path, text: str, says: str):
 
 
 def test_reload(folder: Path):
-    assert run("reload", folder) == "1 page waits again\n"
+    """Only pages of the states that are asked for; B is gone."""
+    assert run("reload", folder) == run("reload", folder, "--excluded") == "0 pages wait again\n"
+    assert run("reload", folder, "--failed", "--gone") == "1 page waits again\n"
     with crawl_at(folder) as crawl:
         assert crawl.page(B).state == "discovered"  # type: ignore[union-attr]
-    assert run("reload", folder) == "0 pages wait again\n"
+    assert run("reload", folder, "--gone") == "0 pages wait again\n"
 
 
 def test_the_inbox_keeps_order_and_hides_what_is_not_whole(tmp_path: Path):

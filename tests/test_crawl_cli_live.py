@@ -99,7 +99,7 @@ def test_seeds_and_reloads_reach_a_running_crawl(tmp_path: Path):
         soon(lambda: state() == "gone, not waiting")
         with look_at(folder) as frontier:
             events = len(frontier.pages.frames_of_kind(RELOAD))
-        assert "inbox" in shell("reload", folder, cwd=tmp_path)
+        assert "inbox" in shell("reload", folder, "--gone", cwd=tmp_path)
         soon(lambda: pending(folder) == [])
 
         def reloaded() -> bool:

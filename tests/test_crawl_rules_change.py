@@ -84,7 +84,7 @@ def test_a_page_that_the_rules_refuse_is_excluded_when_it_would_be_leased(world,
         assert CrawlView.open(world.folder).page(B).error == REASON
         assert world.crawl.due_in() is not None  # only the lease of A is out
         world.again()
-    assert world.crawl.reload() == 0
+    assert world.crawl.reload("excluded") == 0
     # The rule goes, and the page returns; reopening once more changes nothing.
     denied(world, rules=None)
     for _ in range(2):

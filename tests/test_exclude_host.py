@@ -54,7 +54,7 @@ def test_every_page_that_waits_is_excluded(world):
     crawl = world.again()
     assert differences(before, whole(crawl)) == {}
     assert crawl.page("http://a.com/waiting").error == "over and done"
-    assert crawl.reload() == 5
+    assert crawl.reload("gone", "excluded") == 5
     assert crawl.page("http://a.com/waiting").error is None
     crawl.next(0)
     assert crawl.standing().waiting >= 5
@@ -71,7 +71,7 @@ def test_a_change_of_rules_does_not_let_them_return(world):
     assert world.urls() == [B]
     crawl = world.open(politeness=AT_ONCE, rules=Rules(deny=["nothing"]))
     assert world.state(A) == "excluded"
-    crawl.reload()
+    crawl.reload("excluded")
     assert world.urls() == [A]
 
 
@@ -148,7 +148,7 @@ def test_wild_exclusions_are_damage_or_harmless(world):
 
     def use(crawl):
         assert msgspec.json.encode(crawl.view.why(A))
-        crawl.reload()
+        crawl.reload("excluded")
 
     refused = refused_when_wild(world, place, end, use)
     assert {"page 2147483648", "listed 2147483648", "ExcludedRecord.reason_size 65535"} <= refused

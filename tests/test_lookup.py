@@ -50,7 +50,7 @@ def test_a_page_looked_up_is_the_page(tmp_path_factory, steps, indexed):
         for what, given_ in steps:
             now[0] += 70
             if what == "reload":
-                crawl.reload()
+                crawl.reload("failed", "gone", "excluded")
             elif what == "closed":
                 crawl.close()
                 crawl = opened()

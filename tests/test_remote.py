@@ -173,7 +173,7 @@ def test_a_program_works_as_a_spider_and_as_an_operator(tmp_path):
         assert crawl.pause()
         assert crawl.next(1).paused
         assert not crawl.resume()
-        assert crawl.reload() == 1
+        assert crawl.reload("gone") == 1
         assert not crawl.rerank()
         assert crawl.standing().leased == 2
         crawl.close()

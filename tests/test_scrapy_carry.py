@@ -352,7 +352,7 @@ def test_a_callback_that_has_another_name_now(tmp_path):
         assert len(errors) == 1
         assert "cannot be restored: Method 'old_name' not found" in errors.pop()
         with Crawl(tmp_path / "c") as again:
-            assert again.reload() == left
+            assert again.reload("excluded") == left
         back = crawl(QuietBefore, tmp_path / "c", site, [])
     assert len(back.items) == left
     assert set(back.states.values()) == {"crawled"}

@@ -109,7 +109,7 @@ def test_a_reload_and_a_hint_overrule_it(world):
     world.clock.now += 5
     crawl.sitemap([(A, world.clock.now, None)])
     crawl.exclude_host("b.com")
-    crawl.reload()
+    crawl.reload("excluded")
     before = whole(crawl)
     crawl = world.again()
     assert differences(before, whole(crawl)) == {}

@@ -13,7 +13,7 @@ from inlink.client.channel import Channel
 from inlink.client.session import LONGEST_WAIT, SILENT_AFTER, RemoteSession, own_name
 from inlink.crawl import shown
 from inlink.crawl.about import About
-from inlink.crawl.arguments import argument, checked_ahead, host_name
+from inlink.crawl.arguments import argument, checked_ahead, checked_states, host_name
 from inlink.crawl.known import unknown
 from inlink.crawl.settings import NOT_GIVEN, NotGiven, as_data, changed, from_data
 from inlink.errors import ParameterError, UnknownNodeError
@@ -159,9 +159,9 @@ class RemoteCrawl:
         """End a pause; return whether the crawl is paused."""
         return self._channel.call("POST", "resume", _Paused, {}).paused
 
-    def reload(self) -> int:
-        """Let pages that failed, are gone or were excluded wait again; return their number."""
-        return self._channel.call("POST", "reload", Changed, {}).count
+    def reload(self, *states: str) -> int:
+        """Let pages of these states (failed, gone, excluded) wait again; without states, those that failed."""
+        return self._channel.call("POST", "reload", Changed, {"states": checked_states(states)}).count
 
     def rerank(self) -> bool:
         """Start a new ranking; return whether a ranking is being computed."""

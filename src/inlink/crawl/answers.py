@@ -1,5 +1,7 @@
 """Answers to leases other than a fetched page: failure, exclusion, redirect, release. Each is an event."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from inlink.base.arrays import UInt32Array
@@ -17,9 +19,8 @@ from inlink.store.format import (
     CRAWLED,
     DISCOVERED,
     EXCLUDED,
-    FAILED_PAGE,
-    GONE,
     LEASED,
+    STATES,
     FailedRecord,
     LeaseRecord,
     LostRecord,
@@ -156,11 +157,11 @@ class Answers:
             else:
                 front.lost.wait(page, due)
 
-    def reload(self) -> int:
-        """See :meth:`inlink.Crawl.reload`."""
+    def reload(self, states: Sequence[str]) -> int:
+        """See :meth:`inlink.Crawl.reload`; the states are checked."""
         journal, front, now = self.journal, self.frontier, self.journal.now
-        states = self.pages.states[: self.pages.num_pages]
-        found = np.flatnonzero(np.isin(states, (FAILED_PAGE, GONE, EXCLUDED))).astype(np.uint32)
+        wanted = [STATES.index(state) for state in states]
+        found = np.flatnonzero(np.isin(self.pages.states[: self.pages.num_pages], wanted)).astype(np.uint32)
         found = self.admission.allowed(found)
         self.wait_again(found)
         if not front.hosts.failures:

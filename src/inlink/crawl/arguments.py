@@ -7,6 +7,7 @@ range and the value.
 import math
 import numbers
 import re
+from collections.abc import Sequence
 from typing import Any, SupportsIndex
 
 from msgspec.structs import replace
@@ -32,6 +33,7 @@ __all__ = [
     "checked_fingerprint",
     "checked_hash",
     "checked_score",
+    "checked_states",
     "checked_status",
     "host_name",
     "moment",
@@ -45,6 +47,9 @@ MOST_ROWS = BEST
 
 MOST_PLACES = 100
 """Maximum number of places of the order that a call of a view returns."""
+
+RELOADED = ("failed", "gone", "excluded")
+"""States of pages that can wait again by a reload."""
 
 LATEST = 1e11
 """Upper limit of Unix times, in the year 5138."""
@@ -216,6 +221,14 @@ def check_texts(**texts: Any) -> None:
     for name, value in texts.items():
         if value is not None and not isinstance(value, str):
             raise ParameterError(f"{name} must be text or None; got {value!r:.200}")
+
+
+def checked_states(states: Sequence[Any]) -> Sequence[str]:
+    """Return the states whose pages are reloaded: those that are given, else ``"failed"``."""
+    for state in states:
+        if state not in RELOADED:
+            raise ParameterError(f"`states` must be among {', '.join(RELOADED)}; got {state!r:.100}")
+    return states or RELOADED[:1]
 
 
 def host_name(host: Any) -> str:

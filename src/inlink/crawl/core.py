@@ -9,7 +9,7 @@ import numpy as np
 from inlink.base.arrays import UInt32Array
 from inlink.base.clock import VirtualClock
 from inlink.crawl.answers import Answers, lease_pages
-from inlink.crawl.arguments import LATEST, moment
+from inlink.crawl.arguments import LATEST, checked_states, moment
 from inlink.crawl.journal import Journal
 from inlink.crawl.seeding import hint, seed
 from inlink.crawl.upkeep import Upkeep
@@ -154,9 +154,9 @@ class Core:
         while self.frontier.advance(now) and self.upkeep.at_once:
             pass
         self.gate.changing = False
-        for kind, seeds in self.upkeep.requests():
+        for kind, lines in self.upkeep.requests():
             if kind == inbox.SEED:
-                self.seed(seeds)
+                self.seed(lines)
             elif kind == inbox.RELOAD:
-                self.answers.reload()
+                self.answers.reload(checked_states([state for state, _ in lines]))
             self.gate.changing = False

@@ -9,7 +9,7 @@ import numpy as np
 
 from inlink.base.arrays import AnyArray, UInt32Array
 from inlink.crawl.activity import Activity, activity
-from inlink.crawl.arguments import argument, check_text, checked_ahead, host_name
+from inlink.crawl.arguments import argument, check_text, checked_ahead, checked_states, host_name
 from inlink.crawl.core import Core
 from inlink.crawl.gate import Gate
 from inlink.crawl.journal import Journal
@@ -86,11 +86,23 @@ class Steering:
             self._core.tick()
             return self._core.answers.release_all()
 
-    def reload(self) -> int:
-        """Let pages that failed, are gone or were excluded wait again if the rules allow them; return their number."""
+    def reload(self, *states: str) -> int:
+        """Let all pages of some states wait again if the rules allow them; return their number.
+
+        Parameters
+        ----------
+        *states : {"failed", "gone", "excluded"}
+            Without states: ``"failed"``.
+
+        Raises
+        ------
+        inlink.errors.ParameterError
+            If there is another state.
+        """
+        wanted = checked_states(states)
         with self._gate:
             self._core.tick()
-            return self._core.answers.reload()
+            return self._core.answers.reload(wanted)
 
     def set_host(
         self,
@@ -150,8 +162,8 @@ class Steering:
         """Exclude all waiting pages of a host, or with ``by="domain"`` of its registered domain; return their number.
 
         These are the pages that wait in the queue, for a retry, or for their next visit. Tasks that are out go on.
-        Pages that become known later wait as usual. :meth:`reload` lets excluded pages wait again. A change of rules
-        does not.
+        Pages that become known later wait as usual. ``reload("excluded")`` lets them wait again. A change of
+        rules does not.
 
         Parameters
         ----------

@@ -8,10 +8,11 @@ from itertools import chain
 
 from inlink.base.clock import VirtualClock
 from inlink.crawl.adopted import adopted_rankings, payload_of
+from inlink.crawl.arguments import checked_states
 from inlink.crawl.checkpointer import Checkpointer
 from inlink.crawl.checkpointing import save
 from inlink.crawl.journal import Journal
-from inlink.errors import InputError, OutputError
+from inlink.errors import InputError, OutputError, ParameterError
 from inlink.frontier.adoption import Adoption, adopt
 from inlink.frontier.hostfactors import HostDistrust, HostMass
 from inlink.reranking import process
@@ -110,18 +111,23 @@ class Upkeep:
         return chain(self.pages.finished(), self.frontier.queue.finished(), [traps])
 
     def requests(self) -> Iterator[tuple[str, list[tuple[str, float]]]]:
-        """The requests in the inbox: kind and seeds. The inbox is read once a second. Finished requests are removed."""
+        """The requests in the inbox: kind, and URLs with scores or states of pages. Finished requests are removed.
+
+        The inbox is read once a second.
+        """
         if time.monotonic() < self._inbox_at:
             return
         self._inbox_at = time.monotonic() + 1.0
         self.frontier.renew()
         for path, kind, text in inbox.pending(self.pages.folder):
             try:
-                seeds = inbox.seeds_in(text, str(path)) if kind == inbox.SEED else []
-            except InputError as error:
+                lines = inbox.seeds_in(text, str(path))
+                if kind == inbox.RELOAD:
+                    checked_states([state for state, _ in lines])
+            except (InputError, ParameterError) as error:
                 _log.warning("ignored a request from the inbox: %s", error)
             else:
-                yield kind, seeds
+                yield kind, lines
             path.unlink(missing_ok=True)
 
     def after_visit(self, now: float) -> None:

@@ -1,7 +1,7 @@
 """Endpoints for operators of a crawl. Each change is an event of the crawl's log, so it also holds after a restart."""
 
 import math
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
@@ -48,6 +48,12 @@ class NewRules(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     domains: list[str] | None = None
 
 
+class States(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The states of the pages that shall wait again."""
+
+    states: tuple[Literal["failed", "gone", "excluded"], ...] = ("failed",)
+
+
 class Asked(msgspec.Struct, frozen=True):
     """The answer to a request for a ranking: true while a ranking is being computed."""
 
@@ -69,9 +75,9 @@ async def resume(crawl: Keeper) -> Paused:
 
 
 @ENDPOINTS.add("POST", HERE + "/reload", "admin")
-async def reload(crawl: Keeper) -> Changed:
-    """Let pages that failed, are gone or were excluded wait again; return their number."""
-    return Changed(await crawl.change(lambda opened: opened.reload()))
+async def reload(crawl: Keeper, body: States) -> Changed:
+    """Let all pages of some states wait again; return their number."""
+    return Changed(await crawl.change(lambda opened: opened.reload(*body.states)))
 
 
 @ENDPOINTS.add("POST", HERE + "/rerank", "admin")

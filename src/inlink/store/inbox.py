@@ -32,7 +32,8 @@ def post(folder: Path, kind: str, text: str = "") -> Path:
     kind : {"seed", "reload"}
         The kind of the request.
     text : str
-        The content of the request: for ``seed``, lines that :func:`seeds_in` reads.
+        The content of the request: for ``seed``, lines that :func:`seeds_in` reads; for ``reload``, the states of the
+        pages that shall wait again, one a line.
 
     Raises
     ------

@@ -141,8 +141,8 @@ let paused = null;
 function steer(activity) {
   if (paused === activity.paused || !may("POST/pause")) return;
   paused = activity.paused;
-  const ask = (what, told) => async () => {
-    const done = await trying(() => change("POST", what));
+  const ask = (what, told, body) => async () => {
+    const done = await trying(() => change("POST", what, body));
     if (done !== null) tell(told(done));
   };
   $("steer").replaceChildren(
@@ -151,8 +151,8 @@ function steer(activity) {
       : button("Pause", ask("pause", () => "The crawl is paused: nothing is handed out, answers are taken in.")),
     button("Rank anew", ask("rerank", () => "A new ranking is asked for.")),
     button("Try failed pages again", async () => {
-      if (!confirm("Let all pages that failed, are gone or were excluded wait again?")) return;
-      await ask("reload", ({ count: number }) => `${count(number)} pages wait again.`)();
+      if (!confirm("Let all pages that failed wait again?")) return;
+      await ask("reload", ({ count: number }) => `${count(number)} pages wait again.`, {})();
     }),
   );
 }
