@@ -86,8 +86,9 @@ os.environ.setdefault("JAVA_TOOL_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSeri
 _sources = [path for path in sorted((ROOT / "src").rglob("*.py")) if "kernels" in str(path)]
 _sources.append(ROOT / "src" / "inlink" / "store" / "format.py")
 _kernels = sha256(b"".join(path.read_bytes() for path in _sources))
-# The user's own cache has no part in tests.
+# The user's own cache and state have no part in tests.
 os.environ["XDG_CACHE_HOME"] = str(ROOT / ".cache")
+os.environ["XDG_STATE_HOME"] = str(ROOT / ".cache" / "state")
 os.environ.setdefault("NUMBA_CACHE_DIR", str(ROOT / ".cache" / f"numba-{_kernels.hexdigest()[:16]}"))
 
 

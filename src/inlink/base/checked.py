@@ -14,7 +14,7 @@ import msgspec
 
 from inlink.base.folder import Folder
 
-__all__ = ["MOST", "is_remembered", "remember"]
+__all__ = ["MOST", "is_noted", "is_remembered", "note", "remember", "user_folder"]
 
 MOST = 4096
 """The number of folders that are remembered. Beyond it the older half is forgotten."""
@@ -25,9 +25,8 @@ _TICK = 2.0
 
 def is_remembered(folder: Folder, rules: int) -> bool:
     """Return whether a folder was checked by these rules, and has not changed since."""
-    place = _cache()
-    # Unlike Path.is_file, this is False for a path that cannot be read.
-    return place is not None and os.path.isfile(place / _name(folder, rules))  # noqa: PTH113
+    place = _checked()
+    return place is not None and is_noted(place, _parts(folder, rules))
 
 
 def remember(folder: Folder, rules: int, *, written: bool = False) -> None:
@@ -46,33 +45,68 @@ def remember(folder: Folder, rules: int, *, written: bool = False) -> None:
         at once.
     """
     newest = max((max(stamp.st_mtime, stamp.st_ctime) for stamp in folder.stamps.values()), default=0.0)
-    place = _cache()
+    place = _checked()
     if place is None or (newest > folder.opened - _TICK and not written):
         return
     with contextlib.suppress(OSError):
-        place.mkdir(parents=True, exist_ok=True)
-        _forget_some(place)
-        (place / _name(folder, rules)).touch()
+        note(place, _parts(folder, rules))
 
 
-def _cache() -> Path | None:
-    base = Path(os.environ.get("XDG_CACHE_HOME", ""))
+def user_folder(variable: str, below_home: str) -> Path | None:
+    """The user's folder for inlink, below the one that a variable of the XDG specification names; None without a home.
+
+    Parameters
+    ----------
+    variable : str
+        Such as ``XDG_CACHE_HOME``.
+    below_home : str
+        The default in the home folder, such as ``.cache``.
+    """
+    base = Path(os.environ.get(variable, ""))
     # The XDG specification says to ignore a relative path.
     if base.is_absolute():
-        return base / "inlink" / "checked"
+        return base / "inlink"
     try:
-        return Path.home() / ".cache" / "inlink" / "checked"
+        return Path.home() / below_home / "inlink"
     except RuntimeError:
         return None
 
 
-def _name(folder: Folder, rules: int) -> str:
+def note(place: Path, parts: list[object]) -> None:
+    """Make an empty file in a folder, named by a hash of the parts. Of many such files, the older ones are removed.
+
+    Raises
+    ------
+    OSError
+        If the file cannot be made.
+    """
+    place.mkdir(parents=True, exist_ok=True)
+    _forget_some(place)
+    (place / _name(parts)).touch()
+
+
+def is_noted(place: Path, parts: list[object]) -> bool:
+    """Return whether :func:`note` made a file for these parts."""
+    # Unlike Path.is_file, this is False for a path that cannot be read.
+    return os.path.isfile(place / _name(parts))  # noqa: PTH113
+
+
+def _checked() -> Path | None:
+    cache = user_folder("XDG_CACHE_HOME", ".cache")
+    return None if cache is None else cache / "checked"
+
+
+def _parts(folder: Folder, rules: int) -> list[object]:
     header = folder.header
     parts: list[object] = [rules, header.kind, header.version, header.uuid, msgspec.json.encode(header.meta)]
     for name, entry in header.files.items():
         stamp = folder.stamps[name]
         parts += [name, entry.dtype, entry.length, entry.crc32]
         parts += [stamp.st_dev, stamp.st_ino, stamp.st_size, stamp.st_mtime_ns, stamp.st_ctime_ns]
+    return parts
+
+
+def _name(parts: list[object]) -> str:
     return blake2b(repr(parts).encode("utf-8", "surrogateescape"), digest_size=16).hexdigest()
 
 

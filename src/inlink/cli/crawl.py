@@ -97,7 +97,7 @@ _ENDINGS = {
     "--allow-private",
     is_flag=True,
     help="Also fetch addresses that are not public: loopback, private, link-local, reserved. The addresses of the URLs "
-    "on the command line are always allowed.",
+    "on the command line are always allowed. The folder keeps what you allow.",
 )
 @click.option(
     "--allow-address",
@@ -112,6 +112,16 @@ _ENDINGS = {
     multiple=True,
     metavar="CIDR",
     help="Never fetch this address or network.",
+)
+@click.option(
+    "--reset-addresses",
+    is_flag=True,
+    help="Forget all addresses and hosts that earlier runs of this crawl permitted or denied.",
+)
+@click.option(
+    "--apply-rules",
+    is_flag=True,
+    help="Crawl even if the rules or addresses of this run exclude more than a tenth of the waiting pages.",
 )
 @setting_options
 @click.option("--verbose", "-v", is_flag=True, help="Also show Scrapy's log.")

@@ -97,7 +97,7 @@ def show_crawl(folder: Path | str, as_json: bool) -> None:
         "events": crawl.events,
         "bytes": folder_says["bytes"],
         "began": crawl.began,
-        **{name: folder_says[name] for name in ("policy", "writer", "inbox", "ranking")},
+        **{name: folder_says[name] for name in ("policy", "writer", "inbox", "ranking", "addresses")},
     }
     if as_json:
         show_json(found)
@@ -122,6 +122,8 @@ def show_crawl(folder: Path | str, as_json: bool) -> None:
         ),
         ("writer", f"process {found['writer']}" if found["writer"] else "none"),
     ]
+    if said.addresses is not None:
+        rows.append(("addresses", str(said.addresses)))
     if found["inbox"]:
         rows.append(("inbox", f"{found['inbox']:,} requests"))
     for label, value in rows:

@@ -7,6 +7,7 @@ from pathlib import Path
 import msgspec
 
 from inlink.base.folder import Folder
+from inlink.crawl.permissions import Kept, kept
 from inlink.crawl.settings import stored
 from inlink.errors import FolderError
 from inlink.store.inbox import pending
@@ -39,6 +40,8 @@ class About(msgspec.Struct, frozen=True):
         Number of requests that wait for the writer.
     ranking : RankingInfo or None
         None if there is none yet.
+    addresses : Kept or None
+        The addresses that `inlink crawl` may connect to, and whether this holds here; None if there are no rules.
     """
 
     bytes: dict[str, int]
@@ -46,6 +49,7 @@ class About(msgspec.Struct, frozen=True):
     writer: str | None
     inbox: int
     ranking: RankingInfo | None
+    addresses: Kept | None
 
 
 def about(folder: Path, end: int) -> About:
@@ -62,6 +66,7 @@ def about(folder: Path, end: int) -> About:
         writer_of(folder),
         len(pending(folder)),
         _ranking(folder, end),
+        kept(folder),
     )
 
 

@@ -98,6 +98,10 @@ class SpiderSettings:
     deny_addresses: Sequence[str] = setting(
         (), "Addresses and networks that must not be fetched.", commas=True
     )
+    apply_rules: bool = setting(
+        False,
+        "Begin also if the rules or the allowed addresses of this run exclude more than a tenth of the waiting pages.",
+    )
     max_wait: float | None = setting(
         60.0,
         "A spider ends if no page is due within this time. Pages that are due later are left for the next run.",

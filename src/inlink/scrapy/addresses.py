@@ -36,12 +36,20 @@ class AddressGuard:
     ----------
     rules : AddressRules
     typed : collection of str
-        Hosts of the URLs that the user typed. The addresses that the spider finds at the first look-up of such a host
-        are allowed, unless ``rules.deny`` forbids them.
+        Hosts of the URLs that the user typed, now or in an earlier run. The addresses that the spider finds at the
+        first look-up of such a host are allowed, unless ``rules.deny`` forbids them.
+    seen : callable
+        Called after the first look-up of such a host, with the host and its address; the address is empty if the host
+        needs no permission or gets none.
     """
 
-    def __init__(self, rules: AddressRules, typed: Collection[str] = ()) -> None:
-        self._rules, self._typed = rules, frozenset(typed)
+    def __init__(
+        self,
+        rules: AddressRules,
+        typed: Collection[str] = (),
+        seen: Callable[[str, str], None] = lambda host, address: None,
+    ) -> None:
+        self._rules, self._typed, self._seen = rules, frozenset(typed), seen
         self._unless_denied = AddressRules(private=True)
         self._unless_denied.deny = rules.deny
         self._kept: dict[str, str] = {}
@@ -54,12 +62,10 @@ class AddressGuard:
             return reason
         first = host not in self._kept
         kept = self._kept.setdefault(host, address)
-        if reason is None or kept != address or self._unless_denied.refusal(address) is not None:
-            return reason
+        allowed = reason is not None and kept == address and self._unless_denied.refusal(address) is None
         if first:
-            said = host if host == address else f"{host} ({address})"
-            log.info("%s is not a public address; it is fetched because you gave this URL", said)
-        return None
+            self._seen(host, address if allowed else "")
+        return None if allowed else reason
 
     def process_request(self, request: Request) -> None:
         """Check a request that goes to a proxy; called as a downloader middleware.

@@ -16,6 +16,7 @@ from typing import BinaryIO, Literal
 import msgspec
 
 from inlink.client.spider import Client
+from inlink.crawl.permissions import Permissions
 from inlink.errors import InlinkError
 from inlink.protocol import (
     Answer,
@@ -88,6 +89,8 @@ class Job:
         The preset and the output files; None if not used.
     sitemaps : Sitemaps or None
         Reads the sitemaps of hosts; None if they are not read.
+    permissions : Permissions
+        The addresses that the spider may connect to.
     notes : dict
         The spider's data of pages, by lease.
     ending : Ending
@@ -110,6 +113,7 @@ class Job:
     items: Appended | None = None
     tables: WikiTables | None = None
     sitemaps: Sitemaps | None = None
+    permissions: Permissions = field(default_factory=Permissions)
     tally: RunCounts = field(default_factory=RunCounts)
     notes: dict[int, Note] = field(default_factory=dict)
     ending: Ending = "finished"

@@ -8,6 +8,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from inlink import __version__
+from inlink.crawl.permissions import Kept, Permissions, kept, refuse_losses
 from inlink.crawl.settings import checked, choose, is_there, lay_over
 from inlink.errors import InputError, ParameterError
 from inlink.frontier.rules import Rules
@@ -15,15 +16,25 @@ from inlink.scoring.words import topic_words
 from inlink.scrapy.preset import Preset
 from inlink.scrapy.scope import Scope, limits
 from inlink.store.inbox import seeds_in
-from inlink.urls.addresses import AddressRules
 from inlink.urls.canonical import canonical
 
-__all__ = ["AGENT", "CrawlOptions", "beginnings", "folder_for", "seeds_in_file", "settings_of"]
+__all__ = [
+    "AGENT",
+    "CrawlOptions",
+    "beginnings",
+    "folder_for",
+    "permissions_of",
+    "seeds_in_file",
+    "settings_of",
+]
 
 AGENT = f"inlink/{__version__} (+https://pypi.org/project/inlink/)"
 
 LARGEST = 10 << 20
 """Maximum size of a response in bytes, compressed or not. Larger responses are dropped."""
+
+PUBLIC = Permissions()
+"""Only public addresses."""
 
 TIMEOUT = 30.0
 """Seconds to wait for a response."""
@@ -73,10 +84,14 @@ class CrawlOptions:
         End the run if no page is due within this many seconds. None: 60 seconds, or never if pages are revisited.
     allow_private : bool
         Also fetch addresses that are not public: loopback, private, link-local, reserved. Hosts of URLs that are given
-        to the run directly, not in a file, are always fetched.
+        to the run directly, not in a file, are always fetched. The folder keeps these permissions.
     allow_addresses, deny_addresses : sequence of str
         Addresses and networks (CIDR). Those in ``allow_addresses`` are fetched even if they are not public. Those in
-        ``deny_addresses`` are never fetched.
+        ``deny_addresses`` are never fetched. The folder keeps both.
+    reset_addresses : bool
+        Forget all addresses that earlier runs permitted or denied.
+    apply_rules : bool
+        Begin also if the rules or addresses of this run exclude more than a tenth of the waiting pages.
     """
 
     seeds: Path | None = None
@@ -101,6 +116,8 @@ class CrawlOptions:
     allow_private: bool = False
     allow_addresses: tuple[str, ...] = ()
     deny_addresses: tuple[str, ...] = ()
+    reset_addresses: bool = False
+    apply_rules: bool = False
 
 
 def beginnings(urls: tuple[str, ...], options: CrawlOptions, preset: Preset | None) -> list[str]:
@@ -184,12 +201,52 @@ def folder_for(urls: list[str]) -> Path:
     return Path(f"{urlsplit(canonical(urls[0]) or '').hostname}.crawl")
 
 
+def permissions_of(folder: Path, options: CrawlOptions, typed: Sequence[str]) -> tuple[Permissions, str]:
+    """Return the addresses that a run may connect to, and a line about those that earlier runs permitted.
+
+    Parameters
+    ----------
+    folder : Path
+        The crawl's folder, which need not exist.
+    options : CrawlOptions
+    typed : sequence of str
+        The URLs that the user typed.
+    """
+    had = kept(folder)
+    if had is None or options.reset_addresses:
+        had = Kept(PUBLIC, True)
+    old = had.permissions if had.hold else Permissions(deny=had.permissions.deny)
+    hosts = {host: "" for url in typed if (host := urlsplit(url).hostname)}
+    found = Permissions(
+        options.allow_private or old.private,
+        hosts | old.hosts,
+        tuple(dict.fromkeys([*old.allow, *options.allow_addresses])),
+        tuple(dict.fromkeys([*old.deny, *options.deny_addresses])),
+    )
+    told = ", ".join(had.permissions.permitted())
+    if told and had.hold:
+        told = f"also fetches {told}, as permitted by an earlier run; --reset-addresses takes this back"
+    elif told:
+        told = f"does not fetch {told}, as permitted elsewhere: this folder is a copy, a backup or another user's"
+    return found, told and f"{folder}: {told}"
+
+
 def settings_of(
-    folder: Path, options: CrawlOptions, preset: Preset | None, urls: Sequence[str]
+    folder: Path,
+    options: CrawlOptions,
+    preset: Preset | None,
+    urls: Sequence[str],
+    permissions: Permissions = PUBLIC,
 ) -> dict[str, Any]:
     """Return the settings of a run that begins at ``urls``, for Scrapy and for the crawl.
 
     The crawl itself handles order, politeness and retries.
+
+    Raises
+    ------
+    inlink.errors.ParameterError
+        If an option is outside its range, or the run would exclude more than a tenth of the waiting pages and
+        ``apply_rules`` is not set.
     """
     if not options.agent.strip() or not options.agent.isprintable():
         raise ParameterError(f"--agent {options.agent!r}: the User-Agent must be a single line")
@@ -204,13 +261,15 @@ def settings_of(
     elif options.topic:
         content = {"topic": options.topic}
     # This raises an error now if an address is invalid.
-    AddressRules(allow=options.allow_addresses, deny=options.deny_addresses)
+    _ = permissions.rules
     links = options.topic or " ".join(options.keywords)
     given = _given(folder, options, preset, urls, "best-first" if links else "host-diverse")
-    chosen = choose(folder, given).settings
-    polite = chosen.politeness
+    chosen = choose(folder, given)
+    if not options.apply_rules:
+        refuse_losses(folder, chosen, permissions)
+    polite = chosen.settings.politeness
     lay_over(given, "politeness", {"delay": polite.delay, "in_flight": polite.in_flight})
-    given["self_links"] = chosen.self_links
+    given["self_links"] = chosen.settings.self_links
     return {
         "SCHEDULER": "inlink.scrapy.run.WatchedScheduler",
         "INLINK_CRAWL": str(folder),
@@ -219,9 +278,11 @@ def settings_of(
         "INLINK_LINK_SCORER": {"topic": links} if links else None,
         "INLINK_SEEDS": None if options.seeds is None else str(options.seeds),
         **({} if options.max_wait is None else {"INLINK_MAX_WAIT": options.max_wait}),
-        "INLINK_ALLOW_PRIVATE": options.allow_private,
-        "INLINK_ALLOW_ADDRESSES": options.allow_addresses,
-        "INLINK_DENY_ADDRESSES": options.deny_addresses,
+        "INLINK_ALLOW_PRIVATE": permissions.private,
+        "INLINK_ALLOW_ADDRESSES": permissions.allow,
+        "INLINK_DENY_ADDRESSES": permissions.deny,
+        # The waiting pages were judged above.
+        "INLINK_APPLY_RULES": True,
         "USER_AGENT": options.agent,
         "ROBOTSTXT_OBEY": True,
         "CONCURRENT_REQUESTS": options.concurrency,

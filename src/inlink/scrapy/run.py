@@ -2,6 +2,7 @@
 
 import asyncio
 import gc
+import logging
 import os
 import signal
 import sys
@@ -12,11 +13,12 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
+import msgspec
 from scrapy.crawler import AsyncCrawlerProcess, Crawler
 
 from inlink.client.spider import Client
+from inlink.crawl.permissions import Permissions, keep
 from inlink.crawl.settings import choose
 from inlink.crawl.view import CrawlView
 from inlink.errors import ParameterError
@@ -29,6 +31,7 @@ from inlink.scrapy.options import (
     CrawlOptions,
     beginnings,
     folder_for,
+    permissions_of,
     seeds_in_file,
     settings_of,
 )
@@ -44,6 +47,8 @@ from inlink.scrapy.wiki import WikiTables
 from inlink.urls.canonical import canonical
 
 __all__ = ["CrawlOptions", "Summary", "crawl"]
+
+_log = logging.getLogger("inlink.addresses")
 
 _MOST_EXPLAINED = 1000
 
@@ -122,9 +127,12 @@ def crawl(
         folder = folder_for(begin or [url for url in seeds if canonical(url)])
     if not begin and not seeds and not folder.exists():
         raise ParameterError(f"no URL to begin at, and no crawl in {folder}: give a URL, --seeds or --start")
-    settings = settings_of(folder, options, preset, [*begin, *seeds])
+    permissions, told = permissions_of(folder, options, begin)
+    settings = settings_of(folder, options, preset, [*begin, *seeds], permissions)
+    if told and not quiet:
+        sys.stderr.write(f"crawl: {told}\n")
     with ExitStack() as stack:
-        job = Job(options.pages, options.seconds, preset=preset)
+        job = Job(options.pages, options.seconds, preset=preset, permissions=permissions)
         if options.until_top is not None:
             job.stopping = Stopping(folder, options.until_top, options.until_within)
         if preset is None and options.sitemaps is not False:
@@ -190,6 +198,8 @@ def _explain(folder: Path, urls: list[str], causes: Causes) -> None:
 class WatchedScheduler(Scheduler):
     """A scheduler whose client also records its answers in the job."""
 
+    _folder: Path
+
     @property
     def _spider(self) -> BroadSpider:
         spider = self.crawler.spider
@@ -204,9 +214,27 @@ class WatchedScheduler(Scheduler):
         """Keep the line for the summary."""
         self._job.left = line
 
-    def typed_hosts(self) -> set[str]:
-        """Return the hosts of the URLs that were given to the run directly, not in a file."""
-        return {host for url in self._spider.urls if (host := urlsplit(url).hostname)}
+    def typed_hosts(self) -> dict[str, str]:
+        """Return the hosts of the URLs that were given to this run or an earlier one directly, not in a file."""
+        return self._job.permissions.hosts
+
+    def host_seen(self, host: str, address: str) -> None:
+        """Keep the address of a typed host; forget a host that was never seen at an address that is not public."""
+        hosts = dict(self._job.permissions.hosts)
+        before = hosts.pop(host)
+        if before and address in ("", before):
+            return
+        if address:
+            hosts[host] = address
+        if address and not before:
+            said = host if host == address else f"{host} ({address})"
+            _log.info("%s is not a public address; it is fetched because you gave this URL", said)
+        self.keep(self._folder, msgspec.structs.replace(self._job.permissions, hosts=hosts))
+
+    def keep(self, folder: Path, permissions: Permissions) -> None:
+        """Keep the addresses that this run may connect to for later runs in this folder."""
+        self._folder, self._job.permissions = folder, permissions
+        keep(folder, permissions)
 
     def has_pending_requests(self) -> bool:
         """Return whether there are pages to fetch, or sitemaps that may name more."""

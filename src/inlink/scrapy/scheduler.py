@@ -8,7 +8,7 @@ requests. The methods that Scrapy calls only move requests; :mod:`inlink.scrapy.
 import asyncio
 import logging
 from collections import deque
-from collections.abc import AsyncIterator, Collection, Iterable
+from collections.abc import AsyncIterator, Iterable
 from pathlib import Path
 from typing import Any, Self
 from weakref import WeakKeyDictionary
@@ -26,6 +26,7 @@ from twisted.python.failure import Failure
 
 from inlink.client.channel import is_url
 from inlink.client.spider import Client, connect
+from inlink.crawl.permissions import Permissions, keep, refuse_losses
 from inlink.crawl.settings import choose
 from inlink.crawl.unread import warning
 from inlink.errors import InlinkError, ParameterError
@@ -52,7 +53,7 @@ from inlink.scrapy.settings import crawl_settings, spider_settings, unread_setti
 from inlink.scrapy.signals import page_reported
 from inlink.scrapy.visits import Network, Visit, Withdrawn, answer_for
 from inlink.store.inbox import seeds_of
-from inlink.urls.addresses import NOT_ALLOWED, AddressRules
+from inlink.urls.addresses import NOT_ALLOWED
 
 __all__ = ["Links", "Scheduler"]
 
@@ -137,19 +138,25 @@ class Scheduler(BaseScheduler):
                 engine.replace_scheduler(self.crawler, self._own)
                 return
             where, arguments = crawl_settings(settings)
-            crawl = Settings() if is_url(where) else choose(Path(where), arguments).settings
-            told_here = spider_settings(settings, crawl)
+            chosen = None if is_url(where) else choose(Path(where), arguments)
+            told_here = spider_settings(settings, Settings() if chosen is None else chosen.settings)
             self._scorer = content_scorer(told_here.content_scorer)
             self._link_scorer = link_scorer(told_here.link_scorer)
-            addresses = AddressRules(
-                private=told_here.allow_private,
-                allow=told_here.allow_addresses,
-                deny=told_here.deny_addresses,
+            permissions = Permissions(
+                told_here.allow_private,
+                self.typed_hosts(),
+                tuple(told_here.allow_addresses),
+                tuple(told_here.deny_addresses),
             )
-            if addresses:
-                engine.guard_addresses(self.crawler, AddressGuard(addresses, self.typed_hosts()))
+            if permissions.rules:
+                guard = AddressGuard(permissions.rules, permissions.hosts, self.host_seen)
+                engine.guard_addresses(self.crawler, guard)
             seeds = seeds_of(told_here.seeds, "INLINK_SEEDS or SEEDS_SOURCE")
+            if chosen is not None and not told_here.apply_rules:
+                refuse_losses(Path(where), chosen, permissions, project=True)
             client, told = await connect(where, owner=told_here.owner, name=spider.name, **arguments)
+            if chosen is not None:
+                self.keep(Path(where), permissions)
         except (InlinkError, OSError) as error:
             log.error("%s", error)
             engine.fail(self.crawler)
@@ -191,9 +198,17 @@ class Scheduler(BaseScheduler):
         if self._pump is not None and not self._closing:
             self._pump.sitemap(list(entries))
 
-    def typed_hosts(self) -> Collection[str]:
-        """Hosts whose addresses are allowed because the user typed their URLs; none for a project's spider."""
-        return ()
+    def typed_hosts(self) -> dict[str, str]:
+        """Hosts that are permitted because the user typed their URLs, and their addresses; none in a project."""
+        return {}
+
+    def host_seen(self, host: str, address: str) -> None:
+        """Note the address of a host whose URL the user typed; it is empty if the host needs no permission."""
+
+    def keep(self, folder: Path, permissions: Permissions) -> None:
+        """Write down the addresses that this run may connect to. Those of a project do not hold for other commands."""
+        if permissions.rules:
+            keep(folder, permissions, hold=False)
 
     def close(self, reason: str) -> "Deferred[None] | None":
         """Report all requests that were fetched, give back the other requests, and close the crawl."""

@@ -80,8 +80,9 @@ def copy_beside_log(source: Path, work: Path) -> None:
     """
     try:
         (work / HEADER).write_bytes((source / HEADER).read_bytes())
-        if (source / "settings.json").exists():
-            (work / "settings.json").write_bytes((source / "settings.json").read_bytes())
+        for name in ("settings.json", "addresses.json"):
+            if (source / name).exists():
+                (work / name).write_bytes((source / name).read_bytes())
         if (source / INBOX).is_dir():
             shutil.copytree(source / INBOX, work / INBOX, ignore=shutil.ignore_patterns(".*"))
     except (shutil.Error, FileNotFoundError):
