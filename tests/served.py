@@ -63,9 +63,10 @@ def served(
     needs_token: bool = False,
     context: Any = None,
     port: int = 0,
+    edge: dict[str, Any] | None = None,
     **settings: Any,
 ) -> Iterator[Served]:
-    """Serve crawls; ``settings`` are those of :class:`inlink.Crawl`."""
+    """Serve crawls; ``edge`` are bounds for strangers, and ``settings`` those of :class:`inlink.Crawl`."""
     settings = {"politeness": {"delay": 0.0}} | settings
     ready: list[Served] = []
     faults: list[BaseException] = []
@@ -74,7 +75,7 @@ def served(
     async def run() -> None:
         site = Site(Tokens(tokens or folders[0].parent / "tokens.json"), not needs_token)
         await site.open(named(list(folders)), settings)
-        server = server_of(site, context=context)
+        server = server_of(site, context=context, **(edge or {}))
         ready.append(Served(listener.getsockname()[1], site, server, asyncio.get_running_loop()))
         await server.serve([listener])
 

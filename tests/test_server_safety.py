@@ -415,6 +415,7 @@ def test_clients_that_drip_are_cut_off(server, monkeypatch):
     with socket.create_connection(("127.0.0.1", server.port)) as slow:
         slow.sendall(HEAD + b"Content-Length: 100000\r\n\r\n")
         assert drips(slow, b" " * 10_000).startswith(b"HTTP/1.1 408 ")
+    monkeypatch.setattr(connection, "HEAD_SECONDS", 0.2)
     monkeypatch.setattr(connection, "WHOLE_SECONDS", 0.2)
     for first in (b"", b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"):
         with socket.create_connection(("127.0.0.1", server.port)) as slow:

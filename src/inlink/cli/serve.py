@@ -35,6 +35,19 @@ from inlink.cli.show import say
     "--client-ca", type=click.Path(path_type=Path), help="Require a client certificate that this CA signed."
 )
 @click.option("--insecure", is_flag=True, help="Allow addresses other than loopback without TLS.")
+@click.option(
+    "--peer-connections",
+    default=32,
+    show_default=True,
+    type=click.IntRange(1),
+    help="Connections of a peer without a token.",
+)
+@click.option(
+    "--proxy",
+    "proxies",
+    multiple=True,
+    help="Address or network of a reverse proxy, whose X-Forwarded-For is believed.",
+)
 @set_option
 def serve(folders: tuple[Path, ...], **options: Any) -> None:
     """Serve the crawls in the folders DIR to spiders, with a dashboard. A crawl that does not exist is made.

@@ -8,10 +8,13 @@ from starlette.types import Receive, Scope
 from inlink.errors import InlinkError
 from inlink.server.guard import header
 
-__all__ = ["MOST_BYTES", "MOST_INFLATED", "BodyError", "read_body"]
+__all__ = ["MOST_BYTES", "MOST_INFLATED", "MOST_OF_STRANGERS", "BodyError", "read_body"]
 
 MOST_BYTES = 8 << 20
 MOST_INFLATED = 32 << 20
+
+MOST_OF_STRANGERS = 4096
+"""Maximum number of bytes of a body that needs no token. It must be announced."""
 
 SECONDS = 30.0
 """Seconds within which a whole body must arrive."""
@@ -31,8 +34,8 @@ class BodyError(InlinkError):
         self.status = status
 
 
-async def read_body(scope: Scope, receive: Receive) -> bytes:
-    """The body of a request, inflated if it is gzip.
+async def read_body(scope: Scope, receive: Receive, most: int = MOST_BYTES) -> bytes:
+    """The body of a request, inflated if it is gzip; at most ``most`` bytes before.
 
     Raises
     ------
@@ -43,8 +46,10 @@ async def read_body(scope: Scope, receive: Receive) -> bytes:
     if encoding not in (b"identity", b"gzip"):
         raise BodyError(415, "the body has an unknown Content-Encoding: send it as it is, or as gzip")
     length = header(scope, b"content-length")
-    if length is not None and length.isdigit() and int(length) > MOST_BYTES:
-        raise BodyError(413, f"the body has {int(length):,} bytes, above {MOST_BYTES:,}: send it in parts")
+    if length is None and most < MOST_BYTES:
+        raise BodyError(411, "send this body with a Content-Length")
+    if length is not None and length.isdigit() and int(length) > most:
+        raise BodyError(413, f"the body has {int(length):,} bytes, above {most:,}: send it in parts")
     try:
         async with asyncio.timeout(SECONDS):
             return await _read(receive, encoding == b"gzip")

@@ -30,7 +30,7 @@ from inlink.errors import (
     UnknownNodeError,
 )
 from inlink.frontier.sessions import SessionLimitError
-from inlink.server.bodies import BodyError, read_body
+from inlink.server.bodies import MOST_BYTES, MOST_OF_STRANGERS, BodyError, read_body
 from inlink.server.guard import header, send_bytes, send_refusal, send_start
 from inlink.server.keeper import LONGEST_WAIT, BusyError
 from inlink.server.site import AccessError, Site
@@ -172,9 +172,6 @@ class Endpoint:
         except InlinkError as error:
             status = status_of(error)
             more = [(b"retry-after", b"1")] if status == 503 else []
-            if status in (408, 413):
-                # Otherwise the server would read the rest.
-                more = [(b"connection", b"close")]
             if status == 401:
                 more = [(b"www-authenticate", b"Bearer")]
             if status >= 500:
@@ -212,6 +209,8 @@ class Endpoint:
         path = scope["path_params"]
         check = partial(site.admit, scope, self.role, path.get("name") if self.on_crawl else None)
         check()
+        if self.role is not None:
+            scope["state"]["connection"].trust()
         if self.method != "GET":
             self._refuse_other_than_json(scope)
         given: dict[str, Any] = {}
@@ -227,7 +226,8 @@ class Endpoint:
             elif name == "raw":
                 given[name] = Raw(await read_body(scope, receive))
             elif name == "body":
-                given[name] = await _body(scope, receive, kind)
+                most = MOST_BYTES if self.role is not None else MOST_OF_STRANGERS
+                given[name] = await _body(scope, receive, kind, most)
             else:
                 given[name] = _part(path[name], name, kind)
         wait = min(getattr(given.get("body"), "wait", 0.0), LONGEST_WAIT)
@@ -287,8 +287,8 @@ def _query(raw: bytes, kind: Any) -> Any:
         raise ParameterError(f"the query does not fit this request ({error}): see /openapi.json") from None
 
 
-async def _body(scope: Scope, receive: Receive, kind: Any) -> Any:
-    raw = await read_body(scope, receive)
+async def _body(scope: Scope, receive: Receive, kind: Any, most: int) -> Any:
+    raw = await read_body(scope, receive, most)
     try:
         return msgspec.json.decode(raw, type=kind)
     except msgspec.ValidationError as error:

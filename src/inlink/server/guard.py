@@ -15,7 +15,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from inlink.protocol import Refusal
 
-__all__ = ["Guard", "header", "send_bytes", "send_refusal", "send_start"]
+__all__ = ["Guard", "address_of", "header", "send_bytes", "send_refusal", "send_start"]
 
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
@@ -53,6 +53,7 @@ class Guard:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
+        scope["state"]["connection"].serve_for(address_of(scope))
 
         async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
@@ -105,6 +106,12 @@ def _without_port(host: str) -> str:
         return host[1:].partition("]")[0].lower()
     name, colon, port = host.rpartition(":")
     return (name if colon and port.isdigit() else host).lower().removesuffix(".")
+
+
+def address_of(scope: Scope) -> str:
+    """The address that sent a request. Only configured proxies may name another address than their own."""
+    client = scope.get("client")
+    return "" if client is None else str(client[0])
 
 
 def header(scope: Scope, name: bytes) -> bytes | None:

@@ -8,11 +8,13 @@ import asyncio
 import hashlib
 import secrets
 import time
+from collections import Counter
 from http.cookies import CookieError, SimpleCookie
 
 from starlette.types import Scope
 
-from inlink.server.guard import header
+from inlink.server.connection import peer_of
+from inlink.server.guard import address_of, header
 from inlink.server.keeper import BusyError
 from inlink.server.tokens import Token, Tokens
 
@@ -28,7 +30,10 @@ WRONG_SECONDS = 1.0
 """Seconds before a wrong token is refused."""
 
 MOST_WRONG = 4
-"""Maximum number of wrong tokens that wait at a time. It limits the number of attempts a second."""
+"""Maximum number of wrong tokens of a peer that wait at a time. It limits the number of attempts a second."""
+
+MOST_WAITING = 1000
+"""Maximum number of wrong tokens that wait at a time. Further ones are refused at once."""
 
 
 class Logins:
@@ -43,7 +48,8 @@ class Logins:
         self._tokens = tokens
         # The digest of the token and the time of the last use, by the digest of the cookie.
         self._kept: dict[str, tuple[str, float]] = {}
-        self._waiting = 0
+        # The number of wrong tokens that wait, by peer.
+        self._waiting: Counter[str] = Counter()
 
     async def begin(self, scope: Scope, text: str) -> bytes | None:
         """Return the ``Set-Cookie`` of a new login; None, after a delay, if there is no such token.
@@ -51,17 +57,22 @@ class Logins:
         Raises
         ------
         BusyError
-            If too many wrong tokens are waiting.
+            If too many wrong tokens of the same peer are waiting, or this one is wrong and too many wait in all.
         """
-        if self._waiting >= MOST_WRONG:
-            raise BusyError("too many wrong tokens came just now: try again in a second")
+        peer = peer_of(address_of(scope))
+        if self._waiting[peer] >= MOST_WRONG:
+            raise BusyError("too many wrong tokens came from your address just now: try again in a second")
         token = self._tokens.of(text)
         if token is None:
-            self._waiting += 1
+            if self._waiting.total() >= MOST_WAITING:
+                raise BusyError("too many wrong tokens came just now: try again in a second")
+            self._waiting[peer] += 1
             try:
                 await asyncio.sleep(WRONG_SECONDS)
             finally:
-                self._waiting -= 1
+                self._waiting[peer] -= 1
+                # Unary plus drops the peers of which no token waits.
+                self._waiting = +self._waiting
             return None
         cookie = secrets.token_urlsafe(32)
         if len(self._kept) >= MOST_LOGINS:

@@ -5,14 +5,16 @@ import contextlib
 import gc
 import ipaddress
 import logging
+import resource
 import signal
 import socket
 import ssl
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 from urllib.parse import quote
 
 import uvicorn
@@ -20,7 +22,7 @@ import uvloop
 
 from inlink.errors import InputError, MissingExtraError, OutputError, ParameterError
 from inlink.server.app import application
-from inlink.server.connection import Connection
+from inlink.server.connection import Connection, Strangers
 from inlink.server.site import Site, named
 from inlink.server.tokens import Tokens, default_file
 
@@ -33,6 +35,12 @@ DRAIN_SECONDS = 10
 
 BACKLOG = 512
 """Connections that may wait to be accepted."""
+
+PEER_CONNECTIONS = 32
+"""Default of the maximum number of connections of a peer without a token."""
+
+MOST_FILES = 1 << 16
+"""Number of open files that the server asks for. Half of what it gets is for connections."""
 
 
 @dataclass(frozen=True)
@@ -57,6 +65,10 @@ class Options:
         Clients must have a certificate that one of these signed.
     insecure : bool
         Listen on an address that is not loopback without TLS.
+    peer_connections : int
+        Maximum number of connections of a peer without a token. A peer is an IPv4 address or a /64 of IPv6.
+    proxies : sequence of str
+        Addresses and networks of reverse proxies, whose ``X-Forwarded-For`` and ``X-Forwarded-Proto`` are believed.
     grpc_port : int or None
         Port of URLFrontier, on the same address; 0 selects a free port, None serves no URLFrontier.
     settings : dict
@@ -72,6 +84,8 @@ class Options:
     self_signed: bool = False
     client_ca: Path | None = None
     insecure: bool = False
+    peer_connections: int = PEER_CONNECTIONS
+    proxies: Sequence[str] = ()
     grpc_port: int | None = None
     settings: dict[str, Any] = field(default_factory=dict)
 
@@ -114,6 +128,14 @@ def serve(folders: Sequence[Path], options: Options, say: Callable[[str], object
             "for a try, or say --insecure"
         )
     context = _tls(options)
+    for proxy in options.proxies:
+        try:
+            ipaddress.ip_network(proxy)
+        except ValueError as error:
+            raise ParameterError(
+                f"`proxies` must be addresses or networks, such as 10.0.0.0/8; {error}"
+            ) from None
+    _raise_limit_of_files()
     with listening(options.host, options.port) as listener:
         uvloop.run(_run(crawls, tokens, options, context, listener, say))
 
@@ -148,7 +170,9 @@ async def _run(
                 "no token is needed: everybody on this machine may do everything here "
                 "(inlink token add changes that)"
             )
-        await server_of(site, options.names, context).serve([listener])
+        await server_of(
+            site, options.names, context, peer_connections=options.peer_connections, proxies=options.proxies
+        ).serve([listener])
     finally:
         await site.close()
 
@@ -167,32 +191,89 @@ async def _urlfrontier(site: Site, options: Options) -> str:
     )
 
 
-def server_of(site: Site, names: Sequence[str] = (), context: ssl.SSLContext | None = None) -> "Server":
+def server_of(
+    site: Site,
+    names: Sequence[str] = (),
+    context: ssl.SSLContext | None = None,
+    *,
+    peer_connections: int = PEER_CONNECTIONS,
+    proxies: Sequence[str] = (),
+) -> "Server":
     """A server of an open site; its ``serve`` takes listening sockets and closes the site in the end."""
+    files = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    most = MOST_FILES if files == resource.RLIM_INFINITY else files
+    strangers = Strangers(peer_connections, most // 2, proxies)
     config = uvicorn.Config(
         application(site, names),
-        http=Connection,
+        http=cast(Any, partial(Connection, strangers)),
         ws="none",
         lifespan="on",
         access_log=False,
         log_config=None,
-        proxy_headers=False,
+        proxy_headers=bool(proxies),
+        forwarded_allow_ips=list(proxies),
         server_header=False,
         timeout_keep_alive=75,
         timeout_graceful_shutdown=DRAIN_SECONDS,
         backlog=BACKLOG,
     )
-    config.load()
-    config.ssl = context
-    return Server(config, site)
+    return Server(config, site, strangers, context)
 
 
 class Server(uvicorn.Server):
-    """uvicorn's server, changed to end the crawls after a signal and to leave with exit code 0."""
+    """uvicorn's server, changed to end the crawls after a signal and to leave with exit code 0.
 
-    def __init__(self, config: uvicorn.Config, site: Site) -> None:
+    It accepts connections of TLS itself: each one is counted before its handshake, which must end soon.
+    """
+
+    def __init__(
+        self, config: uvicorn.Config, site: Site, strangers: Strangers, context: ssl.SSLContext | None
+    ) -> None:
         super().__init__(config)
-        self._site = site
+        self._site, self.strangers, self._context = site, strangers, context
+        self._handshakes: set[asyncio.Task[None]] = set()
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Listen."""
+        if self._context is None:
+            await super().startup(sockets)
+            return
+        await super().startup([])
+        for listener in sockets or []:
+            listener.setblocking(False)
+            listener.listen(BACKLOG)
+            self._listen(listener)
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Stop listening, and let open requests end."""
+        for listener in sockets or []:
+            asyncio.get_running_loop().remove_reader(listener)
+        self.strangers.end_handshakes()
+        await super().shutdown(sockets)
+
+    def _listen(self, listener: socket.socket) -> None:
+        if not self.should_exit:
+            asyncio.get_running_loop().add_reader(listener, self._accept, listener)
+
+    def _accept(self, listener: socket.socket) -> None:
+        loop, context = asyncio.get_running_loop(), self._context
+        assert context is not None
+        try:
+            for _ in range(BACKLOG):
+                accepted, address = listener.accept()
+                connection: Connection = self.config.http_protocol_class(  # type: ignore[assignment, call-arg]
+                    config=self.config, server_state=self.server_state, app_state=self.lifespan.state
+                )
+                handshake = loop.create_task(connection.secure(accepted, address[0], context))
+                self._handshakes.add(handshake)
+                handshake.add_done_callback(self._handshakes.discard)
+        except (BlockingIOError, ConnectionAbortedError):
+            pass
+        except OSError as error:
+            # There are too many open files. The listener stays readable, so asking again at once would be a busy loop.
+            log.error("no connection can be accepted for a second: %s", error)
+            loop.remove_reader(listener)
+            loop.call_later(1.0, self._listen, listener)
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -216,6 +297,13 @@ class Server(uvicorn.Server):
         if self.should_exit:
             self.force_exit = True
         self.should_exit = True
+
+
+def _raise_limit_of_files() -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    most = MOST_FILES if hard == resource.RLIM_INFINITY else min(hard, MOST_FILES)
+    if soft != resource.RLIM_INFINITY and soft < most:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
 
 
 def is_loopback(host: str) -> bool:
