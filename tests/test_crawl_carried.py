@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from crawlstrategies import Clock, opened
 from crawlworld import A, B, C
 from inlink.errors import ParameterError
 from inlink.frontier.rules import Rules
@@ -243,3 +244,58 @@ def test_the_standing_tells_how_far_a_crawl_has_come(world):
     ranks = crawl._frontier.policy.priority(np.arange(5, dtype=np.uint32))
     assert found.harvest == pytest.approx(float(ranks[0] / ranks.sum()))
     assert world.open(policy="breadth-first").standing().harvest is None
+
+
+def test_pages_are_numbered_in_the_order_of_the_links(world):
+    crawl = world.open(politeness=AT_ONCE)
+    crawl.seed([A, Link(B, 1, b"b"), "mailto:x", C, Link("ftp://x", 1, b"x"), "http://d.com/"])
+    known = [A, B, C, "http://d.com/"]
+    assert [crawl.page(url).id for url in known] == [0, 1, 2, 3]
+    links = [
+        "/0",
+        Link("/1", 0.5, b"one"),
+        "mailto:me",
+        ("/2", 0.25),
+        Link("data:x", 1, b"none"),
+        Link("/3", 0, b"", "POST:1"),
+        Link("/1", 0.75, b"again"),
+        "/4",
+        Link("/5", 0, b"five", text="Five"),
+        "/0",
+    ]
+    crawl.crawled(A, links)
+    names = ["0", "1", "2", "3#POST:1", "4", "5"]
+    for reopened in (False, True):
+        crawl = world.again() if reopened else crawl
+        found = [crawl.page(A + name) for name in names]
+        assert [page.id for page in found] == [4, 5, 6, 7, 8, 9]
+        assert [page.score for page in found] == [0, 0.75, 0.25, 0, 0, 0]
+        assert found[-1].linked_text == "Five"
+        assert [crawl._pages.carried(page.id) for page in found] == [None, b"one", None, b"", None, b"five"]
+
+
+LINKS = st.lists(
+    st.builds(
+        Link,
+        st.sampled_from([f"/{k}" for k in range(6)] + ["mailto:x", "#here", "http://[bad/"]),
+        st.sampled_from([None, 0.5]),
+        st.sampled_from([b"", b"data"]),
+        st.sampled_from(["", "", "v"]),
+    ),
+    max_size=12,
+)
+
+
+@given(LINKS, st.booleans())
+def test_numbers_follow_the_order_of_all_links(tmp_path_factory, links, scored):
+    crawl = opened(tmp_path_factory.mktemp("crawl") / "c", Clock())
+    crawl.seed([A])
+    given = [link if scored or link.data or link.variant else link.url for link in links]
+    crawl.crawled(A, given)
+    expected = [A]
+    for link in links:
+        if link.url.startswith("/") or (link.url == "#here" and link.variant):
+            form = A + link.url[1:] * (link.url != "#here") + ("#" + link.variant if link.variant else "")
+            expected += [form] * (form not in expected)
+    assert [crawl._pages.url(page) for page in range(crawl._pages.num_pages)] == expected
+    crawl.close()

@@ -1,12 +1,12 @@
 """Turn a page's links, as they come from a spider, into lines of canonical URLs."""
 
 import re
-from collections.abc import Callable, Iterable, MutableMapping
+from collections.abc import Callable, Iterable, Mapping, MutableMapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from inlink.base.arrays import Float32Array, UInt32Array
+from inlink.base.arrays import Float32Array, Int64Array, UInt32Array
 from inlink.crawl.arguments import checked_score
 from inlink.errors import ParameterError
 from inlink.protocol import VARIANT, AnyLink, Link
@@ -23,6 +23,7 @@ __all__ = [
     "coded",
     "hrefs_and_scores",
     "listed",
+    "order_of",
     "same_domain",
     "to_lines",
     "with_carried",
@@ -38,11 +39,12 @@ _CANONICAL = re.compile(rb"(?:https?://[!-~]{1,%d}\n)+" % (MAX_LENGTH + 81))
 
 
 class Carried(NamedTuple):
-    """A link with data or a variant: its score, its data and its text."""
+    """A link with data or a variant: its score, its data, its text, and its place among all links."""
 
     score: float
     data: bytes
     text: str
+    place: int
 
 
 def listed(links: Any, what: str = "URLs") -> list[Any]:
@@ -60,15 +62,15 @@ def listed(links: Any, what: str = "URLs") -> list[Any]:
     return list(links)
 
 
-def apart(links: Iterable[AnyLink]) -> tuple[list[str | tuple[str, float]], list[Link], list[str]]:
+def apart(links: Iterable[AnyLink]) -> tuple[list[str | tuple[str, float]], dict[int, Link], list[str]]:
     """Split links into links without data or variant, and links with either.
 
     Returns
     -------
     plain : list of str or (str, float)
         Links without data or variant.
-    carried : list of Link
-        Links with either.
+    carried : dict of int to Link
+        Links with either, by their places in ``links``.
     texts : list of str
         The texts of the links in ``plain``; empty if no link there has a text.
 
@@ -80,15 +82,15 @@ def apart(links: Iterable[AnyLink]) -> tuple[list[str | tuple[str, float]], list
     if type(links) is not list:
         links = listed(links)
     if set(map(type, links)) <= {str}:
-        return links, [], []
+        return links, {}, []
     plain: list[str | tuple[str, float]] = []
-    carried: list[Link] = []
+    carried: dict[int, Link] = {}
     texts: list[str] = []
-    for link in links:
+    for place, link in enumerate(links):
         if isinstance(link, Link):
             _check_link(link)
             if link.data or link.variant:
-                carried.append(link)
+                carried[place] = link
                 continue
             plain.append(link.url if link.score is None else (link.url, link.score))
             texts.append(link.text)
@@ -117,7 +119,7 @@ def _check_link(link: Link) -> None:
 
 
 def carried_forms(
-    links: list[Link],
+    links: Mapping[int, Link],
     page_url: Callable[[], str] | None,
     rules: UrlRules | None,
     refused: MutableMapping[str, int],
@@ -132,7 +134,7 @@ def carried_forms(
     whole = Base(base.url, rules=rules, self_links=True) if base is not None else None
     usual = 1.0 if base is None else 0.0
     found: dict[str, Carried] = {}
-    for link in links:
+    for place, link in links.items():
         url, variant = link.url, link.variant
         score = usual if link.score is None else link.score
         # Without a page, the links are seeds, and seeds must be absolute.
@@ -145,7 +147,7 @@ def carried_forms(
             key = f"{form}#{variant}" if variant else form
             before = found.get(key)
             found[key] = (
-                Carried(score, link.data, link.text)
+                Carried(score, link.data, link.text, place)
                 if before is None
                 else before._replace(score=max(score, before.score))
             )
@@ -188,7 +190,8 @@ def to_lines(
     rules: UrlRules | None,
     refused: MutableMapping[str, int],
     self_links: bool = False,
-) -> tuple[bytes, int, Float32Array, list[str]]:
+    tracked: bool = False,
+) -> tuple[bytes, Sequence[int], Float32Array, list[str]]:
     """Return links in canonical form, one a line.
 
     Parameters
@@ -203,13 +206,15 @@ def to_lines(
         Counts the refused links, by reason.
     self_links : bool
         Whether links to a place on the page itself are kept.
+    tracked : bool
+        Whether the caller needs ``kept``, not only its length.
 
     Returns
     -------
     lines : bytes
         The canonical URLs, each followed by a newline.
-    count : int
-        Number of lines.
+    kept : sequence of int
+        For each line, the place of its link in ``hrefs``.
     scores : float32[count] or float32[0]
         Scores of the links that were kept.
     texts : list of str, count or none
@@ -217,15 +222,17 @@ def to_lines(
     """
     count = len(hrefs)
     if not count:
-        return b"", 0, scores, texts
+        return b"", (), scores, texts
     lines = "\n".join(hrefs).encode("utf-8", "surrogatepass") + b"\n"
     plain = np.empty(count, np.bool_)
     # This is nearly always true if a link extractor has made the links absolute.
     if rules is None and plain_lines(lines, MAX_LENGTH, CLASSES, plain):
-        return lines, count, scores, texts
+        return lines, range(count), scores, texts
     base = Base(page_url(), rules=rules, self_links=self_links)
-    if not len(scores) and not texts:
+    kept: Sequence[int]
+    if not len(scores) and not texts and not tracked:
         forms = base.canonical_links(hrefs, refused)
+        kept = range(len(forms))
     else:
         forms, kept = [], []
         for k, href in enumerate(hrefs):
@@ -234,7 +241,7 @@ def to_lines(
             kept += [k] * len(found)
         scores = scores[kept] if len(scores) else scores
         texts = [texts[k] for k in kept] if texts else texts
-    return ("\n".join(forms) + "\n").encode("ascii") if forms else b"", len(forms), scores, texts
+    return ("\n".join(forms) + "\n").encode("ascii") if forms else b"", kept, scores, texts
 
 
 def canonical_lines(hrefs: list[str]) -> bytes:
@@ -272,6 +279,24 @@ def with_carried(
     found = np.concatenate([scores, np.array([link.score for link in more.values()], np.float32)])
     texts = (texts or [""] * count) + [link.text for link in more.values()]
     return lines + ("\n".join(more) + "\n").encode("ascii"), count + len(more), found, texts
+
+
+def order_of(
+    kept: Sequence[int], plain: int, carried: Mapping[int, Link], more: Mapping[str, Carried]
+) -> Int64Array:
+    """The order in which links stood on their page, as places in the result of :func:`with_carried`, int64[n].
+
+    Parameters
+    ----------
+    kept : sequence of int
+        The result of :func:`to_lines`.
+    plain : int
+        Number of links that :func:`to_lines` got.
+    carried, more : mapping
+        The other links, and the result of :func:`carried_forms`.
+    """
+    places = np.delete(np.arange(plain + len(carried)), list(carried))[list(kept)]
+    return np.argsort(np.append(places, [link.place for link in more.values()]), kind="stable")
 
 
 def coded(pages: UInt32Array, scores: Float32Array) -> tuple[int, bytes]:

@@ -7,7 +7,7 @@ import numpy as np
 
 from inlink.base.order import distinct
 from inlink.crawl.arguments import argument, check_text
-from inlink.crawl.intake import apart, carried_forms, coded, hrefs_and_scores
+from inlink.crawl.intake import apart, carried_forms, coded, hrefs_and_scores, order_of
 from inlink.crawl.journal import Journal
 from inlink.errors import ParameterError
 from inlink.protocol import AnyLink
@@ -22,9 +22,10 @@ def seed(journal: Journal, urls: Iterable[AnyLink], refused: MutableMapping[str,
     """See :meth:`inlink.Crawl.seed`; ``refused`` counts invalid URLs by reason."""
     pages_of, rules = journal.pages, journal.url_rules
     forms, scores, given = [], [], {}
+    kept = []
     plain, carried, _ = apart(urls)
     hrefs, found = hrefs_and_scores([(url, 1.0) if isinstance(url, str) else url for url in plain])
-    for url, score in zip(hrefs, found.tolist(), strict=True):
+    for place, (url, score) in enumerate(zip(hrefs, found.tolist(), strict=True)):
         form = canonical(url, None, rules)
         if form is None:
             reason = refusal(url) or "link is no valid URL"
@@ -34,13 +35,16 @@ def seed(journal: Journal, urls: Iterable[AnyLink], refused: MutableMapping[str,
             given[form] = url
         forms.append(form)
         scores.append(score)
+        kept.append(place)
     more = carried_forms(carried, None, rules, refused)
     forms += more
     scores += [link.score for link in more.values()]
     if not forms:
         return 0
     journal.gate.changing = True
-    pages, new, text = pages_of.number(forms)
+    order = order_of(kept, len(hrefs), carried, more)
+    pages, new, text = pages_of.number([forms[k] for k in order.tolist()])
+    pages = pages[np.argsort(order)]
     first = pages_of.num_pages - new
     count, payload = coded(pages.copy(), np.array(scores, np.float32))
     flags, end = journal.carrying(pages, more)

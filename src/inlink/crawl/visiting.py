@@ -1,8 +1,10 @@
 """A page that was fetched: its links taken in, and its visit written as one event."""
 
-from collections.abc import Callable, Iterable, MutableMapping
+from collections.abc import Callable, Iterable, MutableMapping, Sequence
 from functools import partial
 from typing import NamedTuple
+
+import numpy as np
 
 from inlink.base.arrays import Float32Array, UInt32Array
 from inlink.crawl.arguments import (
@@ -19,6 +21,7 @@ from inlink.crawl.intake import (
     carried_forms,
     coded,
     hrefs_and_scores,
+    order_of,
     to_lines,
     with_carried,
 )
@@ -42,7 +45,7 @@ class _Given(NamedTuple):
     hrefs: list[str]
     scores: Float32Array
     texts: list[str]
-    carried: list[Link]
+    carried: dict[int, Link]
     ready: bytes | None
 
 
@@ -122,13 +125,22 @@ def _number_links(
     """Give the links of a page their numbers. ``base`` returns the URL against which they are resolved."""
     rules, self_links = journal.url_rules, journal.frontier.settings.self_links
     scores, texts = given.scores, given.texts
+    kept: Sequence[int]
     if given.ready is not None:
-        lines, found = given.ready, len(given.hrefs)
+        lines, kept = given.ready, range(len(given.hrefs))
     else:
-        lines, found, scores, texts = to_lines(given.hrefs, scores, texts, base, rules, refused, self_links)
+        lines, kept, scores, texts = to_lines(
+            given.hrefs, scores, texts, base, rules, refused, self_links, tracked=bool(given.carried)
+        )
     more = carried_forms(given.carried, base, rules, refused, self_links) if given.carried else {}
-    lines, found, scores, texts = with_carried(lines, found, scores, texts, more)
-    pages, new, text = journal.pages.number_lines(lines, found)
+    lines, found, scores, texts = with_carried(lines, len(kept), scores, texts, more)
+    if more:
+        # Pages are numbered in the order of the links.
+        order, rows = order_of(kept, len(given.hrefs), given.carried, more), lines.splitlines(keepends=True)
+        pages, new, text = journal.pages.number_lines(b"".join(rows[k] for k in order.tolist()), found)
+        pages = pages[np.argsort(order)]
+    else:
+        pages, new, text = journal.pages.number_lines(lines, found)
     flags, end = journal.carrying(pages, more)
     said: dict[int, str] = {}
     for page, words in zip(pages.tolist(), texts, strict=True) if texts else ():
