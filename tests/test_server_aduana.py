@@ -95,3 +95,17 @@ def test_a_refused_page_is_not_added_to_the_crawl(tmp_path, bad):
 def test_only_a_server_of_one_crawl_has_them(tmp_path):
     with served(tmp_path / "c", tmp_path / "d") as server:
         assert post(server, {"url": A})[0] == 404
+
+
+def test_its_documented_body_is_taken(tmp_path):
+    """The example of Aduana's documentation: the content hash is an integer, and links are pairs."""
+    body = {"url": A, "score": 0.5, "links": [[A + "x", 0], [A + "y", 1.0]], "content_hash": 27348276}
+    with served(tmp_path / "c") as server:
+        assert post(server, body) == (201, b"")
+        page = server.crawl("GET", "page?url=" + A)[1]
+        assert base64.b64decode(page["content_hash"]) == (27348276).to_bytes(8, "little")
+        # Python's hash() may be negative, and a hash may have more than 64 bits.
+        for number, value in enumerate([-(2**63), 2**64 - 1, 2**200, 0, None, "text"]):
+            assert post(server, {"url": f"{A}{number}", "content_hash": value}) == (201, b"")
+        for wrong in (1.5, [1], {}):
+            assert post(server, {"url": A + "z", "content_hash": wrong})[0] == 400

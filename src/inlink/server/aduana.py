@@ -34,7 +34,7 @@ class AduanaPage(msgspec.Struct, frozen=True):
     url: str
     score: float = 0.0
     links: list[AnyLink] = []
-    content_hash: str = ""
+    content_hash: str | int | None = None
 
 
 class Number(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -79,8 +79,15 @@ def _session(opened: Crawl) -> int:
     return opened.desk.hello(OWNER, rejoin=True).number
 
 
+def _hash(value: str | int | None) -> bytes:
+    """Return a content hash as bytes. Aduana's own hashes are 64-bit integers."""
+    if isinstance(value, int):
+        return (value % 2**64).to_bytes(8, "little")
+    return (value or "").encode("utf-8", "surrogatepass")
+
+
 def _take_in(opened: Crawl, page: AduanaPage) -> None:
-    session, content = _session(opened), page.content_hash.encode("utf-8", "surrogatepass")
+    session, content = _session(opened), _hash(page.content_hash)
     lease = opened.desk.lease_on(session, page.url)
     if lease is not None:
         opened.desk.report(session, [Crawled(lease, page.links, page.score, content)])
