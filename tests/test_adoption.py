@@ -1,5 +1,6 @@
 """A ranking that is taken over in steps, while the crawl goes on, is the ranking taken over at once."""
 
+import contextlib
 import functools
 import tempfile
 import threading
@@ -11,9 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from crawlstrategies import Clock, histories, opened, perform, waiting
-from inlink.base.folder import building
+from inlink.base.folder import Folder, building
+from inlink.crawl.about import about
 from inlink.crawl.crawl import Crawl
 from inlink.crawl.folder import look
+from inlink.errors import InlinkError
 from inlink.frontier import adoption
 from inlink.frontier.adoption import Adoption
 from inlink.frontier.frontier import Frontier
@@ -280,3 +283,46 @@ def test_an_order_adopted_in_steps_is_the_one_adopted_at_once(tmp_path, own, has
         assert waiting(front) == waiting(found)
         assert front.queue.order(known, Clock()()) == found.queue.order(known, Clock()())
         found.pages.close()
+
+
+META = (
+    "algorithm",
+    "covers",
+    "error",
+    "converged",
+    "damping",
+    "lambda",
+    "crawl",
+    "use_scores",
+    "trust",
+    "expected",
+)
+
+
+@pytest.mark.parametrize("name", META)
+def test_a_crafted_header_of_a_ranking_is_ignored_with_a_reason(tmp_path, name, caplog):
+    folder = tmp_path / "crawl"
+    with opened(folder, Clock(), policy="pagerank") as crawl:
+        crawl_some(crawl)
+        publish(crawl)
+    ranks = process.published(folder)[0]
+    assert ranks is not None
+    meta = Folder(folder / "ranks", "ranks", 1).header.meta
+    for value in ([], {}, "x", None, -1, 2**70, True, 1.5, [[1]]):
+        with building(folder / "ranks", "ranks", 1) as writer:
+            writer.write("rank", ranks)
+            writer.header.meta = meta | {name: value}
+        said = about(folder, 10**6)
+        assert (said.ranking is None) == (said.ranking_fault is not None)
+        with (
+            contextlib.suppress(InlinkError),
+            opened(folder, Clock(), policy="pagerank", rerank_share=None) as crawl,
+        ):
+            crawl.why("http://h0.com/0")
+            crawl.next(1)
+            crawl.view.standing()
+    if name == "covers":
+        with building(folder / "ranks", "ranks", 1) as writer:
+            writer.write("rank", ranks)
+            writer.header.meta = meta | {"covers": [1]}
+        assert "header.json is damaged" in str(about(folder, 10**6).ranking_fault)

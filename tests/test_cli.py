@@ -341,6 +341,19 @@ def test_a_closed_pipe_is_no_error(links: Path):
     assert run.stdout.startswith("1\t")
 
 
+def test_page_names_a_damaged_ranking(links: Path):
+    inlink("rank", "g", cwd=links)
+    inlink("rank", "g", "--name", "broken", cwd=links)
+    name = Graph.open(links / "g").names[0]
+    assert "damaged" not in inlink("page", "g", name, cwd=links)
+    header = links / "g" / "rankings" / "broken" / "header.json"
+    header.write_bytes(header.read_bytes().replace(b"pagerank", b"pagerunk"))
+    for more in ((), ("--json",)):
+        shown = CliRunner().invoke(commands, ["page", str(links / "g"), name, *more])
+        assert "broken/header.json is damaged" in str(shown.exception)
+        assert "pagerank" in shown.output
+
+
 def test_info_names_a_damaged_ranking(links: Path):
     inlink("rank", "g", "--name", "broken", cwd=links)
     header = links / "g" / "rankings" / "broken" / "header.json"

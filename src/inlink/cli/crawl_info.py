@@ -97,7 +97,10 @@ def show_crawl(folder: Path | str, as_json: bool) -> None:
         "events": crawl.events,
         "bytes": folder_says["bytes"],
         "began": crawl.began,
-        **{name: folder_says[name] for name in ("policy", "writer", "inbox", "ranking", "addresses")},
+        **{
+            name: folder_says[name]
+            for name in ("policy", "writer", "inbox", "ranking", "ranking_fault", "addresses")
+        },
     }
     if as_json:
         show_json(found)
@@ -118,7 +121,7 @@ def show_crawl(folder: Path | str, as_json: bool) -> None:
             "ranking",
             f"{ranking['algorithm']} of {ranking['pages']:,} pages, {ranking['behind']:,} bytes of events behind"
             if ranking
-            else "none yet",
+            else found["ranking_fault"] or "none yet",
         ),
         ("writer", f"process {found['writer']}" if found["writer"] else "none"),
     ]

@@ -98,10 +98,15 @@ def print_chain(folder: Path, given: str, origin: str | None) -> None:
 
 
 def print_node(folder: Path, given: str, as_json: bool) -> None:
-    """Print the data of a node: its name, numbers of links, and values in the rankings of the graph's folder."""
+    """Print the data of a node: its name, numbers of links, and values in the rankings of the graph's folder.
+
+    Damaged rankings are named in the JSON. The error of the first is raised at the end.
+    """
+    from inlink.base.folder import Folder
+    from inlink.errors import FolderError
     from inlink.graph.neighbours import node_of
     from inlink.rank.ranking import Ranking
-    from inlink.rank.stored import list_rankings
+    from inlink.rank.stored import FORMAT, KIND
 
     graph, node = _opened(folder, given, node_of)
     fields: dict[str, Any] = {
@@ -111,19 +116,26 @@ def print_node(folder: Path, given: str, as_json: bool) -> None:
         "outlinks": len(graph.outlinks(node)),
         "crawled": None if graph.crawled is None else bool(graph.crawled[node]),
     }
-    rankings = {}
-    for ranking in list_rankings(graph):
-        columns = Ranking.load(graph, ranking).columns
-        rankings[ranking] = {column: float(values[node]) for column, values in columns.items()}
+    rankings: dict[str, dict[str, float]] = {}
+    damaged: dict[str, FolderError] = {}
+    for header in sorted(folder.glob("rankings/[!.]*/header.json")):
+        name = header.parent.name
+        try:
+            if Folder(header.parent, KIND, FORMAT).header.meta.get("graph_uuid") == graph.uuid:
+                columns = Ranking.load(graph, name).columns
+                rankings[name] = {column: float(values[node]) for column, values in columns.items()}
+        except FolderError as error:
+            damaged[name] = error
     if as_json:
-        show_json({**fields, "rankings": rankings})
-        return
-    for field, value in fields.items():
-        say(f"{field:<14} {'' if value is None else printable(value)}")
-    for ranking, values in rankings.items():
-        say(
-            f"{printable(ranking):<14} {'  '.join(_value(column, value) for column, value in values.items())}"
-        )
+        show_json({**fields, "rankings": rankings, "damaged": list(damaged)})
+    else:
+        for field, value in fields.items():
+            say(f"{field:<14} {'' if value is None else printable(value)}")
+        for name, values in rankings.items():
+            row = "  ".join(_value(column, value) for column, value in values.items())
+            say(f"{printable(name):<14} {row}")
+    if damaged:
+        raise next(iter(damaged.values()))
 
 
 def _value(column: str, value: float) -> str:

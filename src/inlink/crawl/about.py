@@ -26,6 +26,13 @@ class RankingInfo(msgspec.Struct, frozen=True):
     converged: bool | None
 
 
+class _RankingMeta(msgspec.Struct):
+    algorithm: str | None = None
+    covers: int = 0
+    error: float | None = None
+    converged: bool | None = None
+
+
 class About(msgspec.Struct, frozen=True):
     """A crawl's folder.
 
@@ -39,9 +46,11 @@ class About(msgspec.Struct, frozen=True):
     inbox : int
         Number of requests that wait for the writer.
     ranking : RankingInfo or None
-        None if there is none yet.
+        None if there is none yet, or it cannot be read.
     addresses : Kept or None
         The addresses that `inlink crawl` may connect to, and whether this holds here; None if there are no rules.
+    ranking_fault : str or None
+        The reason why the ranking cannot be read.
     """
 
     bytes: dict[str, int]
@@ -50,6 +59,7 @@ class About(msgspec.Struct, frozen=True):
     inbox: int
     ranking: RankingInfo | None
     addresses: Kept | None
+    ranking_fault: str | None = None
 
 
 def about(folder: Path, end: int) -> About:
@@ -60,13 +70,15 @@ def about(folder: Path, end: int) -> About:
     inlink.errors.FolderError
         If there is no crawl, or its settings cannot be read.
     """
+    ranking, fault = _ranking(folder, end)
     return About(
         _sizes(folder),
         stored(folder).policy,
         writer_of(folder),
         len(pending(folder)),
-        _ranking(folder, end),
+        ranking,
         kept(folder),
+        fault,
     )
 
 
@@ -99,16 +111,15 @@ def _sizes(folder: Path) -> dict[str, int]:
     return sizes
 
 
-def _ranking(folder: Path, end: int) -> RankingInfo | None:
+def _ranking(folder: Path, end: int) -> tuple[RankingInfo | None, str | None]:
+    """Describe the ranking in a crawl's folder; return the reason too if it cannot be read."""
+    if not (folder / RANKS).exists():
+        return None, None
     try:
-        ranks = Folder(folder / RANKS, RANKS, 1)
-    except FolderError:
-        return None
-    meta = ranks.header.meta
-    return RankingInfo(
-        meta.get("algorithm"),
-        ranks.header.files["rank"].length,
-        max(end - int(meta.get("covers", 0)), 0),
-        meta.get("error"),
-        meta.get("converged"),
-    )
+        header = Folder(folder / RANKS, RANKS, 1).header
+        meta, pages = msgspec.convert(header.meta, _RankingMeta), header.files["rank"].length
+    except FolderError as error:
+        return None, str(error)
+    except (KeyError, msgspec.ValidationError) as error:
+        return None, f"{folder / RANKS}/header.json is damaged ({error}): remove the folder {RANKS}"
+    return RankingInfo(meta.algorithm, pages, max(end - meta.covers, 0), meta.error, meta.converged), None

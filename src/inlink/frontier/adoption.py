@@ -110,7 +110,8 @@ class Adoption:
                         successor.take_expected(expected, block)
                 yield _BLOCK
             fault = check.fault(worths if by_score else self._trust_of(check.length))
-        except (FolderError, KeyError) as error:
+        except (FolderError, KeyError, TypeError, ValueError, OverflowError) as error:
+            # The header may hold anything.
             fault = str(error)
         if fault is not None:
             frontier.ranking_fault = fault
