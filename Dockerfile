@@ -1,7 +1,10 @@
 # inlink in a container: docker build -t inlink . && docker run --rm -v "$PWD:/data" inlink --help
 
+# The release workflow names the same image by its digest.
+ARG BASE=python:3.13-slim
+
 # On x86-64 and aarch64 the wheel has machine code of all kernels, so no command compiles. On others the first commands do.
-FROM python:3.13-slim AS wheel
+FROM ${BASE} AS wheel
 WORKDIR /inlink
 COPY LICENSE README.md pyproject.toml ./
 COPY ahead ahead
@@ -9,7 +12,7 @@ COPY src src
 RUN case "$(uname -m)" in x86_64|aarch64) export HATCH_BUILD_HOOK_ENABLE_CUSTOM=true ;; esac; \
     pip wheel --no-cache-dir --no-deps --wheel-dir dist .
 
-FROM python:3.13-slim
+FROM ${BASE}
 COPY --from=wheel /inlink/dist /tmp/dist
 RUN case "$(uname -m)" in x86_64|aarch64) extras=plot,scrapy,server ;; *) extras=jit,plot,scrapy,server ;; esac; \
     pip install --no-cache-dir "$(echo /tmp/dist/inlink-*.whl)[$extras]" && \

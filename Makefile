@@ -84,12 +84,14 @@ wheel: machinecode
 	rm -rf dist
 	HATCH_BUILD_HOOK_ENABLE_CUSTOM=true INLINK_MACHINE_CODE=$(CODE) $(BIN)/pip wheel --quiet --no-deps --no-build-isolation --wheel-dir dist .
 
-# the wheel as a user gets it: an empty environment, no sources beside it, no extras, and no compiling
+# the wheel as a user gets it: an empty environment, no sources beside it, no extras, and no compiling; no library names
+# a folder of the machine that built it
 wheel-test: wheel
 	rm -rf .cache/wheel && mkdir -p .cache
 	$(PYTHON) -m venv .cache/wheel
 	.cache/wheel/bin/pip install --quiet dist/inlink-*.whl
 	cd .cache && wheel/bin/python ../demo/check.py --base
+	! grep -l -a -F -e "$(CURDIR)" -e site-packages .cache/wheel/lib/python*/site-packages/inlink/base/machinecode/*.so
 
 clean:
 	rm -rf $(VENV) .cache dist site demo/out

@@ -8,6 +8,7 @@ import sys
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 __all__ = ["build", "build_module"]
 
@@ -82,6 +83,7 @@ def build_module(module: str, machine: str, folder: Path) -> None:
     from ahead.compiling import compiled
     from ahead.signatures import read
 
+    _hide_folders()
     levels = levels_of(machine)
     signatures = {place: calls for place, calls in read().items() if place.partition(":")[0] == module}
     cpus = [level if level.startswith("x86") else "generic" for level in levels]
@@ -89,6 +91,24 @@ def build_module(module: str, machine: str, folder: Path) -> None:
     for level, machine_code in zip(levels, objects, strict=True):
         (folder / f"{module}.{level}.o").write_bytes(machine_code)
     (folder / f"{module}.json").write_text(json.dumps(kernels))
+
+
+def _hide_folders() -> None:
+    """Let Numba name source files from their package on.
+
+    It writes the file of each ``raise`` into the object file. With whole paths, wheels would show where they were
+    built, and a build in another folder would give other bytes.
+    """
+    from numba.core.ir import Loc
+
+    begin = Loc.__init__
+    folders = sorted((f"{Path(folder).resolve()}/" for folder in sys.path), key=len, reverse=True)
+
+    def shortened(location: Loc, filename: str, *args: Any, **more: Any) -> None:
+        within = next((folder for folder in folders if filename.startswith(folder)), "")
+        begin(location, filename.removeprefix(within), *args, **more)
+
+    Loc.__init__ = shortened  # type: ignore[method-assign,assignment]
 
 
 def _link(

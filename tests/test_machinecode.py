@@ -1,6 +1,7 @@
 """Machine code that is made ahead of time: the same results as Numba's, and nothing else than what was compiled."""
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -158,6 +159,43 @@ def test_machine_code_gives_what_numba_gives_and_does_not_load_it(made: Path):
     assert off.returncode == 0, off.stderr
     assert ahead.stdout == off.stdout
     assert "('Found', [2.5, 0.0, 0.5], 3)" in ahead.stdout
+
+
+@pytest.mark.slow
+def test_two_folders_give_the_same_library_and_it_names_neither(tmp_path: Path):
+    """A short form of the two builds of a release: one module, with exceptions that name source files."""
+    pytest.importorskip("ziglang", reason="the C compiler of PyPI's ziglang is not installed")
+    module = "inlink.store.kernels.touched"
+    script = f"""
+import json
+import sys
+from pathlib import Path
+from ahead import build, compiling, linking, stubs
+from inlink.base.jit import stamp
+folder = Path(sys.argv[1])
+build.build_module({module!r}, "x86_64", folder)
+named = json.loads((folder / "{module}.json").read_text())
+kernels = {{place: [compiling.Native(*native) for native in natives] for place, natives in named.items()}}
+made = (folder / "{module}.x86-64-v2.o").read_bytes()
+linking.link(stubs.source(kernels, stamp()), [made], folder / "library.so", "x86_64")
+"""
+    libraries = []
+    for name in ("first", "another-folder"):
+        folder = tmp_path / name
+        (folder / "tmp").mkdir(parents=True)
+        for part in ("ahead", "src/inlink"):
+            shutil.copytree(ROOT / part, folder / part, ignore=shutil.ignore_patterns("__pycache__"))
+        paths = os.pathsep.join([str(folder), str(folder / "src")])
+        given = os.environ | {
+            "PYTHONPATH": paths, "INLINK_MACHINE_CODE": "off", "PYTHONHASHSEED": "0", "TMPDIR": str(folder / "tmp"),
+        }  # fmt: skip
+        subprocess.run([sys.executable, "-c", script, str(folder)], env=given, check=True)
+        libraries.append((folder / "library.so").read_bytes())
+    first, another = libraries
+    assert first == another
+    for place in (str(tmp_path), str(ROOT), sys.prefix, "site-packages"):
+        assert place.encode() not in first
+    assert b"numba/np/arrayobj.py" in first
 
 
 @pytest.mark.parametrize(
