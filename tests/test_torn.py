@@ -8,10 +8,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
 
 import inlink
+from checkpoints import crawl_with_checkpoint
 from crawlstrategies import Clock, opened
 from inlink.base.folder import building
 from inlink.cli import commands
@@ -364,3 +366,33 @@ def test_a_file_that_cannot_be_mapped_or_read_is_named_with_a_remedy(tmp_path: P
                 FolderError, match=r"(events\.log|urls\.txt): Cannot allocate memory: free some memory"
             ):
                 view.page(A)
+
+
+def test_a_folder_whose_header_cannot_be_read_for_a_moment_is_not_taken_for_a_new_one(
+    tmp_path: Path, monkeypatch
+):
+    for _ in range(2):
+        with building(tmp_path / "r", "ranks", 1) as writer:
+            writer.write("rank", np.zeros(3, np.float32))
+    before, read = state_of(tmp_path / "r"), Path.read_bytes
+
+    def fails(path: Path) -> bytes:
+        if path.name == "header.json":
+            raise OSError(errno.EIO, "Input/output error")
+        return read(path)
+
+    with (
+        pytest.raises(FolderError, match=r"header\.json: cannot be read \(Input/output error\)"),
+        building(tmp_path / "r", "ranks", 1),
+    ):
+        monkeypatch.setattr(Path, "read_bytes", fails)
+    monkeypatch.undo()
+    assert state_of(tmp_path / "r").keys() == before.keys()
+
+
+def test_a_torn_tail_behind_a_checkpoint_is_cut_and_urls_are_read(tmp_path: Path):
+    folder = crawl_with_checkpoint(tmp_path / "c")
+    with (folder / URLS).open("ab") as file:
+        file.write(b"http://never.com/\n" * 400)
+    with opened(folder, Clock()) as crawl:
+        assert all(crawl._pages.url(page) for page in range(crawl._pages.num_pages))

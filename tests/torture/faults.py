@@ -40,8 +40,10 @@ CALLS = {"write": 8.0, "fsync": 2.0, "rename": 1.0, "ftruncate": 0.3, "mmap": 4.
 """The kinds of system calls, in the order of ``faults.c``, and how many of them usually come before the first fault."""
 
 ERRORS = ("ENOSPC", "EIO", "EDQUOT", "EROFS", "ENOMEM", "EMFILE", "EACCES", "EINTR")
-AT_ONCE = 25
-"""Number of trials of one process."""
+AT_ONCE, ROUNDS = 5, 8
+"""Number of trials of one process, and of rounds of a trial, each with one fault."""
+
+FINE = ("right", "refused", "not fired")
 
 POLICIES = ("host-diverse", "pagerank", "hits", "opic", "breadth-first", "best-first")
 
@@ -117,18 +119,27 @@ class Trial:
         self.seeded: set[str] = set()
         self.crawled: dict[str, list[str]] = {}
         self.failed: set[str] = set()
-        self.refused = self.interrupted = 0
+        self.refused = self.interrupted = self.backups = 0
         self.done: list[str] = []
 
-    def run(self) -> str:
-        """Run the trial; return its outcome."""
-        random = self.random
-        steps = ["open", *random.choices(list(STEPS), k=random.randrange(3, 14)), "close"]
-        if random.random() < 0.4:
-            steps += ["open", *random.choices(list(STEPS), k=random.randrange(1, 8)), "close"]
-        begin = random.randrange(len(steps) * 2 // 3)
+    def run(self) -> list[str]:
+        """Run the trial; return the outcome of each of its rounds in which a fault or an interruption came."""
+        outcomes = []
+        for _ in range(ROUNDS):
+            self.refused = self.interrupted = 0
+            self.done = []
+            outcomes.append(self._round())
+            if outcomes[-1] not in FINE:
+                break
+        return [outcome for outcome in outcomes if outcome != "not fired"]
+
+    def _round(self) -> str:
+        """Make some calls with one fault or interruption, then look for all that was acknowledged until now."""
+        random, fired = self.random, 0
+        steps = ["open", *random.choices(list(STEPS), k=random.randrange(1, 7))]
+        steps += ["close"] * (random.random() < 0.5)
+        begin = random.randrange(len(steps) * 2 // 3 + 1)
         self.fault = self._drawn() if self.kind == "faults" else ""
-        fired = 0
         try:
             for number, name in enumerate(steps):
                 if number == begin and self.kind == "faults":
@@ -136,7 +147,6 @@ class Trial:
                 self._call(name, number == begin)
             fired = self._disarm()
             self._call("close", False)
-            self.crawl = None
             self._compare()
         except Exception as error:
             where = "".join(traceback.format_tb(error.__traceback__)[-3:])
@@ -204,7 +214,7 @@ class Trial:
                 assert getattr(page, "errors", 0), f"{url} failed, and is {page}"
         # What a call without any files could not remove, the next call that writes there removes.
         _back_up(self)
-        left = [path.name for path in self.place.iterdir() if path.name not in ("crawl", "backup")]
+        left = [path.name for path in self.place.iterdir() if path.name.startswith(".")]
         assert not left, f"{left} are left behind"
 
 
@@ -272,8 +282,8 @@ def _look_up(trial: Trial) -> None:
 
 
 def _back_up(trial: Trial) -> None:
-    shutil.rmtree(trial.place / "backup", ignore_errors=True)
-    backup(trial.folder, trial.place / "backup")
+    trial.backups += 1
+    backup(trial.folder, trial.place / f"backup{trial.backups}")
 
 
 STEPS: dict[str, Callable[[Trial], None]] = {
@@ -322,22 +332,17 @@ def main() -> int:
     for number in range(options.trials + 1):
         place = options.folder / "trial"
         place.mkdir(parents=True)
-        outcome = Trial(Random(f"{options.seed} {number}"), place, options.kind).run()
+        outcomes = Trial(Random(f"{options.seed} {number}"), place, options.kind).run()
         shutil.rmtree(place)
         if unseen:
-            outcome = f"trial {number}, {outcome}: nobody got the error {unseen.pop()}"
+            outcomes.append(f"trial {number}: nobody got the error {unseen.pop()}")
         opened = len([*Path("/proc/self/fd").iterdir()])
-        if (
-            options.kind == "faults"
-            and number > 1
-            and opened > files
-            and outcome in ("right", "refused", "not fired")
-        ):
-            outcome = f"trial {number}: {opened - files} files are left open"
+        if options.kind == "faults" and number > 1 and opened > files and {*outcomes} <= {*FINE}:
+            outcomes.append(f"trial {number}: {opened - files} files are left open")
         files = opened
         # The first trial loads modules, which are no files of the crawl.
-        if number and outcome != "not fired":
-            sys.stdout.write(" ".join(outcome.split()) + "\n")
+        if number:
+            sys.stdout.writelines(" ".join(outcome.split()) + "\n" for outcome in outcomes)
     return 0
 
 

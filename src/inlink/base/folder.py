@@ -436,9 +436,9 @@ def check_target(target: Path, kind: str) -> None:
 
 def _commit(writer: FolderWriter, work: Path, target: Path, sync: bool, new: bool) -> None:
     header = writer.header
-    if not new:
-        with contextlib.suppress(FolderError):
-            header.generation = _read_header(target).generation + 1
+    # A folder whose header cannot be read now must not be taken for a new one.
+    if not new and (target / HEADER).exists():
+        header.generation = _read_header(target).generation + 1
     data = work / str(header.generation)
     writer.data.rename(data)
     remove_folder(writer.scratch)

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from inlink.base.memory import give_way
 from inlink.crawl.settings import stored
-from inlink.errors import FolderError, InlinkError, OutputError
+from inlink.errors import InlinkError
 from inlink.frontier import saved
 from inlink.frontier.frontier import Frontier
 from inlink.frontier.policies import POLICIES, Policy
@@ -48,7 +48,7 @@ def save(frontier: Frontier, log: Log) -> None:
     try:
         log.sync()
         _write(frontier, (log.urls_sums, log.events_sums))
-    except (OSError, OutputError, FolderError) as error:
+    except (OSError, InlinkError) as error:
         told = error.strerror if isinstance(error, OSError) else error
         _log.warning(
             "%s: cannot write a checkpoint (%s); the next opening of this crawl takes longer",

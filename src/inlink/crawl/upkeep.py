@@ -12,7 +12,7 @@ from inlink.crawl.arguments import checked_states
 from inlink.crawl.checkpointer import Checkpointer
 from inlink.crawl.checkpointing import save
 from inlink.crawl.journal import Journal
-from inlink.errors import InputError, OutputError, ParameterError
+from inlink.errors import InlinkError, InputError, ParameterError
 from inlink.frontier.adoption import Adoption, adopt
 from inlink.frontier.hostfactors import HostDistrust, HostMass
 from inlink.reranking import process
@@ -160,7 +160,7 @@ class Upkeep:
     def _new_index(self) -> IndexWriter | None:
         try:
             return IndexWriter(self.pages, self._log)
-        except (OSError, OutputError) as error:
+        except (OSError, InlinkError) as error:
             _log.warning("cannot write an index (%s); the next opening of this crawl takes longer", error)
             self.pages.table.indexed = self.pages.num_pages
             return None

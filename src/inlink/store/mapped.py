@@ -77,7 +77,7 @@ class Mapped:
         They are not taken from the mapping, because another program may cut the file (SIGBUS).
         """
         if self.guard is not None:
-            self.guard.check(self.map(len(self.bytes)), begin, begin + size)
+            self.guard.check(self.map(self.guard.end), begin, begin + size)
         try:
             return os.pread(self.file, size, begin)
         except OSError as error:
@@ -87,7 +87,7 @@ class Mapped:
         """Map the first ``end`` bytes; return all mapped bytes. Only bytes ``begin`` … ``end`` - 1 may be used."""
         raw = self.map(end)
         if self.guard is not None:
-            self.guard.check(raw, begin, end)
+            self.guard.check(self.map(self.guard.end), begin, end)
         return raw
 
     def at(self, begins: AnyArray, ends: AnyArray, size: int) -> UInt8Array:
@@ -101,7 +101,7 @@ class Mapped:
         """
         raw = self.map(size)
         if self.guard is not None:
-            self.guard.check_each(raw, begins, ends)
+            self.guard.check_each(self.map(self.guard.end), begins, ends)
         return raw
 
     def close(self) -> None:

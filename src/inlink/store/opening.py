@@ -16,7 +16,7 @@ from threading import Thread
 import numpy as np
 
 from inlink.base.folder import building
-from inlink.errors import OutputError
+from inlink.errors import InlinkError
 from inlink.store.blocksums import BlockSums
 from inlink.store.log import INDEX, INDEX_VERSION, Log
 from inlink.store.pages import Pages
@@ -61,7 +61,7 @@ class IndexWriter:
         """
         try:
             return self._step()
-        except (OSError, OutputError) as error:
+        except (OSError, InlinkError) as error:
             self._give_up(error)
             return True
 
@@ -89,12 +89,12 @@ class IndexWriter:
             meta = self._writer.header.meta
             meta["urls_check"] = zlib.crc32(self._pages.table.checks[: meta["pages"]].data)
             self._stack.close()
-        except (OSError, OutputError) as error:
+        except (OSError, InlinkError) as error:
             self._give_up(error)
         self._pages.table.indexed = self._writer.header.meta["pages"]
 
-    def _give_up(self, error: OSError | OutputError) -> None:
-        with suppress(OSError, OutputError):
+    def _give_up(self, error: OSError | InlinkError) -> None:
+        with suppress(OSError, InlinkError):
             self._stack.__exit__(type(error), error, None)
         # The next attempt comes when there are more pages.
         self._pages.table.indexed = self._writer.header.meta["pages"]
