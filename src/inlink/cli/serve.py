@@ -37,7 +37,7 @@ from inlink.cli.show import say
 @click.option("--insecure", is_flag=True, help="Allow addresses other than loopback without TLS.")
 @click.option(
     "--peer-connections",
-    default=32,
+    default=64,
     show_default=True,
     type=click.IntRange(1),
     help="Connections of a peer without a token.",

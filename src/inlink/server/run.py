@@ -23,7 +23,7 @@ import uvloop
 from inlink.errors import InputError, MissingExtraError, OutputError, ParameterError
 from inlink.server.app import application
 from inlink.server.connection import Connection, Strangers
-from inlink.server.site import Site, named
+from inlink.server.site import MOST_FILES, Site, named
 from inlink.server.tokens import Tokens, default_file
 
 __all__ = ["Options", "Server", "is_loopback", "listening", "serve", "server_of"]
@@ -36,11 +36,8 @@ DRAIN_SECONDS = 10
 BACKLOG = 512
 """Connections that may wait to be accepted."""
 
-PEER_CONNECTIONS = 32
+PEER_CONNECTIONS = 64
 """Default of the maximum number of connections of a peer without a token."""
-
-MOST_FILES = 1 << 16
-"""Number of open files that the server asks for. Half of what it gets is for connections."""
 
 
 @dataclass(frozen=True)
@@ -135,7 +132,6 @@ def serve(folders: Sequence[Path], options: Options, say: Callable[[str], object
             raise ParameterError(
                 f"`proxies` must be addresses or networks, such as 10.0.0.0/8; {error}"
             ) from None
-    _raise_limit_of_files()
     with listening(options.host, options.port) as listener:
         uvloop.run(_run(crawls, tokens, options, context, listener, say))
 
@@ -201,6 +197,7 @@ def server_of(
 ) -> "Server":
     """A server of an open site; its ``serve`` takes listening sockets and closes the site in the end."""
     files = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    # Half of the files that the process may open is for connections.
     most = MOST_FILES if files == resource.RLIM_INFINITY else files
     strangers = Strangers(peer_connections, most // 2, proxies)
     config = uvicorn.Config(
@@ -297,13 +294,6 @@ class Server(uvicorn.Server):
         if self.should_exit:
             self.force_exit = True
         self.should_exit = True
-
-
-def _raise_limit_of_files() -> None:
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    most = MOST_FILES if hard == resource.RLIM_INFINITY else min(hard, MOST_FILES)
-    if soft != resource.RLIM_INFINITY and soft < most:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
 
 
 def is_loopback(host: str) -> bool:

@@ -29,7 +29,7 @@ log = logging.getLogger("inlink.server")
 TOKENS_SECONDS = 1.0
 """Seconds after which a changed file of tokens is noticed."""
 
-_MOST_FILES = 1 << 16
+MOST_FILES = 1 << 16
 """Files and connections that a server may have open, if the system allows so many."""
 
 
@@ -253,7 +253,7 @@ def named(folders: list[Path]) -> dict[str, Path]:
 def _allow_files() -> None:
     """Raise the soft limit of open files, of which each crawl needs about five. Many systems start with 1,024."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = _MOST_FILES if hard == resource.RLIM_INFINITY else min(_MOST_FILES, hard)
+    wanted = MOST_FILES if hard == resource.RLIM_INFINITY else min(MOST_FILES, hard)
     if soft != resource.RLIM_INFINITY and soft < wanted:
         with contextlib.suppress(ValueError, OSError):
             resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
