@@ -1,5 +1,6 @@
 # make demo: a crawl for a topic, beside one without, on a small web of its own      make test: everything that CI runs
 # make search SECONDS=600: random search for counterexamples to the tests' properties, until one is found
+# make bounds: the tests of kernels, with kernels that check each index
 # make torture MINUTES=5 SEED=1: kill -9, damaged files, crafted logs and mutated inputs, with a table of what came of them
 PYTHON ?= python3
 VENV := .venv
@@ -8,9 +9,10 @@ SECONDS := 600
 MINUTES := 5
 SEED := 1
 CODE := $(CURDIR)/.cache/machinecode
+CHECKED := $(CURDIR)/.cache/checkedcode
 # Tests spend a fifth of their time waiting for other processes. One more worker than processors uses that time.
 WORKERS := $(shell $(PYTHON) -c 'import os; print((os.cpu_count() or 1) + 1)')
-.PHONY: demo dashboard docs test quick coverage search torture tables wheel wheel-test clean
+.PHONY: demo dashboard docs test bounds quick coverage search torture tables wheel wheel-test clean
 
 $(VENV)/ready: pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "inlink needs Python 3.11 or newer")'
@@ -33,11 +35,23 @@ test: $(VENV)/ready
 	$(MAKE) --no-print-directory machinecode
 	INLINK_MACHINE_CODE=$(CODE) $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 	INLINK_MACHINE_CODE=$(CODE) $(BIN)/python -m bench house
+	$(MAKE) --no-print-directory bounds
 ifeq ($(shell uname -s),Linux)
 	$(MAKE) --no-print-directory wheel-test
 else
 	@echo "wheel-test is skipped: machine code is made for Linux only, and a wheel without it needs Numba"
 endif
+
+# The tests of kernels, each of which raises an error at an index outside of its array. `make bounds BOUNDS=tests` runs all
+# tests but the slow ones.
+BOUNDS := $(addprefix tests/test_,$(addsuffix .py,adoption archive_parts betweenness bounds build build_merge bvgraph \
+	bvgraph_write checkpoint closeness coded_rows compressed crawl_ranking derive edgelist eigenvector graph_checks hyperball \
+	index_damage linkrank live_ranking loops mcmc opic order pagerank parts percolation plain_urls queue rank_kernels \
+	replay_lines rows salsa scanner sorting spam spill store store_checks store_wild traps url_table verify waiting wat))
+bounds: $(VENV)/ready
+	mkdir -p $(CHECKED)
+	INLINK_CHECK_BOUNDS=1 $(BIN)/python -m ahead build $(CHECKED)
+	INLINK_CHECK_BOUNDS=1 INLINK_MACHINE_CODE=$(CHECKED) $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m "not slow" $(BOUNDS)
 
 # the share of lines that the tests run; kernels are machine code and do not count
 coverage: $(VENV)/ready

@@ -26,11 +26,12 @@ typedef struct {
 enum { METH_FASTCALL = 0x80, METH_O = 0x8, API_VERSION = 3 };
 
 extern PyTypeObject PyLong_Type, PyFloat_Type, PyBool_Type, PyBytes_Type, PyTuple_Type;
-extern PyObject _Py_TrueStruct, _Py_NoneStruct, *PyExc_MemoryError;
+extern PyObject _Py_TrueStruct, _Py_NoneStruct, *PyExc_IndexError;
 PyObject *PyBool_FromLong(long), *PyFloat_FromDouble(double);
 PyObject *PyLong_FromLongLong(long long), *PyLong_FromUnsignedLongLong(unsigned long long);
 PyObject *PyObject_Call(PyObject *, PyObject *, PyObject *), *PyObject_CallFunction(PyObject *, const char *, ...);
 PyObject *PyTuple_New(Py_ssize_t), *PyTuple_GetItem(PyObject *, Py_ssize_t), *PyErr_NoMemory(void);
+PyObject *PyErr_Format(PyObject *, const char *, ...);
 PyObject *PyImport_ImportModule(const char *), *PyObject_GetAttrString(PyObject *, const char *);
 PyObject *PyCFunction_NewEx(PyMethodDef *, PyObject *, PyObject *), *PyModule_Create2(PyModuleDef *, int);
 PyObject *PyUnicode_FromString(const char *), *PyObject_GetItem(PyObject *, PyObject *);
@@ -237,6 +238,19 @@ static PyObject *tuple_from(Named *named, Py_ssize_t size, PyObject **parts) {
     }
     if (tuple && made != tuple) Py_DecRef(tuple);
     return made;
+}
+
+/* What Numba's machine code leaves of an exception: its pickled class and arguments, at first. */
+typedef struct { const char *pickled; int32_t size; } Failure;
+
+/* Sets the exception of a kernel: IndexError if the machine code checks bounds, else there is not enough memory. */
+static PyObject *failed(const Failure *failure, const char *kernel) {
+    static const char name[] = "IndexError";
+    Py_ssize_t last = failure ? failure->size - (Py_ssize_t)(sizeof name - 1) : -1;
+    for (Py_ssize_t place = 0; place <= last; place++)
+        if (memcmp(failure->pickled + place, name, sizeof name - 1) == 0)
+            return PyErr_Format(PyExc_IndexError, "an index is out of bounds in %s", kernel);
+    return PyErr_NoMemory();
 }
 
 /* `self` is a Python function that calls the kernel in another way. */

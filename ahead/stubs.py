@@ -156,7 +156,8 @@ def _function(number: int, variants: list[Native], tables: _Tables) -> str:
         PyThreadState *thread = PyEval_SaveThread();
         int32_t status = {native.symbol}({passed});
         PyEval_RestoreThread(thread);
-        return status == 0 || status == -2 ? {_returned(native.result, "result", tables)} : PyErr_NoMemory();
+        if (status != 0 && status != -2) return failed(exception, "{native.symbol}");
+        return {_returned(native.result, "result", tables)};
     }}"""
         )
     lines = [

@@ -89,7 +89,10 @@ _kernels = sha256(b"".join(path.read_bytes() for path in _sources))
 # The user's own cache and state have no part in tests.
 os.environ["XDG_CACHE_HOME"] = str(ROOT / ".cache")
 os.environ["XDG_STATE_HOME"] = str(ROOT / ".cache" / "state")
-os.environ.setdefault("NUMBA_CACHE_DIR", str(ROOT / ".cache" / f"numba-{_kernels.hexdigest()[:16]}"))
+_checked = "-checked" if os.environ.get("INLINK_CHECK_BOUNDS", "") not in ("", "0") else ""
+os.environ.setdefault(
+    "NUMBA_CACHE_DIR", str(ROOT / ".cache" / f"numba-{_kernels.hexdigest()[:16]}{_checked}")
+)
 
 
 @pytest.fixture(scope="session")

@@ -23,7 +23,7 @@ logging.getLogger("numba").setLevel(logging.INFO)
 
 _log = logging.getLogger("inlink.compiling")
 
-_OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "boundscheck": False}
+_OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "boundscheck": jit.CHECKED}
 
 
 class _FirstCompilation(Listener):
@@ -122,7 +122,15 @@ def _array_at(places: Any, number: int, dtype: Any) -> Any:
     return carray(_pointer(places[2 * number]), places[2 * number + 1], dtype)
 
 
-array_at: Any = numba.njit(**_OPTIONS)(_array_at)
+def _checked_array_at(places: Any, number: int, dtype: Any) -> Any:
+    size = places[2 * number + 1]
+    array = carray(_pointer(places[2 * number]), size & ((1 << 48) - 1), dtype)
+    if array.itemsize != size >> 48:
+        raise IndexError("an array in a table of addresses has another dtype")
+    return array
+
+
+array_at: Any = numba.njit(**_OPTIONS)(_checked_array_at if jit.CHECKED else _array_at)
 
 
 def _check_line(array: Any) -> None:
@@ -130,14 +138,29 @@ def _check_line(array: Any) -> None:
         raise numba.TypingError("`array` must be a contiguous array of one dimension")
 
 
+def _check_item(context: Any, builder: Any, array: Any, place: Any, item: Any, at: Any) -> None:
+    """Write the code that raises IndexError if an item does not lie within an array."""
+    place = context.cast(builder, place, at, numba.types.uint64)
+    size = place.type(item.size if isinstance(item, numba.types.Record) else item.bitwidth // 8)
+    length = builder.mul(array.nitems, array.itemsize)
+    outside = builder.or_(
+        builder.icmp_unsigned("<", length, size),
+        builder.icmp_unsigned(">", place, builder.sub(length, size)),
+    )
+    with cgutils.if_unlikely(builder, outside):  # type: ignore[no-untyped-call]
+        context.call_conv.return_user_exc(builder, IndexError, ("item is out of bounds",))
+
+
 def _as_item(typing: Any, array: Any, at: Any, dtype: Any) -> Any:
     _check_line(array)
     item = dtype.dtype
 
     def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        data = context.make_array(array)(context, builder, arguments[0]).data
-        place = builder.gep(builder.bitcast(data, cgutils.voidptr_t), [arguments[1]])
+        made = context.make_array(array)(context, builder, arguments[0])
         model = context.data_model_manager[item]
+        if jit.CHECKED:
+            _check_item(context, builder, made, arguments[1], item, at)
+        place = builder.gep(builder.bitcast(made.data, cgutils.voidptr_t), [arguments[1]])
         place = builder.bitcast(place, model.get_data_type().as_pointer())
         return model.load_from_data_pointer(builder, place, align=1)
 

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from concurrent.futures import ThreadPoolExecutor
 
 __all__ = [
+    "CHECKED",
     "U0",
     "U1",
     "Index",
@@ -67,6 +68,12 @@ Index = np.uint64 | int
 U0 = np.uint64(0)
 U1 = np.uint64(1)
 
+CHECKED = os.environ.get("INLINK_CHECK_BOUNDS", "") not in ("", "0")
+"""Whether kernels raise IndexError for an index outside of its array, as ``INLINK_CHECK_BOUNDS=1`` asks for.
+
+Tests of kernels run in this mode (``make bounds``). Otherwise kernels check nothing, because a check costs time.
+"""
+
 # The modules from which a kernels module takes constants and record layouts.
 _IMPORTED = re.compile(rb"\nfrom inlink\.([\w.]+) import (\w+)")
 
@@ -87,9 +94,9 @@ def _sources() -> dict[str, bytes]:
 
 @cache
 def stamp() -> str:
-    """Return a checksum of the sources of all kernels, and their length."""
+    """Return a checksum of the sources of all kernels, and their length. Code that checks bounds has another one."""
     texts = _sources()
-    whole = b"\0".join(texts[file] for file in sorted(texts))
+    whole = b"\0".join([*(texts[file] for file in sorted(texts)), b"checked" * CHECKED])
     return f"{crc32(whole):08x}-{len(whole):x}"
 
 
@@ -223,7 +230,8 @@ def addresses(arrays: Sequence[AnyArray]) -> UInt64Array:
 
     Keep the arrays as long as the table, and make a new table when an array is replaced.
     """
-    pairs = [(one.ctypes.data, len(one)) for one in arrays]
+    # The size of an element lets a kernel that checks bounds compare it with the dtype that it reads.
+    pairs = [(one.ctypes.data, len(one) | (one.itemsize << 48 if CHECKED else 0)) for one in arrays]
     return np.array(pairs, np.uint64).ravel()
 
 
@@ -248,7 +256,7 @@ item_at: Any = _in_kernels("item_at")
 """``item_at(array, at, dtype)``: the number or record that begins at byte ``at`` of a uint8 array; for kernels.
 
 One load. ``array[at : at + size].view(dtype)[0]`` means the same, but counts references, which takes eight times as
-long. A record is read in place, so use it while the array is there. Nothing is checked.
+long. A record is read in place, so use it while the array is there. The place is checked only if :data:`CHECKED`.
 """
 
 prefetch: Any = _in_kernels("prefetch")

@@ -205,7 +205,8 @@ class PartWriter:
 
         for start in range(0, len(arcs), ARCS):
             block = arcs[start : start + ARCS]
-            rows, targets = np.empty(10 * len(block), np.uint8), np.empty(5 * len(block), np.uint8)
+            # These are long enough for arcs out of order too. Readers refuse such parts.
+            rows, targets = np.empty(15 * len(block), np.uint8), np.empty(10 * len(block), np.uint8)
             used = encode_arcs(block, np.uint64(0), np.uint64(0), rows, targets)
             coding, values = pack_weights(weights[start : start + ARCS] if self.keep else None)
             self._block(b"A", coding, len(block), [rows[: int(used[0])], targets[: int(used[1])], values])
