@@ -12,6 +12,7 @@ import pytest
 import inlink
 from inlink.base import jit
 from inlink.base.jit import item_at, prefetch
+from patience import PATIENCE
 
 MODULE = """
 from inlink.base.jit import inlined, kernel
@@ -144,3 +145,28 @@ def test_without_numba_and_machine_code_a_message_has_the_command():
     last = done.stderr.splitlines()[-1]
     assert last.startswith("inlink.errors.MissingExtraError: there is no machine code for this system")
     assert last.endswith("pip install 'inlink[jit]'")
+
+
+@pytest.mark.parametrize("module", ["_xxsubinterpreters", "_interpreters"])
+def test_a_subinterpreter_is_refused(module: str):
+    pytest.importorskip(module, reason="only some versions of Python have it")
+    script = f"""
+import {module} as interpreters
+# From Python 3.13 on, NumPy cannot be imported by the default kind of subinterpreter, which has a GIL of its own.
+number = interpreters.create({"'legacy'" * (module == "_interpreters")})
+interpreters.run_string(number, '''
+import warnings
+warnings.simplefilter("ignore")
+import inlink
+try:
+    inlink.Graph.from_arcs([("a", "b")])
+except inlink.InlinkError as error:
+    print(error, flush=True)
+''')
+interpreters.destroy(number)
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=PATIENCE)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith(
+        "inlink cannot run in a subinterpreter of Python: use a thread or a process"
+    )

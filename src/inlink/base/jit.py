@@ -24,9 +24,11 @@ Measurements that led to this design:
 
 import os
 import re
+import sys
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, suppress
 from functools import cache, partial
+from importlib import import_module
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
@@ -163,6 +165,20 @@ def _call_late(place: str, *given: Any) -> Any:
     return _late[place](*given)
 
 
+def _refuse_subinterpreter() -> None:
+    """Raise an error in a subinterpreter: Numba waits there for ever, and machine code has one state per process."""
+    with suppress(ImportError):
+        interpreters = import_module("_interpreters" if sys.version_info >= (3, 13) else "_xxsubinterpreters")
+        if interpreters.get_current() != interpreters.get_main():
+            from inlink.errors import InlinkError
+
+            raise InlinkError(
+                "inlink cannot run in a subinterpreter of Python: use a thread or a process instead (with mod_wsgi: "
+                "WSGIApplicationGroup %{GLOBAL})"
+            )
+
+
+_refuse_subinterpreter()
 _machine_code = machinecode.load(stamp, lambda place: partial(_call_late, place))
 
 
