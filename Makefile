@@ -12,7 +12,7 @@ CODE := $(CURDIR)/.cache/machinecode
 CHECKED := $(CURDIR)/.cache/checkedcode
 # Tests spend a fifth of their time waiting for other processes. One more worker than processors uses that time.
 WORKERS := $(shell $(PYTHON) -c 'import os; print((os.cpu_count() or 1) + 1)')
-.PHONY: demo dashboard docs test bounds quick coverage search torture tables wheel wheel-test clean
+.PHONY: demo dashboard docs test bounds mutants quick coverage search torture tables wheel wheel-test clean
 
 $(VENV)/ready: pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "inlink needs Python 3.11 or newer")'
@@ -52,6 +52,11 @@ bounds: $(VENV)/ready
 	mkdir -p $(CHECKED)
 	INLINK_CHECK_BOUNDS=1 $(BIN)/python -m ahead build $(CHECKED)
 	INLINK_CHECK_BOUNDS=1 INLINK_MACHINE_CODE=$(CHECKED) $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m "not slow" $(BOUNDS)
+
+# Random faults in kernels, which must end in a failed test and never in a crash: make mutants COUNT=30 SEED=1
+COUNT := 30
+mutants: $(VENV)/ready
+	cd tests && ../$(BIN)/python -m torture.mutants --mutants $(COUNT) --seed $(SEED)
 
 # the share of lines that the tests run; kernels are machine code and do not count
 coverage: $(VENV)/ready

@@ -13,6 +13,7 @@ import inlink
 from inlink.base import jit
 from inlink.graph import part
 from inlink.rank.kernels import gather
+from torture.mutants import mutants
 
 ROOT = Path(__file__).parents[1]
 
@@ -178,3 +179,20 @@ def test_a_wrong_index_in_a_kernel_is_noticed(
     low, high = np.uint64(0), np.uint64(5)
     with pytest.raises(IndexError):
         mutant.pull(rows, np.ones(5), np.zeros(5), low, high)
+
+
+def test_mutants_are_single_changes_of_kernels_and_of_buffers_for_them(tmp_path: Path):
+    package = tmp_path / "src" / "inlink"
+    package.mkdir(parents=True)
+    (package / "kernels.py").write_text(
+        "@kernel\ndef f(x, n):\n    for k in range(U0, n):\n        x[k] = k << 3\ndef g(x):\n    return x + 1\n"
+    )
+    door = "import numpy as np\nfrom inlink.kernels import f\na, b = (np.empty(n, np.uint8) for n in (5 * k, 5 + k))\n"
+    (package / "door.py").write_text(door)
+    (package / "other.py").write_text("import numpy as np\na = np.empty(5, np.uint8)\n")
+    inside = {mutant.after for made in mutants(tmp_path, kernels=True).values() for mutant in made}
+    assert inside == {"(n + np.uint64(1))", "U1", "(k >> 3)", "4"}
+    outside = [mutant for made in mutants(tmp_path, kernels=False).values() for mutant in made]
+    assert {mutant.after for mutant in outside} == {"max(int(n) - 1, 0)", "(5 + k)", "(5 - k)", "6"}
+    for mutant in outside:
+        assert door[mutant.begin : mutant.end] == mutant.before

@@ -103,6 +103,15 @@ def test_large_numbers_in_every_code(name, k, numbers):
             assert cut == kernels.TOO_LONG
 
 
+def test_a_list_of_many_intervals_gets_room_for_them(tmp_path, monkeypatch):
+    """All successors are intervals of one node, so the list needs twice its length, which `_ROOM` has not."""
+    monkeypatch.setattr(module, "_ROOM", 50)
+    lists = [list(range(0, 80, 3)), *([] for _ in range(99))]
+    how = Settings(min_interval=1, shortest=1)
+    path = store(tmp_path, encode(lists, how, [0] * 100), how.text(100, 27))
+    assert rows(bvgraph(path)) == lists
+
+
 @pytest.mark.parametrize(("room", "step"), [(1, 1), (50, 7), (1 << 20, 64)])
 def test_small_buffers_change_nothing(tmp_path, monkeypatch, room, step):
     monkeypatch.setattr(module, "_ROOM", room)

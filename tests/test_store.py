@@ -20,6 +20,7 @@ from crawlstrategies import (
     perform,
     whole,
 )
+from inlink.crawl import intake
 from inlink.crawl.crawl import Crawl
 from inlink.errors import FolderError, UnknownNodeError
 from inlink.frontier.revisit import FixedInterval
@@ -40,9 +41,7 @@ PAGE_IDS = st.one_of(st.integers(0, 300), st.integers(0, NO_PAGE - 1))
 
 
 def coded(pages: list[int], scores: list[float]) -> tuple[int, bytes]:
-    out = np.empty(5 * len(pages) + 4 * len(scores), np.uint8)
-    count, size = kernels.encode_links(np.array(pages, np.uint32), np.array(scores, np.float32), out)
-    return int(count), out[: int(size)].tobytes()
+    return intake.coded(np.array(pages, np.uint32), np.array(scores, np.float32))
 
 
 @given(
@@ -53,6 +52,7 @@ def coded(pages: list[int], scores: list[float]) -> tuple[int, bytes]:
 @example([(5, 0.25), (5, 0.75), (5, 0.5), (3, -1.0), (3, -0.5)], True, b"")
 @example([(k % 7, k / 256) for k in range(130)], True, b"hash")
 @example([(127, 0), (255, 0), (NO_PAGE - 1, 0)], False, b"")
+@example([(k << 28, 0) for k in range(15)], False, b"")
 def test_links_round_trip(links, scored, content_hash):
     best: dict[int, float] = {}
     for page, score in links:
