@@ -135,6 +135,7 @@ def columns(pages: Any) -> dict[str, Any]:
         "states": pages.states[:n].tolist(),
         "errors": pages.errors[:n].tolist(),
         "depths": pages.depths[:n].tolist(),
+        "canonicals": dict(sorted(pages.canonicals.items())),
         "scores": pages.scores[:n].tolist(),
         "visit places": [pages.visit_place(page) for page in known],
         "visits": [pages.visit(page) for page in known],

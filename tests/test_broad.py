@@ -5,6 +5,7 @@ import re
 import signal
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -19,7 +20,7 @@ from inlink.cli import commands
 from inlink.crawl.folder import look
 from inlink.errors import InlinkError
 from patience import finish, wait_until
-from sites import Answer, Says, Site, html
+from sites import Answer, Says, Site, html, moved
 
 pytestmark = pytest.mark.slow
 
@@ -118,6 +119,51 @@ def test_pages_that_merge_count_once(tmp_path):
         done = crawl(f"{site.root}/1", "-o", "c", "--delay", 0, "--pages", 15, cwd=tmp_path)
     assert "; 15 pages of" in done.stdout
     assert list(states(tmp_path / "c").values()).count("crawled") == 15
+
+
+def test_redirects_and_canonical_pages_of_a_site(tmp_path):
+    pages: dict[str, Says] = {
+        "/": html("/r1", "/b", "/copy"),
+        "/r1": moved("/r2", 301),
+        "/r2": moved("/refresh", 308),
+        "/refresh": '<meta http-equiv="refresh" content="0; url=/end">',
+        "/end": html("/behind"),
+        "/behind": html(),
+        "/b": '<link rel=canonical href="/missing">',
+        "/copy": '<link rel=canonical href="/original">',
+        "/original": '<link rel=canonical href="/original"><a href="/two-clicks">two</a>',
+        "/two-clicks": html(),
+    }
+    with Site(pages) as site:
+        crawl(site.root, "-o", "c", "--delay", 0, "--depth", 2, cwd=tmp_path)
+        asked = Counter(site.paths())
+        root = site.root
+    assert asked == dict.fromkeys([*pages, "/missing"], 1)
+    with inlink.Crawl(tmp_path / "c") as found:
+        known = {path: found.page(root + path) for path in [*pages, "/missing"]}
+    told = {
+        path: (page.state, page.status, page.depth, page.merge_reason)
+        for path, page in known.items()
+        if path != "/"
+    }
+    assert told == {
+        "/r1": ("merged", 301, 1, "redirect"),
+        "/r2": ("merged", 308, 1, "redirect"),
+        "/refresh": ("merged", 200, 1, "refresh"),
+        "/end": ("crawled", 200, 1, None),
+        "/behind": ("crawled", 200, 2, None),
+        "/b": ("crawled", 200, 1, None),
+        "/missing": ("gone", 404, 1, None),
+        "/copy": ("merged", 200, 1, "canonical"),
+        "/original": ("crawled", 200, 1, None),
+        "/two-clicks": ("crawled", 200, 2, None),
+    }
+    assert known["/b"].canonical == root + "/missing"
+    run = CliRunner().invoke
+    assert run(commands, ["dump", "pages", str(tmp_path / "c")]).output.count("\tredirect\t") == 2
+    shown = json.loads(run(commands, ["page", str(tmp_path / "c"), root + "/r2", "--json"]).output)
+    assert (shown["merge_reason"], shown["status"]) == ("redirect", 308)
+    assert "(redirect 301)" in run(commands, ["why", str(tmp_path / "c"), root + "/r1"]).output
 
 
 def test_a_topic_leads(tmp_path):

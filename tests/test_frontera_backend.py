@@ -159,8 +159,9 @@ def test_a_redirect_is_followed_and_the_page_merged(manager, solver):
     first, second = front.get_next_requests()
     front.page_crawled(answer(second))
     front.links_extracted(second, [])
-    for target in ("http://a.com/x", "http://a.com/y"):
-        meta = {**first.meta, b"redirect_urls": [first.url]}
+    for target, reasons in (("http://a.com/x", [301]), ("http://a.com/y", [301, "meta refresh"])):
+        scrapy_meta = {**first.meta[b"scrapy_meta"], "redirect_reasons": reasons}
+        meta = {**first.meta, b"redirect_urls": [first.url], b"scrapy_meta": scrapy_meta}
         front.add_seeds([Request(target, meta=meta)])
         (first,) = front.get_next_requests()
         assert first.url == target
@@ -168,6 +169,8 @@ def test_a_redirect_is_followed_and_the_page_merged(manager, solver):
     front.links_extracted(first, [])
     states = [known(front, SEED + path).state for path in ("", "x", "y")]
     assert states == ["merged", "merged", "crawled"]
+    hops = [known(front, SEED + path) for path in ("", "x")]
+    assert [(hop.merge_reason, hop.status) for hop in hops] == [("redirect", 301), ("refresh", 200)]
     assert front.finished
 
 

@@ -94,7 +94,7 @@ class Task(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     given : str or None
         The URL as it was first given, if it differs from the canonical URL.
     depth : int
-        Number of links between a seed and the page.
+        Number of clicks between a seed and the page.
     crawls, failures : int
         Number of earlier fetches, and of failures since the last of them.
     linked_from : str or None
@@ -149,7 +149,7 @@ class Crawled(msgspec.Struct, tag="crawled", forbid_unknown_fields=True, omit_de
     content_hash: bytes = b""
     status: int = 200
     redirected_to: str | None = None
-    canonical_link: str | None = None
+    canonical_link: str | Link | None = None
     noindex: bool = False
     nofollow: bool = False
     error: str | None = None
@@ -174,12 +174,13 @@ class Excluded(msgspec.Struct, tag="excluded", forbid_unknown_fields=True, omit_
 
 
 class Redirected(msgspec.Struct, tag="redirected", forbid_unknown_fields=True, omit_defaults=True):
-    """The page redirects, and the spider follows at once: see :meth:`inlink.Crawl.redirected`."""
+    """The page redirects, and the spider follows at once: see :meth:`inlink.Crawl.redirected`. Status 0 is unknown."""
 
     lease: int
     to: str
     carried: bytes | None = None
     again: bool = False
+    status: int = 0
 
 
 class Released(msgspec.Struct, tag="released", forbid_unknown_fields=True):

@@ -14,7 +14,7 @@ from inlink.crawl.arguments import (
     checked_score,
     checked_status,
 )
-from inlink.crawl.intake import apart
+from inlink.crawl.intake import apart, check_canonical
 from inlink.errors import ParameterError
 from inlink.protocol import Answer, Crawled, Excluded, Failed, HostDelay, Link, Redirected
 
@@ -52,9 +52,8 @@ def _check(answer: Any) -> None:
         checked_status(answer.status)
         checked_hash(answer.content_hash)
         checked_fingerprint(answer.fingerprint)
-        check_texts(
-            redirected_to=answer.redirected_to, canonical_link=answer.canonical_link, error=answer.error
-        )
+        check_canonical(answer.redirected_to, answer.canonical_link)
+        check_texts(error=answer.error)
         check_flags(noindex=answer.noindex, nofollow=answer.nofollow)
     elif isinstance(answer, Failed):
         checked_failure(answer.error, answer.status, answer.retry, answer.retry_after)
@@ -63,3 +62,4 @@ def _check(answer: Any) -> None:
     elif isinstance(answer, Redirected):
         apart([Link(answer.to, data=b"" if answer.carried is None else answer.carried)])
         check_flags(again=answer.again)
+        checked_status(answer.status)

@@ -6,7 +6,7 @@ import numpy as np
 
 from inlink.base.arrays import UInt32Array
 from inlink.crawl.admission import Admission
-from inlink.crawl.arguments import argument, check_flags, check_text, checked_failure
+from inlink.crawl.arguments import argument, check_flags, check_text, checked_failure, checked_status
 from inlink.crawl.intake import apart
 from inlink.crawl.journal import Answered, Journal, number_of
 from inlink.frontier import backoff
@@ -196,22 +196,23 @@ class Answers:
         front.prioritise(found, now)
 
     def redirected(
-        self, page: Answered, to: str, data: bytes | None, again: bool
+        self, page: Answered, to: str, data: bytes | None, again: bool, status: int
     ) -> tuple[bool, Lease | None]:
         """See :meth:`inlink.Crawl.redirected`; return whether the answer counted, and the lease of the target."""
         journal, front = self.journal, self.frontier
         # A target that carries too much is refused.
         apart([Link(to, data=b"" if data is None else data)])
         check_flags(again=again)
+        status = checked_status(status)
         number, out = journal.answered(page)
         if number == NO_PAGE:
             return False, None
         if canonical(to, self.pages.url(number), journal.url_rules) is None:
-            self._write(number, out, 0, 0, journal.now, f"redirects to an invalid URL: {to[:200]}")
+            self._write(number, out, 0, status, journal.now, f"redirects to an invalid URL: {to[:200]}")
             journal.landed(out, backoff.OUTCOMES["ok"])
             return True, None
         lease, session = (0, 0) if out is None else (out.number, out.session)
-        target = journal.merge(number, to, None, data, lease)
+        target = journal.redirect(number, to, status=status, data=data, lease=lease)
         journal.landed(out, backoff.OUTCOMES["ok"])
         state = int(self.pages.states[target])
         if target == number and state != CRAWLED:

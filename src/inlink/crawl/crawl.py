@@ -230,6 +230,7 @@ class Crawl(Reporting, Steering):
             core.desk = weakref.proxy(self.desk)
             if settings.revisit is not None:
                 plan_visits(self._frontier, settings.revisit)
+            journal.merge_last()
             self.view = CrawlView(LiveCrawl(self._frontier, core.tick, settings.url_rules, gate))
             stack.callback(self.view.stop)
             gate.changing = False

@@ -346,7 +346,7 @@ class Desk(ByQueue):
             return Receipt(answers.excluded(number, answer.reason))
         if isinstance(answer, Released):
             return Receipt(answers.release(number))
-        counted, target = answers.redirected(number, answer.to, answer.carried, answer.again)
+        counted, target = answers.redirected(number, answer.to, answer.carried, answer.again, answer.status)
         return Receipt(counted, None if target is None else self._task(target))
 
     def _crawled(self, answer: Crawled) -> bool:
@@ -362,7 +362,8 @@ class Desk(ByQueue):
                 fingerprint=answer.fingerprint,
                 status=answer.status,
                 redirected_to=answer.redirected_to,
-                canonical_link=answer.canonical_link,
+                # A page that could not be processed is not merged into another.
+                canonical_link=answer.canonical_link if answer.error is None else None,
                 noindex=answer.noindex,
                 nofollow=answer.nofollow,
                 links_are_canonical=False,

@@ -7,12 +7,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from inlink.base.arrays import Float32Array, Int64Array, UInt32Array
-from inlink.crawl.arguments import checked_score
+from inlink.crawl.arguments import check_texts, checked_score
 from inlink.errors import ParameterError
 from inlink.protocol import VARIANT, AnyLink, Link
 from inlink.store.kernels.frames import encode_links
 from inlink.urls.canonical import MAX_LENGTH, Base, UrlRules, canonical, refusal
-from inlink.urls.hosts import registered_domain
 from inlink.urls.kernels import CLASSES, plain_lines
 
 __all__ = [
@@ -20,11 +19,11 @@ __all__ = [
     "apart",
     "canonical_lines",
     "carried_forms",
+    "check_canonical",
     "coded",
     "hrefs_and_scores",
     "listed",
     "order_of",
-    "same_domain",
     "to_lines",
     "with_carried",
 ]
@@ -116,6 +115,14 @@ def _check_link(link: Link) -> None:
         raise ParameterError(
             f"`variant` must be at most 80 characters of [A-Za-z0-9.:=_-]; got {variant!r} for {url!r}"
         )
+
+
+def check_canonical(redirected_to: Any, canonical_link: Any) -> None:
+    """Refuse values that are not URLs, or a canonical link that carries too much."""
+    if isinstance(canonical_link, Link):
+        apart([canonical_link])
+        canonical_link = None
+    check_texts(redirected_to=redirected_to, canonical_link=canonical_link)
 
 
 def carried_forms(
@@ -304,10 +311,3 @@ def coded(pages: UInt32Array, scores: Float32Array) -> tuple[int, bytes]:
     out = np.empty(5 * len(pages) + 4 * len(scores), np.uint8)
     count, size = encode_links(pages, scores, out)
     return int(count), out[: int(size)].tobytes()
-
-
-def same_domain(first: str, other: str) -> bool:
-    """Return whether two canonical URLs have the same host or registered domain."""
-    hosts = [url.split("/", 3)[2].partition(":")[0] for url in (first, other)]
-    domains = [registered_domain(host) for host in hosts]
-    return hosts[0] == hosts[1] or (domains[0] is not None and domains[0] == domains[1])

@@ -7,13 +7,14 @@ import numpy as np
 
 from inlink.base.arrays import UInt32Array
 from inlink.crawl.gate import Gate
-from inlink.crawl.intake import Carried, coded, same_domain
+from inlink.crawl.intake import Carried, coded
 from inlink.crawl.known import known_page
 from inlink.errors import ParameterError
 from inlink.frontier.backoff import Outcome
 from inlink.frontier.frontier import Frontier
 from inlink.frontier.leases import Lease, Out
 from inlink.frontier.rules import Rules
+from inlink.protocol import Link
 from inlink.store import format as kinds
 from inlink.store.carried import encode_carried
 from inlink.store.format import DISCOVERED, ExcludedRecord, struct_of
@@ -79,6 +80,11 @@ class Journal:
         self.url_rules, self.rules = url_rules, rules
         self.now = self.pages.last_time()
         self.visits = self.errors = 0
+        # For each canonical page, the pages that name it and are not merged into another page.
+        self._naming: dict[int, set[int]] = {}
+        for page, target in self.pages.canonicals.items():
+            if page not in self.pages.merged:
+                self._naming.setdefault(target, set()).add(page)
 
     def append(self, kind: int, page: int = NO_PAGE, *, new: int = 0, urls: bytes = b"", **given: Any) -> int:
         """Append an event to the log, apply it, and return its place in the log.
@@ -167,43 +173,92 @@ class Journal:
         url = self.pages.url(page)
         return (canonical(redirected_to, url) or url) if redirected_to else url
 
-    def merge(
-        self,
-        page: int,
-        redirected_to: str | None,
-        canonical_link: str | None,
-        data: bytes | None = None,
-        lease: int = 0,
+    def redirect(
+        self, page: int, to: str, *, status: int = 0, data: bytes | None = None, lease: int = 0
     ) -> int:
-        """Follow a redirect and a canonical link; return the page that the visit belongs to.
+        """Merge a page into the target of its redirect; return the page that stays.
 
-        A canonical link is the page's own claim, so it is followed only within its registered domain. ``data`` is
-        stored with the target page, unless the target carries data already. ``lease`` is the lease that the merge ends;
-        0 if there is none.
+        ``status`` is that of the answer that redirects, 0 if it is not known. ``data`` is stored with the target page,
+        unless the target carries data already. ``lease`` is the lease that the merge ends; 0 if there is none.
         """
-        for url, trusted in ((redirected_to, True), (canonical_link, False)):
-            if url is None:
-                continue
-            here = self.pages.url(page)
-            form = canonical(url, here, self.url_rules)
-            if form is None or form == here or not (trusted or same_domain(here, form)):
-                continue
-            pages, new, text = self.pages.number([form])
-            target = self.pages.survivor(int(pages[0]))
-            if target == page:
-                continue
-            _, payload = coded(np.array([target], np.uint32), np.empty(0, np.float32))
-            self.pages.merged[page] = target
-            flags = 0
-            if data is not None and not self.pages.carriers[target]:
-                payload, flags = payload + encode_carried({target: data}), kinds.HAS_CARRIED
-            first = self.pages.num_pages - new
-            self.answer(
-                kinds.MERGE, page, flags=flags, listed=1, payload=payload, lease=lease, new=new, urls=text
-            )
-            self.admit(first, new, text)
-            page = target
-        return page
+        here = self.pages.url(page)
+        form = canonical(to, here, self.url_rules)
+        if form is None or form == here:
+            return page
+        pages, new, text = self.pages.number([form])
+        target = self.pages.survivor(int(pages[0]))
+        if target == page:
+            return page
+        # The variant of a URL is merged into its page without a redirect.
+        flags = kinds.BY_REDIRECT if here.partition("#")[0] != form else 0
+        self._merge(page, target, flags, status, data=data, lease=lease, new=new, urls=text)
+        self.admit(self.pages.num_pages - new, new, text)
+        return target
+
+    def _merge(
+        self, page: int, target: int, flags: int, status: int, *, data: bytes | None = None, **given: Any
+    ) -> None:
+        payload, more = self._one(target, data)
+        self.pages.merged[page] = target
+        self.answer(kinds.MERGE, page, flags=flags | more, status=status, listed=1, payload=payload, **given)
+        self._naming.get(self.pages.canonicals.get(page, NO_PAGE), set()).discard(page)
+
+    def _one(self, target: int, data: bytes | None) -> tuple[bytes, int]:
+        """The payload of an event that lists one page, and its flags. Data are left out if the page carries some."""
+        _, payload = coded(np.array([target], np.uint32), np.empty(0, np.float32))
+        if data is None or self.pages.carriers[target]:
+            return payload, 0
+        return payload + encode_carried({target: data}), kinds.HAS_CARRIED
+
+    def name_canonical(self, page: int, link: str | Link | None, status: int) -> None:
+        """Keep the canonical page that a page names, before the event of its visit, and let it wait for its fetch.
+
+        Only a page that was fetched with success has a canonical page, and no variant of a URL has one.
+        """
+        before = self.pages.canonicals.get(page)
+        if link is None and before is None:
+            return
+        here = self.pages.url(page)
+        given = link if isinstance(link, Link) else Link(link or "")
+        form = canonical(given.url, here, self.url_rules) if link and 200 <= status < 300 else None
+        if form is None or form == here or "#" in here:
+            if before is not None:
+                self.append(kinds.CANONICAL, page)
+                self.pages.columns.name_canonical(page, [])
+                self._naming[before].discard(page)
+            return
+        pages, new, text = self.pages.number([form])
+        target = int(pages[0])
+        if target == before:
+            return
+        payload, flags = self._one(target, given.data or None)
+        self.append(kinds.CANONICAL, page, flags=flags, listed=1, payload=payload, new=new, urls=text)
+        self.admit(self.pages.num_pages - new, new, text)
+        self.frontier.prioritise(pages, self.now)
+        self.pages.columns.name_canonical(page, [target])
+        if before is not None:
+            self._naming[before].discard(page)
+        self._naming.setdefault(target, set()).add(page)
+
+    def merge_canonicals(self, page: int) -> None:
+        """After the visit of a page: merge pages into canonical pages, of which one was just fetched.
+
+        :meth:`.pages.Pages.why_separate` has the conditions.
+        """
+        waiting = [page] if page in self.pages.canonicals and page not in self.pages.merged else []
+        for other in (*waiting, *sorted(self._naming.get(page, ()))):
+            if self.pages.why_separate(other) is None:
+                visit = self.pages.visit(other)
+                target = self.pages.canonicals[other]
+                self._merge(other, target, kinds.BY_CANONICAL, visit.status if visit else 0)
+                self.frontier.prioritise(np.array([target], np.uint32), self.now)
+
+    def merge_last(self) -> None:
+        """Call :meth:`merge_canonicals` for the page of the last visit, in case a crash prevented that call."""
+        rows = self.pages.tally.rows
+        if self.pages.canonicals and rows:
+            row = int(np.argmax(self.pages.visits[1 : rows + 1])) + 1
+            self.merge_canonicals(self.pages.survivor(int(self.pages.answered[row])))
 
     def carrying(self, pages: UInt32Array, more: dict[str, Carried]) -> tuple[int, bytes]:
         """Return the flag and the end of a frame whose last pages carry data. Omit pages that carry data already."""

@@ -9,7 +9,7 @@ from inlink.crawl.intake import listed
 from inlink.crawl.journal import Answered
 from inlink.crawl.visiting import take_visit
 from inlink.frontier.leases import Lease
-from inlink.protocol import AnyLink
+from inlink.protocol import AnyLink, Link
 
 __all__ = ["Reporting"]
 
@@ -36,7 +36,7 @@ class Reporting:
         fingerprint: int = 0,
         status: int = 200,
         redirected_to: str | None = None,
-        canonical_link: str | None = None,
+        canonical_link: str | Link | None = None,
         noindex: bool = False,
         nofollow: bool = False,
         links_are_canonical: bool = False,
@@ -59,8 +59,9 @@ class Reporting:
             HTTP status.
         redirected_to : str or None
             The last URL of a chain of redirects. The page is merged into it, and the visit belongs to that page.
-        canonical_link : str or None
-            The canonical URL that the page names. The page is merged into it if both are in one registered domain.
+        canonical_link : str, Link or None
+            The canonical URL that the page names. It becomes known like a link, and is fetched. Then the page may be
+            merged into it: see :doc:`/crawling`. The data of a Link are for its task.
         noindex, nofollow : bool
             The page's robots directives. They are only stored.
         links_are_canonical : bool
@@ -139,20 +140,23 @@ class Reporting:
             return self._core.answers.excluded(page, reason)
 
     def redirected(
-        self, lease: Lease, to: str, *, carried: bytes | None = None, again: bool = False
+        self, lease: Answered, to: str, *, carried: bytes | None = None, again: bool = False, status: int = 0
     ) -> Lease | None:
         """Report a redirect that the spider wants to follow at once.
 
         Parameters
         ----------
-        lease : Lease
-            The lease of the page that redirects. It ends.
+        lease : Lease, int or str
+            The lease of the page that redirects, its number, or the page's URL. The lease ends.
         to : str
             The target. The page is merged into it.
         carried : bytes or None
             Data for the target's task, see :class:`inlink.protocol.Link`.
         again : bool
             Whether to follow even if the target was fetched, or is being fetched.
+        status : int
+            HTTP status of the answer that redirects: 301, 302, 307, 308, …, or 200 for a page that sends browsers on,
+            as by ``<meta http-equiv=refresh>``. 0 if it is not known.
 
         Returns
         -------
@@ -161,7 +165,7 @@ class Reporting:
         """
         with self._gate:
             self._core.tick()
-            return self._core.answers.redirected(lease, to, carried, again)[1]
+            return self._core.answers.redirected(lease, to, carried, again, status)[1]
 
     def release(self, page: Answered) -> bool:
         """Give a lease back unused, so that the page waits again; return whether the page had a lease."""

@@ -9,7 +9,6 @@ import numpy as np
 from inlink.base.arrays import Float32Array, UInt32Array
 from inlink.crawl.arguments import (
     check_flags,
-    check_texts,
     checked_fingerprint,
     checked_hash,
     checked_score,
@@ -19,6 +18,7 @@ from inlink.crawl.intake import (
     apart,
     canonical_lines,
     carried_forms,
+    check_canonical,
     coded,
     hrefs_and_scores,
     order_of,
@@ -76,7 +76,7 @@ def take_visit(
     fingerprint: int,
     status: int,
     redirected_to: str | None,
-    canonical_link: str | None,
+    canonical_link: str | Link | None,
     noindex: bool,
     nofollow: bool,
     links_are_canonical: bool,
@@ -87,8 +87,7 @@ def take_visit(
     hrefs, scores = hrefs_and_scores(plain)
     score, status, content_hash = checked_score(score), checked_status(status), checked_hash(content_hash)
     fingerprint = checked_fingerprint(fingerprint)
-    if redirected_to is not None or canonical_link is not None:
-        check_texts(redirected_to=redirected_to, canonical_link=canonical_link)
+    check_canonical(redirected_to, canonical_link)
     if not (noindex is nofollow is links_are_canonical is False):
         check_flags(noindex=noindex, nofollow=nofollow, links_are_canonical=links_are_canonical)
     given = _Given(hrefs, scores, texts, carried, canonical_lines(hrefs) if links_are_canonical else None)
@@ -96,7 +95,8 @@ def take_visit(
     number, out = journal.answered(page)
     if number == NO_PAGE:
         return False
-    target = journal.merge(number, redirected_to, canonical_link)
+    target = number if redirected_to is None else journal.redirect(number, redirected_to)
+    journal.name_canonical(target, canonical_link, status)
     listed = _number_links(journal, refused, given, partial(journal.base, number, redirected_to))
     head = _head(journal, target, content_hash, fingerprint, len(listed.anchors))
     journal.answer(
@@ -116,6 +116,7 @@ def take_visit(
     front.prioritise(listed.pages, journal.now)
     if front.settings.revisit is not None:
         plan_visit(front, target, front.settings.revisit)
+    journal.merge_canonicals(target)
     return True
 
 

@@ -278,7 +278,10 @@ class Backend(frontera.Backend):  # type: ignore[misc]  # Frontera is untyped
             # Frontera's solver sets the first URL of the chain and appends the target.
             if url == chain[0]:
                 url = chain[-1]
-            task = self._answer(Redirected(lease, url)).task
+            # Scrapy names each redirect by its status, and others by words such as "meta refresh".
+            reason = ([0, *meta[b"scrapy_meta"].get("redirect_reasons", ())])[-1]
+            status = reason if isinstance(reason, int) else 200
+            task = self._answer(Redirected(lease, url, status=status)).task
             if task is None:
                 return
             lease = meta[LEASE] = task.lease

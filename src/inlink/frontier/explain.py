@@ -8,6 +8,7 @@ from inlink.frontier.parts import NOT_REACHED, Part
 from inlink.frontier.traps import FACTORS
 from inlink.frontier.traps import explain as explain_traps
 from inlink.store.format import DISCOVERED, EXCLUDED, NO_LIMIT
+from inlink.store.page import merge_reason
 from inlink.store.pages import STATES
 
 __all__ = ["FARTHEST_PLACE", "Inlink", "Penalty", "Why", "explain", "host_parts", "page_parts"]
@@ -63,7 +64,7 @@ class Why(msgspec.Struct, frozen=True):
     score : float
         Content score of a crawled page; else the best score of a link to the page.
     depth : int
-        Number of links from the nearest seed.
+        Number of clicks from a seed on the way by which the page was found.
     host : HostState
     lease : int or None
         Number of the page's open lease.
@@ -78,6 +79,14 @@ class Why(msgspec.Struct, frozen=True):
         Number of failures since the last success.
     merged_into : str or None
         URL of the page that it was merged into.
+    merge_reason : str or None
+        Why it was merged: ``"redirect"``, ``"refresh"``, ``"canonical"``, or None if the log does not say.
+    merge_status : int
+        HTTP status of the answer that led to the merge, 0 if it is not known.
+    canonical : str or None
+        URL of another page that its latest visit names as its canonical page.
+    separate : str or None
+        The reason why it is not merged into its canonical page.
     inlinks : list of Inlink
         The links that add most to the priority, best first. Empty if links do not count under this policy.
     inlinks_complete : bool
@@ -118,6 +127,10 @@ class Why(msgspec.Struct, frozen=True):
     refused: str | None = None
     never_due: bool = False
     near_duplicate_of: str | None = None
+    merge_reason: str | None = None
+    merge_status: int = 0
+    canonical: str | None = None
+    separate: str | None = None
 
     def __str__(self) -> str:
         return "\n".join([self._headline(), *(f"  {line}" for line in self._lines())])
@@ -182,7 +195,11 @@ class Why(msgspec.Struct, frozen=True):
         if self.failures:
             lines.append(f"failures since the last success: {self.failures}")
         if self.merged_into is not None:
-            lines.append(f"merged into {self.merged_into}")
+            because = " ".join(filter(None, (self.merge_reason, str(self.merge_status or ""))))
+            lines.append(f"merged into {self.merged_into}" + (f" ({because})" if because else ""))
+        elif self.canonical is not None:
+            because = f" (not merged: {self.separate})" if self.separate else ""
+            lines.append(f"names {self.canonical} as its canonical page{because}")
         if self.near_duplicate_of is not None:
             lines.append(f"near-duplicate of {self.near_duplicate_of}")
         return lines
@@ -261,6 +278,7 @@ def explain(
     lease = frontier.leases.current(page)
     due = frontier.plans.get(page, frontier.lost.due(page))
     never = page in frontier.never
+    merge, canonical = pages.merge_of(page), pages.canonicals.get(page)
     return Why(
         url=url,
         page=page,
@@ -287,6 +305,10 @@ def explain(
         never_due=never,
         refused=_refused(frontier, page, waits),
         near_duplicate_of=None if original is None else pages.url(original),
+        merge_reason=None if merge is None else merge_reason(merge),
+        merge_status=0 if merge is None else merge.status,
+        canonical=None if canonical is None else pages.url(canonical),
+        separate=None if canonical is None or merge is not None else pages.why_separate(page),
     )
 
 

@@ -11,7 +11,7 @@ A rule has one of three forms:
 
 A URL is forbidden if one of these conditions holds. The first condition that holds is the reason:
 
-1. the URL is deeper than ``max_depth`` links from a seed;
+1. the URL is deeper than ``max_depth`` clicks from a seed;
 2. ``hosts`` or ``domains`` is given, and the host is in neither;
 3. a rule of ``deny`` matches;
 4. ``allow`` has rules, and none of them matches.
@@ -44,7 +44,7 @@ class Rules:
     allow, deny : sequence of str
         Rules, in the forms that the module's docstring lists. A single string is one rule.
     max_depth : int or None
-        Maximum number of links from a seed; seeds have depth 0.
+        Maximum number of clicks from a seed; seeds have depth 0, and redirects are no clicks.
     hosts : sequence of str or None
         Only these hosts are allowed.
     domains : sequence of str or None
@@ -71,7 +71,7 @@ class Rules:
     deny: Sequence[str] = setting((), "No URLs in which one of these rules matches.", option="--deny")
     max_depth: int | None = setting(
         None,
-        "Maximum number of links from a seed.",
+        "Maximum number of clicks from a seed.",
         at_least=0,
         at_most=0xFFFFFFFF,
         none="no limit",

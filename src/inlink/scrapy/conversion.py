@@ -85,6 +85,16 @@ class Converter:
         except NotPackable:
             return b""
 
+    def canonical(self, task: Task, url: str) -> str | Link:
+        """Return a link to the canonical page of a task's page, with the callback and the other data of its request."""
+        if not task.carried:
+            return url
+        try:
+            request = unpack(task.carried, url, self._spider).replace(url=url)
+            return Link(url, data=pack(request, self._spider, url))
+        except NotPackable:
+            return url
+
     def visit(self, task: Task) -> Visit:
         """Return a visit with the request of a task.
 

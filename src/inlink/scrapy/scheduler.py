@@ -33,6 +33,7 @@ from inlink.errors import InlinkError, ParameterError
 from inlink.frontier.settings import Settings
 from inlink.protocol import (
     AnyLink,
+    Crawled,
     Excluded,
     Failed,
     HostDelay,
@@ -366,7 +367,9 @@ class Scheduler(BaseScheduler):
         elif moved and not before.form:
             carried = self._converter.target(request)
             again = request.dont_filter and task.linked_from is not None
-            pump.tell(Told(Redirected(task.lease, request.url, carried, again), before, request))
+            pump.tell(
+                Told(Redirected(task.lease, request.url, carried, again, before.status or 0), before, request)
+            )
         else:
             # The request is for the same page. The target of a form counts as the form's page.
             self._ready.appendleft(self._hand_out(Visit(task, request, alias=before.alias, form=before.form)))
@@ -444,6 +447,8 @@ class Scheduler(BaseScheduler):
                 request.errback = request.errback.own
             if not visit.over:
                 answer = answer_for(visit, self._scorer, self._link_scorer, self._retries)
+                if isinstance(answer, Crawled) and isinstance(answer.canonical_link, str):
+                    answer.canonical_link = self._converter.canonical(visit.task, answer.canonical_link)
                 self._pump.tell(Told(answer, visit))
             visit.forget()
 

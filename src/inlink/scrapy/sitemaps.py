@@ -19,10 +19,10 @@ from scrapy import Request
 from scrapy.crawler import Crawler
 from scrapy.http.request import NO_CALLBACK
 
-from inlink.crawl.intake import same_domain
 from inlink.scrapy.causes import Causes
 from inlink.scrapy.sitemapfile import Entry, SitemapFile, read_sitemap
 from inlink.urls.canonical import canonical
+from inlink.urls.hosts import same_domain
 
 __all__ = ["MOST_FILES", "Sitemaps"]
 

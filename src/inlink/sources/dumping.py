@@ -9,12 +9,12 @@ from inlink.base.arrays import AnyArray, BoolArray, Float32Array, Float64Array, 
 from inlink.base.strings import Strings
 from inlink.sources.write import as_text, join_columns, join_rows
 from inlink.store.blocks import BLOCK, COLUMNS, arcs_of, content_hash_at, page_columns, url_blocks
-from inlink.store.page import error_of
+from inlink.store.page import error_of, merge_reason
 from inlink.store.pages import NO_PAGE, STATES, Pages
 
 __all__ = ["PAGE_COLUMNS", "link_lines", "page_lines"]
 
-PAGE_COLUMNS = ("page", "url", *COLUMNS, "content_hash", "error", "merged_into")
+PAGE_COLUMNS = ("page", "url", *COLUMNS, "content_hash", "error", "merged_into", "merge_reason", "canonical")
 ROWS = 1 << 16
 """Number of crawled pages whose links are written at a time."""
 
@@ -107,7 +107,7 @@ def _of_inlink(
     times = [_where(~np.isnan(columns[name]), columns[name]) for name in ("first_crawl", "last_crawl")]
     seeds = columns["linked_from"] == NO_PAGE
     states = Strings.of(STATES)
-    hashes, errors, into = ([b""] * count for _ in range(3))
+    hashes, errors, into, reasons, canonicals = ([b""] * count for _ in range(5))
     for k in np.flatnonzero(visits).tolist():
         hashes[k] = content_hash_at(pages, int(visits[k]) - 1).hex().encode()
     for k in np.flatnonzero(columns["errors"]).tolist():
@@ -115,9 +115,12 @@ def _of_inlink(
         if failure:
             told = error_of(pages.frame(failure - 1))
             errors[k] = " ".join("".join(c if c.isprintable() else " " for c in told).split()).encode()
-    for k in range(count if pages.merged else 0):
-        if first + k in pages.merged:
+    for k in range(count if pages.merged or pages.canonicals else 0):
+        merge = pages.merge_of(first + k)
+        if merge is not None:
             into[k] = str(pages.survivor(first + k)).encode()
+            reasons[k] = (merge_reason(merge) or "").encode()
+        canonicals[k] = str(pages.canonicals.get(first + k, "")).encode()
     return [
         as_text(np.arange(first, first + count, dtype=np.uint32)),
         urls,
@@ -127,7 +130,7 @@ def _of_inlink(
         _where(~seeds, columns["linked_from"]),
         *times,
         *(as_text(columns[name]) for name in ("crawls", "changes", "status", "errors")),
-        *(Strings.of(cells) for cells in (hashes, errors, into)),
+        *(Strings.of(cells) for cells in (hashes, errors, into, reasons, canonicals)),
     ]
 
 

@@ -213,8 +213,9 @@ def page_columns(pages: Pages, low: int, high: int) -> tuple[dict[str, npt.NDArr
     """
     count, rows = high - low, pages.answers[low:high]
     visits = np.where(rows > 0, pages.visits[rows], np.uint64(0))
-    if pages.merged:
-        visits[[page - low for page in range(low, high) if page in pages.merged]] = 0
+    merged = np.array([page - low for page in range(low, high) if page in pages.merged], np.int64)
+    merges = visits[merged] - np.uint64(1)
+    visits[merged] = 0
     seen = np.flatnonzero(visits)
     places = visits[seen] - np.uint64(1)
     log = pages.log_at(places)
@@ -236,6 +237,8 @@ def page_columns(pages: Pages, low: int, high: int) -> tuple[dict[str, npt.NDArr
     failed = failed[pages.failures[rows[failed]] > 0]
     failures = pages.failures[rows[failed]] - np.uint64(1)
     status[failed] = fields_at(pages.log_at(failures), failures, Head, "status")
+    led = fields_at(pages.log_at(merges), merges, Head, "status")
+    status[merged[led > 0]] = led[led > 0]
     made = pages.tally.makers
     makers = np.searchsorted(pages.makers[:made], np.arange(low, high, dtype=np.uint32), "right") - 1
     made_by = pages.maker_places[makers] if made else np.empty(0, np.uint64)

@@ -10,7 +10,7 @@ from inlink.base.columns import most_pages, reserve
 from inlink.base.jit import addresses
 from inlink.store.checkpoint import Checkpoint, StatePart
 from inlink.store.deferred import Deferred
-from inlink.store.format import GIVEN, MERGE, STATES
+from inlink.store.format import CANONICAL, GIVEN, MERGE, STATES
 from inlink.store.frames import Frames, changes_in
 from inlink.store.kernels import fold as kernels
 from inlink.store.kernels.columns import Columns, Tally
@@ -42,7 +42,8 @@ class PageColumns(Deferred):
         For page i at [i]: its state, a place in :data:`~inlink.store.format.STATES`; its failures since it was last
         crawled; its lost leases since its last answer.
     depths : uint16[…]
-        Number of links from a seed to the page, along the links through which it was discovered.
+        Number of clicks from a seed to the page on the way by which it was discovered. Redirects and canonical links
+        are no clicks.
     scores : float32[…]
         The score of the page's content if it was crawled, else the best score of a link to it.
     answers : uint32[…]
@@ -62,6 +63,8 @@ class PageColumns(Deferred):
         discovered, and of its crawled pages.
     merged : dict of int to int
         The page that a page was merged into.
+    canonicals : dict of int to int
+        The page that a page names as its canonical page at its latest visit, if it names another page.
     given : dict of int to str
         The URL as it was given, if it differs from the canonical form.
     """
@@ -85,6 +88,7 @@ class PageColumns(Deferred):
         self.host_waiting: UInt32Array = reserve(np.uint32, _HOSTS)
         self.host_crawled: UInt32Array = reserve(np.uint32, _HOSTS)
         self.merged: dict[int, int] = {}
+        self.canonicals: dict[int, int] = {}
         self.given: dict[int, str] = {}
         self._at = addresses([tally.array(), *(getattr(self, name) for name in Columns._fields[1:])])
 
@@ -129,16 +133,18 @@ class PageColumns(Deferred):
     def rare_parts(self) -> Iterator[StatePart]:
         """The dictionaries as arrays, by name."""
         texts = [given.encode("utf-8", "surrogateescape") for given in self.given.values()]
-        yield "merged_pages", [np.array(list(self.merged), np.uint32)]
-        yield "merged_into", [np.array(list(self.merged.values()), np.uint32)]
+        for name, pages in (("merged", self.merged), ("canonical", self.canonicals)):
+            yield f"{name}_pages", [np.array(list(pages), np.uint32)]
+            yield f"{name}_into", [np.array(list(pages.values()), np.uint32)]
         yield "given_pages", [np.array(list(self.given), np.uint32)]
         yield "given_ends", [np.cumsum([len(text) for text in texts], dtype=np.uint64)]
         yield "given_text", [np.frombuffer(b"".join(texts), np.uint8)]
 
     def _restore_rare(self, checkpoint: Checkpoint) -> None:
         """Read the dictionaries of a checkpoint."""
-        pages, into = checkpoint.array("merged_pages"), checkpoint.array("merged_into")
-        self.merged.update(zip(pages.tolist(), into.tolist(), strict=True))
+        for name, column in (("merged", self.merged), ("canonical", self.canonicals)):
+            pages, into = checkpoint.array(f"{name}_pages"), checkpoint.array(f"{name}_into")
+            column.update(zip(pages.tolist(), into.tolist(), strict=True))
         text, begin = checkpoint.array("given_text").tobytes(), 0
         ends = checkpoint.array("given_ends").tolist()
         for page, end in zip(checkpoint.array("given_pages").tolist(), ends, strict=True):
@@ -156,12 +162,19 @@ class PageColumns(Deferred):
 
     def take_in_rare(self, frames: Frames, begin: int) -> None:
         """Take in the data that few pages have, and that dictionaries hold, of frames from byte ``begin`` on."""
-        for place in frames.of_kind(MERGE, GIVEN, begin=begin):
+        for place in frames.of_kind(MERGE, GIVEN, CANONICAL, begin=begin):
             frame = frames.frame(place)
             if frame.kind == MERGE:
                 self.merged[frame.page] = int(frames.list_at(place)[0])
+            elif frame.kind == CANONICAL:
+                self.name_canonical(frame.page, frames.list_at(place).tolist())
             else:
                 self.given[frame.page] = frame.payload.decode("utf-8", "surrogateescape")
+
+    def name_canonical(self, page: int, named: list[int]) -> None:
+        """Note the canonical page that a page names; an empty list if it names none."""
+        self.canonicals.pop(page, None)
+        self.canonicals.update((page, target) for target in named)
 
     def count_hosts(self) -> None:
         """Count the pages of each host by state, now and with each event that is folded from now on."""

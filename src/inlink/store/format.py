@@ -19,7 +19,8 @@ kind                  payload, after the head
 ``SESSION``           :class:`SessionRecord`, then the owner's name as UTF-8
 ``REPORTED``          :class:`ReportedRecord`, then ``listed`` times :class:`OutcomeRecord`
 ``RELOAD``            ``listed`` pages as uint32 that wait again
-``MERGE``             a list of one page, the target; carried data
+``MERGE``             a list of one page, the target; carried data. ``status`` is that of the answer that led
+                      there, 0 if it is not known
 ``EXCLUDE``           :class:`ExcludedRecord`, the reason as UTF-8, then ``listed`` pages as uint32
 ``HOST``              :class:`HostRecord`: the state of the page's host
 ``HOST_SET``          :class:`HostSetRecord`: an operator's settings for the page's host
@@ -32,6 +33,8 @@ kind                  payload, after the head
 ``RANKING``           :class:`RankingRecord`, then the algorithm's name and parameters as JSON
 ``SYNCED``            nothing: the log is synced up to the byte in the head
 ``REPAIRED``          zeros, in place of damaged events; the head makes the same pages known
+``CANONICAL``         a list of one page, which the page names as its canonical page from the next visit on,
+                      or of none; carried data
 ====================  ==================================================================================
 
 Integers and floats are little-endian. Times are Unix times in seconds.
@@ -302,6 +305,7 @@ KINDS = (
     "ranking",
     "synced",
     "repaired",
+    "canonical",
 )
 (
     SEED,
@@ -328,14 +332,17 @@ KINDS = (
     RANKING,
     SYNCED,
     REPAIRED,
+    CANONICAL,
 ) = range(1, len(KINDS))
 
 HAS_SCORES, RETRIED, IS_GONE, EXCLUDED_ONE, HAS_CARRIED, NOINDEX, NOFOLLOW, HAS_ANCHORS, TRUSTED = (
     1 << k for k in range(9)
 )
+BY_REDIRECT, BY_CANONICAL = 1 << 9, 1 << 10
 """Flags. Scores of the listed pages follow; a failure after which the page is tried again; the page is gone; the page
 must not be fetched; some listed pages carry something; what the page asked of robots; anchor texts follow; the scores
-of a seed event are weights of trust, and no link scores."""
+of a seed event are weights of trust, and no link scores; why a page was merged: it redirects, or it names the target
+as its canonical page. Merges of earlier versions have neither flag."""
 
 STATES = ("discovered", "leased", "crawled", "failed", "gone", "excluded", "merged")
 DISCOVERED, LEASED, CRAWLED, FAILED_PAGE, GONE, EXCLUDED, MERGED = range(len(STATES))

@@ -17,7 +17,17 @@ from inlink.base.arrays import UInt8Array, UInt32Array, UInt64Array
 from inlink.base.jit import addresses
 from inlink.errors import FolderError, UnknownNodeError
 from inlink.store.checks import FAULTS, last_whole, refuse_damage
-from inlink.store.format import EXCLUDED, HEAD_SIZE, MERGE, NO_PAGE, STATES, VISIT, Head, struct_of
+from inlink.store.format import (
+    CANONICAL,
+    EXCLUDED,
+    HEAD_SIZE,
+    MERGE,
+    NO_PAGE,
+    STATES,
+    VISIT,
+    Head,
+    struct_of,
+)
 from inlink.store.frames import Frames, fields_at
 from inlink.store.kernels import checks, fold, frames
 from inlink.store.kernels.columns import Columns, Tally
@@ -218,18 +228,21 @@ class Lookup:
         row, tally = int(one.answers[0]), self._tally
         last, failure, errors = int(one.visits[row]), int(one.failures[row]), int(one.errors[0])
         end, target, visit = self._frames.end, None, None
-        if last and self._frames.frame(last - 1).kind == MERGE:
+        merge = self._frames.frame(last - 1) if last else None
+        if merge is not None and merge.kind == MERGE:
             target, end = int(self._frames.list_at(last - 1)[0]), last - 1
         elif last:
-            visit = self._frames.visit(last - 1)
+            visit, merge = self._frames.visit(last - 1), None
+        named = self._canonical(page)
         score = (
             float(one.scores[0]) if tally.crawled else self._link_score(page, end) if tally.scored else 0.0
         )
-        depth, maker = 0, self.maker(page)
+        depth, maker, known = 0, self.maker(page), page
         first_maker = maker
         # The page that made another known is always older, so this loop ends.
         while maker != NO_PAGE:
-            depth, maker = depth + 1, self.maker(maker)
+            depth += self._frames.frame(self._maker_place(known)).kind not in (MERGE, CANONICAL)
+            known, maker = maker, self.maker(maker)
         return describe(
             page,
             self.url(page),
@@ -241,9 +254,17 @@ class Lookup:
             errors,
             self._frames.frame(failure - 1) if failure and errors else None,
             None if target is None else self.url(self._survivor(target)),
+            merge,
+            None if named is None else self.url(named),
             self._frames.exclusion_of(page, failure) if one.states[0] == EXCLUDED else None,
             self._frames.anchor(self._maker_place(page), page),
         )
+
+    def _canonical(self, page: int) -> int | None:
+        """The canonical page that a page names at its latest visit; None if it names no other page."""
+        places = np.array(self._frames.of_kind(CANONICAL), np.uint64)
+        own = places[fields_at(self._frames.log, places, Head, "page") == page]
+        return next(iter(self._frames.list_at(int(own[-1])).tolist()), None) if len(own) else None
 
     def near_duplicate(self, page: int) -> int | None:
         """Return the page that this page duplicates, or None. See :mod:`inlink.store.near`.

@@ -3,9 +3,17 @@
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from inlink.store.format import NOFOLLOW, NOINDEX, STATES, FailedRecord, size_of
+from inlink.store.format import (
+    BY_CANONICAL,
+    BY_REDIRECT,
+    NOFOLLOW,
+    NOINDEX,
+    STATES,
+    FailedRecord,
+    size_of,
+)
 
-__all__ = ["Frame", "LatestVisit", "Page", "describe", "error_of"]
+__all__ = ["Frame", "LatestVisit", "Page", "describe", "error_of", "merge_reason"]
 
 
 class Frame(NamedTuple):
@@ -48,6 +56,9 @@ class Page:
     :mod:`inlink.scoring.fingerprint`), 0 if the spider gave none. ``near_duplicate_of`` is the URL of a page that was
     first crawled before it and has nearly the same text, None if there is none; ``searched`` is whether all earlier
     pages were compared. ``linked_text`` is the text of the link that made it known, None if it is not known.
+    ``merged_into`` is the URL of the page that it was merged into. ``merge_reason`` says why (see
+    :func:`merge_reason`), and ``status`` is then that of the answer that led there. ``canonical`` is the URL of another
+    page that its latest visit names as its canonical page.
     """
 
     url: str
@@ -71,6 +82,22 @@ class Page:
     near_duplicate_of: str | None = None
     searched: bool = True
     linked_text: str | None = None
+    merge_reason: str | None = None
+    canonical: str | None = None
+
+
+def merge_reason(merge: Frame) -> str | None:
+    """Return why a page was merged into another, by the event of the merge.
+
+    ``"redirect"``, ``"refresh"`` (a page with status 200 that sends browsers on, as by ``<meta http-equiv=refresh>``),
+    ``"canonical"``, or None if the log does not say: earlier versions did not keep the reason, and the variant of a URL
+    is merged into its page without any.
+    """
+    if merge.flags & BY_CANONICAL:
+        return "canonical"
+    if not merge.flags & BY_REDIRECT:
+        return None
+    return "refresh" if 200 <= merge.status < 300 else "redirect"
 
 
 def error_of(failure: Frame) -> str:
@@ -89,14 +116,17 @@ def describe(
     errors: int,
     failure: Frame | None,
     merged_into: str | None,
+    merge: Frame | None = None,
+    canonical: str | None = None,
     reason: str | None = None,
     linked_text: str = "",
 ) -> Page:
     """Make a :class:`Page` of its parts. ``failure`` is the page's last failure, if it came after the last visit.
 
-    ``reason`` is the reason for which an operator excluded the page. ``linked_text`` is the text of the link that made
-    it known, empty if it is not known.
+    ``merge`` is the event by which the page was merged, None if it was not. ``reason`` is the reason for which an
+    operator excluded the page. ``linked_text`` is the text of the link that made it known, empty if it is not known.
     """
+    last = failure or visit
     return Page(
         url,
         page,
@@ -109,7 +139,7 @@ def describe(
         visit.crawls if visit else 0,
         visit.changes if visit else 0,
         visit.content_hash if visit else b"",
-        failure.status if failure else visit.status if visit else 0,
+        merge.status if merge and merge.status else last.status if last else 0,
         errors,
         error_of(failure) if failure and reason is None else reason,
         merged_into,
@@ -117,4 +147,6 @@ def describe(
         bool(visit and visit.flags & NOFOLLOW),
         visit.fingerprint if visit else 0,
         linked_text=linked_text or None,
+        merge_reason=None if merge is None else merge_reason(merge),
+        canonical=canonical,
     )

@@ -15,7 +15,7 @@ from inlink.store.checkpoint import Checkpoint, StatePart
 from inlink.store.checks import last_whole, refuse_damage
 from inlink.store.columns import PageColumns
 from inlink.store.deferred import Deferred
-from inlink.store.format import CARRY, EXCLUDED, NO_PAGE, STATES
+from inlink.store.format import CARRY, CRAWLED, EXCLUDED, NO_PAGE, NOINDEX, STATES
 from inlink.store.frames import Frames, changes_in
 from inlink.store.kernels import frames as kernels
 from inlink.store.kernels.columns import Reached, Tally
@@ -24,6 +24,7 @@ from inlink.store.log import INDEX, URLS
 from inlink.store.page import Frame, LatestVisit, Page, describe
 from inlink.store.spill import Finished
 from inlink.store.urls import CHUNK, UrlTable
+from inlink.urls.hosts import same_domain
 
 __all__ = ["NO_PAGE", "STATES", "Page", "Pages"]
 
@@ -71,6 +72,7 @@ class Pages(Deferred):
         self.visits, self.failures = columns.visits, columns.failures
         self.makers, self.maker_places = columns.makers, columns.maker_places
         self.carriers, self.merged, self.given = columns.carriers, columns.merged, columns.given
+        self.canonicals = columns.canonicals
 
     # -- sizes ----------------------------------------------------------------------------------------------------
 
@@ -383,9 +385,34 @@ class Pages(Deferred):
             int(self.errors[page]),
             self.frame(failure - 1) if failure else None,
             self.url(self.survivor(page)) if page in self.merged else None,
+            self.merge_of(page),
+            self.url(self.canonicals[page]) if page in self.canonicals else None,
             self.exclusion_of(page),
             self.linked_text(page),
         )
+
+    def merge_of(self, page: int) -> Frame | None:
+        """The event by which a page was merged into another; None if it was not merged."""
+        return self.frame(int(self.visits[self.answers[page]]) - 1) if page in self.merged else None
+
+    def why_separate(self, page: int) -> str | None:
+        """The reason why a page is not merged into the canonical page that it names; None if nothing prevents it."""
+        target = self.canonicals[page]
+        if not same_domain(self.url(page), self.url(target)):
+            return "it is in another domain"
+        if target in self.merged:
+            return f"it was merged into {self.url(self.survivor(target))}"
+        for number, name in ((target, "it"), (page, "this page")):
+            if self.states[number] != CRAWLED or self.errors[number]:
+                return f"{name} is {STATES[self.states[number]]}" + ", with errors" * bool(
+                    self.errors[number]
+                )
+        visit = self.visit(target)
+        if visit is None or not 200 <= visit.status < 300:
+            return f"its status is {visit.status if visit else 0}"
+        if visit.flags & NOINDEX:
+            return "it asks not to be indexed"
+        return "it names another canonical page" if target in self.canonicals else None
 
     def exclusion_of(self, page: int) -> str | None:
         """The reason for which an operator excluded a page; None if no operator did."""

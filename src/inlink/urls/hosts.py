@@ -28,6 +28,7 @@ __all__ = [
     "host_of",
     "registered_domain",
     "reverse_host",
+    "same_domain",
     "valid_host",
 ]
 
@@ -156,3 +157,10 @@ def domain_of(reversed_host: str, *, private: bool = False, keep_suffixes: bool 
     """
     domain = registered_domain(reverse_host(reversed_host), private=private, keep_suffixes=keep_suffixes)
     return None if domain is None else reverse_host(domain)
+
+
+def same_domain(first: str, other: str) -> bool:
+    """Return whether two canonical URLs have the same host or registered domain."""
+    hosts = [url.split("/", 3)[2].partition(":")[0] for url in (first, other)]
+    domains = [registered_domain(host) for host in hosts]
+    return hosts[0] == hosts[1] or (domains[0] is not None and domains[0] == domains[1])

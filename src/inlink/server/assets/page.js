@@ -64,7 +64,7 @@ function facts(page) {
   if (page.error !== null) told.push(["error", page.error || "not told"]);
   if (page.noindex) told.push(["asks for", "noindex"]);
   const rows = told.map(([name, value]) => make("div", {}, make("dt", {}, name), make("dd", { class: "text" }, value)));
-  if (page.merged_into !== null) rows.push(make("div", {}, make("dt", {}, "merged into"), make("dd", {}, pageLink(page.merged_into))));
+  if (page.merged_into !== null) rows.push(make("div", {}, make("dt", {}, page.merge_reason ? `merged into (${page.merge_reason})` : "merged into"), make("dd", {}, pageLink(page.merged_into))));
   const there = /^https?:\/\//.test(page.url) ? make("a", { href: page.url, rel: "noreferrer noopener", target: "_blank" }, "Open it on the web") : null;
   return make("div", {}, make("dl", { class: "facts" }, rows), there);
 }

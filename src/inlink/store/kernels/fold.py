@@ -7,6 +7,7 @@ import numpy as np
 from inlink.base.arrays import Float64Array, UInt8Array, UInt32Array, UInt64Array
 from inlink.base.jit import U0, U1, item_at, kernel
 from inlink.store.format import (
+    CANONICAL,
     CARRY,
     CRAWLED,
     DISCOVERED,
@@ -231,8 +232,9 @@ def _make_known(c: Columns, first: np.uint64, new: np.uint64, place: np.uint64) 
 def fold(at: UInt64Array, log: UInt8Array) -> None:
     """Fold the frames in ``log`` into the pages' columns.
 
-    ``at`` is a table of addresses, see :func:`.columns.columns_at`. The depth of a page is 1 + the depth of the page
-    whose links made it known, and 0 for a seed.
+    ``at`` is a table of addresses, see :func:`.columns.columns_at`. The depth of a page is the number of clicks by
+    which it was first found: 0 for a seed, and 1 + the depth of the page whose links made it known. The target of a
+    redirect and a canonical page have the depth of the page that made them known.
     """
     c, end = columns_at(at), np.uint64(len(log))
     here = U0
@@ -242,11 +244,15 @@ def fold(at: UInt64Array, log: UInt8Array) -> None:
         if head.new > 0:
             first, new = np.uint64(head.first), np.uint64(head.new)
             if kind != SEED and page != np.uint64(NO_PAGE):
-                depth = np.uint16(min(np.uint64(c.depths[page]) + U1, np.uint64(0xFFFF)))
+                clicks = U0 if kind == MERGE or kind == CANONICAL else U1
+                depth = np.uint16(min(np.uint64(c.depths[page]) + clicks, np.uint64(0xFFFF)))
                 for i in range(first, first + new):
                     c.depths[i] = depth
             _make_known(c, first, new, place)
         if kind == VISIT or kind == FAILED or kind == MERGE:
+            if kind == MERGE and c.states[page] != MERGED and c.visits[c.answers[page]] > U0:
+                # It and its target count as one crawled page.
+                c.tally[U0].crawled -= U1
             step(c, page, place, kind, flags, head.score, False)
         elif does_to_listed(kind):
             begin = list_start(log, here)

@@ -12,6 +12,7 @@ import numpy as np
 from inlink.base.arrays import UInt8Array
 from inlink.base.jit import U0, U1, item_at, kernel
 from inlink.store.format import (
+    CANONICAL,
     CARRY,
     DUE,
     EXCLUDE,
@@ -124,7 +125,7 @@ def sound(log: UInt8Array, place: np.uint64, known: np.uint64) -> bool:
         or head.lease > head.place // _U4
     ):
         return False
-    if kind == SEED or kind == VISIT or kind == MERGE:
+    if kind == SEED or kind == VISIT or kind == MERGE or kind == CANONICAL:
         return (about or kind == SEED) and _links_sound(log, place, known)
     if (flags & HAS_CARRIED) != 0:
         return False
@@ -247,7 +248,7 @@ def _links_sound(log: UInt8Array, place: np.uint64, known: np.uint64) -> bool:
         at += _VISITED_SIZE + np.uint64(visit.hash_size)
         if not _FIRST_TIME <= visit.first_crawl < _LAST_TIME or visit.previous > head.place or at > end:
             return False
-    if listed > end - at or (head.kind == MERGE and listed != U1):
+    if listed > end - at or (head.kind == MERGE and listed != U1) or (head.kind == CANONICAL and listed > U1):
         return False
     page = U0
     for i in range(U0, listed):
