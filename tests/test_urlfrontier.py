@@ -11,6 +11,7 @@ from frontiered import Frontier, compiled, frontier
 from inlink.frontier import sessions
 from inlink.server.tokens import Tokens
 from inlink.server.urlfrontier.messages import described, message
+from patience import wait_until
 
 OK, SKIPPED, FAIL = 0, 1, 2
 HOST = "a.example"
@@ -276,3 +277,42 @@ def test_tokens_and_crawls(tmp_path):
         assert refusal(client, "SetDelay", crawlID="other")[0] == "PERMISSION_DENIED"
         bear(admin)
         client.ask("SetDelay", crawlID="other", delay_requestable=3)
+
+
+def test_date_zero_finishes_a_url_that_had_another_date(tmp_path):
+    with frontier(tmp_path / "crawl") as client:
+        client.put_batch(client.info(URL), client.info(f"{URL}1"))
+        assert set(urls(client.ask("GetURLs"))) == {URL, f"{URL}1"}
+        later = int(time.time()) + 1000
+        assert client.put(client.known(URL, later), client.known(f"{URL}1", 0)) == [
+            (URL, OK),
+            (f"{URL}1", OK),
+        ]
+        assert client.ask("GetURLStatus", url=URL).known.refetchable_from_date > 0
+        # A date that has passed lets it wait. Date 0 takes it back.
+        assert client.put(client.known(URL, 1)) == [(URL, OK)]
+        assert client.put(client.known(URL, 0)) == [(URL, OK)]
+        assert client.ask("GetURLStatus", url=URL).known.refetchable_from_date == 0
+        assert client.ask("GetURLs") == []
+    with frontier(tmp_path / "crawl") as client:
+        assert client.ask("GetURLs") == []
+        assert client.ask("GetStats").size == 0
+
+
+def test_a_redirect_that_nobody_asked_for_is_merged(tmp_path):
+    with frontier(tmp_path / "crawl") as client:
+        known = {"_redirTo": [f"{URL}to"], "fetch_statusCode": ["308"]}
+        assert client.put(client.known(URL, 0, **known)) == [(URL, OK)]
+        assert urls(client.ask("GetURLs")) == [f"{URL}to"]
+    with inlink.Crawl(tmp_path / "crawl") as crawl:
+        page = crawl.page(URL)
+        assert (page.merged_into, page.merge_reason, page.status) == (f"{URL}to", "redirect", 308)
+
+
+def test_expired_urls_are_not_in_process(tmp_path):
+    with frontier(tmp_path / "crawl") as client:
+        client.put_batch(client.info(URL))
+        assert urls(client.ask("GetURLs", delay_requestable=1)) == [URL]
+        wait_until(lambda: client.ask("GetStats").inProcess == 0, "the end of the lease")
+        assert client.ask("GetStats", key=HOST).inProcess == 0
+        assert client.ask("GetStats").size == 1

@@ -113,6 +113,8 @@ async def list_crawls(peer: Peer, _: Any) -> Any:
 async def get_stats(peer: Peer, asked: Any) -> Any:
     """The progress of a crawl or of one of its queues."""
     keeper = peer.keeper(asked.crawlID, "reader")
+    # This takes back the leases that have expired.
+    await keeper.run(lambda opened: opened.due_in())
     if asked.key:
         state = await keeper.run(lambda opened: opened.desk.queue(asked.key))
         return _STATS(

@@ -35,7 +35,7 @@ class Known:
     ----------
     url, key : str
     date : int
-        Unix time at which it is due again; 0 is never.
+        Unix time at which it is due again; 0 is never, also for a URL that had another date.
     error : str or None
         The error; None if the URL was fetched.
     status : int or None
@@ -107,12 +107,15 @@ def _known(opened: Crawl, session: int, known: Known) -> int:
         return SKIPPED
     try:
         lease = opened.desk.lease_on(session, known.url)
+        answered: bool | None = True
         if lease is not None:
             _answer(opened, session, lease, known)
-        elif not _answer_by_url(opened, known):
+        else:
+            answered = _answer_by_url(opened, known)
+        if answered is None:
             return SKIPPED
         if known.redirects_to is None:
-            _set_date(opened, known)
+            _set_date(opened, known, answered)
     except (ParameterError, UnknownNodeError):
         return FAIL
     return OK
@@ -123,7 +126,7 @@ def _answer(opened: Crawl, session: int, lease: int, known: Known) -> None:
     if known.error is not None:
         answer = Failed(lease, known.error, known.status, known.date > 0)
     elif known.redirects_to is not None:
-        answer = Redirected(lease, known.redirects_to)
+        answer = Redirected(lease, known.redirects_to, status=known.status or 0)
     else:
         if known.status == NOT_MODIFIED and not known.links:
             known.links = _links_of(opened, known.url)
@@ -134,33 +137,40 @@ def _answer(opened: Crawl, session: int, lease: int, known: Known) -> None:
         opened.desk.report(session, [Released(receipt.task.lease)])
 
 
-def _answer_by_url(opened: Crawl, known: Known) -> bool:
-    """Take in an answer for a URL that no client has leased; return whether the answer is possible."""
+def _answer_by_url(opened: Crawl, known: Known) -> bool | None:
+    """Take in an answer for a URL that no client has leased.
+
+    Return True if it was taken in, False if the page has an answer already, and None if no answer is possible.
+    """
     page = opened.page(known.url)
     if page is None:
         # The URL may come from the operator or from another frontier. No page of this crawl links to it.
         if opened.desk.discover([(known.url, known.key, 1.0, known.data)]) == [None]:
-            return False
+            return None
     elif page.state == "leased":
         # Another spider has leased the page.
-        return False
+        return None
     elif page.state != "discovered":
-        # The page has an answer already, so only the date counts.
-        return True
+        # Only the date counts.
+        return False
     if known.error is not None:
         opened.failed(known.url, known.error, status=known.status, retry=known.date > 0)
+    elif known.redirects_to is not None:
+        lease = opened.redirected(known.url, known.redirects_to, status=known.status or 0)
+        if lease is not None:
+            opened.release(lease)
     else:
-        links = known.links if known.redirects_to is None else [known.redirects_to]
-        opened.crawled(known.url, links, status=known.status or 200)
+        opened.crawled(known.url, known.links, status=known.status or 200)
     return True
 
 
-def _set_date(opened: Crawl, known: Known) -> None:
+def _set_date(opened: Crawl, known: Known, answered: bool) -> None:
     if known.date > 0:
         opened.set_due(known.url, max(known.date - now(), 0.0))
         if known.data:
             opened.desk.replace_data(known.url, known.data)
-    elif known.error is None and opened.settings.revisit is not None:
+    elif not answered or opened.settings.revisit is not None:
+        # After an answer that was just taken in, only a schedule gives a date.
         opened.set_due(known.url, math.inf)
 
 
