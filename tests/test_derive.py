@@ -2,10 +2,14 @@ import networkx as nx
 import numpy as np
 import pytest
 import scipy.sparse
+from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
+from publicsuffixlist import PublicSuffixList
 
+import inlink
 from inlink import Graph
+from inlink.cli import commands
 from inlink.errors import InputError, ParameterError, UnknownNodeError
 from inlink.graph.components import components, largest_component, reachable
 from inlink.graph.interop import as_graph, from_networkx, from_scipy
@@ -89,6 +93,133 @@ def test_fold_is_a_group_by(pairs, self_loops):
     domains = folded.fold("domain")
     assert set(domains.names) <= {"com.example", "org.example"}
     assert dense(domains).sum() == dense(graph.fold("domain")).sum()
+
+
+# -- lists of hosts ---------------------------------------------------------------------------------------------------
+
+PLAIN_HOSTS = [
+    "www.example.com",
+    "shop.example.com",
+    "b.co.uk",
+    "a.b.co.uk",
+    "xn--mnchen-3ya.de",
+    "x.github.io",
+]
+NO_HOSTS = [
+    "localhost",
+    "com",
+    "10.0.0.1",
+    "1.2.3.4:80",
+    "a.invalid",
+    "-",
+    "a..com",
+    "example.com/x",
+    "me@example.com",
+]
+
+
+def reverse(host: str) -> str:
+    return ".".join(reversed(host.split(".")))
+
+
+def twin(host: str, level: str) -> str | None:
+    """The reversed host or domain of a host as it is written, by the public suffix list alone."""
+    host = host.lower().replace("münchen", "xn--mnchen-3ya").partition(":")[0].removesuffix(".")
+    if host not in PLAIN_HOSTS:
+        return None
+    return reverse(host if level == "host" else PublicSuffixList(only_icann=True).privatesuffix(host))
+
+
+@st.composite
+def written_hosts(draw: st.DrawFn) -> str:
+    """A host in one of the ways to write it, or a name that is none."""
+    host = draw(st.sampled_from(PLAIN_HOSTS + NO_HOSTS))
+    if host in PLAIN_HOSTS:
+        if draw(st.booleans()):
+            host = host.replace("xn--mnchen-3ya", "münchen")
+        host = draw(st.sampled_from([host, host.upper(), f"{host}.", f"{host}:8080"]))
+    return host
+
+
+@given(
+    st.lists(st.tuples(written_hosts(), written_hosts()), min_size=1, max_size=20),
+    st.sampled_from(["host", "domain"]),
+    st.booleans(),
+    st.booleans(),
+)
+def test_a_list_of_hosts_is_folded_as_by_the_public_suffix_list(pairs, level, backward, declared):
+    def written(host: str) -> str:
+        name, colon, port = host.partition(":")
+        return (reverse(name) if backward else name) + colon + port
+
+    pairs = [("www.example.com", "b.co.uk"), *pairs]
+    names = {written(end): end for pair in pairs for end in pair}
+    form = "reversed" if backward else "plain"
+    graph = Graph.from_arcs([(written(a), written(b)) for a, b in pairs])
+    folded = graph.fold(level, self_loops=True, hosts=form if declared else None)
+    expected = {twin(host, level) for host in names.values()} - {None}
+    assert set(folded.names) == expected
+    assert folded.meta["hosts"] == form
+    assert folded.meta["left_out"] == sum(twin(host, level) is None for host in names.values())
+    for name, place in zip(graph.names, folded.from_parent.tolist(), strict=True):
+        assert (None if place == 2**32 - 1 else folded.names[place]) == twin(names[name], level)
+    # By way of hosts, the domains are the same.
+    if level == "domain":
+        assert set(graph.fold("host", self_loops=True, hosts=form).fold("domain").names) == expected
+
+
+@pytest.mark.parametrize(
+    ("names", "said"),
+    [
+        (["de.com", "io.dev"], r"'de.com' \(a plain or a reversed host\)"),
+        (
+            ["com.example.www", "www.example.com"],
+            r"'www.example.com' \(a plain host\), 'com.example.www' \(a rev",
+        ),
+        (
+            ["http://a.com/", "www.example.com"],
+            r"'www.example.com' \(a plain host\), 'http://a.com/' \(a URL\)",
+        ),
+    ],
+)
+def test_hosts_that_are_ambiguous_or_mixed_are_refused_and_can_be_declared(tmp_path, names, said):
+    (tmp_path / "l.tsv").write_text("\t".join(names) + "\n")
+    for level in ("host", "domain"):
+        with pytest.raises(ParameterError, match=rf"do not tell.*{said}.*--hosts reversed.*--hosts plain"):
+            inlink.read(tmp_path / "l.tsv", level=level)
+        for form in ("plain", "reversed"):
+            graph = inlink.read(tmp_path / "l.tsv", level=level, hosts=form)
+            assert (graph.level, graph.meta["hosts"]) == (level, form)
+
+
+def test_the_commands_print_how_hosts_were_read(tmp_path):
+    def said(*given: object) -> str:
+        run = CliRunner().invoke(commands, [*map(str, given)], catch_exceptions=False)
+        assert run.exit_code == 0, run.output
+        return run.output
+
+    for name, text, form in (
+        ("r", "com.example.www\torg.test.a\norg.test.b\tlocalhost\n", "reversed hosts (com.example.www)"),
+        ("p", "www.example.com\ta.test.org\nb.test.org\t10.0.0.1\n", "plain hosts (www.example.com)"),
+    ):
+        (tmp_path / f"{name}.tsv").write_text(text)
+        told = said("build", tmp_path / f"{name}.tsv", "--level", "host", "-o", tmp_path / name)
+        assert f"names are {form}" in told
+        assert "left out: 1 nodes without a host" in told
+        graph = Graph.open(tmp_path / name)
+        assert (graph.level, list(graph.names)) == ("host", ["com.example.www", "org.test.a", "org.test.b"])
+        said("fold", tmp_path / name, "--level", "domain", "-o", tmp_path / "d")
+        assert list(Graph.open(tmp_path / "d").names) == ["com.example", "org.test"]
+        # A list that was built without a level is folded as well.
+        said("build", tmp_path / f"{name}.tsv", "-o", tmp_path / "n")
+        assert f"names are {form}" in said("fold", tmp_path / "n", "--level", "domain", "-o", tmp_path / "d")
+        assert list(Graph.open(tmp_path / "d").names) == ["com.example", "org.test"]
+    with pytest.raises(
+        ParameterError, match="`hosts` does not apply: the nodes of this graph are hosts already"
+    ):
+        Graph.open(tmp_path / "p").fold("domain", hosts="plain")
+    with pytest.raises(ParameterError, match="`hosts` applies only if `level` is 'host' or 'domain'"):
+        inlink.read(tmp_path / "p.tsv", hosts="plain")
 
 
 def test_fold_refuses_what_has_no_hosts():

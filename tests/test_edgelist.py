@@ -5,15 +5,18 @@ import gzip
 import io
 import os
 import re
+import warnings
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pytest
+from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
 from inlink.base import opening
+from inlink.cli import commands
 from inlink.errors import DamageError, FormatError, InputError, ParameterError
 from inlink.sources import edgelist
 from inlink.sources.edgelist import edge_list
@@ -93,6 +96,71 @@ def test_forms(tmp_path, raw, name, wanted):
 )
 def test_weights_and_options(tmp_path, raw, options, wanted):
     assert read(tmp_path, raw, "links.txt", **options) == wanted
+
+
+LINES = b"home\tnews\nnews\tabout\nabout\tstory\n"
+
+
+@pytest.mark.parametrize(
+    ("first", "rest"),
+    [
+        (b"from_page\tto_page\n", b"1\t2\n2\t3\n"),
+        (b"x\ty\n", b"1\t2\n2\t3\n"),
+        (b"x\ty\tz\n", b"a\tb\t0.5\nc\td\t2\n"),
+        (b"pages\tlinks\n", b"http://a.org/\thttp://b.org/\nhttp://c.org/\thttp://d.org/\n"),
+        (b"x\ty\n", b"a.org\tb.org\nc.org\td.org\n"),
+        (b"Linking Page\tlinked-page2\n", LINES),
+        (b"sourceURL\tTargetURL\n", LINES),
+    ],
+)
+def test_a_header_of_other_words_is_told_and_can_be_declared(tmp_path, first, rest):
+    with pytest.warns(
+        UserWarning, match=r"links\.tsv: the first line \(.*looks like names of columns.*--header"
+    ):
+        told = read(tmp_path, first + rest)
+    kept, left_out = (read(tmp_path, first + rest, header=header) for header in (False, True))
+    assert told == kept
+    assert len(kept) == len(left_out) + 1
+    assert left_out == read(tmp_path, rest)
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        LINES,
+        b"a\tb\nc\td\ne\tf\n",
+        b"x\t1\n2\t3\n4\t5\n",
+        b"localhost\ta.org\nb.org\tc.org\nd.org\te.org\n",
+        b"page\tlink\nlink\thost\nhost\tpage\n",
+        b"A\tB\t1\nC\tD\t2\nE\tF\t3\n",
+        b"x\ty\n1\t2\n",
+        b"# FromNodeId\tToNodeId\n0\t1\n1\t2\n",
+    ],
+)
+def test_lists_without_a_header_are_not_told_to_have_one(tmp_path, raw):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        read(tmp_path, raw)
+
+
+def test_a_known_header_can_be_declared_an_arc(tmp_path):
+    raw = b"source\ttarget\nsource\tsink\n"
+    assert read(tmp_path, raw) == [(b"source", b"sink", None)]
+    assert read(tmp_path, raw, header=False) == [(b"source", b"target", None), (b"source", b"sink", None)]
+    # A declared header of unknown words leaves the columns as they are detected.
+    assert read(tmp_path, b"x,y,z\n0,1,2.5\n1,0,1\n", header=True) == [(0, 1, 2.5), (1, 0, 1)]
+    assert read(tmp_path, b"weight,from,to\n2.5,0,1\n", header=True) == [(0, 1, 2.5)]
+
+
+def test_the_command_tells_of_a_header_and_takes_the_options(tmp_path):
+    (tmp_path / "l.tsv").write_bytes(b"page_1\tpage_2\n" + LINES)
+    for options, number, told in (([], 4, True), (["--header"], 3, False), (["--no-header"], 4, False)):
+        run = CliRunner().invoke(
+            commands, ["build", str(tmp_path / "l.tsv"), "-o", str(tmp_path / "g"), *options]
+        )
+        assert run.exit_code == 0
+        assert f"{number} arcs" in run.stdout
+        assert ("looks like names of columns" in run.stderr) == told
 
 
 @given(

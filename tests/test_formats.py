@@ -200,7 +200,7 @@ def test_a_format_may_be_named(tmp_path):
         read(tmp_path / "g", "edges")
     with pytest.raises(
         ParameterError,
-        match=r"g: format edgelist has no option `table`; it takes `nodes`, `separator`, `weights`$",
+        match=r"g: format edgelist has no option `table`; it takes `nodes`, `separator`, `weights`, `header`$",
     ):
         read(tmp_path / "g", table="x")
     with pytest.raises(FolderError, match="is a file, not an inlink folder"):
@@ -222,6 +222,7 @@ def test_a_format_may_be_named(tmp_path):
         "g.npz",
     ],
 )
+@pytest.mark.filterwarnings("ignore:.*looks like names of columns")
 def test_damaged_files_give_a_graph_or_one_line(tmp_path, name):
     rng = np.random.default_rng(len(name))
     graph = Graph.from_arcs(rng.integers(0, 30, (80, 2)), num_nodes=30, weights=np.arange(1, 81) / 2)

@@ -10,7 +10,7 @@ import click
 
 from inlink.cli.options import compress_option, folder_output, format_option
 from inlink.cli.remote import is_crawl, is_url, refuse_url
-from inlink.cli.show import printable, say, summary
+from inlink.cli.show import printable, say, say_folding, summary
 from inlink.cli.then import as_of_option, then
 from inlink.sources.formats import FORMATS, SITES
 
@@ -169,11 +169,16 @@ def show_reading(read: Callable[[], "Graph"], name: str) -> "Graph":
         left_out: list[str] = []
 
         def show(message: Warning | str, *_: Any, **__: Any) -> None:
-            (left_out.append if str(message).startswith("left out") else say)(printable(str(message)))
+            line = printable(str(message))
+            if line.startswith("left out"):
+                left_out.append(line)
+            else:
+                click.echo(line, err=not line.startswith("going on"))
 
         warnings.showwarning = show
         graph = read()
     say(summary(graph, name))
+    say_folding(graph)
     for line in left_out:
         say(line.partition(". ")[0])
     for reason, number in graph.meta.get("skipped", {}).items():

@@ -1,11 +1,15 @@
 """``inlink fold``: the graph of hosts or domains of a graph of pages or hosts."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from inlink.cli.options import compress_option, folder_output, graph_argument, site_options
-from inlink.cli.show import say, summary
+from inlink.cli.show import say, say_folding, summary
+
+if TYPE_CHECKING:
+    from inlink.urls.columns import HostNames
 
 
 @click.command()
@@ -25,6 +29,7 @@ def fold(
     output: Path,
     level: str,
     self_loops: bool,
+    hosts: "HostNames | None",
     strip_www: bool,
     private_suffixes: bool,
     keep_suffixes: bool,
@@ -36,6 +41,7 @@ def fold(
     folded = Graph.open(graph).fold(
         "host" if level == "host" else "domain",
         self_loops=self_loops,
+        hosts=hosts,
         strip_www=strip_www,
         private_suffixes=private_suffixes,
         keep_suffixes=keep_suffixes,
@@ -43,7 +49,4 @@ def fold(
         compress=compress,
     )
     say(summary(folded, str(output)))
-    if left_out := folded.meta["left_out"]:
-        say(
-            f"left out: {left_out:,} nodes without a {level} (IP addresses, names that are not URLs, public suffixes)"
-        )
+    say_folding(folded)

@@ -84,6 +84,12 @@ def site_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options for hosts and domains of URLs to a command."""
     for option in (
         click.option(
+            "--hosts",
+            type=click.Choice(["reversed", "plain"]),
+            help="Nodes that are no URLs are hosts: com.example.www (reversed) or www.example.com (plain). "
+            "Default: detected.",
+        ),
+        click.option(
             "--strip-www",
             is_flag=True,
             help="Drop www. from hosts, as Common Crawl did before the end of 2025.",

@@ -9,7 +9,7 @@ import click
 
 from inlink.base.table import printable
 
-__all__ = ["counted", "printable", "say", "say_json", "show_json", "show_table", "summary"]
+__all__ = ["counted", "printable", "say", "say_folding", "say_json", "show_json", "show_table", "summary"]
 
 
 def say(line: str) -> None:
@@ -57,3 +57,14 @@ def summary(graph: Any, name: str) -> str:
     """One line about a new graph."""
     level = f"{graph.level} graph, " if graph.level else ""
     return f"{name}: {level}{graph.num_nodes:,} nodes, {graph.num_arcs:,} arcs"
+
+
+def say_folding(graph: Any) -> None:
+    """Print how names were read as hosts, and the number of nodes without a host or domain, if the graph was folded."""
+    if form := graph.meta.get("hosts"):
+        say(f"names are {form} hosts ({'com.example.www' if form == 'reversed' else 'www.example.com'})")
+    if left_out := graph.meta.get("left_out"):
+        say(
+            f"left out: {left_out:,} nodes without a {graph.level} (IP addresses, names that are neither URLs nor "
+            "hosts, public suffixes)"
+        )

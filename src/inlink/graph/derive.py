@@ -6,7 +6,7 @@ Each function streams arcs through the builder. The header of the result has its
 
 import os
 from collections.abc import Callable, Iterator
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -18,9 +18,14 @@ from inlink.graph.build import build_graph
 from inlink.graph.graph import CompressedGraph, Graph, Rows
 from inlink.graph.names import NO_NODE, Names, NameTable
 
+if TYPE_CHECKING:
+    from inlink.urls.columns import HostNames
+
 __all__ = ["ORIGIN", "arc_blocks", "fold", "subgraph", "transpose_rows", "without_internal"]
 
 _BLOCK = 1 << 20
+# Number of names that are looked at to see how they write hosts.
+_SAMPLE = 10_000
 
 
 def transpose_rows(rows: Rows) -> Rows:
@@ -76,6 +81,7 @@ def fold(
     private_suffixes: bool = False,
     keep_suffixes: bool = False,
     strip_www: bool = False,
+    hosts: "HostNames | None" = None,
     into: str | os.PathLike[str] | None = None,
     compress: bool = False,
 ) -> Graph:
@@ -84,7 +90,7 @@ def fold(
     Parameters
     ----------
     graph : Graph
-        A graph of pages (names are URLs) or of hosts (names are reversed, such as ``com.example.www``).
+        A graph of pages (names are URLs) or of hosts (names such as ``com.example.www`` or ``www.example.com``).
     level : {"host", "domain"}
         The kind of the new nodes. A domain is a suffix of the public suffix list and one label more.
     self_loops : bool
@@ -95,6 +101,10 @@ def fold(
         Keep hosts that are public suffixes themselves (``gov.uk``) as domains, instead of leaving them out.
     strip_www : bool
         Drop ``www.`` from hosts, as Common Crawl did before the end of 2025.
+    hosts : {"reversed", "plain"} or None
+        How names that are no URLs write a host. None: a sample of the names tells, see
+        :func:`inlink.urls.columns.form_of`. ``meta["hosts"]`` has the form. A graph of level host or domain has
+        reversed names, and refuses this parameter.
     into : path-like or None
         The folder to build.
     compress : bool
@@ -110,9 +120,10 @@ def fold(
     Raises
     ------
     ParameterError
-        If the graph has no names, or names that are neither URLs nor hosts.
+        If the graph has no names, or names that are neither URLs nor hosts, or a sample does not tell how hosts are
+        written.
     """
-    ids, names = _sites(graph, level, private_suffixes, keep_suffixes, strip_www)
+    ids, names, form = _sites(graph, level, private_suffixes, keep_suffixes, strip_www, hosts)
 
     def keep(source: UInt32Array, target: UInt32Array) -> BoolArray:
         inside: BoolArray = (source != NO_NODE) & (target != NO_NODE)
@@ -128,7 +139,12 @@ def fold(
         count=True,
         into=into,
         compress=compress,
-        meta={**_parent(graph), "parent_level": graph.level, "left_out": int((ids == NO_NODE).sum())},
+        meta={
+            **_parent(graph),
+            "parent_level": graph.level,
+            "left_out": int((ids == NO_NODE).sum()),
+            **({"hosts": form} if form else {}),
+        },
         from_parent=ids,
     )
 
@@ -144,7 +160,7 @@ def without_internal(
 
     Arcs of a node without a host are kept, except its self-loop. With `compress`, the rows are compressed.
     """
-    sites, _ = _sites(graph, level, False, True, False)
+    sites, *_ = _sites(graph, level, False, True, False)
 
     def batches() -> Iterator[ArcBatch]:
         for near, far, weights in arc_blocks(graph):
@@ -268,10 +284,18 @@ def _parent(graph: Graph) -> dict[str, Any]:
 
 
 def _sites(
-    graph: Graph, level: str, private_suffixes: bool, keep_suffixes: bool, strip_www: bool
-) -> tuple[UInt32Array, Names]:
-    """The host or domain of each node, uint32[n], NO_NODE if it has none; and their names in byte order."""
-    from inlink.urls.columns import domains_of, hosts_of
+    graph: Graph,
+    level: str,
+    private_suffixes: bool,
+    keep_suffixes: bool,
+    strip_www: bool,
+    hosts: "HostNames | None" = None,
+) -> "tuple[UInt32Array, Names, HostNames | None]":
+    """The host or domain of each node, uint32[n], NO_NODE if it has none; their names in byte order; and the form.
+
+    The form is that of names that are no URLs.
+    """
+    from inlink.urls.columns import domains_of, form_of, hosts_of
 
     if level not in ("host", "domain"):
         raise ParameterError(f"`level` must be 'host' or 'domain'; got {level!r}")
@@ -281,20 +305,27 @@ def _sites(
         )
     if graph.level == "domain" and level == "host":
         raise ParameterError("a graph of domains cannot be folded to hosts: fold the graph of pages or hosts")
+    if hosts not in (None, "reversed", "plain"):
+        raise ParameterError(f"`hosts` must be 'reversed' or 'plain'; got {hosts!r}")
+    if hosts and graph.level in ("host", "domain"):
+        raise ParameterError(f"`hosts` does not apply: the nodes of this graph are {graph.level}s already")
+    if hosts is None and graph.level is None and graph.num_nodes:
+        places = np.unique(np.linspace(0, graph.num_nodes - 1, _SAMPLE).astype(np.uint32))
+        hosts = form_of(graph.names.take(places))
     table = NameTable()
     ids = np.full(graph.num_nodes, NO_NODE, np.uint32)
     for start in range(0, graph.num_nodes, _BLOCK):
         stop = min(start + _BLOCK, graph.num_nodes)
         part = graph.names.column(start, stop)
-        sites = part if graph.level in ("host", "domain") else hosts_of(part, strip_www=strip_www)
+        sites = part if graph.level in ("host", "domain") else hosts_of(part, strip_www=strip_www, form=hosts)
         if level == "domain" and graph.level != "domain":
             sites = domains_of(sites, private=private_suffixes, keep_suffixes=keep_suffixes)
         there = sites.is_valid()
         ids[start:stop][there] = table.number(sites.filter(there))
     if graph.num_nodes and table.known == 0 and graph.level is None:
         raise ParameterError(
-            f"no node has a host: the first is named {graph.names[0]!r}. Names have to be URLs, or the graph read with "
-            "level='host' if they are reversed hosts (com.example.www)"
+            f"no node has a {level}: the first is named {graph.names[0]!r}. Names have to be URLs or hosts "
+            "(com.example.www or www.example.com)."
         )
     found, order = table.sorted()
     label = np.full(table.known, 0, np.uint32)
@@ -302,4 +333,4 @@ def _sites(
     inside = ids != NO_NODE
     ids[inside] = label[ids[inside]]
     column = found.take(order)
-    return ids, Names(column.text, column.offsets)
+    return ids, Names(column.text, column.offsets), hosts

@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     import scipy.sparse
 
     from inlink.graph.views import Edges, Nodes
+    from inlink.urls.columns import HostNames
 
 __all__ = [
     "COMPRESSED",
@@ -504,6 +505,7 @@ class Graph:
         private_suffixes: bool = False,
         keep_suffixes: bool = False,
         strip_www: bool = False,
+        hosts: "HostNames | None" = None,
         into: str | os.PathLike[str] | None = None,
         compress: bool = False,
     ) -> "Graph":
@@ -517,6 +519,7 @@ class Graph:
             private_suffixes=private_suffixes,
             keep_suffixes=keep_suffixes,
             strip_www=strip_www,
+            hosts=hosts,
             into=into,
             compress=compress,
         )

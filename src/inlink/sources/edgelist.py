@@ -5,7 +5,8 @@ Fields are separated by a tab, a comma, a semicolon or blanks. Files may be gzip
 (KONECT).
 Fields separated by commas or semicolons may be in double quotes (RFC 4180).
 A first line such as ``Source,Target,Weight`` names the columns. Without one, the columns are source, target and, if it
-is a number in every line of the sample, weight. Further columns are skipped.
+is a number in every line of the sample, weight. Further columns are skipped. A warning names a first line that looks
+like a header of other words; the option `header` says what it is.
 
 Nodes are numbers if every field of the first block is a plain decimal number, and names otherwise. A number in
 quotes is a name. A comment ``# inlink: names`` or ``# inlink: nodes=1000`` overrides this; the second also gives the
@@ -15,6 +16,7 @@ number of nodes, including those without arcs. inlink writes such a comment if t
 import csv
 import os
 import re
+import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -77,6 +79,14 @@ TARGET_WORDS = frozenset(
 )
 WEIGHT_WORDS = frozenset(["weight", "weights", "count", "counts"])
 
+# The name of a column, word by word, if it is not known to be that of source or target.
+_COLUMN_WORDS = re.compile(
+    "(?:article|child|cited|citing|dest|destination|domain|dst|edge|end|from|head|host|id|in|inlinks?|label|landing|"
+    "link|linked|linking|links|name|node|out|outlinks?|pages?|parent|refer+er|referring|site|source|src|start|tail|"
+    "target|title|to|uri|urls?|vertex|[^A-Za-z])+",
+    re.I,
+)
+
 _SEPARATORS = {"tab": "\t", "comma": ",", "semicolon": ";", "space": " "}
 # Lines of the sample that the layout is detected from.
 _SAMPLE = 200
@@ -91,6 +101,7 @@ def edge_list(
     nodes: Literal["ids", "names"] | None = None,
     separator: str | None = None,
     weights: bool | None = None,
+    header: bool | None = None,
     level: Level | None = None,
 ) -> Source:
     """Read an edge list.
@@ -105,6 +116,9 @@ def edge_list(
         One character, or ``"tab"``, ``"comma"``, ``"semicolon"``, ``"space"`` (any run of blanks). None: detected.
     weights : bool or None
         Whether the third column, or the one named so, holds weights. None: detected.
+    header : bool or None
+        Whether the first line names the columns and is no arc. None: it is if it has a known word for source and one
+        for target.
     level : {"page", "host", "domain"} or None
         The kind of the names; None if it is unknown.
 
@@ -120,7 +134,7 @@ def edge_list(
     if nodes not in (None, "ids", "names"):
         raise ParameterError(f"`nodes` must be 'ids' or 'names'; got {nodes!r}")
     path = place_of(path)
-    layout = _layout(path, separator, weights)
+    layout = _layout(path, separator, weights, header)
     if nodes is not None:
         layout.ids = nodes == "ids"
         layout.sure = True
@@ -169,7 +183,7 @@ def words(field: str) -> str:
     return re.sub(r"[\s_\-]", "", field).lower()
 
 
-def _layout(path: Location, separator: str | None, weights: bool | None) -> _Layout:
+def _layout(path: Location, separator: str | None, weights: bool | None, header: bool | None) -> _Layout:
     """Detect the layout of a file by its first lines."""
     start = head(path).removeprefix(b"\xef\xbb\xbf")
     if not start.strip():
@@ -187,10 +201,22 @@ def _layout(path: Location, separator: str | None, weights: bool | None) -> _Lay
             data.append(line.decode("latin-1"))
     char, rows = _separate(data[:_SAMPLE], path, separator)
     layout = _Layout(char, char in ",;", [0, 1, _NO_COLUMN])
-    if rows and (ours is None or layout.quotes):
-        layout.header = _read_header(rows[0], layout)
+    named = (
+        bool(rows)
+        and header is not False
+        and (ours is None or layout.quotes)
+        and _read_header(rows[0], layout)
+    )
+    layout.header = named if header is None else header
+    if header is None and ours is None and not named and _like_header(rows):
+        one, two = (repr(end.encode("latin-1").decode("utf-8", "replace")[:40]) for end in rows[0][:2])
+        warnings.warn(
+            f"{path}: the first line ({one} and {two}) looks like names of columns and becomes an arc. "
+            "Use `header` (--header) to skip the line, or --no-header if it is an arc.",
+            stacklevel=2,
+        )
     rows = rows[layout.header :]
-    if not layout.header and rows and all(len(row) > 2 and _is_number(row[2]) for row in rows):
+    if not named and rows and all(len(row) > 2 and _is_number(row[2]) for row in rows):
         layout.columns[2] = 2
     if weights is False:
         layout.columns[2] = _NO_COLUMN
@@ -263,6 +289,26 @@ def _read_header(row: list[str], layout: _Layout) -> bool:
     layout.columns[:2] = [sources[0], targets[0]]
     layout.columns[2] = next((k for k, word in enumerate(found) if word in WEIGHT_WORDS), _NO_COLUMN)
     return True
+
+
+def _like_header(rows: list[list[str]]) -> bool:
+    """Return whether the first row differs from all others as names of columns do: by type, or by its words."""
+    first, rest = rows[0] if rows else [], rows[1:]
+    if len(rest) < 2 or len(first) < 2 or first[0] == first[1] or "" in first[:2]:
+        return False
+    ends = [end for row in rest for end in row[:2]]
+    for alike in (str.isdecimal, lambda end: "://" in end, lambda end: "." in end or "/" in end):
+        if all(map(alike, ends)) and not any(map(alike, first[:2])):
+            return True
+    if (
+        len(first) > 2
+        and all(len(row) > 2 and _is_number(row[2]) for row in rest)
+        and not _is_number(first[2])
+    ):
+        return True
+    return not set(first[:2]) & set(ends) and all(
+        len(end) < 40 and _COLUMN_WORDS.fullmatch(end) and re.search("[A-Za-z]", end) for end in first[:2]
+    )
 
 
 def _is_number(field: str) -> bool:

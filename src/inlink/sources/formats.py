@@ -138,6 +138,13 @@ _EDGE_LIST = (
         "separator", "text", "A character, or tab, comma, semicolon, space (any run of blanks).", "detected"
     ),
     Option("weights", "flag", "Do not read the third column as weights.", flag="--no-weights"),
+    Option(
+        "header",
+        "flag",
+        "The first line names the columns, or it is an arc.",
+        "a header if it names source and target",
+        flag="--header/--no-header",
+    ),
 )
 _COLUMNS = Option("columns", "texts", "Columns of source, target and, if wanted, weight.", "detected")
 _SQLITE = (
@@ -157,6 +164,13 @@ _PAGE = (
 )
 
 SITES = (
+    Option(
+        "hosts",
+        "text",
+        "Nodes that are no URLs are hosts: com.example.www (reversed) or www.example.com (plain).",
+        "detected",
+        ("reversed", "plain"),
+    ),
     Option("strip_www", "flag", "Drop www. from hosts, as Common Crawl did before the end of 2025."),
     Option("private_suffixes", "flag", "Use the private section of the suffix list too (github.io)."),
 )
@@ -301,7 +315,8 @@ def check_options(
     """
     given = {name: value for name, value in options.items() if value is not None}
     known = {option.name: option for option in (entry.write_options if writing else entry.options)}
-    known |= {option.name: option for option in SITES} if entry.name in ARCHIVES else {}
+    if entry.name in ARCHIVES:
+        known |= {option.name: option for option in SITES if option.name != "hosts"}
     every = {
         option.name: option
         for other in FORMATS.values()

@@ -25,6 +25,7 @@ from inlink.sources.recognise import recognise
 
 if TYPE_CHECKING:
     from inlink.sources.workers import Runner
+    from inlink.urls.columns import HostNames
 
 __all__ = ["read"]
 
@@ -50,8 +51,10 @@ def read(
     nodes: Literal["ids", "names"] | None = None,
     separator: str | None = None,
     weights: bool | None = None,
+    header: bool | None = None,
     table: str | None = None,
     columns: Sequence[str] | None = None,
+    hosts: "HostNames | None" = None,
     strip_www: bool | None = None,
     private_suffixes: bool | None = None,
     base: str | None = None,
@@ -106,11 +109,18 @@ def read(
         Edge lists: one character, or ``"tab"``, ``"comma"``, ``"semicolon"``, ``"space"``. None: detected.
     weights : bool or None
         Edge lists: whether the third column holds weights. None: detected.
+    header : bool or None
+        Edge lists: whether the first line names the columns and is no arc. None: it is if it names source and target in
+        words such as ``from`` and ``to``. A warning tells of other lines that look like a header.
     table : str or None
         SQLite: the table with an arc in each row. None: detected.
     columns : sequence of str or None
         SQLite, Parquet and data frames: the columns of source, target and, if wanted, weight. None: detected, or all
         columns of a data frame.
+    hosts : {"reversed", "plain"} or None
+        Level host or domain: nodes whose names are no URLs are hosts, written ``com.example.www`` or
+        ``www.example.com``. None: detected by a sample of the names, or refused if the sample does not tell.
+        ``meta["hosts"]`` has the decision.
     strip_www : bool or None
         Level host or domain: drop ``www.`` from hosts, as Common Crawl did before the end of 2025. None means False.
     private_suffixes : bool or None
@@ -153,7 +163,7 @@ def read(
     >>> inlink.read("links.tsv")
     <inlink graph: 3 nodes, 2 arcs>
     """
-    sites = _check_sites(level, strip_www, private_suffixes)
+    sites = _check_sites(level, hosts, strip_www, private_suffixes)
     for name, flag in (("strict", strict), ("self_loops", self_loops), ("compress", compress)):
         if not isinstance(flag, bool) and (flag is not None or name != "self_loops"):
             raise ParameterError(f"`{name}` must be True or False; got {flag!r}")
@@ -169,6 +179,7 @@ def read(
         "nodes": nodes,
         "separator": separator,
         "weights": weights,
+        "header": header,
         "table": table,
         "columns": columns,
     }
@@ -288,17 +299,17 @@ def _of_files(files: Files, wanted: _Wanted, options: Mapping[str, object]) -> G
 
 
 def _check_sites(
-    level: Level | None, strip_www: bool | None, private_suffixes: bool | None
+    level: Level | None, hosts: "HostNames | None", strip_www: bool | None, private_suffixes: bool | None
 ) -> dict[str, object]:
     """Return the options of hosts and domains; refuse those that the level has no use for."""
     if level not in (None, "page", "host", "domain"):
         raise ParameterError(f"`level` must be 'page', 'host' or 'domain'; got {level!r}")
-    sites: dict[str, object] = {"strip_www": strip_www, "private_suffixes": private_suffixes}
+    sites: dict[str, object] = {"hosts": hosts, "strip_www": strip_www, "private_suffixes": private_suffixes}
     for option in SITES:
         if sites[option.name] is None:
             continue
         option.check(sites[option.name])
-        levels = ("host", "domain") if option.name == "strip_www" else ("domain",)
+        levels = ("domain",) if option.name == "private_suffixes" else ("host", "domain")
         if level not in levels:
             wanted = " or ".join(map(repr, levels))
             raise ParameterError(f"{option.label} applies only if `level` is {wanted}; got {level!r}")
