@@ -160,7 +160,7 @@ def test_the_table_and_the_parameters_of_read_are_one():
     """Every option in the table is a parameter of `read` and of each reader that has it, and of the command."""
     declared = {option.name for entry in FORMATS.values() for option in entry.options}
     general = {"source", "level", "format", "count", "crawled_only", "self_loops", "strict", "into"}
-    general |= {"base", "compress", "workers"}
+    general |= {"base", "compress", "max_node", "workers"}
     parameters = set(inspect.signature(inlink.read).parameters)
     assert parameters == declared | general | {option.name for option in SITES}
     command = {parameter.name for parameter in build.params}

@@ -114,6 +114,11 @@ class _Source(click.ParamType):  # type: ignore[type-arg]  # generic in newer ve
     show_default=True,
     help="Several archives: the processes that read them.",
 )
+@click.option(
+    "--max-node",
+    type=int,
+    help="The largest number of a node, if nodes have no names. Default: bounded by the size of the input.",
+)
 @compress_option
 @_format_options
 def build(
@@ -128,6 +133,7 @@ def build(
     strict: bool,
     base: str | None,
     workers: int,
+    max_node: int | None,
     compress: bool,
     **of_formats: Any,
 ) -> None:
@@ -154,6 +160,7 @@ def build(
             strict=strict,
             base=base,
             workers=workers,
+            max_node=max_node,
             into=output,
             compress=compress,
             **of_formats,

@@ -4,6 +4,7 @@ A source iterates over :class:`ArcBatch`, and :class:`inlink.graph.build.GraphBu
 result does not depend on the order of the batches.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -37,6 +38,10 @@ class ArcBatch:
         Finite and above 0; None means 1 each.
     crawled : unsigned integer[…] or None
         The names (or nodes) that are pages that were crawled, not only linked to; None if this is unknown.
+    size : int
+        The bytes of unpacked input that the batch comes from; 0 if unknown, and then 16 an arc are assumed.
+    place : function of int, or None
+        Names the file and line of an arc of the batch.
     """
 
     sources: npt.NDArray[np.unsignedinteger]
@@ -44,3 +49,5 @@ class ArcBatch:
     names: Strings | Any | None = None
     weights: Float64Array | None = None
     crawled: npt.NDArray[np.unsignedinteger] | None = None
+    size: int = 0
+    place: Callable[[int], str] | None = None

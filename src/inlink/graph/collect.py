@@ -1,7 +1,7 @@
 """Collect the arcs of one source, and write them in order: to a graph's folder, or to a part."""
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +9,7 @@ import numpy as np
 
 from inlink.base.arrays import BoolArray, Float64Array, UInt8Array, UInt32Array, UInt64Array
 from inlink.base.folder import atomic_file
+from inlink.base.memory import FREE_NODES, check_nodes
 from inlink.base.order import distinct
 from inlink.base.progress import Task, track
 from inlink.errors import InputError, ParameterError
@@ -50,6 +51,10 @@ class Collector:
         self._num_arcs = 0
         self._weighted, self._whole, self._total = False, True, 0.0
         self._crawled: list[UInt32Array] | None = None
+        self._source = Source(iter(()))
+        self._bytes = 0
+        # Names the place of an arc of the batch with the largest number, and the arc.
+        self._where: tuple[Callable[[int], str], int] | None = None
         self._arcs = _Spool(scratch / "arcs", np.dtype(np.uint64))
         self._weights = _Spool(scratch / "weights", np.dtype(np.float64))
 
@@ -63,7 +68,7 @@ class Collector:
         inlink.errors.ParameterError
             If its batches do not fit together.
         """
-        self._names, self._num_nodes = source.names, source.num_nodes
+        self._source, self._names, self._num_nodes = source, source.names, source.num_nodes
         self._whole = not source.fractional
         for batch in source.batches:
             self._add(batch)
@@ -86,7 +91,10 @@ class Collector:
                 raise InputError(
                     f"node {largest:,} is out of range (below {MAX_NODES:,}): read the nodes as names instead"
                 )
+            if largest > max(self._largest, FREE_NODES) and batch.place is not None:
+                self._where = batch.place, int(np.maximum(batch.sources, batch.targets).argmax())
             self._largest = max(self._largest, largest)
+            self._bytes += batch.size or 16 * count
         else:
             if self._largest >= 0:
                 raise ParameterError(MIXED)
@@ -179,6 +187,7 @@ class Collector:
         if largest >= nodes:
             raise InputError(f"there is no node {largest:,}: the {nodes:,} nodes are numbered from 0")
         if names is None:
+            self._check_nodes(nodes)
             return nodes, _NONE
         if len(names) != nodes:
             raise InputError(f"there are {nodes:,} nodes and {len(names):,} names")
@@ -189,6 +198,17 @@ class Collector:
         if names.order is not None:
             sink.order(names.order)
         return nodes, _NONE
+
+    def _check_nodes(self, nodes: int) -> None:
+        """Refuse more numbered nodes than the input justifies, before anything is allocated for them."""
+        source = self._source
+        backed = source.num_nodes is not None and not source.stated
+        place = source.stated or "the input"
+        if self._where is not None and not source.stated:
+            name, arc = self._where
+            place = name(arc)
+        size = self._bytes if source.bounded and not backed else None
+        check_nodes(nodes, size, place, source.max_node)
 
     def _counts(self, nodes: int, label: UInt32Array, task: Task) -> tuple[Bins, BoolArray, UInt64Array]:
         """Return the counts of arcs by source, the nodes that link, bool[n], and the number of inlinks of each node.

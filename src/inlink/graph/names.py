@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from inlink.base.arrays import Int64Array, UInt8Array, UInt32Array, UInt64Array
+from inlink.base.memory import require_memory
 from inlink.base.strings import Strings, column_of
 from inlink.errors import InputError, ParameterError, UnknownNodeError
 
@@ -224,6 +225,7 @@ class NameTable:
             self._offsets.resize(len(self._offsets) * 3 // 2, refcheck=False)
         if self.known >= len(self._slots) * 7 // 10:
             size = len(self._slots) * (4 if len(self._slots) < 1 << 24 else 2)
+            require_memory(8 * size, f"more than {self.known:,} different names")
             self._slots = np.full(size, 0xFFFFFFFF, np.uint32)
             self._prints = np.empty(size, np.uint32)
             refill(self._slots, self._prints, self._seed, self._text, self._offsets, np.uint64(self.known))

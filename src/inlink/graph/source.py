@@ -31,6 +31,12 @@ class Source:
         The origin in a graph's header, if the source is a graph.
     part : InputPart or None
         The same arcs as a part, if names and arcs are in order already.
+    stated : str
+        Where the input states `num_nodes`, if it has no data on each node.
+    bounded : bool
+        Whether the size of the input bounds the number of nodes, as :func:`inlink.base.memory.check_nodes` says.
+    max_node : int or None
+        The largest number of a node that the user allows instead.
     """
 
     batches: Iterator[ArcBatch]
@@ -40,6 +46,9 @@ class Source:
     fractional: bool = False
     origin: dict[str, Any] = field(default_factory=dict)
     part: InputPart | None = None
+    stated: str = ""
+    bounded: bool = False
+    max_node: int | None = None
 
 
 def level_of(names: list[bytes]) -> Level | None:

@@ -19,6 +19,7 @@ import re
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Literal
 
@@ -138,7 +139,9 @@ def edge_list(
     if nodes is not None:
         layout.ids = nodes == "ids"
         layout.sure = True
-    return Source(_batches(path, layout), None, layout.num_nodes if layout.ids else None, level)
+    num_nodes = layout.num_nodes if layout.ids else None
+    stated = "" if num_nodes is None else f"{path}: its comment # inlink: nodes={num_nodes}"
+    return Source(_batches(path, layout), None, num_nodes, level, stated=stated)
 
 
 def number_batches(
@@ -380,6 +383,13 @@ def _scan(path: Location, block: UInt8Array, last: bool, carry: Carry, layout: _
         raise InputError(f"{place}: {_complaint(int(status), field, layout)}")
     for arc, low, high in hard[: 3 * int(num_hard)].reshape(-1, 3).tolist():
         weights[arc] = _weight(bytes(block[low:high]), layout.zeros, path, carry, block[:low])
+    first_line, preamble = carry.line, layout.preamble
+
+    def place_of_arc(arc: int) -> str:
+        all_lines = enumerate(block.tobytes().splitlines(), first_line)
+        arcs = (k for k, line in all_lines if line.strip() and not _comment(line.lstrip(), preamble))
+        return f"{path}, line {next(islice(arcs, arc, None), first_line):,}"
+
     carry.line += int(before)
     carry.at += int(used)
     count = int(arcs)
@@ -387,7 +397,14 @@ def _scan(path: Location, block: UInt8Array, last: bool, carry: Carry, layout: _
     if not layout.ids:
         offsets = offsets[: int(known) + 1]
         array = Strings(names, offsets)
-    return ArcBatch(sources[:count], targets[:count], array, weights[:count] if layout.weighted else None)
+    return ArcBatch(
+        sources[:count],
+        targets[:count],
+        array,
+        weights[:count] if layout.weighted else None,
+        size=int(used),
+        place=place_of_arc,
+    )
 
 
 def _weight(raw: bytes, zeros: bool, path: Location, carry: Carry, before: UInt8Array) -> float:

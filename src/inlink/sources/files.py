@@ -34,6 +34,7 @@ def read_source(
     self_loops: bool = False,
     repeats: bool = True,
     options: Mapping[str, object] | None = None,
+    max_node: int | None = None,
 ) -> Source:
     """Open any file that holds a graph.
 
@@ -53,6 +54,8 @@ def read_source(
         Archives: give repeated links too, so that they can be counted.
     options : mapping of str to object, or None
         Options of the format, as its entry in the table declares them. A value of None means not given.
+    max_node : int or None
+        The largest number of a node. None: the size of the input bounds it.
 
     Raises
     ------
@@ -76,6 +79,7 @@ def read_source(
     if entry.name in ARCHIVES:
         given |= {"level": level, "tally": tally, "self_loops": self_loops, "repeats": repeats}
     source: Source = implementation(entry.reader)(path, **given)
+    source.bounded, source.max_node = True, max_node
     return source
 
 
@@ -119,7 +123,12 @@ class Files:
         self.formats.append(format)
 
     def open(
-        self, level: Level | None, self_loops: bool, repeats: bool, options: Mapping[str, object]
+        self,
+        level: Level | None,
+        self_loops: bool,
+        repeats: bool,
+        options: Mapping[str, object],
+        max_node: int | None = None,
     ) -> None:
         """Open the files. See :func:`read_source` for the parameters.
 
@@ -141,6 +150,7 @@ class Files:
                     self_loops=self_loops,
                     repeats=repeats,
                     options=options,
+                    max_node=max_node,
                 )
                 self.sources.append(source)
                 self.add(place, path, format)

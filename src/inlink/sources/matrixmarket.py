@@ -61,7 +61,7 @@ def matrix_market(path: str | os.PathLike[str], *, level: Level | None = None) -
     if kind[4] not in ("general", "symmetric"):
         raise FormatError(f"{path}: expected a general or symmetric matrix; got {kind[4]}")
     skip, size = 0, None
-    for line in start.splitlines(keepends=True):
+    for size_line, line in enumerate(start.splitlines(keepends=True), 1):  # noqa: B007
         skip += len(line)
         if line.strip() and not line.startswith(b"%"):
             size = line.split()
@@ -74,7 +74,13 @@ def matrix_market(path: str | os.PathLike[str], *, level: Level | None = None) -
     if n > MAX_NODES:
         raise InputError(f"{path}: a graph has at most {MAX_NODES:,} nodes; got {n:,}")
     batches = number_batches(path, n + 1, separator=" ", weighted=kind[3] != "pattern", skip=skip)
-    return Source(_from_one(path, batches, entries, kind[4] == "symmetric"), _names(path, n), n, level)
+    return Source(
+        _from_one(path, batches, entries, kind[4] == "symmetric"),
+        _names(path, n),
+        n,
+        level,
+        stated=f"{path}, line {size_line:,}",
+    )
 
 
 def _from_one(
@@ -90,7 +96,7 @@ def _from_one(
         if weights is not None and not weights.all():
             sources, targets, weights = sources[weights > 0], targets[weights > 0], weights[weights > 0]
         sources, targets = sources - np.uint32(1), targets - np.uint32(1)
-        yield ArcBatch(sources, targets, None, weights)
+        yield ArcBatch(sources, targets, None, weights, size=batch.size)
         if symmetric:
             off = sources != targets
             yield ArcBatch(targets[off], sources[off], None, None if weights is None else weights[off])
@@ -139,7 +145,9 @@ def _source(path: Path, matrix: Any, level: Level | None) -> Source:
     n = int(matrix.shape[0])
     if n > MAX_NODES:
         raise InputError(f"{path}: a graph has at most {MAX_NODES:,} nodes; got {n:,}")
-    return Source(_batches(path, matrix), _names(path, n), n, level)
+    # Row formats have an offset for each node. Other formats may claim any shape.
+    stated = "" if hasattr(matrix, "indptr") else f"{path}: its shape"
+    return Source(_batches(path, matrix), _names(path, n), n, level, stated=stated)
 
 
 def _names(path: Location, n: int) -> Names | None:

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 __all__ = ["read"]
 
 _WORKERS = Setting("workers", int, 1, "", at_least=1, at_most=1024)
+_MAX_NODE = Setting("max_node", int, 0, "", at_least=0, at_most=2**32 - 2)
 
 
 def read(
@@ -52,6 +53,7 @@ def read(
     separator: str | None = None,
     weights: bool | None = None,
     header: bool | None = None,
+    max_node: int | None = None,
     table: str | None = None,
     columns: Sequence[str] | None = None,
     hosts: "HostNames | None" = None,
@@ -112,6 +114,9 @@ def read(
     header : bool or None
         Edge lists: whether the first line names the columns and is no arc. None: it is if it names source and target in
         words such as ``from`` and ``to``. A warning tells of other lines that look like a header.
+    max_node : int or None
+        The largest number that a node may have, if nodes have numbers and no names. None: the size of the input bounds
+        it, so that a wrong number does not take all memory. A list in which each number occurs is always read.
     table : str or None
         SQLite: the table with an arc in each row. None: detected.
     columns : sequence of str or None
@@ -167,7 +172,9 @@ def read(
     for name, flag in (("strict", strict), ("self_loops", self_loops), ("compress", compress)):
         if not isinstance(flag, bool) and (flag is not None or name != "self_loops"):
             raise ParameterError(f"`{name}` must be True or False; got {flag!r}")
-    wanted = _Wanted(level, count, crawled_only, self_loops, into, sites, compress)
+    if max_node is not None:
+        check(_MAX_NODE, max_node, "`max_node`")
+    wanted = _Wanted(level, count, crawled_only, self_loops, into, sites, compress, max_node)
     options: dict[str, object] = {
         "links": links,
         "nofollow": nofollow,
@@ -184,7 +191,7 @@ def read(
         "columns": columns,
     }
     if not isinstance(source, str | os.PathLike | list | tuple):
-        of_files = options | {"format": format, "strict": strict or None, "base": base}
+        of_files = options | {"format": format, "strict": strict or None, "base": base, "max_node": max_node}
         return _adapt(_in_memory(cast("GraphLike", source), of_files, columns, count), wanted)
     elsewhere = callable(workers)
     if not elsewhere:
@@ -221,6 +228,7 @@ class _Wanted(NamedTuple):
     into: str | os.PathLike[str] | None
     sites: Mapping[str, object]
     compress: bool
+    max_node: int | None
 
 
 def _in_memory(
@@ -277,6 +285,7 @@ def _of_files(files: Files, wanted: _Wanted, options: Mapping[str, object]) -> G
         wanted.self_loops is True,
         wanted.counted,
         {**options, **wanted.sites} if archives else options,
+        wanted.max_node,
     )
     _check_alike(files)
     # Archives give hosts and domains at once. Other graphs are folded after they were built.
