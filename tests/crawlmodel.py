@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from inlink.store.format import HEAD_SIZE, MARKER, MERGE, VISIT, Head, VisitRecord, struct_of
+from inlink.store.format import HEAD_SIZE, MERGE, VISIT, Head, VisitRecord, struct_of
 
 __all__ = ["Model", "exact_pagerank"]
 
@@ -36,7 +36,6 @@ class Model:
         place = len(self.log)
         empty = Head._make([0] * len(Head._fields))
         head = empty._replace(
-            marker=MARKER,
             length=HEAD_SIZE + len(payload),
             place=place,
             page=page,

@@ -1,4 +1,4 @@
-"""The golden crawl folder, ``tests/golden/crawl-2``: every kind of event, the same bytes each time it is made.
+"""The golden crawl folder, ``tests/golden/crawl-3``: every kind of event, the same bytes each time it is made.
 
 ``python tests/goldencrawl.py`` makes it anew. Do that only when the format's version changes.
 """
@@ -20,9 +20,10 @@ from inlink.store.kernels.frames import encode_links
 from inlink.store.log import Log
 from inlink.store.reader import KIND, VERSION
 
-__all__ = ["GOLDEN", "anchor_texts", "make", "packed", "visit"]
+__all__ = ["GOLDEN", "GOLDEN_2", "SALT", "anchor_texts", "make", "packed", "visit"]
 
-GOLDEN = Path(__file__).parent / "golden" / "crawl-2"
+GOLDEN, GOLDEN_2 = (Path(__file__).parent / "golden" / f"crawl-{version}" for version in (3, 2))
+SALT = layout.salt_of(7)
 SETTINGS = b'{"policy":"hits","politeness":{"delay":2.0}}'
 ANCHORS = {1: "b", 2: "über c", 3: ""}
 
@@ -137,7 +138,7 @@ def make(folder: Path) -> None:
     with building(folder, KIND, VERSION) as writer:
         writer.header.uuid = "00000000-0000-4000-8000-000000000002"
         writer.header.meta = {"hash_seed": "7", "started": 0.0, "url_rules": None}
-    log, known = Log(folder, "full"), 0
+    log, known = Log(folder, "full", 7), 0
     for kind, time, given in events():
         log.append(kind, time, given.pop("page", layout.NO_PAGE), first=known, **given)
         known += given.get("new", 0)

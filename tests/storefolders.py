@@ -10,8 +10,9 @@ import numpy.typing as npt
 
 from inlink.store import log as logs
 from inlink.store.pages import Pages
+from inlink.store.reader import Reader
 
-__all__ = ["empty_pages", "fnv", "folder", "links_from", "links_to"]
+__all__ = ["empty_pages", "fnv", "folder", "later_log", "links_from", "links_to"]
 
 
 @contextlib.contextmanager
@@ -28,6 +29,18 @@ def empty_pages(seed: int = 7) -> Iterator[Pages]:
         pages = Pages(place, seed)
         yield pages
         pages.close()
+
+
+def later_log(folder: Path, *, synced: bool = True) -> logs.Log:
+    """The log of a closed crawl, open for more events; with ``synced=False``, they are not synced by themselves."""
+    reader = Reader(folder)
+    pages = reader.pages
+    log = logs.Log(folder, hash_seed=pages.hash_seed)
+    log.go_on(pages.urls_end, pages.events_end, pages.tally.frames, pages.num_pages, pages.synced)
+    if not synced:
+        log._stop.set()
+    reader.close()
+    return log
 
 
 def fnv(raw: bytes) -> int:

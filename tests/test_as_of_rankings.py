@@ -18,7 +18,8 @@ from inlink.crawl.adopted import Adopted, Parameters, adopted_rankings, chain_of
 from inlink.crawl.asof import as_of
 from inlink.sources.crawlgraph import graph_in
 from inlink.store.blocks import known_pages
-from inlink.store.format import HEAD_SIZE, SETTINGS, RankingRecord, size_of
+from inlink.store.format import HEAD_SIZE, SETTINGS, RankingRecord, head_check, salt_of, size_of
+from inlink.store.reader import hash_seed_of
 from inlink.store.repair import repair
 from patience import wait_until
 
@@ -141,6 +142,8 @@ def test_a_ranking_whose_event_was_lost_is_written_when_the_crawl_is_opened(tmp_
     # The crawl was killed after the ranking was published, and before its event was written.
     with (folder / "events.log").open("r+b") as log:
         log.truncate(ranking.place)
+    # It names a later sync.
+    (folder / "end.bin").unlink()
     shutil.rmtree(folder / "index", ignore_errors=True)
     for _ in range(2):
         with opened(folder, policy="pagerank"):
@@ -183,9 +186,8 @@ def with_payload(folder, number, change):
     new = record + change(text).ljust(len(text))[: len(text)]
     log[begin : place + length] = new
     log[place + HEAD_SIZE - 12 : place + HEAD_SIZE - 8] = zlib.crc32(new).to_bytes(4, "little")
-    log[place + HEAD_SIZE - 4 : place + HEAD_SIZE] = zlib.crc32(log[place : place + HEAD_SIZE - 4]).to_bytes(
-        4, "little"
-    )
+    checked = bytes(log[place : place + HEAD_SIZE - 4])
+    log[place + HEAD_SIZE - 4 : place + HEAD_SIZE] = head_check(checked, salt_of(hash_seed_of(folder)))
     (folder / "events.log").write_bytes(log)
     shutil.rmtree(folder / "index", ignore_errors=True)
 
@@ -288,6 +290,8 @@ def test_a_log_without_rankings_is_approximate(ranked, tmp_path):
     (ranked / "ranks" / "header.json").write_text(json.dumps(header | {"check": None}))
     with (ranked / "events.log").open("r+b") as log:
         log.truncate(listed(ranked)[0].place)
+    # It names a later sync.
+    (ranked / "end.bin").unlink()
     shutil.rmtree(ranked / "index", ignore_errors=True)
     with as_of(ranked, float("inf"), tmp_path) as was:
         assert (

@@ -149,7 +149,7 @@ def test_a_copy_a_longer_checkpoint_and_another_version_are_not_used(kept, tmp_p
     assert shown(kept) == before
     with Crawl(tmp_path / "short", policy="opic") as crawl:
         crawl.seed(["http://a.com/"])
-    for name in ("header.json", "urls.txt", "events.log"):
+    for name in ("header.json", "urls.txt", "events.log", "end.bin"):
         # The checkpoint stays; the log is that of another crawl, and shorter.
         shutil.copy(tmp_path / "short" / name, kept / name)
     used, (order, *_) = shown(kept)
@@ -297,7 +297,7 @@ DERIVED = {
         "_later",
     }
     | {"ranking_fault", "ranked_up_to", "adopted", "trusted_at"},
-    "Pages": {"synced", "checkpoint", "frames"},
+    "Pages": {"salt", "synced", "checkpoint", "frames"},
     # Views of arrays, files, and the counts of hosts, which are made when they are asked for.
     "PageColumns": {"_at", "hosts", "host_pages", "host_waiting", "host_crawled", "merged", "given"},
     "UrlTable": {

@@ -243,9 +243,15 @@ def test_an_opening_reads_no_old_block_of_the_log(kept, tmp_path, caplog):
 
 def test_the_log_of_another_history_is_refused(kept, tmp_path):
     copy, other = copied(kept[0], tmp_path), tmp_path / "other"
+    other.mkdir()
+    # The same seed, so that only the events differ.
+    for name in ("header.json", "settings.json"):
+        shutil.copy(copy / name, other)
+    for name in ("urls.txt", "events.log"):
+        (other / name).touch()
     with opened(other, Clock(), policy="pagerank") as crawl:
         crawl_some(crawl, 1000, 90)
-    for name in ("urls.txt", "events.log"):
+    for name in ("urls.txt", "events.log", "end.bin"):
         (copy / name).write_bytes((other / name).read_bytes())
     shutil.rmtree(copy / RANKS)
     with Crawl(copy, clock=Clock()) as crawl:

@@ -146,7 +146,7 @@ def test_an_empty_crawl(tmp_path: Path):
 
 def test_a_newer_crawl_is_refused(folder: Path):
     header = folder / "header.json"
-    header.write_text(header.read_text().replace('"version": 2', '"version": 9'))
+    header.write_text(header.read_text().replace('"version": 3', '"version": 9'))
     with pytest.raises(FormatError, match="upgrade inlink"):
         recognise(folder)
     with pytest.raises(FolderError, match="upgrade inlink"):

@@ -18,10 +18,13 @@ from inlink.errors import FolderError, InlinkError, OutputError
 from inlink.store import format as layout
 from inlink.store.checks import frames
 from inlink.store.events import Events
-from inlink.store.log import EVENTS, URLS, Log
-from inlink.store.reader import Reader
+from inlink.store.format import HEAD_SIZE, salt_of
+from inlink.store.log import END, EVENTS, URLS
+from inlink.store.reader import Reader, hash_seed_of
 from inlink.store.repair import Report, examine, repair
+from inlink.store.verify import verify
 from inlink.urls.canonical import canonical
+from storefolders import later_log
 from wildframes import stretches, wild_heads
 
 
@@ -60,7 +63,7 @@ def said_of(folder: Path, byte: int, name: str) -> set[int]:
     """The pages that the event at a byte says something of, by the sound log."""
     events, urls = np.fromfile(folder / EVENTS, np.uint8), np.fromfile(folder / URLS, np.uint8)
     found: set[int] = set()
-    for one in frames(urls, events):
+    for one in frames(urls, events, salt_of(hash_seed_of(folder))):
         head = one.head
         assert head is not None
         in_text = head.text_place <= byte < head.text_place + head.text_size
@@ -110,7 +113,7 @@ def check_repair(folder: Path, byte: int, name: str, bits: int = 4, *, use: bool
     report = repair(bad, target)
     assert raw == {file: (bad / file).read_bytes() for file in (URLS, EVENTS)}
     sizes = np.fromfile(target / EVENTS, np.uint8), np.fromfile(target / URLS, np.uint8)
-    assert all(not one.fault for one in frames(sizes[1], sizes[0]))
+    assert all(not one.fault for one in frames(sizes[1], sizes[0], salt_of(hash_seed_of(folder))))
     assert not examine(target).damages
     if report.damages:
         (damage,) = report.damages
@@ -134,11 +137,9 @@ def test_any_byte_of_the_golden_crawl(tmp_path: Path, name: str):
     folder = Path(shutil.copytree(GOLDEN, tmp_path / "c"))
     (folder / "settings.json").write_text("{}")
     size = (folder / name).stat().st_size
-    last = stretches((folder / EVENTS).read_bytes())[-1][0]
     for number, byte in enumerate(range(0, size, 13 if name == EVENTS else 5)):
         report = check_repair(folder, byte, name, use=number % 9 == 0)
-        # The last mark of a sync is behind all that was synced.
-        assert bool(report.damages) == (name == URLS or byte < last)
+        assert report.damages
 
 
 @given(
@@ -169,6 +170,112 @@ def test_many_damages_at_once(tmp_path: Path):
     assert len(report.damages) >= 4
     assert_alike(folder, tmp_path / "repaired", apart)
     assert repair(tmp_path / "repaired", tmp_path / "again").damages == []
+
+
+MOVES = ("insert", "remove", "cut", "swap")
+
+
+@settings(max_examples=40)
+@given(
+    st.integers(0, 3),
+    st.sampled_from(MOVES),
+    st.integers(0, 10**9),
+    st.integers(1, 700),
+    st.binary(min_size=1, max_size=200),
+)
+def test_events_come_back_to_their_places(
+    tmp_path_factory, seed: int, move: str, at: int, size: int, new: bytes
+):
+    """Bytes were inserted, removed, cut off or swapped: all events whose bytes are whole are at their places again."""
+    place = tmp_path_factory.getbasetemp() / f"repair-{seed}"
+    place.mkdir(exist_ok=True)
+    folder = place / "c" if (place / "c").exists() else crawl_folder(place / "c", seed)
+    raw = (folder / EVENTS).read_bytes()
+    at %= len(raw)
+    middle, end = at + size, min(at + 2 * size, len(raw))
+    parts = {
+        "insert": [raw[:at], new, raw[at:]],
+        "remove": [raw[:at], raw[middle:]],
+        "cut": [raw[:at]],
+        "swap": [raw[:at], raw[middle:end], raw[at:middle], raw[end:]],
+    }[move]
+    edges = {0, len(raw)} | {"insert": {at}, "remove": {at, middle}, "cut": {at}}.get(move, {at, middle, end})
+    missing = range(at, {"remove": middle, "cut": len(raw)}.get(move, at))
+    bad, target = copy_of(folder, "bad"), place / "repaired"
+    (bad / EVENTS).write_bytes(b"".join(parts))
+    shutil.rmtree(target, ignore_errors=True)
+    report = repair(bad, target)
+    whole = [
+        (begin, stop)
+        for begin, stop in stretches(raw)
+        if not any(begin < edge < stop for edge in edges) and begin not in missing
+    ]
+    after = (target / EVENTS).read_bytes()
+    moved = b"".join(parts) != raw
+    assert bool(report.damages) == moved
+    if moved:
+        assert report.events >= sum(raw[begin + 78] != layout.SYNCED for begin, _ in whole)
+    for begin, stop in whole:
+        # The number of the frame may be another, and so may the end of a chain of visits.
+        kind = raw[begin + 78]
+        assert after[begin : begin + 20] == raw[begin : begin + 20]
+        # A URL that replaces a lost one has another length.
+        assert after[begin + 32 : begin + 56] == raw[begin + 32 : begin + 56]
+        assert after[begin + 60 : begin + 80] == raw[begin + 60 : begin + 80]
+        assert kind == layout.VISIT or after[begin + HEAD_SIZE : stop] == raw[begin + HEAD_SIZE : stop]
+    assert (target / URLS).read_bytes().count(b"\n") == (folder / URLS).read_bytes().count(b"\n")
+    reader, original = Reader(target), Reader(folder)
+    assert reader.num_pages == original.num_pages
+    for page in range(original.num_pages):
+        assert reader.pages.page_of(original.pages.url(page)) in (page, layout.NO_PAGE)
+    reader.close()
+    original.close()
+    with inlink.Crawl(target, clock=lambda: 2e6) as crawl:
+        crawl.next(3)
+        crawl.seed(["http://new.com/"])
+    verify(target)
+
+
+@pytest.mark.parametrize("new", [b"", b"x", b"http://x.com/\n" * 3])
+def test_urls_that_were_moved_are_found(tmp_path: Path, new: bytes):
+    """The URLs of one event are lost at most: those into which bytes were inserted, or from which they were removed."""
+    folder = crawl_folder(tmp_path / "c", 2)
+    raw = (folder / URLS).read_bytes()
+    heads = [
+        one.head
+        for one in frames(
+            *(np.fromfile(folder / name, np.uint8) for name in (URLS, EVENTS)), salt_of(hash_seed_of(folder))
+        )
+    ]
+    for at in range(0, len(raw), 11):
+        bad, target = copy_of(folder, "bad"), tmp_path / "repaired"
+        (bad / URLS).write_bytes(raw[:at] + new + raw[at + (not new) :])
+        shutil.rmtree(target, ignore_errors=True)
+        report = repair(bad, target)
+        assert report.damages
+        hit = [head.new for head in heads if head.text_place <= at < head.text_place + head.text_size]
+        assert report.lost_urls <= hit[0]
+        lines = (target / URLS).read_bytes().split(b"\n")
+        assert [line for line in lines if b".invalid" not in line] == [
+            one for one, line in zip(raw.split(b"\n"), lines, strict=True) if b".invalid" not in line
+        ]
+        verify(target)
+
+
+def test_a_cut_log_keeps_its_urls(tmp_path: Path):
+    """A copy of a running crawl whose log was copied before its end: the pages wait."""
+    folder = crawl_folder(tmp_path / "c")
+    reader = Reader(folder)
+    urls = [reader.pages.url(page) for page in range(reader.num_pages)]
+    reader.close()
+    bad = copy_of(folder, "bad")
+    with (bad / EVENTS).open("r+b") as file:
+        file.truncate(1000)
+    report = repair(bad, tmp_path / "repaired")
+    (damage,) = report.damages
+    assert (damage.end, report.pages, report.lost_urls) == (1000, len(urls), 0)
+    with opened(tmp_path / "repaired", Clock(2e6)) as crawl:
+        assert [crawl._pages.url(page) for page in range(crawl._pages.num_pages)] == urls
 
 
 def test_a_lost_url_gets_one_of_its_own_and_is_never_fetched(tmp_path: Path):
@@ -225,12 +332,11 @@ def test_wild_events_are_left_out(tmp_path: Path):
 
 def test_a_torn_tail_is_no_damage_and_is_left_out(tmp_path: Path):
     folder = crawl_folder(tmp_path / "c")
-    log = Log(folder)
+    log = later_log(folder, synced=False)
     known = examine(folder).pages
     for number in range(3):
         log.append(layout.GIVEN, 2e6, 0, payload=b"%d" % number * 50, first=known)
-    log._last = None
-    log.close()
+    log.abandon()
     begin = stretches((folder / EVENTS).read_bytes())[-3][0]
     flip(folder / EVENTS, begin + 95)
     report = examine(folder)
@@ -245,7 +351,14 @@ def test_a_log_whose_every_head_is_damaged(tmp_path: Path):
     folder = crawl_folder(tmp_path / "c")
     raw = (folder / EVENTS).read_bytes()
     (folder / EVENTS).write_bytes(bytes(byte ^ 1 for byte in raw))
-    # Young enough for a torn tail.
+    (damage,) = examine(folder).damages
+    assert (damage.begin, damage.end) == (0, len(raw))
+    # The URLs are sound, and end.bin says how many there are.
+    report = repair(folder, tmp_path / "repaired")
+    assert (report.lost_urls, report.pages) == (0, len((folder / URLS).read_bytes().split()))
+    assert (tmp_path / "repaired" / URLS).read_bytes() == (folder / URLS).read_bytes()
+    # Without that, it is young enough for a torn tail.
+    (folder / END).unlink()
     assert examine(folder).damages == []
     assert examine(folder).tail > len(raw)
 

@@ -20,6 +20,7 @@ from inlink.replaying.web import NO_PAGE, web_of_graph
 from inlink.store import format as kinds
 from inlink.store.format import struct_of
 from inlink.store.log import EVENTS, URLS
+from inlink.store.reader import hash_seed_of
 from wildframes import resealed, stretches
 
 EAGER = inlink.Politeness(delay=0.0, in_flight=9)
@@ -208,9 +209,9 @@ def test_an_earlier_visit_that_is_another_event_is_refused_in_one_line(recorded,
     wrong = next(row[0] for row in heads if row[2].kind == kind and row[2].page != last.page)
     packed = struct_of(kinds.VisitRecord)
     visit = kinds.VisitRecord._make(packed.unpack_from(events, begin + kinds.HEAD_SIZE))
-    frame = bytearray(events[begin:end])
+    frame, salt = bytearray(events[begin:end]), kinds.salt_of(hash_seed_of(recorded))
     packed.pack_into(frame, kinds.HEAD_SIZE, *visit._replace(previous=wrong + 1))
-    (recorded / EVENTS).write_bytes(events[:begin] + resealed(bytes(frame), urls) + events[end:])
+    (recorded / EVENTS).write_bytes(events[:begin] + resealed(bytes(frame), urls, salt) + events[end:])
     with pytest.raises(
         FolderError, match=f"no earlier visit of page {last.page} is at byte {wrong:,}"
     ) as told:

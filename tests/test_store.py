@@ -187,7 +187,7 @@ def small_log(place: Path) -> tuple[bytes, bytes, list[tuple[int, int]]]:
 
 
 def last(urls: bytes, events: bytes) -> tuple[int, int, int]:
-    reached = last_whole(np.frombuffer(urls, np.uint8), np.frombuffer(events, np.uint8))
+    reached = last_whole(np.frombuffer(urls, np.uint8), np.frombuffer(events, np.uint8), kinds.salt_of(0))
     return reached.text_place, reached.place, reached.frames
 
 
@@ -320,6 +320,8 @@ def test_a_log_shorter_than_its_index_is_read_without_it(tmp_path, monkeypatch):
         crawl.seed(["http://b.com/"])
     events = tmp_path / "c" / logs.EVENTS
     events.write_bytes(events.read_bytes()[: -kinds.HEAD_SIZE - 1])
+    # It tells that the log was longer.
+    (tmp_path / "c" / logs.END).unlink()
     with opened(tmp_path / "c", Clock()) as crawl:
         assert crawl.page("http://b.com/") is None
         assert crawl._pages.find(["http://a.com/", "http://b.com/"]).tolist() == [0, NO_PAGE]

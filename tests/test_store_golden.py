@@ -1,6 +1,7 @@
 """The golden crawl folder: what is read from it, by every reader there is; folders of other versions are refused."""
 
-import re
+import json
+import os
 import shutil
 from pathlib import Path
 
@@ -8,15 +9,19 @@ import numpy as np
 import pytest
 
 import inlink
-from goldencrawl import GOLDEN, SETTINGS, make
+from goldencrawl import GOLDEN, GOLDEN_2, SETTINGS, make
+from inlink.base.folder import Folder
 from inlink.crawl.folder import look
-from inlink.errors import FolderError
+from inlink.errors import FolderError, InUseError
 from inlink.store import format as layout
 from inlink.store.blocks import arcs_of, known_pages, page_columns
 from inlink.store.events import Events
-from inlink.store.log import EVENTS, URLS
+from inlink.store.format import HEAD_SIZE
+from inlink.store.log import EVENTS, UPGRADED, URLS, ends_in, lock
 from inlink.store.lookup import look_up
-from inlink.store.reader import Reader
+from inlink.store.reader import Reader, crawl_folder
+from inlink.store.repair import examine
+from inlink.store.verify import verify
 from storefolders import links_to
 
 CRAWLED, WAITS, MERGED = "crawled", "discovered", "merged"
@@ -117,13 +122,136 @@ def test_it_opens_as_a_crawl_as_a_graph_and_to_be_looked_at(folder: Path):
         assert {lease.url for lease in crawl.next(9)} == {"http://a.example/b", "http://c.example/home"}
 
 
-@pytest.mark.parametrize("version", [1, 3])
+@pytest.mark.parametrize("version", [1, 4])
 def test_other_versions_are_refused_in_one_line(folder: Path, version: int):
     header = folder / "header.json"
-    header.write_bytes(re.sub(rb'"version": ?2', b'"version":%d' % version, header.read_bytes()))
+    header.write_text(json.dumps(json.loads(header.read_text()) | {"version": version, "check": None}))
     told = rf"format version {version}\b"
     for way in (Reader, inlink.Crawl, inlink.read, look, lambda path: look_up(path, 0)):
         with pytest.raises((FolderError, inlink.errors.FormatError), match=told) as error:
             way(folder)
         assert "\n" not in str(error.value)
         assert "inlink" in str(error.value).split(":")[-1]
+
+
+# -- upgrades -------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def old(tmp_path: Path) -> Path:
+    return Path(shutil.copytree(GOLDEN_2, tmp_path / "old"))
+
+
+def is_upgraded(folder: Path) -> None:
+    """The folder is the golden folder of today, byte by byte, and its end is known."""
+    for name in (URLS, EVENTS):
+        assert (folder / name).read_bytes() == (GOLDEN / name).read_bytes()
+    assert not (folder / UPGRADED).exists()
+    (end,) = ends_in(folder)
+    sizes = [(GOLDEN / name).stat().st_size for name in (URLS, EVENTS)]
+    assert [end.urls_end, end.events_end, end.frames, end.pages] == [*sizes, 26, 5]
+    verify(folder)
+
+
+@pytest.mark.parametrize("way", [Reader, look, lambda path: look_up(path, 0), verify, inlink.read, examine])
+def test_an_old_folder_is_upgraded_by_whoever_opens_it(old: Path, way):
+    (old / "torn").mkdir()
+    (old / "torn" / "kept").write_text("kept")
+    uuid = Folder(old, "crawl", 9).header.uuid
+    way(old)
+    is_upgraded(old)
+    assert Folder(old, "crawl", 9).header.uuid == uuid
+    assert (old / "torn" / "kept").read_text() == "kept"
+
+
+def test_an_old_folder_is_crawled_on(old: Path):
+    with inlink.Crawl(old, clock=lambda: 1000.0, policy="hosts-in-turns") as crawl:
+        assert crawl._pages.num_events == 26
+        assert crawl.next(9)
+    verify(old)
+
+
+@pytest.mark.parametrize("at", [1500, 2890])
+def test_damage_and_torn_tails_stay_what_they_are(old: Path, at: int):
+    raw = bytearray((old / EVENTS).read_bytes())
+    raw[at] ^= 1
+    (old / EVENTS).write_bytes(raw)
+    if at == 1500:
+        with pytest.raises(FolderError, match=r"damaged at byte .* was safe on disk"):
+            Reader(old)
+        assert len(examine(old).damages) == 1
+    else:
+        # The mark of the last sync itself was not synced.
+        Reader(old).close()
+        assert examine(old).tail == HEAD_SIZE
+    assert (old / EVENTS).stat().st_size == len(raw)
+
+
+def test_a_killed_upgrade_leaves_a_whole_folder(old: Path, monkeypatch):
+    """The process dies at each step that changes the folder: the folder is the old one, or the next opening ends it."""
+    before = {path.name: path.read_bytes() for path in old.iterdir()}
+    steps = ("rename", "replace", "write_bytes", "fsync")
+
+    class Killed(BaseException):
+        pass
+
+    def run(allowed: int) -> bool:
+        """Upgrade with a number of steps; return whether that was enough."""
+        left = [allowed]
+
+        def stepping(real):
+            def step(*given, **more):
+                if not left[0]:
+                    raise Killed
+                left[0] -= 1
+                return real(*given, **more)
+
+            return step
+
+        with monkeypatch.context() as patch:
+            for name in steps[:3]:
+                patch.setattr(Path, name, stepping(getattr(Path, name)))
+            patch.setattr(os, "fsync", stepping(os.fsync))
+            try:
+                crawl_folder(old)
+            except Killed:
+                return False
+        return True
+
+    allowed = 0
+    seen = set()
+    while not run(allowed):
+        header = Folder(old, "crawl", 9).header
+        seen.add(header.version)
+        if header.version == 2:
+            # The inlink that made it still reads it.
+            assert {name: (old / name).read_bytes() for name in before} == before
+        Reader(old).close()
+        is_upgraded(old)
+        shutil.rmtree(old)
+        shutil.copytree(GOLDEN_2, old)
+        allowed += 1
+    assert seen == {2, 3}
+    is_upgraded(old)
+
+
+def test_an_old_folder_that_is_crawled_is_refused(old: Path):
+    with lock(old), pytest.raises(InUseError, match="is being crawled by process") as refused:
+        Reader(old)
+    assert "\n" not in str(refused.value)
+    assert Folder(old, "crawl", 9).header.version == 2
+
+
+def test_an_old_folder_that_cannot_be_written_is_refused(old: Path, monkeypatch):
+    def full(*_: object) -> int:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("pathlib.Path.write_bytes", full)
+    with pytest.raises(
+        FolderError, match=r"format version 2 and cannot be upgraded \(.*No space left"
+    ) as refused:
+        Reader(old)
+    assert "\n" not in str(refused.value)
+    monkeypatch.undo()
+    Reader(old).close()
+    is_upgraded(old)

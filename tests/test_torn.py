@@ -22,7 +22,7 @@ from inlink.crawl.folder import look
 from inlink.errors import FolderError, InlinkError, StoreError
 from inlink.store import log as logs
 from inlink.store import mapped
-from inlink.store.log import EVENTS, INDEX, RANKS, TORN, URLS
+from inlink.store.log import END, EVENTS, INDEX, RANKS, TORN, URLS
 from inlink.store.lookup import look_up
 from inlink.store.reader import Reader, is_crawl
 
@@ -131,6 +131,8 @@ def test_a_log_without_any_sound_event_is_a_tail_only_while_it_is_young(tmp_path
     folder = crawl_folder(tmp_path / "c")
     events = (folder / EVENTS).read_bytes()
     (folder / EVENTS).write_bytes(bytes(byte ^ 1 for byte in events))
+    # It tells that the log was safe on disk.
+    (folder / END).unlink()
 
     def copy(name: str) -> Path:
         return Path(shutil.copytree(folder, tmp_path / name))

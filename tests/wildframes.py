@@ -8,12 +8,13 @@ import numpy as np
 
 from crawlstrategies import opened
 from crawlworld import World
+from goldencrawl import SALT
 from inlink.crawl.crawl import Crawl
 from inlink.errors import FolderError
 from inlink.store import format as layout
 from inlink.store.format import CHECKED, HEAD_SIZE, Head, size_of, struct_of
-from inlink.store.log import EVENTS, URLS
-from inlink.store.reader import Reader
+from inlink.store.log import END, EVENTS, URLS
+from inlink.store.reader import Reader, hash_seed_of
 
 __all__ = ["RECORDS", "refused_when_wild", "resealed", "stretches", "wild_heads", "wild_payloads"]
 
@@ -48,13 +49,13 @@ def stretches(events: bytes) -> list[tuple[int, int]]:
     return found
 
 
-def resealed(frame: bytes, urls: bytes) -> bytes:
+def resealed(frame: bytes, urls: bytes, salt: int = SALT) -> bytes:
     """A frame with the checksums that its bytes, and its URLs in urls.txt, have."""
     head = Head._make(struct_of(Head).unpack_from(frame))
     text = urls[head.text_place : head.text_place + head.text_size]
     head = head._replace(payload_check=zlib.crc32(frame[HEAD_SIZE:]), text_check=zlib.crc32(text))
     checked = CHECKED.pack(*head[:-1])
-    return checked + zlib.crc32(checked).to_bytes(4, "little") + frame[HEAD_SIZE:]
+    return checked + layout.head_check(checked, salt) + frame[HEAD_SIZE:]
 
 
 def values_of(dtype: str) -> tuple[Any, ...]:
@@ -76,38 +77,44 @@ def changed(frame: bytes, record: Any, begin: int) -> Iterator[tuple[str, bytes]
                 yield f"{name} {value}", frame[:begin] + packed.pack(*new) + frame[begin + packed.size :]
 
 
-def wild_heads(frame: bytes, urls: bytes) -> Iterator[tuple[str, bytes]]:
+def wild_heads(frame: bytes, urls: bytes, salt: int = SALT) -> Iterator[tuple[str, bytes]]:
     """A frame with each field of its head changed in turn, and what was changed."""
     for told, new in changed(frame, Head, 0):
         if not told.startswith(("marker", "place", "length", "head_check", "payload_check", "text_check")):
-            yield told, resealed(new, urls)
+            yield told, resealed(new, urls, salt)
 
 
-def wild_payloads(frame: bytes, urls: bytes) -> Iterator[tuple[str, bytes]]:
+def wild_payloads(frame: bytes, urls: bytes, salt: int = SALT) -> Iterator[tuple[str, bytes]]:
     """A frame with each field of its records, and then each byte of its payload, changed in turn."""
     begin, kind = HEAD_SIZE, int.from_bytes(frame[78:80], "little")
     for record in RECORDS.get(kind, ()):
         if begin + size_of(record) <= len(frame):
             for told, new in changed(frame, record, begin):
-                yield f"{record.__name__}.{told}", resealed(new, urls)
+                yield f"{record.__name__}.{told}", resealed(new, urls, salt)
         begin += size_of(record)
     for at in range(HEAD_SIZE, len(frame)):
         for value in (0, 0x80, 0xFF):
             if frame[at] != value:
-                yield f"byte {at} {value}", resealed(frame[:at] + bytes([value]) + frame[at + 1 :], urls)
+                yield (
+                    f"byte {at} {value}",
+                    resealed(frame[:at] + bytes([value]) + frame[at + 1 :], urls, salt),
+                )
     for less in (1, 4, HEAD_SIZE):
         if len(frame) - less >= HEAD_SIZE:
             cut = bytearray(frame[: len(frame) - less])
             cut[4:8] = len(cut).to_bytes(4, "little")
-            yield f"cut by {less}", resealed(bytes(cut), urls)
+            yield f"cut by {less}", resealed(bytes(cut), urls, salt)
 
 
 def refused_when_wild(world: World, place: int, end: int, use: Callable[[Crawl], None]) -> set[str]:
     """Return the wild forms of the last event of a closed crawl that are refused; use the crawl with all others."""
     events, urls = (world.folder / EVENTS).read_bytes(), (world.folder / URLS).read_bytes()
     frame, refused = events[place:end], set()
-    for told, wild in (*wild_heads(frame, urls), *wild_payloads(frame, urls)):
+    salt = layout.salt_of(hash_seed_of(world.folder))
+    for told, wild in (*wild_heads(frame, urls, salt), *wild_payloads(frame, urls, salt)):
         (world.folder / EVENTS).write_bytes(events[:place] + wild)
+        # It would tell that the log was longer.
+        (world.folder / END).unlink(missing_ok=True)
         try:
             Reader(world.folder).close()
         except FolderError:

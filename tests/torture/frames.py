@@ -6,7 +6,7 @@ import zlib
 from pathlib import Path
 from random import Random
 
-from goldencrawl import GOLDEN
+from goldencrawl import GOLDEN, SALT
 from inlink.store import format as layout
 from inlink.store.format import CHECKED, HEAD_SIZE, Head, struct_of
 from inlink.store.log import EVENTS
@@ -92,6 +92,6 @@ def _write(raw: bytearray, at: int, head: Head, payload: bytes) -> bool:
         checked = CHECKED.pack(*values)
     except (struct.error, OverflowError):
         return False
-    raw[at : at + HEAD_SIZE] = checked + zlib.crc32(checked).to_bytes(4, "little")
+    raw[at : at + HEAD_SIZE] = checked + layout.head_check(checked, SALT)
     raw[at + HEAD_SIZE : at + HEAD_SIZE + len(payload)] = payload
     return True

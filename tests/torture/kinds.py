@@ -9,6 +9,7 @@ from torture.flips import crawl_flip, graph_flip
 from torture.frames import crafted_frame
 from torture.inputs import mutated_input
 from torture.kills import killed_build, killed_command, killed_library, killed_spider
+from torture.logs import moved_log, second_writer
 from torture.servers import killed_server
 from torture.trial import Count, Kind
 
@@ -21,6 +22,15 @@ KINDS = {
         Kind("graph flips", "damage to any file of a graph's folder, then a command", graph_flip),
         Kind(
             "crafted frames", "a wild number in a frame whose checksums hold, then a command", crafted_frame
+        ),
+        Kind(
+            "moved logs", "bytes of a log inserted, removed, cut off or swapped, then every reader", moved_log
+        ),
+        Kind(
+            "second writers",
+            "a second writer that bypasses the lock, then everything acknowledged is looked for",
+            second_writer,
+            0.5,
         ),
         Kind("inputs", "a mutated file of each format, then `inlink build`", mutated_input),
         Kind(

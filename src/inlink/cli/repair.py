@@ -54,4 +54,9 @@ def told(damage: "Damage") -> str:
     )
     kind = f" of a {damage.kind} event" if damage.kind else ""
     size = damage.end - damage.begin
-    return f"bytes {damage.begin:,} to {damage.end - 1:,} ({size:,} bytes{kind}): {damage.fault}{pages}"
+    where = (
+        f"bytes {damage.begin:,} to {damage.end - 1:,} ({size:,} bytes{kind})"
+        if size
+        else f"byte {damage.begin:,}"
+    )
+    return f"{where}: {damage.fault}{pages}"

@@ -51,7 +51,7 @@ from inlink.store import log as logs
 from inlink.store.log import Log
 from inlink.store.opening import recover
 from inlink.store.pages import Page
-from inlink.store.reader import open_pages
+from inlink.store.reader import hash_seed_of, open_pages
 from inlink.urls.canonical import UrlRules
 
 __all__ = ["Crawl"]
@@ -200,7 +200,7 @@ class Crawl(Reporting, Steering):
             made = list[Path]()
             chosen = self._claim(stack, given, chosen, started, made)
             self._settings = settings = chosen.settings
-            log = Log(self.folder, settings.sync)
+            log = Log(self.folder, settings.sync, hash_seed_of(self.folder))
             stack.callback(log.close)
             gate.in_child(log.abandon)
             self._pages = open_pages(self.folder)
@@ -377,7 +377,7 @@ class Crawl(Reporting, Steering):
         inlink.errors.InUseError
             If a call on this crawl has not returned.
         inlink.errors.StoreError
-            If a file cannot be written. The crawl is closed all the same.
+            If a file cannot be written, or another process writes the crawl. The crawl is closed all the same.
         """
         if self._gate.close():
             try:

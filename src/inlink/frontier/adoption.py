@@ -170,7 +170,7 @@ class Adoption:
         remedy = f"it belongs to another crawl. Remove the folder {RANKS}; it is then made again"
         if is_foreign(meta, pages.folder):
             raise FolderError(f"it names crawl {meta['crawl']!s:.40}: {remedy}")
-        if next_head(pages.log[: pages.events_end], np.uint64(covers)) != covers:
+        if next_head(pages.log[: pages.events_end], np.uint64(covers), np.uint64(pages.salt)) != covers:
             raise FolderError(f"it covers {covers:,} bytes of the log, which end within an event: {remedy}")
 
     def _expected(self, ranks: Folder) -> Float32Array | None:

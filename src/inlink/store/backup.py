@@ -11,8 +11,9 @@ from inlink.base.arrays import UInt8Array
 from inlink.base.folder import HEADER, Folder, new_folder
 from inlink.errors import FolderError
 from inlink.store.checks import last_whole, refuse_damage
+from inlink.store.format import salt_of
 from inlink.store.inbox import INBOX
-from inlink.store.log import EVENTS, RANKS, URLS
+from inlink.store.log import EVENTS, RANKS, URLS, write_end
 from inlink.store.prior import DISTRUST, LISTS, PRIOR
 from inlink.store.reader import hash_seed_of
 
@@ -52,7 +53,7 @@ def backup(folder: str | os.PathLike[str], target: str | os.PathLike[str]) -> Co
         If ``target`` exists or cannot be written. Then no files are left.
     """
     source = Path(folder)
-    hash_seed_of(source)
+    salt = salt_of(hash_seed_of(source))
     with new_folder(target) as work:
         # Requests in the inbox are either in the copy's inbox, or were done before the log was copied.
         copy_beside_log(source, work)
@@ -60,12 +61,13 @@ def backup(folder: str | os.PathLike[str], target: str | os.PathLike[str]) -> Co
         for name in (EVENTS, URLS):
             _copy_now(source / name, work / name)
         events, urls = (mapped(work / name) for name in (EVENTS, URLS))
-        reached = last_whole(urls, events)
+        reached = last_whole(urls, events, salt)
         refuse_damage(source, events, reached)
         pages, count, ends = reached.pages, reached.frames, (reached.place, reached.text_place)
         del events, urls
         for name, end in zip((EVENTS, URLS), ends, strict=True):
             os.truncate(work / name, end)
+        write_end(work, ends[1], ends[0], count, pages)
         hash_seed_of(work)
     return Copied(pages, count, sum(ends))
 

@@ -1,8 +1,8 @@
 """Find the sound part of a log, and distinguish torn tails from damage.
 
 A process that dies, or a power cut, may leave a *torn tail*: unfinished frames at or after the last byte that is
-recorded as synced. They do not count as events. A frame before that byte that is not sound is *damage*, because it was
-safe on disk once.
+recorded as synced, in end.bin or in the heads of frames. They do not count as events. A frame before that byte that is
+not sound or not there is *damage*, because it was safe on disk once.
 """
 
 from collections.abc import Iterator
@@ -15,12 +15,21 @@ import numpy as np
 from inlink.base.arrays import UInt8Array
 from inlink.base.folder import Folder
 from inlink.errors import FolderError
-from inlink.store.format import Head, struct_of
+from inlink.store.format import Head, struct_of, synced_of
 from inlink.store.kernels import checks as kernels
 from inlink.store.kernels.columns import Reached
-from inlink.store.log import EVENTS, INDEX, INDEX_VERSION, RANKS, URLS
+from inlink.store.log import END, EVENTS, INDEX, INDEX_VERSION, RANKS, URLS, ends_in
 
-__all__ = ["FAULTS", "Stretch", "frames", "last_synced", "last_whole", "refuse_damage", "safe_from_the_start"]
+__all__ = [
+    "FAULTS",
+    "Stretch",
+    "frames",
+    "last_synced",
+    "last_whole",
+    "no_end",
+    "refuse_damage",
+    "safe_from_the_start",
+]
 
 
 FAULTS = (
@@ -55,9 +64,11 @@ class Stretch(NamedTuple):
 def last_whole(
     urls: UInt8Array,
     events: UInt8Array,
+    salt: int,
     urls_begin: int = 0,
     events_begin: int = 0,
     pages: int = 0,
+    frames: int = 0,
     text_from: int = 0,
 ) -> Reached:
     """Find the end of the last sound frame.
@@ -66,25 +77,52 @@ def last_whole(
     ----------
     urls, events : uint8[…]
         The two files.
-    urls_begin, events_begin, pages : int
-        The place to begin at: bytes of both files, and the number of pages known there.
+    salt : int
+        The log's salt.
+    urls_begin, events_begin, pages, frames : int
+        The place to begin at: bytes of both files, and the numbers of pages known and of frames before it.
     text_from : int
         URLs before this byte of urls.txt are not checked.
     """
-    reached = Reached(place=events_begin, text_place=urls_begin, pages=pages)
+    reached = Reached(place=events_begin, text_place=urls_begin, pages=pages, frames=frames, salt=salt)
     kernels.whole_frames(events, urls, np.uint64(text_from), reached.array())
     return reached
 
 
 def last_synced(events: UInt8Array, reached: Reached) -> int:
     """Return the byte of events.log up to which all was safe on disk, by all sound heads, also those after damage."""
-    synced, place = reached.synced, int(kernels.next_head(events, np.uint64(reached.place)))
+    synced, salt = reached.synced, np.uint64(reached.salt)
+    place = int(kernels.next_head(events, np.uint64(reached.place), salt))
     while place < len(events):
         head = Head._make(_HEAD.unpack_from(events.data, place))
-        synced = max(synced, head.synced)
+        synced = max(synced, synced_of(head))
         step = head.length if place + head.length <= len(events) else 1
-        place = int(kernels.next_head(events, np.uint64(place + step)))
+        place = int(kernels.next_head(events, np.uint64(place + step), salt))
     return synced
+
+
+def _end_of(folder: Path, size: int) -> tuple[int, bool]:
+    """Return how many bytes of events.log were synced by end.bin, and whether the file is shorter than that.
+
+    Parameters
+    ----------
+    folder : Path
+        The crawl's folder.
+    size : int
+        The number of bytes of events.log that were read. The crawl's writer may have synced more since.
+    """
+    ends = [end.events_end for end in ends_in(folder)]
+    if max(ends, default=0) > size and (folder / EVENTS).stat().st_size < max(ends):
+        return max(ends), True
+    return max((end for end in ends if end <= size), default=0), False
+
+
+def no_end(folder: Path) -> str:
+    """Return one line about a log whose end is not known."""
+    return (
+        f"{folder / END} is missing or damaged: events that are missing at the end of {EVENTS} cannot be noticed; the "
+        "file is made again when the crawl is opened"
+    )
 
 
 def refuse_damage(folder: Path, events: UInt8Array, reached: Reached, synced: int = 0) -> None:
@@ -106,8 +144,14 @@ def refuse_damage(folder: Path, events: UInt8Array, reached: Reached, synced: in
     inlink.errors.FolderError
         If the log is damaged. The message has the file and the byte. The folder is not changed.
     """
-    if reached.place == 0 and _was_longer(folder):
-        synced = max(synced, 1)
+    end, short = _end_of(folder, len(events))
+    if short and (reached.place == len(events) or reached.fault == kernels.CUT):
+        raise FolderError(
+            f"{folder / EVENTS} ends at byte {len(events):,}; it was synced to byte {end:,}, as {END} says; nothing "
+            f"was changed. If this is a copy of a running crawl, run `inlink repair {folder}` to keep what it has, and "
+            "make the next copy with `inlink backup`. Otherwise take the folder from a backup, or repair it"
+        )
+    synced = max(synced, end, reached.place == 0 and _was_longer(folder))
     if reached.place == len(events) >= synced:
         return
     # A power cut cannot leave impossible values with correct checksums.
@@ -125,7 +169,7 @@ def refuse_damage(folder: Path, events: UInt8Array, reached: Reached, synced: in
     )
 
 
-def safe_from_the_start(folder: Path, events: UInt8Array) -> int:
+def safe_from_the_start(folder: Path, events: UInt8Array, salt: int) -> int:
     """Return the byte of events.log up to which all was safe on disk, by all files of a crawl's folder.
 
     Parameters
@@ -134,12 +178,17 @@ def safe_from_the_start(folder: Path, events: UInt8Array) -> int:
         The crawl's folder.
     events : uint8[…]
         All of events.log.
+    salt : int
+        The log's salt.
     """
-    safe = max(last_synced(events, Reached()), _index_end(folder, len(events)))
+    end, short = _end_of(folder, len(events))
+    if short:
+        return end
+    safe = max(last_synced(events, Reached(salt=salt)), _index_end(folder, len(events)), end)
     if (
         not safe
         and _was_longer(folder)
-        and kernels.fault_at(events, events[:0], np.uint64(0), _ALL) != kernels.SOUND
+        and kernels.fault_at(events, events[:0], np.uint64(0), _ALL, np.uint64(salt)) != kernels.SOUND
     ):
         safe = 1
     return safe
@@ -168,13 +217,17 @@ def _was_longer(folder: Path) -> bool:
     return any((folder / name).stat().st_size > _TAIL for name in (EVENTS, URLS))
 
 
-def frames(urls: UInt8Array, events: UInt8Array, begin: int = 0) -> Iterator[Stretch]:
+def frames(urls: UInt8Array, events: UInt8Array, salt: int, begin: int = 0) -> Iterator[Stretch]:
     """Yield the parts of a log that may be damaged. After damage, reading goes on at the next sound head.
+
+    The heads' own places are not compared: after inserted or missing bytes, events are elsewhere in the file.
 
     Parameters
     ----------
     urls, events : uint8[…]
         The two files.
+    salt : int
+        The log's salt.
     begin : int
         The byte of events.log to begin at.
 
@@ -183,15 +236,15 @@ def frames(urls: UInt8Array, events: UInt8Array, begin: int = 0) -> Iterator[Str
     Stretch
         The parts in order and without gaps: every byte from ``begin`` on belongs to a part.
     """
-    place, size = begin, len(events)
-    while place < size:
-        fault = int(kernels.fault_at(events, urls, np.uint64(place), np.uint64(0)))
-        if fault in (kernels.SOUND, kernels.BAD_PAYLOAD, kernels.BAD_URLS):
-            head = Head._make(_HEAD.unpack_from(events.data, place))
-            end = place + head.length
-        elif fault == kernels.WILD:
-            head, end = None, place + Head._make(_HEAD.unpack_from(events.data, place)).length
-        else:
-            head, end = None, int(kernels.next_head(events, np.uint64(place + 1)))
-        yield Stretch(place, end, head, FAULTS[fault])
-        place = end
+    at, size = begin, len(events)
+    while at < size:
+        fault = int(kernels.fault_at(events, urls, np.uint64(at), np.uint64(0), np.uint64(salt)))
+        head, end = None, size
+        if fault in (kernels.SOUND, kernels.BAD_PAYLOAD, kernels.BAD_URLS, kernels.WILD):
+            head = Head._make(_HEAD.unpack_from(events.data, at))
+            end = at + head.length
+        if fault not in (kernels.SOUND, kernels.BAD_URLS, kernels.WILD):
+            # The bytes of a damaged event may hold the next one.
+            end = int(kernels.next_head(events, np.uint64(at + 1), np.uint64(salt)))
+        yield Stretch(at, end, None if fault == kernels.WILD else head, FAULTS[fault])
+        at = end

@@ -42,7 +42,9 @@ Integers and floats are little-endian. Times are Unix times in seconds.
 
 import struct
 from functools import cache
+from hashlib import blake2b
 from typing import Annotated, Any, NamedTuple, get_type_hints
+from zlib import crc32
 
 import numpy as np
 
@@ -53,12 +55,12 @@ __all__ = [
     "HEAD",
     "HEAD_SIZE",
     "KINDS",
-    "MARKER",
     "NO_LIMIT",
     "NO_PAGE",
     "STATES",
     "CarriedRecord",
     "DateRecord",
+    "EndRecord",
     "ExcludedRecord",
     "FailedRecord",
     "Head",
@@ -74,8 +76,11 @@ __all__ = [
     "SessionRecord",
     "VisitRecord",
     "dtype_of",
+    "head_check",
+    "salt_of",
     "size_of",
     "struct_of",
+    "synced_of",
 ]
 
 Uint8 = Annotated[int, "<u1"]
@@ -85,8 +90,8 @@ Uint64 = Annotated[int, "<u8"]
 Float32 = Annotated[float, "<f4"]
 Float64 = Annotated[float, "<f8"]
 
-MARKER = 0x1F4B4E6C
-"""The first four bytes of each frame. After damage, reading can go on at the next place with these bytes."""
+OLD_SALT = 0x1F4B4E6C
+"""The salt of all logs of format version 2."""
 
 NO_PAGE = 0xFFFFFFFF
 
@@ -94,18 +99,20 @@ NO_PAGE = 0xFFFFFFFF
 class Head(NamedTuple):
     """The beginning of each frame.
 
-    ``place`` is the frame's own first byte in events.log, and ``text_place`` that of its URLs in urls.txt. So a
-    frame can be used without the frames before it. ``first`` is the number of pages known before it: it makes
-    the pages ``first``, …, ``first + new - 1`` known. ``synced`` is the byte up to which both files were known
-    to be safe from a power cut when the frame was written. ``lease`` is the lease that the event ends, 0 if
-    none. ``listed`` is the length of the payload's list. Each checksum is a CRC-32: of the payload, of the URLs
-    in urls.txt, and of the head before ``head_check``.
+    ``marker`` and the start of ``head_check`` are the crawl's own (:func:`salt_of`). ``place`` is the frame's own first
+    byte in events.log, and ``text_place`` that of its URLs in urls.txt. So a frame can be used without the frames
+    before it. ``number`` is the number of frames before it, modulo 2³². ``first`` is the number of pages known before
+    it: it makes the pages ``first``, …, ``first + new - 1`` known. ``unsynced`` is the number of bytes directly before
+    it that were not known to be safe from a power cut when it was written; 2³² − 1 stands for any larger number.
+    ``lease`` is the lease that the event ends, 0 if none. ``listed`` is the length of the payload's list. Each checksum
+    is a CRC-32: of the payload, of the URLs in urls.txt, and of the head before ``head_check``.
     """
 
     marker: Uint32
     length: Uint32
     place: Uint64
-    synced: Uint64
+    unsynced: Uint32
+    number: Uint32
     text_place: Uint64
     time: Float64
     lease: Uint64
@@ -121,6 +128,25 @@ class Head(NamedTuple):
     payload_check: Uint32
     text_check: Uint32
     head_check: Uint32
+
+
+class EndRecord(NamedTuple):
+    """One of the two slots of end.bin: how far both files of the log were synced.
+
+    ``turn`` is 1 for the first slot that is written, and then grows by 1; odd turns are in the second slot. ``writer``
+    is a random number of the writer. ``urls_end`` and ``events_end`` are the synced bytes of both files, ``frames`` and
+    ``pages`` the numbers of frames and of known pages there. ``folder`` is the inode of the crawl's folder, by which a
+    copy is recognised. ``check`` is the CRC-32 of the other fields.
+    """
+
+    turn: Uint64
+    writer: Uint64
+    urls_end: Uint64
+    events_end: Uint64
+    frames: Uint64
+    pages: Uint64
+    folder: Uint64
+    check: Uint32
 
 
 class VisitRecord(NamedTuple):
@@ -276,7 +302,28 @@ def size_of(record: Any) -> int:
 HEAD = dtype_of(Head)
 HEAD_SIZE = size_of(Head)
 CHECKED = struct.Struct(struct_of(Head).format[:-1])
-"""Number of bytes of a head without its own checksum, which is its last field. The checksum covers these bytes."""
+"""A head without its own checksum, which is its last field. The checksum covers these bytes."""
+MOST_UNSYNCED = 0xFFFFFFFF
+
+
+def salt_of(hash_seed: int) -> int:
+    """The salt of a crawl's log: 64 bits that nobody can know who does not read the crawl's folder.
+
+    The lower 32 bits are the marker at the beginning of each frame, and the upper 32 bits the start of the CRC-32 of
+    each head. So no URL, text or carried data can contain a frame of this crawl, and frames of other crawls are not
+    taken for its own.
+    """
+    return int.from_bytes(blake2b(b"%d" % hash_seed, digest_size=8, person=b"inlink log").digest(), "little")
+
+
+def head_check(checked: bytes | memoryview, salt: int) -> bytes:
+    """The checksum of a head, as its last four bytes."""
+    return crc32(checked, salt >> 32).to_bytes(4, "little")
+
+
+def synced_of(head: Head) -> int:
+    """The byte of events.log up to which both files were safe when a frame was written; 0 if it is not known."""
+    return max(head.place - head.unsynced, 0) if head.unsynced < MOST_UNSYNCED else 0
 
 
 KINDS = (

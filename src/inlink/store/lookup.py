@@ -26,11 +26,12 @@ from inlink.store.format import (
     STATES,
     VISIT,
     Head,
+    salt_of,
     struct_of,
 )
 from inlink.store.frames import Frames, fields_at
 from inlink.store.kernels import checks, fold, frames
-from inlink.store.kernels.columns import Columns, Tally
+from inlink.store.kernels.columns import Columns, Reached, Tally
 from inlink.store.kernels.table import PADDING, hash_of
 from inlink.store.near import First, earliest, near_visits
 from inlink.store.page import Page, describe
@@ -84,7 +85,7 @@ class Lookup:
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
         seed = hash_seed_of(folder)
-        self.folder = Path(folder)
+        self.folder, self._salt = Path(folder), salt_of(seed)
         self._frames = Frames(self.folder)
         self._events_end = len(self._frames.all())
         self._table = UrlTable(self.folder, seed, Tally())
@@ -147,7 +148,7 @@ class Lookup:
             page = self._behind_index(given)
         if page is None:
             # The URL may be missing only because its line is damaged.
-            reached = last_whole(self._urls, self._events, text_from=self._indexed_end)
+            reached = last_whole(self._urls, self._events, self._salt, text_from=self._indexed_end)
             refuse_damage(self.folder, self._events, reached)
         return page
 
@@ -195,7 +196,8 @@ class Lookup:
         if self._traced is None:
             self._trace(NO_PAGE)
         place = self._maker_place(page)
-        fault = int(checks.fault_at(self._events, self._urls, np.uint64(place), np.uint64(0)))
+        salt = np.uint64(self._salt)
+        fault = int(checks.fault_at(self._events, self._urls, np.uint64(place), np.uint64(0), salt))
         if fault != checks.SOUND:
             raise self._damaged(place, FAULTS[fault])
         head = Head._make(_HEAD.unpack_from(self._events.data, place))
@@ -321,10 +323,11 @@ class Lookup:
             return self._traced[1]
         self._tally = tally = Tally()
         one = _columns_of_one(tally, self._makers, self._maker_places)
-        end = int(fold.trace(addresses(one), self._events, np.uint64(page)))
+        end = int(fold.trace(addresses(one), self._events, np.uint64(page), np.uint64(self._salt)))
+        reached = Reached(place=end)
         if end < len(self._events) or not end:
-            reached = last_whole(self._urls, self._events, text_from=len(self._urls))
-            refuse_damage(self.folder, self._events, reached)
+            reached = last_whole(self._urls, self._events, self._salt, text_from=len(self._urls))
+        refuse_damage(self.folder, self._events, reached)
         self._frames.end = end
         self._traced = page, one
         return one

@@ -1,4 +1,4 @@
-"""Opening a crawl, and its index: the table of URLs on disk.
+"""Opening a crawl, upgrading its folder, and its index: the table of URLs on disk.
 
 With an index, a crawl opens without sorting all its URLs again, and a URL can be looked up without opening the crawl.
 
@@ -11,20 +11,40 @@ The next opening takes in these pages again, which does no harm.
 import logging
 import zlib
 from contextlib import ExitStack, suppress
+from pathlib import Path
 from threading import Thread
 
+import msgspec
 import numpy as np
 
-from inlink.base.folder import building
-from inlink.errors import InlinkError
+from inlink.base.disk import sync_path
+from inlink.base.folder import HEADER, Folder, atomic_file, building
+from inlink.errors import FolderError, InlinkError, InUseError, OutputError
+from inlink.store.backup import mapped
 from inlink.store.blocksums import BlockSums
-from inlink.store.log import INDEX, INDEX_VERSION, Log
+from inlink.store.checks import last_synced, last_whole, no_end
+from inlink.store.format import HEAD, HEAD_SIZE, MOST_UNSYNCED, OLD_SALT, head_check, salt_of
+from inlink.store.kernels.checks import head_places
+from inlink.store.log import (
+    EVENTS,
+    INDEX,
+    INDEX_VERSION,
+    UPGRADED,
+    URLS,
+    Log,
+    ends_in,
+    lock,
+    write_end,
+)
 from inlink.store.pages import Pages
+from inlink.store.reader import VERSION
 from inlink.store.urls import SHARDS, SLACK
 
-__all__ = ["IndexWriter", "recover"]
+__all__ = ["IndexWriter", "recover", "upgrade"]
 
 _log = logging.getLogger("inlink.crawl")
+_HEADS = 4096
+"""Number of heads that are upgraded at a time."""
 
 
 class IndexWriter:
@@ -118,6 +138,80 @@ class IndexWriter:
                 self._thread.join()
 
 
+def upgrade(folder: Folder) -> Folder:
+    """Upgrade a crawl's folder of format version 2, and return it. Every place in its log stays valid.
+
+    The new log is written beside the old one. Replacing the header is the commit; then the new log gets its name. So
+    after a kill, the folder is of the old version, or the next call completes the upgrade.
+
+    Raises
+    ------
+    inlink.errors.FolderError
+        If the folder cannot be written, or another process crawls there.
+    """
+    path, header = folder.path, folder.header
+    try:
+        with lock(path):
+            # Until now another process may have upgraded the folder.
+            header = Folder(path, header.kind, VERSION).header
+            if header.version < VERSION:
+                _log.info("%s: upgrading from format version %d", path, header.version)
+                _write_upgraded(path, salt_of(int(header.meta["hash_seed"])))
+                header.version = VERSION
+                header.check = header.checksum()
+                with atomic_file(path / HEADER) as work:
+                    work.write_bytes(msgspec.json.encode(header))
+            with suppress(FileNotFoundError):
+                (path / UPGRADED).rename(path / EVENTS)
+                sync_path(path)
+    except InUseError:
+        raise
+    except (OSError, OutputError, FolderError, KeyError, ValueError) as error:
+        said = error.strerror if isinstance(error, OSError) else error
+        raise FolderError(
+            f"{path} holds a crawl of format version {VERSION - 1} and cannot be upgraded ({said}): make the "
+            "folder writable, or copy it"
+        ) from None
+    return Folder(path, header.kind, VERSION)
+
+
+def _write_upgraded(folder: Path, salt: int) -> None:
+    """Write the log of format version 2 with heads of version 3. All bytes but those of sound heads stay."""
+    events, urls = mapped(folder / EVENTS), mapped(folder / URLS)
+    begin, at, number = np.uint64(0), 0, 0
+    # This field had eight bytes, and held the synced byte.
+    field = int(np.dtype(HEAD).fields["unsynced"][1])  # type: ignore[index]
+    with atomic_file(folder / UPGRADED) as work, work.open("wb") as out:
+        found = np.empty(_HEADS, np.uint64)
+        while begin < len(events):
+            count, begin = head_places(events, begin, np.uint64(OLD_SALT), found)
+            rows = found[: int(count), None].astype(np.int64) + np.arange(HEAD_SIZE)
+            rows = rows[events[rows].view(HEAD)["place"][:, 0] == rows[:, 0]]
+            if not len(rows):
+                continue
+            heads = events[rows].view(HEAD)[:, 0]
+            place, synced = heads["place"], events[rows[:, field : field + 8]].view("<u8")[:, 0]
+            heads["marker"] = salt & 0xFFFFFFFF
+            heads["unsynced"] = np.minimum(place - np.minimum(synced, place), MOST_UNSYNCED)
+            heads["number"] = (number + np.arange(len(rows))) & 0xFFFFFFFF
+            raw = heads.view(np.uint8).reshape(rows.shape)
+            for row in raw:
+                row[-4:] = np.frombuffer(head_check(row[:-4].data, salt), np.uint8)
+            block = events[at : rows[-1, -1] + 1].copy()
+            block[rows - at] = raw
+            out.write(block.data)
+            number, at = number + len(rows), int(rows[-1, -1]) + 1
+        out.write(events[at:].data)
+    sync_path(folder / URLS)
+    events = mapped(folder / UPGRADED)
+    reached = last_whole(urls, events, salt)
+    synced = last_synced(events, reached)
+    if reached.place >= synced:
+        write_end(folder, reached.text_place, reached.place, reached.frames, reached.pages)
+    else:
+        write_end(folder, 0, synced, 0, 0)
+
+
 def recover(pages: Pages, log: Log) -> str:
     """Take in all complete events of a crawl, move a torn tail to ``torn/``, and return one line about the crawl.
 
@@ -129,9 +223,10 @@ def recover(pages: Pages, log: Log) -> str:
         If a torn tail cannot be moved. Then the folder is not changed.
     """
     urls_end, events_end = pages.recover()
-    log.synced = pages.synced
     lost = log.urls_end - urls_end + log.events_end - events_end
-    kept = log.cut(urls_end, events_end) if lost else []
+    if events_end and not ends_in(pages.folder):
+        _log.warning("%s", no_end(pages.folder))
+    kept = log.go_on(urls_end, events_end, pages.tally.frames, pages.num_pages, pages.synced)
     known = (BlockSums(), BlockSums()) if pages.checkpoint is None else pages.checkpoint.block_sums()
     log.sum_up(pages.table.all(), pages.frames.all(), *known)
     told = (

@@ -15,7 +15,7 @@ from inlink.store.checkpoint import Checkpoint, StatePart
 from inlink.store.checks import last_whole, refuse_damage
 from inlink.store.columns import PageColumns
 from inlink.store.deferred import Deferred
-from inlink.store.format import CARRY, CRAWLED, EXCLUDED, NO_PAGE, NOINDEX, STATES
+from inlink.store.format import CARRY, CRAWLED, EXCLUDED, NO_PAGE, NOINDEX, STATES, salt_of
 from inlink.store.frames import Frames, changes_in
 from inlink.store.kernels import frames as kernels
 from inlink.store.kernels.columns import Reached, Tally
@@ -51,6 +51,8 @@ class Pages(Deferred):
         Its arrays are attributes of this object too.
     frames : Frames
         The frames of the log.
+    salt : int
+        The salt of the log's frames.
     synced : int
         The byte of events.log up to which the log was safe on disk, according to its own records.
     checkpoint : Checkpoint or None
@@ -59,6 +61,7 @@ class Pages(Deferred):
 
     def __init__(self, folder: Path, hash_seed: int, started: float = 0.0, *, with_urls: bool = True) -> None:
         self.folder, self.hash_seed, self.started = folder, hash_seed, started
+        self.salt = salt_of(hash_seed)
         self.with_urls, self.synced = with_urls, 0
         self.checkpoint: Checkpoint | None = None
         self.tally = Tally()
@@ -197,11 +200,11 @@ class Pages(Deferred):
         if self.with_urls and self.checkpoint is None:
             covered, urls_known, events_known = self.table.load_index(len(events))
         # The index was written when all before it was safe, and holds the hashes of these URLs.
-        reached = last_whole(urls, events, self.urls_end, self.events_end, self.num_pages, urls_known)
+        reached = self._last_whole(urls, events, urls_known)
         refuse_damage(self.folder, events, reached, events_known)
         self._take_in(reached, covered)
         if not self.table.as_indexed(covered):
-            refuse_damage(self.folder, events, last_whole(urls, events), events_known)
+            refuse_damage(self.folder, events, last_whole(urls, events, self.salt), events_known)
             raise FolderError(
                 f"{self.folder / INDEX} does not belong to the URLs in {URLS}: remove the folder {INDEX}; it is then "
                 "made again"
@@ -217,9 +220,14 @@ class Pages(Deferred):
             If the log is damaged where it was safe on disk.
         """
         events, urls = self.frames.all(), self.table.all()
-        reached = last_whole(urls, events, self.urls_end, self.events_end, self.num_pages)
+        reached = self._last_whole(urls, events)
         refuse_damage(self.folder, events, reached)
         self._take_in(reached, 0)
+
+    def _last_whole(self, urls: UInt8Array, events: UInt8Array, text_from: int = 0) -> Reached:
+        """The end of the last sound frame, from the folded frames on."""
+        known = self.urls_end, self.events_end, self.num_pages, self.tally.frames
+        return last_whole(urls, events, self.salt, *known, text_from)
 
     def _take_in(self, reached: Reached, covered: int) -> None:
         """Fold both files up to their ends. If there are many URLs, they are taken in on a second thread."""

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from inlink.base.folder import Folder, is_kind
 from inlink.errors import FolderError, ParameterError
 from inlink.store.checkpoint import CHECKPOINT, Checkpoint
+from inlink.store.log import UPGRADED
 from inlink.urls.canonical import UrlRules
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ __all__ = [
 
 _log = logging.getLogger("inlink.crawl")
 
-KIND, VERSION = "crawl", 2
+KIND, VERSION = "crawl", 3
 
 
 def is_crawl(path: str | os.PathLike[str]) -> bool:
@@ -40,18 +41,23 @@ def is_crawl(path: str | os.PathLike[str]) -> bool:
 
 
 def crawl_folder(path: str | os.PathLike[str]) -> Folder:
-    """A crawl's folder, if this program can read it.
+    """A crawl's folder, if this program can read it. A folder of format version 2 is upgraded.
 
     Raises
     ------
     inlink.errors.FolderError
-        If there is no crawl, or it has another format version.
+        If there is no crawl, or it has another format version, or it cannot be upgraded.
     """
     folder = Folder(path, KIND, VERSION)
+    if folder.header.version == VERSION - 1 or (folder.path / UPGRADED).exists():
+        from inlink.store.opening import upgrade
+
+        return upgrade(folder)
     if folder.header.version < VERSION:
         raise FolderError(
             f"{folder.path} holds a crawl of format version {folder.header.version}, and this inlink reads only "
-            f"version {VERSION}: crawl into a new folder, or open this one with the inlink that made it"
+            f"versions {VERSION - 1} and {VERSION}: crawl into a new folder, or open this one with the inlink that "
+            "made it"
         )
     return folder
 

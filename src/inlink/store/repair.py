@@ -1,11 +1,13 @@
 """Repair a damaged log: report its damage, or write a sound copy in which every page keeps its number.
 
-The copy has the same events at the same bytes. A *repaired* event of zeros replaces damaged events, and makes the same
-pages known. So numbers of pages and leases, and places in the log, stay valid. URLs with a correct checksum stay. All
-other URLs are lost. Each is replaced by a unique URL under ``.invalid``, a domain that never exists (RFC 2606), with
+Each head names its own place in the log. So every sound event is found, wherever its bytes are now, and the copy has it
+at its place again. A *repaired* event of zeros fills each gap, and makes the same pages known. So numbers of pages and
+leases, and places in the log, stay valid. URLs with a correct checksum stay, wherever they are in urls.txt. All other
+URLs are lost. Each is replaced by a unique URL under ``.invalid``, a domain that never exists (RFC 2606), with
 the crawl's uuid as its host. Pages with lost URLs are excluded.
 """
 
+import logging
 import os
 import zlib
 from collections.abc import Iterator
@@ -13,17 +15,17 @@ from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from inlink.base.folder import new_folder
 from inlink.errors import FolderError
 from inlink.store.backup import copy_beside_log, mapped
-from inlink.store.checks import FAULTS, Stretch, frames, safe_from_the_start
+from inlink.store.checks import FAULTS, no_end, safe_from_the_start
 from inlink.store.format import (
     CHECKED,
     EXCLUDE,
     HEAD_SIZE,
     KINDS,
-    MARKER,
     MERGE,
     NO_PAGE,
     REPAIRED,
@@ -32,21 +34,34 @@ from inlink.store.format import (
     ExcludedRecord,
     Head,
     VisitRecord,
+    head_check,
+    salt_of,
     struct_of,
 )
+from inlink.store.frames import fields_at
 from inlink.store.kernels import checks as kernels
 from inlink.store.kernels.sound import sound, text_sound
-from inlink.store.log import EVENTS, URLS
+from inlink.store.log import EVENTS, URLS, ends_in, write_end
 from inlink.store.reader import crawl_folder, hash_seed_of
 
 __all__ = ["Damage", "Report", "examine", "repair"]
 
 _HEAD, _VISIT = struct_of(Head), struct_of(VisitRecord)
+_log = logging.getLogger("inlink.crawl")
 _LONGEST = 1 << 30
+_LARGEST_GAP = 1 << 36
+"""Maximum number of missing bytes that are filled with zeros."""
 _AT_ONCE = 1 << 20
 """Maximum number of pages that one event excludes."""
+_SEARCHES, _CANDIDATES = 100, 10_000
+"""How often lost URLs are searched for in all of urls.txt without success, and how many places are tried each time."""
 LOST_REASON = b"repair: the URL was lost"
 _TEXT_CHECK = HEAD_SIZE - 8
+_BAD_URLS = FAULTS[kernels.BAD_URLS]
+_KNOWN = (FAULTS[kernels.BAD_PAYLOAD], FAULTS[kernels.CUT], _BAD_URLS)
+"""Faults of frames whose heads are sound and have possible values."""
+_ELSEWHERE, _MISSING = "events are not at their places", "events are missing here"
+_URLS_ELSEWHERE = "the URLs are not at their places"
 
 
 class Damage(NamedTuple):
@@ -57,7 +72,7 @@ class Damage(NamedTuple):
     file : str
         ``events.log`` or ``urls.txt``.
     begin, end : int
-        First byte, and the byte after the last.
+        First byte, and the byte after the last. They are equal where bytes are missing.
     fault : str
         The fault of the first event in them.
     kind : str
@@ -98,14 +113,17 @@ class Report(NamedTuple):
 
 
 class _Piece(NamedTuple):
-    """A sound event, or damaged bytes, and the URLs for the repaired log.
+    """A sound event, or damage, and the URLs for the repaired log.
 
-    ``lines`` are the URLs of the pages from ``first`` on, with None for a lost URL. ``lines`` is None if the event's
-    own text is sound.
+    ``begin`` and ``end`` are places in the repaired log, ``at`` and ``at_end`` bytes of the file. The pages from
+    ``first`` on became known there. Their URLs are now in bytes ``text_place`` … ``text_end`` - 1 of urls.txt. If
+    ``lines`` is not None, it has these URLs instead, with None for a lost one. ``kept`` is True for a sound event.
     """
 
     begin: int
     end: int
+    at: int
+    at_end: int
     head: Head | None
     fault: str
     first: int
@@ -113,86 +131,179 @@ class _Piece(NamedTuple):
     text_place: int
     text_end: int
     lines: list[bytes | None] | None
+    kept: bool
 
 
 class _Log:
     """A log that is checked from front to back."""
 
     def __init__(self, folder: Path) -> None:
-        hash_seed_of(folder)
+        self.salt = salt_of(hash_seed_of(folder))
         self.folder = folder
+        ends = ends_in(folder)
+        if not ends:
+            _log.warning("%s", no_end(folder))
         self.events, self.urls = mapped(folder / EVENTS), mapped(folder / URLS)
-        self.end = self.urls_end = 0
+        self._safe = safe_from_the_start(folder, self.events, self.salt)
+        # What end.bin says of the end that is missing.
+        self._known = ends[0] if ends and ends[0].events_end == self._safe else None
+        self.tail = 0
+        # The first bytes of the lines of urls.txt, once they are needed, and by how many bytes URLs are moved.
+        self._line_begins: npt.NDArray[np.int64] | None = None
+        self._shift, self._searches = 0, _SEARCHES
+
+    def _frames(self) -> Iterator[tuple[int, Head, str]]:
+        """Yield the first byte, the head and the fault of each frame with a sound head, by the place in its head."""
+        salt, parts, begin = np.uint64(self.salt), [np.empty(0, np.uint64)], np.uint64(0)
+        while begin < len(self.events):
+            out = np.empty(_AT_ONCE, np.uint64)
+            count, begin = kernels.head_places(self.events, begin, salt, out)
+            parts.append(out[: int(count)])
+        begins = np.concatenate(parts)
+        places = fields_at(self.events, begins, Head, "place")
+        for at in begins[np.argsort(places, kind="stable")].tolist():
+            fault = int(kernels.fault_at(self.events, self.urls, np.uint64(at), np.uint64(0), salt))
+            yield at, Head._make(_HEAD.unpack_from(self.events.data, at)), FAULTS[fault]
 
     def pieces(self) -> Iterator[_Piece]:
-        """Yield its pieces up to a torn tail. Afterwards ``end`` and ``urls_end`` are the beginning of the tail."""
-        safe = safe_from_the_start(self.folder, self.events)
-        pages = text = 0
-        run: list[Stretch] = []
-        for stretch in frames(self.urls, self.events):
-            head, fault = stretch.head, stretch.fault
-            good = head is not None and (not fault or fault == FAULTS[kernels.BAD_URLS])
-            if good and head is not None and not self._follows(head, stretch, pages, text, bool(run)):
-                good, stretch = False, stretch._replace(head=None, fault=FAULTS[kernels.OUT_OF_ORDER])
-            if not good or head is None:
-                wild = stretch.fault in (FAULTS[kernels.WILD], FAULTS[kernels.OUT_OF_ORDER])
-                if not run and not wild and stretch.begin >= safe:
-                    break
-                run.append(stretch)
+        """Yield its pieces up to a torn tail, whose number of bytes is then ``tail``."""
+        end = at_end = pages = text = 0
+        run: list[tuple[int, Head, str]] = []
+        self._shift = 0
+        for at, head, fault in self._frames():
+            if fault not in ("", _BAD_URLS) or not self._follows(head, at, end, pages, text):
+                run.append((at, head, fault or FAULTS[kernels.OUT_OF_ORDER]))
                 continue
-            if run:
-                piece = self._damaged(run, pages, text, head.first, head.text_place)
-                yield piece
-                pages, text, run = head.first, head.text_place, []
-            lines: list[bytes | None] | None = [None] * head.new if fault else None
-            text_end = text + head.text_size
-            yield _Piece(stretch.begin, stretch.end, head, fault, pages, head.new, text, text_end, lines)
-            pages, text, self.end = pages + head.new, text_end, stretch.end
-        if run:
-            heads = [one.head for one in run if one.head is not None and one.head.first >= pages]
-            known, stop = (
-                (heads[-1].first + heads[-1].new, heads[-1].text_place + heads[-1].text_size)
-                if heads
-                else (pages, text)
-            )
-            yield self._damaged(run, pages, text, known, min(stop, len(self.urls)))
-            pages, text, self.end = known, stop, run[-1].end
-        self.urls_end = text
-
-    def _follows(self, head: Head, stretch: Stretch, pages: int, text: int, behind: bool) -> bool:
-        """Return whether a frame is possible after ``pages`` pages and ``text`` bytes of URLs, perhaps after damage."""
-        if not sound(self.events, np.uint64(stretch.begin), np.uint64(head.first + head.new)):
-            return False
-        new, size = head.first - pages, head.text_place - text
-        if not behind:
-            return new == size == 0
-        # The damaged bytes are at least an event, and a URL with its newline takes two bytes.
-        return 0 <= 2 * new <= size and (new > 0 or size == 0) and head.text_place <= len(self.urls)
-
-    def _damaged(self, run: list[Stretch], pages: int, text: int, known: int, text_end: int) -> _Piece:
-        new = known - pages
-        lines: list[bytes | None] = [None] * new
-        for one in run:
-            head = one.head
-            if head is not None and pages <= head.first and head.first + head.new <= known:
-                self._keep(
-                    lines, head.first - pages, head.new, head.text_place, head.text_size, head.text_check
+            if head.place != end or at != at_end:
+                if end >= self._safe and not _wild(run):
+                    run = []
+                    break
+                yield self._damaged(
+                    run, (end, head.place), (at_end, at), (pages, head.first), (text, head.text_place)
                 )
-        if len(run) == 1 and run[0].head is None and new and run[0].end - run[0].begin >= HEAD_SIZE:
-            # The checksum of the URLs is in the damaged head. It is correct if it equals the checksum of all URLs.
-            at = run[0].begin + _TEXT_CHECK
-            check = int.from_bytes(self.events[at : at + 4].tobytes(), "little")
-            self._keep(lines, 0, new, text, text_end - text, check)
-        head = run[0].head if len(run) == 1 else None
-        return _Piece(run[0].begin, run[-1].end, head, run[0].fault, pages, new, text, text_end, lines)
+            run = []
+            shift, text_at = self._shift, head.text_place
+            lines: list[bytes | None] | None = None
+            if fault:
+                found = self._text_at(head.text_place, head.text_size, head.new, head.text_check)
+                if found is None:
+                    lines = [None] * head.new
+                else:
+                    text_at = found
+                fault = _BAD_URLS if found is None else "" if self._shift == shift else _URLS_ELSEWHERE
+            end, at_end = head.place + head.length, at + head.length
+            pages, text = head.first + head.new, head.text_place + head.text_size
+            yield _Piece(
+                head.place, end, at, at_end, head, fault, head.first, head.new, text_at, text_at + head.text_size,
+                lines, True,
+            )  # fmt: skip
+        stop = len(self.events)
+        if end < self._safe or _wild(run):
+            known, text_end = pages, text
+            for _, head, fault in run:
+                if fault in _KNOWN and head.first >= pages:
+                    known, text_end = head.first + head.new, head.text_place + head.text_size
+            if self._known is not None and self._known.pages >= known and self._known.urls_end >= text_end:
+                known, text_end = self._known.pages, self._known.urls_end
+            # A URL and its newline are two bytes at least.
+            if not 0 <= 2 * (known - pages) <= min(text_end, len(self.urls)) - text:
+                known, text_end = pages, text
+            places = end, max(self._safe, end + (stop - at_end if _wild(run) else 0))
+            yield self._damaged(run, places, (at_end, stop), (pages, known), (text, text_end))
+            at_end, text = stop, text_end
+        self.tail = max(stop - at_end, 0) + max(len(self.urls) - text - self._shift, 0)
 
-    def _keep(self, lines: list[bytes | None], at: int, new: int, place: int, size: int, check: int) -> None:
+    def _follows(self, head: Head, at: int, end: int, pages: int, text: int) -> bool:
+        """Return whether a frame is possible after byte ``end``, ``pages`` pages and ``text`` bytes of URLs."""
+        new, size, gap = head.first - pages, head.text_place - text, head.place - end
+        if not sound(self.events, np.uint64(at), np.uint64(head.first + head.new)):
+            return False
+        if gap == 0:
+            return new == size == 0
+        # The gap was an event at least. Each new page took a byte there, and two bytes with the newline of its URL.
+        return (
+            HEAD_SIZE <= gap <= _LARGEST_GAP
+            and 0 <= 2 * new <= size
+            and (new > 0 or size == 0)
+            and new <= gap
+        )
+
+    def _damaged(
+        self,
+        run: list[tuple[int, Head, str]],
+        places: tuple[int, int],
+        bytes_: tuple[int, int],
+        pages: tuple[int, int],
+        text: tuple[int, int],
+    ) -> _Piece:
+        """Make the piece for a gap, from the frames in it whose heads are sound."""
+        (begin, end), (at, at_end), (first, known) = places, bytes_, pages
+        lines: list[bytes | None] = [None] * (known - first)
+        for _, head, fault in run:
+            if fault in _KNOWN and first <= head.first and head.first + head.new <= known:
+                self._keep(
+                    lines, head.first - first, head.text_place, head.text_size, head.new, head.text_check
+                )
+        if None in lines and not run and at_end - at >= HEAD_SIZE:
+            # The checksum of the URLs is in the damaged head. It is correct if it equals the checksum of all URLs.
+            check = int.from_bytes(self.events[at + _TEXT_CHECK : at + _TEXT_CHECK + 4].tobytes(), "little")
+            self._keep(lines, 0, text[0], text[1] - text[0], known - first, check)
+        if self._known is not None and end == self._safe and None in lines:
+            # The end of the log is missing, and end.bin says how many URLs it made known.
+            here, stop = (min(byte + self._shift, len(self.urls)) for byte in text)
+            if text_sound(self.urls, np.uint64(here), np.uint64(stop), np.uint64(len(lines))):
+                there = self.urls[here:stop].tobytes().split(b"\n")[:-1]
+                lines = [other if line is None else line for line, other in zip(lines, there, strict=True)]
+        heads = [head for _, head, fault in run if fault in _KNOWN]
+        only = heads[0] if len(heads) == len(run) == 1 and heads[0].length == end - begin else None
+        if run:
+            fault = run[0][2]
+        elif at_end > at:
+            fault = FAULTS[
+                kernels.CUT if at_end - at < HEAD_SIZE and at_end == len(self.events) else kernels.BAD_HEAD
+            ]
+        else:
+            fault = _ELSEWHERE if at_end < at else _MISSING
+        return _Piece(begin, end, at, max(at, at_end), only, fault, first, known - first, *text, lines, False)
+
+    def _keep(self, lines: list[bytes | None], row: int, place: int, size: int, new: int, check: int) -> None:
         """Keep URLs whose checksum is correct."""
-        raw = self.urls[place : place + size]
-        if not new or len(raw) != size or zlib.crc32(raw.data) != check:
-            return
-        if text_sound(self.urls, np.uint64(place), np.uint64(place + size), np.uint64(new)):
-            lines[at : at + new] = raw.tobytes().split(b"\n")[:-1]
+        at = self._text_at(place, size, new, check) if new else None
+        if at is not None:
+            lines[row : row + new] = self.urls[at : at + size].tobytes().split(b"\n")[:-1]
+
+    def _text_at(self, place: int, size: int, new: int, check: int) -> int | None:
+        """Return the byte of urls.txt at which the URLs of an event are now; None if they are lost."""
+        for at in (place, place + self._shift):
+            if self._is_text(at, size, new, check):
+                self._shift = at - place
+                return at
+        if not self._searches:
+            return None
+        if self._line_begins is None:
+            self._line_begins = np.append(0, np.flatnonzero(self.urls == 10) + 1)
+        begins = self._line_begins
+        # The text ends after a line, and begins within the line whose number is smaller by the number of URLs.
+        places = begins[new:] - size
+        places = places[(begins[: len(places)] <= places) & (places < begins[1 : len(places) + 1])]
+        for at in places[np.argsort(abs(places - place - self._shift))][:_CANDIDATES].tolist():
+            if self._is_text(at, size, new, check):
+                self._shift = at - place
+                return int(at)
+        self._searches -= 1
+        return None
+
+    def _is_text(self, at: int, size: int, new: int, check: int) -> bool:
+        return (
+            0 <= at <= at + size <= len(self.urls)
+            and zlib.crc32(self.urls[at : at + size].data) == check
+            and text_sound(self.urls, np.uint64(at), np.uint64(at + size), np.uint64(new))
+        )
+
+
+def _wild(run: list[tuple[int, Head, str]]) -> bool:
+    """Return whether a frame has impossible values. A power cut cannot leave them."""
+    return any(fault == FAULTS[kernels.WILD] for _, _, fault in run)
 
 
 def _report(log: _Log, pieces: Iterator[_Piece]) -> Report:
@@ -200,17 +311,13 @@ def _report(log: _Log, pieces: Iterator[_Piece]) -> Report:
     damages = []
     for piece in pieces:
         pages, lost = pages + piece.new, lost + (piece.lines or []).count(None)
+        events += piece.kept and piece.head is not None and piece.head.kind != SYNCED
         if not piece.fault:
-            assert piece.head is not None
-            events += piece.head.kind != SYNCED
             continue
         kind = KINDS[piece.head.kind] if piece.head is not None and piece.head.kind < len(KINDS) else ""
-        in_text = piece.fault == FAULTS[kernels.BAD_URLS]
-        place = (URLS, piece.text_place, piece.text_end) if in_text else (EVENTS, piece.begin, piece.end)
+        place = (URLS, piece.text_place, piece.text_end) if piece.kept else (EVENTS, piece.at, piece.at_end)
         damages.append(Damage(*place, piece.fault, kind, piece.first, piece.new))
-        events += in_text
-    tail = len(log.events) - log.end + len(log.urls) - log.urls_end
-    return Report(pages, events, damages, tail, lost)
+    return Report(pages, events, damages, log.tail, lost)
 
 
 def examine(folder: str | os.PathLike[str]) -> Report:
@@ -248,13 +355,13 @@ def repair(folder: str | os.PathLike[str], target: str | os.PathLike[str]) -> Re
         If ``target`` exists or cannot be written. Then no files are left.
     """
     log = _Log(Path(folder))
-    ranges = [(piece.begin, piece.end) for piece in log.pieces() if piece.fault]
+    ranges = [(piece.begin, piece.end) for piece in log.pieces() if not piece.kept]
     with new_folder(target) as work:
         copy_beside_log(log.folder, work)
         with (work / EVENTS).open("wb") as events, (work / URLS).open("wb") as urls:
             writer = _Writer(log, events, urls, ranges)
             report = _report(log, writer.written(log.pieces()))
-            writer.finish()
+            writer.finish(work)
     return report
 
 
@@ -265,7 +372,7 @@ class _Writer:
         self._log, self._events, self._urls = log, events, urls
         self._begins = np.array([begin for begin, _ in ranges], np.int64)
         self._ends = np.array([end for _, end in ranges], np.int64)
-        self._place = self._text = self._pages = 0
+        self._place = self._text = self._pages = self._number = 0
         self._time = 0.0
         self._lost: list[int] = []
         self._merged: set[int] = set()
@@ -282,14 +389,14 @@ class _Writer:
                     for page, line in enumerate(piece.lines, piece.first)
                 )
                 self._lost += [page for page, line in enumerate(piece.lines, piece.first) if line is None]
-            if piece.head is not None and (not piece.fault or piece.fault == FAULTS[kernels.BAD_URLS]):
+            if piece.kept and piece.head is not None:
                 self._copy(piece, piece.head, text)
             else:
                 self._fill(piece, text)
             yield piece
 
     def _copy(self, piece: _Piece, head: Head, text: bytes) -> None:
-        payload = self._log.events[piece.begin + HEAD_SIZE : piece.end].tobytes()
+        payload = self._log.events[piece.at + HEAD_SIZE : piece.at_end].tobytes()
         if head.kind == VISIT:
             visit = VisitRecord._make(_VISIT.unpack_from(payload))
             row = int(np.searchsorted(self._begins, visit.previous - 1, "right")) - 1
@@ -302,20 +409,21 @@ class _Writer:
         self._append(head, payload, text)
 
     def _fill(self, piece: _Piece, text: bytes) -> None:
-        """Replace damaged bytes by repaired events."""
+        """Fill a gap with repaired events."""
         left, known = piece.end - piece.begin, piece.head
-        if left < HEAD_SIZE and piece.end < len(self._log.events):
+        if left > _LARGEST_GAP:
             raise FolderError(
-                f"{self._log.folder / EVENTS}: {left} damaged bytes at byte {piece.begin:,} are too few for an event: "
-                "take the crawl's folder from a backup"
+                f"{self._log.folder / EVENTS}: {left:,} bytes are missing: take the crawl's folder from a backup"
             )
+        if text:
+            left = max(left, HEAD_SIZE)
         page = known.page if known is not None and (known.page < piece.first or not piece.new) else NO_PAGE
         while left >= HEAD_SIZE:
             size = left if left <= _LONGEST else _LONGEST // 2
             self._mark(REPAIRED, bytes(size - HEAD_SIZE), page=page, text=text, new=piece.new if text else 0)
             left, text = left - size, b""
 
-    def finish(self) -> None:
+    def finish(self, folder: Path) -> None:
         """Exclude the pages whose URLs are lost, and record that all is synced up to here."""
         lost = np.array([page for page in self._lost if page not in self._merged], "<u4")
         reason = struct_of(ExcludedRecord).pack(len(LOST_REASON)) + LOST_REASON
@@ -324,6 +432,7 @@ class _Writer:
             self._mark(EXCLUDE, reason + pages.tobytes(), listed=len(pages))
         if self._place:
             self._mark(SYNCED, b"")
+        write_end(folder, self._text, self._place, self._number, self._pages)
 
     def _mark(
         self,
@@ -335,16 +444,16 @@ class _Writer:
         text: bytes = b"",
         new: int = 0,
     ) -> None:
-        head = Head(
-            MARKER, 0, 0, self._place, 0, self._time, 0, 0, new, 0, page, listed, 0.0, 0, 0, kind, 0, 0, 0
-        )
+        head = Head(0, 0, 0, 0, 0, 0, self._time, 0, 0, new, 0, page, listed, 0.0, 0, 0, kind, 0, 0, 0)
         self._append(head, payload, text)
 
     def _append(self, head: Head, payload: bytes, text: bytes) -> None:
-        """Write an event unchanged, except for its place and the place of its URLs."""
+        """Write an event, with the fields of its head that depend on where it is."""
         head = head._replace(
+            marker=self._log.salt & 0xFFFFFFFF,
             length=HEAD_SIZE + len(payload),
             place=self._place,
+            number=self._number & 0xFFFFFFFF,
             text_place=self._text,
             first=self._pages,
             text_size=len(text),
@@ -352,10 +461,11 @@ class _Writer:
             text_check=zlib.crc32(text),
         )
         checked = CHECKED.pack(*head[:-1])
-        self._events.write(checked + zlib.crc32(checked).to_bytes(4, "little") + payload)
+        self._events.write(checked + head_check(checked, self._log.salt) + payload)
         self._urls.write(text)
-        self._place, self._text, self._pages = (
+        self._place, self._text, self._pages, self._number = (
             self._place + head.length,
             self._text + len(text),
             self._pages + head.new,
+            self._number + 1,
         )

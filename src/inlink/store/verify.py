@@ -1,5 +1,6 @@
 """Check all files of a crawl's folder, also those that are not read when the crawl is opened."""
 
+import logging
 import os
 from pathlib import Path
 
@@ -8,13 +9,15 @@ from inlink.errors import FolderError
 from inlink.store.backup import mapped
 from inlink.store.checkpoint import CHECKPOINT
 from inlink.store.checkpoint import VERSION as CHECKPOINT_VERSION
-from inlink.store.checks import last_whole, refuse_damage
-from inlink.store.log import EVENTS, INDEX, INDEX_VERSION, RANKS, URLS
+from inlink.store.checks import last_whole, no_end, refuse_damage
+from inlink.store.format import salt_of
+from inlink.store.log import EVENTS, INDEX, INDEX_VERSION, RANKS, URLS, ends_in
 from inlink.store.prior import DISTRUST, PRIOR
 from inlink.store.reader import hash_seed_of
 
 __all__ = ["verify"]
 
+_log = logging.getLogger("inlink.crawl")
 _AGAIN = "remove this folder, and the crawl makes it again"
 _GIVEN = "open the crawl with the setting `{}` again, or take this folder from a backup"
 _FOLDERS = {
@@ -38,11 +41,13 @@ def verify(folder: str | os.PathLike[str]) -> None:
         If there is no crawl, or a file is damaged. The message names the first such file and the remedy.
     """
     place = Path(folder)
-    hash_seed_of(place)
+    salt = salt_of(hash_seed_of(place))
+    if not ends_in(place):
+        _log.warning("%s", no_end(place))
     # The URLs of an event are written before it, so they are mapped after it.
     events = mapped(place / EVENTS)
     urls = mapped(place / URLS)
-    refuse_damage(place, events, last_whole(urls, events))
+    refuse_damage(place, events, last_whole(urls, events, salt))
     for name, (version, remedy) in _FOLDERS.items():
         if (place / name).exists():
             _verify_folder(place / name, name, version, remedy)

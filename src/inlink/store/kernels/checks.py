@@ -2,10 +2,9 @@
 
 import numpy as np
 
-from inlink.base.arrays import AnyArray, UInt8Array, UInt32Array
+from inlink.base.arrays import AnyArray, UInt8Array, UInt32Array, UInt64Array
 from inlink.base.jit import U0, U1, kernel
 from inlink.store import format as layout
-from inlink.store.format import MARKER
 from inlink.store.kernels.frames import HEAD_SIZE, head_at, u64_at
 from inlink.store.kernels.sound import sound, text_sound
 
@@ -19,6 +18,7 @@ __all__ = [
     "WILD",
     "crc32",
     "fault_at",
+    "head_places",
     "next_head",
     "payload_sound",
     "whole_frames",
@@ -32,8 +32,10 @@ does not follow the frame before it; it has impossible values although its check
 
 _CHECKED = np.uint64(layout.CHECKED.size)
 _U8, _U16 = np.uint64(8), np.uint64(16)
+_U32 = np.uint64(32)
 _BYTE = np.uint64(0xFF)
 _ALL = np.uint64(0xFFFFFFFF)
+_MOST_UNSYNCED = np.uint64(layout.MOST_UNSYNCED)
 
 
 def _crc_tables() -> UInt32Array:
@@ -61,9 +63,9 @@ def _folded(word: np.uint64, first: np.uint64) -> np.uint64:
 
 
 @kernel
-def crc32(data: UInt8Array, begin: np.uint64, end: np.uint64) -> np.uint64:
-    """The CRC-32 of data[begin:end], as in zlib, computed sixteen bytes at a time."""
-    crc, at = _ALL, begin
+def crc32(data: UInt8Array, begin: np.uint64, end: np.uint64, start: np.uint64) -> np.uint64:
+    """The CRC-32 of data[begin:end] from ``start`` on, as in zlib, computed sixteen bytes at a time."""
+    crc, at = _ALL ^ start, begin
     while at + _U16 <= end:
         crc = _folded(u64_at(data, at) ^ crc, np.uint64(15 * 256)) ^ _folded(
             u64_at(data, at + _U8), np.uint64(7 * 256)
@@ -79,18 +81,23 @@ def crc32(data: UInt8Array, begin: np.uint64, end: np.uint64) -> np.uint64:
 
 
 @kernel
-def whole_head(log: UInt8Array, place: np.uint64) -> bool:
-    """Return whether a sound head is at ``place``. The frame may still end after the end of the log."""
+def _head_sound(log: UInt8Array, at: np.uint64, salt: np.uint64) -> bool:
+    """Return whether a sound head of this crawl begins at byte ``at``, whatever its place."""
     size = np.uint64(len(log))
-    if place >= size or size - place < HEAD_SIZE:
+    if at >= size or size - at < HEAD_SIZE:
         return False
-    head = head_at(log, place)
+    head = head_at(log, at)
     return (
-        head.marker == MARKER
-        and head.place == place
+        np.uint64(head.marker) == salt & _ALL
         and head.length >= HEAD_SIZE
-        and crc32(log, place, place + _CHECKED) == np.uint64(head.head_check)
+        and crc32(log, at, at + _CHECKED, salt >> _U32) == np.uint64(head.head_check)
     )
+
+
+@kernel
+def whole_head(log: UInt8Array, place: np.uint64, salt: np.uint64) -> bool:
+    """Return whether a sound head is at its ``place``. The frame may still end after the end of the log."""
+    return _head_sound(log, place, salt) and head_at(log, place).place == place
 
 
 @kernel
@@ -98,18 +105,23 @@ def payload_sound(log: UInt8Array, place: np.uint64) -> bool:
     """Return whether the payload of the frame at ``place``, whose head is sound, has a correct checksum."""
     head = head_at(log, place)
     stop = place + np.uint64(head.length)
-    return stop <= np.uint64(len(log)) and crc32(log, place + HEAD_SIZE, stop) == np.uint64(
+    return stop <= np.uint64(len(log)) and crc32(log, place + HEAD_SIZE, stop, U0) == np.uint64(
         head.payload_check
     )
 
 
 @kernel
-def fault_at(log: UInt8Array, urls: UInt8Array, place: np.uint64, text_from: np.uint64) -> int:
-    """The fault of the frame at ``place``. URLs before byte ``text_from`` of urls.txt are not checked."""
+def fault_at(
+    log: UInt8Array, urls: UInt8Array, place: np.uint64, text_from: np.uint64, salt: np.uint64
+) -> int:
+    """The fault of the frame that begins at byte ``place`` of the log, apart from its own ``place``.
+
+    URLs before byte ``text_from`` of urls.txt are not checked.
+    """
     size = np.uint64(len(log))
     if size - place < HEAD_SIZE:
         return CUT
-    if not whole_head(log, place):
+    if not _head_sound(log, place, salt):
         return BAD_HEAD
     head = head_at(log, place)
     if place + np.uint64(head.length) > size:
@@ -121,7 +133,7 @@ def fault_at(log: UInt8Array, urls: UInt8Array, place: np.uint64, text_from: np.
         if (
             stop < head.text_place
             or stop > np.uint64(len(urls))
-            or crc32(urls, head.text_place, stop) != np.uint64(head.text_check)
+            or crc32(urls, head.text_place, stop, U0) != np.uint64(head.text_check)
         ):
             return BAD_URLS
         if not text_sound(urls, head.text_place, stop, np.uint64(head.new)):
@@ -140,27 +152,54 @@ def whole_frames(log: UInt8Array, urls: UInt8Array, text_from: np.uint64, reache
     """
     r = reached[U0]
     while r.place < np.uint64(len(log)):
-        r.fault = fault_at(log, urls, r.place, text_from)
+        r.fault = fault_at(log, urls, r.place, text_from, r.salt)
         if r.fault != SOUND:
             break
         head = head_at(log, r.place)
-        if head.text_place != r.text_place or np.uint64(head.first) != r.pages:
+        if (
+            head.place != r.place
+            or np.uint64(head.number) != r.frames & _ALL
+            or head.text_place != r.text_place
+            or np.uint64(head.first) != r.pages
+        ):
             r.fault = OUT_OF_ORDER
             break
+        unsynced = np.uint64(head.unsynced)
+        if unsynced < _MOST_UNSYNCED and unsynced < r.place:
+            r.synced = max(r.synced, r.place - unsynced)
         r.place += np.uint64(head.length)
         r.text_place += np.uint64(head.text_size)
         r.pages += np.uint64(head.new)
         r.frames += U1
-        r.synced = max(r.synced, head.synced)
 
 
 @kernel
-def next_head(log: UInt8Array, begin: np.uint64) -> np.uint64:
-    """The place of the first sound head at or after ``begin``; the log's size if there is none."""
-    place, size = begin, np.uint64(len(log))
-    first = np.uint8(MARKER & 0xFF)
-    while place + HEAD_SIZE <= size:
-        if log[place] == first and whole_head(log, place):
-            return place
-        place += U1
+def next_head(log: UInt8Array, begin: np.uint64, salt: np.uint64) -> np.uint64:
+    """The first byte of the first sound head at or after ``begin``, whatever its place; the log's size if none."""
+    at, size = begin, np.uint64(len(log))
+    first = np.uint8(salt & _BYTE)
+    while at + HEAD_SIZE <= size:
+        if log[at] == first and _head_sound(log, at, salt):
+            return at
+        at += U1
     return size
+
+
+@kernel
+def head_places(
+    log: UInt8Array, begin: np.uint64, salt: np.uint64, out: UInt64Array
+) -> tuple[np.uint64, np.uint64]:
+    """Write the first bytes of sound heads from ``begin`` on to ``out``, whatever the places in the heads.
+
+    A head within the payload of a frame is left out if the payload is sound. Return the number of heads, and the byte
+    at which to go on.
+    """
+    count, at, size = U0, begin, np.uint64(len(log))
+    while count < np.uint64(len(out)):
+        at = next_head(log, at, salt)
+        if at == size:
+            break
+        out[count] = at
+        count += U1
+        at += np.uint64(head_at(log, at).length) if payload_sound(log, at) else U1
+    return count, at

@@ -27,11 +27,13 @@ class Reached(Counters):
     place, text_place : int
         The bytes of events.log and urls.txt up to which all is sound.
     pages, frames : int
-        Number of pages known there, and of frames that were checked.
+        Numbers of pages known there, and of frames before it.
     synced : int
-        The largest ``synced`` of their heads.
+        The last byte up to which the log was safe from a power cut, by their heads.
     fault : int
         The fault of the next frame, a number of :mod:`inlink.store.kernels.checks`; 0 if it has none.
+    salt : int
+        The log's salt, see :func:`inlink.store.format.salt_of`.
     """
 
     place: int
@@ -40,8 +42,10 @@ class Reached(Counters):
     frames: int
     synced: int
     fault: int
+    salt: int
     _fields_: ClassVar = [
-        (name, ctypes.c_uint64) for name in ("place", "text_place", "pages", "frames", "synced", "fault")
+        (name, ctypes.c_uint64)
+        for name in ("place", "text_place", "pages", "frames", "synced", "fault", "salt")
     ]
 
 
@@ -54,8 +58,8 @@ class Tally(Counters):
         Pages and hosts that have a number, and the bytes of the pages' URLs in urls.txt.
     event_pages : int
         Number of pages that the folded events made known.
-    events : int
-        Number of folded events, without marks of syncs.
+    events, frames : int
+        Number of folded events, without marks of syncs and with them.
     rows : int
         Number of pages with at least one answer: the rows of ``answered``, ``visits`` and ``failures``.
     makers : int
@@ -73,6 +77,7 @@ class Tally(Counters):
     url_bytes: int
     event_pages: int
     events: int
+    frames: int
     rows: int
     makers: int
     crawled: int
@@ -86,6 +91,7 @@ class Tally(Counters):
             "url_bytes",
             "event_pages",
             "events",
+            "frames",
             "rows",
             "makers",
             "crawled",

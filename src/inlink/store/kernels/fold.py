@@ -266,6 +266,7 @@ def fold(at: UInt64Array, log: UInt8Array) -> None:
             c.tally[U0].scored += U1
         if (flags & HAS_CARRIED) != 0:
             _carry(log, here, place, c)
+        c.tally[U0].frames += U1
         if kind != SYNCED:
             c.tally[U0].events += U1
         here += np.uint64(head.length)
@@ -304,15 +305,16 @@ def _carry(log: UInt8Array, here: np.uint64, place: np.uint64, c: Columns) -> No
 
 
 @kernel
-def trace(at: UInt64Array, log: UInt8Array, page: np.uint64) -> np.uint64:
+def trace(at: UInt64Array, log: UInt8Array, page: np.uint64, salt: np.uint64) -> np.uint64:
     """Fold the events of one page, as page 0 of small columns; return the end of the last sound frame.
 
-    ``at`` is a table of addresses, see :func:`.columns.columns_at`. All events that made pages known are kept too.
-    Depths, link scores and carried data are left out. All heads are checked, and the events that are used.
+    ``at`` is a table of addresses, see :func:`.columns.columns_at`, and ``salt`` that of the log. All events that made
+    pages known are kept too. Depths, link scores and carried data are left out. All heads are checked, and the events
+    that are used.
     """
     c, end = columns_at(at), np.uint64(len(log))
     place = U0
-    while place < end and whole_head(log, place):
+    while place < end and whole_head(log, place, salt):
         head = head_at(log, place)
         length, kind, flags = np.uint64(head.length), head.kind, head.flags
         first, known = np.uint64(head.first), np.uint64(head.first) + np.uint64(head.new)
