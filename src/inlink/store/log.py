@@ -20,9 +20,11 @@ that no other writer has synced. A writer that finds another one stops, and take
 import contextlib
 import errno
 import fcntl
+import io
 import os
 import threading
 import time
+import weakref
 import zlib
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -107,14 +109,15 @@ class Log:
 
     def __init__(self, folder: Path, sync: Literal["second", "full"] = "second", hash_seed: int = 0) -> None:
         self.folder, self._full, self._salt = folder, sync == "full", salt_of(hash_seed)
-        with contextlib.ExitStack() as stack:
-            self._events = _held_log(stack, folder)
-            self._urls = _opened(stack, folder / URLS)
-            # A file for appending is written at its end, whatever place is given.
-            self._end = _opened(stack, folder / END, 0)
-            self._place = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-            self._files = stack.pop_all()
-        self._files.callback(os.close, self._place)
+        # An exception at any moment, such as Ctrl-C, closes what is open, and so releases the lock.
+        self._files: list[io.FileIO] = []
+        weakref.finalize(self, _close, self._files).atexit = False
+        self._files.append(_held_log(folder))
+        self._files += (_opened(folder / URLS), _opened(folder / END, "r+"))
+        self._events, self._urls, self._end = (file.fileno() for file in self._files)
+        self._place = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        self._leave = weakref.finalize(self, os.close, self._place)
+        self._leave.atexit = False
         try:
             self._lock: os.stat_result | None = os.stat(LOCK, dir_fd=self._place)
         except OSError:
@@ -446,7 +449,8 @@ class Log:
 
     def abandon(self) -> None:
         """Close the files without a sync. The child process of a fork must call this."""
-        self._files.close()
+        _close(self._files)
+        self._leave()
 
 
 def ends_in(folder: Path) -> list[EndRecord]:
@@ -474,19 +478,22 @@ def write_end(folder: Path, urls_end: int, events_end: int, frames: int, pages: 
     (folder / END).write_bytes(bytes(_END.size) + _sealed(end))
 
 
-def _open(path: Path, mode: int = os.O_APPEND) -> int:
+def _opened(path: Path, mode: str = "a+") -> io.FileIO:
+    """Open a file, which is made if it does not exist. It is closed when nobody refers to it any more."""
     try:
-        return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | mode, 0o644)
+        if mode != "a+":
+            # A file for appending is written at its end, whatever place is given.
+            io.FileIO(path, "a").close()
+        return io.FileIO(path, mode)
     except OSError as error:
         raise FolderError(
             f"{path} cannot be opened ({error.strerror}): make it a file that you may write, and open the crawl again"
         ) from None
 
 
-def _opened(stack: contextlib.ExitStack, path: Path, mode: int = os.O_APPEND) -> int:
-    file = _open(path, mode)
-    stack.callback(os.close, file)
-    return file
+def _close(files: list[io.FileIO]) -> None:
+    while files:
+        files.pop().close()
 
 
 def _copy(file: int, begin: int, end: int, path: Path) -> None:
@@ -497,23 +504,22 @@ def _copy(file: int, begin: int, end: int, path: Path) -> None:
             begin += len(block)
 
 
-def _held_log(stack: contextlib.ExitStack, folder: Path) -> int:
+def _held_log(folder: Path) -> io.FileIO:
     """Open events.log and lock it. If files of the log are hard links, the folder gets files of its own first.
 
     A backup by hard links (``cp -al``, rsnapshot) has the same files as the original, which may be open. The lock is
     then the original's.
     """
-    with contextlib.ExitStack() as opening:
-        file = _opened(opening, folder / EVENTS)
-        free = _hold(file, folder / EVENTS)
-        linked = [name for name in (END, EVENTS, URLS) if _links(folder / name) > 1]
-        if not linked and free:
-            stack.push(opening.pop_all())
-            return file
-        if not linked or not (free or _is_copy(folder)):
-            raise InUseError(
-                f"{folder} is being crawled by another process, although its lock was removed: stop it"
-            )
+    file = _opened(folder / EVENTS)
+    free = _hold(file.fileno(), folder / EVENTS)
+    linked = [name for name in (END, EVENTS, URLS) if _links(folder / name) > 1]
+    if not linked and free:
+        return file
+    file.close()
+    if not linked or not (free or _is_copy(folder)):
+        raise InUseError(
+            f"{folder} is being crawled by another process, although its lock was removed: stop it"
+        )
     # A copy of events.log has no URLs that a later copy of urls.txt lacks, and the end is older than both.
     for name in linked:
         try:
@@ -523,7 +529,7 @@ def _held_log(stack: contextlib.ExitStack, folder: Path) -> int:
             raise FolderError(
                 f"{folder / name} is a hard link and cannot be replaced by a copy ({error.strerror}): copy the folder"
             ) from None
-    return _held_log(stack, folder)
+    return _held_log(folder)
 
 
 def _links(path: Path) -> int:
@@ -559,8 +565,8 @@ def lock(folder: Path) -> Iterator[None]:
     if _links(folder / LOCK) > 1 and _is_copy(folder):
         # The lock of the original, of which this folder is a copy by hard links.
         (folder / LOCK).unlink()
-    file = _open(folder / LOCK)
-    try:
+    with _opened(folder / LOCK) as opened:
+        file = opened.fileno()
         if not _hold(file, folder / LOCK):
             holder = os.pread(file, 32, 0).decode("ascii", "replace").strip() or "another process"
             raise InUseError(
@@ -571,8 +577,6 @@ def lock(folder: Path) -> Iterator[None]:
             os.ftruncate(file, 0)
             os.write(file, f"{os.getpid()}\n".encode())
         yield
-    finally:
-        os.close(file)
 
 
 def _hold(file: int, path: Path) -> bool:
