@@ -352,7 +352,7 @@ def test_requests_stored_by_earlier_versions_are_read():
         ({"body": b"x" * MOST_CARRIED}, "most of them body: at most"),
         ({"meta": {"deep": [[0] for _ in range(3)], "deeper": {"a": {0: [()]}}}}, None),
     ],
-    ids=str,
+    ids=["object", "function", "callback", "meta", "body", "kept"],
 )
 def test_the_message_names_the_value_that_cannot_be_kept(given_, message):
     request = Request(URL, **given_)
