@@ -14,9 +14,16 @@ __all__ = ["TALLY", "Columns", "Reached", "Table", "Tally", "columns_at", "table
 class Counters(ctypes.Structure):
     """Named numbers that Python and kernels share."""
 
+    _dtype: ClassVar[np.dtype[Any]]
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        # NumPy turns a Ctrl-C while it makes a dtype into a ValueError, so each class makes its own once.
+        cls._dtype = np.dtype(cls)
+
     def array(self) -> AnyArray:
         """Return the numbers in the form for kernels: an array of one record, in the same memory."""
-        return np.frombuffer(cast(Any, self), np.dtype(type(self)))
+        return np.frombuffer(cast(Any, self), self._dtype)
 
 
 class Reached(Counters):
