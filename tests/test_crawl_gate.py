@@ -73,7 +73,9 @@ STEPS = [
     (Frontier, "prioritise"),
     (Journal, "append"),
     (Journal, "admit"),
-    (Journal, "merge"),
+    (Journal, "redirect"),
+    (Journal, "name_canonical"),
+    (Journal, "merge_canonicals"),
     (Journal, "landed"),
     (Journal, "carrying"),
     (LeaseBook, "close"),
@@ -104,11 +106,22 @@ def story(number: int) -> list[tuple[str, Callable[[Crawl], Any]]]:
     for turn in range(14):
         name = rng.choice(names[:3])
         links: list[Any] = [f"http://h{rng.randrange(30)}.com/{turn}" for _ in range(3)]
-        kind = rng.choice(["seed", "crawled", "crawled", "carried", "merged", "failed", "next", "exclude"])
+        kinds = ["seed", "crawled", "crawled", "canonical", "carried", "merged", "failed", "next", "exclude"]
+        kind = rng.choice(kinds)
         if kind == "seed":
             steps.append((kind, lambda crawl, links=links: crawl.seed(links)))
         elif kind == "crawled":
             steps.append((kind, lambda crawl, name=name, links=links: crawl.crawled(name, links, score=0.5)))
+        elif kind == "canonical":
+            to = f"{name}{turn % 2}"
+            steps.append(
+                (
+                    kind,
+                    lambda crawl, name=name, links=links, to=to: crawl.crawled(
+                        name, links, canonical_link=to
+                    ),
+                )
+            )
         elif kind == "carried":
             links = [*links, Link(f"/{turn}", data=b"x" * turn)]
             steps.append((kind, lambda crawl, name=name, links=links: crawl.crawled(name, links)))
