@@ -299,7 +299,16 @@ DERIVED = {
     | {"ranking_fault", "ranked_up_to", "adopted", "trusted_at"},
     "Pages": {"salt", "synced", "checkpoint", "frames"},
     # Views of arrays, files, and the counts of hosts, which are made when they are asked for.
-    "PageColumns": {"_at", "hosts", "host_pages", "host_waiting", "host_crawled", "merged", "given"},
+    "PageColumns": {
+        "_at",
+        "hosts",
+        "host_pages",
+        "host_waiting",
+        "host_crawled",
+        "merged",
+        "canonicals",
+        "given",
+    },
     "UrlTable": {
         "_table",
         "_slots_table",

@@ -73,7 +73,7 @@ def test_tasks_and_their_answers(tmp_path):
             0,
             False,
         )  # only its answer brings more
-        links = [B, (C, 0.5), "/d", "/e", Link("/f", 1.0, b"more", "POST:1"), "/g"]
+        links = [B, (C, 0.5), "/d", "/e", "/g", Link("/f", 1.0, b"more", "POST:1")]
         assert await client.report([Crawled(task.lease, links, 0.25, b"hash", noindex=True)]) == COUNTED
         tasks = (await client.next(9)).tasks
         found = {task.url: task for task in tasks}
@@ -101,7 +101,8 @@ def test_tasks_and_their_answers(tmp_path):
         assert lead.counted
         lead = lead.task
         assert isinstance(lead, Task)
-        assert (lead.url, lead.carried, lead.depth) == ("http://a.com/h", b"kept", 2)
+        # A redirect is no click.
+        assert (lead.url, lead.carried, lead.depth) == ("http://a.com/h", b"kept", 1)
         assert await client.report(answers + [Released(12345)]) == [Receipt(False)] * 7  # each counts once
         assert await client.report([Crawled(lead.lease)]) == COUNTED
         assert (await client.next(9)).tasks == []  # the host did not answer, and waits

@@ -269,7 +269,7 @@ def test_each_change_is_an_event_of_the_log(tmp_path):
 def test_without_settings_anywhere_the_message_says_how_to_go_on(tmp_path):
     folder = tmp_path / "c"
     Crawl(folder, damping=0.5).close()
-    for name in ("events.log", "settings.json"):
+    for name in ("events.log", "end.bin", "settings.json"):
         (folder / name).unlink()
     (folder / "events.log").write_bytes(b"")
     with pytest.raises(FolderError, match=r"no settings in its log: write {} into that file"):

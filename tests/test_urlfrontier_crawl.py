@@ -144,8 +144,8 @@ def test_keys_are_domains_where_politeness_counts_them(tmp_path):
 def test_a_server_speaks_both_protocols(tmp_path, monkeypatch):
     servers, lines, made = [], [], run.server_of
 
-    def server_of(*given):
-        servers.append(made(*given))
+    def server_of(*given, **named):
+        servers.append(made(*given, **named))
         return servers[-1]
 
     monkeypatch.setattr(run, "server_of", server_of)

@@ -89,7 +89,7 @@ def session(master: str | None = None, conf: Mapping[str, str] | None = None) ->
         return builder.getOrCreate()
     except (PySparkException, Py4JError, OSError) as error:
         raise ParameterError(
-            f"Spark does not start ({failure(error)}): is its master {master} right?"
+            f"Spark does not start ({_reason(error)}). Check that its master {master} is right and answers"
         ) from None
 
 
