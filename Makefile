@@ -35,15 +35,14 @@ test: $(VENV)/ready
 	$(MAKE) --no-print-directory machinecode
 	INLINK_MACHINE_CODE=$(CODE) $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 	INLINK_MACHINE_CODE=$(CODE) $(BIN)/python -m bench house
-	$(MAKE) --no-print-directory bounds
 ifeq ($(shell uname -s),Linux)
 	$(MAKE) --no-print-directory wheel-test
 else
 	@echo "wheel-test is skipped: machine code is made for Linux only, and a wheel without it needs Numba"
 endif
 
-# The tests of kernels, each of which raises an error at an index outside of its array. `make bounds BOUNDS=tests` runs all
-# tests but the slow ones.
+# The tests of kernels, each of which raises an error at an index outside of its array. This takes four minutes, so it is a
+# job of its own in CI. `make bounds BOUNDS=tests` runs all tests but the slow ones.
 BOUNDS := $(addprefix tests/test_,$(addsuffix .py,adoption archive_parts betweenness bounds build build_merge bvgraph \
 	bvgraph_write checkpoint closeness coded_rows compressed crawl_ranking derive edgelist eigenvector graph_checks hyperball \
 	index_damage linkrank live_ranking loops mcmc opic order pagerank parts percolation plain_urls queue rank_kernels \
