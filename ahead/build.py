@@ -107,7 +107,9 @@ def _hide_folders() -> None:
     from numba.core.ir import Loc
 
     begin = Loc.__init__
-    folders = sorted((f"{Path(folder).resolve()}/" for folder in sys.path), key=len, reverse=True)
+    # The environment may be a symbolic link, and Numba's own files have the path by which they were imported.
+    places = {place for folder in sys.path for place in (Path(folder).absolute(), Path(folder).resolve())}
+    folders = sorted((f"{place}/" for place in places), key=len, reverse=True)
 
     def shortened(location: Loc, filename: str, *args: Any, **more: Any) -> None:
         within = next((folder for folder in folders if filename.startswith(folder)), "")
