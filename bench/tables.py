@@ -7,6 +7,7 @@ from typing import Any
 
 from bench import markdown
 from bench.crawltable import crawl_table
+from bench.edge import edge_table
 from bench.fleet import fleet_table
 from bench.measuretable import measures_table
 from bench.release import release_table
@@ -117,6 +118,7 @@ def tables(folder: Path = FOLDER) -> dict[str, str]:
         "spider": spider_table,
         "fleet": fleet_table,
         "server": server_table,
+        "edge": edge_table,
         "measures": measures_table,
         "start": start_table,
         "release": release_table,
