@@ -43,7 +43,7 @@ SIZE = 1 << 16
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of hostile connections: what it sends first, and then without end.
+    """A kind of hostile connections: the bytes that it sends first, and those that it sends without end.
 
     ``pace`` is the number of seconds between two pieces; 0 is as fast as the client can. ``tls`` is true if the server
     has TLS. ``half_closed`` clients say after their first bytes that nothing more comes.

@@ -80,7 +80,7 @@ class Permissions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return wider and {*self.deny} <= {*other.deny}
 
     def permitted(self) -> list[str]:
-        """What is permitted, in words: hosts, addresses and networks."""
+        """Return the permitted hosts, addresses and networks as texts."""
         return ["all addresses"] if self.private else [*sorted(self.hosts), *self.allow]
 
 

@@ -161,7 +161,7 @@ class _Joined:
         self._held.append(data)
 
     def close(self) -> None:
-        """Write what is held, and close: at once, or after bytes on the way were discarded."""
+        """Write the held bytes, and close: at once, or after bytes on the way were discarded."""
         if self.is_closing():
             return
         self._is_closing = True
@@ -204,7 +204,7 @@ class Connection(HttpToolsProtocol):
         self._socket: asyncio.Transport = None  # type: ignore[assignment]
         self._abort: Callable[[], object] | None = None
         self._is_proxy = self._is_trusted = self._is_lost = False
-        # What came and was not parsed yet, from `_at` on; whether the next turn goes on with it.
+        # Bytes that came, and are not parsed yet from `_at` on; whether the next turn goes on with them.
         self._came, self._at, self._goes_on = b"", 0, False
         # The bytes of the head so far, and of the request; the number of its fields; the bytes that may be discarded.
         self._head = self._bytes = self._fields = self._spare = 0
@@ -307,7 +307,7 @@ class Connection(HttpToolsProtocol):
             self._parse()
 
     def go_on(self) -> None:
-        """Parse what has come in the next turn, or read more."""
+        """Parse the bytes that have come in the next turn, or read more."""
         if self._socket.is_closing():
             return
         if not self._came:

@@ -71,7 +71,7 @@ class Logins:
                 await asyncio.sleep(WRONG_SECONDS)
             finally:
                 self._waiting[peer] -= 1
-                # Unary plus drops the peers of which no token waits.
+                # Unary plus drops peers without a waiting token.
                 self._waiting = +self._waiting
             return None
         cookie = secrets.token_urlsafe(32)
