@@ -107,7 +107,7 @@ def _hide_folders() -> None:
     from numba.core.ir import Loc
 
     begin = Loc.__init__
-    # The environment may be a symbolic link, and Numba's own files have the path by which they were imported.
+    # The environment may be a symbolic link, and Numba's own files keep that link in their paths.
     places = {place for folder in sys.path for place in (Path(folder).absolute(), Path(folder).resolve())}
     folders = sorted((f"{place}/" for place in places), key=len, reverse=True)
 

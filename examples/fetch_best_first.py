@@ -1,6 +1,6 @@
 """Crawl a site and bring your own fetching: python fetch_best_first.py FOLDER URL PAGES
 
-The crawl keeps politeness, order and what was found. Stop the program at any time: the next run goes on.
+The folder keeps the order, the politeness and the links of the crawl. Stop the program at any time: the next run goes on.
 """
 
 import sys

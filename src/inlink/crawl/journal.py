@@ -241,7 +241,7 @@ class Journal:
         self._naming.setdefault(target, set()).add(page)
 
     def merge_canonicals(self, page: int) -> None:
-        """After the visit of a page: merge pages into canonical pages, of which one was just fetched.
+        """Merge pages into their canonical pages, after the visit of one of the two.
 
         :meth:`.pages.Pages.why_separate` has the conditions.
         """

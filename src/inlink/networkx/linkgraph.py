@@ -65,7 +65,7 @@ class LinkGraph:
         return self.multigraph
 
     def arcs(self, weight: str | None) -> dict[str, Any]:
-        """Return the arguments of a ranking by an attribute of edges, or with each edge counted if it is None."""
+        """Return the arguments of a ranking: edges weigh their attribute, or count as one each if `weight` is None."""
         graph = self.graph if weight is None else self.weights
         return {
             "graph": graph,

@@ -251,7 +251,7 @@ def named(folders: list[Path]) -> dict[str, Path]:
 
 
 def _allow_files() -> None:
-    """Raise the soft limit of open files, of which each crawl needs about five. Many systems start with 1,024."""
+    """Raise the soft limit of open files. A crawl needs about five, and many systems start with 1,024."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = MOST_FILES if hard == resource.RLIM_INFINITY else min(MOST_FILES, hard)
     if soft != resource.RLIM_INFINITY and soft < wanted:

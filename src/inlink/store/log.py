@@ -109,7 +109,7 @@ class Log:
 
     def __init__(self, folder: Path, sync: Literal["second", "full"] = "second", hash_seed: int = 0) -> None:
         self.folder, self._full, self._salt = folder, sync == "full", salt_of(hash_seed)
-        # An exception at any moment, such as Ctrl-C, closes what is open, and so releases the lock.
+        # An exception at any moment, such as Ctrl-C, closes the open files. This releases the lock.
         self._files: list[io.FileIO] = []
         weakref.finalize(self, _close, self._files).atexit = False
         self._files.append(_held_log(folder))
@@ -330,7 +330,7 @@ class Log:
             raise StoreError(f"{self.folder}: an event was not written completely: open the crawl again")
 
     def _refuse_others(self, file: int, end: int) -> NoReturn:
-        """Stop because a file of the log does not end at byte ``end``. What was written last is not acknowledged."""
+        """Stop because a file of the log does not end at byte ``end``. The last event is not acknowledged."""
         found, name = os.lseek(file, 0, os.SEEK_END), EVENTS if file == self._events else URLS
         self._stop_writing(f"another process writes {name}, which ends at byte {found:,} and not at {end:,}")
 
@@ -350,7 +350,7 @@ class Log:
             self._syncer.start()
 
     def _fail(self, error: OSError, urls: bytes | memoryview, frame: bytes) -> NoReturn:
-        """Take away what was written of an event, and stop."""
+        """Remove the bytes of an incomplete event, and stop."""
         remedy = (
             "free some space and open the crawl again"
             if error.errno == errno.ENOSPC
