@@ -1,6 +1,7 @@
 """Crawl a site and bring your own fetching: python fetch_best_first.py FOLDER URL PAGES
 
-The folder keeps the order, the politeness and the links of the crawl. Stop the program at any time: the next run goes on.
+The folder keeps the order, the politeness and the links of the crawl. You can stop the program at any time.
+The next run goes on.
 """
 
 import sys
