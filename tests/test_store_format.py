@@ -1,4 +1,4 @@
-"""The log's format as it is declared, and as docs/architecture.md shows it."""
+"""The log's format as it is declared, and as docs/on-disk.md shows it."""
 
 import re
 from pathlib import Path
@@ -9,7 +9,7 @@ import numpy as np
 from inlink.store import format as layout
 from inlink.store.format import CHECKED, HEAD, HEAD_SIZE, KINDS, Head, dtype_of, size_of, struct_of
 
-PAGE = (Path(__file__).parents[1] / "docs" / "architecture.md").read_text()
+PAGE = (Path(__file__).parents[1] / "docs" / "on-disk.md").read_text()
 RECORDS = {name: getattr(layout, name) for name in layout.__all__ if name.endswith("Record")}
 
 

@@ -204,7 +204,7 @@ class HostDiverse(PageRank):
 
     The present rank of a page far from the seeds comes from few links, which were found late, so it is overestimated: a
     page that is the only link of its linker gets nearly all of its rank. Among the pages of one host, PageRank alone
-    collected less rank than breadth-first; docs/policies.md has the figures.
+    collected less rank than breadth-first; docs/decisions/default-order.md has the figures.
     """
 
     name = "host-diverse"

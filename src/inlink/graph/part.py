@@ -1,7 +1,7 @@
 """A part: the names and arcs of one input on disk, in order, to be merged with others.
 
 A graph of many inputs is made of parts, so that no table holds all its names, a build that was interrupted can go on,
-and several processes can share the work. ``docs/architecture.md`` has the layout of the file.
+and several processes can share the work. ``docs/on-disk.md`` has the layout of the file.
 """
 
 import os

@@ -22,7 +22,7 @@ from inlink.store.format import MERGE
 __all__ = ["TRUE_SHARE", "expected_ranks"]
 
 TRUE_SHARE = 2 / 3
-"""The share of the links to come that is counted; docs/policies.md has the measurements."""
+"""The share of the links to come that is counted; docs/decisions/default-order.md has the measurements."""
 
 
 def expected_ranks(
