@@ -37,7 +37,7 @@ LEAST_GROWTH = 10
 """Minimum number of pages crawled between two rankings, because a share of few pages is less than one page."""
 
 EARLY_PAGES = 25
-"""Takes the place of FIRST_PAGES and LEAST_GROWTH if rankings bring expected ranks: see docs/decisions/default-order.md."""
+"""Replaces FIRST_PAGES and LEAST_GROWTH if rankings bring expected ranks: see docs/decisions/default-order.md."""
 
 
 class Upkeep:
