@@ -14,7 +14,7 @@ from inlink import Graph
 from inlink.base.progress import LineReporter, Task, reporting
 from inlink.errors import ParameterError
 from inlink.rank.closeness import closeness, harmonic
-from inlink.rank.hyperball import HyperBall, mean_of_runs
+from inlink.rank.hyperball import Estimate, HyperBall, mean_of_runs
 from inlink.rank.kernels.hyperball import LONG, NONE
 from strategies import Arcs, arcs
 
@@ -327,7 +327,8 @@ def test_ctrl_c_ends_it_and_progress_counts_steps(capsys):
 
 def test_cnr_2000(data):
     graph = inlink.read(data("graphs/cnr-2000.graph"))
-    mean = mean_of_runs(graph.in_rows, graph.out_rows, True, lambda sums, _: sums, 6, 2, 0, None, "harmonic")
+    rows, estimate = (graph.in_rows, graph.out_rows), Estimate(6, 2, 0, None)
+    mean = mean_of_runs(*rows, lambda sums, _: sums, estimate, inverse=True, label="harmonic")
     # The nodes' own inlinks are counted exactly, and all others are at least two steps away.
     assert (mean.values >= (graph.indegrees - 1) / 2 - 1e-6).all()
     assert (mean.values[graph.indegrees == 0] == 0).all()

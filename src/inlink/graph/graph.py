@@ -279,12 +279,12 @@ class Graph:
     @property
     def num_nodes(self) -> int:
         """The number of nodes."""
-        return len(self.out_rows.offsets) - 1
+        return len(self._out_rows.offsets) - 1
 
     @property
     def num_arcs(self) -> int:
         """The number of arcs, duplicates counted once."""
-        return len(self.out_rows.nodes)
+        return len(self._out_rows.nodes)
 
     def __len__(self) -> int:
         return self.num_nodes
@@ -309,7 +309,7 @@ class Graph:
     @property
     def is_weighted(self) -> bool:
         """True if arcs have weights."""
-        return self.out_weights is not None
+        return self._out_rows.weights is not None
 
     @cached_property
     def in_rows(self) -> Rows:

@@ -37,7 +37,7 @@ from inlink.graph.components import components
 from inlink.graph.graph import Graph
 from inlink.graph.interop import GraphLike, as_graph
 from inlink.rank.parameters import PARAMETERS, check_parameters
-from inlink.rank.ranking import Ranking
+from inlink.rank.ranking import Ranking, ranking_of
 from inlink.rank.rounding import ROUNDOFF
 
 if TYPE_CHECKING:
@@ -125,17 +125,16 @@ def betweenness(
         parameters |= {"confidence": float(confidence), "seed": int(seed), "max_error": error}
         note = sample_note(f"{len(sources):,} of {len(linking):,} sources", confidence, error)
     values = sums.total * scale
-    return Ranking(
+    return ranking_of(
+        graph,
+        "betweenness",
         values,
-        algorithm="betweenness",
-        names=graph.names,
+        began,
         error_bound=None if sampled else rounding(graph) * float(values.sum()),
         iterations=len(sources) if sampled else 0,
         converged=not sampled,
         note=note,
         parameters=parameters,
-        graph_uuid=graph.uuid,
-        elapsed=time.perf_counter() - began,
     )
 
 

@@ -34,11 +34,11 @@ from inlink.graph.graph import Graph
 from inlink.graph.interop import GraphLike, as_graph
 from inlink.graph.rows import Rows, SplitRows
 from inlink.rank.parameters import check_choice, check_parameters
-from inlink.rank.ranking import Ranking
+from inlink.rank.ranking import Ranking, ranking_of
 from inlink.rank.rounding import ROUNDOFF
 
 if TYPE_CHECKING:
-    from inlink.rank.hyperball import ValuesOf
+    from inlink.rank.hyperball import Estimate, ValuesOf
     from inlink.rank.kernels.paths import DistanceSums
 
 __all__ = ["closeness", "harmonic"]
@@ -96,7 +96,7 @@ def closeness(
     began = time.perf_counter()
     graph = as_graph(graph)
     check_parameters(wf_improved=wf_improved)
-    log2m = _checked(graph, direction, exact, log2m, runs, seed, threads)
+    estimate = _estimate(graph, direction, exact, log2m, runs, seed, threads)
     others = max(graph.num_nodes - 1, 1)
     parameters: dict[str, Any] = {"direction": direction, "wf_improved": wf_improved}
 
@@ -105,18 +105,17 @@ def closeness(
         values = reached / np.maximum(np.maximum(far, reached), 1)
         return values * (reached / others) if wf_improved else values
 
-    if log2m is not None:
-        return _estimated(graph, "closeness", parameters, False, values_of, log2m, runs, seed, threads, began)
+    if estimate is not None:
+        return _estimated(graph, "closeness", parameters, values_of, estimate, began)
     sums, _ = _sums(graph, direction, threads, "closeness")
     values = values_of(sums.far.astype(np.float64), sums.reached.astype(np.float64))
-    return Ranking(
+    return ranking_of(
+        graph,
+        "closeness",
         values,
-        algorithm="closeness",
-        names=graph.names,
+        began,
         error_bound=float(5 * ROUNDOFF * values.sum()),
         parameters=parameters,
-        graph_uuid=graph.uuid,
-        elapsed=time.perf_counter() - began,
     )
 
 
@@ -173,28 +172,23 @@ def harmonic(
     """
     began = time.perf_counter()
     graph = as_graph(graph)
-    log2m = _checked(graph, direction, exact, log2m, runs, seed, threads)
+    estimate = _estimate(graph, direction, exact, log2m, runs, seed, threads)
     parameters: dict[str, Any] = {"direction": direction}
-    if log2m is not None:
-
-        def values_of(sums: Float64Array, reached: Float64Array) -> Float64Array:
-            return sums
-
-        return _estimated(graph, "harmonic", parameters, True, values_of, log2m, runs, seed, threads, began)
+    if estimate is not None:
+        return _estimated(graph, "harmonic", parameters, lambda sums, _: sums, estimate, began)
     sums, unit = _sums(graph, direction, threads, "harmonic centrality")
     values: Float64Array = sums.inverse.astype(np.float64) / unit
-    return Ranking(
+    return ranking_of(
+        graph,
+        "harmonic",
         values,
-        algorithm="harmonic",
-        names=graph.names,
+        began,
         error_bound=float(sums.reached.sum() / (2 * unit) + 4 * ROUNDOFF * values.sum()),
         parameters=parameters,
-        graph_uuid=graph.uuid,
-        elapsed=time.perf_counter() - began,
     )
 
 
-def _checked(
+def _estimate(
     graph: Graph,
     direction: str,
     exact: bool | None,
@@ -202,27 +196,27 @@ def _checked(
     runs: int,
     seed: int,
     threads: int | None,
-) -> int | None:
-    """Check the parameters. Return log2m of HyperBall, or None for an exact result."""
+) -> "Estimate | None":
+    """Check the parameters, and return those of an estimate; None for an exact result."""
     check_choice("direction", direction, ("in", "out"))
     check_parameters(exact=exact, log2m=log2m, runs=runs, seed=seed, threads=threads)
     if exact and log2m is not None:
         raise ParameterError("`log2m` applies only to estimates: give `exact` or `log2m`, not both")
     if exact is None:
         exact = log2m is None and graph.num_nodes <= EXACT_NODES
-    return None if exact else LOG2M if log2m is None else int(log2m)
+    if exact:
+        return None
+    from inlink.rank.hyperball import Estimate
+
+    return Estimate(LOG2M if log2m is None else int(log2m), runs, seed, threads)
 
 
 def _estimated(
     graph: Graph,
     algorithm: str,
     parameters: dict[str, Any],
-    inverse: bool,
     values_of: "ValuesOf",
-    log2m: int,
-    runs: int,
-    seed: int,
-    threads: int | None,
+    estimate: "Estimate",
     began: float,
 ) -> Ranking:
     """Return a ranking by HyperBall."""
@@ -232,14 +226,17 @@ def _estimated(
     readers: Rows | SplitRows = graph.out_rows
     if parameters["direction"] == "out":
         rows, readers = readers, rows
-    mean = mean_of_runs(rows, readers, inverse, values_of, log2m, runs, seed, threads, algorithm)
+    log2m, runs, seed, _ = estimate
+    inverse = algorithm == "harmonic"
+    mean = mean_of_runs(rows, readers, values_of, estimate, inverse=inverse, label=algorithm)
     error = STANDARD_ERROR / math.sqrt((1 << log2m) * runs)
     by = f"HyperBall with {1 << log2m:,} registers" + (f", mean of {runs:,} runs" if runs > 1 else "")
     seen = "" if mean.spread is None else f" by theory, {mean.spread:.2g} by the spread of the runs"
-    return Ranking(
+    return ranking_of(
+        graph,
+        algorithm,
         mean.values,
-        algorithm=algorithm,
-        names=graph.names,
+        began,
         iterations=mean.steps,
         converged=False,
         note=f"{by}: relative standard error {error:.2g}{seen}; this is not a bound",
@@ -251,8 +248,6 @@ def _estimated(
             "relative_error": error,
             "spread": mean.spread,
         },
-        graph_uuid=graph.uuid,
-        elapsed=time.perf_counter() - began,
     )
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from inlink.graph.interop import GraphLike, as_graph
 from inlink.rank.inputs import strengths, use_weights
 from inlink.rank.parameters import check_choice, check_parameters
-from inlink.rank.ranking import Ranking
+from inlink.rank.ranking import Ranking, ranking_of
 from inlink.rank.rounding import ROUNDOFF
 
 __all__ = ["degree"]
@@ -64,12 +64,11 @@ def degree(
         values /= max(graph.num_nodes - 1, 1)
     # the largest number of roundings of each value
     roundings = 4 * use + 2 * normalized
-    return Ranking(
+    return ranking_of(
+        graph,
+        "degree",
         values,
-        algorithm="degree",
-        names=graph.names,
+        began,
         error_bound=float(roundings * ROUNDOFF * values.sum()),
         parameters={"direction": direction, "normalized": normalized, "weighted": use},
-        graph_uuid=graph.uuid,
-        elapsed=time.perf_counter() - began,
     )

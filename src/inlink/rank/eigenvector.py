@@ -35,7 +35,7 @@ from inlink.graph.interop import GraphLike, as_graph
 from inlink.rank.inputs import NodeValues, node_values, use_weights
 from inlink.rank.krylov import length_of, principal_vector
 from inlink.rank.parameters import check_parameters, check_rounds
-from inlink.rank.ranking import Ranking
+from inlink.rank.ranking import Ranking, ranking_of
 from inlink.rank.rowsums import RowSums
 
 __all__ = ["eigenvector"]
@@ -127,18 +127,17 @@ def eigenvector(
                     if not unique:
                         note = "the eigenvector is not unique, or nearly so: another start gives other values"
     parameters = {"tol": tol, "max_iter": max_iter, "weighted": use, "eigenvalue": solution.eigenvalue}
-    return Ranking(
+    return ranking_of(
+        graph,
+        "eigenvector",
         solution.x,
-        algorithm="eigenvector",
-        names=graph.names,
+        began,
         residual=solution.residual,
         iterations=solution.rounds,
         converged=not solution.x.any() or (tol is not None and solution.residual <= tol),
         unique=unique,
         note=note,
         parameters=parameters,
-        graph_uuid=graph.uuid,
-        elapsed=time.perf_counter() - began,
     )
 
 

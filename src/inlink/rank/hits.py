@@ -26,7 +26,7 @@ from inlink.base.progress import track
 from inlink.graph.interop import GraphLike, as_graph
 from inlink.rank.inputs import NodeValues, distribution, node_values, use_weights
 from inlink.rank.parameters import check_parameters, check_rounds
-from inlink.rank.ranking import Ranking
+from inlink.rank.ranking import Ranking, ranking_of
 from inlink.rank.rowsums import RowSums
 
 __all__ = ["hits"]
@@ -114,10 +114,11 @@ def hits(
             "the principal eigenvector is not unique, or nearly so (second eigenvalue "
             f"{min(ratio, 1.0):.4f} of the first): another start may give other values"
         )
-    return Ranking(
+    return ranking_of(
+        graph,
+        "hits",
         a,
-        algorithm="hits",
-        names=graph.names,
+        began,
         hubs=h,
         residual=moved,
         iterations=2 * rounds,
@@ -125,8 +126,6 @@ def hits(
         unique=ratio < 1 - TIE if a.any() else None,
         note=note,
         parameters={"scores": scores is not None, "tol": tol, "max_iter": max_iter, "weighted": weights},
-        graph_uuid=graph.uuid,
-        elapsed=time.perf_counter() - began,
     )
 
 

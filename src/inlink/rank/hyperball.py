@@ -21,6 +21,7 @@ results have the same bits with any number of threads.
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -41,12 +42,23 @@ from inlink.rank.kernels.hyperball import (
     next_step,
 )
 
-__all__ = ["STANDARD_ERROR", "HyperBall", "MeanOfRuns", "Sums", "ValuesOf", "mean_of_runs"]
+__all__ = ["STANDARD_ERROR", "Estimate", "HyperBall", "MeanOfRuns", "Sums", "ValuesOf", "mean_of_runs"]
 
 STANDARD_ERROR = 1.06
 """√m times the relative standard error of a ball's size, for m of at least 64 (Flajolet et al. 2007, theorem 1)."""
 
 ValuesOf = Callable[[Float64Array, Float64Array], Float64Array]
+"""Computes the values, float64[n], from the sums, float64[n], and the numbers of other nodes that reach each node."""
+
+
+class Estimate(NamedTuple):
+    """The parameters of an estimate; see :func:`inlink.rank.closeness.harmonic`."""
+
+    log2m: int
+    runs: int
+    seed: int
+    threads: int | None
+
 
 # Arcs between two looks at Ctrl-C.
 _ARCS = 1 << 24
@@ -247,12 +259,10 @@ def _numbering(rows: Rows | SplitRows, readers: Rows | SplitRows) -> Numbering:
 def mean_of_runs(
     rows: Rows | SplitRows,
     readers: Rows | SplitRows,
-    inverse: bool,
     values_of: ValuesOf,
-    log2m: int,
-    runs: int,
-    seed: int,
-    threads: int | None,
+    estimate: Estimate,
+    *,
+    inverse: bool,
     label: str,
 ) -> MeanOfRuns:
     """Return the mean over several runs of a function of their sums.
@@ -261,16 +271,16 @@ def mean_of_runs(
     ----------
     rows, readers : Rows or SplitRows
         As in :class:`HyperBall`.
+    values_of : ValuesOf
+        The function.
+    estimate : Estimate
+        The first runs of a seed are the same for any number of runs.
     inverse : bool
         True: the sums are those of the inverse distances, (1). False: those of the distances, (2).
-    values_of : callable
-        Computes the values, float64[n], from the sums, float64[n], and the numbers of other nodes that reach each node,
-        float64[n].
-    log2m, runs, seed, threads : int
-        As in :func:`inlink.rank.closeness.harmonic`. The first runs of a seed are the same for any number of runs.
     label : str
         Label of the progress display.
     """
+    log2m, runs, seed, threads = estimate
     balls = HyperBall(rows, readers, log2m, threads)
     mean, squares, steps = np.zeros(0), np.zeros(0), 0
     for done, key in enumerate(np.random.SeedSequence(seed).generate_state(runs, np.uint64), 1):

@@ -38,7 +38,7 @@ from inlink.rank.eigenvector import SHIFT
 from inlink.rank.inputs import use_weights
 from inlink.rank.krylov import solve
 from inlink.rank.parameters import check_parameters, check_rounds
-from inlink.rank.ranking import Ranking
+from inlink.rank.ranking import Ranking, ranking_of
 from inlink.rank.rounding import ROUNDOFF
 from inlink.rank.rowsums import RowSums
 
@@ -119,10 +119,11 @@ def katz(
     if normalized and len(x):
         length = float(np.linalg.norm(x))
         values, error = x / length, 2 * share + (len(x) + 4) * ROUNDOFF
-    return Ranking(
+    return ranking_of(
+        graph,
+        "katz",
         values,
-        algorithm="katz",
-        names=graph.names,
+        began,
         error_bound=error * float(np.abs(values).sum()) if len(x) else 0.0,
         iterations=rounds,
         converged=tol is not None and share <= tol,
@@ -134,8 +135,6 @@ def katz(
             "normalized": normalized,
             "weighted": use,
         },
-        graph_uuid=graph.uuid,
-        elapsed=time.perf_counter() - began,
     )
 
 

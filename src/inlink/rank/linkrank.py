@@ -39,7 +39,7 @@ from inlink.rank.loops import Loops
 from inlink.rank.loops import loops as find_loops
 from inlink.rank.nutch_sites import numbers_of
 from inlink.rank.parameters import PARAMETERS, check_parameters, check_rounds
-from inlink.rank.ranking import Ranking
+from inlink.rank.ranking import Ranking, ranking_of
 from inlink.rank.rounding import ROUNDOFF
 
 if TYPE_CHECKING:
@@ -127,10 +127,11 @@ def linkrank(
     rows = _counting(graph, limit_page, limit_domain, loops)
     shares = 1 / np.maximum(graph.outdegrees, 1)
     x, rounds, bound = _solve(rows, shares, damping, np.full(n, start), tol, limit, threads)
-    return Ranking(
+    return ranking_of(
+        graph,
+        "linkrank",
         x,
-        algorithm="linkrank",
-        names=graph.names,
+        began,
         error_bound=bound,
         iterations=rounds,
         converged=tol is not None and bound <= tol * n,
@@ -145,8 +146,6 @@ def linkrank(
         },
         dangling="lost",
         note=f"mean error of a score at most {bound / n:.1e}" if n and math.isfinite(bound) else "",
-        graph_uuid=graph.uuid,
-        elapsed=time.perf_counter() - began,
     )
 
 

@@ -42,7 +42,7 @@ from inlink.graph.graph import Graph, Rows
 from inlink.graph.interop import GraphLike, as_graph
 from inlink.rank.inputs import use_weights
 from inlink.rank.parameters import check_choice, check_parameters
-from inlink.rank.ranking import Ranking
+from inlink.rank.ranking import Ranking, ranking_of
 from inlink.rank.sweeps import jacobi_sweep, linear_problem
 
 if TYPE_CHECKING:
@@ -375,16 +375,15 @@ def _ranking(
         "confidence": confidence,
         "weighted": use,
     }
-    return Ranking(
+    return ranking_of(
+        graph,
+        "mcmc",
         x,
-        algorithm="mcmc",
-        names=graph.names,
+        began,
         error_bound=bound,
         iterations=len(spread.all),
         converged=False,
         note=note,
         parameters=parameters,
         dangling="teleport",
-        graph_uuid=graph.uuid,
-        elapsed=time.perf_counter() - began,
     )

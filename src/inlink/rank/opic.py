@@ -29,6 +29,7 @@ greedy (the most cash next), cyclic, random.
 
 import math
 import time
+from functools import partial
 from typing import Literal
 
 import numpy as np
@@ -39,7 +40,7 @@ from inlink.graph.graph import Graph
 from inlink.graph.interop import GraphLike, as_graph
 from inlink.rank.inputs import arc_weights, strengths, use_weights
 from inlink.rank.parameters import check_choice, check_parameters, check_rounds
-from inlink.rank.ranking import Ranking
+from inlink.rank.ranking import Ranking, ranking_of
 from inlink.rank.rounding import ROUNDOFF
 from inlink.rank.sweeps import LastSweeps, Problem, Sweeper, finish
 
@@ -131,17 +132,16 @@ def opic(
                 rounds += 1
                 task.advance(1, f"error ≤ {bound:.1e}")
     parameters = {"order": order, "tol": tol, "max_iter": max_iter, "seed": int(seed), "weighted": use}
-    return Ranking(
+    return ranking_of(
+        graph,
+        "opic",
         x,
-        algorithm="opic",
-        names=graph.names,
+        began,
         error_bound=bound,
         iterations=rounds,
         converged=tol is not None and bound <= tol,
         parameters=parameters | {"virtual": virtual},
         dangling="teleport",
-        graph_uuid=graph.uuid,
-        elapsed=time.perf_counter() - began,
     )
 
 
@@ -240,5 +240,5 @@ def _largest_residual(problem: Problem, y: Float64Array) -> float:
 
     z = np.empty(problem.size)
     equation = problem.equation._replace(damping=1.0)
-    problem.each(lambda low, high: contributions(equation, y, 0.5, z, low, high))
-    return float(max(problem.each_node(lambda low, high: largest_residual(equation, 1.0, z, y, low, high))))
+    problem.each(partial(contributions, equation, y, 0.5, z))
+    return float(max(problem.each_node(partial(largest_residual, equation, 1.0, z, y))))

@@ -30,19 +30,20 @@ With content scores as personalization, it is Aduana's mix of content and links.
 import math
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
 
 from inlink.base.arrays import Float64Array
-from inlink.base.progress import Task, track
+from inlink.base.progress import track
 from inlink.errors import ParameterError
 from inlink.graph.graph import Graph
 from inlink.graph.interop import GraphLike, as_graph
 from inlink.rank.certain import certain_places
 from inlink.rank.inputs import NodeValues, distribution, use_weights
 from inlink.rank.parameters import check_choice, check_parameters, check_rounds
-from inlink.rank.ranking import Ranking
+from inlink.rank.ranking import Ranking, ranking_of
 from inlink.rank.rounding import ROUNDOFF
 from inlink.rank.sweeps import LastSweeps, Plateau, Problem, Sweeper, finish, jacobi_sweep, linear_problem
 
@@ -178,18 +179,17 @@ def ranking_of_solution(
         A remark for the reader.
     """
     x, rounds, bound = solution
-    return Ranking(
+    return ranking_of(
+        graph,
+        "pagerank",
         x,
-        algorithm="pagerank",
-        names=graph.names,
+        began,
         error_bound=bound,
         iterations=rounds,
         converged=parameters["tol"] is not None and bound <= parameters["tol"],
         parameters=parameters,
         dangling="teleport",
         note=note,
-        graph_uuid=graph.uuid,
-        elapsed=time.perf_counter() - began,
     )
 
 
@@ -271,7 +271,7 @@ def _gauss_seidel(problem: Problem, start: Float64Array, tol: float | None, limi
         x = np.broadcast_to(start if c else equation.teleport, n).copy()
         return x, 0, jacobi_sweep(problem, x, z, np.empty(0))[0]
     lost = dangling_mass(equation, np.uint64(n), start)
-    problem.each(lambda low, high: contributions(equation, start, (1 - c) / (c * lost + 1 - c), z, low, high))
+    problem.each(partial(contributions, equation, start, (1 - c) / (c * lost + 1 - c), z))
     sweeper = Sweeper(problem)
     history = LastSweeps(z, problem)
     # The memory of the start is free now.
@@ -290,7 +290,7 @@ def _gauss_seidel(problem: Problem, start: Float64Array, tol: float | None, limi
             # The sum of y, with the dangling rows.
             total = 1 - c + c * mass
             estimate = ratio * change / (total * (1 - c))
-            _tell(task, estimate)
+            task.advance(1, f"error about {estimate:.1e}")
             stuck = plateau.reached(change / total, done) or change <= floor * total
             if done >= limit or (tol is not None and (estimate <= tol or stuck)):
                 x = x if len(x) else np.empty(n)
@@ -306,7 +306,3 @@ def _gauss_seidel(problem: Problem, start: Float64Array, tol: float | None, limi
                 )
                 z *= scale
             history.accelerate(z)
-
-
-def _tell(task: Task, estimate: float) -> None:
-    task.advance(1, f"error about {estimate:.1e}")

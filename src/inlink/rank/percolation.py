@@ -27,7 +27,7 @@ from inlink.graph.interop import GraphLike, as_graph
 from inlink.rank.betweenness import check_sample, dependency_sums, rounding, sample_note
 from inlink.rank.inputs import NodeValues, node_values
 from inlink.rank.parameters import check_parameters
-from inlink.rank.ranking import Ranking
+from inlink.rank.ranking import Ranking, ranking_of
 
 __all__ = ["percolation"]
 
@@ -113,15 +113,14 @@ def percolation(
         note = sample_note(f"{draws:,} draws of {len(percolated):,} sources", confidence, error)
     sums = dependency_sums(graph, sources, shares, False, False, threads, "percolation")
     values = sums.total * weight
-    return Ranking(
+    return ranking_of(
+        graph,
+        "percolation",
         values,
-        algorithm="percolation",
-        names=graph.names,
+        began,
         error_bound=None if draws else rounding(graph) * float(values.sum()),
         iterations=draws,
         converged=not draws,
         note=note,
         parameters=parameters,
-        graph_uuid=graph.uuid,
-        elapsed=time.perf_counter() - began,
     )

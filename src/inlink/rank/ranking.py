@@ -1,6 +1,7 @@
 """`Ranking`: a value for each node, its accuracy and its parameters; saved in the graph's folder or in a table."""
 
 import os
+import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
     from inlink.graph.graph import Graph
 
-__all__ = ["Ranking"]
+__all__ = ["Ranking", "ranking_of"]
 
 _BATCH = 1 << 16
 # Parameters of samples and of counters, whose values have no certain bound.
@@ -408,3 +409,11 @@ class Ranking:
                     f"{path}: the value of node {wrong[0]:,} is {column[wrong[0]]}: export the ranking again"
                 )
         return cls._of(meta, columns, names, str(path))
+
+
+def ranking_of(
+    graph: "Graph", algorithm: str, values: Float64Array, began: float, **description: Any
+) -> Ranking:
+    """Return the ranking of a graph that began at ``time.perf_counter()``; see :class:`Ranking` for the rest."""
+    names, uuid, elapsed = graph.names, graph.uuid, time.perf_counter() - began
+    return Ranking(values, algorithm=algorithm, names=names, graph_uuid=uuid, elapsed=elapsed, **description)

@@ -1,6 +1,7 @@
 """Sums along rows on a pool of threads: the product of the adjacency matrix, or its transpose, with a vector."""
 
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Self
 
 import numpy as np
@@ -52,7 +53,7 @@ class RowSums:
 
         y = np.empty(len(x))
         sources = x[self.rows.linking] if len(self.rows.linking) else x
-        on_threads(lambda low, high: pull(self.rows, sources, y, low, high), self.bounds, self.pool)
+        on_threads(partial(pull, self.rows, sources, y), self.bounds, self.pool)
         return y
 
     def __enter__(self) -> Self:

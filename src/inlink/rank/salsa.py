@@ -33,7 +33,7 @@ from inlink.base.arrays import AnyArray, Float64Array, UInt32Array
 from inlink.errors import ParameterError
 from inlink.graph.interop import GraphLike, as_graph
 from inlink.rank.inputs import strengths, use_weights
-from inlink.rank.ranking import Ranking
+from inlink.rank.ranking import Ranking, ranking_of
 from inlink.rank.rounding import ROUNDOFF
 
 __all__ = ["salsa"]
@@ -83,15 +83,14 @@ def salsa(graph: GraphLike, *, weighted: bool | None = None) -> Ranking:
     # A hub belongs to the component of the pages that it links to.
     label[linking] = label[rows.nodes[rows.offsets[linking]]]
     hubs = _shares(label, strengths(graph, use))
-    return Ranking(
+    return ranking_of(
+        graph,
+        "salsa",
         authorities,
-        algorithm="salsa",
-        names=graph.names,
+        began,
         hubs=hubs,
         error_bound=(12 if use else 4) * ROUNDOFF if count else 0.0,
         parameters={"weighted": use, "components": count},
-        graph_uuid=graph.uuid,
-        elapsed=time.perf_counter() - began,
     )
 
 

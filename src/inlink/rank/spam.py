@@ -34,6 +34,7 @@ Krishnan & Raj, "Web spam detection with Anti-Trust Rank", AIRWeb 2006.
 
 import math
 import time
+from functools import partial
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -45,7 +46,7 @@ from inlink.rank.cheirank import cheirank
 from inlink.rank.inputs import Nodes, NodeValues, marked, use_weights
 from inlink.rank.pagerank import pagerank
 from inlink.rank.parameters import check_parameters, check_rounds
-from inlink.rank.ranking import Ranking
+from inlink.rank.ranking import Ranking, ranking_of
 from inlink.rank.rounding import ROUNDOFF
 from inlink.rank.sweeps import linear_problem
 
@@ -143,10 +144,11 @@ def spam_mass(
         error = good.theta + whole.theta + 2 * ROUNDING
         each = good.theta + ROUNDING + (whole.theta + ROUNDING) * ratio
         bound = float(each[kept].sum()) * (1 + len(core) * ROUNDOFF)
-    return Ranking(
+    return ranking_of(
+        graph,
+        "spam_mass",
         masses,
-        algorithm="spam_mass",
-        names=graph.names,
+        began,
         error_bound=bound,
         iterations=whole.rounds + good.rounds,
         converged=tol is not None and error <= tol,
@@ -164,8 +166,6 @@ def spam_mass(
             "scale": whole.factor,
         },
         dangling="lost",
-        graph_uuid=graph.uuid,
-        elapsed=time.perf_counter() - began,
     )
 
 
@@ -282,9 +282,9 @@ def _certify(
         equation = problem.equation
         jump = c * dangling_mass(equation, np.uint64(n), x) + (1 - c)
         z = np.empty(problem.size)
-        problem.each(lambda low, high: contributions(equation, x, 1.0, z, low, high))
+        problem.each(partial(contributions, equation, x, 1.0, z))
         kernels: Any = codedrows if problem.kernels is codedrows else residual
-        theta = problem.each_node(lambda low, high: kernels.largest_residual(equation, jump, z, x, low, high))
+        theta = problem.each_node(partial(kernels.largest_residual, equation, jump, z, x))
     # r of the scaled vector is f·(F(x) − x).
     factor = share * n / jump
     return factor, float(max(theta)) * factor * (1 + 16 * ROUNDOFF) + 16 * ROUNDOFF

@@ -6,6 +6,7 @@
 import math
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol, Self
 
 import numpy as np
@@ -17,7 +18,6 @@ from inlink.rank.inputs import arc_weights, strengths_by_place
 from inlink.rank.rounding import ROUNDOFF
 
 if TYPE_CHECKING:
-    from inlink.rank.kernels.codedrows import CodedEquation
     from inlink.rank.kernels.pagerank import Equation
 
 __all__ = [
@@ -54,6 +54,8 @@ class Problem:
         Its inlinks, strengths, teleport and damping.
     threads : int
         The number of threads that sweep.
+    coded : CodedRows or None
+        The rows of a CodedEquation.
 
     Attributes
     ----------
@@ -62,43 +64,48 @@ class Problem:
     kernels : module
         The loops over the arcs: :mod:`inlink.rank.kernels.pagerank`, or :mod:`inlink.rank.kernels.codedrows` with the
         same functions for compressed rows.
+    each : function
+        Calls ``work(low, high)`` on every chunk of places: of linking nodes only if the rows are split.
+    each_node : function
+        Calls ``work(low, high)`` on every chunk of nodes.
     """
 
-    def __init__(self, graph: Graph, equation: "Equation | CodedEquation", threads: int = 1) -> None:
-        from inlink.base.jit import chunks_by_arcs
-        from inlink.rank.kernels import codedrows, pagerank
+    def __init__(
+        self,
+        graph: Graph,
+        equation: Any,
+        threads: int = 1,
+        coded: CodedRows | None = None,
+    ) -> None:
+        from inlink.base.jit import chunks_by_arcs, on_threads
 
         self.graph = graph
-        self.equation: Any = equation
+        self.equation = equation
         # A chunk has at most four million arcs, so that Ctrl-C works quickly. Otherwise there are only as many chunks
         # as keep the threads busy. On cnr-2000 two threads take 19 to 22 sweeps with four chunks. With sixteen chunks,
         # whose starts interleave, they take 21 to 31 sweeps.
         chunks = max(graph.num_arcs >> 22, 1 if threads == 1 else 2 * threads)
         self.size = len(equation.strengths)
-        if isinstance(equation, codedrows.CodedEquation):
+        offsets: Any
+        all_offsets: Any
+        if coded is not None:
+            from inlink.rank.kernels import codedrows
+
             self.kernels: Any = codedrows
-            rows = CodedRows(*equation[:4])
-            offsets: Any = CodedOffsets(rows, self.size + 1)
-            all_offsets: Any = CodedOffsets(rows, graph.num_nodes + 1)
+            offsets = CodedOffsets(coded, self.size + 1)
+            all_offsets = CodedOffsets(coded, graph.num_nodes + 1)
         else:
+            from inlink.rank.kernels import pagerank
+
             self.kernels = pagerank
-            offsets, all_offsets = equation.offsets[: self.size + 1], equation.offsets
+            all_offsets = equation.offsets
+            offsets = all_offsets[: self.size + 1]
         self.bounds = chunks_by_arcs(offsets, chunks)
         # A round needs 4 bytes for each node of a chunk, so these chunks are no larger than they have to be.
         self.node_bounds = node_bounds(all_offsets, equation.linking, max(chunks, graph.num_nodes >> 18))
         self.pool = ThreadPoolExecutor(threads) if threads > 1 else None
-
-    def each(self, work: Callable[[np.uint64, np.uint64], Any]) -> list[Any]:
-        """Call ``work(low, high)`` on every chunk of places: of linking nodes only if the rows are split."""
-        from inlink.base.jit import on_threads
-
-        return on_threads(work, self.bounds, self.pool)
-
-    def each_node(self, work: Callable[[np.uint64, np.uint64], Any]) -> list[Any]:
-        """Call ``work(low, high)`` on every chunk of nodes."""
-        from inlink.base.jit import on_threads
-
-        return on_threads(work, self.node_bounds, self.pool)
+        self.each = partial(on_threads, bounds=self.bounds, pool=self.pool)
+        self.each_node = partial(on_threads, bounds=self.node_bounds, pool=self.pool)
 
     def __enter__(self) -> Self:
         return self
@@ -113,28 +120,21 @@ def linear_problem(
 ) -> Problem:
     """Return the problem of ranking a graph. Small graphs get one thread."""
     from inlink.base.jit import num_threads
-    from inlink.rank.kernels.codedrows import CodedEquation
-    from inlink.rank.kernels.pagerank import Equation
 
-    count = num_threads(threads)
-    coded = graph.coded_in_rows
+    count, numbers = num_threads(threads), (strengths_by_place(graph, weighted), teleport, damping)
     # A graph without arcs has no linking nodes, and then the rows of all nodes are swept.
-    if coded is not None and not weighted and graph.num_arcs:
-        equation: Equation | CodedEquation = CodedEquation(
-            *coded, strengths_by_place(graph, weighted), teleport, damping
-        )
+    coded = graph.coded_in_rows if graph.num_arcs and not weighted else None
+    equation: Any
+    if coded is not None:
+        from inlink.rank.kernels.codedrows import CodedEquation
+
+        equation = CodedEquation(*coded, *numbers)
     else:
+        from inlink.rank.kernels.pagerank import Equation
+
         rows = graph.split_in_rows
-        equation = Equation(
-            rows.offsets,
-            rows.nodes,
-            arc_weights(rows, weighted),
-            rows.linking,
-            strengths_by_place(graph, weighted),
-            teleport,
-            damping,
-        )
-    return Problem(graph, equation, count if graph.num_arcs >= SMALL else 1)
+        equation = Equation(rows.offsets, rows.nodes, arc_weights(rows, weighted), rows.linking, *numbers)
+    return Problem(graph, equation, count if graph.num_arcs >= SMALL else 1, coded)
 
 
 def jacobi_sweep(problem: Problem, x: Float64Array, z: Float64Array, y: Float64Array) -> tuple[float, float]:
@@ -147,9 +147,9 @@ def jacobi_sweep(problem: Problem, x: Float64Array, z: Float64Array, y: Float64A
 
     equation, power_round = problem.equation, problem.kernels.power_round
     c = equation.damping
-    problem.each(lambda low, high: contributions(equation, x, 1.0, z, low, high))
+    problem.each(partial(contributions, equation, x, 1.0, z))
     jump = c * dangling_mass(equation, np.uint64(problem.graph.num_nodes), x) + (1.0 - c)
-    parts = problem.each_node(lambda low, high: power_round(equation, jump, z, x, y, low, high))
+    parts = problem.each_node(partial(power_round, equation, jump, z, x, y))
     return error_bound(parts, len(x), c)
 
 
@@ -158,8 +158,9 @@ def error_bound(parts: Sequence[tuple[float, float]], num_nodes: int, damping: f
     if damping == 1:
         return math.inf, math.inf
     factor = (1 + (num_nodes + 100) * 4 * ROUNDOFF) / (1 - damping)
-    rounding = sum(part[1] for part in parts) * ROUNDOFF * factor
-    return sum(part[0] for part in parts) * factor + rounding, rounding
+    change, roundings = map(sum, zip(*parts, strict=True))
+    rounding = roundings * ROUNDOFF * factor
+    return change * factor + rounding, rounding
 
 
 def finish(problem: Problem, z: Float64Array, x: Float64Array) -> float:
@@ -169,7 +170,7 @@ def finish(problem: Problem, z: Float64Array, x: Float64Array) -> float:
     """
     from inlink.rank.kernels.gather import compensated_sum
 
-    problem.each_node(lambda low, high: problem.kernels.finish_dangling(problem.equation, z, x, low, high))
+    problem.each_node(partial(problem.kernels.finish_dangling, problem.equation, z, x))
     # Extrapolation may leave a value slightly below 0.
     np.maximum(x, 0, out=x)
     total = float(compensated_sum(x))
@@ -187,8 +188,9 @@ class Sweeper:
             equation = equation._replace(teleport=equation.teleport[equation.linking])
         self.equation = equation
         self.loops = np.empty(n, np.uint8 if len(equation.weights) == 0 else np.float64)
-        counts = problem.each(lambda low, high: kernels.scan_arcs(equation, self.loops, low, high))
-        smaller, larger = sum(int(c[0]) for c in counts), sum(int(c[1]) for c in counts)
+        smaller, larger = np.sum(
+            problem.each(partial(kernels.scan_arcs, equation, self.loops)), axis=0
+        ).tolist()
         self.downwards = larger > smaller
         self.new = max(smaller, larger) / max(smaller + larger, 1)
         self.order: UInt32Array | None = None
@@ -196,30 +198,25 @@ class Sweeper:
             self.downwards = False
             self.order = order = np.empty(n, np.uint32)
             seen = np.zeros(n, np.bool_)
-            ends = problem.each(lambda low, high: kernels.depth_first_order(equation, seen, order, low, high))
+            ends = problem.each(partial(kernels.depth_first_order, equation, seen, order))
             self.ends = dict(zip(problem.bounds[:-1].tolist(), ends, strict=True))
             # On real and generated graphs it is 0.72 to 0.83.
             self.new = 0.8
 
     def sweep(self, z: Float64Array) -> None:
         """Solve the rows of all nodes that have outlinks; new values of z are used at once."""
-        from inlink.base.jit import on_threads
-
-        kernels = self.problem.kernels
-        p, equation, loops, order, down = self.problem, self.equation, self.loops, self.order, self.downwards
-        if order is not None:
-            p.each(
-                lambda low, high: kernels.sweep_in_order(
-                    equation, loops, z, order, low, np.uint64(self.ends[int(low)])
-                )
-            )
-            return
+        problem, order, down = self.problem, self.order, self.downwards
+        vectors = self.equation, self.loops, z
 
         def work(begin: np.uint64, end: np.uint64) -> None:
-            # Downwards, the bounds of a chunk come in falling order.
-            kernels.sweep(equation, loops, z, down, min(begin, end), max(begin, end))
+            low, high = min(begin, end), max(begin, end)
+            if order is None:
+                problem.kernels.sweep(*vectors, down, low, high)
+            else:
+                problem.kernels.sweep_in_order(*vectors, order, low, np.uint64(self.ends[int(low)]))
 
-        on_threads(work, p.bounds[::-1] if down else p.bounds, p.pool)
+        # Downwards, the chunks and the bounds of each come in falling order.
+        problem.each(work, bounds=problem.bounds[::-1] if down else problem.bounds)
 
 
 class Plateau:
@@ -276,42 +273,30 @@ class LastSweeps:
 
         def work(low: np.uint64, high: np.uint64) -> tuple[float, float, Float64Array]:
             sums = np.empty((2, DEPTH))
-            change, mass = observe(
-                z,
-                self.before,
-                self.last,
-                self.moves,
-                self.differences,
-                np.uint64(slot),
-                strengths,
-                sums,
-                low,
-                high,
-            )
-            return change, mass, sums
+            last = self.before, self.last, self.moves, self.differences
+            return *observe(z, *last, np.uint64(slot), strengths, sums, low, high), sums
 
-        parts = self.problem.each(work)
-        change = sum(part[0] for part in parts)
-        dots, self.right = np.sum([part[2] for part in parts], axis=0)
-        self.gram[slot] = self.gram[:, slot] = dots
+        changes, masses, dots = zip(*self.problem.each(work), strict=True)
+        change = sum(changes)
+        self.gram[slot], self.right = np.sum(dots, axis=0)
+        self.gram[:, slot] = self.gram[slot]
         self.count += 1
         # The extrapolation made the change larger, so restart from here.
         if change > 2 * self.change:
             self.count = 1
         self.change = change
-        return change, sum(part[1] for part in parts)
+        return change, sum(masses)
 
     def accelerate(self, z: Float64Array) -> None:
         """Replace z, the result of a sweep, by the next iterate."""
         from inlink.rank.kernels.pagerank import accelerate
 
-        known = min(self.count - 1, DEPTH)
         share = np.zeros(DEPTH)
-        if known:
-            slots = [(self.count - 2 - k) % DEPTH for k in range(known)]
+        if self.count > 1:
+            slots = [(self.count - 2 - k) % DEPTH for k in range(min(self.count - 1, DEPTH))]
             share[slots] = _least_squares(self.gram[np.ix_(slots, slots)], self.right[slots])
         slot = np.uint64((self.count - 1) % DEPTH)
-        self.problem.each(lambda low, high: accelerate(z, self.before, self.moves, share, slot, low, high))
+        self.problem.each(partial(accelerate, z, self.before, self.moves, share, slot))
 
 
 def _least_squares(gram: Float64Array, right: Float64Array) -> Float64Array:
