@@ -1,17 +1,18 @@
 """Machine code ahead of time.
 
-``python -m ahead build FOLDER [MACHINE]`` makes the libraries, and ``python -m ahead record [--add] COMMAND`` notes
-signatures.
+``python -m ahead build FOLDER [MACHINE]`` makes the libraries, ``python -m ahead record [--add] COMMAND`` notes
+signatures, and ``python -m ahead versions`` checks that Numba and NumPy are those that this was tested with.
 """
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 from ahead.record import record
 
 
 def main(arguments: list[str]) -> int:
-    """Run one of the two."""
+    """Run one of these."""
     match arguments:
         case ["record", "--add", *command] if command:
             return record(command, add=True)
@@ -20,8 +21,11 @@ def main(arguments: list[str]) -> int:
         case ["build", folder, *machine] if len(machine) < 2:
             from ahead.build import build
 
-            build(Path(folder), *machine)
-            return 0
+            return _in_one_line(lambda: build(Path(folder), *machine))
+        case ["versions"]:
+            from ahead.build import check_versions
+
+            return _in_one_line(check_versions)
         case ["module", module, machine, folder]:
             from ahead.build import build_module
 
@@ -29,6 +33,15 @@ def main(arguments: list[str]) -> int:
             return 0
     print(__doc__, file=sys.stderr)
     return 2
+
+
+def _in_one_line(make: Callable[[], None]) -> int:
+    try:
+        make()
+    except RuntimeError as error:
+        print(f"ahead: {error}", file=sys.stderr)
+        return 1
+    return 0
 
 
 if __name__ == "__main__":

@@ -7,10 +7,31 @@ import subprocess
 import sys
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-__all__ = ["build", "build_module"]
+__all__ = ["TESTED", "build", "build_module", "check_versions"]
+
+TESTED = {"numba": "0.68", "llvmlite": "0.50", "numpy": "2.4"}
+"""The versions that machine code is tested with: this program uses private classes of Numba, and copies of layouts."""
+
+
+def check_versions() -> None:
+    """Refuse libraries that machine code was not tested with.
+
+    Raises
+    ------
+    RuntimeError
+        If one of them has another version than :data:`TESTED` says.
+    """
+    for name, tested in TESTED.items():
+        installed = version(name)
+        if not f"{installed}.".startswith(f"{tested}."):
+            raise RuntimeError(
+                f"machine code is tested with {name} {tested}, and {installed} is installed: run "
+                "INLINK_ANY_NUMBA=1 make machinecode and tests/test_machinecode.py, then change ahead/build.py"
+            )
 
 
 def build(folder: Path, machine: str = "") -> None:
@@ -23,7 +44,8 @@ def build(folder: Path, machine: str = "") -> None:
     Raises
     ------
     RuntimeError
-        If a library cannot be made.
+        If a library cannot be made, or Numba or NumPy has a version that is not tested. ``INLINK_ANY_NUMBA=1`` allows
+        any version.
     """
     machine = machine or os.uname().machine
     levels = levels_of(machine)
@@ -37,6 +59,8 @@ def build(folder: Path, machine: str = "") -> None:
             for library in libraries if ready != folder else []:
                 shutil.copy2(library, folder)
             return
+    if not os.environ.get("INLINK_ANY_NUMBA"):
+        check_versions()
     from ahead.signatures import read
 
     modules = [place.partition(":")[0] for place, calls in read().items() for _ in calls]

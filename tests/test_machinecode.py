@@ -7,6 +7,8 @@ import sys
 from pathlib import Path
 
 import pytest
+from ahead import build
+from ahead.__main__ import main
 
 from inlink.base import machinecode
 from inlink.base.machinecode import LEVELS
@@ -145,6 +147,8 @@ def _with_code(folder: Path, script: str, numba: bool) -> subprocess.CompletedPr
     block = "" if numba else "sys.modules['numba'] = None\n"
     block += f"""
 from pathlib import Path
+from ahead import build
+from ahead.__main__ import main
 from inlink.base import machinecode
 machinecode.FOLDER = Path({str(folder / "code")!r})
 """
@@ -342,3 +346,11 @@ def test_signatures_that_differ_in_read_only_arrays_are_merged():
     others = [[rows("w", "w"), "int64"], [rows("w", "w", "<u8"), "uint64"]]
     merged = signatures.merged({"m:f": [*calls, *others], "m:g": calls[2:]})
     assert merged == {"m:f": [[rows("r", "r"), "uint64"], *others], "m:g": calls[2:]}
+
+
+def test_versions_of_numba_that_are_not_tested_are_refused_in_one_line(monkeypatch, capsys):
+    monkeypatch.setitem(build.TESTED, "numba", "0.1")
+    assert main(["versions"]) == 1
+    error = capsys.readouterr().err
+    assert error.startswith("ahead: machine code is tested with numba 0.1, and ")
+    assert error.count("\n") == 1
