@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from inlink.base.settings import Setting, rows_of
+from inlink.base.declare import Parameter, parameters_of
 from inlink.crawl.settings import SpiderSettings
 from inlink.frontier.settings import GROUPS, TABLE, Settings
 
@@ -12,7 +12,7 @@ DOCS = Path(__file__).parents[1] / "docs"
 MARKED = re.compile(r"(<!-- settings: (\w+) -->\n).*?(<!-- end of settings -->)", re.S)
 
 
-def default(row: Setting) -> str:
+def default(row: Parameter) -> str:
     if row.default is None:
         return f"None ({row.none})"
     if row.name in GROUPS:
@@ -20,7 +20,7 @@ def default(row: Setting) -> str:
     return f"`{row.default!r}`".replace("'", '"')
 
 
-def values(row: Setting) -> str:
+def values(row: Parameter) -> str:
     """The values that a setting takes, except for its choices, which have a table of their own."""
     said = row.meaning.removeprefix("'host-diverse'") if row.choices else row.meaning
     if row.name == "policy":
@@ -47,7 +47,7 @@ def crawl() -> str:
 def scrapy() -> str:
     def rows() -> Iterator[tuple[str, str, str]]:
         for group in (SpiderSettings, Settings):
-            for name, row in rows_of(group).items():
+            for name, row in parameters_of(group).items():
                 yield f"`INLINK_{name.upper()}`", default(row), row.help
 
     return table(("setting", "default", "meaning"), rows())

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scrapy.settings import Settings as ScrapySettings
 
-from inlink.base.settings import Setting, rows_of
+from inlink.base.declare import Parameter, parameters_of
 from inlink.cli import commands
 from inlink.crawl.crawl import Crawl
 from inlink.crawl.settings import NOT_GIVEN, checked, choose, encoded, from_name, lay_over, stored
@@ -43,15 +43,15 @@ def test_the_docs_have_all_tables():
 def test_every_setting_is_a_parameter_of_the_crawl_and_in_its_docstring():
     parameters = dict(inspect.signature(Crawl).parameters)
     assert [parameters.pop(name).name for name in ("folder", "clock")] == ["folder", "clock"]
-    assert list(parameters) == list(rows_of(Settings))
+    assert list(parameters) == list(parameters_of(Settings))
     assert {one.default for one in parameters.values()} == {NOT_GIVEN}
     text = " ".join((Crawl.__doc__ or "").split("Attributes")[0].split())
-    for name, row in rows_of(Settings).items():
+    for name, row in parameters_of(Settings).items():
         assert f"{name} :" in text or f"{name}, " in text or f", {name} :" in text
         if isinstance(row.default, float | int):
             assert f"{row.default:g}" in text or str(row.default) in text, name
     for group in (*GROUPS.values(), FixedInterval, Adaptive):
-        for name in rows_of(group):
+        for name in parameters_of(group):
             assert name in (group.__doc__ or ""), (group, name)
 
 
@@ -63,7 +63,7 @@ def test_policies_of_the_table_are_those_that_there_are():
 # -- ranges, by all doors -------------------------------------------------------------------------------------------
 
 
-def bounds(row: Setting) -> tuple[list[float], list[float]]:
+def bounds(row: Parameter) -> tuple[list[float], list[float]]:
     """Numbers that are just inside and just outside the range of a setting."""
 
     def near(bound: float, towards: float) -> float:
@@ -232,7 +232,7 @@ def test_arguments_of_methods_are_checked_before_anything_changes(tmp_path):
 # -- any settings ---------------------------------------------------------------------------------------------------
 
 
-def numbers(row: Setting) -> st.SearchStrategy[Any]:
+def numbers(row: Parameter) -> st.SearchStrategy[Any]:
     (low, high), _ = bounds(row)
     found: st.SearchStrategy[Any] = (
         st.integers(int(low), int(high)) if row.kind is int else st.floats(low, high, allow_nan=False)
@@ -240,7 +240,7 @@ def numbers(row: Setting) -> st.SearchStrategy[Any]:
     return found | st.none() if row.none else found
 
 
-def values(row: Setting) -> st.SearchStrategy[Any]:
+def values(row: Parameter) -> st.SearchStrategy[Any]:
     if row.kind is bool:
         return st.booleans()
     if row.kind in (int, float):

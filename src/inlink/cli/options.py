@@ -9,7 +9,7 @@ import click
 from inlink.cli.remote import FolderOrUrl, refuse_url
 
 if TYPE_CHECKING:
-    from inlink.base.settings import Setting
+    from inlink.base.declare import Parameter
     from inlink.sources.formats import Option
 
 __all__ = [
@@ -143,14 +143,12 @@ _KINDS = {int: "integer", float: "number", str: "name", tuple: "text"}
 class _Value(click.ParamType):  # type: ignore[type-arg]  # generic in newer versions of click only
     """A setting's value, read from text by the table of settings."""
 
-    def __init__(self, row: "Setting") -> None:
+    def __init__(self, row: "Parameter") -> None:
         self.row, self.name = row, _KINDS[row.kind]
 
     def convert(self, value: Any, param: click.Parameter | None, context: click.Context | None) -> Any:
         """Return the value that the text stands for."""
-        from inlink.base.settings import from_text
-
-        return from_text(self.row, value, self.row.option) if isinstance(value, str) else value
+        return self.row.parse(value, self.row.option) if isinstance(value, str) else value
 
 
 def setting_options(command: Callable[..., Any]) -> Callable[..., Any]:

@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from inlink.base.settings import LONGEST, NO_LIMIT, check
+from inlink.base.settings import LONGEST, NO_LIMIT
 from inlink.errors import ParameterError
 from inlink.frontier.revisit import ChangeRate
 from inlink.frontier.rules import Rules
@@ -112,13 +112,13 @@ def crawl_arguments(settings: Mapping[str, object]) -> dict[str, Any]:
         arguments["use_scores"] = _flag("USE_SCORES", given["USE_SCORES"])
     if "PAGE_RANK_DAMPING" in given:
         damping = _number("PAGE_RANK_DAMPING", given["PAGE_RANK_DAMPING"])
-        arguments["damping"] = check(TABLE["damping"], damping, "PAGE_RANK_DAMPING")
+        arguments["damping"] = TABLE["damping"].check(damping, "PAGE_RANK_DAMPING")
     seconds = _number("SCORE_UPDATE_INTERVAL", given.get("SCORE_UPDATE_INTERVAL", 0))
     if seconds > 0:
-        arguments["rerank_seconds"] = check(TABLE["rerank_seconds"], seconds, "SCORE_UPDATE_INTERVAL")
+        arguments["rerank_seconds"] = TABLE["rerank_seconds"].check(seconds, "SCORE_UPDATE_INTERVAL")
     depth = _number("MAX_CRAWL_DEPTH", given.get("MAX_CRAWL_DEPTH", 0))
     if depth > 0:
-        most = check(TABLE["rules.max_depth"], max(math.floor(depth) - 1, 0), "MAX_CRAWL_DEPTH")
+        most = TABLE["rules.max_depth"].check(max(math.floor(depth) - 1, 0), "MAX_CRAWL_DEPTH")
         arguments["rules"] = Rules(max_depth=most)
     return arguments
 
@@ -127,8 +127,8 @@ def _politeness(given: Mapping[str, object]) -> Politeness:
     """Return Aduana's two limits as politeness. A limit of 0 or less is off."""
     soft = max(_number("SOFT_CRAWL_LIMIT", given["SOFT_CRAWL_LIMIT"]), 0.0)
     hard = max(_number("HARD_CRAWL_LIMIT", given["HARD_CRAWL_LIMIT"]), 0.0)
-    soft = check(TABLE["politeness.soft_rate"], soft, "SOFT_CRAWL_LIMIT")
-    hard = check(TABLE["politeness.hard_rate"], hard, "HARD_CRAWL_LIMIT")
+    soft = TABLE["politeness.soft_rate"].check(soft, "SOFT_CRAWL_LIMIT")
+    hard = TABLE["politeness.hard_rate"].check(hard, "HARD_CRAWL_LIMIT")
     limits = Politeness(delay=0.0, in_flight=NO_LIMIT, soft_rate=soft, hard_rate=hard)
     return replace(limits, rate_window=min(10.0 / hard, LONGEST)) if hard else limits
 

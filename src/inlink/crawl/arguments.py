@@ -12,7 +12,8 @@ from typing import Any, SupportsIndex
 
 from msgspec.structs import replace
 
-from inlink.base.settings import LONGEST, NO_LIMIT, Setting, check
+from inlink.base.declare import Parameter
+from inlink.base.settings import LONGEST, NO_LIMIT
 from inlink.errors import ParameterError
 from inlink.frontier.settings import TABLE
 from inlink.frontier.survey import BEST
@@ -58,63 +59,74 @@ LARGEST_ID = (1 << 63) - 1
 """The largest number of a lease, a session or a request."""
 
 ARGUMENTS = {
-    "count": Setting("count", int, 1, "Maximum number of leases.", at_least=0, at_most=NO_LIMIT),
+    "count": Parameter("Maximum number of leases.", name="count", kind=int, at_least=0, at_most=NO_LIMIT),
     "seconds": replace(TABLE["politeness.delay"], name="seconds"),
     "delay": replace(TABLE["politeness.delay"], name="delay", none="that of the crawl and of robots.txt"),
-    "budget": Setting(
-        "budget",
-        int,
-        None,
+    "budget": Parameter(
         "Number of pages that may still be fetched.",
+        name="budget",
+        kind=int,
         at_least=0,
         below=NO_LIMIT,
         none="no limit",
     ),
-    "block": Setting("block", float, 0.0, "From now on.", unit="seconds", at_least=0, at_most=LONGEST),
-    "ahead": Setting("seconds", float, 0.0, "From now on.", unit="seconds", at_least=0, at_most=LONGEST),
-    "older_than": Setting(
-        "older_than", float, None, "Before now.", unit="seconds", at_least=0, at_most=LONGEST, none="all"
+    "block": Parameter("From now on.", name="block", kind=float, unit="seconds", at_least=0, at_most=LONGEST),
+    "ahead": Parameter(
+        "From now on.", name="seconds", kind=float, unit="seconds", at_least=0, at_most=LONGEST
     ),
-    "silent_after": Setting(
-        "silent_after",
-        float,
-        None,
+    "older_than": Parameter(
+        "Before now.", name="older_than", kind=float, unit="seconds", at_least=0, at_most=LONGEST, none="all"
+    ),
+    "silent_after": Parameter(
         "Time without a call after which a session ends.",
+        name="silent_after",
+        kind=float,
         unit="seconds",
         above=0,
         at_most=1e9,
         none="never",
     ),
-    "session": Setting("session", int, 0, "Number of a session.", at_least=0, at_most=LARGEST_ID),
-    "lease": Setting("lease", int, 0, "Number of a lease.", at_least=0, at_most=LARGEST_ID),
-    "request": Setting("request", int, 0, "Id of a request.", at_least=0, at_most=LARGEST_ID),
-    "lastmod": Setting(
-        "lastmod", float, None, "Unix time.", unit="seconds", at_least=-LATEST, at_most=LATEST, none="unknown"
+    "session": Parameter("Number of a session.", name="session", kind=int, at_least=0, at_most=LARGEST_ID),
+    "lease": Parameter("Number of a lease.", name="lease", kind=int, at_least=0, at_most=LARGEST_ID),
+    "request": Parameter("Id of a request.", name="request", kind=int, at_least=0, at_most=LARGEST_ID),
+    "lastmod": Parameter(
+        "Unix time.",
+        name="lastmod",
+        kind=float,
+        unit="seconds",
+        at_least=-LATEST,
+        at_most=LATEST,
+        none="unknown",
     ),
-    "retry_after": Setting(
-        "retry_after",
-        float,
-        None,
+    "retry_after": Parameter(
         "Value of the header Retry-After.",
+        name="retry_after",
+        kind=float,
         unit="seconds",
         at_least=0,
         at_most=1e9,
         none="none was sent",
     ),
-    "rows": Setting("count", int, 100, "Maximum number of rows.", at_least=1, at_most=MOST_ROWS),
-    "within": Setting("within", float, 0.0, "Share of all rank.", at_least=0, at_most=1),
-    "places": Setting("count", int, 50, "Maximum number of places.", at_least=1, at_most=MOST_PLACES),
-    "hosts": Setting("hosts", int, 5, "Maximum number of hosts.", at_least=0, at_most=MOST_ROWS),
-    "wait": Setting("wait", float, 0.0, "Longest wait for a task.", unit="seconds", at_least=0, at_most=1e9),
-    "cpu_seconds": Setting("seconds", float, 0.005, "CPU time.", unit="seconds", at_least=0, at_most=1e9),
-    "priority": Setting("priority", float, None, "Priority in a sitemap.", at_least=0, at_most=1, none="0.5"),
+    "rows": Parameter("Maximum number of rows.", name="count", kind=int, at_least=1, at_most=MOST_ROWS),
+    "within": Parameter("Share of all rank.", name="within", kind=float, at_least=0, at_most=1),
+    "places": Parameter("Maximum number of places.", name="count", kind=int, at_least=1, at_most=MOST_PLACES),
+    "hosts": Parameter("Maximum number of hosts.", name="hosts", kind=int, at_least=0, at_most=MOST_ROWS),
+    "wait": Parameter(
+        "Longest wait for a task.", name="wait", kind=float, unit="seconds", at_least=0, at_most=1e9
+    ),
+    "cpu_seconds": Parameter(
+        "CPU time.", name="seconds", kind=float, unit="seconds", at_least=0, at_most=1e9
+    ),
+    "priority": Parameter(
+        "Priority in a sitemap.", name="priority", kind=float, at_least=0, at_most=1, none="0.5"
+    ),
 }
 """Numeric arguments of the methods of :class:`inlink.Crawl` and its desk."""
 
 
 def argument(name: str, value: Any) -> Any:
     """Return a number in its own type, checked against :data:`ARGUMENTS`."""
-    return check(ARGUMENTS[name], value)
+    return ARGUMENTS[name].check(value)
 
 
 def checked_ahead(name: str, value: Any) -> float:

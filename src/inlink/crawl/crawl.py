@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any, Literal, Self
 
 from inlink.base.clock import VirtualClock
+from inlink.base.declare import parameters_of
 from inlink.base.disk import described_errors
-from inlink.base.settings import rows_of
 from inlink.crawl.admission import Admission
 from inlink.crawl.answers import Answers
 from inlink.crawl.arguments import argument, check_flags, moment
@@ -57,7 +57,7 @@ from inlink.urls.canonical import UrlRules
 __all__ = ["Crawl"]
 
 _log = logging.getLogger("inlink.crawl")
-SETTINGS = rows_of(Settings)
+SETTINGS = parameters_of(Settings)
 
 
 class Crawl(Reporting, Steering):

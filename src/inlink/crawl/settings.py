@@ -10,12 +10,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from enum import Enum
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import msgspec
 
+from inlink.base.declare import Parameter, Seconds, parameters_of
 from inlink.base.folder import atomic_file
-from inlink.base.settings import LONGEST, Setting, check, from_text, rows_of, setting
 from inlink.errors import FolderError, ParameterError
 from inlink.frontier.revisit import StoredSchedule, revisit_as_data, revisit_of
 from inlink.frontier.settings import GROUPS, TABLE, Settings
@@ -70,46 +70,60 @@ NOT_GIVEN = NotGiven.NOT_GIVEN
 class SpiderSettings:
     """Settings of a spider. They are not kept in the crawl's folder."""
 
-    crawl: str | None = setting(
-        None, "The crawl's folder, or its URL on a server: see [server.md](server.md).", none="no crawl"
-    )
-    owner: str | None = setting(
-        None,
-        "Name of the spider. A new session under this name ends the previous session, whose tasks are lost.",
-        none="`spider` in a folder; on a server the names of spider and machine, and the process id",
-    )
-    seeds: str | None = setting(
-        None,
-        "A file of URLs to begin at: one URL a line, optionally followed by a tab and a score.",
-        none="no file",
-    )
-    content_scorer: object = setting(
-        None, "How good a page is: a name, a dict or an object.", none="no scorer"
-    )
-    link_scorer: object = setting(None, "How promising a link is: a dict or an object.", none="no scorer")
-    allow_private: bool = setting(
-        True, "Whether addresses that are not public may be fetched: loopback, private, link-local, reserved."
-    )
-    allow_addresses: Sequence[str] = setting(
-        (),
-        "Addresses and networks (`10.1.0.0/16`) that may be fetched although they are not public.",
-        commas=True,
-    )
-    deny_addresses: Sequence[str] = setting(
-        (), "Addresses and networks that must not be fetched.", commas=True
-    )
-    apply_rules: bool = setting(
-        False,
-        "Begin also if the rules or the allowed addresses of this run exclude more than a tenth of the waiting pages.",
-    )
-    max_wait: float | None = setting(
-        60.0,
-        "A spider ends if no page is due within this time. Pages that are due later are left for the next run.",
-        unit="seconds",
-        at_least=0,
-        at_most=LONGEST,
-        none="for ever",
-    )
+    crawl: Annotated[
+        str | None,
+        Parameter("The crawl's folder, or its URL on a server: see [server.md](server.md).", none="no crawl"),
+    ] = None
+    owner: Annotated[
+        str | None,
+        Parameter(
+            "Name of the spider. A new session under this name ends the previous session, whose tasks are lost.",
+            none="`spider` in a folder; on a server the names of spider and machine, and the process id",
+        ),
+    ] = None
+    seeds: Annotated[
+        str | None,
+        Parameter(
+            "A file of URLs to begin at: one URL a line, optionally followed by a tab and a score.",
+            none="no file",
+        ),
+    ] = None
+    content_scorer: Annotated[
+        object, Parameter("How good a page is: a name, a dict or an object.", none="no scorer")
+    ] = None
+    link_scorer: Annotated[
+        object, Parameter("How promising a link is: a dict or an object.", none="no scorer")
+    ] = None
+    allow_private: Annotated[
+        bool,
+        Parameter(
+            "Whether addresses that are not public may be fetched: loopback, private, link-local, reserved."
+        ),
+    ] = True
+    allow_addresses: Annotated[
+        Sequence[str],
+        Parameter(
+            "Addresses and networks (`10.1.0.0/16`) that may be fetched although they are not public.",
+            commas=True,
+        ),
+    ] = ()
+    deny_addresses: Annotated[
+        Sequence[str], Parameter("Addresses and networks that must not be fetched.", commas=True)
+    ] = ()
+    apply_rules: Annotated[
+        bool,
+        Parameter(
+            "Begin also if the rules or the allowed addresses of this run exclude more than a tenth of the waiting "
+            "pages."
+        ),
+    ] = False
+    max_wait: Annotated[
+        Seconds | None,
+        Parameter(
+            "A spider ends if no page is due within this time. Pages that are due later are left for the next run.",
+            none="for ever",
+        ),
+    ] = 60.0
 
 
 class Chosen(NamedTuple):
@@ -162,7 +176,7 @@ def choose(folder: Path, given: Mapping[str, Any]) -> Chosen:
     settings = changed(base, values)
     if before is not None:
         before = _with_code(folder, before, settings)
-    for name, row in rows_of(Settings).items():
+    for name, row in parameters_of(Settings).items():
         if row.fixed and before is not None and getattr(settings, name) != getattr(before, name):
             raise ParameterError(
                 f"`{name}` cannot change after a crawl was made: {folder} has {getattr(before, name)!r}; "
@@ -267,24 +281,24 @@ def checked(name: str, value: Any, place: str = "", *, texts: bool = False) -> A
     inlink.errors.ParameterError
         If there is no such setting, or the value is outside its range.
     """
-    row, place = _row(name, rows_of(Settings)), place or name
+    row, place = _row(name, parameters_of(Settings)), place or name
     if row.kind is str and isinstance(value, os.PathLike):
         value = os.fspath(value)
     if texts and isinstance(value, str) and (row.kind is not str or row.none is not None):
-        value = from_text(row, value, place)
+        value = row.parse(value, place)
     if isinstance(value, Mapping) and name in GROUPS:
         found: dict[str, Any] = {}
         for key, given in value.items():
-            field = _row(str(key), rows_of(GROUPS[name]), place)
+            field = _row(str(key), parameters_of(GROUPS[name]), place)
             if texts and isinstance(given, str) and field.kind not in (str, tuple):
-                given = from_text(field, given, f"{place}.{key}")
+                given = field.parse(given, f"{place}.{key}")
             if field.kind is tuple and isinstance(given, str) and name == "rules":
                 given = (given,)
-            found[field.name] = check(field, given, f"{place}.{key}")
+            found[field.name] = field.check(given, f"{place}.{key}")
         return found
     if isinstance(value, Mapping) and name == "revisit":
         return revisit_of(dict(value), place)
-    return check(row, value, place)
+    return row.check(value, place)
 
 
 def from_name(name: str, text: str, place: str = "") -> tuple[str, Any]:
@@ -313,7 +327,7 @@ def from_name(name: str, text: str, place: str = "") -> tuple[str, Any]:
     row, place = _row(name, TABLE), place or name
     group, dot, field = name.partition(".")
     if dot:
-        return group, {field: from_text(row, text, place)}
+        return group, {field: row.parse(text, place)}
     return name, checked(name, text, place, texts=True)
 
 
@@ -427,7 +441,7 @@ def names_lists(pages: Pages, settings: Settings) -> bool:
 
 def encoded(settings: Settings) -> bytes:
     """Return the content of ``settings.json``: all settings but the fixed ones, which the folder's header keeps."""
-    fixed = [name for name, row in rows_of(Settings).items() if row.fixed]
+    fixed = [name for name, row in parameters_of(Settings).items() if row.fixed]
     data = {name: value for name, value in as_data(settings).items() if name not in fixed}
     return msgspec.json.format(msgspec.json.encode(data), indent=1)
 
@@ -438,7 +452,7 @@ def save(folder: Path, settings: Settings) -> None:
         file.write_bytes(encoded(settings))
 
 
-def _row(name: str, rows: Mapping[str, Setting], place: str = "") -> Setting:
+def _row(name: str, rows: Mapping[str, Parameter], place: str = "") -> Parameter:
     if name in rows:
         return rows[name]
     near = difflib.get_close_matches(name, rows, 1) or [
@@ -451,11 +465,11 @@ def _row(name: str, rows: Mapping[str, Setting], place: str = "") -> Setting:
 def _flat(settings: Settings) -> dict[str, Any]:
     """The values of settings by name. The fields of a group have names such as ``politeness.delay``."""
     found: dict[str, Any] = {}
-    for name in rows_of(Settings):
+    for name in parameters_of(Settings):
         value = getattr(settings, name)
         if name in GROUPS:
             group = value or GROUPS[name]()
-            found |= {f"{name}.{field}": getattr(group, field) for field in rows_of(GROUPS[name])}
+            found |= {f"{name}.{field}": getattr(group, field) for field in parameters_of(GROUPS[name])}
         else:
             found[name] = value
     return found

@@ -17,7 +17,7 @@ from typing import Any
 import frontera
 from frontera.core.models import Request
 
-from inlink.base.settings import rows_of
+from inlink.base.declare import parameters_of
 from inlink.crawl.aduana import DEFAULTS, NAMES, crawl_arguments
 from inlink.crawl.crawl import Crawl
 from inlink.crawl.settings import SpiderSettings, checked, is_there, lay_over
@@ -49,7 +49,7 @@ READ = frozenset(
     {
         *FRONTERA_READS,
         *NAMES,
-        *(f"INLINK_{name.upper()}" for name in rows_of(Settings)),
+        *(f"INLINK_{name.upper()}" for name in parameters_of(Settings)),
         *("INLINK_CRAWL", "INLINK_MAX_WAIT", "INLINK_OWNER", "INLINK_SEEDS", "SEEDS_SOURCE"),
     }
 )
@@ -57,7 +57,7 @@ READ = frozenset(
 
 # Requests may wait for a long time in Scrapy. Leases of a process that died are taken back at the next start.
 LEASE_SECONDS = 86_400.0
-MAX_WAIT = rows_of(SpiderSettings)["max_wait"].default
+MAX_WAIT = parameters_of(SpiderSettings)["max_wait"].default
 """If no page is due within this many seconds, the crawl ends and can be continued later."""
 
 
@@ -113,7 +113,7 @@ class Backend(frontera.Backend):  # type: ignore[misc]  # Frontera is untyped
             self.arguments, values = {"lease_seconds": LEASE_SECONDS}, {**DEFAULTS, **values}
         self.arguments |= crawl_arguments(values)
         for name, value in _values(
-            settings, {f"INLINK_{one.upper()}": one for one in rows_of(Settings)}
+            settings, {f"INLINK_{one.upper()}": one for one in parameters_of(Settings)}
         ).items():
             lay_over(self.arguments, name, checked(name, value, f"INLINK_{name.upper()}", texts=True))
         self.arguments |= {} if folder is None else {"folder": folder}

@@ -21,7 +21,7 @@ import numpy as np
 
 from inlink.base.arrays import Float32Array, UInt32Array, UInt64Array
 from inlink.base.columns import reserve
-from inlink.base.settings import imported, present_name
+from inlink.base.declare import imported, present_name
 from inlink.errors import ParameterError
 from inlink.frontier.kernels.shares import hand_over_cash, scores_given
 from inlink.frontier.parts import Part

@@ -14,9 +14,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, is_dataclass
 from functools import lru_cache
 from math import isfinite
-from typing import Any, Protocol, runtime_checkable
+from typing import Annotated, Any, Protocol, runtime_checkable
 
-from inlink.base.settings import LONGEST, check_fields, imported, setting
+from inlink.base.declare import Parameter, PositiveSeconds, check_fields, imported
 from inlink.errors import ParameterError
 from inlink.frontier.backoff import classify
 from inlink.urls.patterns import compiled
@@ -34,6 +34,8 @@ __all__ = [
 ]
 
 DAY = 86_400.0
+
+Share = Annotated[float, Parameter(at_least=0, at_most=1)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,9 +113,7 @@ class FixedInterval:
         If ``seconds`` is not above 0.
     """
 
-    seconds: float = setting(
-        30 * DAY, "Seconds between two crawls.", unit="seconds", above=0, at_most=LONGEST
-    )
+    seconds: Annotated[PositiveSeconds, Parameter("Seconds between two crawls.")] = 30 * DAY
 
     def __post_init__(self) -> None:
         check_fields(self, "FixedInterval.")
@@ -163,30 +163,33 @@ class ChangeRate:
     Next(due_in=3600.0, interval=3600.0)
     """
 
-    scale: float | None = setting(
-        1.0,
-        "Frequency of crawls divided by the rate of changes.",
-        above=0,
-        at_most=1e9,
-        none="the default frequency for every page",
-    )
-    default: float = setting(
-        0.1, "Crawls a second of pages whose rate of changes is unknown.", above=0, at_most=1e6
-    )
+    scale: Annotated[
+        float | None,
+        Parameter(
+            "Frequency of crawls divided by the rate of changes.",
+            above=0,
+            at_most=1e9,
+            none="the default frequency for every page",
+        ),
+    ] = 1.0
+    default: Annotated[
+        float,
+        Parameter("Crawls a second of pages whose rate of changes is unknown.", above=0, at_most=1e6),
+    ] = 0.1
     spec: Sequence[tuple[str, str | float]] = ()
-    margin: float = setting(
-        0.0, "Share of the interval by which a page is due earlier.", at_least=0, at_most=1e6
-    )
-    max_crawls: int | None = setting(
-        None,
-        "Number of crawls after which a page is not fetched again.",
-        at_least=1,
-        at_most=0xFFFFFFFF,
-        none="no limit",
-    )
-    shortest: float = setting(
-        1.0, "Minimum number of seconds between two crawls.", unit="seconds", above=0, at_most=LONGEST
-    )
+    margin: Annotated[
+        float, Parameter("Share of the interval by which a page is due earlier.", at_least=0, at_most=1e6)
+    ] = 0.0
+    max_crawls: Annotated[
+        int | None,
+        Parameter(
+            "Number of crawls after which a page is not fetched again.",
+            at_least=1,
+            at_most=0xFFFFFFFF,
+            none="no limit",
+        ),
+    ] = None
+    shortest: Annotated[PositiveSeconds, Parameter("Minimum number of seconds between two crawls.")] = 1.0
 
     def __post_init__(self) -> None:
         check_fields(self, "ChangeRate.")
@@ -278,22 +281,25 @@ class Adaptive:
     [100, 80, 140]
     """
 
-    initial: float = setting(
-        30 * DAY, "Seconds until the second crawl.", unit="seconds", above=0, at_most=LONGEST
+    initial: Annotated[PositiveSeconds, Parameter("Seconds until the second crawl.")] = 30 * DAY
+    inc: Annotated[
+        float,
+        Parameter(
+            "Share by which the interval grows after a crawl without a change.", at_least=0, at_most=1e6
+        ),
+    ] = 0.4
+    dec: Annotated[Share, Parameter("Share by which the interval shrinks after a change.")] = 0.2
+    shortest: Annotated[PositiveSeconds, Parameter("The shortest interval.")] = 60.0
+    longest: Annotated[PositiveSeconds, Parameter("The longest interval.")] = 365 * DAY
+    sync_delta: Annotated[bool, Parameter("Move the crawls towards the times of changes.")] = True
+    sync_delta_rate: Annotated[
+        Share, Parameter("Share of the time since the change by which crawls move.")
+    ] = 0.3
+    gone: Annotated[float, Parameter("Factor of the interval if the page is gone.", above=0, at_most=1e6)] = (
+        1.5
     )
-    inc: float = setting(
-        0.4, "Share by which the interval grows after a crawl without a change.", at_least=0, at_most=1e6
-    )
-    dec: float = setting(0.2, "Share by which the interval shrinks after a change.", at_least=0, at_most=1)
-    shortest: float = setting(60.0, "The shortest interval.", unit="seconds", above=0, at_most=LONGEST)
-    longest: float = setting(365 * DAY, "The longest interval.", unit="seconds", above=0, at_most=LONGEST)
-    sync_delta: bool = setting(True, "Move the crawls towards the times of changes.")
-    sync_delta_rate: float = setting(
-        0.3, "Share of the time since the change by which crawls move.", at_least=0, at_most=1
-    )
-    gone: float = setting(1.5, "Factor of the interval if the page is gone.", above=0, at_most=1e6)
-    at_latest: float = setting(
-        90 * DAY, "Every page is crawled again after this time.", unit="seconds", above=0, at_most=LONGEST
+    at_latest: Annotated[PositiveSeconds, Parameter("Every page is crawled again after this time.")] = (
+        90 * DAY
     )
 
     def __post_init__(self) -> None:

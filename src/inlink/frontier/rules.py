@@ -24,10 +24,11 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Annotated
 
 import msgspec
 
-from inlink.base.settings import check_fields, setting
+from inlink.base.declare import Parameter, check_fields
 from inlink.errors import ParameterError
 from inlink.urls.canonical import MAX_LENGTH, canonical
 from inlink.urls.patterns import NUTCH_LOOPS, Pattern, compiled
@@ -65,22 +66,30 @@ class Rules:
     'outside the hosts and domains of this crawl'
     """
 
-    allow: Sequence[str] = setting(
-        (), "Only URLs in which one of these rules matches; empty for all.", option="--allow"
-    )
-    deny: Sequence[str] = setting((), "No URLs in which one of these rules matches.", option="--deny")
-    max_depth: int | None = setting(
-        None,
-        "Maximum number of clicks from a seed.",
-        at_least=0,
-        at_most=0xFFFFFFFF,
-        none="no limit",
-        option="--depth",
-    )
-    hosts: Sequence[str] | None = setting(None, "Only these hosts.", none="all", commas=True)
-    domains: Sequence[str] | None = setting(
-        None, "Only these domains and the hosts under them.", none="all", commas=True, option="--domains"
-    )
+    allow: Annotated[
+        Sequence[str],
+        Parameter("Only URLs in which one of these rules matches; empty for all.", option="--allow"),
+    ] = ()
+    deny: Annotated[
+        Sequence[str], Parameter("No URLs in which one of these rules matches.", option="--deny")
+    ] = ()
+    max_depth: Annotated[
+        int | None,
+        Parameter(
+            "Maximum number of clicks from a seed.",
+            at_least=0,
+            at_most=0xFFFFFFFF,
+            none="no limit",
+            option="--depth",
+        ),
+    ] = None
+    hosts: Annotated[Sequence[str] | None, Parameter("Only these hosts.", none="all", commas=True)] = None
+    domains: Annotated[
+        Sequence[str] | None,
+        Parameter(
+            "Only these domains and the hosts under them.", none="all", commas=True, option="--domains"
+        ),
+    ] = None
 
     def __post_init__(self) -> None:
         for what in ("allow", "deny", "hosts", "domains"):

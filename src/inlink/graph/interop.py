@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from inlink.base.arrays import AnyArray, Float64Array, UInt32Array, UInt64Array
+from inlink.base.declare import Parameter
 from inlink.base.extras import load
-from inlink.base.settings import Setting, check, plain
 from inlink.base.strings import Strings
 from inlink.errors import ParameterError
 from inlink.graph.batches import ArcBatch
@@ -253,7 +253,7 @@ def to_igraph(graph: Graph) -> "igraph.Graph":
     return result
 
 
-_NUM_NODES = Setting("num_nodes", int, 0, "", at_least=0, at_most=MAX_NODES)
+_NUM_NODES = Parameter(name="num_nodes", kind=int, at_least=0, at_most=MAX_NODES)
 
 
 def _weights(weights: npt.ArrayLike | None) -> Float64Array | None:
@@ -286,7 +286,7 @@ def graph_of_pairs(
     """
     values = _weights(weights)
     if num_nodes is not None:
-        num_nodes = int(check(_NUM_NODES, plain(num_nodes), "`num_nodes`"))
+        num_nodes = int(_NUM_NODES.check(num_nodes, "`num_nodes`"))
     if not isinstance(arcs, np.ndarray):
         if isinstance(arcs, str | bytes | Mapping) or not isinstance(arcs, Iterable):
             raise ParameterError(f"`arcs` must be pairs (source, target); got {type(arcs).__name__}")

@@ -32,7 +32,6 @@ from msgspec.structs import replace
 
 from inlink.base.arrays import Float64Array, UInt32Array
 from inlink.base.progress import track
-from inlink.base.settings import check, plain
 from inlink.graph.components import components
 from inlink.graph.graph import Graph
 from inlink.graph.interop import GraphLike, as_graph
@@ -146,7 +145,7 @@ def check_sample(n: int, k: int | None, confidence: float, seed: int) -> None:
     inlink.errors.ParameterError
         If ``k`` is not from 1 to n, ``confidence`` is not between 0 and 1, or ``seed`` is not an integer of at least 0.
     """
-    check(replace(PARAMETERS["k"], at_most=max(n, 1)), plain(k), "`k`")
+    replace(PARAMETERS["k"], at_most=max(n, 1)).check(k, "`k`")
     check_parameters(confidence=confidence, seed=seed)
 
 

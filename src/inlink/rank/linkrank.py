@@ -30,8 +30,8 @@ import numpy as np
 from msgspec.structs import replace
 
 from inlink.base.arrays import Float64Array
+from inlink.base.declare import Parameter
 from inlink.base.progress import track
-from inlink.base.settings import Setting, check, plain
 from inlink.errors import ParameterError
 from inlink.graph.graph import Graph
 from inlink.graph.interop import GraphLike, as_graph
@@ -112,8 +112,8 @@ def linkrank(
     began = time.perf_counter()
     check_rounds(tol, max_iter if max_iter is not None else ITERATIONS)
     # Here damping may be 1.
-    check(replace(PARAMETERS["damping"], below=None, at_most=1), plain(damping), "`damping`")
-    check(Setting("start", float, 1.0, ""), plain(start), "`start`")
+    replace(PARAMETERS["damping"], below=None, at_most=1).check(damping, "`damping`")
+    Parameter(name="start", kind=float).check(start, "`start`")
     check_parameters(limit_page=limit_page, limit_domain=limit_domain, threads=threads)
     damping, start = float(damping), float(start)
     if damping == 1 and tol is not None:

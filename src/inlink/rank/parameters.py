@@ -3,37 +3,37 @@
 from collections.abc import Sequence
 from typing import Any
 
-from inlink.base.settings import Setting, check, plain
+from inlink.base.declare import Parameter
 from inlink.errors import ParameterError
 
 __all__ = ["PARAMETERS", "check_choice", "check_parameters", "check_rounds"]
 
 
-def _flag(name: str) -> Setting:
-    return Setting(name, bool, False, "")
+def _flag(name: str) -> Parameter:
+    return Parameter(name=name, kind=bool)
 
 
-PARAMETERS: dict[str, Setting] = {
+PARAMETERS: dict[str, Parameter] = {
     row.name: row
     for row in (
-        Setting("alpha", float, 0.1, "", at_least=0),
-        Setting("beta", float, 1.0, "", above=0),
-        Setting("gamma", float, 0.85, "", above=0, at_most=1),
-        Setting("rho", float, 0.0, "", at_least=0),
-        Setting("damping", float, 0.85, "", at_least=0, below=1),
-        Setting("confidence", float, 0.95, "", above=0, below=1),
-        Setting("tol", float, 1e-6, "", above=0, none="exactly `max_iter` rounds"),
-        Setting("max_iter", int, None, "", at_least=0, none="the default"),
-        Setting("depth", int, 2, "", at_least=0),
-        Setting("walks", int, 10, "", at_least=2),
-        Setting("seed", int, 0, "", at_least=0),
-        Setting("log2m", int, None, "", at_least=4, at_most=16, none="the default"),
-        Setting("runs", int, 1, "", at_least=1),
-        Setting("exact", bool, None, "", none="by the number of nodes"),
-        Setting("k", int, None, "", at_least=1, none="all nodes"),
-        Setting("certain", int, None, "", at_least=1, none="no place in particular"),
-        Setting("threads", int, None, "", at_least=1, none="all processors"),
-        Setting("weighted", bool, None, "", none="if the graph has weights"),
+        Parameter(name="alpha", kind=float, at_least=0),
+        Parameter(name="beta", kind=float, above=0),
+        Parameter(name="gamma", kind=float, above=0, at_most=1),
+        Parameter(name="rho", kind=float, at_least=0),
+        Parameter(name="damping", kind=float, at_least=0, below=1),
+        Parameter(name="confidence", kind=float, above=0, below=1),
+        Parameter(name="tol", kind=float, above=0, none="exactly `max_iter` rounds"),
+        Parameter(name="max_iter", kind=int, at_least=0, none="the default"),
+        Parameter(name="depth", kind=int, at_least=0),
+        Parameter(name="walks", kind=int, at_least=2),
+        Parameter(name="seed", kind=int, at_least=0),
+        Parameter(name="log2m", kind=int, at_least=4, at_most=16, none="the default"),
+        Parameter(name="runs", kind=int, at_least=1),
+        Parameter(name="exact", kind=bool, none="by the number of nodes"),
+        Parameter(name="k", kind=int, at_least=1, none="all nodes"),
+        Parameter(name="certain", kind=int, at_least=1, none="no place in particular"),
+        Parameter(name="threads", kind=int, at_least=1, none="all processors"),
+        Parameter(name="weighted", kind=bool, none="if the graph has weights"),
         *map(_flag, ("normalized", "endpoints", "wf_improved", "limit_page", "limit_domain")),
     )
 }
@@ -49,7 +49,7 @@ def check_parameters(**values: Any) -> None:
         If a value is outside its range or has a wrong type. A bool does not count as a number.
     """
     for name, value in values.items():
-        check(PARAMETERS[name], plain(value), f"`{name}`")
+        PARAMETERS[name].check(value, f"`{name}`")
 
 
 def check_choice(name: str, value: Any, choices: Sequence[str]) -> None:
@@ -60,7 +60,7 @@ def check_choice(name: str, value: Any, choices: Sequence[str]) -> None:
     inlink.errors.ParameterError
         If the value is not one of ``choices``.
     """
-    check(Setting(name, str, choices[0], "", choices=tuple(choices)), value, f"`{name}`")
+    Parameter(name=name, kind=str, choices=tuple(choices)).check(value, f"`{name}`")
 
 
 def check_rounds(tol: float | None, max_iter: int | None) -> None:

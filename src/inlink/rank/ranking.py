@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from inlink.base.arrays import Float64Array
-from inlink.base.settings import Setting, check, plain
+from inlink.base.declare import Parameter, plain
 from inlink.base.table import html_table
 from inlink.errors import DamageError, FolderError, ParameterError, UnknownNodeError
 from inlink.graph.names import Names, node_number
@@ -27,7 +27,7 @@ __all__ = ["Ranking", "ranking_of"]
 _BATCH = 1 << 16
 # Parameters of samples and of counters, whose values have no certain bound.
 _ESTIMATES = {"confidence", "log2m"}
-_TOP = Setting("k", int, 10, "", at_least=0)
+_TOP = Parameter(name="k", kind=int, at_least=0)
 
 
 class Ranking:
@@ -183,7 +183,7 @@ class Ranking:
         inlink.errors.ParameterError
             If ``k`` is below 0, or there is no such column.
         """
-        check(_TOP, plain(k), "`k`")
+        _TOP.check(k, "`k`")
         values = self.values if by is None else self._column(str(by))
         return [(self._label(node), float(values[node])) for node in best_nodes(values, k).tolist()]
 
@@ -206,7 +206,7 @@ class Ranking:
         inlink.errors.ParameterError
             If ``k`` is below 0.
         """
-        check(_TOP, plain(k), "`k`")
+        _TOP.check(k, "`k`")
         bound = 0.0 if self.error_bound is None and self.is_exact() else self.error_bound
         return None if bound is None else certain_places(self.values, bound, k)
 

@@ -15,7 +15,7 @@ import msgspec
 from selectolax.lexbor import LexborHTMLParser, SelectolaxError
 
 from inlink.archives.html import UNTYPED, decode_html, looks_like_html, no_follow, tangled
-from inlink.base.settings import check, rows_of
+from inlink.base.declare import parameters_of
 from inlink.errors import InputError, ParameterError
 from inlink.frontier.settings import Politeness
 from inlink.scoring.reading import MAX_PAGE
@@ -213,7 +213,7 @@ def _preset(raw: bytes, place: str) -> Preset:
             raise InputError(f"{place}: {space!r} is not a namespace: give it without its colon")
     if found.delay is not None:
         try:
-            check(rows_of(Politeness)["delay"], found.delay, "delay")
+            parameters_of(Politeness)["delay"].check(found.delay, "delay")
         except ParameterError as error:
             raise InputError(f"{place}: {error}") from None
     return msgspec.structs.replace(found, base=form)

@@ -11,7 +11,8 @@ from typing import Any
 
 from scrapy.settings import SETTINGS_PRIORITIES, BaseSettings
 
-from inlink.base.settings import NO_LIMIT, check, from_text, rows_of
+from inlink.base.declare import parameters_of
+from inlink.base.settings import NO_LIMIT
 from inlink.client.channel import is_url
 from inlink.crawl.aduana import NAMES, crawl_arguments
 from inlink.crawl.settings import SpiderSettings, checked, is_there, lay_over
@@ -49,7 +50,7 @@ def spider_settings(settings: BaseSettings, crawl: Settings) -> SpiderSettings:
     inlink.errors.ParameterError
         If a setting is outside its range.
     """
-    rows, given = rows_of(SpiderSettings), _given(settings)[0]
+    rows, given = parameters_of(SpiderSettings), _given(settings)[0]
     # A delay that the user has set must not end the crawl after one page.
     wait = max(rows["max_wait"].default, 2 * crawl.politeness.delay)
     found: dict[str, Any] = {"max_wait": wait if crawl.revisit is None else None}
@@ -57,7 +58,7 @@ def spider_settings(settings: BaseSettings, crawl: Settings) -> SpiderSettings:
         place = PREFIX + name.upper()
         if place in given:
             value = given[place]
-            found[name] = from_text(row, value, place) if isinstance(value, str) else check(row, value, place)
+            found[name] = row.parse(value, place) if isinstance(value, str) else row.check(value, place)
     if found.get("seeds") is None and given.get(SEEDS) is not None:
         found["seeds"] = str(given[SEEDS])
     return SpiderSettings(**found)
@@ -72,10 +73,10 @@ def crawl_settings(settings: BaseSettings) -> tuple[str, dict[str, Any]]:
         If no crawl is named, a setting is unknown or outside its range, or a middleware of Frontera's scheduler is set.
     """
     _refuse_middlewares(settings)
-    rows, told = rows_of(Settings), _given(settings)[0]
+    rows, told = parameters_of(Settings), _given(settings)[0]
     given = {name.removeprefix(PREFIX): value for name, value in told.items() if name.startswith(PREFIX)}
     for name in given:
-        if name.lower() not in rows and name.lower() not in rows_of(SpiderSettings):
+        if name.lower() not in rows and name.lower() not in parameters_of(SpiderSettings):
             raise ParameterError(
                 f"{PREFIX}{name} is not a setting of inlink: docs/scrapy.md lists the settings"
             )
@@ -148,10 +149,10 @@ def _of_scrapy(settings: BaseSettings, new: bool) -> dict[str, Any]:
 
     Scrapy's downloader applies them itself. Twice as many leases as requests keep it busy while answers are recorded.
     """
-    polite, rows = {}, rows_of(Politeness)
+    polite, rows = {}, parameters_of(Politeness)
     found: dict[str, Any] = {"retry_seconds": RETRY_SECONDS} if new else {}
     if _is_set(settings, "DOWNLOAD_DELAY", new):
-        polite["delay"] = check(rows["delay"], settings.getfloat("DOWNLOAD_DELAY"), "DOWNLOAD_DELAY")
+        polite["delay"] = rows["delay"].check(settings.getfloat("DOWNLOAD_DELAY"), "DOWNLOAD_DELAY")
     if _is_set(settings, "CONCURRENT_REQUESTS_PER_DOMAIN", new):
         polite["in_flight"] = min(2 * max(settings.getint("CONCURRENT_REQUESTS_PER_DOMAIN"), 1), NO_LIMIT)
     if _is_set(settings, "RETRY_TIMES", new):

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 import numpy as np
 
 from inlink.base.arrays import BoolArray, Int64Array
+from inlink.base.declare import Parameter
 from inlink.base.extras import load
 from inlink.base.pyarrow import arrow
-from inlink.base.settings import Setting, check, plain
 from inlink.base.table import html_table
 from inlink.errors import ParameterError
 from inlink.rank.agreement import common_at, kendall, rank_biased_overlap, spearman
@@ -25,9 +25,9 @@ __all__ = ["DEPTHS", "Change", "Diff", "Overlap", "diff"]
 DEPTHS = (10, 100, 1000)
 """The depths at which the overlap is counted."""
 
-_COUNT = Setting("k", int, 10, "", at_least=0)
-_WITHIN = Setting("within", int, 1000, "", at_least=0)
-_PERSISTENCE = Setting("persistence", float, 0.9, "", above=0, below=1)
+_COUNT = Parameter(name="k", kind=int, at_least=0)
+_WITHIN = Parameter(name="within", kind=int, at_least=0)
+_PERSISTENCE = Parameter(name="persistence", kind=float, above=0, below=1)
 
 
 class Overlap(NamedTuple):
@@ -140,8 +140,8 @@ class Diff:
         inlink.errors.ParameterError
             If an argument is out of its range.
         """
-        check(_COUNT, plain(k), "`k`")
-        check(_WITHIN, plain(within), "`within`")
+        _COUNT.check(k, "`k`")
+        _WITHIN.check(within, "`within`")
         if by not in ("place", "value"):
             raise ParameterError(f"`by` must be 'place' or 'value'; got {by!r}")
         before, after = self.common_places()
@@ -165,7 +165,7 @@ class Diff:
         inlink.errors.ParameterError
             If ``k`` is below 0.
         """
-        check(_COUNT, plain(k), "`k`")
+        _COUNT.check(k, "`k`")
         return [self._change(None, node) for node in _best_without(self.b, self._in_b, k)]
 
     def gone(self, k: int = 10) -> list[Change]:
@@ -176,7 +176,7 @@ class Diff:
         inlink.errors.ParameterError
             If ``k`` is below 0.
         """
-        check(_COUNT, plain(k), "`k`")
+        _COUNT.check(k, "`k`")
         return [self._change(node, None) for node in _best_without(self.a, self._in_a, k)]
 
     def _change(self, a: int | None, b: int | None) -> Change:
@@ -305,7 +305,7 @@ def diff(
     >>> changes.common, [change.name for change in changes.new(1)]
     (3, ['d'])
     """
-    check(_PERSISTENCE, plain(persistence), "`persistence`")
+    _PERSISTENCE.check(persistence, "`persistence`")
     both = (by, by) if isinstance(by, str) else tuple(by)
     if len(both) != 2 or not all(isinstance(name, str) for name in both):
         raise ParameterError(f"`by` must be one name or two; got {by!r}")

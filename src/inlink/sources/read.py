@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 
 import numpy as np
 
+from inlink.base.declare import Parameter
 from inlink.base.opening import STDIN
-from inlink.base.settings import Setting, check
 from inlink.errors import ParameterError
 from inlink.graph.batches import Level
 from inlink.graph.build import build_sources
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
 __all__ = ["read"]
 
-_WORKERS = Setting("workers", int, 1, "", at_least=1, at_most=1024)
-_MAX_NODE = Setting("max_node", int, 0, "", at_least=0, at_most=2**32 - 2)
+_WORKERS = Parameter(name="workers", kind=int, at_least=1, at_most=1024)
+_MAX_NODE = Parameter(name="max_node", kind=int, at_least=0, at_most=2**32 - 2)
 
 
 def read(
@@ -173,7 +173,7 @@ def read(
         if not isinstance(flag, bool) and (flag is not None or name != "self_loops"):
             raise ParameterError(f"`{name}` must be True or False; got {flag!r}")
     if max_node is not None:
-        check(_MAX_NODE, max_node, "`max_node`")
+        _MAX_NODE.check(max_node, "`max_node`")
     wanted = _Wanted(level, count, crawled_only, self_loops, into, sites, compress, max_node)
     options: dict[str, object] = {
         "links": links,
@@ -195,7 +195,7 @@ def read(
         return _adapt(_in_memory(cast("GraphLike", source), of_files, columns, count), wanted)
     elsewhere = callable(workers)
     if not elsewhere:
-        check(_WORKERS, workers, "`workers`")
+        _WORKERS.check(workers, "`workers`")
     paths = _paths([source] if isinstance(source, str | os.PathLike) else source, base)
     files = _recognised(paths, format, strict)
     _check_together(files, options, count)

@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 
 from inlink.base.arrays import Float64Array
+from inlink.base.declare import Parameter
 from inlink.base.folder import atomic_file
-from inlink.base.settings import Setting, check
 from inlink.errors import OutputError
 from inlink.graph.graph import Graph
 from inlink.graph.neighbours import arcs_between, near, node_of
@@ -22,7 +22,7 @@ from inlink.urls.labels import short_labels
 
 __all__ = ["write_page"]
 
-_MOST = Setting("most", int, 100, "", at_least=1, at_most=1000)
+_MOST = Parameter(name="most", kind=int, at_least=1, at_most=1000)
 
 
 def write_page(
@@ -39,7 +39,7 @@ def write_page(
     inlink.errors.UnknownNodeError
         If there is no node `around`.
     """
-    most = int(check(_MOST, 100 if most is None else most, "`most`"))
+    most = int(_MOST.check(100 if most is None else most, "`most`"))
     if not graph.num_nodes:
         raise OutputError(f"{path}: the graph has no nodes to draw")
     by, given = next(iter(columns.items()), ("inlinks", graph.indegrees))

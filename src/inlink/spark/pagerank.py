@@ -19,9 +19,9 @@ from pyspark import Broadcast, StorageLevel
 from pyspark.sql import DataFrame, SparkSession
 
 from inlink.base.arrays import Float64Array
+from inlink.base.declare import Parameter
 from inlink.base.jit import U0
 from inlink.base.progress import track
-from inlink.base.settings import Setting, check
 from inlink.errors import OutputError, ParameterError
 from inlink.graph.graph import Graph
 from inlink.graph.names import MAX_NODES
@@ -109,11 +109,8 @@ def rank(
     tol = check_solution(damping, tol, max_iter, method)
     check_parameters(damping=damping, weighted=weighted)
     for name, value in (("num_nodes", num_nodes), ("blocks", blocks)):
-        check(
-            Setting(name, int, None, "", at_least=1, at_most=MAX_NODES, none="the default"),
-            value,
-            f"`{name}`",
-        )
+        limits = Parameter(name=name, kind=int, at_least=1, at_most=MAX_NODES, none="the default")
+        limits.check(value, f"`{name}`")
     spark = session or started()
     rows: RowSource
     if isinstance(graph, DataFrame):

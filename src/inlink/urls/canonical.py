@@ -36,10 +36,11 @@ import re
 from collections.abc import Iterable, MutableMapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Annotated
 
 from url import URL, RelativeURLWithoutBase, URLError
 
-from inlink.base.settings import check_fields, setting
+from inlink.base.declare import Parameter, check_fields
 from inlink.errors import ParameterError
 
 __all__ = ["MAX_LENGTH", "SESSION_PARAMETERS", "Base", "UrlRules", "canonical", "refusal"]
@@ -95,11 +96,14 @@ class UrlRules:
     'http://example.com/a?b=2&c=3'
     """
 
-    sort_query: bool = setting(False, "Put the parameters of a query in the order of their names.")
-    drop_session_ids: bool = setting(False, "Leave out session ids in paths and queries.")
-    drop_parameters: Sequence[str] = setting(
-        (), "Names of parameters to leave out; the `*` of `utm_*` matches any rest.", commas=True
+    sort_query: Annotated[bool, Parameter("Put the parameters of a query in the order of their names.")] = (
+        False
     )
+    drop_session_ids: Annotated[bool, Parameter("Leave out session ids in paths and queries.")] = False
+    drop_parameters: Annotated[
+        Sequence[str],
+        Parameter("Names of parameters to leave out; the `*` of `utm_*` matches any rest.", commas=True),
+    ] = ()
 
     def __post_init__(self) -> None:
         check_fields(self, "url_rules.")
