@@ -16,7 +16,7 @@ from inlink.base.arrays import AnyArray, UInt32Array, UInt64Array
 from inlink.base.checked import is_remembered, remember
 from inlink.base.folder import Folder
 from inlink.errors import FolderError
-from inlink.graph.coded import BIT_PAD, CodedOutlinks, decoded_inlinks, decoded_outlinks, linking_nodes, spans
+from inlink.graph.coded import BIT_PAD, CodedOutlinks, decoded_blocks, linking_nodes
 from inlink.graph.names import MAX_NODES, NO_NODE
 from inlink.graph.rows import BLOCK, COMPRESSED, PAD, START, CodedRows, nodes_at_places
 
@@ -427,23 +427,27 @@ def _check_blocks(folder: Folder, name: str, end: int, arcs: int, unit: int) -> 
 
 def _coded_total(folder: Folder, side: str, num_nodes: int, linking: UInt32Array) -> int:
     """Decode and check the rows of one side; return the sum of their arcs' hashes."""
-    name = "in.rows" if side == "in" else "out.records"
-    rows = RowCheck(
-        np.broadcast_to(np.uint64(0), num_nodes + 1), side == "in", linking if side == "in" else None
-    )
+    file, inward = folder.array, side == "in"
+    name = "in.rows" if inward else "out.records"
+    rows = RowCheck(np.broadcast_to(np.uint64(0), num_nodes + 1), inward, linking if inward else None)
+    coded: CodedRows | CodedOutlinks
+    if inward:
+        coded = CodedRows(file("in.starts"), file(name), file("in.blocks"), linking)
+    else:
+        coded = CodedOutlinks(file(name), file("out.blocks"), num_nodes)
     weights = folder.array(f"{side}.weights") if f"{side}.weights" in folder else None
     if weights is not None:
         folder.verify([f"{side}.weights"])
-    for low, wrong, offsets, nodes, first in _decoded(folder, side, num_nodes, linking):
+    for low, wrong, offsets, nodes, first in decoded_blocks(coded, num_nodes):
         if wrong >= 0:
-            what = f"the row at place {wrong:,}" if side == "in" else f"the record of node {wrong:,}"
+            what = f"the row at place {wrong:,}" if inward else f"the record of node {wrong:,}"
             raise folder.damaged(name, f"{what} cannot be decoded")
-        if side == "out" and not _links(linking, low, offsets):
+        if not inward and not _links(linking, low, offsets):
             raise folder.damaged("linking", f"not the nodes with outlinks, from node {low:,} on")
         rows.begin(low, offsets)
-        told = rows.wrong(0, nodes, None if weights is None else weights[first : first + len(nodes)])
-        if told is not None:
-            raise folder.damaged(f"{side}.weights" if "weight" in told else name, told)
+        fault = rows.wrong(0, nodes, None if weights is None else weights[first : first + len(nodes)])
+        if fault is not None:
+            raise folder.damaged(f"{side}.weights" if "weight" in fault else name, fault)
     return rows.total
 
 
@@ -451,20 +455,3 @@ def _links(linking: UInt32Array, low: int, offsets: UInt64Array) -> bool:
     """Return whether the linking nodes from ``low`` on are those with arcs."""
     begin, end = np.searchsorted(linking, np.array([low, low + len(offsets) - 1], np.uint64))
     return np.array_equal(np.flatnonzero(np.diff(offsets)) + low, linking[begin:end])
-
-
-def _decoded(
-    folder: Folder, side: str, num_nodes: int, linking: UInt32Array
-) -> Iterator[tuple[int, int, UInt64Array, AnyArray, int]]:
-    """Yield spans of rows: the first row, the first wrong one or −1, offsets, nodes, and number of the first arc."""
-    blocks = folder.array(f"{side}.blocks")
-    inlinks = CodedRows(
-        folder.array("in.starts"), folder.array("in.rows"), folder.array("in.blocks"), linking
-    )
-    outlinks = CodedOutlinks(folder.array("out.records"), folder.array("out.blocks"), num_nodes)
-    for low, high in spans(blocks, 0, len(blocks) // 2 - 1):
-        if side == "in":
-            decoded = decoded_inlinks(inlinks, num_nodes, low, high)
-        else:
-            decoded = decoded_outlinks(outlinks, low, high)
-        yield low * BLOCK, *decoded, int(blocks[2 * low + 1])

@@ -19,11 +19,12 @@ __all__ = [
     "CodedOutlinks",
     "InlinkWriter",
     "OutlinkWriter",
+    "decoded_blocks",
     "decoded_inlinks",
     "decoded_outlinks",
+    "decoded_row",
     "linking_nodes",
     "linking_outdegrees",
-    "spans",
 ]
 
 CODING = Coding()
@@ -172,14 +173,39 @@ class OutlinkWriter:
         self._blocks.close()
 
 
-def spans(blocks: UInt64Array, low: int, high: int) -> Iterator[tuple[int, int]]:
-    """Cut the blocks from ``low`` to ``high`` into spans of about a million arcs, of at least one block each."""
-    arcs = blocks[1::2]
-    while low < high:
+def decoded_blocks(
+    coded: CodedRows | CodedOutlinks, num_nodes: int
+) -> Iterator[tuple[int, int, UInt64Array, UInt32Array, int]]:
+    """Decode all rows in parts of about a million arcs, of at least one block each.
+
+    Yields
+    ------
+    int, int, uint64[k + 1], uint32[…], int
+        The first row of a part, the first wrong row or −1, the offsets and nodes of its rows, and the number of the
+        first arc.
+    """
+    arcs, low = coded.blocks[1::2], 0
+    end = len(arcs) - 1
+    while low < end:
         goal = arcs[low] + np.uint64(_ARCS)
-        stop = max(min(int(np.searchsorted(arcs, goal, "right")) - 1, low + _ROWS // BLOCK, high), low + 1)
-        yield low, stop
-        low = stop
+        high = max(min(int(np.searchsorted(arcs, goal, "right")) - 1, low + _ROWS // BLOCK, end), low + 1)
+        yield low * BLOCK, *_decoded(coded, num_nodes, low, high), int(arcs[low])
+        low = high
+
+
+def decoded_row(coded: CodedRows | CodedOutlinks, num_nodes: int, row: int) -> UInt32Array:
+    """Decode the block of a row, and return the nodes, or the places, in the row."""
+    _, offsets, nodes = _decoded(coded, num_nodes, row // BLOCK, row // BLOCK + 1)
+    begin = row % BLOCK
+    return nodes[int(offsets[begin]) : int(offsets[begin + 1])]
+
+
+def _decoded(
+    coded: CodedRows | CodedOutlinks, num_nodes: int, low: int, high: int
+) -> tuple[int, UInt64Array, UInt32Array]:
+    if isinstance(coded, CodedRows):
+        return decoded_inlinks(coded, num_nodes, low, high)
+    return decoded_outlinks(coded, low, high)
 
 
 def decoded_inlinks(

@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from inlink.base.arrays import AnyArray, BoolArray, UInt32Array
+from inlink.base.arrays import BoolArray, UInt32Array
 from inlink.errors import ParameterError
 from inlink.graph.batches import ArcBatch
 from inlink.graph.build import build_graph
-from inlink.graph.graph import CompressedGraph, Graph, Rows
+from inlink.graph.graph import Graph, Rows
 from inlink.graph.names import NO_NODE, Names, NameTable
+from inlink.graph.views import arc_blocks
 
 if TYPE_CHECKING:
     from inlink.urls.columns import HostNames
@@ -36,41 +37,10 @@ def transpose_rows(rows: Rows) -> Rows:
     count_nodes(rows.nodes, offsets)
     np.cumsum(offsets, out=offsets)
     nodes = np.empty(len(rows.nodes), np.uint32)
-    given = np.empty(0) if rows.weights is None else rows.weights
-    weights = np.empty(len(given), given.dtype)
-    transpose(rows.offsets, rows.nodes, given, np.empty(0, np.uint32), offsets[:-1].copy(), nodes, weights)
+    old = np.empty(0) if rows.weights is None else rows.weights
+    weights = np.empty_like(old)
+    transpose(rows.offsets, rows.nodes, old, np.empty(0, np.uint32), offsets[:-1].copy(), nodes, weights)
     return Rows(offsets, nodes, None if rows.weights is None else weights)
-
-
-def arc_blocks(graph: Graph) -> Iterator[tuple[UInt32Array, UInt32Array, AnyArray | None]]:
-    """Yield all arcs in order, about a million at a time. Compressed rows are decoded a block at a time.
-
-    A block holds complete rows, so the longest row bounds its memory.
-
-    Yields
-    ------
-    uint32[k], uint32[k], number[k] or None
-        Near ends, far ends and weights of a block.
-    """
-    from inlink.graph.kernels.arcs import unpack_rows
-
-    if isinstance(graph, CompressedGraph):
-        for first, offsets, nodes, weights in graph.coded_out_blocks():
-            near = np.empty(len(nodes), np.uint32)
-            unpack_rows(offsets, nodes, np.uint64(0), np.uint64(len(offsets) - 1), near)
-            near += np.uint32(first)
-            yield near, nodes, weights
-        return
-    rows = graph.out_rows
-    low, num_nodes = 0, graph.num_nodes
-    while low < num_nodes:
-        goal = rows.offsets[low] + np.uint64(_BLOCK)
-        high = max(int(np.searchsorted(rows.offsets, goal, "right")) - 1, low + 1)
-        start, stop = int(rows.offsets[low]), int(rows.offsets[high])
-        near = np.empty(stop - start, np.uint32)
-        unpack_rows(rows.offsets, rows.nodes, np.uint64(low), np.uint64(high), near)
-        yield near, rows.nodes[start:stop], None if rows.weights is None else rows.weights[start:stop]
-        low = high
 
 
 def fold(
@@ -327,10 +297,10 @@ def _sites(
             f"no node has a {level}: the first is named {graph.names[0]!r}. Names have to be URLs or hosts "
             "(com.example.www or www.example.com)."
         )
-    found, order = table.sorted()
+    sites_by_number, order = table.sorted()
     label = np.full(table.known, 0, np.uint32)
     label[order] = np.arange(len(order), dtype=np.uint32)
     inside = ids != NO_NODE
     ids[inside] = label[ids[inside]]
-    column = found.take(order)
+    column = sites_by_number.take(order)
     return ids, Names(column.text, column.offsets), hosts

@@ -20,19 +20,11 @@ from inlink.base.folder import Folder
 from inlink.base.table import html_table
 from inlink.errors import UnknownNodeError
 from inlink.graph.batches import Level
-from inlink.graph.coded import (
-    CodedOutlinks,
-    decoded_inlinks,
-    decoded_outlinks,
-    linking_nodes,
-    linking_outdegrees,
-    spans,
-)
+from inlink.graph.coded import CodedOutlinks, decoded_blocks, decoded_row, linking_nodes, linking_outdegrees
 from inlink.graph.components import components, largest_component, reachable
 from inlink.graph.folders import FORMAT, KIND, graph_folder, is_graph
 from inlink.graph.names import Names, node_number
 from inlink.graph.rows import (
-    BLOCK,
     COMPRESSED,
     CodedRows,
     Rows,
@@ -64,6 +56,10 @@ __all__ = [
     "graph_folder",
     "is_graph",
 ]
+
+
+# Arcs read at a time, unless a row has more.
+_BLOCK = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -407,6 +403,23 @@ class Graph:
         place = int(rows.places([self.node(node)])[0])
         return rows.named(rows.nodes[int(rows.offsets[place]) : int(rows.offsets[place + 1])])
 
+    def out_blocks(self) -> Iterator[tuple[int, UInt64Array, UInt32Array, AnyArray | None]]:
+        """Read the outlinks from front to back, about a million arcs at a time.
+
+        Yields
+        ------
+        int, uint64[k + 1], uint32[…], number[…] or None
+            The first node of a block, the offsets of its rows, and the nodes and weights of all its rows.
+        """
+        rows, low = self.out_rows, 0
+        while low < self.num_nodes:
+            goal = rows.offsets[low] + np.uint64(_BLOCK)
+            high = max(int(np.searchsorted(rows.offsets, goal, "right")) - 1, low + 1)
+            offsets = rows.offsets[low : high + 1]
+            arcs = slice(int(offsets[0]), int(offsets[-1]))
+            yield low, offsets, rows.nodes[arcs], None if rows.weights is None else rows.weights[arcs]
+            low = high
+
     @cached_property
     def outdegrees(self) -> UInt32Array:
         """The number of outlinks of each node, uint32[n]."""
@@ -660,12 +673,12 @@ class CompressedGraph(Graph):
     @cached_property
     def out_rows(self) -> Rows:
         """The outlinks, decoded into memory: 4 bytes an arc and 8 a node."""
-        return Rows(*self._decoded(forward=True), self._weights("out"))
+        return Rows(*self._decoded(self._coded_out), self._weights("out"))
 
     @cached_property
     def split_in_rows(self) -> SplitRows:
         """The inlinks by place, decoded into memory: 4 bytes an arc and 8 a node."""
-        return SplitRows(*self._decoded(forward=False), self._weights("in"), self.coded_in_rows.linking)
+        return SplitRows(*self._decoded(self.coded_in_rows), self._weights("in"), self.coded_in_rows.linking)
 
     @cached_property
     def in_rows(self) -> Rows:
@@ -692,10 +705,7 @@ class CompressedGraph(Graph):
         """The nodes that a node links to, uint32[outdegree], increasing. The block of the node is decoded."""
         if "out_rows" in self.__dict__:
             return super().outlinks(node)
-        number = self.node(node)
-        _, offsets, nodes = decoded_outlinks(self._coded_out, number // BLOCK, number // BLOCK + 1)
-        row = number % BLOCK
-        return nodes[int(offsets[row]) : int(offsets[row + 1])]
+        return decoded_row(self._coded_out, self.num_nodes, self.node(node))
 
     def inlinks(self, node: int | str | bytes) -> UInt32Array:
         """The nodes that link to a node, uint32[indegree], increasing. The block of the node's place is decoded."""
@@ -703,23 +713,13 @@ class CompressedGraph(Graph):
             return super().inlinks(node)
         coded = self.coded_in_rows
         place = int(places_of(coded.linking, [self.node(node)])[0])
-        _, offsets, nodes = decoded_inlinks(coded, self.num_nodes, place // BLOCK, place // BLOCK + 1)
-        row = place % BLOCK
-        return coded.linking[nodes[int(offsets[row]) : int(offsets[row + 1])]]
+        return coded.linking[decoded_row(coded, self.num_nodes, place)]
 
-    def coded_out_blocks(self) -> Iterator[tuple[int, UInt64Array, UInt32Array, AnyArray | None]]:
-        """Decode the outlinks from front to back.
-
-        Yields
-        ------
-        int, uint64[k + 1], uint32[…], number[…] or None
-            The first node of a part, where each of its rows begins, and the nodes and weights of all its rows.
-        """
-        weights, blocks = self.out_weights, self._coded_out.blocks
-        for low, high in spans(blocks, 0, len(blocks) // 2 - 1):
-            _, offsets, nodes = decoded_outlinks(self._coded_out, low, high)
-            first, last = int(blocks[2 * low + 1]), int(blocks[2 * high + 1])
-            yield low * BLOCK, offsets, nodes, None if weights is None else weights[first:last]
+    def out_blocks(self) -> Iterator[tuple[int, UInt64Array, UInt32Array, AnyArray | None]]:
+        """Decode the outlinks from front to back; see :meth:`Graph.out_blocks`."""
+        weights = self.out_weights
+        for first, _, offsets, nodes, arc in decoded_blocks(self._coded_out, self.num_nodes):
+            yield first, offsets, nodes, None if weights is None else weights[arc : arc + len(nodes)]
 
     @property
     def out_weights(self) -> AnyArray | None:
@@ -731,18 +731,12 @@ class CompressedGraph(Graph):
         name = f"{side}.weights"
         return self._folder.array(name) if name in self._folder else None
 
-    def _decoded(self, *, forward: bool) -> tuple[UInt64Array, UInt32Array]:
+    def _decoded(self, coded: CodedRows | CodedOutlinks) -> tuple[UInt64Array, UInt32Array]:
         """Decode all rows of one side."""
         offsets, nodes = np.zeros(self.num_nodes + 1, np.uint64), np.empty(self.num_arcs, np.uint32)
-        blocks = self._coded_out.blocks if forward else self.coded_in_rows.blocks
-        for low, high in spans(blocks, 0, len(blocks) // 2 - 1):
-            if forward:
-                _, begins, part = decoded_outlinks(self._coded_out, low, high)
-            else:
-                _, begins, part = decoded_inlinks(self.coded_in_rows, self.num_nodes, low, high)
-            arcs, first = int(blocks[2 * low + 1]), low * BLOCK
-            nodes[arcs : arcs + len(part)] = part
-            offsets[first : first + len(begins)] = begins + np.uint64(arcs)
+        for first, _, begins, part, arc in decoded_blocks(coded, self.num_nodes):
+            nodes[arc : arc + len(part)] = part
+            offsets[first : first + len(begins)] = begins + np.uint64(arc)
         return offsets, nodes
 
 

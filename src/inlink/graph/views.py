@@ -12,7 +12,7 @@ from inlink.graph.names import Names
 if TYPE_CHECKING:
     from inlink.graph.graph import Graph
 
-__all__ = ["Edges", "Nodes", "arc_batches", "name_batches"]
+__all__ = ["Edges", "Nodes", "arc_batches", "arc_blocks", "name_batches"]
 
 # Number of rows of a batch.
 _BATCH = 1 << 16
@@ -36,16 +36,31 @@ def name_batches(names: Names | None, size: int) -> tuple[list[tuple[str, Any]],
     return fields, batches()
 
 
+def arc_blocks(graph: "Graph") -> Iterator[tuple[UInt32Array, UInt32Array, AnyArray | None]]:
+    """Yield all arcs in order, about a million at a time. Compressed rows are decoded a block at a time.
+
+    A block holds complete rows, so the longest row bounds its memory.
+
+    Yields
+    ------
+    uint32[k], uint32[k], number[k] or None
+        Sources, targets and weights of a block.
+    """
+    from inlink.graph.kernels.arcs import unpack_rows
+
+    for first, offsets, targets, weights in graph.out_blocks():
+        sources = np.empty(len(targets), np.uint32)
+        unpack_rows(offsets, targets, np.uint64(0), np.uint64(len(offsets) - 1), sources)
+        sources += np.uint32(first)
+        yield sources, targets, weights
+
+
 def arc_batches(graph: "Graph", size: int) -> Iterator[tuple[UInt32Array, UInt32Array, AnyArray | None]]:
-    """Yield batches of arcs in order of sources: sources uint32[k], targets uint32[k], weights number[k] or None."""
-    rows = graph.out_rows
-    for low in range(0, len(rows.nodes), size):
-        high = min(low + size, len(rows.nodes))
-        first = int(np.searchsorted(rows.offsets, low, "right")) - 1
-        last = int(np.searchsorted(rows.offsets, high, "left"))
-        bounds = np.clip(rows.offsets[first : last + 1], low, high).astype(np.int64)
-        sources = np.repeat(np.arange(first, last, dtype=np.uint32), np.diff(bounds))
-        yield sources, rows.nodes[low:high], None if rows.weights is None else rows.weights[low:high]
+    """Yield the arcs of :func:`arc_blocks`, at most ``size`` at a time."""
+    for sources, targets, weights in arc_blocks(graph):
+        for low in range(0, len(sources), size):
+            part = slice(low, low + size)
+            yield sources[part], targets[part], None if weights is None else weights[part]
 
 
 class Nodes(Collection[str | int]):
@@ -133,7 +148,7 @@ class Edges(Collection[tuple[Any, Any]]):
         return f"<{len(self):,} edges of an inlink graph>"
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> Any:
-        names, weights = self._names, self._graph.out_rows.weights
+        names, weights = self._names, self._graph.out_weights
         kind: Any = np.uint32 if names is None else _kind(names)
         fields = [("source", kind), ("target", kind)]
         if weights is not None:
