@@ -18,9 +18,9 @@ import contextlib
 import os
 import tempfile
 import weakref
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -289,8 +289,6 @@ class FolderSink:
     def begin(self, header: PartHeader, linking: BoolArray, places: UInt32Array, targets: Bins) -> None:
         """Begin the rows, after all names and marks; see :class:`inlink.graph.ranges.Sink`."""
         self.keeps = header.weighted or self._count
-        dtype = np.dtype(np.uint32 if header.whole and header.total < 2**32 else np.float64)
-        self._dtype = dtype if self.keeps else None
         if header.named and self._text is None:
             self.names(np.empty(0, np.uint8), np.zeros(1, np.uint64))
         for file in (self._text, self._offsets) if header.named else ():
@@ -302,14 +300,20 @@ class FolderSink:
         linking_nodes = np.flatnonzero(linking).astype(np.uint32)
         if self._compress:
             self._writer.write("linking", np.packbits(linking, bitorder="little"))
-            self._out: _Rows = _CodedFile(self._writer, "out", OutlinkWriter(self._writer), self._dtype)
-            self._in: _Rows = _CodedFile(
-                self._writer, "in", InlinkWriter(self._writer, linking_nodes), self._dtype
-            )
+            self._out: OutlinkWriter | _RowFile = OutlinkWriter(self._writer)
+            self._in: InlinkWriter | _RowFile = InlinkWriter(self._writer, linking_nodes)
         else:
             self._writer.write("in.linking", linking_nodes)
-            self._out = _RowFile(self._writer, "out", self._dtype)
-            self._in = _RowFile(self._writer, "in", self._dtype)
+            self._out, self._in = _RowFile(self._writer, "out"), _RowFile(self._writer, "in")
+        dtype = np.uint32 if header.whole and header.total < 2**32 else np.float64
+        self._weights = {
+            side: self._writer.create(f"{side}.weights", dtype) for side in ("out", "in") if self.keeps
+        }
+
+    def _append(self, side: str, offsets: UInt64Array, nodes: UInt32Array, weights: Float64Array) -> None:
+        (self._out if side == "out" else self._in).append(offsets, nodes)
+        if self.keeps:
+            self._weights[side].append(weights)
 
     def rows(self, low: int, high: int, arcs: UInt64Array, sums: Float64Array) -> None:
         """Add the sorted arcs of the nodes in ``range(low, high)``, each once, and their weights if they are kept."""
@@ -319,15 +323,10 @@ class FolderSink:
         count_rows(arcs, np.uint64(low), ends)
         np.cumsum(ends, out=ends)
         self._num_arcs += len(arcs)
-
-        def pieces() -> Iterator[tuple[UInt32Array, Float64Array]]:
-            for start in range(0, len(arcs), _BLOCK):
-                block = arcs[start : start + _BLOCK]
-                nodes = np.empty(len(block), np.uint32)
-                low_halves(block, nodes)
-                yield nodes, sums[start : start + _BLOCK]
-
-        self._out.append(ends, pieces())
+        nodes = np.empty(len(arcs), np.uint32)
+        low_halves(arcs, nodes)
+        self._append("out", ends, nodes, sums)
+        del nodes
         # Inlinks are split: rows and sources are counted by place.
         relabel(arcs, self._places)
         count_targets(arcs, self._indegrees)
@@ -345,65 +344,28 @@ class FolderSink:
             np.cumsum(self._indegrees[low:high], out=starts[1:])
             ends, sums = np.empty(len(arcs), np.uint32), np.empty(len(weights), np.float64)
             place(arcs, weights, np.uint64(low), starts[:-1].copy(), ends, sums)
-            self._in.append(starts, [(ends, sums)])
+            self._append("in", starts, ends, sums)
             task.advance(len(arcs))
         self._in.close()
+        for file in self._weights.values():
+            file.close()
         if self._compress:
             self._writer.write("shape", np.array([len(self._indegrees), self._num_arcs], np.uint64))
-
-
-class _Rows(Protocol):
-    """Writes the rows of one side."""
-
-    def append(self, offsets: UInt64Array, pieces: Iterable[tuple[UInt32Array, Float64Array]]) -> None:
-        """Add rows: their offsets, uint64[k + 1] from 0 on, and the other ends and weights of their arcs in pieces."""
-        ...
-
-    def close(self) -> None:
-        """Write the end of the rows, and close the files."""
-        ...
 
 
 class _RowFile:
     """Writes plain rows."""
 
-    def __init__(self, writer: FolderWriter, side: str, dtype: np.dtype[Any] | None) -> None:
+    def __init__(self, writer: FolderWriter, side: str) -> None:
         self._offsets = writer.create(f"{side}.offsets", np.uint64)
         self._offsets.append(np.zeros(1, np.uint64))
         self._nodes = writer.create(f"{side}.nodes", np.uint32)
-        self._weights = writer.create(f"{side}.weights", dtype) if dtype is not None else None
 
-    def append(self, offsets: UInt64Array, pieces: Iterable[tuple[UInt32Array, Float64Array]]) -> None:
+    def append(self, offsets: UInt64Array, nodes: UInt32Array) -> None:
+        """Add rows: their offsets, uint64[k + 1] from 0 on, and the other ends of their arcs."""
         self._offsets.append(offsets[1:] + np.uint64(self._nodes.length))
-        for nodes, weights in pieces:
-            self._nodes.append(nodes)
-            if self._weights is not None:
-                self._weights.append(weights.astype(self._weights.dtype))
+        self._nodes.append(nodes)
 
     def close(self) -> None:
-        for file in (self._offsets, self._nodes, self._weights):
-            if file is not None:
-                file.close()
-
-
-class _CodedFile:
-    """Writes compressed rows, and their weights without compression."""
-
-    def __init__(
-        self, writer: FolderWriter, side: str, rows: InlinkWriter | OutlinkWriter, dtype: np.dtype[Any] | None
-    ) -> None:
-        self._rows = rows
-        self._weights = writer.create(f"{side}.weights", dtype) if dtype is not None else None
-
-    def append(self, offsets: UInt64Array, pieces: Iterable[tuple[UInt32Array, Float64Array]]) -> None:
-        parts = []
-        for nodes, weights in pieces:
-            parts.append(nodes)
-            if self._weights is not None:
-                self._weights.append(weights.astype(self._weights.dtype))
-        self._rows.append(offsets, np.concatenate(parts) if parts else np.empty(0, np.uint32))
-
-    def close(self) -> None:
-        self._rows.close()
-        if self._weights is not None:
-            self._weights.close()
+        self._offsets.close()
+        self._nodes.close()
