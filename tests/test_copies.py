@@ -11,8 +11,8 @@ from crawlstrategies import Clock, opened
 from inlink.crawl.checkpointing import save
 from inlink.crawl.view import CrawlView
 from inlink.errors import ParameterError
-from inlink.frontier.copies import NearIndex, section
-from inlink.frontier.parts import combined
+from inlink.factors.copies import NearIndex, section
+from inlink.factors.parts import combined
 from inlink.replaying.play import play
 from inlink.replaying.recording import web_of_crawl
 from inlink.store.near import MOST_BITS
@@ -30,7 +30,7 @@ def test_the_index_finds_what_a_comparison_with_all_finds(drawn, tail):
     """Fingerprints around four centres, at distances up to six, in blocks of the tables and between them."""
     centres = [0x0123456789ABCDEF, 0xFEDCBA9876543210, 0x00FF00FF00FF00FF, 0x0F0F0F0F0F0F0F0F]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("inlink.frontier.copies._TAIL", tail)
+        patch.setattr("inlink.factors.copies._TAIL", tail)
         index, before = NearIndex(), []
         for centre, flips in drawn:
             mark = centres[centre]
@@ -41,7 +41,7 @@ def test_the_index_finds_what_a_comparison_with_all_finds(drawn, tail):
 
 
 def test_the_index_finds_near_fingerprints_among_many(monkeypatch):
-    monkeypatch.setattr("inlink.frontier.copies._TAIL", 512)
+    monkeypatch.setattr("inlink.factors.copies._TAIL", 512)
     dice = random.Random(7)
     index, marks = NearIndex(), [dice.getrandbits(64) | 1 for _ in range(3000)]
     assert sum(index.add(mark) for mark in marks) == 0

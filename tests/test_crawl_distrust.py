@@ -27,8 +27,8 @@ from inlink.crawl.asof import as_of
 from inlink.crawl.checkpointing import save
 from inlink.crawl.view import CrawlView
 from inlink.errors import FolderError, InputError, OutputError, ParameterError
-from inlink.frontier.hostfactors import EVEN
-from inlink.frontier.parts import combined
+from inlink.factors.distrust import EVEN
+from inlink.factors.parts import combined
 from strategies import Arcs, arcs
 
 

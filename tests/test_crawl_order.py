@@ -12,7 +12,7 @@ from crawlstrategies import STATIC, Clock, opened
 from crawlworld import A, B, C
 from inlink.crawl.folder import look
 from inlink.errors import FolderError, ParameterError, UnknownNodeError
-from inlink.frontier.parts import Part, combined
+from inlink.factors.parts import Part, combined
 from inlink.frontier.policies import POLICIES, Policy
 from inlink.frontier.revisit import FixedInterval
 from inlink.frontier.settings import Politeness

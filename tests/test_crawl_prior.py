@@ -15,8 +15,8 @@ from inlink.base.clock import VirtualClock
 from inlink.crawl.asof import as_of
 from inlink.crawl.view import CrawlView
 from inlink.errors import FolderError, InputError, ParameterError
-from inlink.frontier.parts import combined
-from inlink.frontier.prior import HostPrior
+from inlink.factors.parts import combined
+from inlink.factors.prior import HostPrior
 from inlink.graph.names import Names
 from inlink.sources.hostplaces import host_places
 from inlink.store.backup import backup

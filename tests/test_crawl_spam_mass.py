@@ -25,10 +25,10 @@ from inlink.crawl.asof import as_of
 from inlink.crawl.checkpointing import save
 from inlink.crawl.view import CrawlView
 from inlink.errors import ParameterError
-from inlink.frontier.parts import combined
+from inlink.factors.mass import GAMMA, LEAST, trusted_shares
+from inlink.factors.parts import combined
 from inlink.rank.spam import spam_mass
 from inlink.reranking.process import Ranker, parsed
-from inlink.reranking.spammass import GAMMA, LEAST, trusted_shares
 from strategies import Arcs, arcs
 
 GOOD, FARM = "http://good.example/", "http://farm.example/"

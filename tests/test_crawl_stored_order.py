@@ -13,7 +13,7 @@ from inlink.base.clock import VirtualClock
 from inlink.cli import commands
 from inlink.crawl.view import CrawlView
 from inlink.errors import FolderError, InlinkError, InputError, ParameterError
-from inlink.frontier.parts import combined
+from inlink.factors.parts import combined
 from inlink.sources.crawlgraph import graph_in
 from inlink.sources.imports import import_ranking
 

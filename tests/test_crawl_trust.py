@@ -12,7 +12,7 @@ from crawlstrategies import EAGER, opened
 from inlink.base.clock import VirtualClock
 from inlink.crawl.view import CrawlView
 from inlink.errors import InputError, ParameterError
-from inlink.frontier.parts import combined
+from inlink.factors.parts import combined
 from strategies import arcs
 
 GOOD, SPAM = "http://good.example/", "http://spam.example/"
@@ -53,7 +53,7 @@ def test_common_crawls_ranks_are_trusted_by_their_pagerank(tmp_path, trust, pack
 
 
 def test_too_many_ranks_would_be_too_many_seeds(tmp_path, trust, monkeypatch):
-    monkeypatch.setattr("inlink.crawl.trust.MOST_RANKS", 2)
+    monkeypatch.setattr("inlink.factors.trust.MOST_RANKS", 2)
     trust.write_text(RANKS + "".join(f"{k}\t9\t{k}\t0.1\tcom.h{k}\n" for k in range(1, 4)))
     with pytest.raises(InputError, match="more than 2 ranks, and each would become a seed"):
         crawl_of(tmp_path, trust=trust)

@@ -7,7 +7,7 @@ import pytest
 from crawlstrategies import opened
 from inlink.base.clock import VirtualClock
 from inlink.base.settings import NO_LIMIT
-from inlink.frontier.parts import combined
+from inlink.factors.parts import combined
 from inlink.frontier.policies import POLICIES
 
 SITES = ("a.com", "b.com", "c.org")

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import inlink
 from crawlstrategies import EAGER, opened
 from inlink.base.clock import VirtualClock
-from inlink.frontier.parts import combined
+from inlink.factors.parts import combined
 from strategies import arcs
 
 DAMPING = 0.85

@@ -11,8 +11,8 @@ from crawlmodel import Model
 from crawlstrategies import EAGER, opened
 from inlink.base.clock import VirtualClock
 from inlink.base.folder import Folder, building
+from inlink.factors.parts import combined
 from inlink.frontier.adoption import Adoption
-from inlink.frontier.parts import combined
 from inlink.reranking import process
 from inlink.reranking.expected import TRUE_SHARE, expected_ranks
 

@@ -28,6 +28,7 @@ ROOMS = [
     "sources",
     "nutch",
     "scoring",
+    "factors",
     "reranking",
     "frontier",
     "crawl",

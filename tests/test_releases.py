@@ -109,7 +109,7 @@ def test_a_release_is_trusted(release, tmp_path):
 
 
 def test_the_first_ranks_of_a_release_are_read(release, tmp_path, monkeypatch):
-    for module in ("crawl.trust", "sources.hostplaces", "sources.ranklists"):
+    for module in ("factors.trust", "sources.hostplaces", "sources.ranklists"):
         monkeypatch.setattr(f"inlink.{module}.MOST_RANKS", 2)
     with opened(tmp_path / "c", VirtualClock(), policy="pagerank", trust=RELEASE) as crawl:
         assert crawl.view.info().pages == 2

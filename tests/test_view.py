@@ -15,8 +15,8 @@ from crawlstrategies import EAGER, Clock, opened
 from inlink import Crawl, CrawlView, Politeness, VirtualClock
 from inlink.crawl import snapshot
 from inlink.errors import FolderError, ParameterError, StoreError, UnknownNodeError
+from inlink.factors.parts import combined
 from inlink.frontier import inlinks, survey
-from inlink.frontier.parts import combined
 from inlink.frontier.policies import POLICIES
 from inlink.frontier.revisit import FixedInterval
 from inlink.rank.pagerank import pagerank

@@ -21,6 +21,9 @@ from inlink.base.arrays import UInt64Array
 from inlink.base.folder import Folder, Header
 from inlink.base.progress import track
 from inlink.errors import FolderError
+from inlink.factors.table import HOST_FACTORS, factors_given
+from inlink.frontier.policy import Policy
+from inlink.frontier.settings import Settings
 from inlink.reranking.live import LEAST_TOL
 from inlink.reranking.process import ALGORITHMS, KIND, NAME, VERSION, Ranker
 from inlink.store.backup import copy_folder
@@ -38,6 +41,7 @@ __all__ = [
     "event_places",
     "extend",
     "payload_of",
+    "ranking_options",
     "ranking_rows",
     "restored",
 ]
@@ -132,6 +136,19 @@ def payload_of(header: Header) -> bytes:
     parameters = {name: meta[name] for name in Parameters.__struct_fields__ if name in meta}
     text = msgspec.json.encode([meta["algorithm"], parameters | {"pages": entry.length}])
     return _RECORD.pack(meta["covers"], entry.crc32) + text
+
+
+def ranking_options(settings: Settings, policy: type[Policy] | Policy) -> list[str]:
+    """Return the options of the ranking process for a crawl with these settings."""
+    flags = [
+        *(name for name in ("use_scores", "cross_domain_only", "trust") if getattr(settings, name)),
+        *factors_given(settings),
+        *(["expected"] if policy.takes_expected else []),
+    ]
+    return [
+        *("--algorithm", policy.algorithm or "none", "--damping", str(settings.damping)),
+        *(f"--{flag.replace('_', '-')}" for flag in flags),
+    ]
 
 
 def adopted_rankings(pages: Pages, begin: int = 0) -> list[Adopted]:
@@ -274,11 +291,10 @@ def _computed(source: Path, copy: Path, chain: Sequence[Adopted]) -> bool:
 
 def _ranker(folder: Path, ranking: Adopted) -> Ranker:
     given: dict[str, Any] = msgspec.structs.asdict(ranking.parameters)
-    given |= {
-        "trust": given["trust"] > 0,
-        "distrust": given["distrust"] != 0 and (folder / DISTRUST).exists(),
-    }
-    given["spam_mass"] = given["trust"] and given["trusted_share"] > 0
+    factors = [kind.setting for kind in HOST_FACTORS if given[kind.name]]
+    if not (folder / DISTRUST).exists():
+        factors = [name for name in factors if name != DISTRUST]
+    given |= {"trust": given["trust"] > 0, "factors": factors}
     settings = argparse.Namespace(**given | {"algorithm": ranking.algorithm, "share": 1.0})
     return Ranker(folder, settings, threading.Event())
 

@@ -21,7 +21,7 @@ import numpy as np
 
 from inlink.base.folder import Folder
 from inlink.base.unfinished import unfinished_folder
-from inlink.crawl.adopted import Adopted, adopted_rankings, event_places, extend, restored
+from inlink.crawl.adopted import Adopted, adopted_rankings, event_places, extend, ranking_options, restored
 from inlink.crawl.settings import FILE, encoded, from_data, stored
 from inlink.errors import FolderError, ParameterError
 from inlink.frontier.policies import POLICIES
@@ -252,17 +252,10 @@ def _algorithm(settings: Any) -> str | None:
 
 def _rank(copy: Path, settings: Any) -> None:
     """Rank the copy as its policy does."""
-    algorithm = _algorithm(settings)
-    if algorithm is None:
+    if _algorithm(settings) is None:
         return
-    options = [str(copy), "--algorithm", algorithm, "--damping", str(settings.damping)]
-    options += ["--use-scores"] * settings.use_scores
-    options += ["--cross-domain-only"] * settings.cross_domain_only
-    options += ["--expected"] * POLICIES[settings.policy].takes_expected
-    options += ["--trust"] * (settings.trust is not None)
-    options += ["--distrust"] * (settings.distrust is not None)
-    options += ["--spam-mass"] * (settings.trust is not None and settings.spam_mass)
-    ranker = Ranker(copy, process.parsed(options), threading.Event())
+    options = ranking_options(settings, POLICIES[settings.policy])
+    ranker = Ranker(copy, process.parsed([str(copy), *options]), threading.Event())
     try:
         ranker.rank()
     finally:

@@ -15,6 +15,7 @@ import numpy as np
 from inlink.crawl.arguments import argument
 from inlink.crawl.folder import local
 from inlink.crawl.settings import stored
+from inlink.factors.trust import seed_pages, trusted_pages
 from inlink.frontier.settings import Settings
 from inlink.protocol import BoundedPage, Certificate
 from inlink.rank.certain import FirstPlaces
@@ -22,7 +23,6 @@ from inlink.reranking.bounds import GrowingBounds, best_places, certain_within
 from inlink.store.format import DISCOVERED, LEASED
 from inlink.store.pages import Pages
 from inlink.store.reader import Reader
-from inlink.store.trust import seed_pages, trusted_pages
 
 __all__ = ["Certifier", "certificate_lines", "certify", "shortened"]
 

@@ -85,13 +85,13 @@ class Crawl(Reporting, Steering):
         ``host-diverse``, as in TrustRank. The file is read when it is given. None, the default, is no file.
     spam_mass : bool
         With ``trust``, lower the priorities of hosts that get little of their rank from trusted pages: see
-        :mod:`inlink.frontier.hostfactors`. False by default.
+        :mod:`inlink.factors.mass`. False by default.
     distrust : path-like or None
-        A file of hosts that are known as spam: see :mod:`inlink.frontier.hostfactors`. It is read once and kept.
+        A file of hosts that are known as spam: see :mod:`inlink.factors.distrust`. It is read once and kept.
     prior : path-like or None
         An earlier ranking of hosts: see :func:`inlink.sources.hostplaces.host_places`. It raises the priorities of the
         hosts' pages under ``pagerank`` and ``host-diverse`` as long as the crawl knows few links to them: see
-        :mod:`inlink.frontier.prior`. It is read once and kept in the folder. None, the default: no prior.
+        :mod:`inlink.factors.prior`. It is read once and kept in the folder. None, the default: no prior.
     damping : float
         Damping of PageRank, in (0, 1); 0.85 by default.
     politeness : Politeness or dict
@@ -106,7 +106,7 @@ class Crawl(Reporting, Steering):
     self_links : bool
         Keep links to a place on the page itself (``#top``), as links of the page to itself; False by default.
     sink_duplicates : bool
-        Lower the priorities of pages beside near-duplicates: see :mod:`inlink.frontier.copies`. False by default.
+        Lower the priorities of pages beside near-duplicates: see :mod:`inlink.factors.copies`. False by default.
     lease_seconds : float
         Seconds after which a page that was handed out is lost if it was not answered for; 600 by default. While the
         crawl is closed, no lease expires.

@@ -17,6 +17,7 @@ import msgspec
 from inlink.base.declare import Parameter, Seconds, parameters_of
 from inlink.base.folder import atomic_file
 from inlink.errors import FolderError, ParameterError
+from inlink.factors.table import HOST_FACTORS
 from inlink.frontier.revisit import StoredSchedule, revisit_as_data, revisit_of
 from inlink.frontier.settings import GROUPS, TABLE, Settings
 from inlink.store.format import SETTINGS
@@ -194,7 +195,7 @@ def check_together(settings: Settings, policy: "type[Policy] | Policy") -> None:
     ------
     inlink.errors.ParameterError
         If ``trust``, ``distrust`` or ``prior`` does not apply to the policy, ``trust`` is combined with ``use_scores``,
-        or ``spam_mass`` is given without ``trust``.
+        or a factor lacks the setting that it needs.
     """
     for name, value, applies in (
         ("trust", settings.trust, policy.takes_trust),
@@ -210,11 +211,8 @@ def check_together(settings: Settings, policy: "type[Policy] | Policy") -> None:
         raise ParameterError(
             "`trust` and `use_scores` cannot be combined, because each sets the teleport of PageRank: give one of them"
         )
-    if settings.spam_mass and settings.trust is None:
-        raise ParameterError(
-            "`spam_mass` needs `trust`, because it compares ranks with those that come from trusted pages: "
-            "give trust=FILE, or spam_mass=False"
-        )
+    for kind in HOST_FACTORS:
+        kind.check(settings)
 
 
 def changed(base: Settings, given: Mapping[str, Any]) -> Settings:

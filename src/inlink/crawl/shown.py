@@ -5,8 +5,8 @@ Pass a result's ``cursor`` to the next call, which goes on where this call stopp
 
 import msgspec
 
+from inlink.factors.parts import Part
 from inlink.frontier.hosts import HostState
-from inlink.frontier.parts import Part
 
 __all__ = [
     "Dump",

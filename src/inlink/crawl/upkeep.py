@@ -7,14 +7,13 @@ from collections.abc import Callable, Iterator
 from itertools import chain
 
 from inlink.base.clock import VirtualClock
-from inlink.crawl.adopted import adopted_rankings, payload_of
+from inlink.crawl.adopted import adopted_rankings, payload_of, ranking_options
 from inlink.crawl.arguments import checked_states
 from inlink.crawl.checkpointer import Checkpointer
 from inlink.crawl.checkpointing import save
 from inlink.crawl.journal import Journal
 from inlink.errors import InlinkError, InputError, ParameterError
 from inlink.frontier.adoption import Adoption, adopt
-from inlink.frontier.hostfactors import HostDistrust, HostMass
 from inlink.reranking import process
 from inlink.reranking.handle import Reranker
 from inlink.reranking.process import Ranker
@@ -59,19 +58,12 @@ class Upkeep:
 
     def __init__(self, journal: Journal, clock: Callable[[], float]) -> None:
         frontier = journal.frontier
-        settings, self._journal = frontier.settings, journal
+        self._journal = journal
         self.at_once = isinstance(clock, VirtualClock)
         self.frontier, self.pages, self._log = frontier, frontier.pages, journal.log
-        options = ["--algorithm", frontier.policy.algorithm or "none", "--damping", str(settings.damping)]
-        options += ["--use-scores"] * settings.use_scores
-        options += ["--cross-domain-only"] * settings.cross_domain_only
-        options += ["--trust"] * bool(frontier.trusted_at)
-        options += ["--expected"] * frontier.policy.takes_expected
-        names = {factor.name for factor in frontier.host_factors}
-        options += ["--distrust"] * (HostDistrust.name in names) + ["--spam-mass"] * (HostMass.name in names)
-        self._options = options
+        self._options = ranking_options(frontier.settings, frontier.policy)
         share = ["--share", HITS_SHARE] if frontier.policy.algorithm == "hits" else []
-        self.reranker = Reranker(self.pages.folder, options + share)
+        self.reranker = Reranker(self.pages.folder, self._options + share)
         self._ranker: Ranker | None = None
         # The ranking that is being taken over.
         self._adoption: Adoption | None = None

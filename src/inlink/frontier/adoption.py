@@ -17,13 +17,13 @@ import numpy as np
 from inlink.base.arrays import Float32Array
 from inlink.base.folder import Folder
 from inlink.errors import FolderError
+from inlink.factors.trust import trusted_pages
 from inlink.frontier.policies import Policy
 from inlink.reranking.kernels.push import LEAST_SCORE
 from inlink.reranking.soundness import RankingCheck, is_foreign
 from inlink.store.format import VISIT
 from inlink.store.kernels.checks import next_head
 from inlink.store.log import RANKS
-from inlink.store.trust import trusted_pages
 
 if TYPE_CHECKING:
     from inlink.frontier.frontier import Frontier

@@ -2,9 +2,9 @@
 
 import msgspec
 
+from inlink.factors.parts import NOT_REACHED, Part
 from inlink.frontier.frontier import Frontier
 from inlink.frontier.hosts import HostState
-from inlink.frontier.parts import NOT_REACHED, Part
 from inlink.frontier.traps import FACTORS
 from inlink.frontier.traps import explain as explain_traps
 from inlink.store.format import DISCOVERED, EXCLUDED, NO_LIMIT

@@ -17,9 +17,11 @@ import numpy as np
 from inlink.base.arrays import Float32Array, UInt8Array, UInt32Array
 from inlink.base.columns import most_pages, reserve
 from inlink.base.folder import Header
+from inlink.factors.copies import Copies
+from inlink.factors.host import HostFactor
+from inlink.factors.table import HOST_FACTORS, factors_given, host_factors
+from inlink.factors.trust import trusted_pages
 from inlink.frontier.backoff import LONGEST_WAIT, Outcome, delay
-from inlink.frontier.copies import Copies
-from inlink.frontier.hostfactors import HostDistrust, HostFactor, HostMass
 from inlink.frontier.hosts import CrawlHosts
 from inlink.frontier.kernels.queue import keys
 from inlink.frontier.leases import LeaseBook, Out
@@ -33,8 +35,7 @@ from inlink.frontier.traps import FACTORS, line_codes
 from inlink.store.events import Events
 from inlink.store.format import CRAWLED, DISCOVERED, LEASED
 from inlink.store.pages import Pages
-from inlink.store.prior import DISTRUST, kept_places
-from inlink.store.trust import trusted_pages
+from inlink.store.prior import kept_places
 
 __all__ = ["Frontier"]
 
@@ -96,7 +97,7 @@ class Frontier:
         self.adopted: Header | None = None
         # The place of the event that names the trusted pages, plus 1; 0 if there are none.
         self.trusted_at = 0
-        # Factors that each ranking brings: by distrust, and by spam mass.
+        # Factors whose shares each ranking brings.
         self.host_factors: tuple[HostFactor, ...] = ()
         self.year = datetime.now(UTC).year
         self._take_lists()
@@ -105,15 +106,16 @@ class Frontier:
         """Give the policy the trusted pages, the hosts known as spam, and the places of hosts in an earlier ranking."""
         if self.settings.prior is not None and self.policy.takes_prior:
             self.policy.prior_in(kept_places(self.pages.folder))
-        if self.settings.distrust is not None and self.policy.takes_distrust:
-            self.host_factors += (HostDistrust(self.pages, kept_places(self.pages.folder, DISTRUST)),)
+        trusted = None
         if self.settings.trust is not None and self.policy.takes_trust:
-            found = trusted_pages(self.pages)
-            if found is not None:
-                self.trusted_at = found.place + 1
-                self.policy.trust_in(found.pages, found.weights)
-                if self.settings.spam_mass:
-                    self.host_factors += (HostMass(self.pages),)
+            trusted = trusted_pages(self.pages)
+            if trusted is not None:
+                self.trusted_at = trusted.place + 1
+                self.policy.trust_in(trusted.pages, trusted.weights)
+        taken = {kind.setting for kind in HOST_FACTORS if getattr(self.policy, kind.applies)}
+        self.host_factors = host_factors(
+            self.pages, taken.intersection(factors_given(self.settings)), trusted
+        )
         for factor in self.host_factors:
             self.policy.factor_in(factor)
 

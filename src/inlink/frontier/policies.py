@@ -23,8 +23,8 @@ from inlink.base.arrays import Float32Array, UInt32Array, UInt64Array
 from inlink.base.columns import reserve
 from inlink.base.declare import imported, present_name
 from inlink.errors import ParameterError
+from inlink.factors.parts import Part
 from inlink.frontier.kernels.shares import hand_over_cash, scores_given
-from inlink.frontier.parts import Part
 from inlink.frontier.policy import MOST_PAGES, Policy, worth, worth_parts
 from inlink.frontier.ranked import RANKED, STORED, by_stored_ranking
 from inlink.frontier.settings import OLD_POLICIES

@@ -1,21 +1,19 @@
 """The base class of all policies, and the conversion of link scores to priorities."""
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 
 from inlink.base.arrays import Float32Array, UInt32Array, UInt64Array
 from inlink.base.columns import most_pages
 from inlink.errors import ParameterError
-from inlink.frontier.parts import Part
+from inlink.factors.host import HostFactor
+from inlink.factors.parts import Part
 from inlink.reranking.kernels.push import LEAST_SCORE
 from inlink.store.events import Events
 from inlink.store.pages import Pages
 from inlink.store.prior import HostPlaces
-
-if TYPE_CHECKING:
-    from inlink.frontier.hostfactors import HostFactor
 
 __all__ = ["MOST_PAGES", "Policy", "priorities", "worth", "worth_parts"]
 
@@ -42,8 +40,8 @@ class Policy:
     algorithm : {"pagerank", "hits"} or None
         The ranking that the ranking process keeps for this policy. :meth:`adopt` receives it.
     takes_trust : bool
-        Whether the settings ``trust`` and ``spam_mass`` apply. :meth:`trust_in` receives the trusted pages, and
-        :meth:`factor_in` the factor by spam mass.
+        Whether the setting ``trust`` applies. :meth:`trust_in` receives the trusted pages, and :meth:`factor_in` the
+        factor by spam mass.
     takes_distrust : bool
         Whether the setting ``distrust`` applies. Its factor comes to :meth:`factor_in`.
     takes_prior : bool
@@ -84,7 +82,7 @@ class Policy:
         return self.priority(pages)
 
     def explain(self, page: int) -> list[Part]:
-        """The parts of a page's priority: :func:`inlink.frontier.parts.combined` of them is the priority."""
+        """The parts of a page's priority: :func:`inlink.factors.parts.combined` of them is the priority."""
         return []
 
     def gives(self, page: int, places: UInt64Array) -> Float32Array | None:
@@ -110,7 +108,7 @@ class Policy:
     def prior_in(self, places: HostPlaces) -> None:
         """Raise the priorities of pages by the places of their hosts in an earlier ranking."""
 
-    def factor_in(self, factor: "HostFactor") -> None:
+    def factor_in(self, factor: HostFactor) -> None:
         """Multiply the priorities of pages by a factor of their hosts."""
 
     def adopt(self, ranks: Float32Array, meta: dict[str, Any], since: Events) -> None:

@@ -12,7 +12,9 @@ import numpy as np
 from inlink.base.arrays import Float32Array, UInt8Array, UInt32Array, UInt64Array
 from inlink.base.columns import reserve
 from inlink.errors import FolderError, ParameterError
-from inlink.frontier.hostfactors import HostFactor
+from inlink.factors.host import HostFactor
+from inlink.factors.parts import NOT_REACHED, Part
+from inlink.factors.prior import HostPrior
 from inlink.frontier.kernels.shares import (
     estimates_given,
     give_estimates,
@@ -21,9 +23,7 @@ from inlink.frontier.kernels.shares import (
     hub_weights_given,
     shares_given,
 )
-from inlink.frontier.parts import NOT_REACHED, Part
 from inlink.frontier.policy import MOST_PAGES, Policy, worth
-from inlink.frontier.prior import HostPrior
 from inlink.reranking.kernels.push import LEAST_SCORE
 from inlink.store.events import Events
 from inlink.store.pages import Pages
@@ -52,8 +52,8 @@ class PageRank(Policy):
 
     v is 1 for each page; with ``use_scores`` the worth of the page's score (:func:`.policy.worth`); with ``trust`` the
     page's weight of trust, which is 0 for most pages. Between two rankings, each visit adds its shares to the ranks of
-    the pages that it links to. With ``prior``, the priority is the rank and what :mod:`.prior` adds to it. With
-    ``distrust`` or ``spam_mass``, the priority is multiplied by the factors of :mod:`.hostfactors`.
+    the pages that it links to. With ``prior``, the priority is the rank and what :mod:`inlink.factors.prior` adds to
+    it. The priority is multiplied by the factors of :mod:`inlink.factors.table`.
     """
 
     name = "pagerank"

@@ -11,6 +11,7 @@ import numpy as np
 
 from inlink.base.arrays import Float32Array, UInt32Array
 from inlink.crawl.settings import stored
+from inlink.factors.trust import seed_pages
 from inlink.frontier.visits import visits_of
 from inlink.graph.graph import Graph, Rows
 from inlink.replaying.web import (
@@ -29,7 +30,6 @@ from inlink.store import format as kinds
 from inlink.store.blocks import crawled_rows, known_pages, url_blocks
 from inlink.store.format import HAS_SCORES, HostRecord, LeaseRecord, VisitRecord, size_of, struct_of
 from inlink.store.pages import Pages
-from inlink.store.trust import seed_pages
 
 __all__ = ["web_of_crawl"]
 

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from inlink.base.arrays import Float64Array, UInt32Array
-from inlink.crawl.trust import read_trust
 from inlink.errors import InputError
+from inlink.factors.trust import read_trust
 from inlink.replaying.web import Web
 
 __all__ = ["TrustedPages", "trusted_in", "trusted_settings"]
@@ -32,7 +32,7 @@ def trusted_in(web: Web, path: str | None) -> TrustedPages | None:
     web : Web
         The web.
     path : str or None
-        See :func:`inlink.crawl.trust.read_trust`.
+        See :func:`inlink.factors.trust.read_trust`.
 
     Raises
     ------

@@ -37,7 +37,7 @@ probability s, and two steps or more otherwise, so N ≤ 1 / (1 − c·s − c²
 **Uniform teleports have no bound.** Unknown pages then are teleport targets too, and could hold any share of the rank.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -54,10 +54,9 @@ from inlink.base.arrays import (
 from inlink.errors import ParameterError
 from inlink.rank.certain import best_nodes
 from inlink.reranking.live import LEAST_TOL, GrowingPageRank
-from inlink.store.blocks import rows_at
-from inlink.store.format import MERGE
+from inlink.store.blocks import LinkRows
 
-__all__ = ["Bounds", "GrowingBounds", "LinkRows", "best_places", "certain_within"]
+__all__ = ["Bounds", "GrowingBounds", "best_places", "certain_within"]
 
 _LARGEST_TOL = 1e-6
 
@@ -164,53 +163,6 @@ def _bounds(values: Float64Array, error: float, known: "_Known") -> Bounds:
     reached = high * (float(values[known.is_open].sum()) + error) if known.is_open.any() else 0.0
     upper = np.minimum(highest + c * reached * known.returns(), 1.0)
     return Bounds(lower, upper, min(reached / rest, 1.0), min(c * reached / rest, 1.0))
-
-
-class LinkRows:
-    """The links of fetched pages. Each iteration decodes them from the log, in blocks.
-
-    Parameters
-    ----------
-    log, pages, places, hosts
-        See :meth:`.live.GrowingPageRank.update`. The visits must be sound.
-    between : callable or None
-        Called without arguments every few milliseconds of work.
-    """
-
-    def __init__(
-        self,
-        log: UInt8Array,
-        pages: UInt32Array,
-        places: UInt64Array,
-        hosts: UInt32Array | None,
-        between: Callable[[], None] | None = None,
-    ) -> None:
-        self.log, self.pages, self.places, self._hosts, self._between = log, pages, places, hosts, between
-
-    def __iter__(self) -> Iterator[tuple[UInt32Array, Int64Array, UInt32Array]]:
-        """Yield pages, uint32[k], their numbers of links, int64[k], and the links of all of them, uint32[…]."""
-        at = 0
-        for counts, targets, kinds in rows_at(self.log, self.places):
-            pages = self.pages[at : at + len(counts)]
-            at += len(counts)
-            if self._hosts is not None:
-                sources = np.repeat(np.arange(len(pages)), counts)
-                kept = (self._hosts[targets] != self._hosts[pages[sources]]) | (kinds[sources] == MERGE)
-                targets, counts = targets[kept], np.bincount(sources[kept], minlength=len(pages))
-            yield pages, counts, targets
-            if self._between is not None:
-                self._between()
-
-    def means(self, values: Float64Array) -> Iterator[tuple[UInt32Array, Float64Array]]:
-        """Yield pages with links, uint32[k], and the means of the values of the pages that they link to, float64[k].
-
-        The values of a block's means are read when the block is reached, so values may change between two blocks.
-        """
-        for pages, counts, targets in self:
-            linking = counts > 0
-            if linking.any():
-                starts = (np.cumsum(counts) - counts)[linking]
-                yield pages[linking], np.add.reduceat(values[targets], starts) / counts[linking]
 
 
 class _Known:

@@ -9,8 +9,8 @@ The ranking then covers the first ``covers`` bytes of the log, and has replaced 
 ``FOLDER/ranks``. This is an inlink folder of kind ``ranks`` with the array ``rank`` float32[pages] (PageRank: x of
 :mod:`inlink.reranking.live`, not normalised; HITS: authorities of mean 1). With ``--expected`` it also has the array
 ``expected`` float32[pages] (:mod:`inlink.reranking.expected`). With ``--distrust`` it has the array ``distrust``
-float32[hosts] (:mod:`inlink.reranking.distrust`). With ``--spam-mass`` and trusted pages it has the array
-``trusted_share`` float32[hosts] (:mod:`inlink.reranking.spammass`). Its header also has ``covers``, ``algorithm``,
+float32[hosts] (:mod:`inlink.factors.distrust`). With ``--spam-mass`` and trusted pages it has the array
+``trusted_share`` float32[hosts] (:mod:`inlink.factors.mass`). Its header also has ``covers``, ``algorithm``,
 ``damping``, ``tol``, ``max_iter``, ``lambda``, ``error``, ``converged``, ``use_scores``, ``scored``, ``trust``,
 ``distrust`` (the checksum of the list), ``trusted_share`` and ``expected`` (each 0 or 1), ``cross_domain_only``, and
 ``crawl``, the uuid of the crawl. ``before`` names the ranking that the computation started from, by the byte that it
@@ -39,15 +39,14 @@ from inlink.base.arrays import Float32Array, Float64Array, UInt32Array
 from inlink.base.folder import Folder, building
 from inlink.base.memory import give_way
 from inlink.errors import FolderError, InlinkError, InputError, ParameterError
-from inlink.reranking.distrust import HostFinder, distrust_of_hosts
+from inlink.factors.host import RankedCrawl
+from inlink.factors.table import HOST_FACTORS, host_factors
+from inlink.factors.trust import trusted_pages
 from inlink.reranking.expected import expected_ranks
 from inlink.reranking.kernels.push import LEAST_SCORE
 from inlink.reranking.live import GrowingHits, GrowingPageRank, Update
 from inlink.reranking.soundness import is_foreign
-from inlink.reranking.spammass import trusted_shares
-from inlink.store.prior import DISTRUST, kept_places
 from inlink.store.reader import Reader, crawl_folder
-from inlink.store.trust import trusted_pages
 
 __all__ = ["ALGORITHMS", "KIND", "NAME", "VERSION", "Ranker", "main", "parsed"]
 
@@ -80,19 +79,15 @@ class Ranker:
         # It is no method, because the rankings below hold it, and a cycle would keep the crawl in memory.
         self._between = _Rests(settings.share, ended)
         # Only these settings need the pages' hosts.
-        by_host = settings.cross_domain_only or settings.distrust or settings.spam_mass
-        self.reader = Reader(folder, with_urls=by_host)
+        self.reader = Reader(folder, with_urls=settings.cross_domain_only or bool(settings.factors))
         self._crawl = crawl_folder(folder).header.uuid
         start, self._before = published(folder)
         self._anew = True
         self.ranking: GrowingPageRank | GrowingHits
-        # PageRank with equal teleports, for the spam mass.
-        self._whole: GrowingPageRank | None = None
+        # PageRank with equal teleports, once a factor asks for it.
+        self._uniform: GrowingPageRank | None = None
         self._trusted = trusted_pages(self.reader.pages) if settings.trust else None
-        self._listed = kept_places(folder, DISTRUST) if settings.distrust else None
-        self._spam = None if self._listed is None else HostFinder(self.reader.pages, self._listed)
-        if settings.spam_mass and self._trusted is not None:
-            self._whole = GrowingPageRank(settings.damping, settings.tol, between=self._between)
+        self._factors = host_factors(self.reader.pages, settings.factors, self._trusted)
         if settings.algorithm == "pagerank":
             self.ranking = GrowingPageRank(
                 settings.damping,
@@ -126,22 +121,15 @@ class Ranker:
             "sweeps": round(update.sweeps, 4),
         }
 
-    def _shares(self) -> dict[str, Float32Array]:
-        """Return the shares of hosts that are published beside the ranking, float32[hosts], by name."""
-        reader, settings, found = self.reader, self.settings, dict[str, Float32Array]()
-        if self._spam is not None:
-            found["distrust"] = distrust_of_hosts(
-                reader.pages, self._spam.listed(), settings.damping, settings.cross_domain_only, self._between
-            )
-        if self._whole is not None and self._trusted is not None:
-            pages, places = reader.visits
-            across = reader.hosts if settings.cross_domain_only else None
-            self._whole.update(reader.num_pages, reader.log, pages, places, None, across)
-            weight = float(self._trusted.weights.sum(dtype=np.float64))
-            found["trusted_share"] = trusted_shares(
-                self._whole.values, self.ranking.values, weight, reader.hosts, reader.pages.num_hosts
-            )
-        return found
+    def _uniform_ranks(self) -> Float64Array:
+        """Return PageRank with equal teleports, float64[pages]."""
+        reader, settings = self.reader, self.settings
+        if self._uniform is None:
+            self._uniform = GrowingPageRank(settings.damping, settings.tol, between=self._between)
+        pages, places = reader.visits
+        hosts = reader.hosts if settings.cross_domain_only else None
+        self._uniform.update(reader.num_pages, reader.log, pages, places, None, hosts)
+        return self._uniform.values
 
     def _expected(self, hosts: UInt32Array | None) -> Float64Array:
         """Return the ranks that pages can expect, float64[pages]."""
@@ -164,8 +152,15 @@ class Ranker:
             header = writer.header
             # One array after the other, so that each can leave memory before the next one.
             writer.write("rank", self.ranking.values, np.float32)
-            for name, share in self._shares().items():
-                writer.write(name, share)
+            ranked = RankedCrawl(
+                self.ranking.values,
+                settings.damping,
+                settings.cross_domain_only,
+                self._uniform_ranks,
+                self._between,
+            )
+            for factor in self._factors:
+                writer.write(factor.name, factor.compute(ranked))
             if settings.expected:
                 writer.write("expected", self._expected(hosts), np.float32)
             header.meta = {
@@ -181,8 +176,8 @@ class Ranker:
                 "use_scores": settings.use_scores,
                 "scored": update.scored,
                 "trust": 0 if self._trusted is None else self._trusted.place + 1,
-                "distrust": 0 if self._listed is None else self._listed.checksum,
-                "trusted_share": int(self._whole is not None),
+                **{kind.name: 0 for kind in HOST_FACTORS},
+                **{factor.name: factor.identity for factor in self._factors},
                 "expected": int(settings.expected),
                 "cross_domain_only": settings.cross_domain_only,
                 "before": self._before,
@@ -253,8 +248,15 @@ def parsed(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--max-iter", type=int, default=100, help="rounds of HITS at most (100)")
     parser.add_argument("--use-scores", action="store_true", help="mix content scores in")
     parser.add_argument("--trust", action="store_true", help="teleport to the crawl's trusted pages only")
-    parser.add_argument("--distrust", action="store_true", help="publish the distrust of hosts too")
-    parser.add_argument("--spam-mass", action="store_true", help="publish the spam mass of hosts too")
+    parser.set_defaults(factors=[])
+    for kind in HOST_FACTORS:
+        parser.add_argument(
+            f"--{kind.setting.replace('_', '-')}",
+            dest="factors",
+            action="append_const",
+            const=kind.setting,
+            help=f"publish the {kind.name} of hosts too",
+        )
     parser.add_argument("--expected", action="store_true", help="publish the ranks that pages can expect too")
     parser.add_argument("--cross-domain-only", action="store_true", help="leave out links within one host")
     parser.add_argument("--share", type=float, default=1.0, help="of one processor at most (1)")

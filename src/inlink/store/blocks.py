@@ -4,14 +4,14 @@ This is for code that reads a whole crawl, such as the builder of its graph, or 
 """
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from inlink.base.arrays import UInt8Array, UInt32Array, UInt64Array
-from inlink.store.format import HEAD_SIZE, Head, VisitRecord, size_of
+from inlink.base.arrays import Float64Array, Int64Array, UInt8Array, UInt32Array, UInt64Array
+from inlink.store.format import HEAD_SIZE, MERGE, Head, VisitRecord, size_of
 from inlink.store.frames import fields_at
 from inlink.store.pages import NO_PAGE, Pages
 from inlink.store.reader import open_pages
@@ -19,6 +19,7 @@ from inlink.store.reader import open_pages
 __all__ = [
     "BLOCK",
     "COLUMNS",
+    "LinkRows",
     "arcs_of",
     "content_hash_at",
     "crawled_rows",
@@ -122,6 +123,57 @@ def rows_at(
     The frames must be sound: see :func:`inlink.store.kernels.sound.row_sound`.
     """
     return _lists_at(log, places, "kind")
+
+
+class LinkRows:
+    """The links of fetched pages. Each iteration decodes them from the log, in blocks.
+
+    Parameters
+    ----------
+    log : uint8[bytes]
+        The crawl's log.
+    pages, places : uint32[k], uint64[k]
+        Crawled pages, each once, and the places of their latest visits in the log, which must be sound.
+    hosts : uint32[num_pages] or None
+        The pages' hosts. If given, links within a host do not count.
+    between : callable or None
+        Called without arguments every few milliseconds of work.
+    """
+
+    def __init__(
+        self,
+        log: UInt8Array,
+        pages: UInt32Array,
+        places: UInt64Array,
+        hosts: UInt32Array | None,
+        between: Callable[[], None] | None = None,
+    ) -> None:
+        self.log, self.pages, self.places, self._hosts, self._between = log, pages, places, hosts, between
+
+    def __iter__(self) -> Iterator[tuple[UInt32Array, Int64Array, UInt32Array]]:
+        """Yield pages, uint32[k], their numbers of links, int64[k], and the links of all of them, uint32[…]."""
+        at = 0
+        for counts, targets, kinds in rows_at(self.log, self.places):
+            pages = self.pages[at : at + len(counts)]
+            at += len(counts)
+            if self._hosts is not None:
+                sources = np.repeat(np.arange(len(pages)), counts)
+                kept = (self._hosts[targets] != self._hosts[pages[sources]]) | (kinds[sources] == MERGE)
+                targets, counts = targets[kept], np.bincount(sources[kept], minlength=len(pages))
+            yield pages, counts, targets
+            if self._between is not None:
+                self._between()
+
+    def means(self, values: Float64Array) -> Iterator[tuple[UInt32Array, Float64Array]]:
+        """Yield pages with links, uint32[k], and the means of the values of the pages that they link to, float64[k].
+
+        The values of a block's means are read when the block is reached, so values may change between two blocks.
+        """
+        for pages, counts, targets in self:
+            linking = counts > 0
+            if linking.any():
+                starts = (np.cumsum(counts) - counts)[linking]
+                yield pages[linking], np.add.reduceat(values[targets], starts) / counts[linking]
 
 
 def _lists_at(

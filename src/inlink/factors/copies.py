@@ -18,7 +18,7 @@ import numpy as np
 
 from inlink.base.arrays import Float32Array, UInt32Array, UInt64Array
 from inlink.base.columns import most_pages, reserve
-from inlink.frontier.parts import Part
+from inlink.factors.parts import Part
 from inlink.store.format import HEAD_SIZE, VISIT, Head, VisitRecord, struct_of
 from inlink.store.frames import fields_at
 from inlink.store.near import MOST_BITS

@@ -2,7 +2,7 @@
 
 A host at place p of n hosts has b = (1 + log₂(n ÷ p)) ÷ (1 + log₂ n), which is 1 for the best host; a host without a
 place has b = 0. A page of this host has the prior q = t·b, where t is its teleport, (1 − c)·v in
-:class:`.ranked.PageRank`. If r is the rank that the crawl has computed for the page, its priority is ::
+:class:`inlink.frontier.ranked.PageRank`. If r is the rank that the crawl has computed for the page, its priority is ::
 
     r + q · q ÷ (q + r)
 
@@ -16,15 +16,13 @@ from typing import Any
 import numpy as np
 
 from inlink.base.arrays import Float32Array, UInt32Array
-from inlink.base.columns import reserve
-from inlink.frontier.parts import Part
-from inlink.frontier.policy import MOST_PAGES
+from inlink.base.columns import most_pages, reserve
+from inlink.factors.host import rows_of_hosts
+from inlink.factors.parts import Part
 from inlink.store.pages import Pages
 from inlink.store.prior import HostPlaces
 
 __all__ = ["HostPrior"]
-
-_AT_A_TIME = 1 << 14
 
 
 class HostPrior:
@@ -38,16 +36,13 @@ class HostPrior:
 
     def __init__(self, pages: Pages, places: HostPlaces) -> None:
         self.pages, self.places = pages, places
-        self._priors: Float32Array = reserve(np.float32, MOST_PAGES)
-        self._known = 0
+        self._priors: Float32Array = reserve(np.float32, most_pages())
+        self._num_known = 0
 
     def _take_in(self) -> None:
-        count = self.pages.num_hosts
-        while self._known < count:
-            end = min(self._known + _AT_A_TIME, count)
-            rows = self.places.find([self.pages.host(host) for host in range(self._known, end)])
-            self._priors[self._known : end] = self.places.priors(rows)
-            self._known = end
+        for hosts, rows in rows_of_hosts(self.pages, self.places, self._num_known):
+            self._priors[hosts] = self.places.priors(rows)
+            self._num_known = hosts.stop
 
     def added(self, pages: UInt32Array, ranks: Any, teleports: Any) -> Float32Array:
         """Return what the prior adds to ranks r of pages, float32[k]: q²/(q + r) with q = t·b, and 0 where q is 0.
