@@ -1,4 +1,4 @@
-"""The tables of settings in the docs, made from the one table; ``python tests/settingsdocs.py`` writes them anew."""
+"""The tables in the docs that are made from the code; ``python tests/settingsdocs.py`` writes them anew."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -7,9 +7,10 @@ from pathlib import Path
 from inlink.base.declare import Parameter, parameters_of
 from inlink.crawl.settings import SpiderSettings
 from inlink.frontier.settings import GROUPS, TABLE, Settings
+from inlink.store.life import MOVES, STATES
 
 DOCS = Path(__file__).parents[1] / "docs"
-MARKED = re.compile(r"(<!-- settings: (\w+) -->\n).*?(<!-- end of settings -->)", re.S)
+MARKED = re.compile(r"(<!-- (?:settings|table): (\w+) -->\n).*?(<!-- end of (?:settings|table) -->)", re.S)
 
 
 def default(row: Parameter) -> str:
@@ -60,7 +61,20 @@ def options() -> str:
     )
 
 
-TABLES = {"crawl": crawl, "scrapy": scrapy, "options": options}
+def life() -> str:
+    states = (*STATES, "`crawled` if the page has a visit, else `discovered`")
+
+    def rows() -> Iterator[tuple[str, ...]]:
+        for move in MOVES:
+            sources = ", ".join(STATES[state] for state in move.sources) or "–"
+            if len(move.sources) == len(STATES) - 1:
+                sources = "any but merged"
+            yield move.event, sources, states[move.target], move.writer, move.counters or "–"
+
+    return table(("event", "from", "to", "by", "failures and losses"), rows())
+
+
+TABLES = {"crawl": crawl, "scrapy": scrapy, "options": options, "life": life}
 
 
 def written(text: str) -> str:

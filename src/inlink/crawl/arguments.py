@@ -18,6 +18,7 @@ from inlink.errors import ParameterError
 from inlink.frontier.settings import TABLE
 from inlink.frontier.survey import BEST
 from inlink.protocol import LARGEST_SCORE
+from inlink.store.life import RELOADABLE, STATES
 from inlink.urls.canonical import canonical
 
 __all__ = [
@@ -49,7 +50,7 @@ MOST_ROWS = BEST
 MOST_PLACES = 100
 """Maximum number of places of the order that a call of a view returns."""
 
-RELOADED = ("failed", "gone", "excluded")
+RELOADED = tuple(STATES[state] for state in RELOADABLE)
 """States of pages that can wait again by a reload."""
 
 LATEST = 1e11

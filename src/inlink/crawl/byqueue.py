@@ -20,6 +20,7 @@ from inlink.frontier.hosts import HostState
 from inlink.protocol import Task
 from inlink.store import format as kinds
 from inlink.store.carried import encode_carried
+from inlink.store.life import OPEN
 from inlink.urls.canonical import canonical, refusal
 from inlink.urls.hosts import registered_domain
 
@@ -245,7 +246,7 @@ class ByQueue:
             due = frontier.plans.get(page, frontier.lost.due(page))
         if due is not None and due == math.inf:
             due = None
-        fresh = int(pages.states[page]) in (kinds.DISCOVERED, kinds.LEASED) and not pages.answers[page]
+        fresh = int(pages.states[page]) in OPEN and not pages.answers[page]
         url = pages.url(page)
         return QueuedPage(url, self.key_of(url), not fresh, due, pages.carried(page) or b"")
 

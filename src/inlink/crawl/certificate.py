@@ -20,7 +20,7 @@ from inlink.frontier.settings import Settings
 from inlink.protocol import BoundedPage, Certificate
 from inlink.rank.certain import FirstPlaces
 from inlink.reranking.bounds import GrowingBounds, best_places, certain_within
-from inlink.store.format import DISCOVERED, LEASED
+from inlink.store.life import OPEN
 from inlink.store.pages import Pages
 from inlink.store.reader import Reader
 
@@ -148,7 +148,7 @@ def _certificate(
 ) -> Certificate:
     visited, places = pages.crawled()
     states = pages.states[: pages.num_pages]
-    is_open = (states == DISCOVERED) | (states == LEASED)
+    is_open = np.isin(states, OPEN)
     is_open[visited] = False
     trusted = trusted_pages(pages) if settings.trust is not None else None
     teleport = np.zeros(pages.num_pages, np.float32)

@@ -31,7 +31,8 @@ from inlink.base.checked import is_noted, note, user_folder
 from inlink.base.folder import atomic_file
 from inlink.crawl.settings import Chosen
 from inlink.errors import FolderError, ParameterError
-from inlink.store.format import CRAWLED, DISCOVERED, LEASED
+from inlink.store.format import CRAWLED
+from inlink.store.life import OPEN
 from inlink.store.reader import Reader, crawl_folder
 from inlink.urls.addresses import AddressRules, parsed
 
@@ -185,7 +186,7 @@ def refuse_losses(folder: Path, chosen: Chosen, permissions: Permissions, *, pro
     rules, rules_before = chosen.settings.rules, chosen.before.rules
     if rules == rules_before and permissions.covers(old):
         return
-    states = (DISCOVERED, LEASED) if chosen.settings.revisit is None else (DISCOVERED, LEASED, CRAWLED)
+    states = OPEN if chosen.settings.revisit is None else (*OPEN, CRAWLED)
     reasons: Counter[str] = Counter()
     lost: set[str] = set()
     reader = Reader(folder)

@@ -23,13 +23,12 @@ from inlink.store import format as kinds
 from inlink.store.format import (
     CRAWLED,
     DISCOVERED,
-    FAILED_PAGE,
-    GONE,
     HEAD,
     HEAD_SIZE,
     DateRecord,
     struct_of,
 )
+from inlink.store.life import GIVEN_UP, WAITING
 from inlink.store.pages import Pages
 from inlink.urls.hosts import registered_domain
 
@@ -308,11 +307,11 @@ def _set_due(core: Core, page: int, seconds: float) -> bool:
     journal, frontier = core.journal, core.frontier
     page, now = journal.pages.survivor(page), journal.now
     state = int(journal.pages.states[page])
-    if state in (FAILED_PAGE, GONE):
+    if state in GIVEN_UP:
         if seconds == math.inf:
             return True
         core.answers.wait_again(np.array([page], np.uint32))
-    elif state not in (DISCOVERED, CRAWLED):
+    elif state not in WAITING:
         return False
     journal.append(kinds.DUE, page, payload=struct_of(DateRecord).pack(now + seconds))
     frontier.hold_back(page, now + seconds, now)

@@ -5,7 +5,6 @@ import numpy as np
 from inlink.base.arrays import Int64Array, UInt32Array
 from inlink.store.format import (
     CRAWLED,
-    DISCOVERED,
     DUE,
     HEAD,
     HINT,
@@ -13,6 +12,7 @@ from inlink.store.format import (
     DateRecord,
     dtype_of,
 )
+from inlink.store.life import WAITING
 from inlink.store.pages import Pages
 
 __all__ = ["due_dates", "last_answers", "reloaded"]
@@ -35,7 +35,7 @@ def due_dates(pages: Pages) -> list[tuple[int, float]]:
     last = len(numbers) - 1 - last
     numbers, places, dates = numbers[last], places[last], frames["record"]["date"][last]
     states = pages.states[numbers]
-    holds = (places >= last_answers(pages, numbers)) & ((states == DISCOVERED) | (states == CRAWLED))
+    holds = (places >= last_answers(pages, numbers)) & np.isin(states, WAITING)
     overruled = _overruled(pages, int(places.min()))
     return [
         (page, date)

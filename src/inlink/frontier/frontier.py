@@ -33,7 +33,8 @@ from inlink.frontier.sessions import SpiderSessions
 from inlink.frontier.settings import Settings
 from inlink.frontier.traps import FACTORS, line_codes
 from inlink.store.events import Events
-from inlink.store.format import CRAWLED, DISCOVERED, LEASED
+from inlink.store.format import CRAWLED, LEASED
+from inlink.store.life import WAITING
 from inlink.store.pages import Pages
 from inlink.store.prior import kept_places
 
@@ -314,7 +315,7 @@ class Frontier:
                 continue
             del self.plans[page]
             self._held.discard(page)
-            if pages.states[page] in (DISCOVERED, CRAWLED) and page not in self.queue:
+            if pages.states[page] in WAITING and page not in self.queue:
                 # A page without an answer was never taken, so it gives no budget back.
                 if pages.answers[page]:
                     self.queue.give_back(self.queue.slot(page), now)

@@ -31,6 +31,7 @@ from inlink.store.format import (
     struct_of,
 )
 from inlink.store.frames import fields_at
+from inlink.store.life import WAITING
 
 __all__ = ["restore", "restore_columns", "restore_dates"]
 
@@ -216,7 +217,7 @@ def _restore_retries(frontier: Frontier) -> None:
     pages = frontier.pages
     failed = np.flatnonzero(pages.errors[: pages.num_pages])
     states = pages.states[failed]
-    for page in failed[(states == DISCOVERED) | (states == CRAWLED)].tolist():
+    for page in failed[np.isin(states, WAITING)].tolist():
         row = int(pages.failures[pages.answers[page]])
         if row:
             (due,) = struct_of(FailedRecord).unpack_from(pages.frame(row - 1).payload)
@@ -228,7 +229,7 @@ def _restore_lost(frontier: Frontier, now: float) -> None:
     pages = frontier.pages
     again = np.flatnonzero(pages.losses[: pages.num_pages])
     states = pages.states[again]
-    waiting = set(again[(states == DISCOVERED) | (states == CRAWLED)].tolist())
+    waiting = set(again[np.isin(states, WAITING)].tolist())
     if not waiting:
         return
     for page in waiting:

@@ -29,6 +29,7 @@ from inlink.replaying.web import (
 from inlink.store import format as kinds
 from inlink.store.blocks import crawled_rows, known_pages, url_blocks
 from inlink.store.format import HAS_SCORES, HostRecord, LeaseRecord, VisitRecord, size_of, struct_of
+from inlink.store.life import GIVEN_UP
 from inlink.store.pages import Pages
 
 __all__ = ["web_of_crawl"]
@@ -62,7 +63,7 @@ def _web(pages: Pages, path: Path, settings: Any) -> Web:
     columns = plain_columns(n)
     outcomes = np.full(n, UNKNOWN, np.uint8)
     states = np.asarray(pages.states[:n])
-    outcomes[(states == kinds.FAILED_PAGE) | (states == kinds.GONE)] = FAILED
+    outcomes[np.isin(states, GIVEN_UP)] = FAILED
     outcomes[states == kinds.EXCLUDED] = EXCLUDED
     crawled, places = crawled_rows(pages)
     outcomes[crawled] = PAGE
