@@ -1,5 +1,6 @@
 """A server and hostile strangers: what they send and hold is bounded, and others are answered meanwhile."""
 
+import asyncio
 import contextlib
 import http.client
 import json
@@ -375,8 +376,9 @@ def test_wrong_tokens_lock_out_nobody_else(tmp_path, monkeypatch):
             client.sendall(wrong)
         wait_until(lambda: server.site.logins._waiting.total() == logins.MOST_WRONG, "the guesses")
         for client in clients[logins.MOST_WRONG :]:
-            client.sendall(wrong)
-            assert client.recv(1 << 16).startswith(b"HTTP/1.1 503 ")
+            client.sendall(wrong * 2)
+            # The refusal ends the connection.
+            assert statuses(read(client)) == [503]
         assert guess(server, "127.0.0.2", right) == 503
         assert guess(server, "127.0.0.1", right) == 200
         # The number of guesses that wait is bounded. Beyond it, a right token is taken as before.
@@ -451,6 +453,20 @@ def test_a_network_of_proxies_is_checked(tmp_path):
         with pytest.raises(ParameterError, match="such as 10"):
             serve([tmp_path / "c"], Options(tokens=tmp_path / "t", proxies=[proxy]))
     assert not (tmp_path / "c").exists()
+
+
+def test_strangers_take_turns_and_others_come_between():
+    async def run() -> list[str]:
+        strangers, done, ended = Strangers(2, 1000), list[str](), asyncio.Event()
+        for name in "abc":
+            strangers.take_turn(partial(done.append, name))
+        strangers.take_turn(ended.set)
+        while not ended.is_set():
+            done.append("-")
+            await asyncio.sleep(0)
+        return done
+
+    assert "".join(asyncio.run(run())) == "-a-b-c-"
 
 
 def test_what_is_counted_is_forgotten():

@@ -14,6 +14,7 @@ import contextlib
 import socket
 import ssl
 import time
+from collections import deque
 from collections.abc import Callable, Iterable
 from ipaddress import IPv6Address, ip_address, ip_network
 from typing import Any, cast
@@ -75,6 +76,7 @@ class Strangers:
         self._of_peer: dict[str, dict[Connection, None]] = {}
         # When the server reads from further strangers of a peer.
         self._delayed: dict[str, float] = {}
+        self._turns: deque[Callable[[], None]] = deque()
         self.connections = 0
 
     def __len__(self) -> int:
@@ -120,6 +122,18 @@ class Strangers:
     def wait(self, connection: "Connection") -> float:
         """Seconds for which the server does not read from a connection."""
         return max(self._delayed.get(self._peers.get(connection, "-"), 0.0) - time.monotonic(), 0.0)
+
+    def take_turn(self, work: Callable[[], None]) -> None:
+        """Do the work of a stranger after that of others, one in a turn of the event loop. So a turn stays short."""
+        self._turns.append(work)
+        if len(self._turns) == 1:
+            asyncio.get_running_loop().call_soon(self._next_turn)
+
+    def _next_turn(self) -> None:
+        work = self._turns.popleft()
+        if self._turns:
+            asyncio.get_running_loop().call_soon(self._next_turn)
+        work()
 
     def end_handshakes(self) -> None:
         """End the connections that are not secured yet."""
@@ -194,6 +208,11 @@ class Connection(HttpToolsProtocol):
     strangers : Strangers
     **uvicorn
         Passed by uvicorn.
+
+    Attributes
+    ----------
+    is_deaf : bool
+        Whether no further request is read, so that a reply is the last.
     """
 
     url = b""
@@ -208,7 +227,7 @@ class Connection(HttpToolsProtocol):
         self._came, self._at, self._goes_on = b"", 0, False
         # The bytes of the head so far, and of the request; the number of its fields; the bytes that may be discarded.
         self._head = self._bytes = self._fields = self._spare = 0
-        self._in_head, self._is_whole, self._is_deaf = True, False, False
+        self._in_head, self._is_whole, self.is_deaf = True, False, False
         self._keep_alive = False
         self._cut: asyncio.TimerHandle | None = None
         self._cut_in_head = False
@@ -258,7 +277,7 @@ class Connection(HttpToolsProtocol):
             if wait:
                 # uvloop reads once before reading can be paused.
                 self._goes_on = True
-                self.loop.call_later(wait, self._parse_now)
+                self.loop.call_later(wait, self._strangers.take_turn, self._parse_now)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """End."""
@@ -296,7 +315,7 @@ class Connection(HttpToolsProtocol):
 
     def data_received(self, data: bytes) -> None:
         """Take bytes in."""
-        if self._is_deaf:
+        if self.is_deaf:
             self._discard(len(data))
             return
         self._came = self._came[self._at :] + data if self._came else data
@@ -315,16 +334,19 @@ class Connection(HttpToolsProtocol):
         elif not self._goes_on:
             self._goes_on = True
             self._socket.pause_reading()
-            self.loop.call_soon(self._parse_more)
+            if self._is_trusted:
+                self.loop.call_soon(self._parse_now)
+            else:
+                self._strangers.take_turn(self._parse_of_stranger)
 
-    def _parse_more(self) -> None:
-        if not self._is_deaf and not self._is_trusted and len(self._came) - self._at > MOST_HEAD:
+    def _parse_of_stranger(self) -> None:
+        if not self.is_deaf and not self._is_trusted and len(self._came) - self._at > MOST_HEAD:
             self._refuse(431, f"more than {MOST_HEAD:,} bytes came without a token")
         self._parse_now()
 
     def _parse_now(self) -> None:
         self._goes_on = False
-        if self._is_deaf:
+        if self.is_deaf:
             return
         if self._came:
             self._parse()
@@ -335,14 +357,14 @@ class Connection(HttpToolsProtocol):
         """Give the parser one head after the other, as long as replies follow."""
         self._unset_keepalive_if_required()
         self._is_whole = False
-        while self._came and not self._is_deaf and not self.flow.read_paused:
+        while self._came and not self.is_deaf and not self.flow.read_paused:
             self._parse_part()
             if self._at >= len(self._came):
                 self._came, self._at = b"", 0
-            elif not self._is_trusted and not self._is_deaf and not self.flow.read_paused:
+            elif not self._is_trusted and not self.is_deaf and not self.flow.read_paused:
                 self.go_on()
                 break
-        if not self._is_deaf:
+        if not self.is_deaf:
             self._limit(in_head=self._in_head)
 
     def _parse_part(self) -> None:
@@ -356,7 +378,7 @@ class Connection(HttpToolsProtocol):
             self.parser.feed_data(part)
         except httptools.HttpParserUpgrade:
             # The server speaks no other protocol. The request is answered as any other, and nothing after it is read.
-            self._end_after_reply()
+            self.end_after_reply()
             return
         except httptools.HttpParserError:
             if self._fields > MOST_FIELDS:
@@ -378,7 +400,7 @@ class Connection(HttpToolsProtocol):
         cycle = self.cycle
         if cycle is not None and not cycle.response_complete:
             if self._in_head:
-                self._end_after_reply()
+                self.end_after_reply()
                 return
             # The broken body is that of this request. Its endpoint takes this for the end of the connection.
             cycle.disconnected = True
@@ -391,9 +413,9 @@ class Connection(HttpToolsProtocol):
             self.transport.write(STATUS_LINE[status] + head + body)
         self.transport.close()
 
-    def _end_after_reply(self) -> None:
+    def end_after_reply(self) -> None:
         """Read nothing more, and close after the reply that is under way."""
-        if not self._is_deaf:
+        if not self.is_deaf:
             self._stop_parsing()
         self._keep_alive = self.cycle.keep_alive = False
         # The reply has a limit of its own.
@@ -403,17 +425,17 @@ class Connection(HttpToolsProtocol):
             self._socket.pause_reading()
 
     def _stop_parsing(self) -> None:
-        self._is_deaf = True
+        self.is_deaf = True
         self._spare = MOST_HEAD - (len(self._came) - self._at)
         self._came, self._at = b"", 0
 
     def linger(self, transport: asyncio.Transport) -> bool:
         """Close later if the client may still be sending: a socket that is closed over unread bytes drops the reply."""
-        is_idle = self._in_head and not self._head and not self._came and not self._is_deaf
+        is_idle = self._in_head and not self._head and not self._came and not self.is_deaf
         if is_idle or transport.is_closing():
             return False
         self._strangers.delay(self)
-        if not self._is_deaf:
+        if not self.is_deaf:
             self._stop_parsing()
         if not self._in_head:
             lengths = [value for name, value in self.headers if name == b"content-length" and value.isdigit()]

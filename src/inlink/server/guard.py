@@ -53,11 +53,13 @@ class Guard:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        scope["state"]["connection"].serve_for(address_of(scope))
+        connection = scope["state"]["connection"]
+        connection.serve_for(address_of(scope))
 
         async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
-                message["headers"] = [*message["headers"], *HEADERS]
+                ending = [(b"connection", b"close")] if connection.is_deaf else []
+                message["headers"] = [*message["headers"], *HEADERS, *ending]
             await send(message)
 
         refusal = self._refusal(scope)

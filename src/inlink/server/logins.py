@@ -57,14 +57,17 @@ class Logins:
         Raises
         ------
         BusyError
-            If too many wrong tokens of the same peer are waiting, or this one is wrong and too many wait in all.
+            If too many wrong tokens of the same peer are waiting, or this one is wrong and too many wait in all. The
+            connection ends with the refusal, and further ones of the peer wait.
         """
         peer = peer_of(address_of(scope))
         if self._waiting[peer] >= MOST_WRONG:
+            scope["state"]["connection"].end_after_reply()
             raise BusyError("too many wrong tokens came from your address just now: try again in a second")
         token = self._tokens.of(text)
         if token is None:
             if self._waiting.total() >= MOST_WAITING:
+                scope["state"]["connection"].end_after_reply()
                 raise BusyError("too many wrong tokens came just now: try again in a second")
             self._waiting[peer] += 1
             try:
