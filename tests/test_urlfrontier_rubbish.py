@@ -1,7 +1,9 @@
 """URLFrontier's server and clients that send rubbish, go away, or ask for too much."""
 
 import asyncio
+import contextlib
 import queue
+import socket
 import threading
 import time
 
@@ -11,7 +13,7 @@ import pytest
 import inlink
 from frontiered import Frontier, frontier
 from inlink.server.selfsigned import make
-from inlink.server.urlfrontier import intake, puts
+from inlink.server.urlfrontier import door, intake, puts
 from inlink.server.urlfrontier.door import MOST_BYTES
 from inlink.server.urlfrontier.messages import METHODS
 from patience import PATIENCE, wait_until
@@ -186,22 +188,48 @@ def test_metadata_other_than_a_token_are_ignored(tmp_path):
 def test_the_token_is_checked_before_the_arguments(tmp_path):
     with frontier(tmp_path / "crawl", needs_token=True) as client:
         good = client.site.tokens.add("one", "admin")
-        rubbish = b"\xff\xff\xff"
+        rubbish, huge = b"\xff\xff\xff", b"x" * (MOST_BYTES * 2)
         assert set(client.calls) == {line.split()[0] for line in METHODS.split("\n")[1:-1]}
-        for token, expected in (
-            (None, "UNAUTHENTICATED"),
-            ("wrong", "UNAUTHENTICATED"),
-            (good, "INVALID_ARGUMENT"),
+        for token, raw, expected in (
+            (None, rubbish, "UNAUTHENTICATED"),
+            (None, huge, "UNAUTHENTICATED"),
+            ("wrong", rubbish, "UNAUTHENTICATED"),
+            (good, rubbish, "INVALID_ARGUMENT"),
+            (good, huge, "RESOURCE_EXHAUSTED"),
         ):
             metadata = [] if token is None else [("authorization", f"Bearer {token}")]
             for method in client.service.method:
-                sent = iter([rubbish]) if method.client_streaming else rubbish
+                sent = iter([raw]) if method.client_streaming else raw
 
                 def call(method=method, sent=sent, metadata=metadata):
                     reply = client.calls[method.name](sent, metadata=metadata, timeout=PATIENCE)
                     return list(reply) if method.server_streaming else reply
 
                 assert code(call) == expected, method.name
+
+
+def test_connections_have_a_bound(tmp_path, monkeypatch):
+    monkeypatch.setattr(door, "MOST_CONNECTIONS", 5)
+    with frontier(tmp_path / "crawl") as client, contextlib.ExitStack() as stack:
+        client.ask("GetStats")
+        host, _, port = client.where.rpartition(":")
+        sockets = [
+            stack.enter_context(socket.create_connection((host, int(port)), PATIENCE)) for _ in range(12)
+        ]
+        for one in sockets:
+            one.setblocking(False)
+        wait_until(lambda: sum(map(is_closed, sockets)) >= 12 - 4, "the others to be closed")
+        client.ask("GetStats")
+
+
+def is_closed(client: socket.socket) -> bool:
+    """Whether the server has closed a connection."""
+    try:
+        return client.recv(1, socket.MSG_PEEK) == b""
+    except BlockingIOError:
+        return False
+    except ConnectionError:
+        return True
 
 
 def test_links_that_are_too_long_do_not_wait_for_their_page():

@@ -28,6 +28,15 @@ MOST_BYTES = 8 << 20
 MOST_CALLS = 1000
 """Maximum number of calls at a time. Further calls end with RESOURCE_EXHAUSTED."""
 
+MOST_CONNECTIONS = 256
+"""Maximum number of connections. Further ones are closed at once. gRPC cannot bound those of each peer."""
+
+IDLE_SECONDS = 60
+"""Seconds without a call after which a connection is closed. Clients connect again by themselves."""
+
+HANDSHAKE_SECONDS = 10
+"""Seconds within which a handshake must end."""
+
 DRAIN_SECONDS = 1.0
 """Seconds for which open calls may go on after their items were taken in."""
 
@@ -68,7 +77,11 @@ class Door:
                 ("grpc.max_receive_message_length", MOST_BYTES),
                 ("grpc.so_reuseport", 0),
                 ("grpc.keepalive_time_ms", 60_000),
+                ("grpc.max_allowed_incoming_connections", MOST_CONNECTIONS),
+                ("grpc.max_connection_idle_ms", IDLE_SECONDS * 1000),
+                ("grpc.server_handshake_timeout_ms", HANDSHAKE_SECONDS * 1000),
             ],
+            interceptors=[_TokensFirst(site)],
             maximum_concurrent_rpcs=MOST_CALLS,
         )
         self._server.add_generic_rpc_handlers(
@@ -165,16 +178,13 @@ class Door:
         )
         return handlers
 
-    def _peer(self, context: Any, role: Role) -> Peer:
-        """The caller. Its token is checked before its arguments are decoded; the call checks its own role."""
-        peer = Peer(self.site, context.invocation_metadata() or ())
-        peer.check(role)
-        return peer
+    def _peer(self, context: Any) -> Peer:
+        return Peer(self.site, context.invocation_metadata() or ())
 
     def _one_reply(self, kind: Any, call: Callable[[Peer, Any], Awaitable[Any]]) -> Any:
         async def handle(raw: bytes, context: Any) -> bytes:
             try:
-                reply = await call(self._peer(context, "reader"), decoded(kind, raw))
+                reply = await call(self._peer(context), decoded(kind, raw))
             except Exception as error:
                 await _refuse(context, error)
                 raise
@@ -187,7 +197,7 @@ class Door:
         async def handle(raw: bytes, context: Any) -> None:
             replies = None
             try:
-                replies = call(self._peer(context, "reader"), decoded(kind, raw))
+                replies = call(self._peer(context), decoded(kind, raw))
                 async for reply in replies:
                     await context.write(reply.SerializeToString())
             except Exception as error:
@@ -201,11 +211,35 @@ class Door:
     def _both_ways(self, call: Callable[..., Awaitable[None]]) -> Any:
         async def handle(requests: AsyncIterator[bytes], context: Any) -> None:
             try:
-                await call(self._peer(context, "spider"), self.intake, requests, context.write)
+                await call(self._peer(context), self.intake, requests, context.write)
             except Exception as error:
                 await _refuse(context, error)
 
         return handle
+
+
+class _TokensFirst(grpc.aio.ServerInterceptor):  # type: ignore[misc]
+    """Refuses a call without a good token before its message is read; the call checks its own role later."""
+
+    def __init__(self, site: Site) -> None:
+        self._site = site
+
+    async def intercept_service(self, continuation: Callable[[Any], Awaitable[Any]], details: Any) -> Any:
+        """Return the handler of a call, or one that refuses it."""
+        handler = await continuation(details)
+        try:
+            if handler is not None:
+                role: Role = "spider" if handler.request_streaming else "reader"
+                Peer(self._site, details.invocation_metadata or ()).check(role)
+        except InlinkError as error:
+            refusal = error
+
+            async def refuse(_: AsyncIterator[bytes], context: Any) -> None:
+                await _refuse(context, refusal)
+
+            # A handler of a stream is called before a message is read.
+            return grpc.stream_stream_rpc_method_handler(refuse)
+        return handler
 
 
 async def _refuse(context: Any, error: Exception) -> None:
