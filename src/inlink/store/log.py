@@ -271,6 +271,8 @@ class Log:
             written. The crawl stops; all earlier events are intact.
         """
         self._refuse_if_broken()
+        if self._syncer is None and not (self._full or self._stop.is_set()):
+            self._start_syncing()
         length, place = HEAD_SIZE + len(payload), self.events_end
         checked = CHECKED.pack(
             self._salt & 0xFFFFFFFF,
@@ -317,9 +319,7 @@ class Log:
         self.urls_sums.add(urls)
         self.events_sums.add(frame)
         self._last = when, first + new
-        self._whole = True
-        if not self._full:
-            self._sync_soon()
+        self._whole = self._dirty = True
         return place, frame
 
     def _refuse_if_broken(self) -> None:
@@ -342,12 +342,14 @@ class Log:
         self._told = True
         raise StoreError(self._broken)
 
-    def _sync_soon(self) -> None:
-        """Let the thread sync the files within a second. Start the thread if it does not run."""
-        self._dirty = True
-        if self._syncer is None and not self._stop.is_set():
-            self._syncer = threading.Thread(target=self._keep_synced, daemon=True, name="inlink-sync")
+    def _start_syncing(self) -> None:
+        """Start the thread that syncs the files within a second; without it, each event is synced at once."""
+        self._syncer = threading.Thread(target=self._keep_synced, daemon=True, name="inlink-sync")
+        try:
             self._syncer.start()
+        except RuntimeError:
+            # The system has no memory left for a thread, or no number.
+            self._syncer, self._full = None, True
 
     def _fail(self, error: OSError, urls: bytes | memoryview, frame: bytes) -> NoReturn:
         """Remove the bytes of an incomplete event, and stop."""
