@@ -9,9 +9,15 @@ import pytest
 import scipy.sparse
 
 import inlink
+from inlink import plot
 from inlink.base import memory
 from inlink.errors import ParameterError
+from inlink.graph.components import components
+from inlink.graph.derive import transpose_rows
 from inlink.graph.names import NameTable
+from inlink.graph.neighbours import chain, near
+from inlink.rank.linkrank import linkrank
+from inlink.rank.loops import loops
 
 GB = 1 << 30
 
@@ -156,6 +162,142 @@ def test_graphs_larger_than_a_cgroup_are_refused_before_they_are_built(tmp_path,
     monkeypatch.setattr(memory, "_LITTLE", 1 << 10)
     with pytest.raises(ParameterError, match="more than 2,867 different names need"):
         NameTable().number([f"{k}" for k in range(5000)])
+
+
+@pytest.fixture
+def no_memory(tmp_path, monkeypatch):
+    """A function after which no memory is left in the process's cgroup, however little is asked for."""
+
+    def take():
+        machine(tmp_path, {"proc/self/cgroup": "0::/a", f"{V2}/a/memory.max": 0, f"{V2}/a/memory.current": 0})
+        monkeypatch.setattr(memory, "ROOT", tmp_path)
+        monkeypatch.setattr(memory, "_LITTLE", 0)
+
+    return take
+
+
+def ranking(graph):
+    return inlink.Ranking(np.ones(graph.num_nodes), algorithm="one", names=graph.names)
+
+
+WORK = {
+    **{
+        name: getattr(inlink, name)
+        for name in (
+            "pagerank", "mcmc", "cheirank", "hits", "salsa", "opic", "degree", "closeness", "harmonic", "betweenness",
+            "percolation", "eigenvector", "katz",
+        )
+    },
+    "power": lambda graph: inlink.pagerank(graph, method="power"),
+    "trustrank": lambda graph: inlink.trustrank(graph, ["http://a.example/0"]),
+    "anti_trustrank": lambda graph: inlink.anti_trustrank(graph, ["http://a.example/0"]),
+    "spam_mass": lambda graph: inlink.spam_mass(graph, ["http://a.example/0"]),
+    "HyperBall": lambda graph: inlink.harmonic(graph, exact=False),
+    "loops": loops,
+    "linkrank": linkrank,
+    "info": inlink.Graph.info,
+    "components": lambda graph: components(graph.out_rows),
+    "reachable": lambda graph: graph.reachable([0]),
+    "transpose": lambda graph: transpose_rows(graph.out_rows),
+    "inlinks": lambda graph: graph.in_rows,
+    "split inlinks": lambda graph: inlink.Graph(graph.out_rows).split_in_rows,
+    "subgraph": lambda graph: graph.subgraph([0, 1]),
+    "fold": lambda graph: graph.fold("host"),
+    "without_internal": lambda graph: graph.without_internal("host"),
+    "near": lambda graph: near(graph, 0),
+    "path": lambda graph: chain(graph, 0, 2),
+    "diff": lambda graph: inlink.diff(ranking(graph), ranking(graph)),
+    "export": lambda graph: inlink.write(graph, "unwritten.tsv"),
+    "replay": lambda graph: inlink.replay(graph),
+    "picture of links": plot.degrees,
+    "picture of ranks": lambda graph: plot.ranks(ranking(graph)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", WORK)
+def test_work_on_a_graph_is_refused_before_it_begins(tmp_path, monkeypatch, no_memory, name):
+    monkeypatch.chdir(tmp_path)
+    arcs = [(f"http://a.example/{k}", f"http://b.example/{k % 3}") for k in range(9)]
+    graph = inlink.Graph.from_arcs(arcs)
+    no_memory()
+    with pytest.raises(
+        ParameterError, match=r"need \d+ MB of memory, and 0 MB are left .*more memory"
+    ) as refusal:
+        WORK[name](graph)
+    assert "\n" not in str(refusal.value)
+
+
+def test_compressed_rows_are_not_decoded_into_too_little_memory(tmp_path, no_memory):
+    arcs = inlink.Graph.from_arcs([(0, 1), (1, 2)]).out_rows
+    graph = inlink.read(inlink.Graph(arcs).to_scipy(), into=tmp_path / "g", compress=True)
+    no_memory()
+    for side in ("out_rows", "split_in_rows"):
+        with pytest.raises(ParameterError, match="rows of 3 nodes need"):
+            getattr(graph, side)
+
+
+def test_names_are_counted_as_they_come(no_memory):
+    table = NameTable()
+    table.number(["a"])
+    no_memory()
+    with pytest.raises(ParameterError, match="more than 1 different names need"):
+        table.number(["b" * 100_000])
+    with pytest.raises(ParameterError, match="need"):
+        inlink.Graph.from_arcs([("a", "b")])
+
+
+def test_a_crawl_without_a_checkpoint_is_refused_before_it_is_folded(tmp_path, no_memory):
+    with inlink.Crawl(tmp_path / "c") as crawl:
+        crawl.seed(["http://a.example/"])
+    no_memory()
+    with pytest.raises(ParameterError, match="c: 1 pages behind the checkpoint need"):
+        inlink.Crawl(tmp_path / "c")
+
+
+def test_the_estimates_of_rankings_hold():
+    """Each ranking has the memory that it asks for, and 32 MB of address space for all else."""
+    program = """
+import re, resource
+from pathlib import Path
+import numpy as np
+import inlink
+from inlink.graph.batches import ArcBatch
+from inlink.graph.build import build_graph
+from inlink.rank import inputs
+
+def ring(nodes):
+    numbers = np.arange(nodes, dtype=np.uint32)
+    return build_graph([ArcBatch(numbers, np.roll(numbers, 1))])
+
+def limit(needed, what):
+    size = int(re.search(r"VmSize:\\s+(\\d+)", Path("/proc/self/status").read_text())[1]) << 10
+    resource.setrlimit(resource.RLIMIT_AS, (size + needed + (32 << 20), -1))
+
+small, large = ring(1000), ring(1_000_000)
+ones = np.ones(1_000_000)
+given = {"personalization": ones, "start": ones}
+for name, options in (
+    ("pagerank", {}),
+    ("pagerank", given),
+    ("pagerank", {"method": "power", "max_iter": 3}),
+    ("pagerank", {"method": "power", "max_iter": 3, **given}),
+    ("hits", {"max_iter": 3}),
+    ("mcmc", {"walks": 2}),
+    ("salsa", {}),
+    ("degree", {}),
+):
+    rank = getattr(inlink, name)
+    threads = {} if name in ("salsa", "degree") else {"threads": 1}
+    rank(small, **{key: value for key, value in options.items() if key not in given}, **threads)
+    inputs.require_memory = limit
+    rank(large, **options, **threads)
+    inputs.require_memory = lambda needed, what: None
+    resource.setrlimit(resource.RLIMIT_AS, (-1, -1))
+    print(name)
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert len(done.stdout.split()) == 8
 
 
 def test_a_build_stays_within_its_bound_of_address_space(tmp_path):

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from inlink.errors import ParameterError
 
-__all__ = ["FREE_NODES", "check_nodes", "give_way", "memory_left", "require_memory"]
+__all__ = ["BYTES_A_NODE", "FREE_NODES", "check_nodes", "give_way", "memory_left", "require_memory"]
 
 NICENESS = 10
 ROOT = Path("/")
@@ -15,8 +15,9 @@ ROOT = Path("/")
 
 FREE_NODES = 8_000_000
 """The number of numbered nodes that an input of any size may have, within 300 MB."""
-# Building takes about 20 bytes a numbered node.
-_BYTES_A_NODE = 24
+
+BYTES_A_NODE = 24
+"""The memory that building takes for a node besides its name: about 20 bytes."""
 # Bytes of input for each further node. A line "12345678 23456789" allows two nodes, so that a list passes in which each
 # number occurs. With the arcs, the memory stays below 8 bytes for each byte of input.
 _BYTES_FOR_NODE = 8
@@ -113,11 +114,11 @@ def check_nodes(nodes: int, size: int | None, place: str, max_node: int | None) 
         )
     if max_node is None and size is not None and nodes > FREE_NODES + size // _BYTES_FOR_NODE:
         raise ParameterError(
-            f"{place}: node {nodes - 1:,} means {nodes:,} nodes and {nodes * _BYTES_A_NODE / 1e6:,.0f} MB of memory, "
+            f"{place}: node {nodes - 1:,} means {nodes:,} nodes and {nodes * BYTES_A_NODE / 1e6:,.0f} MB of memory, "
             f"too much for an input of {size:,} bytes. If the number is right, use `max_node` (--max-node {nodes - 1})."
             " If numbers are names, use --nodes names."
         )
-    require_memory(nodes * _BYTES_A_NODE, f"{place}: {nodes:,} nodes")
+    require_memory(nodes * BYTES_A_NODE, f"{place}: {nodes:,} nodes")
 
 
 def give_way() -> None:

@@ -55,7 +55,8 @@ def then(folder: Path | str, moment: str | None, *, order: bool = False) -> "AsO
     when = math.inf if moment is None else moment_of(moment)
     if isinstance(folder, str):
         raise ParameterError(f"{folder}: --as-of reads the crawl's log: run the command where the folder is")
-    found = click.get_current_context().with_resource(as_of(folder, when, memory_folder(), order=order))
+    temporary = memory_folder(sum(file.stat().st_size for file in folder.glob("*.*")))
+    found = click.get_current_context().with_resource(as_of(folder, when, temporary, order=order))
     if found.approximate:
         click.echo(f"inlink: approximate: {found.approximate}", err=True)
     return found

@@ -9,7 +9,7 @@ import numpy as np
 
 from inlink.base.arrays import BoolArray, Float64Array, UInt8Array, UInt32Array, UInt64Array
 from inlink.base.folder import atomic_file
-from inlink.base.memory import FREE_NODES, check_nodes
+from inlink.base.memory import BYTES_A_NODE, FREE_NODES, check_nodes, require_memory
 from inlink.base.order import distinct
 from inlink.base.progress import Task, track
 from inlink.errors import InputError, ParameterError
@@ -174,6 +174,7 @@ class Collector:
     def _write_names(self, sink: Sink) -> tuple[int, UInt32Array]:
         """Write the names. Return the number of nodes, and their new numbers: uint32[n], empty if none changes."""
         if self._table is not None:
+            require_memory(self._table.known * BYTES_A_NODE, f"{self._table.known:,} nodes")
             with track("sorting names"):
                 known, order = self._table.sorted()
                 _give(sink, known, order)
@@ -191,6 +192,7 @@ class Collector:
             return nodes, _NONE
         if len(names) != nodes:
             raise InputError(f"there are {nodes:,} nodes and {len(names):,} names")
+        require_memory(nodes * BYTES_A_NODE, f"{nodes:,} nodes")
         if names.order is not None and sink.in_order:
             _give(sink, names, names.order)
             return nodes, _inverse(names.order)

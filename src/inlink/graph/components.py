@@ -5,6 +5,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from inlink.base.arrays import BoolArray, UInt32Array
+from inlink.base.memory import require_memory
 from inlink.graph.rows import Rows
 
 __all__ = ["components", "largest_component", "reachable"]
@@ -27,7 +28,9 @@ def components(rows: Rows, *, strong: bool = False) -> UInt32Array:
     """
     from inlink.graph.kernels.walks import strong_components, weak_components
 
-    label = np.empty(len(rows.offsets) - 1, np.uint32)
+    nodes = len(rows.offsets) - 1
+    require_memory(24 * nodes, f"components of {nodes:,} nodes")
+    label = np.empty(nodes, np.uint32)
     search = strong_components if strong else weak_components
     search(rows.offsets, rows.nodes, label)
     return label
@@ -56,6 +59,7 @@ def reachable(rows: Rows, sources: Iterable[int]) -> BoolArray:
     from inlink.graph.kernels.walks import reach
 
     nodes = len(rows.offsets) - 1
+    require_memory(5 * nodes, f"a search through {nodes:,} nodes")
     seen = np.zeros(nodes, np.bool_)
     for source in sources:
         seen[source] = True

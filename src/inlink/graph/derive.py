@@ -12,10 +12,11 @@ import numpy as np
 import numpy.typing as npt
 
 from inlink.base.arrays import BoolArray, UInt32Array
+from inlink.base.memory import require_memory
 from inlink.errors import ParameterError
 from inlink.graph.batches import ArcBatch
 from inlink.graph.build import build_graph
-from inlink.graph.graph import Graph, Rows
+from inlink.graph.graph import Graph, Rows, require_copy
 from inlink.graph.names import NO_NODE, Names, NameTable
 from inlink.graph.views import arc_blocks
 
@@ -33,6 +34,7 @@ def transpose_rows(rows: Rows) -> Rows:
     """The rows of the reversed arcs. They take 4 bytes of memory an arc and 8 a node, and for a moment twice that."""
     from inlink.graph.kernels.arcs import count_nodes, transpose
 
+    require_copy(rows, 16)
     offsets = np.zeros(len(rows.offsets), np.uint64)
     count_nodes(rows.nodes, offsets)
     np.cumsum(offsets, out=offsets)
@@ -179,6 +181,7 @@ def subgraph(
     ParameterError
         If a mask does not have one entry for each node.
     """
+    require_memory(16 * graph.num_nodes, f"numbers of {graph.num_nodes:,} nodes")
     mask = _mask(graph, nodes)
     kept = np.flatnonzero(mask).astype(np.uint32)
     ids = np.full(graph.num_nodes, NO_NODE, np.uint32)
@@ -186,6 +189,8 @@ def subgraph(
     names = None
     if graph.names is not None:
         order = graph.names.order
+        size = len(graph.names.text) * len(kept) // graph.num_nodes + 16 * len(kept)
+        require_memory(size, f"names of {len(kept):,} nodes")
         column = graph.names.take(kept)
         named = None if order is None else ids[order[mask[order]]]
         names = Names(column.text, column.offsets, named)
@@ -282,6 +287,7 @@ def _sites(
     if hosts is None and graph.level is None and graph.num_nodes:
         places = np.unique(np.linspace(0, graph.num_nodes - 1, _SAMPLE).astype(np.uint32))
         hosts = form_of(graph.names.take(places))
+    require_memory(16 * graph.num_nodes, f"numbers of {graph.num_nodes:,} nodes")
     table = NameTable()
     ids = np.full(graph.num_nodes, NO_NODE, np.uint32)
     for start in range(0, graph.num_nodes, _BLOCK):

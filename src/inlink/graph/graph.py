@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from inlink.base.arrays import AnyArray, BoolArray, UInt32Array, UInt64Array
 from inlink.base.folder import Folder
+from inlink.base.memory import require_memory
 from inlink.base.table import html_table
 from inlink.errors import UnknownNodeError
 from inlink.graph.batches import Level
@@ -55,11 +56,25 @@ __all__ = [
     "Rows",
     "graph_folder",
     "is_graph",
+    "require_copy",
 ]
 
 
 # Arcs read at a time, unless a row has more.
 _BLOCK = 1 << 20
+
+
+def require_copy(rows: Rows | SplitRows, node: int) -> None:
+    """Refuse a copy of rows in memory if that does not suffice; ``node`` is the number of bytes for each node.
+
+    Raises
+    ------
+    inlink.errors.ParameterError
+        If it does not suffice.
+    """
+    arc = 4 if rows.weights is None else 4 + rows.weights.itemsize
+    nodes = len(rows.offsets) - 1
+    require_memory(node * nodes + arc * len(rows.nodes), f"rows of {nodes:,} nodes")
 
 
 @dataclass(frozen=True)
@@ -314,6 +329,8 @@ class Graph:
             from inlink.graph.derive import transpose_rows
 
             return transpose_rows(self.out_rows)
+        if len(self._in_rows.linking):
+            require_copy(self._in_rows, 16)
         return join_rows(self._in_rows)
 
     @cached_property
@@ -321,7 +338,10 @@ class Graph:
         """The inlinks as rankings read them. They are split unless the graph was given plain rows."""
         if self._in_rows is not None:
             return self._in_rows
-        return unsplit(self.in_rows) if "in_rows" in self.__dict__ else split_transpose(self.out_rows)
+        if "in_rows" in self.__dict__:
+            return unsplit(self.in_rows)
+        require_copy(self.out_rows, 32)
+        return split_transpose(self.out_rows)
 
     @property
     def coded_in_rows(self) -> CodedRows | None:
@@ -457,6 +477,7 @@ class Graph:
         """
         from inlink.graph.kernels.walks import self_loops
 
+        require_memory(32 * self.num_nodes, f"counts of {self.num_nodes:,} nodes")
         out, inn = self.outdegrees, self.indegrees
         loops = np.zeros(self.num_nodes, np.bool_)
         count = int(self_loops(self.out_rows.offsets, self.out_rows.nodes, loops))
@@ -683,6 +704,7 @@ class CompressedGraph(Graph):
     @cached_property
     def in_rows(self) -> Rows:
         """The inlinks as plain rows, made in memory from the decoded rows."""
+        require_copy(self.split_in_rows, 16)
         return join_rows(self.split_in_rows)
 
     @cached_property
@@ -733,6 +755,7 @@ class CompressedGraph(Graph):
 
     def _decoded(self, coded: CodedRows | CodedOutlinks) -> tuple[UInt64Array, UInt32Array]:
         """Decode all rows of one side."""
+        require_memory(8 * self.num_nodes + 4 * self.num_arcs, f"rows of {self.num_nodes:,} nodes")
         offsets, nodes = np.zeros(self.num_nodes + 1, np.uint64), np.empty(self.num_arcs, np.uint32)
         for first, _, begins, part, arc in decoded_blocks(coded, self.num_nodes):
             nodes[arc : arc + len(part)] = part

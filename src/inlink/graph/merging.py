@@ -12,6 +12,7 @@ from typing import BinaryIO
 import numpy as np
 
 from inlink.base.arrays import UInt8Array, UInt32Array
+from inlink.base.memory import BYTES_A_NODE, require_memory
 from inlink.base.progress import Task, track
 from inlink.errors import InputError, ParameterError
 from inlink.graph.collect import MIXED, PartSink
@@ -70,6 +71,7 @@ def merge_parts(parts: Sequence[InputPart], sink: Sink, scratch: Path) -> None:
     if maps is not None:
         with track("merging names", sum(header.num_nodes for header in headers), "names") as task, maps:
             merged.num_nodes = _merge_names(parts, sink, maps, task)
+    require_memory(merged.num_nodes * BYTES_A_NODE, f"{merged.num_nodes:,} nodes")
     if any(header.marked for header in headers):
         marked = (_mapped(part.crawled(), maps, k) for k, part in enumerate(parts) if part.header.marked)
         sink.crawled(marked, merged.num_nodes)

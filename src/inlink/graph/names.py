@@ -218,14 +218,18 @@ class NameTable:
         if self.known >= MAX_NODES - 1:
             raise InputError(f"more than {MAX_NODES - 1:,} different names: node numbers have 32 bits")
         used = int(self._offsets[self.known])
+        what = f"more than {self.known:,} different names"
+        # With resize(), the system moves pages of memory instead of copying them.
         if used + next_name > len(self._text):
-            # With resize(), the system moves pages of memory instead of copying them.
-            self._text.resize(max(used + next_name, len(self._text) * 3 // 2), refcheck=False)
+            length = max(used + next_name, len(self._text) * 3 // 2)
+            require_memory(length - len(self._text), what)
+            self._text.resize(length, refcheck=False)
         if self.known + 1 >= len(self._offsets):
+            require_memory(4 * len(self._offsets), what)
             self._offsets.resize(len(self._offsets) * 3 // 2, refcheck=False)
         if self.known >= len(self._slots) * 7 // 10:
             size = len(self._slots) * (4 if len(self._slots) < 1 << 24 else 2)
-            require_memory(8 * size, f"more than {self.known:,} different names")
+            require_memory(8 * size, what)
             self._slots = np.full(size, 0xFFFFFFFF, np.uint32)
             self._prints = np.empty(size, np.uint32)
             refill(self._slots, self._prints, self._seed, self._text, self._offsets, np.uint64(self.known))

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Literal, get_args
 import numpy as np
 
 from inlink.base.arrays import Int64Array, UInt32Array
+from inlink.base.memory import require_memory
 from inlink.errors import ParameterError, UnknownNodeError
 from inlink.graph.graph import CompressedGraph, Graph
 from inlink.graph.rows import unsplit
@@ -247,6 +248,8 @@ def _next(graph: Graph, front: UInt32Array, seen: UInt32Array, sides: tuple[bool
     reached = np.empty(0, np.uint32)
     for forward in sides:
         for ends in _ends(graph, front, forward):
+            most = len(seen) + len(reached) + len(ends)
+            require_memory(64 * most, f"up to {most:,} nodes of a search")
             reached = np.union1d(reached, ends)
     return np.setdiff1d(reached, seen, assume_unique=True)
 

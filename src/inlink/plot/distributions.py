@@ -10,6 +10,7 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from inlink.base.arrays import AnyArray, Float64Array, UInt32Array
+from inlink.base.memory import require_memory
 from inlink.errors import ParameterError
 from inlink.graph.interop import GraphLike, as_graph
 from inlink.plot.scale import Scale
@@ -45,6 +46,7 @@ def degrees(graph: GraphLike, *, ax: Axes | None = None) -> Axes:
     graph = as_graph(graph)
     if not graph.num_arcs:
         raise ParameterError("the graph has no arcs, so there is nothing to draw")
+    require_memory(24 * graph.num_nodes, f"a picture of {graph.num_nodes:,} nodes")
     ax = axes_for(ax)
     lines = [
         ("inlinks", graph.indegrees, FIRST, "-"),

@@ -3,6 +3,7 @@
 import numpy as np
 
 from inlink.base.arrays import Float64Array, Int64Array
+from inlink.base.memory import require_memory
 from inlink.errors import ParameterError
 from inlink.graph.graph import Graph
 from inlink.plot.style import cut
@@ -29,6 +30,7 @@ def values_of(ranking: Ranking) -> Float64Array:
     inlink.errors.ParameterError
         If there are no values, or a value is negative, infinite or not a number.
     """
+    require_memory(100 * len(ranking.values), f"a picture of {len(ranking.values):,} nodes")
     values = np.asarray(ranking.values, np.float64)
     if not len(values):
         raise ParameterError("the ranking has no nodes, so there is nothing to draw")

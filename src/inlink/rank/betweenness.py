@@ -35,6 +35,7 @@ from inlink.base.progress import track
 from inlink.graph.components import components
 from inlink.graph.graph import Graph
 from inlink.graph.interop import GraphLike, as_graph
+from inlink.rank.inputs import require_vectors
 from inlink.rank.parameters import PARAMETERS, check_parameters
 from inlink.rank.ranking import Ranking, ranking_of
 from inlink.rank.rounding import ROUNDOFF
@@ -179,6 +180,7 @@ def dependency_sums(
     )
     from inlink.rank.kernels.blocks import each_block
 
+    require_vectors(graph, node=32 + 64 * num_threads(threads))
     n, rows = graph.num_nodes, graph.out_rows
     size = min(max(STRETCH // max(n + graph.num_arcs, 1), 1), 256)
     shares = np.ones(len(sources)) if shares is None else shares

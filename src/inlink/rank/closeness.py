@@ -33,6 +33,7 @@ from inlink.errors import ParameterError
 from inlink.graph.graph import Graph
 from inlink.graph.interop import GraphLike, as_graph
 from inlink.graph.rows import Rows, SplitRows
+from inlink.rank.inputs import require_vectors
 from inlink.rank.parameters import check_choice, check_parameters
 from inlink.rank.ranking import Ranking, ranking_of
 from inlink.rank.rounding import ROUNDOFF
@@ -222,6 +223,7 @@ def _estimated(
     """Return a ranking by HyperBall."""
     from inlink.rank.hyperball import STANDARD_ERROR, mean_of_runs
 
+    require_vectors(graph, node=44 if runs == 1 else 72)
     rows: Rows | SplitRows = graph.split_in_rows
     readers: Rows | SplitRows = graph.out_rows
     if parameters["direction"] == "out":
@@ -258,6 +260,7 @@ def _sums(graph: Graph, direction: str, threads: int | None, label: str) -> tupl
     from inlink.rank.kernels.paths import SOURCES, WORDS, DistanceSums, Search, distances_from
 
     n = graph.num_nodes
+    require_vectors(graph, node=56 + (32 + 24 * WORDS) * num_threads(threads))
     rows = graph.out_rows if direction == "in" else graph.in_rows
     # The sum of n − 1 units fits in 64 bits.
     unit = np.uint64(1 << (64 - max(n, 1).bit_length()))

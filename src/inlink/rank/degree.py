@@ -11,7 +11,7 @@ from typing import Literal
 import numpy as np
 
 from inlink.graph.interop import GraphLike, as_graph
-from inlink.rank.inputs import strengths, use_weights
+from inlink.rank.inputs import require_vectors, strengths, use_weights
 from inlink.rank.parameters import check_choice, check_parameters
 from inlink.rank.ranking import Ranking, ranking_of
 from inlink.rank.rounding import ROUNDOFF
@@ -55,6 +55,7 @@ def degree(
     check_choice("direction", direction, ("in", "out", "both"))
     check_parameters(normalized=normalized)
     use = use_weights(graph, weighted)
+    require_vectors(graph, node=32)
     values = np.zeros(graph.num_nodes)
     if direction in ("out", "both"):
         values += strengths(graph, use)

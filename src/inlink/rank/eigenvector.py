@@ -32,7 +32,7 @@ from inlink.errors import ParameterError
 from inlink.graph.components import components, reachable
 from inlink.graph.graph import Graph
 from inlink.graph.interop import GraphLike, as_graph
-from inlink.rank.inputs import NodeValues, node_values, use_weights
+from inlink.rank.inputs import NodeValues, node_values, require_vectors, use_weights
 from inlink.rank.krylov import length_of, principal_vector
 from inlink.rank.parameters import check_parameters, check_rounds
 from inlink.rank.ranking import Ranking, ranking_of
@@ -103,6 +103,7 @@ def eigenvector(
     check_rounds(tol, 1000 if max_iter is None else max_iter)
     max_iter = 1000 if max_iter is None else int(max_iter)
     check_parameters(threads=threads)
+    require_vectors(graph, node=160)
     n = graph.num_nodes
     use = use_weights(graph, weighted)
     first = np.ones(n) if start is None else node_values(graph, start, "start")

@@ -24,7 +24,7 @@ import numpy as np
 from inlink.base.arrays import Float64Array
 from inlink.base.progress import track
 from inlink.graph.interop import GraphLike, as_graph
-from inlink.rank.inputs import NodeValues, distribution, node_values, use_weights
+from inlink.rank.inputs import NodeValues, distribution, node_values, require_vectors, use_weights
 from inlink.rank.parameters import check_parameters, check_rounds
 from inlink.rank.ranking import Ranking, ranking_of
 from inlink.rank.rowsums import RowSums
@@ -90,6 +90,7 @@ def hits(
     check_rounds(tol, 1000 if max_iter is None else max_iter)
     max_iter = 1000 if max_iter is None else int(max_iter)
     check_parameters(threads=threads)
+    require_vectors(graph, node=88)
     n = graph.num_nodes
     weights = use_weights(graph, weighted)
     r = np.ones(n) if scores is None else node_values(graph, scores, "scores")

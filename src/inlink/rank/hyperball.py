@@ -27,6 +27,7 @@ import numpy as np
 
 from inlink.base.arrays import AnyArray, Float64Array, UInt8Array, UInt32Array
 from inlink.base.jit import chunks_by_arcs, num_threads
+from inlink.base.memory import require_memory
 from inlink.base.progress import track
 from inlink.graph.rows import Rows, SplitRows, nodes_at_places, row_places
 from inlink.rank.kernels.blocks import each_block
@@ -142,6 +143,7 @@ class HyperBall:
         self._slots[inner] = np.arange(pairs, dtype=np.uint32)
         self._slots[ends] = np.arange(pairs, pairs + single, dtype=np.uint32)
         m = 1 << log2m
+        require_memory((2 * pairs + single) * m, f"counters of {pairs + single:,} nodes")
         self._counters = [np.empty((pairs, m), np.uint8) for _ in range(2)]
         self._ends = np.empty((single, m), np.uint8)
         self._flags = [np.zeros(pairs, np.uint8) for _ in range(2)]

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from inlink.base.arrays import AnyArray, Float64Array
+from inlink.base.memory import require_memory
 from inlink.errors import ParameterError, UnknownNodeError
 from inlink.graph.coded import linking_outdegrees
 from inlink.graph.graph import Graph
@@ -21,6 +22,7 @@ __all__ = [
     "distribution",
     "marked",
     "node_values",
+    "require_vectors",
     "strengths",
     "strengths_by_place",
     "use_weights",
@@ -29,6 +31,29 @@ __all__ = [
 
 # Nodes whose strengths are computed at a time.
 _BLOCK = 1 << 16
+
+
+def require_vectors(graph: Graph, node: int, linking: int = 0, arc: int = 0) -> None:
+    """Refuse a graph if memory does not suffice for vectors of its nodes. Rows in memory are checked elsewhere.
+
+    Parameters
+    ----------
+    graph : Graph
+        The graph.
+    node, linking, arc : int
+        Bytes of memory for each node, for each node with outlinks besides, and for each arc. They were measured.
+
+    Raises
+    ------
+    inlink.errors.ParameterError
+        If they do not suffice.
+    """
+    places = 0
+    if linking:
+        rows = graph.split_in_rows if graph.coded_in_rows is None else graph.coded_in_rows
+        places = len(rows.linking) or graph.num_nodes
+    needed = node * graph.num_nodes + linking * places + arc * graph.num_arcs
+    require_memory(needed, f"vectors of {graph.num_nodes:,} nodes")
 
 
 class HasValues(Protocol):

@@ -35,7 +35,7 @@ from inlink.graph.components import components
 from inlink.graph.graph import Graph, Rows
 from inlink.graph.interop import GraphLike, as_graph
 from inlink.rank.eigenvector import SHIFT
-from inlink.rank.inputs import use_weights
+from inlink.rank.inputs import require_vectors, use_weights
 from inlink.rank.krylov import solve
 from inlink.rank.parameters import check_parameters, check_rounds
 from inlink.rank.ranking import Ranking, ranking_of
@@ -112,6 +112,7 @@ def katz(
     check_rounds(tol, max_iter)
     check_parameters(alpha=alpha, beta=beta, normalized=normalized, threads=threads)
     use = use_weights(graph, weighted)
+    require_vectors(graph, node=48, arc=32)
     limit = 10_000 if max_iter is None else int(max_iter)
     _check_alpha(graph, float(alpha), use, threads)
     x, rounds, share = _solve(graph, float(alpha), tol, limit, use, threads)

@@ -35,6 +35,7 @@ from inlink.base.progress import track
 from inlink.errors import ParameterError
 from inlink.graph.graph import Graph
 from inlink.graph.interop import GraphLike, as_graph
+from inlink.rank.inputs import require_vectors
 from inlink.rank.loops import Loops
 from inlink.rank.loops import loops as find_loops
 from inlink.rank.nutch_sites import numbers_of
@@ -122,6 +123,7 @@ def linkrank(
             "bounds the error then"
         )
     graph = as_graph(graph)
+    require_vectors(graph, node=56)
     n = graph.num_nodes
     limit = max_iter if max_iter is not None else ITERATIONS if tol is None else _MOST
     rows = _counting(graph, limit_page, limit_domain, loops)
@@ -225,6 +227,7 @@ def _counting(
     outlinks = WeightedRows(graph.out_rows.offsets, graph.out_rows.nodes, unweighted)
     sites = Sites(none, domains if domain_count else none, pages if page_count else none)
     seen = Seen(np.full(domain_count, NONE), np.full(page_count, NONE))
+    require_vectors(graph, node=8, arc=4)
     offsets, nodes = np.empty(graph.num_nodes + 1, np.uint64), np.empty(graph.num_arcs, np.uint32)
     kept = counting_inlinks(outlinks, inlinks, marks, sites, seen, offsets, nodes)
     return WeightedRows(offsets, nodes[: int(kept)], unweighted)

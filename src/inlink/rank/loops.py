@@ -24,6 +24,7 @@ from inlink.graph.checks import RULES, check_mask
 from inlink.graph.components import components
 from inlink.graph.graph import Graph
 from inlink.graph.interop import GraphLike, as_graph
+from inlink.rank.inputs import require_vectors
 from inlink.rank.parameters import check_parameters
 
 __all__ = ["FORMAT", "KIND", "Loops", "loops"]
@@ -144,6 +145,7 @@ def loops(graph: GraphLike, *, depth: int = 2, threads: int | None = None) -> Lo
     began = time.perf_counter()
     graph = as_graph(graph)
     check_parameters(depth=depth, threads=threads)
+    require_vectors(graph, node=32 + 8 * num_threads(threads), arc=1)
     n, unweighted = graph.num_nodes, np.empty(0)
     outlinks = WeightedRows(graph.out_rows.offsets, graph.out_rows.nodes, unweighted)
     inlinks = WeightedRows(graph.in_rows.offsets, graph.in_rows.nodes, unweighted)

@@ -40,7 +40,7 @@ from inlink.base.progress import track
 from inlink.errors import ParameterError
 from inlink.graph.graph import Graph, Rows
 from inlink.graph.interop import GraphLike, as_graph
-from inlink.rank.inputs import use_weights
+from inlink.rank.inputs import require_vectors, use_weights
 from inlink.rank.parameters import check_choice, check_parameters
 from inlink.rank.ranking import Ranking, ranking_of
 from inlink.rank.sweeps import jacobi_sweep, linear_problem
@@ -121,6 +121,7 @@ def mcmc(
     check_parameters(walks=walks, damping=damping, confidence=confidence, seed=seed, threads=threads)
     check_choice("method", method, tuple(_KINDS))
     check_choice("order", order, ("cyclic", "random"))
+    require_vectors(graph, node=100)
     arcs = _arcs(graph, use_weights(graph, weighted))
 
     def work(_: None, number: int) -> UInt32Array:

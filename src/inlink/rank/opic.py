@@ -38,7 +38,7 @@ from inlink.base.arrays import Float64Array
 from inlink.base.progress import track
 from inlink.graph.graph import Graph
 from inlink.graph.interop import GraphLike, as_graph
-from inlink.rank.inputs import arc_weights, strengths, use_weights
+from inlink.rank.inputs import arc_weights, require_vectors, strengths, use_weights
 from inlink.rank.parameters import check_choice, check_parameters, check_rounds
 from inlink.rank.ranking import Ranking, ranking_of
 from inlink.rank.rounding import ROUNDOFF
@@ -115,6 +115,7 @@ def opic(
     check_parameters(seed=seed)
     check_choice("order", order, ("greedy", "cyclic", "random"))
     use = use_weights(graph, weighted)
+    require_vectors(graph, node=104)
     limit = ROUNDS if max_iter is None else int(max_iter)
     n, rounds, bound = graph.num_nodes, 0, 0.0
     x, virtual = np.empty(0), 1.0

@@ -41,7 +41,7 @@ from inlink.errors import ParameterError
 from inlink.graph.graph import Graph
 from inlink.graph.interop import GraphLike, as_graph
 from inlink.rank.certain import certain_places
-from inlink.rank.inputs import NodeValues, distribution, use_weights
+from inlink.rank.inputs import NodeValues, distribution, require_vectors, use_weights
 from inlink.rank.parameters import check_choice, check_parameters, check_rounds
 from inlink.rank.ranking import Ranking, ranking_of
 from inlink.rank.rounding import ROUNDOFF
@@ -125,6 +125,9 @@ def pagerank(
     parameters |= {"personalized": personalization is not None, "weighted": use_weights(graph, weighted)}
     if certain is not None:
         parameters["certain"] = int(certain)
+    vectors = sum(each is not None for each in (personalization, start, certain))
+    node, linking = (20, 12) if method == "power" else (12, 56)
+    require_vectors(graph, node=node + 16 * vectors, linking=linking + 16 * bool(parameters["weighted"]))
     n = graph.num_nodes
     limit = 10_000 if max_iter is None else int(max_iter)
     x, rounds, bound = np.empty(0), 0, 0.0

@@ -25,7 +25,7 @@ import numpy as np
 from inlink.base.arrays import Float64Array
 from inlink.graph.interop import GraphLike, as_graph
 from inlink.rank.betweenness import check_sample, dependency_sums, rounding, sample_note
-from inlink.rank.inputs import NodeValues, node_values
+from inlink.rank.inputs import NodeValues, node_values, require_vectors
 from inlink.rank.parameters import check_parameters
 from inlink.rank.ranking import Ranking, ranking_of
 
@@ -87,6 +87,7 @@ def percolation(
     n = graph.num_nodes
     check_sample(n, k, confidence, seed)
     check_parameters(threads=threads)
+    require_vectors(graph, node=48)
     x = np.ones(n) if states is None else node_values(graph, states, "states")
     if n and x.max() > 0:
         # This does not change the result, and prevents overflow.

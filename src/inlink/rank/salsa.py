@@ -32,7 +32,7 @@ import numpy as np
 from inlink.base.arrays import AnyArray, Float64Array, UInt32Array
 from inlink.errors import ParameterError
 from inlink.graph.interop import GraphLike, as_graph
-from inlink.rank.inputs import strengths, use_weights
+from inlink.rank.inputs import require_vectors, strengths, use_weights
 from inlink.rank.ranking import Ranking, ranking_of
 from inlink.rank.rounding import ROUNDOFF
 
@@ -74,6 +74,7 @@ def salsa(graph: GraphLike, *, weighted: bool | None = None) -> Ranking:
     began = time.perf_counter()
     graph = as_graph(graph)
     use = use_weights(graph, weighted)
+    require_vectors(graph, node=80)
     rows = graph.out_rows
     label = np.empty(graph.num_nodes, np.uint32)
     cited_together(rows.offsets, rows.nodes, label)

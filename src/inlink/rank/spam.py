@@ -43,7 +43,7 @@ from inlink.base.arrays import Float64Array
 from inlink.graph.graph import Graph
 from inlink.graph.interop import GraphLike, as_graph
 from inlink.rank.cheirank import cheirank
-from inlink.rank.inputs import Nodes, NodeValues, marked, use_weights
+from inlink.rank.inputs import Nodes, NodeValues, marked, require_vectors, use_weights
 from inlink.rank.pagerank import pagerank
 from inlink.rank.parameters import check_parameters, check_rounds
 from inlink.rank.ranking import Ranking, ranking_of
@@ -128,6 +128,7 @@ def spam_mass(
     check_parameters(gamma=gamma, rho=rho, damping=damping, threads=threads)
     gamma, rho, damping = float(gamma), float(rho), float(damping)
     graph = as_graph(graph)
+    require_vectors(graph, node=40, linking=76)
     core = marked(graph, trusted, "trusted")
     options: dict[str, Any] = {"damping": damping, "method": method, "threads": threads}
     options["weighted"] = use_weights(graph, weighted)

@@ -22,6 +22,7 @@ import numpy as np
 
 from inlink.base.arrays import Float64Array, UInt32Array
 from inlink.base.clock import VirtualClock
+from inlink.base.memory import memory_left
 from inlink.base.unfinished import unfinished_folder
 from inlink.crawl.crawl import Crawl
 from inlink.errors import InlinkError, ParameterError
@@ -70,9 +71,11 @@ class Played:
     cpu: float
 
 
-def memory_folder() -> Path:
-    """Return the folder for temporary crawls: a folder in memory if there is one, else the usual temporary folder."""
-    return MEMORY if MEMORY.is_dir() and os.access(MEMORY, os.W_OK) else Path(tempfile.gettempdir())
+def memory_folder(size: int = 0) -> Path:
+    """Return the folder for temporary crawls of ``size`` bytes: in memory if there is room, else the usual one."""
+    left = memory_left()
+    is_there = MEMORY.is_dir() and os.access(MEMORY, os.W_OK) and (left is None or 2 * size <= left)
+    return MEMORY if is_there else Path(tempfile.gettempdir())
 
 
 def crawl_settings(policy: Any, settings: Mapping[str, Any]) -> dict[str, Any]:

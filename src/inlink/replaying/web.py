@@ -22,6 +22,7 @@ from inlink.base.arrays import (
     UInt32Array,
     UInt64Array,
 )
+from inlink.base.memory import require_memory
 from inlink.errors import ParameterError
 from inlink.graph.graph import Graph, Rows
 from inlink.urls.canonical import UrlRules, canonical
@@ -177,6 +178,7 @@ def web_of_graph(graph: Graph, name: str, host_pages: int | None) -> Web:
         If ``host_pages`` is None and the graph has no URLs.
     """
     n = graph.num_nodes
+    require_memory(400 * n, f"a replay of {n:,} pages")
     outcomes = np.zeros(n, np.uint8)
     notes: dict[str, int] = {}
     if graph.crawled is not None and not graph.crawled.all():

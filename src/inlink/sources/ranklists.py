@@ -10,6 +10,7 @@ import numpy as np
 
 from inlink.base.arrays import Float64Array, Int64Array
 from inlink.base.folder import Folder
+from inlink.base.memory import require_memory
 from inlink.base.opening import Stream, head
 from inlink.base.strings import Strings
 from inlink.errors import FolderError, InputError, ParameterError
@@ -134,6 +135,7 @@ def _is_ranking(path: Path) -> bool:
 
 
 def _of_ranking(ranking: Ranking, name: str) -> RankList:
+    require_memory(90 * len(ranking.values), f"places of {len(ranking.values):,} nodes")
     values = np.asarray(ranking.values, np.float64)
     order = np.argsort(-values, kind="stable")
     sorted_values = values[order]

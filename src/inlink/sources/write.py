@@ -20,6 +20,7 @@ import numpy as np
 from inlink.base.arrays import AnyArray, UInt32Array
 from inlink.base.extras import load
 from inlink.base.folder import atomic_file
+from inlink.base.memory import require_memory
 from inlink.base.progress import track
 from inlink.base.pyarrow import arrow, to_arrow
 from inlink.base.strings import Strings, bytes_in
@@ -148,6 +149,7 @@ def write_graph(
             )
         if name.lower() in ("id", "node", "name", "label"):
             raise ParameterError(f"column {name}: the format uses this name itself. Rename the column.")
+    require_memory(50 * graph.num_nodes, f"columns of {graph.num_nodes:,} nodes")
     writer: Callable[..., Written] = implementation(entry.writer)
     try:
         return writer(graph, path, dict(columns or {}), **options)

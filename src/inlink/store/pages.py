@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from inlink.base.arrays import AnyArray, UInt8Array, UInt32Array, UInt64Array
+from inlink.base.memory import require_memory
 from inlink.errors import FolderError, StoreError
 from inlink.store.carried import carried_in
 from inlink.store.checkpoint import Checkpoint, StatePart
@@ -233,6 +234,8 @@ class Pages(Deferred):
         """Fold both files up to their ends. If there are many URLs, they are taken in on a second thread."""
         if reached.pages >= len(self.table.checks):
             raise StoreError(f"{self.folder}: no address space for {reached.pages:,} pages")
+        new = reached.pages - self.num_pages
+        require_memory(42 * new, f"{self.folder}: {new:,} pages behind the checkpoint")
         begin, urls_end = self.events_end, reached.text_place
         self.synced, self.tally.by_host = max(self.synced, reached.synced), 0
         frames = self.frames.all()[begin : reached.place]
