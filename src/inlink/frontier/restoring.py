@@ -1,10 +1,9 @@
 """Restore a frontier from the events of its crawl's log, or from a checkpoint and the events after it."""
 
-from concurrent.futures import ThreadPoolExecutor
-
 import numpy as np
 
 from inlink.base.arrays import Int64Array, UInt32Array, UInt64Array
+from inlink.base.threads import Threads
 from inlink.frontier.adoption import adopt
 from inlink.frontier.dates import due_dates, last_answers, reloaded
 from inlink.frontier.frontier import Frontier
@@ -70,7 +69,7 @@ def restore_columns(frontier: Frontier) -> Checkpoint | None:
     """Restore hosts, trap codes and the policy; return the checkpoint if it holds the policy and the queue."""
     pages = frontier.pages
     frontier.hosts.take_in()
-    with ThreadPoolExecutor(2) as threads:
+    with Threads(2) as threads:
         # The place in urls.txt is known of every 32nd page.
         first = restore_traps(frontier)
         half = (first + pages.num_pages) >> 6 << 5

@@ -162,9 +162,9 @@ def _check_contents(folder: Folder) -> None:
     parts.append(lambda: _others(folder, num_nodes))
     threads = num_threads()
     if threads > 1 and folder.num_bytes > _SMALL:
-        from concurrent.futures import ThreadPoolExecutor
+        from inlink.base.threads import Threads
 
-        with ThreadPoolExecutor(threads) as pool:
+        with Threads(threads) as pool:
             sums = list(pool.map(lambda part: part(), parts))
     else:
         sums = [part() for part in parts]

@@ -223,7 +223,7 @@ def _estimated(
     """Return a ranking by HyperBall."""
     from inlink.rank.hyperball import STANDARD_ERROR, mean_of_runs
 
-    require_vectors(graph, node=44 if runs == 1 else 72)
+    require_vectors(graph, node=44 if estimate.runs == 1 else 72)
     rows: Rows | SplitRows = graph.split_in_rows
     readers: Rows | SplitRows = graph.out_rows
     if parameters["direction"] == "out":

@@ -21,7 +21,6 @@ in no defined order. This module computes in 64 bits, so Nutch's own figures agr
 
 import math
 import time
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from functools import partial
 from typing import TYPE_CHECKING
@@ -32,6 +31,7 @@ from msgspec.structs import replace
 from inlink.base.arrays import Float64Array
 from inlink.base.declare import Parameter
 from inlink.base.progress import track
+from inlink.base.threads import Threads
 from inlink.errors import ParameterError
 from inlink.graph.graph import Graph
 from inlink.graph.interop import GraphLike, as_graph
@@ -174,7 +174,7 @@ def _solve(
     y = np.empty(n)
     rounds = 0
     with ExitStack() as stack:
-        pool = stack.enter_context(ThreadPoolExecutor(count)) if count > 1 else None
+        pool = stack.enter_context(Threads(count)) if count > 1 else None
         task = stack.enter_context(track("LinkRank", limit if tol is None else None, "rounds"))
         while True:
             work = partial(linkrank_round, rows, x * shares, base, damping, x, y)

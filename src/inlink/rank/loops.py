@@ -10,7 +10,6 @@ along inlinks and within the node's strong component, finds the same links.
 
 import os
 import time
-from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 
 import numpy as np
@@ -19,6 +18,7 @@ from inlink.base.arrays import AnyArray, BoolArray, UInt32Array
 from inlink.base.checked import is_remembered, remember
 from inlink.base.folder import Folder, building
 from inlink.base.progress import track
+from inlink.base.threads import Threads
 from inlink.errors import FolderError, OutputError
 from inlink.graph.checks import RULES, check_mask
 from inlink.graph.components import components
@@ -168,6 +168,6 @@ def loops(graph: GraphLike, *, depth: int = 2, threads: int | None = None) -> Lo
 
         # Rows differ much in work. Each thread gets several chunks, so that no thread waits long for the others.
         bounds: AnyArray = chunks_by_arcs(outlinks.offsets, 4 * count if count > 1 else 1)
-        with ThreadPoolExecutor(count) as pool:
+        with Threads(count) as pool:
             on_threads(work, bounds, pool if count > 1 else None)
     return Loops(graph, int(depth), marks, time.perf_counter() - began)

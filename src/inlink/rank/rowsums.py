@@ -1,12 +1,12 @@
 """Sums along rows on a pool of threads: the product of the adjacency matrix, or its transpose, with a vector."""
 
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Self
 
 import numpy as np
 
 from inlink.base.arrays import Float64Array
+from inlink.base.threads import Threads
 from inlink.graph.rows import Rows, SplitRows, node_bounds, unsplit
 from inlink.rank.inputs import arc_weights
 
@@ -44,7 +44,7 @@ class RowSums:
         self.rows = Inlinks(rows.offsets, rows.nodes, arc_weights(rows, weighted), rows.linking)
         count = num_threads(threads) if len(rows.nodes) >= SMALL else 1
         self.bounds = node_bounds(rows.offsets, rows.linking, 4 * count)
-        self.pool = ThreadPoolExecutor(count) if count > 1 else None
+        self.pool = Threads(count) if count > 1 else None
 
     def __call__(self, x: Float64Array) -> Float64Array:
         """Return the sum of each row for the values x, float64[n]; the result is float64[n]."""

@@ -5,13 +5,13 @@
 
 import math
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol, Self
 
 import numpy as np
 
 from inlink.base.arrays import Float64Array, UInt32Array
+from inlink.base.threads import Threads
 from inlink.graph.graph import Graph
 from inlink.graph.rows import CodedOffsets, CodedRows, node_bounds
 from inlink.rank.inputs import arc_weights, strengths_by_place
@@ -103,7 +103,7 @@ class Problem:
         self.bounds = chunks_by_arcs(offsets, chunks)
         # A round needs 4 bytes for each node of a chunk, so these chunks are no larger than they have to be.
         self.node_bounds = node_bounds(all_offsets, equation.linking, max(chunks, graph.num_nodes >> 18))
-        self.pool = ThreadPoolExecutor(threads) if threads > 1 else None
+        self.pool = Threads(threads) if threads > 1 else None
         self.each = partial(on_threads, bounds=self.bounds, pool=self.pool)
         self.each_node = partial(on_threads, bounds=self.node_bounds, pool=self.pool)
 

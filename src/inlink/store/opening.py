@@ -97,7 +97,11 @@ class IndexWriter:
             return False
         if self._thread is None:
             self._thread = Thread(target=self._finish, name="inlink-index", daemon=True)
-            self._thread.start()
+            try:
+                self._thread.start()
+            except RuntimeError:
+                # The system starts no further thread.
+                self._finish()
         return not self._thread.is_alive()
 
     def _finish(self) -> None:

@@ -157,7 +157,7 @@ class Pages(Deferred):
         inlink.errors.FolderError
             If the checkpoint or the log is damaged. Then these pages cannot be used.
         """
-        from concurrent.futures import ThreadPoolExecutor
+        from inlink.base.threads import Threads
 
         for name, value in checkpoint.meta["tally"].items():
             setattr(self.tally, name, value)
@@ -172,7 +172,7 @@ class Pages(Deferred):
                 for name in vars(owner)["_empty"].keys() & vars(self).keys():
                     self.defer(name, partial(getattr, owner, name))
             return
-        with ThreadPoolExecutor(2) as threads:
+        with Threads(2) as threads:
             restoring = (self.table.restore, self.columns.restore)
             tasks = [threads.submit(restore, checkpoint, lazily=False) for restore in restoring]
             for task in tasks:
@@ -246,9 +246,9 @@ class Pages(Deferred):
             self.table.take_in(urls_end, covered)
             self.columns.fold(frames)
         else:
-            from concurrent.futures import ThreadPoolExecutor
+            from inlink.base.threads import Threads
 
-            with ThreadPoolExecutor(1) as thread:
+            with Threads(1) as thread:
                 folding = thread.submit(self.columns.fold, frames)
                 self.table.take_in(urls_end, covered)
                 folding.result()
