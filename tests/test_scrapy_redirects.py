@@ -159,6 +159,24 @@ def test_a_redirect_off_site_is_followed_no_further(tmp_path):
     assert elsewhere.states == {site.url("/", 2): "crawled"}
 
 
+class Marking:
+    """A downloader middleware that puts what cannot be stored into each request."""
+
+    def process_request(self, request: Request) -> None:
+        request.meta["marking"] = lambda: None
+
+
+def test_the_data_of_a_redirect_that_cannot_be_stored_are_counted(tmp_path):
+    middlewares = {"test_scrapy_redirects.Marking": 100}
+    with Site({"/": html("/moved"), "/moved": moved("/target"), "/target": html()}) as site:
+        ran = crawl(Walker, tmp_path / "c", site, DOWNLOADER_MIDDLEWARES=middlewares)
+    assert ran.states == {"/": "crawled", "/moved": "merged", "/target": "crawled"}
+    assert ran.stats["inlink/redirect_data_lost"] == 1
+    (warning,) = ran.told("WARNING", "inlink")
+    assert "/target" in warning
+    assert "without its data" in warning
+
+
 class Login(Follower):
     """Sends a form that leads back to where it came from."""
 

@@ -79,11 +79,14 @@ class Converter:
         return f"{name[:8]}:{self._fingerprinter.fingerprint(request).hex()[:40]}"
 
     def target(self, request: Request) -> bytes:
-        """Return the data of a request to the target of a redirect; empty if the crawl cannot store them."""
-        try:
-            return pack(request, self._spider, None)
-        except NotPackable:
-            return b""
+        """Return the data of a request to the target of a redirect.
+
+        Raises
+        ------
+        NotPackable
+            If the crawl cannot store them.
+        """
+        return pack(request, self._spider, None)
 
     def canonical(self, task: Task, url: str) -> str | Link:
         """Return a link to the canonical page of a task's page, with the callback and the other data of its request."""

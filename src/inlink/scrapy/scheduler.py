@@ -365,7 +365,12 @@ class Scheduler(BaseScheduler):
             answer = Failed(task.lease, before.trouble, before.status, True, before.retry_after)
             pump.tell(Told(answer, before))
         elif moved and not before.form:
-            carried = self._converter.target(request)
+            try:
+                carried = self._converter.target(request)
+            except NotPackable as error:
+                carried = b""
+                self._count("inlink/redirect_data_lost")
+                log.warning("%s: the target of a redirect is fetched without its data: %s", request, error)
             again = request.dont_filter and task.linked_from is not None
             pump.tell(
                 Told(Redirected(task.lease, request.url, carried, again, before.status or 0), before, request)
