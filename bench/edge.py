@@ -17,13 +17,12 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from bench import markdown, results
-from bench.server import cpu_of
+from bench.server import cpu_of, served
 
 __all__ = ["KINDS", "Kind", "edge_table", "hostile", "main"]
 
@@ -190,49 +189,21 @@ def _probe(port: int, certificate: str) -> float:
     return (time.perf_counter() - began) * 1e3
 
 
-@contextlib.contextmanager
-def _served(folder: Path, source: str, tls: bool) -> Iterator[tuple[subprocess.Popen[str], int, str]]:
-    from inlink.server.tokens import Tokens
-
-    config = folder / "config" / "inlink"
-    Tokens(config / "tokens.json").add("operator", "admin")
-    environment = os.environ | {"XDG_CONFIG_HOME": str(folder / "config")}
-    if source:
-        environment["PYTHONPATH"] = source
-    command = [
-        sys.executable,
-        "-c",
-        "from inlink.cli import main; main()",
-        "-q",
-        "serve",
-        str(folder / "crawl"),
-    ]
-    with subprocess.Popen(
-        [*command, "--port", "0", *["--self-signed"] * tls],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
-        env=environment,
-    ) as server:
-        assert server.stdout is not None
-        try:
-            line = next(one for one in server.stdout if "/v1/crawls/" in one)
-            port = int(line.split("://")[1].split("/")[0].rpartition(":")[2])
-            yield server, port, str(config / "self-signed.pem") if tls else ""
-        finally:
-            server.kill()
-
-
 def run(name: str, source: str, one_address: bool, probes: int) -> dict[str, float]:
     """Probe a server beside hostile connections: milliseconds, and the share of a processor that the server used."""
-    with (
-        tempfile.TemporaryDirectory() as folder,
-        _served(Path(folder), source, KINDS[name].tls) as (server, port, certificate),
-        subprocess.Popen(
-            [sys.executable, "-m", "bench", "edge", "--hostile", name, str(port), str(int(one_address))],
-            stdout=subprocess.PIPE,
-        ) as enemy,
-    ):
+    from inlink.server.tokens import Tokens
+
+    with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as stack:
+        Tokens(Path(folder, "config", "inlink", "tokens.json")).add("operator", "admin")
+        server, port, certificate = stack.enter_context(
+            served(Path(folder), tls=KINDS[name].tls, source=source)
+        )
+        enemy = stack.enter_context(
+            subprocess.Popen(
+                [sys.executable, "-m", "bench", "edge", "--hostile", name, str(port), str(int(one_address))],
+                stdout=subprocess.PIPE,
+            )
+        )
         try:
             assert enemy.stdout is not None
             if enemy.stdout.readline() != b"ready\n":

@@ -6,6 +6,7 @@ in interleaved rounds. Then four clients work on one server while it is ranked, 
 """
 
 import argparse
+import contextlib
 import http.client
 import json
 import os
@@ -14,14 +15,14 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from bench import markdown, results, webgraph
 from bench.crawlweb import Web
 
-__all__ = ["client", "embedded", "main", "server_table"]
+__all__ = ["client", "embedded", "main", "served", "server_table"]
 
 SEEDS = 20_000
 PAGES, CLIENTS = 4000, 4
@@ -123,26 +124,33 @@ def client(port: int, number: int, batch: int, pages: int, certificate: str = ""
     return {"links": links, "pages": done, "began": began, "ended": time.perf_counter(), "waits": waits}
 
 
+@contextlib.contextmanager
+def served(
+    folder: Path, options: Sequence[str] = (), *, tls: bool = False, source: str = ""
+) -> Iterator[tuple[subprocess.Popen[str], int, str]]:
+    """A server of a new crawl, of the code in ``source`` if that is set; its port, and its certificate for TLS."""
+    environment = os.environ | {"XDG_CONFIG_HOME": str(folder / "config")}
+    if source:
+        environment["PYTHONPATH"] = source
+    command = [sys.executable, "-c", "from inlink.cli import main; main()", "-q", "serve"]
+    command += [str(folder / "crawl"), "--port", "0", *options, *["--self-signed"] * tls]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=environment
+    ) as server:
+        assert server.stdout is not None
+        try:
+            line = next(line for line in server.stdout if "/v1/crawls/" in line)
+            port = int(line.split("://")[1].split("/")[0].rpartition(":")[2])
+            yield server, port, str(folder / "config" / "inlink" / "self-signed.pem") if tls else ""
+        finally:
+            server.kill()
+
+
 def serving(
     folder: Path, batch: int, pages: int, clients: int, options: list[str], *, tls: bool = False
 ) -> dict[str, Any]:
     """A run with a server of its own: its CPU seconds, links, wall seconds, and waits for tasks."""
-    environment = os.environ | {"XDG_CONFIG_HOME": str(folder / "config")}
-    command = [
-        sys.executable,
-        "-c",
-        "from inlink.cli import main; main()",
-        "-q",
-        "serve",
-        str(folder / "crawl"),
-    ]
-    command += ["--port", "0", *options, *["--self-signed"] * tls]
-    server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)
-    assert server.stdout is not None
-    line = next(one for one in server.stdout if "/v1/crawls/" in one)
-    port = int(line.split("://")[1].split("/")[0].rpartition(":")[2])
-    certificate = str(folder / "config" / "inlink" / "self-signed.pem") if tls else ""
-    try:
+    with served(folder, options, tls=tls) as (server, port, certificate):
         seeds = Web(SEEDS).seeds()
         first = Connection(port, certificate)
         for start in range(0, len(seeds), 10_000):
@@ -168,9 +176,6 @@ def serving(
             worker.stdin.flush()
         told = [json.loads(worker.communicate()[0]) for worker in workers]
         cpu = cpu_of(server.pid) - before
-    finally:
-        server.terminate()
-        server.communicate()
     waits = sorted(wait for one in told for wait in one["waits"])
     return {
         "cpu": cpu,
