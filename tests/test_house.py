@@ -288,10 +288,10 @@ def options(command: click.Command) -> list[str]:
         return [name for one in command.commands.values() for name in options(one)]
     return [
         name
-        for parameter in command.params
+        for parameter in command.get_params(click.Context(command))
         if isinstance(parameter, click.Option)
         for name in parameter.opts
-        if name.startswith("--")
+        if name.startswith("--") and name != "--help"
     ]
 
 

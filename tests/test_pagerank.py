@@ -183,8 +183,8 @@ def test_trustrank_reaches_what_trust_reaches():
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        ({"damping": 1.5}, r"`damping` must be a number in \[0, 1\); got"),
-        ({"damping": float("nan")}, r"`damping` must be a number in \[0, 1\); got"),
+        ({"damping": 1.5}, r"`damping` must be a number in \[0, 1\]; got"),
+        ({"damping": float("nan")}, r"`damping` must be a number in \[0, 1\]; got"),
         ({"damping": 1}, "nothing bounds the error then"),
         ({"tol": 0}, "`tol` must be a number above 0"),
         ({"max_iter": -1}, "`max_iter` must be"),

@@ -8,14 +8,14 @@ returns these declarations. Checks, the reading of text, options of commands and
 import math
 import numbers
 import operator
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import MISSING, fields, is_dataclass
-from functools import cache
+from functools import cache, wraps
 from importlib import import_module
 from inspect import signature
 from types import NoneType, UnionType
-from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, ParamSpec, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import msgspec
 
@@ -27,11 +27,15 @@ __all__ = [
     "PositiveSeconds",
     "Seconds",
     "check_fields",
+    "checked",
     "imported",
     "parameters_of",
     "plain",
     "present_name",
 ]
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 _PLAIN = {bool: "True or False", int: "a whole number", float: "a number", str: "text"}
 _BOOLEANS = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
@@ -130,7 +134,7 @@ class Parameter(msgspec.Struct, frozen=True, eq=False):
         converted = self._converted(value)
         if converted is MISSING:
             converted = self._converted(plain(value))
-        if converted is MISSING or (converted is None and self.none is None):
+        if converted is MISSING or (converted is None and self.none is None and self.kind is not object):
             raise ParameterError(f"{place or self.name} must be {self.meaning}; got {value!r}")
         return converted
 
@@ -230,7 +234,9 @@ def _merged(name: str, hint: Any, defaults: Mapping[str, Any]) -> Parameter | No
     declarations = [part for part in parts if isinstance(part, Parameter)]
     if not declarations:
         return None
-    kind = next(part for part in parts if not isinstance(part, Parameter))
+    kinds = [part for part in parts if not isinstance(part, Parameter)]
+    # The function that takes a value of several types checks it.
+    kind = kinds[0] if len(kinds) == 1 else object
     values: dict[str, Any] = {"choices": get_args(kind)} if get_origin(kind) is Literal else {}
     for declaration in declarations:
         for field in msgspec.structs.fields(Parameter):
@@ -238,7 +244,7 @@ def _merged(name: str, hint: Any, defaults: Mapping[str, Any]) -> Parameter | No
             if value != field.default:
                 values[field.name] = value
     origin: Any = get_origin(kind) or kind
-    values["kind"] = str if origin is Literal else tuple if origin is Sequence else origin
+    values["kind"] = {Literal: str, Sequence: tuple, Iterable: object}.get(origin, origin)
     return Parameter(**values | {"name": name, "default": defaults.get(name, values.get("default"))})
 
 
@@ -265,6 +271,21 @@ def check_fields(group: object, prefix: str = "") -> None:
     declaring: Any = type(group)
     for name, parameter in parameters_of(declaring).items():
         object.__setattr__(group, name, parameter.check(getattr(group, name), prefix + name))
+
+
+def checked(function: Callable[P, T]) -> Callable[P, T]:
+    """Check the declared keyword arguments of a function before each call, and convert them to their own types."""
+
+    @wraps(function)
+    def call(*arguments: P.args, **options: P.kwargs) -> T:
+        declared = parameters_of(function)
+        values: Any = {
+            name: declared[name].check(value, f"`{name}`") if name in declared else value
+            for name, value in options.items()
+        }
+        return function(*arguments, **values)
+
+    return call
 
 
 def present_name(name: str, old_names: Mapping[str, str]) -> str:

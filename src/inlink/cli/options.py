@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Output",
     "compress_option",
+    "declared_option",
     "folder_output",
     "format_option",
     "graph_argument",
@@ -105,6 +106,24 @@ def site_options(command: Callable[..., Any]) -> Callable[..., Any]:
     ):
         command = option(command)
     return command
+
+
+def declared_option(row: "Parameter") -> click.Option:
+    """Return the option that a parameter declares. A flag ``--no-…``, ``--drop-…`` or ``--un…`` means False."""
+    flag = row.option or f"--{row.name.replace('_', '-')}"
+    # None stands for an option that is not given, so the function that takes it has the default.
+    default = row.none if row.default is None and row.none != "the default" else row.default
+    shown = f"{default:g}".replace("e-0", "e-") if isinstance(default, float) else default
+    text = row.help if default is None else f"{row.help} Default: {shown}."
+    if "/" in flag:
+        return click.Option([flag, row.name], default=None, help=text)
+    if row.kind is bool:
+        value = not flag.startswith(("--no-", "--drop-", "--un"))
+        return click.Option(
+            [flag, row.name], is_flag=True, flag_value=value, type=bool, default=None, help=row.help
+        )
+    kind = click.Choice(row.choices) if row.choices else row.kind
+    return click.Option([flag, row.name], type=kind, help=text)
 
 
 def format_option(option: "Option") -> Callable[[Any], Any]:

@@ -1,20 +1,22 @@
 """``inlink rank``: rank a graph and keep the ranking in its folder."""
 
 from collections.abc import Iterable
+from functools import cache
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from inlink.cli.options import graph_argument
+from inlink.cli.options import declared_option, graph_argument
 from inlink.cli.show import say
 from inlink.cli.then import as_of_option, then
 
 if TYPE_CHECKING:
+    from inlink.base.declare import Parameter
     from inlink.graph.graph import Graph
 
-__all__ = ["ALGORITHMS", "rank", "ranked_then", "values_given"]
+__all__ = ["ALGORITHMS", "options_of", "rank", "ranked_then", "values_given"]
 
 _DEFAULT = "pagerank"
 
@@ -22,149 +24,57 @@ _DEFAULT = "pagerank"
 _CHOSEN = "inlink.cli.rank.algorithms"
 _READ = "inlink.cli.rank.algorithm"
 
+ALGORITHMS = (
+    "pagerank",
+    "mcmc",
+    "trustrank",
+    "anti-trustrank",
+    "spam-mass",
+    "cheirank",
+    "hits",
+    "salsa",
+    "opic",
+    "degree",
+    "closeness",
+    "harmonic",
+    "betweenness",
+    "percolation",
+    "eigenvector",
+    "katz",
+)
+
 # Parameters whose options name a file of values, and a file of nodes.
 _VALUES = {"personalization", "scores", "states"}
 _NODES = {"trusted", "spam"}
 
 
-def _number(flag: str, help: str, type: type = float) -> click.Option:
-    return click.Option([flag], type=type, help=help)
+@cache
+def options_of(algorithm: str) -> tuple[click.Option, ...]:
+    """Return an option for each parameter that the function of an algorithm declares with a help."""
+    import inlink
+    from inlink.base.declare import parameters_of
+
+    declared = parameters_of(getattr(inlink, algorithm.replace("-", "_")))
+    return tuple(_option(row) for row in declared.values() if row.help)
 
 
-def _name(flag: str, help: str, *names: str) -> click.Option:
-    return click.Option([flag], type=click.Choice(names), help=f"{help}; {names[0]} if not given.")
-
-
-def _values(parameter: str, help: str) -> click.Option:
-    text = f"CSV or TSV file with a node and a value in each line: {help}. Nodes that it lacks have 0."
-    return click.Option(["--scores", parameter], type=click.Path(path_type=Path), help=text)
-
-
-def _nodes(flag: str, help: str) -> click.Option:
-    return click.Option(
-        [flag], type=click.Path(path_type=Path), required=True, help=f"{help}, one node a line."
-    )
-
-
-def _switched_off(flag: str, parameter: str, help: str) -> click.Option:
-    return click.Option([flag, parameter], is_flag=True, flag_value=False, default=None, help=help)
-
-
-_DAMPING = _number("--damping", "Share of visits that follow a link, from 0 to below 1; 0.85 if not given.")
-_DAMPING_TO_1 = _number(
-    "--damping",
-    "Share of visits that follow a link, from 0 to 1; 0.85 if not given. 1 needs --method power and --max-iter.",
-)
-_TOL = _number("--tol", "Bound on the L1 error to reach; 1e-6 if not given.")
-_RESIDUAL = _number("--tol", "Residual to reach; 1e-6 if not given.")
-_MAX_ITER = _number("--max-iter", "Stop after this number of rounds, converged or not.", int)
-_METHOD = _name("--method", "Method of solution", "gauss-seidel", "power")
-_START = click.Option(["--start"], metavar="RANKING", help="Name of a stored ranking to start from.")
-_UNWEIGHTED = _switched_off("--unweighted", "weighted", "Count every arc the same, whatever its weight.")
-_UNNORMALIZED = _switched_off("--unnormalized", "normalized", "Do not normalize the values.")
-_DIRECTION = _name("--direction", "Measure distances to the node (in) or from it (out)", "in", "out")
-_SAMPLE = _number("-k", "Number of sources to draw; all sources, and exact values, if not given.", int)
-_CONFIDENCE = _number("--confidence", "Confidence of the error that is reported; 0.95 if not given.")
-_SEED = _number("--seed", "Seed of the random numbers, at least 0; 0 if not given.", int)
-_THREADS = _number("--threads", "Number of threads; all processors if not given.", int)
-_TRUSTED = _nodes("--trusted", "File of pages that are known to be good")
-
-_DISTANCES = (
-    _DIRECTION,
-    click.Option(
-        ["--exact/--estimate"],
-        default=None,
-        help="Search from every node, or estimate by HyperBall; by default exact up to 100,000 nodes.",
-    ),
-    _number("--log2m", "Estimate with 2^LOG2M registers a counter, from 4 to 16; 8 if not given.", int),
-    _number(
-        "--runs", "Return the mean of this number of estimates, and report their spread; 1 if not given.", int
-    ),
-    _SEED,
-    _THREADS,
-)
-
-_CERTAIN = click.Option(
-    ["--until-certain", "certain"],
-    type=int,
-    metavar="K",
-    help="Iterate until the first K places are certain, because their values differ by more than the error bound.",
-)
-
-_SOLVED = (_TOL, _MAX_ITER, _METHOD, _START, _UNWEIGHTED, _THREADS)
-
-ALGORITHMS: dict[str, tuple[click.Option, ...]] = {
-    "pagerank": (_values("personalization", "the teleport vector"), _DAMPING_TO_1, *_SOLVED, _CERTAIN),
-    "mcmc": (
-        _number("--walks", "Number of walks from each node; 10 if not given.", int),
-        _DAMPING,
-        _name("--method", "Visits of walks that are counted", "stop-at-dangling", "end-point", "complete-path"),
-        _name("--order", "Start of the walks: each node in turn, or random nodes", "cyclic", "random"),
-        _CONFIDENCE,
-        _UNWEIGHTED,
-        _SEED,
-        _THREADS,
-    ),
-    "trustrank": (_TRUSTED, _DAMPING, *_SOLVED),
-    "anti-trustrank": (_nodes("--spam", "File of pages that are known to be spam"), _DAMPING, *_SOLVED),
-    "spam-mass": (
-        _TRUSTED,
-        _number("--gamma", "Estimated share of good pages among all pages; 0.85 if not given."),
-        _number("--rho", "Ignore nodes whose scaled PageRank (minimum 1) is below this number; 0 if not given."),
-        _DAMPING,
-        _number("--tol", "Relative error of each mass to reach; 1e-6 if not given."),
-        _MAX_ITER,
-        _METHOD,
-        _UNWEIGHTED,
-        _THREADS,
-    ),
-    "cheirank": (_values("personalization", "the teleport vector"), _DAMPING, *_SOLVED),
-    "hits": (_values("scores", "the content scores"), _RESIDUAL, _MAX_ITER, _START, _UNWEIGHTED, _THREADS),
-    "salsa": (_UNWEIGHTED,),
-    "opic": (
-        _name("--order", "The next page to visit: the page with the most cash, each in turn, or a random page",
-              "greedy", "cyclic", "random"),
-        _number("--tol", "Bound on the L1 error to reach; 0.01 if not given."),
-        _MAX_ITER,
-        _UNWEIGHTED,
-        _SEED,
-    ),
-    "degree": (
-        _name("--direction", "Links that are counted", "in", "out", "both"),
-        _UNNORMALIZED,
-        click.Option(["--weighted"], is_flag=True, default=None, help="Add up the weights of the arcs."),
-    ),
-    "closeness": _DISTANCES,
-    "harmonic": _DISTANCES,
-    "betweenness": (
-        _SAMPLE,
-        click.Option(["--endpoints"], is_flag=True, default=None, help="Count a path for the nodes at its ends too."),
-        _UNNORMALIZED,
-        _CONFIDENCE,
-        _SEED,
-        _THREADS,
-    ),
-    "percolation": (_values("states", "the percolation state of each node"), _SAMPLE, _CONFIDENCE, _SEED, _THREADS),
-    "eigenvector": (_RESIDUAL, _MAX_ITER, _START, _UNWEIGHTED, _THREADS),
-    "katz": (
-        _number("--alpha", "Factor for each arc of a walk, below 1/λ₁; 0.1 if not given."),
-        _number("--beta", "Constant that each node gets, above 0; 1 if not given."),
-        _number("--tol", "Relative error of each value to reach; 1e-6 if not given."),
-        _MAX_ITER,
-        _UNNORMALIZED,
-        _UNWEIGHTED,
-        _THREADS,
-    ),
-}  # fmt: skip
+def _option(row: "Parameter") -> click.Option:
+    flag = row.option or f"--{row.name.replace('_', '-')}"
+    if row.name in _VALUES:
+        text = (
+            f"CSV or TSV file with a node and a value in each line: {row.help}. Nodes that it lacks have 0."
+        )
+        return click.Option([flag, row.name], type=click.Path(path_type=Path), help=text)
+    if row.name in _NODES:
+        text = f"{row.help}, one node a line."
+        return click.Option([flag, row.name], type=click.Path(path_type=Path), required=True, help=text)
+    if row.name == "start":
+        return click.Option([flag, row.name], metavar="RANKING", help=row.help)
+    return declared_option(row)
 
 
 def _flags(algorithm: str) -> list[str]:
-    return [flag for option in ALGORITHMS[algorithm] for flag in (*option.opts, *option.secondary_opts)]
-
-
-# The options of all algorithms that are followed by a value.
-_VALUED = {flag for options in ALGORITHMS.values() for o in options if not o.is_flag for flag in o.opts}
-_ALL_FLAGS = {flag for name in ALGORITHMS for flag in _flags(name)}
+    return [flag for option in options_of(algorithm) for flag in (*option.opts, *option.secondary_opts)]
 
 
 class _Algorithms(click.ParamType):  # type: ignore[type-arg]  # generic in newer versions of click only
@@ -198,14 +108,17 @@ def _named(args: list[str]) -> list[str]:
 
 def _pieces(args: list[str]) -> list[tuple[str, list[str]]]:
     """Return the arguments in pieces: each option of an algorithm with its value and flag, the others without flag."""
+    options = [option for name in ALGORITHMS for option in options_of(name)]
+    flags = {flag for name in ALGORITHMS for flag in _flags(name)}
+    with_values = {flag for option in options if not option.is_flag for flag in option.opts}
     pieces: list[tuple[str, list[str]]] = []
     rest = iter(args)
     for argument in rest:
         flag = argument.partition("=")[0]
-        if flag not in _ALL_FLAGS:
+        if flag not in flags:
             # A value may follow a short option without a space.
-            flag = argument[:2] if argument[:2] in _VALUED else ""
-        values = rest if argument == "--" else islice(rest, int(argument in _VALUED))
+            flag = argument[:2] if argument[:2] in with_values else ""
+        values = rest if argument == "--" else islice(rest, int(argument in with_values))
         pieces.append((flag, [argument, *values]))
     return pieces
 
@@ -219,7 +132,6 @@ class RankCommand(click.Command):
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
         self.general = self.params
-        self.params = [*self.general, *(option for options in ALGORITHMS.values() for option in options)]
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Find the algorithms first, and take their options only."""
@@ -252,7 +164,7 @@ class RankCommand(click.Command):
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
         """The general options and those of the algorithm that is read."""
         help_option = self.get_help_option(ctx)
-        own = ALGORITHMS[ctx.meta.get(_READ, _DEFAULT)]
+        own = options_of(ctx.meta.get(_READ, _DEFAULT))
         return [*self.general, *own, *([help_option] if help_option else [])]
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -261,7 +173,7 @@ class RankCommand(click.Command):
         help_option = self.get_help_option(ctx)
         _describe(ctx, formatter, "Options", [*general, *([help_option] if help_option else [])])
         for chosen in ctx.meta.get(_CHOSEN, []):
-            _describe(ctx, formatter, f"Options of {chosen}", ALGORITHMS[chosen])
+            _describe(ctx, formatter, f"Options of {chosen}", options_of(chosen))
         if _CHOSEN not in ctx.meta:
             with formatter.section("Options of each algorithm"):
                 formatter.write_dl([(name, ", ".join(_flags(name))) for name in ALGORITHMS])
@@ -360,9 +272,7 @@ def ranked_then(folder: Path | str, name: str, moment: str | None) -> Path:
     from inlink.sources.crawlgraph import graph_in
 
     possible = [
-        algorithm
-        for algorithm, options in ALGORITHMS.items()
-        if not any(option.required for option in options)
+        algorithm for algorithm in ALGORITHMS if not any(option.required for option in options_of(algorithm))
     ]
     if name not in possible:
         raise ParameterError(

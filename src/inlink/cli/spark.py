@@ -10,7 +10,7 @@ import click
 
 from inlink.cli.build import Grouped, build, show_reading
 from inlink.cli.options import Output
-from inlink.cli.rank import ALGORITHMS, values_given
+from inlink.cli.rank import options_of, values_given
 from inlink.cli.sections import Uncut
 from inlink.cli.show import say
 from inlink.sources.formats import ARCHIVES, FORMATS, SITES
@@ -147,9 +147,16 @@ def _export(graph: "Graph", folder: Path, output: Path, to: str) -> None:
     shutil.rmtree(folder)
 
 
-@spark.command(
-    "rank", params=[option for option in ALGORITHMS["pagerank"] if option.name not in ("threads", "certain")]
-)
+class _Rank(click.Command):
+    """A command with the options of PageRank that apply to a cluster."""
+
+    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
+        """The options, which are imported when the command is called."""
+        own = [option for option in options_of("pagerank") if option.name not in ("threads", "certain")]
+        return [*own, *super().get_params(ctx)]
+
+
+@spark.command("rank", cls=_Rank)
 @click.argument("graph")
 @click.option(
     "--output", "-o", type=Output(), help="For a table of arcs: the ranking's file, .csv or .parquet."

@@ -25,18 +25,19 @@ without inlinks or outlinks has the value 0, for which no sample is needed.
 
 import math
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 from msgspec.structs import replace
 
 from inlink.base.arrays import Float64Array, UInt32Array
+from inlink.base.declare import Parameter, checked, parameters_of
 from inlink.base.progress import track
 from inlink.graph.components import components
 from inlink.graph.graph import Graph
 from inlink.graph.interop import GraphLike, as_graph
 from inlink.rank.inputs import require_vectors
-from inlink.rank.parameters import PARAMETERS, check_parameters
+from inlink.rank.parameters import Confidence, Normalized, Sample, Seed, ThreadCount
 from inlink.rank.ranking import Ranking, ranking_of
 from inlink.rank.rounding import ROUNDOFF
 
@@ -50,15 +51,16 @@ __all__ = ["betweenness", "check_sample", "dependency_sums", "rounding", "sample
 STRETCH = 1 << 25
 
 
+@checked
 def betweenness(
     graph: GraphLike,
     *,
-    k: int | None = None,
-    normalized: bool = True,
-    endpoints: bool = False,
-    confidence: float = 0.95,
-    seed: int = 0,
-    threads: int | None = None,
+    k: Sample = None,
+    normalized: Normalized = True,
+    endpoints: Annotated[bool, Parameter("Count a path for the nodes at its ends too.")] = False,
+    confidence: Confidence = 0.95,
+    seed: Seed = 0,
+    threads: ThreadCount = None,
 ) -> Ranking:
     """The share of shortest paths on which a node lies.
 
@@ -102,8 +104,7 @@ def betweenness(
     began = time.perf_counter()
     graph = as_graph(graph)
     n = graph.num_nodes
-    check_sample(n, k, confidence, seed)
-    check_parameters(normalized=normalized, endpoints=endpoints, threads=threads)
+    check_sample(n, k)
     linking = np.flatnonzero(graph.outdegrees).astype(np.uint32)
     sampled = k is not None and k < len(linking)
     sources = linking
@@ -138,16 +139,15 @@ def betweenness(
     )
 
 
-def check_sample(n: int, k: int | None, confidence: float, seed: int) -> None:
-    """Check the size, the confidence and the seed of a sample.
+def check_sample(n: int, k: int | None) -> None:
+    """Refuse a sample of more than n nodes.
 
     Raises
     ------
     inlink.errors.ParameterError
-        If ``k`` is not from 1 to n, ``confidence`` is not between 0 and 1, or ``seed`` is not an integer of at least 0.
+        If ``k`` is above n.
     """
-    replace(PARAMETERS["k"], at_most=max(n, 1)).check(k, "`k`")
-    check_parameters(confidence=confidence, seed=seed)
+    replace(parameters_of(betweenness)["k"], at_most=max(n, 1)).check(k, "`k`")
 
 
 def sample_note(what: str, confidence: float, error: float) -> str:

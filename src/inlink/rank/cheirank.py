@@ -9,27 +9,36 @@ Shepelyansky, "Google matrix analysis of directed networks", Rev. Mod. Phys. 201
 start browsing the web?", 2003, described the idea earlier.
 """
 
-from typing import Literal
-
+from inlink.base.declare import checked
 from inlink.graph.interop import GraphLike, as_graph
-from inlink.rank.inputs import NodeValues
 from inlink.rank.pagerank import pagerank
+from inlink.rank.parameters import (
+    DampingTo1,
+    MaxIter,
+    Method,
+    Start,
+    Teleport,
+    ThreadCount,
+    Tolerance,
+    Weighted,
+)
 from inlink.rank.ranking import Ranking
 
 __all__ = ["cheirank"]
 
 
+@checked
 def cheirank(
     graph: GraphLike,
     *,
-    damping: float = 0.85,
-    personalization: NodeValues | None = None,
-    tol: float | None = 1e-6,
-    max_iter: int | None = None,
-    method: Literal["gauss-seidel", "power"] = "gauss-seidel",
-    start: NodeValues | None = None,
-    weighted: bool | None = None,
-    threads: int | None = None,
+    damping: DampingTo1 = 0.85,
+    personalization: Teleport = None,
+    tol: Tolerance = 1e-6,
+    max_iter: MaxIter = None,
+    method: Method = "gauss-seidel",
+    start: Start = None,
+    weighted: Weighted = None,
+    threads: ThreadCount = None,
 ) -> Ranking:
     """PageRank of the reversed graph.
 

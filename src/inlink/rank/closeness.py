@@ -23,18 +23,19 @@ arcs, and the last ones touch only the nodes that still change.
 
 import math
 import time
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
 
 from inlink.base.arrays import Float64Array, UInt64Array
+from inlink.base.declare import Parameter, checked
 from inlink.base.progress import track
 from inlink.errors import ParameterError
 from inlink.graph.graph import Graph
 from inlink.graph.interop import GraphLike, as_graph
 from inlink.graph.rows import Rows, SplitRows
 from inlink.rank.inputs import require_vectors
-from inlink.rank.parameters import check_choice, check_parameters
+from inlink.rank.parameters import Seed, ThreadCount
 from inlink.rank.ranking import Ranking, ranking_of
 from inlink.rank.rounding import ROUNDOFF
 
@@ -45,6 +46,27 @@ if TYPE_CHECKING:
 __all__ = ["closeness", "harmonic"]
 
 Direction = Literal["in", "out"]
+Distances = Annotated[Direction, Parameter("Measure distances to the node (in) or from it (out).")]
+Exact = Annotated[
+    bool | None,
+    Parameter(
+        "Search from every node, or estimate by HyperBall.",
+        none="exact up to 100,000 nodes",
+        option="--exact/--estimate",
+    ),
+]
+Log2m = Annotated[
+    int | None,
+    Parameter(
+        "Estimate with 2^LOG2M registers a counter, from 4 to 16; 8 if not given.",
+        at_least=4,
+        at_most=16,
+        none="the default",
+    ),
+]
+Runs = Annotated[
+    int, Parameter("Return the mean of this number of estimates, and report their spread.", at_least=1)
+]
 
 EXACT_NODES = 100_000
 """The largest graph that is searched from every node if neither ``exact`` nor ``log2m`` says otherwise."""
@@ -53,16 +75,17 @@ LOG2M = 8
 """Log₂ of the number of registers of an estimate's counters, if not given."""
 
 
+@checked
 def closeness(
     graph: GraphLike,
     *,
-    direction: Direction = "in",
-    wf_improved: bool = True,
-    exact: bool | None = None,
-    log2m: int | None = None,
-    runs: int = 1,
-    seed: int = 0,
-    threads: int | None = None,
+    direction: Distances = "in",
+    wf_improved: Annotated[bool, Parameter()] = True,
+    exact: Exact = None,
+    log2m: Log2m = None,
+    runs: Runs = 1,
+    seed: Seed = 0,
+    threads: ThreadCount = None,
 ) -> Ranking:
     """The inverse of the mean distance to a node from the nodes that reach it.
 
@@ -96,7 +119,6 @@ def closeness(
     """
     began = time.perf_counter()
     graph = as_graph(graph)
-    check_parameters(wf_improved=wf_improved)
     estimate = _estimate(graph, direction, exact, log2m, runs, seed, threads)
     others = max(graph.num_nodes - 1, 1)
     parameters: dict[str, Any] = {"direction": direction, "wf_improved": wf_improved}
@@ -120,15 +142,16 @@ def closeness(
     )
 
 
+@checked
 def harmonic(
     graph: GraphLike,
     *,
-    direction: Direction = "in",
-    exact: bool | None = None,
-    log2m: int | None = None,
-    runs: int = 1,
-    seed: int = 0,
-    threads: int | None = None,
+    direction: Distances = "in",
+    exact: Exact = None,
+    log2m: Log2m = None,
+    runs: Runs = 1,
+    seed: Seed = 0,
+    threads: ThreadCount = None,
 ) -> Ranking:
     """The sum of the inverse distances from all other nodes to a node.
 
@@ -199,8 +222,6 @@ def _estimate(
     threads: int | None,
 ) -> "Estimate | None":
     """Check the parameters, and return those of an estimate; None for an exact result."""
-    check_choice("direction", direction, ("in", "out"))
-    check_parameters(exact=exact, log2m=log2m, runs=runs, seed=seed, threads=threads)
     if exact and log2m is not None:
         raise ParameterError("`log2m` applies only to estimates: give `exact` or `log2m`, not both")
     if exact is None:

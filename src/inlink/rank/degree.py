@@ -6,25 +6,27 @@ arcs of a multigraph. Here this is ``weighted=True`` on a graph that was built w
 """
 
 import time
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
 
+from inlink.base.declare import Parameter, checked
 from inlink.graph.interop import GraphLike, as_graph
 from inlink.rank.inputs import require_vectors, strengths, use_weights
-from inlink.rank.parameters import check_choice, check_parameters
+from inlink.rank.parameters import Normalized
 from inlink.rank.ranking import Ranking, ranking_of
 from inlink.rank.rounding import ROUNDOFF
 
 __all__ = ["degree"]
 
 
+@checked
 def degree(
     graph: GraphLike,
     *,
-    direction: Literal["in", "out", "both"] = "in",
-    normalized: bool = True,
-    weighted: bool = False,
+    direction: Annotated[Literal["in", "out", "both"], Parameter("Links that are counted.")] = "in",
+    normalized: Normalized = True,
+    weighted: Annotated[bool, Parameter("Add up the weights of the arcs.")] = False,
 ) -> Ranking:
     """The degree of each node.
 
@@ -52,8 +54,6 @@ def degree(
     """
     began = time.perf_counter()
     graph = as_graph(graph)
-    check_choice("direction", direction, ("in", "out", "both"))
-    check_parameters(normalized=normalized)
     use = use_weights(graph, weighted)
     require_vectors(graph, node=32)
     values = np.zeros(graph.num_nodes)

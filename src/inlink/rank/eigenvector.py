@@ -22,19 +22,20 @@ larger by a factor that depends on all other eigenvectors, which are not known.
 """
 
 import time
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
 from inlink.base.arrays import BoolArray, Float64Array, UInt32Array
+from inlink.base.declare import Parameter, checked
 from inlink.base.progress import track
 from inlink.errors import ParameterError
 from inlink.graph.components import components, reachable
 from inlink.graph.graph import Graph
 from inlink.graph.interop import GraphLike, as_graph
-from inlink.rank.inputs import NodeValues, node_values, require_vectors, use_weights
+from inlink.rank.inputs import node_values, require_vectors, use_weights
 from inlink.rank.krylov import length_of, principal_vector
-from inlink.rank.parameters import check_parameters, check_rounds
+from inlink.rank.parameters import MaxIter, Start, ThreadCount, Tolerance, Weighted, check_rounds
 from inlink.rank.ranking import Ranking, ranking_of
 from inlink.rank.rowsums import RowSums
 
@@ -50,14 +51,15 @@ BASIS = 10
 APART = 1e-2
 
 
+@checked
 def eigenvector(
     graph: GraphLike,
     *,
-    tol: float | None = 1e-6,
-    max_iter: int | None = 1000,
-    start: NodeValues | None = None,
-    weighted: bool | None = None,
-    threads: int | None = None,
+    tol: Annotated[Tolerance, Parameter("Residual to reach.")] = 1e-6,
+    max_iter: MaxIter = 1000,
+    start: Start = None,
+    weighted: Weighted = None,
+    threads: ThreadCount = None,
 ) -> Ranking:
     """The principal eigenvector of the links.
 
@@ -102,7 +104,6 @@ def eigenvector(
     graph = as_graph(graph)
     check_rounds(tol, 1000 if max_iter is None else max_iter)
     max_iter = 1000 if max_iter is None else int(max_iter)
-    check_parameters(threads=threads)
     require_vectors(graph, node=160)
     n = graph.num_nodes
     use = use_weights(graph, weighted)

@@ -18,14 +18,16 @@ answer. If the estimate is 1, the ranking's ``note`` says so.
 
 import time
 from collections.abc import Callable
+from typing import Annotated
 
 import numpy as np
 
 from inlink.base.arrays import Float64Array
+from inlink.base.declare import Parameter, checked
 from inlink.base.progress import track
 from inlink.graph.interop import GraphLike, as_graph
 from inlink.rank.inputs import NodeValues, distribution, node_values, require_vectors, use_weights
-from inlink.rank.parameters import check_parameters, check_rounds
+from inlink.rank.parameters import MaxIter, Start, ThreadCount, Tolerance, Weighted, check_rounds
 from inlink.rank.ranking import Ranking, ranking_of
 from inlink.rank.rowsums import RowSums
 
@@ -37,15 +39,16 @@ PROBES = 40
 TIE = 1e-3
 
 
+@checked
 def hits(
     graph: GraphLike,
     *,
-    scores: NodeValues | None = None,
-    tol: float | None = 1e-6,
-    max_iter: int | None = 1000,
-    start: NodeValues | None = None,
-    weighted: bool | None = None,
-    threads: int | None = None,
+    scores: Annotated[NodeValues | None, Parameter("the content scores")] = None,
+    tol: Annotated[Tolerance, Parameter("Residual to reach.")] = 1e-6,
+    max_iter: MaxIter = 1000,
+    start: Start = None,
+    weighted: Weighted = None,
+    threads: ThreadCount = None,
 ) -> Ranking:
     """Authorities and hubs of every node.
 
@@ -89,7 +92,6 @@ def hits(
     graph = as_graph(graph)
     check_rounds(tol, 1000 if max_iter is None else max_iter)
     max_iter = 1000 if max_iter is None else int(max_iter)
-    check_parameters(threads=threads)
     require_vectors(graph, node=88)
     n = graph.num_nodes
     weights = use_weights(graph, weighted)

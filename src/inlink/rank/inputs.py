@@ -13,7 +13,6 @@ from inlink.errors import ParameterError, UnknownNodeError
 from inlink.graph.coded import linking_outdegrees
 from inlink.graph.graph import Graph
 from inlink.graph.rows import Rows, SplitRows
-from inlink.rank.parameters import check_parameters
 
 __all__ = [
     "NodeValues",
@@ -199,14 +198,13 @@ def use_weights(graph: Graph, weighted: bool | None) -> bool:
     Raises
     ------
     inlink.errors.ParameterError
-        If ``weighted`` is neither a bool nor None, or is set and the graph has no weights.
+        If ``weighted`` is set and the graph has no weights.
     """
-    check_parameters(weighted=weighted)
     if weighted and not graph.is_weighted:
         raise ParameterError(
             "`weighted` is set, but the arcs have no weights: build the graph with count=True or --count"
         )
-    return graph.is_weighted if weighted is None else bool(weighted)
+    return graph.is_weighted if weighted is None else weighted
 
 
 def strengths(graph: Graph, weighted: bool) -> AnyArray:

@@ -24,11 +24,13 @@ its correction is not used, and the rounds continue.
 
 import math
 import time
+from typing import Annotated
 
 import numpy as np
 import numpy.typing as npt
 
 from inlink.base.arrays import Float64Array
+from inlink.base.declare import Parameter, checked
 from inlink.base.progress import track
 from inlink.errors import ParameterError
 from inlink.graph.components import components
@@ -37,7 +39,7 @@ from inlink.graph.interop import GraphLike, as_graph
 from inlink.rank.eigenvector import SHIFT
 from inlink.rank.inputs import require_vectors, use_weights
 from inlink.rank.krylov import solve
-from inlink.rank.parameters import check_parameters, check_rounds
+from inlink.rank.parameters import MaxIter, Normalized, ThreadCount, Tolerance, Weighted, check_rounds
 from inlink.rank.ranking import Ranking, ranking_of
 from inlink.rank.rounding import ROUNDOFF
 from inlink.rank.rowsums import RowSums
@@ -56,16 +58,17 @@ KNOWN = 1e-3
 TINY = 1e-290
 
 
+@checked
 def katz(
     graph: GraphLike,
     *,
-    alpha: float = 0.1,
-    beta: float = 1.0,
-    tol: float | None = 1e-6,
-    max_iter: int | None = None,
-    normalized: bool = True,
-    weighted: bool | None = None,
-    threads: int | None = None,
+    alpha: Annotated[float, Parameter("Factor for each arc of a walk, below 1/λ₁.", at_least=0)] = 0.1,
+    beta: Annotated[float, Parameter("Constant that each node gets, above 0.", above=0)] = 1.0,
+    tol: Annotated[Tolerance, Parameter("Relative error of each value to reach.")] = 1e-6,
+    max_iter: MaxIter = None,
+    normalized: Normalized = True,
+    weighted: Weighted = None,
+    threads: ThreadCount = None,
 ) -> Ranking:
     """The number of walks that end at a node; each arc of a walk multiplies its weight by α.
 
@@ -110,7 +113,6 @@ def katz(
     began = time.perf_counter()
     graph = as_graph(graph)
     check_rounds(tol, max_iter)
-    check_parameters(alpha=alpha, beta=beta, normalized=normalized, threads=threads)
     use = use_weights(graph, weighted)
     require_vectors(graph, node=48, arc=32)
     limit = 10_000 if max_iter is None else int(max_iter)

@@ -23,13 +23,12 @@ import math
 import time
 from contextlib import ExitStack
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
-from msgspec.structs import replace
 
 from inlink.base.arrays import Float64Array
-from inlink.base.declare import Parameter
+from inlink.base.declare import Parameter, checked
 from inlink.base.progress import track
 from inlink.base.threads import Threads
 from inlink.errors import ParameterError
@@ -39,7 +38,7 @@ from inlink.rank.inputs import require_vectors
 from inlink.rank.loops import Loops
 from inlink.rank.loops import loops as find_loops
 from inlink.rank.nutch_sites import numbers_of
-from inlink.rank.parameters import PARAMETERS, check_parameters, check_rounds
+from inlink.rank.parameters import MaxIter, ThreadCount, Tolerance, check_rounds
 from inlink.rank.ranking import Ranking, ranking_of
 from inlink.rank.rounding import ROUNDOFF
 
@@ -52,17 +51,18 @@ ITERATIONS = 10
 _MOST = 10_000
 
 
+@checked
 def linkrank(
     graph: GraphLike,
     *,
-    max_iter: int | None = None,
-    tol: float | None = None,
-    damping: float = 0.85,
-    start: float = 1.0,
-    limit_page: bool = True,
-    limit_domain: bool = True,
+    max_iter: MaxIter = None,
+    tol: Tolerance = None,
+    damping: Annotated[float, Parameter(at_least=0, at_most=1)] = 0.85,
+    start: Annotated[float, Parameter()] = 1.0,
+    limit_page: Annotated[bool, Parameter()] = True,
+    limit_domain: Annotated[bool, Parameter()] = True,
     loops: Loops | int | None = None,
-    threads: int | None = None,
+    threads: ThreadCount = None,
 ) -> Ranking:
     """Nutch's LinkRank of every node.
 
@@ -112,11 +112,6 @@ def linkrank(
     """
     began = time.perf_counter()
     check_rounds(tol, max_iter if max_iter is not None else ITERATIONS)
-    # Here damping may be 1.
-    replace(PARAMETERS["damping"], below=None, at_most=1).check(damping, "`damping`")
-    Parameter(name="start", kind=float).check(start, "`start`")
-    check_parameters(limit_page=limit_page, limit_domain=limit_domain, threads=threads)
-    damping, start = float(damping), float(start)
     if damping == 1 and tol is not None:
         raise ParameterError(
             "`damping` must be in [0, 1) if `tol` is given; got 1. Give `max_iter` without `tol`, because nothing "

@@ -11,11 +11,13 @@ along inlinks and within the node's strong component, finds the same links.
 import os
 import time
 from itertools import pairwise
+from typing import Annotated
 
 import numpy as np
 
 from inlink.base.arrays import AnyArray, BoolArray, UInt32Array
 from inlink.base.checked import is_remembered, remember
+from inlink.base.declare import Parameter, checked
 from inlink.base.folder import Folder, building
 from inlink.base.progress import track
 from inlink.base.threads import Threads
@@ -25,7 +27,7 @@ from inlink.graph.components import components
 from inlink.graph.graph import Graph
 from inlink.graph.interop import GraphLike, as_graph
 from inlink.rank.inputs import require_vectors
-from inlink.rank.parameters import check_parameters
+from inlink.rank.parameters import ThreadCount
 
 __all__ = ["FORMAT", "KIND", "Loops", "loops"]
 
@@ -107,7 +109,10 @@ class Loops:
         return cls(graph, depth, marks)
 
 
-def loops(graph: GraphLike, *, depth: int = 2, threads: int | None = None) -> Loops:
+@checked
+def loops(
+    graph: GraphLike, *, depth: Annotated[int, Parameter(at_least=0)] = 2, threads: ThreadCount = None
+) -> Loops:
     """Find the links that lie on cycles of at most ``depth`` + 1 links.
 
     Parameters
@@ -144,7 +149,6 @@ def loops(graph: GraphLike, *, depth: int = 2, threads: int | None = None) -> Lo
 
     began = time.perf_counter()
     graph = as_graph(graph)
-    check_parameters(depth=depth, threads=threads)
     require_vectors(graph, node=32 + 8 * num_threads(threads), arc=1)
     n, unweighted = graph.num_nodes, np.empty(0)
     outlinks = WeightedRows(graph.out_rows.offsets, graph.out_rows.nodes, unweighted)

@@ -31,17 +31,18 @@ personalized PageRank", VLDB 2010). Here arcs may be added or removed, or change
 
 import math
 import time
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
 
 from inlink.base.arrays import AnyArray, BoolArray, Float64Array, UInt32Array
+from inlink.base.declare import Parameter, checked
 from inlink.base.progress import track
 from inlink.errors import ParameterError
 from inlink.graph.graph import Graph, Rows
 from inlink.graph.interop import GraphLike, as_graph
 from inlink.rank.inputs import require_vectors, use_weights
-from inlink.rank.parameters import check_choice, check_parameters
+from inlink.rank.parameters import Confidence, Damping, Seed, ThreadCount, Weighted
 from inlink.rank.ranking import Ranking, ranking_of
 from inlink.rank.sweeps import jacobi_sweep, linear_problem
 
@@ -50,22 +51,27 @@ if TYPE_CHECKING:
 
 __all__ = ["Walks", "mcmc"]
 
+Walking = Annotated[int, Parameter("Number of walks from each node.", at_least=2)]
 Method = Literal["end-point", "complete-path", "stop-at-dangling"]
 # The numbers of the methods in kernels/walks.py.
 _KINDS = {"end-point": 0, "complete-path": 1, "stop-at-dangling": 2}
 
 
+@checked
 def mcmc(
     graph: GraphLike,
     *,
-    walks: int = 10,
-    damping: float = 0.85,
-    method: Method = "stop-at-dangling",
-    order: Literal["cyclic", "random"] = "cyclic",
-    confidence: float = 0.95,
-    weighted: bool | None = None,
-    seed: int = 0,
-    threads: int | None = None,
+    walks: Walking = 10,
+    damping: Damping = 0.85,
+    method: Annotated[Method, Parameter("Visits of walks that are counted.")] = "stop-at-dangling",
+    order: Annotated[
+        Literal["cyclic", "random"],
+        Parameter("Start of the walks: each node in turn, or random nodes."),
+    ] = "cyclic",
+    confidence: Confidence = 0.95,
+    weighted: Weighted = None,
+    seed: Seed = 0,
+    threads: ThreadCount = None,
 ) -> Ranking:
     """PageRank estimated by random walks.
 
@@ -118,9 +124,6 @@ def mcmc(
 
     began = time.perf_counter()
     graph = as_graph(graph)
-    check_parameters(walks=walks, damping=damping, confidence=confidence, seed=seed, threads=threads)
-    check_choice("method", method, tuple(_KINDS))
-    check_choice("order", order, ("cyclic", "random"))
     require_vectors(graph, node=100)
     arcs = _arcs(graph, use_weights(graph, weighted))
 
@@ -167,19 +170,19 @@ class Walks:
     [0.2, 0.28, 0.52]
     """
 
+    @checked
     def __init__(
         self,
         graph: GraphLike,
         *,
-        walks: int = 10,
-        damping: float = 0.85,
-        weighted: bool | None = None,
-        seed: int = 0,
-        threads: int | None = None,
+        walks: Walking = 10,
+        damping: Damping = 0.85,
+        weighted: Weighted = None,
+        seed: Seed = 0,
+        threads: ThreadCount = None,
     ) -> None:
         from inlink.rank.kernels.walks import Recorded
 
-        check_parameters(walks=walks, damping=damping, weighted=weighted, seed=seed, threads=threads)
         self._graph = Graph(Rows(np.zeros(1, np.uint64), np.empty(0, np.uint32)))
         self._walks, self._damping, self._weighted = walks, damping, weighted
         self._seed, self._threads, self._generation = seed, threads, 0
@@ -235,7 +238,8 @@ class Walks:
         self._generation += 1
         return sum(anew for _, anew in rounds)
 
-    def ranking(self, *, confidence: float = 0.95) -> Ranking:
+    @checked
+    def ranking(self, *, confidence: Confidence = 0.95) -> Ranking:
         """The PageRank that the walks estimate, float64[n]; see :func:`mcmc` for its error.
 
         Raises
@@ -244,7 +248,6 @@ class Walks:
             If the confidence is not between 0 and 1.
         """
         began = time.perf_counter()
-        check_parameters(confidence=confidence)
         spread = _Spread(self._graph.num_nodes)
         for _, path in self._recorded:
             spread.add(np.bincount(path, minlength=self._graph.num_nodes))

@@ -30,16 +30,17 @@ greedy (the most cash next), cyclic, random.
 import math
 import time
 from functools import partial
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
 
 from inlink.base.arrays import Float64Array
+from inlink.base.declare import Parameter, checked
 from inlink.base.progress import track
 from inlink.graph.graph import Graph
 from inlink.graph.interop import GraphLike, as_graph
 from inlink.rank.inputs import arc_weights, require_vectors, strengths, use_weights
-from inlink.rank.parameters import check_choice, check_parameters, check_rounds
+from inlink.rank.parameters import MaxIter, Seed, Tolerance, Weighted, check_rounds
 from inlink.rank.ranking import Ranking, ranking_of
 from inlink.rank.rounding import ROUNDOFF
 from inlink.rank.sweeps import LastSweeps, Problem, Sweeper, finish
@@ -60,14 +61,18 @@ CHECK = 10
 STRETCH = 1 << 18
 
 
+@checked
 def opic(
     graph: GraphLike,
     *,
-    order: Order = "greedy",
-    tol: float | None = 0.01,
-    max_iter: int | None = None,
-    weighted: bool | None = None,
-    seed: int = 0,
+    order: Annotated[
+        Order,
+        Parameter("The next page to visit: the page with the most cash, each in turn, or a random page."),
+    ] = "greedy",
+    tol: Tolerance = 0.01,
+    max_iter: MaxIter = None,
+    weighted: Weighted = None,
+    seed: Seed = 0,
 ) -> Ranking:
     """On-line page importance, on a complete graph.
 
@@ -112,8 +117,6 @@ def opic(
     began = time.perf_counter()
     graph = as_graph(graph)
     check_rounds(tol, max_iter)
-    check_parameters(seed=seed)
-    check_choice("order", order, ("greedy", "cyclic", "random"))
     use = use_weights(graph, weighted)
     require_vectors(graph, node=104)
     limit = ROUNDS if max_iter is None else int(max_iter)

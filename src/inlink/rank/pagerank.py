@@ -31,18 +31,29 @@ import math
 import time
 from collections.abc import Callable
 from functools import partial
-from typing import Any, Literal
+from typing import Annotated, Any
 
 import numpy as np
 
 from inlink.base.arrays import Float64Array
+from inlink.base.declare import Parameter, checked
 from inlink.base.progress import track
 from inlink.errors import ParameterError
 from inlink.graph.graph import Graph
 from inlink.graph.interop import GraphLike, as_graph
 from inlink.rank.certain import certain_places
 from inlink.rank.inputs import NodeValues, distribution, require_vectors, use_weights
-from inlink.rank.parameters import check_choice, check_parameters, check_rounds
+from inlink.rank.parameters import (
+    DampingTo1,
+    MaxIter,
+    Method,
+    Start,
+    Teleport,
+    ThreadCount,
+    Tolerance,
+    Weighted,
+    check_rounds,
+)
 from inlink.rank.ranking import Ranking, ranking_of
 from inlink.rank.rounding import ROUNDOFF
 from inlink.rank.sweeps import LastSweeps, Plateau, Problem, Sweeper, finish, jacobi_sweep, linear_problem
@@ -53,18 +64,28 @@ Solution = tuple[Float64Array, int, float]
 """Values float64[n], the number of sweeps, and the bound on the L1 error."""
 
 
+@checked
 def pagerank(
     graph: GraphLike,
     *,
-    damping: float = 0.85,
-    personalization: NodeValues | None = None,
-    tol: float | None = 1e-6,
-    max_iter: int | None = None,
-    method: Literal["gauss-seidel", "power"] = "gauss-seidel",
-    start: NodeValues | None = None,
-    weighted: bool | None = None,
-    threads: int | None = None,
-    certain: int | None = None,
+    damping: DampingTo1 = 0.85,
+    personalization: Teleport = None,
+    tol: Tolerance = 1e-6,
+    max_iter: MaxIter = None,
+    method: Method = "gauss-seidel",
+    start: Start = None,
+    weighted: Weighted = None,
+    threads: ThreadCount = None,
+    certain: Annotated[
+        int | None,
+        Parameter(
+            "Iterate until this number of first places is certain, because their values differ by more than the error "
+            "bound.",
+            at_least=1,
+            none="no place in particular",
+            option="--until-certain",
+        ),
+    ] = None,
 ) -> Ranking:
     """PageRank with a bound on its error. Dangling nodes teleport.
 
@@ -117,7 +138,6 @@ def pagerank(
     """
     began = time.perf_counter()
     tol = check_solution(damping, tol, max_iter, method)
-    check_parameters(threads=threads, certain=certain)
     if certain is not None and tol is None:
         raise ParameterError("`certain` needs a `tol`: without one the number of sweeps is fixed")
     graph = as_graph(graph)
@@ -205,10 +225,7 @@ def check_solution(damping: float, tol: float | None, max_iter: int | None, meth
         If a parameter is out of range.
     """
     check_rounds(tol, max_iter)
-    check_choice("method", method, ("gauss-seidel", "power"))
-    number = isinstance(damping, int | float | np.number) and not isinstance(damping, bool)
-    if not (number and damping == 1):
-        check_parameters(damping=damping)
+    if damping != 1:
         return tol
     if method != "power" or max_iter is None:
         raise ParameterError(

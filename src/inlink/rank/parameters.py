@@ -1,77 +1,82 @@
-"""The types and ranges of the parameters of rankings, and the checks with which every ranking begins."""
+"""The types, ranges and meanings of the parameters that several rankings have. Signatures have their defaults."""
 
-from collections.abc import Sequence
-from typing import Any
+from typing import Annotated, Literal
 
 from inlink.base.declare import Parameter
 from inlink.errors import ParameterError
+from inlink.rank.inputs import Nodes, NodeValues
 
-__all__ = ["PARAMETERS", "check_choice", "check_parameters", "check_rounds"]
+__all__ = [
+    "Confidence",
+    "Damping",
+    "DampingTo1",
+    "MaxIter",
+    "Method",
+    "Normalized",
+    "Sample",
+    "Seed",
+    "Start",
+    "Teleport",
+    "ThreadCount",
+    "Tolerance",
+    "Trusted",
+    "Weighted",
+    "check_rounds",
+]
 
-
-def _flag(name: str) -> Parameter:
-    return Parameter(name=name, kind=bool)
-
-
-PARAMETERS: dict[str, Parameter] = {
-    row.name: row
-    for row in (
-        Parameter(name="alpha", kind=float, at_least=0),
-        Parameter(name="beta", kind=float, above=0),
-        Parameter(name="gamma", kind=float, above=0, at_most=1),
-        Parameter(name="rho", kind=float, at_least=0),
-        Parameter(name="damping", kind=float, at_least=0, below=1),
-        Parameter(name="confidence", kind=float, above=0, below=1),
-        Parameter(name="tol", kind=float, above=0, none="exactly `max_iter` rounds"),
-        Parameter(name="max_iter", kind=int, at_least=0, none="the default"),
-        Parameter(name="depth", kind=int, at_least=0),
-        Parameter(name="walks", kind=int, at_least=2),
-        Parameter(name="seed", kind=int, at_least=0),
-        Parameter(name="log2m", kind=int, at_least=4, at_most=16, none="the default"),
-        Parameter(name="runs", kind=int, at_least=1),
-        Parameter(name="exact", kind=bool, none="by the number of nodes"),
-        Parameter(name="k", kind=int, at_least=1, none="all nodes"),
-        Parameter(name="certain", kind=int, at_least=1, none="no place in particular"),
-        Parameter(name="threads", kind=int, at_least=1, none="all processors"),
-        Parameter(name="weighted", kind=bool, none="if the graph has weights"),
-        *map(_flag, ("normalized", "endpoints", "wf_improved", "limit_page", "limit_domain")),
-    )
-}
-"""The types and ranges of parameters, by name. A parameter means the same in every ranking that has it."""
-
-
-def check_parameters(**values: Any) -> None:
-    """Check parameters by their names.
-
-    Raises
-    ------
-    inlink.errors.ParameterError
-        If a value is outside its range or has a wrong type. A bool does not count as a number.
-    """
-    for name, value in values.items():
-        PARAMETERS[name].check(value, f"`{name}`")
-
-
-def check_choice(name: str, value: Any, choices: Sequence[str]) -> None:
-    """Check that a value is one of the given words.
-
-    Raises
-    ------
-    inlink.errors.ParameterError
-        If the value is not one of ``choices``.
-    """
-    Parameter(name=name, kind=str, choices=tuple(choices)).check(value, f"`{name}`")
+Damping = Annotated[
+    float, Parameter("Share of visits that follow a link, from 0 to below 1.", at_least=0, below=1)
+]
+DampingTo1 = Annotated[
+    float,
+    Parameter(
+        "Share of visits that follow a link, from 0 to 1. 1 needs --method power and --max-iter.",
+        at_least=0,
+        at_most=1,
+    ),
+]
+Tolerance = Annotated[
+    float | None,
+    Parameter("Bound on the L1 error to reach.", above=0, none="exactly `max_iter` rounds"),
+]
+MaxIter = Annotated[
+    int | None,
+    Parameter("Stop after this number of rounds, converged or not.", at_least=0, none="the default"),
+]
+Method = Annotated[Literal["gauss-seidel", "power"], Parameter("Method of solution.")]
+Weighted = Annotated[
+    bool | None,
+    Parameter(
+        "Count every arc the same, whatever its weight.",
+        none="if the graph has weights",
+        option="--unweighted",
+    ),
+]
+Normalized = Annotated[bool, Parameter("Do not normalize the values.", option="--unnormalized")]
+ThreadCount = Annotated[int | None, Parameter("Number of threads.", at_least=1, none="all processors")]
+Seed = Annotated[int, Parameter("Seed of the random numbers, at least 0.", at_least=0)]
+Confidence = Annotated[float, Parameter("Confidence of the error that is reported.", above=0, below=1)]
+Sample = Annotated[
+    int | None,
+    Parameter(
+        "Number of sources to draw. With all, the values are exact.",
+        at_least=1,
+        none="all nodes",
+        option="-k",
+    ),
+]
+Start = Annotated[NodeValues | None, Parameter("Name of a stored ranking to start from.")]
+Teleport = Annotated[NodeValues | None, Parameter("the teleport vector", option="--scores")]
+Trusted = Annotated[Nodes, Parameter("File of pages that are known to be good")]
 
 
 def check_rounds(tol: float | None, max_iter: int | None) -> None:
-    """Check a tolerance and a number of rounds. One of the two may be None.
+    """Refuse rounds without an end.
 
     Raises
     ------
     inlink.errors.ParameterError
-        If ``tol`` is not a finite number above 0 or None, ``max_iter`` is not an integer of at least 0 or None, or both
-        are None.
+        If both are None.
     """
-    check_parameters(tol=tol, max_iter=max_iter)
     if tol is None and max_iter is None:
         raise ParameterError("give `tol`, `max_iter` or both: without either the rounds would never end")

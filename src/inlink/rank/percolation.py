@@ -18,28 +18,32 @@ error probability is divided equally among the nodes, so the bound holds for all
 
 import math
 import time
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
 from inlink.base.arrays import Float64Array
+from inlink.base.declare import Parameter, checked
 from inlink.graph.interop import GraphLike, as_graph
 from inlink.rank.betweenness import check_sample, dependency_sums, rounding, sample_note
 from inlink.rank.inputs import NodeValues, node_values, require_vectors
-from inlink.rank.parameters import check_parameters
+from inlink.rank.parameters import Confidence, Sample, Seed, ThreadCount
 from inlink.rank.ranking import Ranking, ranking_of
 
 __all__ = ["percolation"]
 
 
+@checked
 def percolation(
     graph: GraphLike,
-    states: NodeValues | None = None,
+    states: Annotated[
+        NodeValues | None, Parameter("the percolation state of each node", option="--scores")
+    ] = None,
     *,
-    k: int | None = None,
-    confidence: float = 0.95,
-    seed: int = 0,
-    threads: int | None = None,
+    k: Sample = None,
+    confidence: Confidence = 0.95,
+    seed: Seed = 0,
+    threads: ThreadCount = None,
 ) -> Ranking:
     """The share of the percolated shortest paths on which a node lies.
 
@@ -85,9 +89,8 @@ def percolation(
     began = time.perf_counter()
     graph = as_graph(graph)
     n = graph.num_nodes
-    check_sample(n, k, confidence, seed)
-    check_parameters(threads=threads)
     require_vectors(graph, node=48)
+    check_sample(n, k)
     x = np.ones(n) if states is None else node_values(graph, states, "states")
     if n and x.max() > 0:
         # This does not change the result, and prevents overflow.

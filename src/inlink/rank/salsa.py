@@ -30,16 +30,19 @@ import time
 import numpy as np
 
 from inlink.base.arrays import AnyArray, Float64Array, UInt32Array
+from inlink.base.declare import checked
 from inlink.errors import ParameterError
 from inlink.graph.interop import GraphLike, as_graph
 from inlink.rank.inputs import require_vectors, strengths, use_weights
+from inlink.rank.parameters import Weighted
 from inlink.rank.ranking import Ranking, ranking_of
 from inlink.rank.rounding import ROUNDOFF
 
 __all__ = ["salsa"]
 
 
-def salsa(graph: GraphLike, *, weighted: bool | None = None) -> Ranking:
+@checked
+def salsa(graph: GraphLike, *, weighted: Weighted = None) -> Ranking:
     """Authorities and hubs of every node, in closed form.
 
     Parameters

@@ -35,17 +35,29 @@ Krishnan & Raj, "Web spam detection with Anti-Trust Rank", AIRWeb 2006.
 import math
 import time
 from functools import partial
-from typing import Any, Literal, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
 from inlink.base.arrays import Float64Array
+from inlink.base.declare import Parameter, checked
 from inlink.graph.graph import Graph
 from inlink.graph.interop import GraphLike, as_graph
 from inlink.rank.cheirank import cheirank
-from inlink.rank.inputs import Nodes, NodeValues, marked, require_vectors, use_weights
+from inlink.rank.inputs import Nodes, marked, require_vectors, use_weights
 from inlink.rank.pagerank import pagerank
-from inlink.rank.parameters import check_parameters, check_rounds
+from inlink.rank.parameters import (
+    Damping,
+    DampingTo1,
+    MaxIter,
+    Method,
+    Start,
+    ThreadCount,
+    Tolerance,
+    Trusted,
+    Weighted,
+    check_rounds,
+)
 from inlink.rank.ranking import Ranking, ranking_of
 from inlink.rank.rounding import ROUNDOFF
 from inlink.rank.sweeps import linear_problem
@@ -57,18 +69,23 @@ __all__ = ["anti_trustrank", "spam_mass"]
 ROUNDING = 32 * ROUNDOFF
 
 
+@checked
 def spam_mass(
     graph: GraphLike,
-    trusted: Nodes,
+    trusted: Trusted,
     *,
-    gamma: float = 0.85,
-    rho: float = 0.0,
-    damping: float = 0.85,
-    tol: float | None = 1e-6,
-    max_iter: int | None = None,
-    method: Literal["gauss-seidel", "power"] = "gauss-seidel",
-    weighted: bool | None = None,
-    threads: int | None = None,
+    gamma: Annotated[
+        float, Parameter("Estimated share of good pages among all pages.", above=0, at_most=1)
+    ] = 0.85,
+    rho: Annotated[
+        float, Parameter("Ignore nodes whose scaled PageRank (minimum 1) is below this number.", at_least=0)
+    ] = 0.0,
+    damping: Damping = 0.85,
+    tol: Annotated[Tolerance, Parameter("Relative error of each mass to reach.")] = 1e-6,
+    max_iter: MaxIter = None,
+    method: Method = "gauss-seidel",
+    weighted: Weighted = None,
+    threads: ThreadCount = None,
 ) -> Ranking:
     """The share of each page's PageRank that does not come from good pages: its relative spam mass.
 
@@ -125,8 +142,6 @@ def spam_mass(
     """
     began = time.perf_counter()
     check_rounds(tol, max_iter)
-    check_parameters(gamma=gamma, rho=rho, damping=damping, threads=threads)
-    gamma, rho, damping = float(gamma), float(rho), float(damping)
     graph = as_graph(graph)
     require_vectors(graph, node=40, linking=76)
     core = marked(graph, trusted, "trusted")
@@ -170,17 +185,18 @@ def spam_mass(
     )
 
 
+@checked
 def anti_trustrank(
     graph: GraphLike,
-    spam: Nodes,
+    spam: Annotated[Nodes, Parameter("File of pages that are known to be spam")],
     *,
-    damping: float = 0.85,
-    tol: float | None = 1e-6,
-    max_iter: int | None = None,
-    method: Literal["gauss-seidel", "power"] = "gauss-seidel",
-    start: NodeValues | None = None,
-    weighted: bool | None = None,
-    threads: int | None = None,
+    damping: DampingTo1 = 0.85,
+    tol: Tolerance = 1e-6,
+    max_iter: MaxIter = None,
+    method: Method = "gauss-seidel",
+    start: Start = None,
+    weighted: Weighted = None,
+    threads: ThreadCount = None,
 ) -> Ranking:
     """Distrust, from a set of pages that are known to be spam: TrustRank of the reversed graph.
 

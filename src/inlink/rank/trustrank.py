@@ -8,27 +8,37 @@ paper dangling mass is lost; here it goes back to the trusted pages, as in perso
 differ by a factor only, so the order of the nodes is the same.
 """
 
-from typing import Literal
-
+from inlink.base.declare import checked
 from inlink.graph.interop import GraphLike, as_graph
-from inlink.rank.inputs import Nodes, NodeValues, marked
+from inlink.rank.inputs import marked
 from inlink.rank.pagerank import pagerank
+from inlink.rank.parameters import (
+    DampingTo1,
+    MaxIter,
+    Method,
+    Start,
+    ThreadCount,
+    Tolerance,
+    Trusted,
+    Weighted,
+)
 from inlink.rank.ranking import Ranking
 
 __all__ = ["trustrank"]
 
 
+@checked
 def trustrank(
     graph: GraphLike,
-    trusted: Nodes,
+    trusted: Trusted,
     *,
-    damping: float = 0.85,
-    tol: float | None = 1e-6,
-    max_iter: int | None = None,
-    method: Literal["gauss-seidel", "power"] = "gauss-seidel",
-    start: NodeValues | None = None,
-    weighted: bool | None = None,
-    threads: int | None = None,
+    damping: DampingTo1 = 0.85,
+    tol: Tolerance = 1e-6,
+    max_iter: MaxIter = None,
+    method: Method = "gauss-seidel",
+    start: Start = None,
+    weighted: Weighted = None,
+    threads: ThreadCount = None,
 ) -> Ranking:
     """TrustRank from a set of trusted pages.
 

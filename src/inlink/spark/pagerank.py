@@ -11,7 +11,7 @@ import os
 import time
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Any, Literal
+from typing import Annotated, Any
 
 import numpy as np
 import pyarrow as pa
@@ -19,13 +19,12 @@ from pyspark import Broadcast, StorageLevel
 from pyspark.sql import DataFrame, SparkSession
 
 from inlink.base.arrays import Float64Array
-from inlink.base.declare import Parameter
+from inlink.base.declare import Parameter, checked
 from inlink.base.jit import U0
 from inlink.base.progress import track
 from inlink.errors import OutputError, ParameterError
 from inlink.graph.graph import Graph
 from inlink.graph.names import MAX_NODES
-from inlink.rank.inputs import NodeValues
 from inlink.rank.kernels.gather import compensated_sum
 from inlink.rank.kernels.pagerank import (
     Equation,
@@ -37,7 +36,7 @@ from inlink.rank.kernels.pagerank import (
     sweep,
 )
 from inlink.rank.pagerank import Solution, check_solution, first_vectors, pagerank, ranking_of_solution
-from inlink.rank.parameters import check_parameters
+from inlink.rank.parameters import Damping, MaxIter, Method, Start, Teleport, Tolerance, Weighted
 from inlink.rank.ranking import Ranking
 from inlink.rank.rounding import ROUNDOFF
 from inlink.rank.sweeps import LastSweeps, Plateau, error_bound
@@ -52,19 +51,23 @@ __all__ = ["rank"]
 _ARCS = 1 << 22
 
 
+Count = Annotated[int | None, Parameter(at_least=1, at_most=MAX_NODES, none="the default")]
+
+
+@checked
 def rank(
     graph: "Graph | str | os.PathLike[str] | DataFrame",
     *,
     session: SparkSession | None = None,
-    num_nodes: int | None = None,
-    blocks: int | None = None,
-    damping: float = 0.85,
-    personalization: NodeValues | None = None,
-    tol: float | None = 1e-6,
-    max_iter: int | None = None,
-    method: Literal["gauss-seidel", "power"] = "gauss-seidel",
-    start: NodeValues | None = None,
-    weighted: bool | None = None,
+    num_nodes: Annotated[Count, Parameter("For a table of arcs: the number of nodes.")] = None,
+    blocks: Annotated[Count, Parameter("Number of blocks of rows. Default: by arcs and processors.")] = None,
+    damping: Damping = 0.85,
+    personalization: Teleport = None,
+    tol: Tolerance = 1e-6,
+    max_iter: MaxIter = None,
+    method: Method = "gauss-seidel",
+    start: Start = None,
+    weighted: Weighted = None,
 ) -> Ranking:
     """PageRank with a bound on its error, computed on a Spark cluster.
 
@@ -107,10 +110,6 @@ def rank(
     """
     began = time.perf_counter()
     tol = check_solution(damping, tol, max_iter, method)
-    check_parameters(damping=damping, weighted=weighted)
-    for name, value in (("num_nodes", num_nodes), ("blocks", blocks)):
-        limits = Parameter(name=name, kind=int, at_least=1, at_most=MAX_NODES, none="the default")
-        limits.check(value, f"`{name}`")
     spark = session or started()
     rows: RowSource
     if isinstance(graph, DataFrame):
