@@ -96,7 +96,7 @@ def test_the_kernel_for_many_paths_is_the_other_one(a: Arcs, endpoints: bool):
     found = []
     for many in (False, True):
         queue, ends = np.empty(n, np.uint32), np.empty(n + 2, np.uint64)
-        search = kernels.Search(depths, np.empty(n), np.zeros(n), queue, ends, np.empty(n))
+        search = kernels.PathSearch(depths, np.empty(n), np.zeros(n), queue, ends, np.empty(n))
         sums = kernels.DependencySums(np.zeros(n), np.zeros(n))
         given = rows.offsets, rows.nodes, sources, shares, endpoints, search
         if many:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import inlink
-from inlink.base import jit
+from inlink.base import jit, machinecode
 from inlink.graph import part
 from inlink.rank.kernels import gather
 from torture.mutants import mutants
@@ -120,8 +120,8 @@ def test_an_index_outside_of_its_array_is_an_error(tmp_path: Path):
 def test_code_that_checks_bounds_is_never_taken_for_other_code(monkeypatch: pytest.MonkeyPatch):
     stamps = set()
     for checked in (False, True):
-        monkeypatch.setattr(jit, "CHECKED", checked)
-        stamps.add(jit.stamp.__wrapped__())
+        monkeypatch.setattr(machinecode, "CHECKED", checked)
+        stamps.add(machinecode.stamp.__wrapped__())
     assert len(stamps) == 2
     assert not any(one != other and one in other for one in stamps for other in stamps)
 

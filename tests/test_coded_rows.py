@@ -9,9 +9,16 @@ from hypothesis import strategies as st
 
 from inlink import Graph
 from inlink.base.folder import building
-from inlink.graph.coded import CodedOutlinks, InlinkWriter, OutlinkWriter, decoded_inlinks, decoded_outlinks
+from inlink.graph.coded import (
+    CodedOffsets,
+    CodedOutlinks,
+    InlinkWriter,
+    OutlinkWriter,
+    decoded_inlinks,
+    decoded_outlinks,
+)
 from inlink.graph.graph import KIND
-from inlink.graph.rows import BLOCK, COMPRESSED, PAD, CodedOffsets, CodedRows
+from inlink.graph.rows import BLOCK, COMPRESSED, PAD, CodedRows
 from strategies import Arcs, arcs
 
 

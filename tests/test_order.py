@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inlink.base.order import distinct
+from inlink.base.arrays import distinct
 
 
 @given(st.lists(st.integers(0, 20)), st.sampled_from([np.uint8, np.uint32, np.int64]))

@@ -1,6 +1,6 @@
-"""Types of arrays, by the names of NumPy's dtypes. Every signature uses these; no module makes aliases of its own."""
+"""Types of arrays, by the names of NumPy's dtypes, for all signatures; and arrays without duplicates."""
 
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +15,7 @@ __all__ = [
     "UInt16Array",
     "UInt32Array",
     "UInt64Array",
+    "distinct",
 ]
 
 AnyArray = npt.NDArray[Any]
@@ -26,3 +27,21 @@ UInt8Array = npt.NDArray[np.uint8]
 UInt16Array = npt.NDArray[np.uint16]
 UInt32Array = npt.NDArray[np.uint32]
 UInt64Array = npt.NDArray[np.uint64]
+
+N = TypeVar("N", bound=np.generic)
+
+
+def distinct(values: npt.NDArray[N]) -> npt.NDArray[N]:
+    """Return the distinct values of an array of integers in increasing order.
+
+    `numpy.unique` does the same, but its first call imports `numpy.ma`, which takes a short command 10 ms.
+
+    Examples
+    --------
+    >>> distinct(np.array([3, 1, 3], np.uint32)).tolist()
+    [1, 3]
+    """
+    ordered = np.sort(values, axis=None)
+    first = np.ones(len(ordered), np.bool_)
+    first[1:] = ordered[1:] != ordered[:-1]
+    return ordered[first]

@@ -3,7 +3,6 @@
 import logging
 from collections.abc import Callable
 from contextlib import suppress
-from types import FunctionType
 from typing import Any
 
 import numba
@@ -14,16 +13,16 @@ from numba.core.event import Event, Listener, register
 from numba.extending import intrinsic
 from numba.np.numpy_support import carray
 
-from inlink.base import jit
+from inlink.base.machinecode import CHECKED, stamp
 
-__all__ = ["array_at", "compiled", "inlined", "item_at", "late", "prefetch"]
+__all__ = ["array_at", "compiled", "inlined", "item_at", "prefetch"]
 
 # If all loggers log at DEBUG, as with Scrapy, Numba would log 150,000 lines during a first compilation.
 logging.getLogger("numba").setLevel(logging.INFO)
 
 _log = logging.getLogger("inlink.compiling")
 
-_OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "boundscheck": jit.CHECKED}
+_OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "boundscheck": CHECKED}
 
 
 class _FirstCompilation(Listener):
@@ -56,7 +55,7 @@ class _Cache(FunctionCache):
     def __init__(self, function: Callable[..., Any]) -> None:
         super().__init__(function)  # type: ignore[no-untyped-call]
         index = self._cache_file
-        index._source_stamp = jit.stamp()
+        index._source_stamp = stamp()
 
     def save_overload(self, sig: Any, data: Any) -> None:
         """Keep machine code for later processes. A full disk only means that they compile it again."""
@@ -77,35 +76,6 @@ def compiled(function: Callable[..., Any], allocates: bool) -> Any:
 def inlined(function: Callable[..., Any]) -> Any:
     """Return a function whose body Numba puts into each kernel that calls it."""
     return numba.njit(inline="always", **_OPTIONS)(function)
-
-
-_globals: dict[str, dict[str, Any]] = {}
-_made: dict[int, Any] = {}
-
-
-def late(function: jit.Late) -> Any:
-    """Return Numba's object for a function that was declared while Numba was not loaded."""
-    made = _made.get(id(function))
-    if made is None:
-        made = _made[id(function)] = function.compile(_with_real_globals(function.python))
-    return made
-
-
-def _with_real_globals(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a copy of a function that finds Numba's functions in place of its module's stand-ins."""
-    module = function.__module__
-    names = _globals.get(module)
-    if names is None:
-        names = _globals[module] = dict(function.__globals__)
-        for name, value in function.__globals__.items():
-            found = jit.late_of(value)
-            if found is not None:
-                names[name] = late(found)
-    copy = FunctionType(
-        function.__code__, names, function.__name__, function.__defaults__, function.__closure__
-    )
-    copy.__module__, copy.__qualname__ = module, function.__qualname__
-    return copy
 
 
 def _as_pointer(typing: Any, address: Any) -> Any:
@@ -130,7 +100,7 @@ def _checked_array_at(places: Any, number: int, dtype: Any) -> Any:
     return array
 
 
-array_at: Any = numba.njit(**_OPTIONS)(_checked_array_at if jit.CHECKED else _array_at)
+array_at: Any = numba.njit(**_OPTIONS)(_checked_array_at if CHECKED else _array_at)
 
 
 def _check_line(array: Any) -> None:
@@ -158,7 +128,7 @@ def _as_item(typing: Any, array: Any, at: Any, dtype: Any) -> Any:
     def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         made = context.make_array(array)(context, builder, arguments[0])
         model = context.data_model_manager[item]
-        if jit.CHECKED:
+        if CHECKED:
             _check_item(context, builder, made, arguments[1], item, at)
         place = builder.gep(builder.bitcast(made.data, cgutils.voidptr_t), [arguments[1]])
         place = builder.bitcast(place, model.get_data_type().as_pointer())

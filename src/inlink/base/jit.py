@@ -23,21 +23,20 @@ Measurements that led to this design:
 """
 
 import os
-import re
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, suppress
-from functools import cache, partial
+from functools import cached_property, partial
 from importlib import import_module
 from itertools import pairwise
-from pathlib import Path
+from types import FunctionType
 from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
-from zlib import crc32
 
 import numpy as np
 
 from inlink.base import machinecode
 from inlink.base.arrays import AnyArray, UInt64Array
+from inlink.base.machinecode import CHECKED, stamp
 
 if TYPE_CHECKING:
     from concurrent.futures import ThreadPoolExecutor
@@ -70,37 +69,6 @@ Index = np.uint64 | int
 U0 = np.uint64(0)
 U1 = np.uint64(1)
 
-CHECKED = os.environ.get("INLINK_CHECK_BOUNDS", "") not in ("", "0")
-"""Whether kernels raise IndexError for an index outside of its array, as ``INLINK_CHECK_BOUNDS=1`` asks for.
-
-Tests of kernels run in this mode (``make bounds``). Otherwise kernels check nothing, because a check costs time.
-"""
-
-# The modules from which a kernels module takes constants and record layouts.
-_IMPORTED = re.compile(rb"\nfrom inlink\.([\w.]+) import (\w+)")
-
-
-def _sources() -> dict[str, bytes]:
-    """Return the source texts that the machine code depends on, by file: kernels, their imports, and the compiler."""
-    package = Path(__file__).parents[1]
-    files = [__file__, str(Path(__file__).with_name("compiling.py"))]
-    files += [*map(str, package.glob("*/kernels/*.py")), *map(str, package.glob("*/kernels.py"))]
-    texts = {file: Path(file).read_bytes() for file in files}
-    for module, name in {found for text in texts.values() for found in _IMPORTED.findall(text)}:
-        place = os.path.join(package, *module.decode().split("."))  # noqa: PTH118
-        for file in (f"{place}.py", f"{place}/{name.decode()}.py"):
-            with suppress(OSError):
-                texts[file] = Path(file).read_bytes()
-    return texts
-
-
-@cache
-def stamp() -> str:
-    """Return a checksum of the sources of all kernels, and their length. Code that checks bounds has another one."""
-    texts = _sources()
-    whole = b"\0".join([*(texts[file] for file in sorted(texts)), b"checked" * CHECKED])
-    return f"{crc32(whole):08x}-{len(whole):x}"
-
 
 class Late:
     """A function that Numba compiles when it is first needed, while inlink runs without Numba.
@@ -116,9 +84,31 @@ class Late:
     def __init__(self, python: Callable[..., Any], compile: Callable[[Callable[..., Any]], Any]) -> None:
         self.python, self.compile = python, compile
 
-    def __call__(self, *given: Any) -> Any:
+    def __call__(self, *arguments: Any) -> Any:
         """Import Numba, compile the function, and call it."""
-        return _compiling(self.python.__qualname__).late(self)(*given)
+        _compiling(self.python.__qualname__)
+        return self.compiled(*arguments)
+
+    @cached_property
+    def compiled(self) -> Any:
+        """Numba's object for the function."""
+        return self.compile(self._with_compiled_globals())
+
+    def _with_compiled_globals(self) -> Callable[..., Any]:
+        """Return a copy of the function that finds Numba's functions in place of its module's stand-ins."""
+        function, module = self.python, self.python.__module__
+        names = _globals.get(module)
+        if names is None:
+            names = _globals[module] = dict(function.__globals__)
+            for name, value in function.__globals__.items():
+                late = late_of(value)
+                if late is not None:
+                    names[name] = late.compiled
+        copy = FunctionType(
+            function.__code__, names, function.__name__, function.__defaults__, function.__closure__
+        )
+        copy.__module__, copy.__qualname__ = module, function.__qualname__
+        return copy
 
 
 def _compiling(kernel: str = "") -> Any:
@@ -154,6 +144,7 @@ def _compiling(kernel: str = "") -> Any:
 
 _late: dict[str, Late] = {}
 _stand_ins: dict[int, Late] = {}
+_globals: dict[str, dict[str, Any]] = {}
 
 
 def late_of(value: object) -> Late | None:
@@ -161,8 +152,8 @@ def late_of(value: object) -> Late | None:
     return value if isinstance(value, Late) else _stand_ins.get(id(value))
 
 
-def _call_late(place: str, *given: Any) -> Any:
-    return _late[place](*given)
+def _call_late(place: str, *arguments: Any) -> Any:
+    return _late[place](*arguments)
 
 
 def _refuse_subinterpreter() -> None:
@@ -179,7 +170,7 @@ def _refuse_subinterpreter() -> None:
 
 
 _refuse_subinterpreter()
-_machine_code = machinecode.load(stamp, lambda place: partial(_call_late, place))
+_machine_code = machinecode.load(lambda place: partial(_call_late, place))
 
 
 @overload
@@ -247,7 +238,7 @@ def addresses(arrays: Sequence[AnyArray]) -> UInt64Array:
     Keep the arrays as long as the table, and make a new table when an array is replaced.
     """
     # The size of an element lets a kernel that checks bounds compare it with the dtype that it reads.
-    pairs = [(one.ctypes.data, len(one) | (one.itemsize << 48 if CHECKED else 0)) for one in arrays]
+    pairs = [(array.ctypes.data, len(array) | (array.itemsize << 48 if CHECKED else 0)) for array in arrays]
     return np.array(pairs, np.uint64).ravel()
 
 
@@ -293,15 +284,15 @@ def num_threads(threads: int | None = None) -> int:
     """
     from inlink.errors import ParameterError
 
-    given: object = threads if threads is not None else os.environ.get("INLINK_THREADS")
-    if given is None or given == "":
+    wanted: object = threads if threads is not None else os.environ.get("INLINK_THREADS")
+    if wanted is None or wanted == "":
         return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1)
     try:
-        count = int(cast(Any, given))
+        count = int(cast(Any, wanted))
     except (TypeError, ValueError):
         count = 0
     if count < 1:
-        raise ParameterError(f"the number of threads must be a whole number above 0, not {given!r}")
+        raise ParameterError(f"the number of threads must be a whole number above 0, not {wanted!r}")
     return count
 
 

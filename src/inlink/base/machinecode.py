@@ -6,15 +6,51 @@ directory ``ahead`` of the source tree makes them. A source tree and an editable
 
 import json
 import os
+import re
 from collections.abc import Callable, Sequence
+from contextlib import suppress
+from functools import cache
 from importlib.machinery import ExtensionFileLoader
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
 import numpy as np
 
-__all__ = ["FOLDER", "LEVELS", "load"]
+__all__ = ["CHECKED", "FOLDER", "LEVELS", "load", "stamp"]
+
+CHECKED = os.environ.get("INLINK_CHECK_BOUNDS", "") not in ("", "0")
+"""Whether kernels raise IndexError for an index outside of its array, as ``INLINK_CHECK_BOUNDS=1`` asks for.
+
+Tests of kernels run in this mode (``make bounds``). Otherwise kernels check nothing, because a check costs time.
+"""
+
+# The modules from which a kernels module takes constants and record layouts.
+_IMPORTED = re.compile(rb"\nfrom inlink\.([\w.]+) import (\w+)")
+
+
+def _sources() -> dict[str, bytes]:
+    """Return the source texts that the machine code depends on, by file: kernels, their imports, and the compiler."""
+    package = Path(__file__).parents[1]
+    files = [str(Path(__file__).with_name(name)) for name in ("jit.py", "compiling.py")]
+    files += [*map(str, package.glob("*/kernels/*.py")), *map(str, package.glob("*/kernels.py"))]
+    texts = {file: Path(file).read_bytes() for file in files}
+    for module, name in {pair for text in texts.values() for pair in _IMPORTED.findall(text)}:
+        place = os.path.join(package, *module.decode().split("."))  # noqa: PTH118
+        for file in (f"{place}.py", f"{place}/{name.decode()}.py"):
+            with suppress(OSError):
+                texts[file] = Path(file).read_bytes()
+    return texts
+
+
+@cache
+def stamp() -> str:
+    """Return a checksum of the sources of all kernels, and their length. Code that checks bounds has another one."""
+    texts = _sources()
+    whole = b"\0".join([*(texts[file] for file in sorted(texts)), b"checked" * CHECKED])
+    return f"{crc32(whole):08x}-{len(whole):x}"
+
 
 FOLDER = Path(__file__).with_name("machinecode")
 
@@ -29,9 +65,7 @@ LEVELS = {
 """The kinds of processors that have machine code, best first: the machine, and the CPU flags that it needs."""
 
 
-def load(
-    stamp: Callable[[], str], other: Callable[[str], Callable[..., Any]]
-) -> dict[str, Callable[..., Any]]:
+def load(other: Callable[[str], Callable[..., Any]]) -> dict[str, Callable[..., Any]]:
     """Return the kernels that have machine code, by ``module:name``. The dictionary is empty in a source tree.
 
     The variable ``INLINK_MACHINE_CODE`` of the environment turns machine code off (``off``), or names another folder of
@@ -39,14 +73,12 @@ def load(
 
     Parameters
     ----------
-    stamp : function
-        Returns the checksum of the kernels' sources. Machine code of other sources is not used.
     other : function of a kernel's place
         Returns the function to call for arguments of types that the machine code cannot take.
     """
-    given = os.environ.get("INLINK_MACHINE_CODE")
-    folder = Path(given) if given else FOLDER
-    if given == "off" or not folder.is_dir():
+    setting = os.environ.get("INLINK_MACHINE_CODE")
+    folder = Path(setting) if setting else FOLDER
+    if setting == "off" or not folder.is_dir():
         return {}
     path = _library(folder, os.uname().machine, _processor_flags())
     if path is None:

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from inlink.base.order import distinct
+from inlink.base.arrays import distinct
 from inlink.crawl.arguments import argument, check_text
 from inlink.crawl.intake import apart, carried_forms, coded, hrefs_and_scores, order_of
 from inlink.crawl.journal import Journal

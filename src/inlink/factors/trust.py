@@ -10,9 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from inlink.base.arrays import Float32Array, UInt32Array
+from inlink.base.arrays import Float32Array, UInt32Array, distinct
 from inlink.base.opening import Stream, lines
-from inlink.base.order import distinct
 from inlink.errors import InputError
 from inlink.sources.ranks import rank_rows
 from inlink.sources.releases import MOST_RANKS, rank_file

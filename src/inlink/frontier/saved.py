@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from inlink.base.arrays import Float32Array, UInt32Array
+from inlink.base.arrays import Float32Array, UInt32Array, distinct
 from inlink.base.folder import Folder, Header
-from inlink.base.order import distinct
 from inlink.errors import FolderError
 from inlink.frontier.policy import priorities
 from inlink.frontier.queue import Queue

@@ -16,6 +16,7 @@ from inlink.graph.encoder import CODES, FIELDS, Coding, Encoder
 from inlink.graph.rows import BLOCK, PAD, START, CodedRows, Rows
 
 __all__ = [
+    "CodedOffsets",
     "CodedOutlinks",
     "InlinkWriter",
     "OutlinkWriter",
@@ -241,6 +242,33 @@ def linking_nodes(bits: AnyArray, num_nodes: int) -> UInt32Array:
     return np.flatnonzero(np.unpackbits(bits, count=num_nodes, bitorder="little")).astype(np.uint32)
 
 
+class CodedOffsets:
+    """The offsets of coded rows: the number of arcs before each place, counted when it is asked for.
+
+    Parameters
+    ----------
+    coded : CodedRows
+        The rows.
+    length : int
+        The number of places, and one.
+    """
+
+    def __init__(self, coded: CodedRows, length: int) -> None:
+        self._coded, self._length = coded, length
+
+    def __len__(self) -> int:
+        return self._length
+
+    def __getitem__(self, place: int) -> int:
+        from inlink.graph.kernels.streamvbyte import row_lengths
+
+        place = place % self._length
+        block, inside = divmod(place, BLOCK)
+        degrees = np.empty(inside, np.uint32)
+        row_lengths(self._coded, np.uint64(block * BLOCK), np.uint64(place), degrees)
+        return int(self._coded.blocks[2 * block + 1]) + int(degrees.sum(dtype=np.uint64))
+
+
 def linking_outdegrees(coded: CodedRows, num_nodes: int) -> UInt32Array:
     """Count the outlinks of each linking node, uint32[l], in the coded inlinks."""
     from inlink.graph.kernels.streamvbyte import count_sources
@@ -272,10 +300,10 @@ def decoded_outlinks(coded: CodedOutlinks, low: int, high: int) -> tuple[int, UI
     nodes = np.empty(int(coded.blocks[2 * high + 1] - coded.blocks[2 * low + 1]), np.uint32)
     offsets, lists = np.zeros(stop - first + 1, np.uint64), np.zeros((CODING.window + 1, 2), np.uint64)
     end = np.uint64(8 * (len(coded.records) - BIT_PAD))
-    stream = kernels.Stream(coded.records, end, codes, np.uint64(CODING.k), tables)
+    stream = kernels.BitStream(coded.records, end, codes, np.uint64(CODING.k), tables)
     numbers = (coded.num_nodes, CODING.window, CODING.min_interval, first, stop)
     # An interval has at least two nodes, and two numbers here.
-    room = kernels.Room(lists, nodes, np.empty(0, np.uint32), np.empty(len(nodes) + 1, np.uint64))
+    room = kernels.ListArrays(lists, nodes, np.empty(0, np.uint32), np.empty(len(nodes) + 1, np.uint64))
     shape = kernels.Shape(*map(np.uint64, numbers))
     wrong = int(decode_blocks(stream, shape, room, coded.blocks, np.uint64(BLOCK), offsets))
     return wrong if wrong < stop else -1, offsets, nodes

@@ -7,10 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from inlink.base.arrays import BoolArray, Float64Array, UInt8Array, UInt32Array, UInt64Array
+from inlink.base.arrays import BoolArray, Float64Array, UInt8Array, UInt32Array, UInt64Array, distinct
 from inlink.base.folder import atomic_file
 from inlink.base.memory import BYTES_A_NODE, FREE_NODES, check_nodes, require_memory
-from inlink.base.order import distinct
 from inlink.base.progress import Task, track
 from inlink.errors import InputError, ParameterError
 from inlink.graph.batches import ArcBatch

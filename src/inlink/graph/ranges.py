@@ -7,8 +7,7 @@ from typing import Protocol
 
 import numpy as np
 
-from inlink.base.arrays import BoolArray, Float64Array, UInt8Array, UInt32Array, UInt64Array
-from inlink.base.order import distinct
+from inlink.base.arrays import BoolArray, Float64Array, UInt8Array, UInt32Array, UInt64Array, distinct
 from inlink.base.progress import Task
 from inlink.graph.part import PartHeader, pack_weights, unpack_weights
 

@@ -16,7 +16,6 @@ __all__ = [
     "COMPRESSED",
     "PAD",
     "START",
-    "CodedOffsets",
     "CodedRows",
     "Rows",
     "SplitRows",
@@ -177,41 +176,14 @@ def join_rows(rows: SplitRows) -> Rows:
     return Rows(offsets, nodes, None if rows.weights is None else weights)
 
 
-class CodedOffsets:
-    """The offsets of coded rows: the number of arcs before each place, counted when it is asked for.
-
-    Parameters
-    ----------
-    coded : CodedRows
-        The rows.
-    length : int
-        The number of places, and one.
-    """
-
-    def __init__(self, coded: CodedRows, length: int) -> None:
-        self._coded, self._length = coded, length
-
-    def __len__(self) -> int:
-        return self._length
-
-    def __getitem__(self, place: int) -> int:
-        from inlink.graph.kernels.streamvbyte import row_lengths
-
-        place = place % self._length
-        block, inside = divmod(place, BLOCK)
-        degrees = np.empty(inside, np.uint32)
-        row_lengths(self._coded, np.uint64(block * BLOCK), np.uint64(place), degrees)
-        return int(self._coded.blocks[2 * block + 1]) + int(degrees.sum(dtype=np.uint64))
-
-
-def node_bounds(offsets: UInt64Array | CodedOffsets, linking: UInt32Array, count: int) -> UInt64Array:
+def node_bounds(offsets: UInt64Array, linking: UInt32Array, count: int) -> UInt64Array:
     """Boundaries uint64[count + 1] that cut the nodes, in their order, into parts of about equal work.
 
     The work of a row is its arcs + 1, as in :func:`inlink.base.jit.chunks_by_arcs`.
 
     Parameters
     ----------
-    offsets : uint64[n + 1] or CodedOffsets
+    offsets : uint64[n + 1], or CodedOffsets
         The beginning of the row at each place.
     linking : uint32[l] or uint32[0]
         The linking nodes, increasing. If it is empty, a node's place is its number.

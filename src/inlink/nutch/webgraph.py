@@ -301,7 +301,7 @@ class _Spill:
 
 def _arcs(fetches: Fetches, rules: LinkRules, level: Level | None) -> ArcBatch:
     """Return the links of a block that the rules keep."""
-    from inlink.rank.kernels.linkrank import Rules, Seen, Sites, limit_outlinks
+    from inlink.rank.kernels.linkrank import OutlinkRules, Seen, Sites, limit_outlinks
 
     sources, targets = fetches.sources, fetches.targets
     names = Strings.concat([sources, targets])
@@ -317,7 +317,7 @@ def _arcs(fetches: Fetches, rules: LinkRules, level: Level | None) -> ArcBatch:
         fetches.offsets.astype(np.uint64),
         Sites(hosts[rows:], domains[rows:], pages),
         Sites(hosts[:rows], domains[:rows], none[:0]),
-        Rules(rules.ignore_host, rules.ignore_domain, rules.limit_page, rules.limit_domain),
+        OutlinkRules(rules.ignore_host, rules.ignore_domain, rules.limit_page, rules.limit_domain),
         Seen(none.copy(), none.copy()),
         keep,
     )

@@ -174,7 +174,7 @@ def dependency_sums(
     from inlink.rank.kernels.betweenness import (
         UNSEEN,
         DependencySums,
-        Search,
+        PathSearch,
         dependencies,
         dependencies_of_many_paths,
     )
@@ -185,12 +185,12 @@ def dependency_sums(
     size = min(max(STRETCH // max(n + graph.num_arcs, 1), 1), 256)
     shares = np.ones(len(sources)) if shares is None else shares
 
-    def scratch() -> Search:
+    def scratch() -> PathSearch:
         paths, behind, put = np.empty(n), np.zeros(n), np.empty(n)
         depths, queue = np.full(n, UNSEEN), np.empty(n, np.uint32)
-        return Search(depths, paths, behind, queue, np.empty(n + 2, np.uint64), put)
+        return PathSearch(depths, paths, behind, queue, np.empty(n + 2, np.uint64), put)
 
-    def work(own: Search, block: int) -> DependencySums:
+    def work(own: PathSearch, block: int) -> DependencySums:
         part = slice(block * size, (block + 1) * size)
         sums = DependencySums(np.zeros(n), np.zeros(n if squares else 0))
         given = rows.offsets, rows.nodes, sources[part], shares[part], endpoints

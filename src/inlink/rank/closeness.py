@@ -278,7 +278,7 @@ def _sums(graph: Graph, direction: str, threads: int | None, label: str) -> tupl
     """Return the sums of distances to or from each node, and the unit of the inverse distances."""
     from inlink.base.jit import num_threads
     from inlink.rank.kernels.blocks import each_block
-    from inlink.rank.kernels.paths import SOURCES, WORDS, DistanceSums, Search, distances_from
+    from inlink.rank.kernels.paths import SOURCES, WORDS, DistanceSearch, DistanceSums, distances_from
 
     n = graph.num_nodes
     require_vectors(graph, node=56 + (32 + 24 * WORDS) * num_threads(threads))
@@ -287,14 +287,14 @@ def _sums(graph: Graph, direction: str, threads: int | None, label: str) -> tupl
     unit = np.uint64(1 << (64 - max(n, 1).bit_length()))
     all_sums: list[UInt64Array] = []
 
-    def scratch() -> tuple[Search, DistanceSums]:
+    def scratch() -> tuple[DistanceSearch, DistanceSums]:
         # Another thread may append between two statements here, so the last entry need not be this thread's.
         sums = np.zeros((3, n), np.uint64)
         all_sums.append(sums)
         bits = np.zeros((3, n, WORDS), np.uint64)
-        return Search(bits, np.empty(n, np.uint32), np.empty(n, np.uint32)), DistanceSums(*sums)
+        return DistanceSearch(bits, np.empty(n, np.uint32), np.empty(n, np.uint32)), DistanceSums(*sums)
 
-    def work(own: tuple[Search, DistanceSums], block: int) -> int:
+    def work(own: tuple[DistanceSearch, DistanceSums], block: int) -> int:
         first, last = block * SOURCES, min((block + 1) * SOURCES, n)
         distances_from(rows.offsets, rows.nodes, np.uint64(first), np.uint64(last), *own, unit)
         return last - first

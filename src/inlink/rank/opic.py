@@ -153,11 +153,13 @@ class _Economy:
     """The pages, the virtual page, and their cash."""
 
     def __init__(self, graph: Graph, weighted: bool, order: Order, seed: int) -> None:
-        from inlink.rank.kernels.opic import Economy, Heap, Links
+        from inlink.rank.kernels.opic import CashLinks, Economy, Heap
 
         n = graph.num_nodes
         rows = graph.out_rows
-        self.links = Links(rows.offsets, rows.nodes, arc_weights(rows, weighted), strengths(graph, weighted))
+        self.links = CashLinks(
+            rows.offsets, rows.nodes, arc_weights(rows, weighted), strengths(graph, weighted)
+        )
         self.order = order
         self.random = np.random.default_rng(seed)
         virtual = np.array([1 / (n + 1), 0.0, 0.0])

@@ -13,7 +13,7 @@ import numpy as np
 from inlink.base.arrays import Float64Array, UInt32Array
 from inlink.base.threads import Threads
 from inlink.graph.graph import Graph
-from inlink.graph.rows import CodedOffsets, CodedRows, node_bounds
+from inlink.graph.rows import CodedRows, node_bounds
 from inlink.rank.inputs import arc_weights, strengths_by_place
 from inlink.rank.rounding import ROUNDOFF
 
@@ -89,6 +89,7 @@ class Problem:
         offsets: Any
         all_offsets: Any
         if coded is not None:
+            from inlink.graph.coded import CodedOffsets
             from inlink.rank.kernels import codedrows
 
             self.kernels: Any = codedrows

@@ -174,9 +174,9 @@ def look_ahead(
             heapq.heappush(heap, (-np.inf, seed))
     done = U0
     while done < np.uint64(len(order)) and len(heap) > 0:
-        known, page = heap[0]
+        key, page = heap[0]
         now = -promise(page, values, offsets, nodes, seen, most_one, most_two)
-        if now > known:
+        if now > key:
             heapq.heapreplace(heap, (now, page))
             if heap[0][1] != page:
                 continue

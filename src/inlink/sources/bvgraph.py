@@ -223,8 +223,8 @@ def _batches(path: Path, properties: _Properties) -> Iterator[ArcBatch]:
         while True:
             # Lists before `kept` were given out already. References may still reach them.
             kept = filled
-            stream = kernels.Stream(data, np.uint64(8 * (len(data) - _PAD)), codes, k, tables)
-            room = kernels.Room(lists, successors, sources, scratch)
+            stream = kernels.BitStream(data, np.uint64(8 * (len(data) - _PAD)), codes, k, tables)
+            room = kernels.ListArrays(lists, successors, sources, scratch)
             status, next_node, next_at, next_filled, degree = kernels.decode(
                 stream, shape, room, np.uint64(at), np.uint64(node), np.uint64(filled)
             )

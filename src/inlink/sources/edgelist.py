@@ -370,7 +370,7 @@ def _scan(path: Location, block: UInt8Array, last: bool, carry: Carry, layout: _
         np.uint64(layout.limit if layout.ids else 0),
         np.power(10.0, np.arange(23), dtype=np.float64),
     )
-    room = kernels.Room(names, offsets, sources, targets, weights, hard)
+    room = kernels.ArcArrays(names, offsets, sources, targets, weights, hard)
     status, used, before, arcs, known, num_hard, start, stop = kernels.scan(
         block, reading, layout.preamble, room
     )

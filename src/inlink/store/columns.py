@@ -13,7 +13,7 @@ from inlink.store.deferred import Deferred
 from inlink.store.format import CANONICAL, GIVEN, MERGE, STATES
 from inlink.store.frames import Frames, changes_in
 from inlink.store.kernels import fold as kernels
-from inlink.store.kernels.columns import Columns, Tally
+from inlink.store.kernels.columns import Columns, CrawlCounters
 from inlink.store.spill import Finished
 
 __all__ = ["PageColumns"]
@@ -31,7 +31,7 @@ class PageColumns(Deferred):
 
     Parameters
     ----------
-    tally : Tally
+    tally : CrawlCounters
         Counts pages and events.
     hosts : uint32[…]
         The number of each page's host.
@@ -69,7 +69,7 @@ class PageColumns(Deferred):
         The URL as it was given, if it differs from the canonical form.
     """
 
-    def __init__(self, tally: Tally, hosts: UInt32Array) -> None:
+    def __init__(self, tally: CrawlCounters, hosts: UInt32Array) -> None:
         self.tally, self.hosts = tally, hosts
         self.state_counts: UInt64Array = np.zeros(len(STATES), np.uint64)
         self.states: UInt8Array = reserve(np.uint8, _PAGES)

@@ -31,7 +31,7 @@ from inlink.store.format import (
 )
 from inlink.store.frames import Frames, fields_at
 from inlink.store.kernels import checks, fold, frames
-from inlink.store.kernels.columns import Columns, Reached, Tally
+from inlink.store.kernels.columns import Columns, CrawlCounters, Reached
 from inlink.store.kernels.table import PADDING, hash_of
 from inlink.store.near import First, earliest, near_visits
 from inlink.store.page import Page, describe
@@ -88,14 +88,14 @@ class Lookup:
         self.folder, self._salt = Path(folder), salt_of(seed)
         self._frames = Frames(self.folder)
         self._events_end = len(self._frames.all())
-        self._table = UrlTable(self.folder, seed, Tally())
+        self._table = UrlTable(self.folder, seed, CrawlCounters())
         self._table.tally.url_bytes = len(self._table.all())
         self._slots = self._counts = np.empty(0, np.uint64)
         self._checks = np.empty(0, np.uint32)
         self._indexed, self._indexed_end = 0, 0
         most = self._events_end // HEAD_SIZE + 1
         self._makers, self._maker_places = np.empty(most, np.uint32), np.empty(most, np.uint64)
-        self._tally = Tally()
+        self._tally = CrawlCounters()
         self._traced: tuple[int, Columns] | None = None
         self._load_index()
 
@@ -321,7 +321,7 @@ class Lookup:
         """Fold the events of one page, as page 0 of separate columns."""
         if self._traced is not None and self._traced[0] == page:
             return self._traced[1]
-        self._tally = tally = Tally()
+        self._tally = tally = CrawlCounters()
         one = _columns_of_one(tally, self._makers, self._maker_places)
         end = int(fold.trace(addresses(one), self._events, np.uint64(page), np.uint64(self._salt)))
         reached = Reached(place=end)
@@ -361,7 +361,7 @@ class Lookup:
         self._frames.close()
 
 
-def _columns_of_one(tally: Tally, makers: UInt32Array, maker_places: UInt64Array) -> Columns:
+def _columns_of_one(tally: CrawlCounters, makers: UInt32Array, maker_places: UInt64Array) -> Columns:
     """Columns of a single page, with the given room for events that made pages known."""
     return Columns(
         tally=tally.array(),

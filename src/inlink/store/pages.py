@@ -19,7 +19,7 @@ from inlink.store.deferred import Deferred
 from inlink.store.format import CARRY, CRAWLED, EXCLUDED, NO_PAGE, NOINDEX, STATES, salt_of
 from inlink.store.frames import Frames, changes_in
 from inlink.store.kernels import frames as kernels
-from inlink.store.kernels.columns import Reached, Tally
+from inlink.store.kernels.columns import CrawlCounters, Reached
 from inlink.store.kernels.fold import OpenLeases
 from inlink.store.log import INDEX, URLS
 from inlink.store.page import Frame, LatestVisit, Page, describe
@@ -65,7 +65,7 @@ class Pages(Deferred):
         self.salt = salt_of(hash_seed)
         self.with_urls, self.synced = with_urls, 0
         self.checkpoint: Checkpoint | None = None
-        self.tally = Tally()
+        self.tally = CrawlCounters()
         self.frames = Frames(folder)
         self.table = table = UrlTable(folder, hash_seed, self.tally)
         self.columns = columns = PageColumns(self.tally, table.hosts)

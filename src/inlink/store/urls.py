@@ -22,7 +22,7 @@ from inlink.store.checkpoint import Checkpoint, StatePart
 from inlink.store.deferred import Deferred
 from inlink.store.format import NO_PAGE
 from inlink.store.kernels import table
-from inlink.store.kernels.columns import Table, Tally
+from inlink.store.kernels.columns import CrawlCounters, Table
 from inlink.store.log import INDEX, INDEX_VERSION, URLS
 from inlink.store.mapped import Mapped
 from inlink.store.spill import Finished
@@ -106,7 +106,7 @@ class UrlTable(Deferred):
         The crawl's folder.
     hash_seed : int
         Seed of the table. It is secret, so that nobody can make URLs collide.
-    tally : Tally
+    tally : CrawlCounters
         Counts pages, hosts and bytes.
 
     Attributes
@@ -119,7 +119,7 @@ class UrlTable(Deferred):
         Number of pages in the index on disk.
     """
 
-    def __init__(self, folder: Path, hash_seed: int, tally: Tally) -> None:
+    def __init__(self, folder: Path, hash_seed: int, tally: CrawlCounters) -> None:
         self.folder, self.hash_seed, self.tally = folder, np.uint64(hash_seed), tally
         self.slots: UInt64Array = reserve(np.uint64, 2 * _PAGES)
         self.sizes, self.counts = np.zeros(SHARDS, np.uint64), np.zeros(SHARDS, np.uint64)

@@ -124,11 +124,11 @@ def _relative(
     Return the place of the rest, the number of bytes of the base that stay, and whether the rest must be parsed.
     """
     while at < end and text[at] == 46:
-        one = at + U1 < end and text[at + U1] == 46
-        after = at + U1 + np.uint64(one)
+        parent = at + U1 < end and text[at + U1] == 46
+        after = at + U1 + np.uint64(parent)
         if after < end and text[after] != 47 and text[after] != 63 and text[after] != 35:
             break
-        if one and folder > root + U1:
+        if parent and folder > root + U1:
             folder -= U1
             while base[folder - U1] != 47:
                 folder -= U1
@@ -153,7 +153,7 @@ def page_forms(
     stamp: int,
     arena: UInt8Array,
     ends: Int64Array,
-    told: Int64Array,
+    counts: Int64Array,
     odd: UInt32Array,
 ) -> Index:
     """Write the canonical forms of a page's links.
@@ -179,7 +179,7 @@ def page_forms(
         Filled: the forms, one after another.
     ends : int64[more than all forms]
         Filled: the end of each form in `arena`. The first number is 0.
-    told : int64[3]
+    counts : int64[3]
         The number of forms before this page, which is set to the number after it. Filled: the number of kept links,
         with repeated ones, and the number of links that are not http.
     odd : uint32[at least count]
@@ -192,7 +192,7 @@ def page_forms(
     """
     options = np.uint64(options)
     all_places, repeats, entities = options & U1 != U0, options & _U2 != U0, options & _U4 != U0
-    odds, forms, kept, foreign = U0, np.uint64(told[0]), U0, U0
+    odds, forms, kept, foreign = U0, np.uint64(counts[0]), U0, U0
     used, mask, stamp = np.uint64(ends[forms]), np.uint64(len(slots)) - U1, np.uint64(stamp) << _U32
     for k in range(U0, np.uint64(count)):
         if used + _U2 * _MOST > np.uint64(len(arena)) or forms + U1 >= np.uint64(len(ends)):
@@ -292,5 +292,5 @@ def page_forms(
         forms += U1
         used = after
         ends[forms] = np.int64(used)
-    told[0], told[1], told[2] = np.int64(forms), np.int64(kept), np.int64(foreign)
+    counts[0], counts[1], counts[2] = np.int64(forms), np.int64(kept), np.int64(foreign)
     return np.int64(odds)

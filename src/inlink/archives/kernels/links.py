@@ -118,7 +118,7 @@ def host_codes(
     slots: UInt32Array,
     origins: UInt64Array,
     arena: UInt8Array,
-    known: Int64Array,
+    origin_codes: Int64Array,
     codes: Int64Array,
     odd: UInt32Array,
 ) -> Index:
@@ -142,7 +142,7 @@ def host_codes(
         of origins and the bytes of `arena` that are used.
     arena : uint8[...]
         The texts of origins.
-    known : int64[k]
+    origin_codes : int64[k]
         The code of each origin. It is below -2**40 if it is not known yet.
     codes : int64[at least count]
         Filled. For an origin whose code is not known, :data:`NEW` plus its number.
@@ -196,20 +196,20 @@ def host_codes(
                     slot = (slot + U1) & mask
                     origin = U0
                 if origin == U0:
-                    if _U2 * (number + U1) > mask or number >= np.uint64(len(known)):
+                    if _U2 * (number + U1) > mask or number >= np.uint64(len(origin_codes)):
                         return FULL
                     if used + size > np.uint64(len(arena)) or _U2 * number + _U3 >= last:
                         return FULL
                     for j in range(U0, size):
                         arena[used + j] = text[begin + j]
                     origins[_U2 * number], origins[_U2 * number + U1] = value, (used << np.uint64(8)) | size
-                    known[number] = -(NEW + NEW)
+                    origin_codes[number] = -(NEW + NEW)
                     number += U1
                     used += size
                     slots[slot] = number
                     origins[last], origins[last + U1] = number, used
                     origin = number
-                code = known[origin - U1]
+                code = origin_codes[origin - U1]
                 codes[k] = code if code >= -NEW else np.int64(NEW) + np.int64(origin - U1)
                 continue
         odd[odds] = k
@@ -221,7 +221,7 @@ def host_codes(
 def keep_hosts(
     codes: Int64Array,
     count: int,
-    known: Int64Array,
+    origin_codes: Int64Array,
     page: int,
     self_loops: bool,
     repeats: bool,
@@ -234,7 +234,7 @@ def keep_hosts(
     ----------
     codes : int64[at least count]
         The codes of :func:`host_codes`, with the odd links looked up.
-    known : int64[k]
+    origin_codes : int64[k]
         The codes of origins.
     page : int
         The code of the page's own host.
@@ -254,7 +254,7 @@ def keep_hosts(
     for k in range(U0, np.uint64(count)):
         code = codes[k]
         if code >= NEW:
-            code = known[np.uint64(code - NEW)]
+            code = origin_codes[np.uint64(code - NEW)]
         if code < 0:
             # The place of the first one that is kept so far takes the last place of those that are kept.
             codes[kept + refused] = code

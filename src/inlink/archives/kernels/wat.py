@@ -360,14 +360,14 @@ def scan_record(text: UInt8Array, rules: int, work: UInt64Array, links: UInt64Ar
             if kind == np.uint64(_LINK):
                 anchor = _meaning(text, path_at, path_end - path_at, np.uint64(_ANCHORS), U0) != U0
                 if drop and anchor and rel_at != U0:
-                    said = no_follow(text, rel_at, rel_end)
-                    if said == _U2:
+                    verdict = no_follow(text, rel_at, rel_end)
+                    if verdict == _U2:
                         return UNSURE
-                    if said == U1:
+                    if verdict == U1:
                         link_at, href_at = U0, U0
                 if link_at == U0 and href_at != U0 and every:
-                    said = absolute_url(text, href_at, href_end, exact)
-                    if said == U1:
+                    verdict = absolute_url(text, href_at, href_end, exact)
+                    if verdict == U1:
                         link_at, link_end, link_odd = href_at, href_end, U0
                 if link_at != U0 and (every or anchor):
                     if count >= room:
@@ -387,11 +387,11 @@ def scan_record(text: UInt8Array, rules: int, work: UInt64Array, links: UInt64Ar
                     links[count] = link_at | ((link_end - link_at) << _U28) | link_odd
                     count += U1
                 if drop and link_at != U0 and href_at != U0:
-                    said = _is_robots(text, href_at, href_end)
-                    if said == U1:
-                        said = _U2 if link_odd != U0 else no_follow(text, link_at, link_end)
-                        silent |= said == U1
-                    if said == _U2:
+                    verdict = _is_robots(text, href_at, href_end)
+                    if verdict == U1:
+                        verdict = _U2 if link_odd != U0 else no_follow(text, link_at, link_end)
+                        silent |= verdict == U1
+                    if verdict == _U2:
                         return UNSURE
             depth -= U1
             entry = work[_STACK + depth]

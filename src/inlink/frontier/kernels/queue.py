@@ -73,8 +73,8 @@ def _slot_before(w: Waiting, s: Slots, limits: Limits, heap: UInt32Array, a: np.
         return a < b
     if s.rows[a].key != s.rows[b].key:
         return s.rows[a].key > s.rows[b].key
-    one, other = s.rows[a].best, s.rows[b].best
-    return one > other if limits.newest else one < other
+    mine, theirs = s.rows[a].best, s.rows[b].best
+    return mine > theirs if limits.newest else mine < theirs
 
 
 @kernel
@@ -82,11 +82,11 @@ def _slot_up(w: Waiting, s: Slots, limits: Limits, heap: UInt32Array, place: np.
     slot = heap[place]
     while place > U0:
         parent = (place - U1) >> _U2
-        other = heap[parent]
-        if not _slot_before(w, s, limits, heap, slot, other):
+        theirs = heap[parent]
+        if not _slot_before(w, s, limits, heap, slot, theirs):
             break
-        heap[place] = other
-        s.rows[other].place = np.uint32(place)
+        heap[place] = theirs
+        s.rows[theirs].place = np.uint32(place)
         place = parent
     heap[place] = slot
     s.rows[slot].place = np.uint32(place)
@@ -106,11 +106,11 @@ def _slot_down(
         for k in range(child + U1, min(child + np.uint64(4), size)):
             if _slot_before(w, s, limits, heap, heap[k], heap[best]):
                 best = k
-        other = heap[best]
-        if not _slot_before(w, s, limits, heap, other, slot):
+        theirs = heap[best]
+        if not _slot_before(w, s, limits, heap, theirs, slot):
             break
-        heap[place] = other
-        s.rows[other].place = np.uint32(place)
+        heap[place] = theirs
+        s.rows[theirs].place = np.uint32(place)
         place = best
     heap[place] = slot
     s.rows[slot].place = np.uint32(place)
@@ -213,10 +213,10 @@ def keys(
     pages: UInt32Array, priorities: Float32Array, traps: UInt8Array, factors: Float32Array
 ) -> Float32Array:
     """The keys of pages, float32[n]: priority times the factor of the page's trap code."""
-    found = np.empty(np.uint64(len(pages)), np.float32)
+    values = np.empty(np.uint64(len(pages)), np.float32)
     for i in range(U0, np.uint64(len(pages))):
-        found[i] = priorities[i] * factors[traps[pages[i]]]
-    return found
+        values[i] = priorities[i] * factors[traps[pages[i]]]
+    return values
 
 
 @kernel
@@ -297,8 +297,8 @@ def take(table: UInt64Array, now: float, pages: UInt32Array, slots: UInt32Array)
         _settle(w, s, limits, np.uint64(s.later[U0]), now)
     while s.tally[IN_WARM] > U0 and s.rows[s.warm[U0]].soft_due <= now:
         _settle(w, s, limits, np.uint64(s.warm[U0]), now)
-    found = U0
-    while found < count:
+    taken = U0
+    while taken < count:
         if s.tally[IN_READY] > U0:
             slot = np.uint64(s.ready[U0])
         elif s.tally[IN_WARM] > U0:
@@ -318,10 +318,10 @@ def take(table: UInt64Array, now: float, pages: UInt32Array, slots: UInt32Array)
         if limits.soft > 0 or limits.hard > 0:
             cool(s, limits, slot, now)
         _settle(w, s, limits, slot, now)
-        pages[found] = np.uint32(page)
-        slots[found] = np.uint32(slot)
-        found += U1
-    return int(found)
+        pages[taken] = np.uint32(page)
+        slots[taken] = np.uint32(slot)
+        taken += U1
+    return int(taken)
 
 
 @kernel
@@ -388,10 +388,10 @@ def rekey(table: UInt64Array, cursor: UInt64Array, end: UInt64Array, keys: Float
 
 
 @kernel
-def fill(table: UInt64Array, known: int, slots: int, now: float) -> None:
-    """Fill an empty queue from the keys of the first ``known`` pages. Each slot is moved to its heap once."""
+def fill(table: UInt64Array, num_pages: int, slots: int, now: float) -> None:
+    """Fill an empty queue from the keys of the first ``num_pages`` pages. Each slot is moved to its heap once."""
     w, s, limits = queue_at(table)
-    make_lists(w, s, limits.newest, np.uint64(known), np.uint64(slots))
+    make_lists(w, s, limits.newest, np.uint64(num_pages), np.uint64(slots))
     for slot in range(U0, np.uint64(slots)):
         if s.rows[slot].count > 0:
             _settle(w, s, limits, np.uint64(slot), now)

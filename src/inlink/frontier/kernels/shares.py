@@ -106,7 +106,7 @@ def shares_given(
 
     It is 0 for a link that does not count.
     """
-    given = np.zeros(np.uint64(len(places)), np.float32)
+    result = np.zeros(np.uint64(len(places)), np.float32)
     for k in range(U0, np.uint64(len(places))):
         place = places[k]
         head = head_at(log, place)
@@ -115,8 +115,8 @@ def shares_given(
         if not cross_only or merged or hosts[target] != hosts[page]:
             links = np.empty(link_count(log, place), np.uint32)
             count = links_at(log, place, links)
-            given[k] = _share(links, count, page, merged, hosts, scores, shares, damping, least, cross_only)
-    return given
+            result[k] = _share(links, count, page, merged, hosts, scores, shares, damping, least, cross_only)
+    return result
 
 
 @kernel
@@ -195,20 +195,20 @@ def hub_weights_given(
 
     In a ranking, a page that was merged before byte ``ranked_up_to`` is a hub with one link.
     """
-    given = np.zeros(np.uint64(len(places)), np.float32)
+    result = np.zeros(np.uint64(len(places)), np.float32)
     for k in range(U0, np.uint64(len(places))):
         place = places[k]
         head = head_at(log, place)
         page = np.uint64(head.page)
         merged = head.kind == MERGE
         if merged and (factor <= 0 or place >= ranked_up_to):
-            given[k] = authorities[page]
+            result[k] = authorities[page]
         elif merged or not cross_only or hosts[target] != hosts[page]:
             links = np.empty(link_count(log, place), np.uint32)
             count = links_at(log, place, links)
             across = cross_only and not merged
-            given[k] = _hub_weight(links, count, page, hosts, scores, authorities, factor, by_score, across)
-    return given
+            result[k] = _hub_weight(links, count, page, hosts, scores, authorities, factor, by_score, across)
+    return result
 
 
 @kernel
@@ -273,7 +273,7 @@ def estimates_given(
     cross_only: bool,
 ) -> Float32Array:
     """The amount that the visit at each place adds to the estimate of ``target``, by :func:`give_estimates`."""
-    given = np.zeros(np.uint64(len(places)), np.float32)
+    result = np.zeros(np.uint64(len(places)), np.float32)
     for k in range(U0, np.uint64(len(places))):
         place = places[k]
         head = head_at(log, place)
@@ -281,22 +281,22 @@ def estimates_given(
         if not cross_only or merged or hosts[target] != hosts[page]:
             links = np.empty(link_count(log, place), np.uint32)
             count = links_at(log, place, links)
-            given[k] = _estimate(links, count, page, merged, hosts, values, damping, cross_only)
-    return given
+            result[k] = _estimate(links, count, page, merged, hosts, values, damping, cross_only)
+    return result
 
 
 @kernel
 def scores_given(log: UInt8Array, places: UInt64Array, target: np.uint64) -> Float32Array:
     """The score of the link to ``target`` in the visit at each place; 0 if the link has no score."""
-    given = np.zeros(np.uint64(len(places)), np.float32)
+    result = np.zeros(np.uint64(len(places)), np.float32)
     for k in range(U0, np.uint64(len(places))):
         links = np.empty(link_count(log, places[k]), np.uint32)
         scores = np.empty(link_count(log, places[k]), np.float32)
         if link_scores_at(log, places[k], scores):
             for i in range(U0, links_at(log, places[k], links)):
                 if links[i] == target:
-                    given[k] = scores[i]
-    return given
+                    result[k] = scores[i]
+    return result
 
 
 @kernel
@@ -322,19 +322,19 @@ def find_linkers(
     uint64
         The number of places that were written to ``places``.
     """
-    place, found, read = begin, U0, U0
-    while place < stop and found < np.uint64(len(places)) and read < most_links:
+    place, num_links, read = begin, U0, U0
+    while place < stop and num_links < np.uint64(len(places)) and read < most_links:
         head = head_at(log, place)
         kind = head.kind
         if kind == VISIT or kind == MERGE:
             listed, looked_at = lists(log, place, page)
             read += looked_at
             if listed and visits[answers[head.page]] == place + U1:
-                places[found] = place
-                found += U1
+                places[num_links] = place
+                num_links += U1
         read += U1
         place += np.uint64(head.length)
-    return place, found
+    return place, num_links
 
 
 @kernel

@@ -139,8 +139,8 @@ def queue_at(table: UInt64Array) -> tuple[Waiting, Slots, Limits]:
         array_at(table, 11, np.uint32),
         array_at(table, 12, np.uint64),
     )
-    given = array_at(table, 13, np.float64)
-    return waiting, slots, Limits(given[0] != 0, int(given[1]), given[2], given[3], given[4])
+    limits = array_at(table, 13, np.float64)
+    return waiting, slots, Limits(limits[0] != 0, int(limits[1]), limits[2], limits[3], limits[4])
 
 
 @kernel

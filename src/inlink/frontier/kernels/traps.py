@@ -364,10 +364,10 @@ def _line(text: UInt8Array, start: np.uint64) -> tuple[np.uint64, bool]:
     odd, slashes, before = U0, U0, U0
     while at + _U8 <= size:
         word = np.uint64(item_at(text, at, np.uint64))
-        found = newline_in(word)
-        if found != U0:
+        marks = newline_in(word)
+        if marks != U0:
             # Clear the newline and the bytes after it. A byte 0 is neither odd nor a slash.
-            word &= ((found & (U0 - found)) >> _U7) - U1
+            word &= ((marks & (U0 - marks)) >> _U7) - U1
         odd |= word & _HIGHS
         slash = _equal_bytes(word, _SLASHES)
         if at != start:
@@ -377,8 +377,8 @@ def _line(text: UInt8Array, start: np.uint64) -> tuple[np.uint64, bool]:
             odd |= digits & ((slash << _U8) | before)
             slashes += slash >> _U7
         before = slash >> _U56
-        if found != U0:
-            at += first_byte(found)
+        if marks != U0:
+            at += first_byte(marks)
             few = (slashes * _ONES) >> _U56 <= _U2
             return at, odd == U0 and few and at - start <= np.uint64(255)
         at += _U8

@@ -146,16 +146,16 @@ def _set_node(w: Waiting, node: np.uint64, page: np.uint64) -> None:
 @inlined
 def _block_of(w: Waiting, s: Slots, slot: np.uint64, page: np.uint64) -> np.uint64:
     """The block that a page is in."""
-    levels, found = _levels(s, slot), U0
+    levels, block = _levels(s, slot), U0
     while levels > U0:
         levels -= U1
         start, count = _level(s, slot, levels)
-        found <<= _BITS
-        first = found
+        block <<= _BITS
+        first = block
         for i in range(first + U1, min(first + _FAN, count)):
             if np.uint64(w.firsts[start + i]) <= page:
-                found = np.uint64(i)
-    return found
+                block = np.uint64(i)
+    return block
 
 
 @kernel(allocates=False)
@@ -280,19 +280,19 @@ def best_pages(w: Waiting, s: Slots, newest: bool, slot: np.uint64, out: UInt32A
     it.
     """
     levels = _levels(s, slot)
-    chosen, found = np.zeros(U1, np.uint32), U1
+    chosen, num_chosen = np.zeros(U1, np.uint32), U1
     while levels > U0:
         levels -= U1
         start, count = _level(s, slot, levels)
         pages, places = np.empty(np.uint64(len(out)), np.uint32), np.empty(np.uint64(len(out)), np.uint32)
         size = U0
-        for k in range(U0, found):
+        for k in range(U0, num_chosen):
             first = np.uint64(chosen[k]) << _BITS
             for i in range(first, min(first + _FAN, count)):
                 size = _keep(w, newest, pages, places, size, w.nodes[start + i].page, i)
-        chosen, found = places, size
+        chosen, num_chosen = places, size
     places, size = np.empty(np.uint64(len(out)), np.uint32), U0
-    for k in range(U0, found):
+    for k in range(U0, num_chosen):
         page, left = _end_of_block(w, s, slot, np.uint64(chosen[k]))
         for _ in range(U0, left):
             size = _keep(w, newest, out, places, size, np.uint32(page), U0)
@@ -394,13 +394,13 @@ def join(w: Waiting, s: Slots, newest: bool, end: np.uint64) -> None:
 
 
 @kernel
-def make_lists(w: Waiting, s: Slots, newest: bool, known: np.uint64, slots: np.uint64) -> None:
-    """Make the lists and trees of an empty queue from the keys of the first ``known`` pages.
+def make_lists(w: Waiting, s: Slots, newest: bool, num_pages: np.uint64, slots: np.uint64) -> None:
+    """Make the lists and trees of an empty queue from the keys of the first ``num_pages`` pages.
 
     It has the effect of :func:`join` and :func:`change` for each page. But each tree gets all its room at once.
     """
     counts = np.zeros(slots, np.uint32)
-    for number in range(U0, known):
+    for number in range(U0, num_pages):
         counts[slot_of(w, np.uint64(number))] += np.uint32(1)
     for slot in range(U0, slots):
         room = U0
@@ -408,9 +408,9 @@ def make_lists(w: Waiting, s: Slots, newest: bool, known: np.uint64, slots: np.u
             room = larger(room)
         if room > U0:
             s.rows[slot].begin, s.rows[slot].room = np.uint32(_new_tree(w, room)), np.uint32(room)
-    for number in range(U0, known):
+    for number in range(U0, num_pages):
         page = np.uint64(number)
-        if page + _AHEAD < known:
+        if page + _AHEAD < num_pages:
             prefetch(s.rows, slot_of(w, page + _AHEAD))
         slot, key = slot_of(w, page), w.keys[page]
         size, start = np.uint64(s.rows[slot].pages), np.uint64(s.rows[slot].begin)
@@ -440,7 +440,7 @@ def make_lists(w: Waiting, s: Slots, newest: bool, known: np.uint64, slots: np.u
             _set_node(w, start + last, np.uint64(s.rows[slot].best))
             _raise_firsts(w, s, np.uint64(slot), last + U1)
             climb(w, s, newest, np.uint64(slot), U0, last)
-    s.tally[JOINED] = known
+    s.tally[JOINED] = num_pages
 
 
 # -- pages ------------------------------------------------------------------------------------------------------------

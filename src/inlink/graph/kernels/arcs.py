@@ -76,7 +76,7 @@ def sort_digits(arcs: UInt64Array, spare: UInt64Array) -> None:
     for k in range(U0, n):
         varying |= arcs[k] ^ arcs[U0]
     places = np.empty(U1 << _DIGIT, np.uint64)
-    taken, given, swapped = arcs, spare, False
+    read, written, swapped = arcs, spare, False
     for half in range(U0, np.uint64(2)):
         begin = half * _U32
         differing, bits = (varying >> begin) & _LOW, U0
@@ -89,18 +89,18 @@ def sort_digits(arcs: UInt64Array, spare: UInt64Array) -> None:
             for digit in range(U0, size):
                 places[digit] = U0
             for k in range(U0, n):
-                places[(taken[k] >> begin) & (size - U1)] += U1
+                places[(read[k] >> begin) & (size - U1)] += U1
             place = U0
             for digit in range(U0, size):
                 count = places[digit]
                 places[digit] = place
                 place += count
             for k in range(U0, n):
-                arc = taken[k]
+                arc = read[k]
                 digit = (arc >> begin) & (size - U1)
-                given[places[digit]] = arc
+                written[places[digit]] = arc
                 places[digit] += U1
-            taken, given, swapped = given, taken, not swapped
+            read, written, swapped = written, read, not swapped
             begin += width
     if swapped:
         arcs[:] = spare

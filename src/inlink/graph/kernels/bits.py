@@ -156,7 +156,7 @@ def code_table(code: int, k: np.uint64, table: UInt32Array) -> None:
             table[bits] = np.uint32((value << _U8) | stop)
 
 
-class Stream(NamedTuple):
+class BitStream(NamedTuple):
     """The bit stream and the codes of its fields.
 
     Attributes
@@ -199,7 +199,7 @@ class Shape(NamedTuple):
     stop: np.uint64
 
 
-class Room(NamedTuple):
+class ListArrays(NamedTuple):
     """Arrays to which successor lists are written.
 
     Attributes
@@ -230,7 +230,7 @@ def _read(
 
 
 @inlined
-def _field(stream: Stream, at: np.uint64, field: np.uint64) -> tuple[np.uint64, np.uint64]:
+def _field(stream: BitStream, at: np.uint64, field: np.uint64) -> tuple[np.uint64, np.uint64]:
     """Return the value of the field that begins at bit ``at``, and the bit after the field."""
     return _read(stream.data, at, stream.end, stream.codes[field], stream.k, stream.tables[field])
 
@@ -245,7 +245,7 @@ def _signed(base: np.uint64, natural: np.uint64) -> np.uint64:
 
 @inlined
 def _copy_blocks(
-    stream: Stream, at: np.uint64, successors: UInt32Array, begin: np.uint64, length: np.uint64, put: np.uint64,
+    stream: BitStream, at: np.uint64, successors: UInt32Array, begin: np.uint64, length: np.uint64, put: np.uint64,
     degree: np.uint64,
 ) -> tuple[int, np.uint64, np.uint64]:  # fmt: skip
     """Copy the nodes that blocks select from successors[begin:begin + length] to ``put``; at most ``degree`` nodes.
@@ -283,7 +283,7 @@ def _copy_blocks(
 
 @inlined
 def _read_intervals(
-    stream: Stream, at: np.uint64, shape: Shape, node: np.uint64, left: np.uint64, scratch: UInt64Array
+    stream: BitStream, at: np.uint64, shape: Shape, node: np.uint64, left: np.uint64, scratch: UInt64Array
 ) -> tuple[int, np.uint64, np.uint64, np.uint64]:
     """Write the starts and ends of intervals to ``scratch``. In total, intervals have at most ``left`` nodes.
 
@@ -316,7 +316,7 @@ def _read_intervals(
 
 @inlined
 def _read_residuals(
-    stream: Stream, at: np.uint64, num_nodes: np.uint64, node: np.uint64, successors: UInt32Array, put: np.uint64,
+    stream: BitStream, at: np.uint64, num_nodes: np.uint64, node: np.uint64, successors: UInt32Array, put: np.uint64,
     count: np.uint64,
 ) -> tuple[int, np.uint64]:  # fmt: skip
     """Write ``count`` residuals (nodes neither copied nor in intervals) to ``put``. Return the status and the bit."""
@@ -334,7 +334,7 @@ def _read_residuals(
 
 @inlined
 def _merge(
-    stream: Stream, at: np.uint64, num_nodes: np.uint64, node: np.uint64, room: Room, put: np.uint64,
+    stream: BitStream, at: np.uint64, num_nodes: np.uint64, node: np.uint64, room: ListArrays, put: np.uint64,
     degree: np.uint64, copied: np.uint64, num_intervals: np.uint64, waiting: np.uint64,
 ) -> tuple[int, np.uint64]:  # fmt: skip
     """Merge the ``copied`` nodes at ``put``, the intervals in ``room.scratch`` and ``waiting`` residuals, in place.
@@ -392,7 +392,7 @@ def _merge(
 
 @kernel(allocates=False)
 def decode(
-    stream: Stream, shape: Shape, room: Room, at: np.uint64, node: np.uint64, filled: np.uint64
+    stream: BitStream, shape: Shape, room: ListArrays, at: np.uint64, node: np.uint64, filled: np.uint64
 ) -> tuple[int, np.uint64, np.uint64, np.uint64, np.uint64]:
     """Decode the successor lists from ``node`` up to ``shape.stop``, until an array is full or a record is damaged.
 

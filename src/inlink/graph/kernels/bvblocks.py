@@ -4,7 +4,7 @@ import numpy as np
 
 from inlink.base.arrays import UInt64Array
 from inlink.base.jit import U0, U1, kernel
-from inlink.graph.kernels.bits import DONE, Room, Shape, Stream, decode
+from inlink.graph.kernels.bits import DONE, BitStream, ListArrays, Shape, decode
 
 __all__ = ["decode_blocks"]
 
@@ -13,7 +13,12 @@ _U2 = np.uint64(2)
 
 @kernel(allocates=False)
 def decode_blocks(
-    stream: Stream, shape: Shape, room: Room, blocks: UInt64Array, size: np.uint64, offsets: UInt64Array
+    stream: BitStream,
+    shape: Shape,
+    room: ListArrays,
+    blocks: UInt64Array,
+    size: np.uint64,
+    offsets: UInt64Array,
 ) -> np.uint64:
     """Decode the lists of the nodes from ``shape.first`` to ``shape.stop``, which are in blocks of ``size`` nodes.
 
@@ -46,8 +51,8 @@ def decode_blocks(
             at = blocks[block]
             if blocks[block + U1] != before + filled:
                 return np.uint64(node)
-        one = Shape(num_nodes, window, min_interval, begin, np.uint64(node) + U1)
-        status, _, at, filled, _ = decode(stream, one, room, at, np.uint64(node), filled)
+        single = Shape(num_nodes, window, min_interval, begin, np.uint64(node) + U1)
+        status, _, at, filled, _ = decode(stream, single, room, at, np.uint64(node), filled)
         if status != DONE:
             return np.uint64(node)
         offsets[np.uint64(node) + U1 - first] = filled

@@ -65,7 +65,7 @@ def number(
     prints: UInt32Array,
     known_text: UInt8Array,
     known_offsets: UInt64Array,
-    known: np.uint64,
+    num_names: np.uint64,
     first: np.uint64,
     ids: UInt32Array,
 ) -> tuple[np.uint64, np.uint64]:
@@ -103,17 +103,17 @@ def number(
             while True:
                 node = slots[slot]
                 if node == EMPTY:
-                    room = known_offsets[known] + (stop - start) <= np.uint64(len(known_text))
-                    if known >= limit or not room or known + U1 >= np.uint64(len(known_offsets)):
-                        return i, known
-                    at = known_offsets[known]
+                    room = known_offsets[num_names] + (stop - start) <= np.uint64(len(known_text))
+                    if num_names >= limit or not room or num_names + U1 >= np.uint64(len(known_offsets)):
+                        return i, num_names
+                    at = known_offsets[num_names]
                     for k in range(U0, stop - start):
                         known_text[at + k] = text[start + k]
-                    known_offsets[known + U1] = at + (stop - start)
-                    slots[slot] = np.uint32(known)
+                    known_offsets[num_names + U1] = at + (stop - start)
+                    slots[slot] = np.uint32(num_names)
                     prints[slot] = mark
-                    ids[i] = np.uint32(known)
-                    known += U1
+                    ids[i] = np.uint32(num_names)
+                    num_names += U1
                     break
                 if prints[slot] == mark:
                     n = np.uint64(node)
@@ -123,7 +123,7 @@ def number(
                 slot = (slot + U1) & mask
     # A result that is used: otherwise the compiler would remove the reads above.
     codes[0] = touched
-    return count, known
+    return count, num_names
 
 
 @kernel
@@ -133,11 +133,11 @@ def refill(
     seed: np.uint64,
     text: UInt8Array,
     offsets: UInt64Array,
-    known: np.uint64,
+    num_names: np.uint64,
 ) -> None:
     """Put all known names into a new, empty table."""
     mask = np.uint64(len(slots)) - U1
-    for i in range(U0, known):
+    for i in range(U0, num_names):
         code = _hash(text, offsets[i], offsets[i + U1], seed)
         slot = code & mask
         while slots[slot] != EMPTY:
@@ -250,7 +250,7 @@ def find_many(
     """The node of each wanted name; -1 if there is none."""
     n = np.uint64(len(offsets)) - U1
     count = np.uint64(len(places)) - U1
-    found = np.full(count, -1, np.int64)
+    nodes = np.full(count, -1, np.int64)
     for i in range(U0, count):
         low, high = U0, n
         w0, w1 = places[i], places[i + U1]
@@ -262,13 +262,13 @@ def find_many(
             while n0 + k < n1 and w0 + k < w1 and text[n0 + k] == wanted[w0 + k]:
                 k += U1
             if n0 + k == n1 and w0 + k == w1:
-                found[i] = np.int64(node)
+                nodes[i] = np.int64(node)
                 break
             if w0 + k < w1 and (n0 + k == n1 or text[n0 + k] < wanted[w0 + k]):
                 low = middle + U1
             else:
                 high = middle
-    return found
+    return nodes
 
 
 @kernel

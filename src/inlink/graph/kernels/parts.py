@@ -393,7 +393,7 @@ def merge_names(
     names left, the output is full: it is the winner for the next call, after the output was emptied.
     """
     lanes = np.uint64(len(losers))
-    known, length, filled, used = state[0], state[1], state[2], state[3]
+    num_names, length, filled, used = state[0], state[1], state[2], state[3]
     while True:
         if moved:
             node = (lanes + winner) >> U1
@@ -407,7 +407,7 @@ def merge_names(
             break
         at = place[winner]
         start, stop = np.uint64(ends[winner, at]), np.uint64(ends[winner, at + U1])
-        if known == U0 or same[winner] < length or stop - start != length:
+        if num_names == U0 or same[winner] < length or stop - start != length:
             if filled + U1 == np.uint64(len(offsets)) or used + (stop - start) > np.uint64(len(text)):
                 break
             for k in range(start, stop):
@@ -416,13 +416,13 @@ def merge_names(
             filled += U1
             offsets[filled] = used
             length = stop - start
-            known += U1
-        maps[winner, at] = np.uint32(known - U1)
+            num_names += U1
+        maps[winner, at] = np.uint32(num_names - U1)
         at += U1
         place[winner] = at
         if at == counts[winner]:
             break
         same[winner] = np.uint64(shared[winner, at])
         moved = True
-    state[0], state[1], state[2], state[3] = known, length, filled, used
+    state[0], state[1], state[2], state[3] = num_names, length, filled, used
     return winner

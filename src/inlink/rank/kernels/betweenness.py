@@ -12,7 +12,7 @@ import numpy as np
 from inlink.base.arrays import Float64Array, UInt32Array, UInt64Array
 from inlink.base.jit import U0, U1, kernel
 
-__all__ = ["UNSEEN", "DependencySums", "Search", "dependencies", "dependencies_of_many_paths"]
+__all__ = ["UNSEEN", "DependencySums", "PathSearch", "dependencies", "dependencies_of_many_paths"]
 
 
 UNSEEN = np.uint32(0xFFFFFFFF)
@@ -23,7 +23,7 @@ _LARGE = 2.0**512
 _NEXT = np.uint32(1)
 
 
-class Search(NamedTuple):
+class PathSearch(NamedTuple):
     """Work space of one thread.
 
     Attributes
@@ -64,7 +64,7 @@ def dependencies(
     sources: UInt32Array,
     shares: Float64Array,
     endpoints: bool,
-    search: Search,
+    search: PathSearch,
     sums: DependencySums,
 ) -> bool:
     """Add shares[k] · δ_s(v) to ``sums.total[v]`` for each source s = sources[k] and node v, and δ_s(v)² to
@@ -140,7 +140,7 @@ def dependencies_of_many_paths(
     sources: UInt32Array,
     shares: Float64Array,
     endpoints: bool,
-    search: Search,
+    search: PathSearch,
     powers: UInt32Array,
     sums: DependencySums,
 ) -> None:

@@ -423,7 +423,7 @@ def few_steps(
             _copy(next_[s], now[s])
             changed[s] = 0
         done += _STEP
-        found, arcs = U0, U0
+        num_reached, arcs = U0, U0
         for q in range(U0, count):
             u = np.uint64(moved[q])
             t = np.uint64(slots[u])
@@ -440,10 +440,10 @@ def few_steps(
                     _merge(ends[s - k], now[t])
                 if not seen[v]:
                     seen[v] = True
-                    reached[found] = v
-                    found += U1
+                    reached[num_reached] = v
+                    num_reached += U1
         count = U0
-        for q in range(U0, found):
+        for q in range(U0, num_reached):
             v = np.uint64(reached[q])
             seen[v] = False
             s = np.uint64(slots[v])

@@ -9,7 +9,7 @@ from inlink.base.jit import U0, U1, kernel
 from inlink.graph.kernels.walks import first_at_least
 from inlink.rank.kernels.gather import WeightedRows, row_sum
 
-__all__ = ["NONE", "Rules", "Seen", "Sites", "counting_inlinks", "limit_outlinks", "linkrank_round"]
+__all__ = ["NONE", "OutlinkRules", "Seen", "Sites", "counting_inlinks", "limit_outlinks", "linkrank_round"]
 
 # the number of a page, host or domain where there is none
 NONE = np.uint32(2**32 - 1)
@@ -33,7 +33,7 @@ class Seen(NamedTuple):
     pages: UInt32Array
 
 
-class Rules(NamedTuple):
+class OutlinkRules(NamedTuple):
     """Nutch's rules for outlinks: leave out links within a host or domain; keep only the first to a page or domain."""
 
     ignore_host: bool
@@ -86,7 +86,7 @@ def counting_inlinks(
 
 @kernel
 def limit_outlinks(
-    offsets: UInt64Array, targets: Sites, sources: Sites, rules: Rules, seen: Seen, keep: BoolArray
+    offsets: UInt64Array, targets: Sites, sources: Sites, rules: OutlinkRules, seen: Seen, keep: BoolArray
 ) -> None:
     """Set ``keep``, bool[m], for the links that Nutch's rules let stand: links k in [offsets[r], offsets[r + 1]) are
     row r's.

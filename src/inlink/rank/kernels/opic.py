@@ -12,7 +12,7 @@ import numpy as np
 from inlink.base.arrays import AnyArray, Float64Array, UInt32Array, UInt64Array
 from inlink.base.jit import U0, U1, Index, inlined, kernel
 
-__all__ = ["CASH", "EACH", "HISTORY", "Economy", "Heap", "Links", "visit_in_order", "visit_richest"]
+__all__ = ["CASH", "EACH", "HISTORY", "CashLinks", "Economy", "Heap", "visit_in_order", "visit_richest"]
 
 # of the virtual page: what it has, what it has handed over, and what it has given to each page
 CASH, HISTORY, EACH = 0, 1, 2
@@ -20,7 +20,7 @@ CASH, HISTORY, EACH = 0, 1, 2
 _2 = np.uint64(2)
 
 
-class Links(NamedTuple):
+class CashLinks(NamedTuple):
     """The links along which pages pass on their cash.
 
     Attributes
@@ -96,7 +96,7 @@ def spend(
 
 
 @kernel(allocates=False)
-def visit_in_order(links: Links, order: UInt32Array, economy: Economy) -> None:
+def visit_in_order(links: CashLinks, order: UInt32Array, economy: Economy) -> None:
     """Visit the pages of ``order``, uint32[…], in turn; n is the virtual page."""
     offsets, nodes, weights, strengths = links
     cash, history, virtual = economy
@@ -157,7 +157,7 @@ def _sink(heap: UInt32Array, place: UInt32Array, cash: Float64Array) -> None:
 
 
 @kernel(allocates=False)
-def visit_richest(links: Links, visits: np.uint64, heap: Heap, economy: Economy) -> None:
+def visit_richest(links: CashLinks, visits: np.uint64, heap: Heap, economy: Economy) -> None:
     """Visit the page with the most cash, ``visits`` times; of several the smallest, the virtual page last."""
     offsets, nodes, weights, strengths = links
     pages, place = heap

@@ -56,9 +56,9 @@ def links(
 
 @kernel
 def check(
-    log: UInt8Array, pages: UInt32Array, places: UInt64Array, known: UInt64Array, count: np.uint64
+    log: UInt8Array, pages: UInt32Array, places: UInt64Array, visits: UInt64Array, count: np.uint64
 ) -> tuple[np.uint64, np.uint64]:
-    """Check the visits that are not ``known`` yet (an empty array: all); return the longest list and the first fault.
+    """Check the visits that are not ``visits`` yet (an empty array: all); return the longest list and the first fault.
 
     The second number is the index of the first unsound visit, or ``len(pages)`` if all are sound. After this check, the
     visits cannot lead a kernel out of its arrays.
@@ -67,7 +67,7 @@ def check(
     for k in range(U0, np.uint64(len(pages))):
         if pages[k] >= count:
             return longest, k
-        if len(known) == 0 or known[pages[k]] != places[k] + U1:
+        if len(visits) == 0 or visits[pages[k]] != places[k] + U1:
             if not row_sound(log, places[k], count):
                 return longest, k
             longest = max(longest, link_count(log, places[k]))
@@ -108,24 +108,24 @@ def take_in(
     places: UInt64Array,
     hosts: UInt32Array,
     row: UInt32Array,
-    known: UInt64Array,
+    visits: UInt64Array,
     x: Float64Array,
     r: Float64Array,
     damping: float,
 ) -> np.int64:
-    """Replace the ``known`` visit of each page by its new visit, and correct the residuals.
+    """Replace the ``visits`` visit of each page by its new visit, and correct the residuals.
 
-    ``known`` holds a visit's place in the log plus 1, and 0 for a page without a visit. Return the number of links by
+    ``visits`` holds a visit's place in the log plus 1, and 0 for a page without a visit. Return the number of links by
     which the crawl grew; it is negative if there are fewer links than before.
     """
     grown = np.int64(0)
     for k in range(U0, np.uint64(len(pages))):
-        page, before = np.uint64(pages[k]), known[pages[k]]
+        page, before = np.uint64(pages[k]), visits[pages[k]]
         if before != places[k] + U1:
             if before != U0:
                 grown -= give(log, before - U1, page, hosts, row, -damping * x[page], r)
             grown += give(log, places[k], page, hosts, row, damping * x[page], r)
-            known[page] = places[k] + U1
+            visits[page] = places[k] + U1
     return grown
 
 
@@ -135,7 +135,7 @@ def take_out(
     pages: UInt32Array,
     hosts: UInt32Array,
     row: UInt32Array,
-    known: UInt64Array,
+    visits: UInt64Array,
     x: Float64Array,
     r: Float64Array,
     damping: float,
@@ -144,8 +144,8 @@ def take_out(
     grown = np.int64(0)
     for k in range(U0, np.uint64(len(pages))):
         page = np.uint64(pages[k])
-        grown -= give(log, known[page] - U1, page, hosts, row, -damping * x[page], r)
-        known[page] = U0
+        grown -= give(log, visits[page] - U1, page, hosts, row, -damping * x[page], r)
+        visits[page] = U0
     return grown
 
 
@@ -185,7 +185,7 @@ def revalue(
 
 @kernel
 def settle(
-    known: UInt64Array, x: Float64Array, r: Float64Array, bits: UInt64Array, piles: Float64Array
+    visits: UInt64Array, x: Float64Array, r: Float64Array, bits: UInt64Array, piles: Float64Array
 ) -> float:
     """Add the residuals of pages without a visit to x, because they have no links to pass them on; return Σ|x|.
 
@@ -195,7 +195,7 @@ def settle(
     piles[:] = 0.0
     mass = 0.0
     for i in range(U0, np.uint64(len(x))):
-        if known[i] == U0:
+        if visits[i] == U0:
             x[i] += r[i]
             r[i] = 0.0
         piles[(bits[i] >> FINE) & ALL] += abs(r[i])

@@ -204,7 +204,7 @@ class Layout(NamedTuple):
     powers: Float64Array
 
 
-class Room(NamedTuple):
+class ArcArrays(NamedTuple):
     """Arrays to which arcs are written.
 
     Attributes
@@ -229,7 +229,7 @@ class Room(NamedTuple):
 
 @kernel
 def scan(
-    text: UInt8Array, layout: Layout, first: bool, out: Room
+    text: UInt8Array, layout: Layout, first: bool, out: ArcArrays
 ) -> tuple[int, np.uint64, np.uint64, np.uint64, np.uint64, np.uint64, np.uint64, np.uint64]:
     """Split whole lines into arcs.
 
@@ -241,7 +241,7 @@ def scan(
         The layout of a line.
     first : bool
         Whether no arc was read before this text.
-    out : Room
+    out : ArcArrays
         The arrays to which arcs are written.
 
     Returns
@@ -257,7 +257,7 @@ def scan(
     blank = separator == SPACE
     other = TAB if blank else separator
     column_s, column_t, column_w = columns[0], columns[1], columns[2]
-    at, lines, arcs, known, room, num_hard = U0, U0, U0, U0, U0, U0
+    at, lines, arcs, num_names, room, num_hard = U0, U0, U0, U0, U0, U0
     last_start, last_stop, last_place = U0, U0, np.uint32(0)
     fresh = True
     offsets[0] = U0
@@ -286,31 +286,31 @@ def scan(
             if quoted:
                 status, at, put, more = _unquoted(text, at, names, put)
                 if status != ALL:
-                    return status, line, lines, arcs, known, num_hard, start, at
+                    return status, line, lines, arcs, num_names, num_hard, start, at
                 newlines += more
                 stop = at
                 if text[at] == RETURN and text[at + U1] == NEWLINE:
                     at += U1
                 if text[at] != separator and text[at] != NEWLINE:
-                    return BAD_QUOTE, line, lines, arcs, known, num_hard, start, at
+                    return BAD_QUOTE, line, lines, arcs, num_names, num_hard, start, at
             else:
                 at = _end_of_field(text, at, separator, other)
                 stop = at
                 if text[at] == NEWLINE and stop > start and text[stop - U1] == RETURN:
                     stop -= U1
             if column in (column_s, column_t):
-                place = np.uint32(known)
+                place = np.uint32(num_names)
                 if not by_name:
                     value = number_in(text, start, stop, limit)
                     if value > limit:
-                        return NOT_A_NUMBER, line, lines, arcs, known, num_hard, start, stop
+                        return NOT_A_NUMBER, line, lines, arcs, num_names, num_hard, start, stop
                     if value == limit:
-                        return OUT_OF_RANGE, line, lines, arcs, known, num_hard, start, stop
+                        return OUT_OF_RANGE, line, lines, arcs, num_names, num_hard, start, stop
                     place = np.uint32(value)
                 elif quoted:
                     room = put
-                    known += U1
-                    offsets[known] = room
+                    num_names += U1
+                    offsets[num_names] = room
                     if column == column_s:
                         fresh = True
                 else:
@@ -319,8 +319,8 @@ def scan(
                         place = last_place
                     else:
                         room = _appended(text, start, stop, names, room)
-                        known += U1
-                        offsets[known] = room
+                        num_names += U1
+                        offsets[num_names] = room
                     if column == column_s:
                         last_start, last_stop, last_place, fresh = start, stop, place, False
                 if column == column_s:
@@ -345,12 +345,12 @@ def scan(
                 break
             at += U1
         if not (has_s and has_t):
-            return FEW_FIELDS, line, lines, arcs, known, num_hard, line, at - U1
+            return FEW_FIELDS, line, lines, arcs, num_names, num_hard, line, at - U1
         if not has_w:
-            return BAD_WEIGHT, line, lines, arcs, known, num_hard, line, at - U1
+            return BAD_WEIGHT, line, lines, arcs, num_names, num_hard, line, at - U1
         lines += newlines
         arcs += U1
-    return ALL, end, lines, arcs, known, num_hard, end, end
+    return ALL, end, lines, arcs, num_names, num_hard, end, end
 
 
 @kernel

@@ -56,10 +56,10 @@ _TABLES = _crc_tables()
 def _folded(word: np.uint64, first: np.uint64) -> np.uint64:
     """The effect of eight bytes on the checksum. The first byte uses the table that begins at ``first``."""
     step = np.uint64(256)
-    found = _TABLES[first + (word & _BYTE)]
+    crc = _TABLES[first + (word & _BYTE)]
     for k in range(U1, _U8):
-        found ^= _TABLES[first - k * step + ((word >> (k * _U8)) & _BYTE)]
-    return np.uint64(found)
+        crc ^= _TABLES[first - k * step + ((word >> (k * _U8)) & _BYTE)]
+    return np.uint64(crc)
 
 
 @kernel

@@ -8,7 +8,7 @@ import numpy as np
 from inlink.base.arrays import AnyArray, Float32Array, UInt8Array, UInt16Array, UInt32Array, UInt64Array
 from inlink.base.jit import array_at, kernel
 
-__all__ = ["TALLY", "Columns", "Reached", "Table", "Tally", "columns_at", "table_at"]
+__all__ = ["TALLY", "Columns", "CrawlCounters", "Reached", "Table", "columns_at", "table_at"]
 
 
 class Counters(ctypes.Structure):
@@ -56,7 +56,7 @@ class Reached(Counters):
     ]
 
 
-class Tally(Counters):
+class CrawlCounters(Counters):
     """The counts of a crawl.
 
     Attributes
@@ -108,7 +108,7 @@ class Tally(Counters):
     ]
 
 
-TALLY: np.dtype[Any] = np.dtype(Tally)
+TALLY: np.dtype[Any] = np.dtype(CrawlCounters)
 
 
 class Table(NamedTuple):

@@ -317,18 +317,18 @@ def trace(at: UInt64Array, log: UInt8Array, page: np.uint64, salt: np.uint64) ->
     while place < end and whole_head(log, place, salt):
         head = head_at(log, place)
         length, kind, flags = np.uint64(head.length), head.kind, head.flags
-        first, known = np.uint64(head.first), np.uint64(head.first) + np.uint64(head.new)
+        first, num_pages = np.uint64(head.first), np.uint64(head.first) + np.uint64(head.new)
         if place + length > end or first != c.tally[U0].event_pages:
             break
         if head.new > 0:
-            _make_known(c, first, known - first, place)
+            _make_known(c, first, num_pages - first, place)
         if kind == VISIT or kind == FAILED or kind == MERGE:
             if head.page == page:
-                if not (payload_sound(log, place) and sound(log, place, known)):
+                if not (payload_sound(log, place) and sound(log, place, num_pages)):
                     break
                 step(c, U0, place, kind, flags, head.score, False)
         elif does_to_listed(kind):
-            if not (payload_sound(log, place) and sound(log, place, known)):
+            if not (payload_sound(log, place) and sound(log, place, num_pages)):
                 break
             begin = list_start(log, place)
             for i in range(U0, np.uint64(head.listed)):
@@ -429,9 +429,9 @@ def open_leases(log: UInt8Array, end: np.uint64) -> OpenLeases:
                     expires[i] += renewed
             for i in range(U0, listed):
                 number = u64_at(log, begin + i * _U8)
-                found = np.uint64(np.searchsorted(numbers[:row], number))
-                if found < row and numbers[found] == number:
-                    expires[found] = renewed
+                renewed_row = np.uint64(np.searchsorted(numbers[:row], number))
+                if renewed_row < row and numbers[renewed_row] == number:
+                    expires[renewed_row] = renewed
     return OpenLeases(numbers, pages, sessions, places, given, expires, following, last_time)
 
 
@@ -458,8 +458,8 @@ def best_link_score(log: UInt8Array, end: np.uint64, page: np.uint64) -> np.floa
         head = head_at(log, place)
         scored = (head.flags & (HAS_SCORES | TRUSTED)) == HAS_SCORES
         if (head.kind == VISIT or head.kind == SEED) and scored:
-            known = np.uint64(head.first) + np.uint64(head.new)
-            if not (payload_sound(log, place) and sound(log, place, known)):
+            num_pages = np.uint64(head.first) + np.uint64(head.new)
+            if not (payload_sound(log, place) and sound(log, place, num_pages)):
                 return np.float32(np.nan)
             pages = np.empty(np.uint64(head.listed), np.uint32)
             at = list_end(log, place)
@@ -475,9 +475,9 @@ def best_link_score(log: UInt8Array, end: np.uint64, page: np.uint64) -> np.floa
 @kernel
 def waiting(states: UInt8Array, errors: UInt8Array, out: UInt32Array) -> int:
     """Write the DISCOVERED pages without failures among the first len(out) to ``out``; return their number."""
-    found = U0
+    count = U0
     for page in range(U0, np.uint64(len(out))):
         if states[page] == DISCOVERED and errors[page] == 0:
-            out[found] = np.uint32(page)
-            found += U1
-    return int(found)
+            out[count] = np.uint32(page)
+            count += U1
+    return int(count)

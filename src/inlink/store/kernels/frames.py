@@ -227,15 +227,15 @@ def encode_links(pages: UInt32Array, scores: Float32Array, out: UInt8Array) -> t
 @kernel
 def find_kinds(log: UInt8Array, begin: np.uint64, stop: np.uint64, wanted: np.uint64) -> UInt64Array:
     """The places of the frames of wanted kinds in log[begin:stop], increasing. Bit k of ``wanted`` means kind k."""
-    found = np.empty(np.uint64(64), np.uint64)
+    places = np.empty(np.uint64(64), np.uint64)
     count, place = U0, begin
     while place < stop:
         head = head_at(log, place)
         if (wanted >> np.uint64(head.kind)) & U1 != U0:
-            found = appended(found, count, place)
+            places = appended(places, count, place)
             count += U1
         place += np.uint64(head.length)
-    return found[:count].copy()
+    return places[:count].copy()
 
 
 @kernel
@@ -266,14 +266,14 @@ def lists(log: UInt8Array, place: np.uint64, page: np.uint64) -> tuple[bool, np.
 @kernel
 def rows_with(log: UInt8Array, places: UInt64Array, page: np.uint64) -> UInt64Array:
     """The positions in ``places`` of the frames that list a page, increasing."""
-    found = np.empty(np.uint64(16), np.uint64)
+    rows = np.empty(np.uint64(16), np.uint64)
     count = U0
     for k in range(U0, np.uint64(len(places))):
         listed, _ = lists(log, places[k], page)
         if listed:
-            found = appended(found, count, np.uint64(k))
+            rows = appended(rows, count, np.uint64(k))
             count += U1
-    return found[:count].copy()
+    return rows[:count].copy()
 
 
 @kernel

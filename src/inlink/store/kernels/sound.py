@@ -86,17 +86,17 @@ _FIRST_TIME, _LAST_TIME = -62135596800.0, 253402300800.0
 
 
 @kernel
-def row_sound(log: UInt8Array, place: np.uint64, known: np.uint64) -> bool:
-    """Return whether a complete and sound visit or merge is at ``place``, with links only to pages below ``known``."""
-    if not sound(log, place, known):
+def row_sound(log: UInt8Array, place: np.uint64, num_pages: np.uint64) -> bool:
+    """Return whether a sound visit or merge is at ``place``, with links only to pages below ``num_pages``."""
+    if not sound(log, place, num_pages):
         return False
     kind = head_at(log, place).kind
     return kind == VISIT or kind == MERGE
 
 
 @kernel
-def sound(log: UInt8Array, place: np.uint64, known: np.uint64) -> bool:
-    """Return whether the values in the frame at ``place`` are possible if ``known`` pages are known after it.
+def sound(log: UInt8Array, place: np.uint64, num_pages: np.uint64) -> bool:
+    """Return whether the values in the frame at ``place`` are possible if ``num_pages`` pages are known after it.
 
     Checksums are not compared.
     """
@@ -111,8 +111,8 @@ def sound(log: UInt8Array, place: np.uint64, known: np.uint64) -> bool:
     about = head.page != NO_PAGE
     # A page is made known by an older page, or by none. Otherwise a walk along makers could run in a circle.
     if (
-        (about and page >= known)
-        or first + new > known
+        (about and page >= num_pages)
+        or first + new > num_pages
         or (about and new > U0 and (kind == SEED or page >= first))
     ):
         return False
@@ -126,14 +126,14 @@ def sound(log: UInt8Array, place: np.uint64, known: np.uint64) -> bool:
     ):
         return False
     if kind == SEED or kind == VISIT or kind == MERGE or kind == CANONICAL:
-        return (about or kind == SEED) and _links_sound(log, place, known)
+        return (about or kind == SEED) and _links_sound(log, place, num_pages)
     if (flags & HAS_CARRIED) != 0:
         return False
     if kind == FAILED or kind == HOST or kind == HOST_SET or kind == HINT or kind == DUE:
         return about and _about_page_sound(log, place)
     if kind == GIVEN or kind == CARRY:
         return about
-    return _others_sound(log, place, known)
+    return _others_sound(log, place, num_pages)
 
 
 @kernel
@@ -168,7 +168,7 @@ def _about_page_sound(log: UInt8Array, place: np.uint64) -> bool:
 
 
 @kernel
-def _others_sound(log: UInt8Array, place: np.uint64, known: np.uint64) -> bool:
+def _others_sound(log: UInt8Array, place: np.uint64, num_pages: np.uint64) -> bool:
     """:func:`sound` for a frame that is not about one page."""
     head = head_at(log, place)
     at, room, kind = place + HEAD_SIZE, np.uint64(head.length) - HEAD_SIZE, head.kind
@@ -181,7 +181,7 @@ def _others_sound(log: UInt8Array, place: np.uint64, known: np.uint64) -> bool:
             _number(lease.expires)
             and U0 < lease.first_lease <= most_leases
             and lease.first_lease + listed <= most_leases + U1
-            and _pages_sound(log, at + _LEASED_SIZE, listed, known)
+            and _pages_sound(log, at + _LEASED_SIZE, listed, num_pages)
         )
     if kind == RENEWED:
         if room != _RENEWED_SIZE + listed * _U8:
@@ -193,7 +193,7 @@ def _others_sound(log: UInt8Array, place: np.uint64, known: np.uint64) -> bool:
             return False
         for i in range(U0, listed):
             released = item_at(log, at + i * _RELEASED_SIZE, _RELEASED)
-            if np.uint64(released.page) >= known or released.lease > most_leases:
+            if np.uint64(released.page) >= num_pages or released.lease > most_leases:
                 return False
         return True
     if kind == LOST:
@@ -201,7 +201,7 @@ def _others_sound(log: UInt8Array, place: np.uint64, known: np.uint64) -> bool:
             return False
         for i in range(U0, listed):
             lost = item_at(log, at + i * _LOST_SIZE, _LOST)
-            if np.uint64(lost.page) >= known or lost.lease > most_leases or not _number(lost.due):
+            if np.uint64(lost.page) >= num_pages or lost.lease > most_leases or not _number(lost.due):
                 return False
         return True
     if kind == SESSION:
@@ -214,28 +214,28 @@ def _others_sound(log: UInt8Array, place: np.uint64, known: np.uint64) -> bool:
     if kind == REPORTED:
         return room == _REPORTED_SIZE + listed * _OUTCOME_SIZE
     if kind == RELOAD:
-        return room == listed * _U4 and _pages_sound(log, at, listed, known)
+        return room == listed * _U4 and _pages_sound(log, at, listed, num_pages)
     if kind == EXCLUDE:
         if room < _EXCLUDED_SIZE:
             return False
         reason = _EXCLUDED_SIZE + np.uint64(item_at(log, at, _EXCLUDED).reason_size)
-        return room == reason + listed * _U4 and _pages_sound(log, at + reason, listed, known)
+        return room == reason + listed * _U4 and _pages_sound(log, at + reason, listed, num_pages)
     if kind == PAUSE or kind == RESUME or kind == SYNCED:
         return room == U0
     return kind != RANKING or room >= _RANKING_SIZE
 
 
 @kernel
-def _pages_sound(log: UInt8Array, at: np.uint64, count: np.uint64, known: np.uint64) -> bool:
+def _pages_sound(log: UInt8Array, at: np.uint64, count: np.uint64, num_pages: np.uint64) -> bool:
     """Return whether ``count`` pages from byte ``at`` on are known."""
     for i in range(U0, count):
-        if u32_at(log, at + i * _U4) >= known:
+        if u32_at(log, at + i * _U4) >= num_pages:
             return False
     return True
 
 
 @kernel
-def _links_sound(log: UInt8Array, place: np.uint64, known: np.uint64) -> bool:
+def _links_sound(log: UInt8Array, place: np.uint64, num_pages: np.uint64) -> bool:
     """:func:`sound` for a frame with a coded list: its parts must fill the payload exactly."""
     head = head_at(log, place)
     at, end = place + HEAD_SIZE, place + np.uint64(head.length)
@@ -265,7 +265,7 @@ def _links_sound(log: UInt8Array, place: np.uint64, known: np.uint64) -> bool:
             delta |= (byte & _REST) << shift
             shift += _U7
         page += delta
-        if page >= known or (delta == U0 and i > U0):
+        if page >= num_pages or (delta == U0 and i > U0):
             return False
     if (flags & HAS_SCORES) != 0:
         if (end - at) // _U4 < listed:
@@ -286,11 +286,11 @@ def _links_sound(log: UInt8Array, place: np.uint64, known: np.uint64) -> bool:
             at += U1 + np.uint64(log[at])
         if at != stop:
             return False
-    return at == end if (flags & HAS_CARRIED) == 0 else _carried_sound(log, at, end, known)
+    return at == end if (flags & HAS_CARRIED) == 0 else _carried_sound(log, at, end, num_pages)
 
 
 @kernel
-def _carried_sound(log: UInt8Array, at: np.uint64, end: np.uint64, known: np.uint64) -> bool:
+def _carried_sound(log: UInt8Array, at: np.uint64, end: np.uint64, num_pages: np.uint64) -> bool:
     """Return whether the carried data of pages take exactly the bytes from ``at`` to ``end``."""
     if end - at < _U4 + _CARRIED_SIZE:
         return False
@@ -301,7 +301,7 @@ def _carried_sound(log: UInt8Array, at: np.uint64, end: np.uint64, known: np.uin
     page, stop = U0, U0
     for i in range(U0, count):
         record = item_at(log, begin + i * _CARRIED_SIZE, _CARRIED)
-        if np.uint64(record.page) >= known or (i > U0 and np.uint64(record.page) <= page):
+        if np.uint64(record.page) >= num_pages or (i > U0 and np.uint64(record.page) <= page):
             return False
         if np.uint64(record.end) < stop:
             return False

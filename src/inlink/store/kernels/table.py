@@ -83,9 +83,9 @@ def newline_in(word: np.uint64) -> np.uint64:
 
 
 @kernel
-def first_byte(found: np.uint64) -> np.uint64:
+def first_byte(marks: np.uint64) -> np.uint64:
     """The number of the byte with the lowest set bit of :func:`newline_in`, from 0 to 7."""
-    below = ((found & (U0 - found)) >> _U7) - U1
+    below = ((marks & (U0 - marks)) >> _U7) - U1
     # Below the byte, each byte adds 1 to the highest byte of the product.
     return ((below & _ONES) * _ONES) >> _U56
 
@@ -99,18 +99,18 @@ def _hash_line(text: Text, start: np.uint64, seed: np.uint64) -> tuple[np.uint64
     """
     a, b, at = seed ^ _K1, seed * _K2, start
     word = _word(text, at)
-    found = newline_in(word)
-    while found == U0:
+    marks = newline_in(word)
+    while marks == U0:
         a = (a ^ word) * _K2
         a ^= a >> _U32
         b = (b + word) * _K3
         b ^= b >> _U29
         at += _U8
         word = _word(text, at)
-        found = newline_in(word)
+        marks = newline_in(word)
     # Clear the newline and the bytes after it.
-    word &= ((found & (U0 - found)) >> _U7) - U1
-    at += first_byte(found)
+    word &= ((marks & (U0 - marks)) >> _U7) - U1
+    at += first_byte(marks)
     a = (a ^ word) * _K2
     a ^= a >> _U32
     b = (b + word) * _K3
@@ -232,9 +232,9 @@ def _host_span(text: Text, start: np.uint64, stop: np.uint64) -> tuple[np.uint64
     bracket = at < stop and text[at] == 91
     while not bracket and at + _U8 <= stop:
         word = _word(text, at)
-        found = _zero_in(word ^ _SLASHES) | _zero_in(word ^ _COLONS) | _zero_in(word ^ _QUESTIONS)
-        if found != U0:
-            return begin, at + first_byte(found)
+        marks = _zero_in(word ^ _SLASHES) | _zero_in(word ^ _COLONS) | _zero_in(word ^ _QUESTIONS)
+        if marks != U0:
+            return begin, at + first_byte(marks)
         at += _U8
     while at < stop and text[at] != 47 and text[at] != 63 and (bracket or text[at] != 58):
         if text[at] == 93:
@@ -244,25 +244,25 @@ def _host_span(text: Text, start: np.uint64, stop: np.uint64) -> tuple[np.uint64
 
 
 @kernel
-def _equal(one: Text, at: np.uint64, other: Text, place: np.uint64, length: np.uint64) -> bool:
+def _equal(text: Text, at: np.uint64, right: Text, place: np.uint64, length: np.uint64) -> bool:
     """Return whether ``length`` bytes of two texts are equal, from these places on."""
     k = U0
     if length < _U8:
-        while k < length and one[at + k] == other[place + k]:
+        while k < length and text[at + k] == right[place + k]:
             k += U1
         return k == length
     while k + _U8 <= length:
-        if _word(one, at + k) != _word(other, place + k):
+        if _word(text, at + k) != _word(right, place + k):
             return False
         k += _U8
     k = length - _U8
-    return _word(one, at + k) == _word(other, place + k)
+    return _word(text, at + k) == _word(right, place + k)
 
 
 @kernel
-def _begin_alike(text: Text, one: np.uint64, other: np.uint64, length: np.uint64) -> bool:
+def _begin_alike(text: Text, first: np.uint64, second: np.uint64, length: np.uint64) -> bool:
     """Return whether two lines begin with the same ``length`` bytes; False if ``length`` is below 8."""
-    return length >= _U8 and _equal(text, one, text, other, length)
+    return length >= _U8 and _equal(text, first, text, second, length)
 
 
 @kernel
