@@ -17,8 +17,7 @@ from inlink.store import format as layout
 from inlink.store.carried import encode_carried
 from inlink.store.format import struct_of
 from inlink.store.kernels.frames import encode_links
-from inlink.store.log import Log
-from inlink.store.reader import KIND, VERSION
+from inlink.store.log import KIND, VERSION, Log
 
 __all__ = ["GOLDEN", "GOLDEN_2", "SALT", "anchor_texts", "make", "packed", "visit"]
 

@@ -28,7 +28,7 @@ from archives import (
 )
 from inlink.archives.html import MAX_DOCUMENT
 from inlink.base.damage import Tally
-from inlink.base.progress import Task, reporting
+from inlink.base.progress import Work, reporting
 from inlink.errors import InlinkError, ParameterError
 from inlink.sources.archive import archive_source
 from inlink.urls import domain_of, host_of, reverse_host
@@ -377,7 +377,7 @@ def test_progress_counts_the_bytes_of_the_file(tmp_path):
 
     class Reporter:
         def task(self, label, total, unit):
-            told.append(Task(label, total, unit))
+            told.append(Work(label, total, unit))
             return told[-1]
 
     for packed in ("", "records"):

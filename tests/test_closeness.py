@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from inlink import Graph
-from inlink.base.progress import LineReporter, Task, reporting
+from inlink.base.progress import LineReporter, Work, reporting
 from inlink.errors import ParameterError
 from inlink.rank.closeness import closeness, harmonic
 from inlink.rank.kernels import paths
@@ -147,10 +147,10 @@ class Interrupting:
     def __init__(self) -> None:
         self.totals: list[float | None] = []
 
-    def task(self, label: str, total: float | None, unit: str) -> Task:
+    def task(self, label: str, total: float | None, unit: str) -> Work:
         self.totals.append(total)
 
-        class One(Task):
+        class One(Work):
             def advance(self, amount: float, note: str = "") -> None:
                 raise KeyboardInterrupt
 

@@ -15,8 +15,7 @@ import inlink
 from inlink.crawl.crawl import Crawl
 from inlink.errors import FolderError, FormatError
 from inlink.rank.ranking import Ranking
-from inlink.sources.crawlarcs import columns_for
-from inlink.sources.crawlgraph import graph_in
+from inlink.sources.crawlgraph import columns_for, graph_in
 from inlink.sources.rankings import load_ranking, top_of, values_of
 from inlink.sources.recognise import recognise
 from inlink.store.blocks import arcs_of, known_pages, num_links, url_blocks

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import inlink
 from inlink import Graph
-from inlink.base.progress import LineReporter, Task, reporting
+from inlink.base.progress import LineReporter, Work, reporting
 from inlink.errors import ParameterError
 from inlink.rank.closeness import closeness, harmonic
 from inlink.rank.hyperball import Estimate, HyperBall, mean_of_runs
@@ -306,8 +306,8 @@ def test_graphs_without_nodes_arcs_or_readers():
 class Interrupting:
     """A reporter that presses Ctrl-C after the first step."""
 
-    def task(self, label: str, total: float | None, unit: str) -> Task:
-        class One(Task):
+    def task(self, label: str, total: float | None, unit: str) -> Work:
+        class One(Work):
             def advance(self, amount: float, note: str = "") -> None:
                 raise KeyboardInterrupt
 

@@ -18,7 +18,7 @@ from scipy.stats import spearmanr
 
 import inlink
 from inlink import Graph, Ranking, plot
-from inlink.base.progress import Task, reporting
+from inlink.base.progress import Work, reporting
 from inlink.errors import OutputError, ParameterError, UnknownNodeError
 from inlink.graph.names import encode
 from inlink.graph.neighbours import arcs_between
@@ -258,9 +258,9 @@ def test_convergence_refuses_what_pagerank_refuses_and_shows_progress():
     class Seen:
         labels: list[str] = []  # noqa: RUF012
 
-        def task(self, label: str, total: float | None, unit: str) -> Task:
+        def task(self, label: str, total: float | None, unit: str) -> Work:
             self.labels.append(label)
-            return Task(label, total, unit)
+            return Work(label, total, unit)
 
     with reporting(Seen()):
         plot.convergence(graph)

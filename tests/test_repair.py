@@ -21,7 +21,7 @@ from inlink.store.events import Events
 from inlink.store.format import HEAD_SIZE, salt_of
 from inlink.store.log import END, EVENTS, URLS
 from inlink.store.reader import Reader, hash_seed_of
-from inlink.store.repair import Report, examine, repair
+from inlink.store.repair import LogReport, examine, repair
 from inlink.store.verify import verify
 from inlink.urls.canonical import canonical
 from storefolders import later_log
@@ -103,7 +103,7 @@ def assert_alike(original: Path, copy: Path, apart: set[int]) -> None:
     after.close()
 
 
-def check_repair(folder: Path, byte: int, name: str, bits: int = 4, *, use: bool = True) -> Report:
+def check_repair(folder: Path, byte: int, name: str, bits: int = 4, *, use: bool = True) -> LogReport:
     """Flip a bit of a file, repair, and compare."""
     bad = copy_of(folder, "bad")
     flip(bad / name, byte, bits)

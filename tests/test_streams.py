@@ -16,7 +16,7 @@ from inlink.archives.batches import archive_batches, archive_kind, page_links
 from inlink.archives.records import records
 from inlink.archives.streams import Rewindable
 from inlink.base.damage import Tally
-from inlink.base.progress import Task, reporting
+from inlink.base.progress import Work, reporting
 from inlink.errors import DamageError, FormatError, InputError, ParameterError
 
 WAT = [warcinfo(), wat_record(wat_json(A, [{"path": "A@/href", "url": B}]), url=A)]
@@ -133,7 +133,7 @@ def test_streams_are_named_and_tell_progress(tmp_path):
 
     class Reporter:
         def task(self, label, total, unit):
-            told.append(Task(label, total, unit))
+            told.append(Work(label, total, unit))
             return told[-1]
 
     data = packed(sample(), "records")

@@ -10,8 +10,7 @@ import re2
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inlink.base.pyarrow import from_arrow, to_arrow
-from inlink.base.strings import Strings, bytes_in, column_of
+from inlink.base.strings import Strings, bytes_in, column_of, from_arrow, to_arrow
 from inlink.errors import MissingExtraError, ParameterError
 from inlink.sources.write import as_text, join_columns, join_rows
 from inlink.urls.matching import matcher

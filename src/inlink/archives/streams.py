@@ -7,7 +7,7 @@ seek: the bytes since the beginning of the current gzip member are kept, so that
 from collections import deque
 from typing import Protocol
 
-from inlink.base.progress import Task
+from inlink.base.progress import Work
 from inlink.errors import InputError, ParameterError
 
 __all__ = ["KEPT", "Readable", "Rewindable", "name_of"]
@@ -39,13 +39,13 @@ class Rewindable:
         The bytes. It is not closed here.
     name : str
         The name of the stream in messages.
-    task : Task or None
+    task : Work or None
         The progress display. It advances by the bytes that are read from the stream.
     """
 
-    def __init__(self, stream: Readable, name: str, task: Task | None = None) -> None:
+    def __init__(self, stream: Readable, name: str, task: Work | None = None) -> None:
         self.name = name
-        self._stream, self._task = stream, task or Task("")
+        self._stream, self._task = stream, task or Work("")
         self._behind: deque[bytes] = deque()
         # The place of the first byte that is kept.
         self._begin = 0

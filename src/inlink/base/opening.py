@@ -11,7 +11,7 @@ from typing import Any, BinaryIO, Self, cast
 import numpy as np
 
 from inlink.base.arrays import UInt8Array
-from inlink.base.progress import Task, track
+from inlink.base.progress import Work, track
 from inlink.base.remote import is_remote, open_remote
 from inlink.errors import DamageError, FormatError, InputError
 
@@ -139,7 +139,7 @@ class Stream:
         self._raw = open_binary(self.path)
         self.size = size_of(self._raw)
         self._file = self._unpacked()
-        self._task: Task = track(label, self.size, "B") if label else Task("")
+        self._task: Work = track(label, self.size, "B") if label else Work("")
         self._told = 0
 
     def _unpacked(self) -> BinaryIO:

@@ -13,10 +13,10 @@ from contextvars import ContextVar
 from types import TracebackType
 from typing import Any, Protocol, Self
 
-__all__ = ["LineReporter", "Reporter", "Task", "progress", "reporting", "show_compiling", "track"]
+__all__ = ["LineReporter", "Reporter", "Work", "progress", "reporting", "show_compiling", "track"]
 
 
-class Task:
+class Work:
     """A piece of work in progress; a context manager.
 
     Parameters
@@ -51,7 +51,7 @@ class Task:
 class Reporter(Protocol):
     """Makes the tasks that :func:`track` returns."""
 
-    def task(self, label: str, total: float | None, unit: str) -> Task:
+    def task(self, label: str, total: float | None, unit: str) -> Work:
         """Begin a piece of work."""
         ...
 
@@ -59,10 +59,10 @@ class Reporter(Protocol):
 _reporter: ContextVar[Reporter | None] = ContextVar("inlink_reporter", default=None)
 
 
-def track(label: str, total: float | None = None, unit: str = "") -> Task:
+def track(label: str, total: float | None = None, unit: str = "") -> Work:
     """Begin a piece of work, with the installed reporter if there is one."""
     reporter = _reporter.get()
-    return Task(label, total, unit) if reporter is None else reporter.task(label, total, unit)
+    return Work(label, total, unit) if reporter is None else reporter.task(label, total, unit)
 
 
 @contextlib.contextmanager
@@ -75,7 +75,7 @@ def reporting(reporter: Reporter) -> Iterator[None]:
         _reporter.reset(token)
 
 
-class _LineTask(Task):
+class _LineTask(Work):
     def __init__(self, label: str, total: float | None, unit: str, every: float) -> None:
         super().__init__(label, total, unit)
         self._every = every
@@ -99,12 +99,12 @@ class LineReporter:
     def __init__(self, every: float = 10.0) -> None:
         self.every = every
 
-    def task(self, label: str, total: float | None, unit: str) -> Task:
+    def task(self, label: str, total: float | None, unit: str) -> Work:
         """Begin a piece of work."""
         return _LineTask(label, total, unit, self.every)
 
 
-class _BarTask(Task):
+class _BarTask(Work):
     def __init__(self, reporter: "_BarReporter", label: str, total: float | None, unit: str) -> None:
         super().__init__(label, total, unit)
         self._reporter = reporter
@@ -140,10 +140,10 @@ class _BarReporter:
             transient=True,
         )
 
-    def task(self, label: str, total: float | None, unit: str) -> Task:
+    def task(self, label: str, total: float | None, unit: str) -> Work:
         return _BarTask(self, label, total, unit)
 
-    def begin(self, task: Task) -> Any:
+    def begin(self, task: Work) -> Any:
         if not self.bar.tasks:
             self.bar.start()
         return self.bar.add_task(task.label, total=task.total, note="")

@@ -1,6 +1,6 @@
 """Columns of strings as bytes and offsets, without a Python object for each string.
 
-The layout is that of Arrow's large arrays of bytes. :mod:`inlink.base.pyarrow` converts from and to pyarrow's.
+The layout is that of Arrow's large arrays of bytes, so pyarrow's arrays are converted without copying their text.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -11,9 +11,10 @@ import numpy as np
 import numpy.typing as npt
 
 from inlink.base.arrays import BoolArray, Int64Array, UInt8Array, UInt64Array
+from inlink.base.extras import load
 from inlink.errors import ParameterError
 
-__all__ = ["Strings", "bytes_in", "column_of"]
+__all__ = ["Strings", "bytes_in", "column_of", "from_arrow", "to_arrow"]
 
 
 class Strings:
@@ -195,11 +196,41 @@ def column_of(values: Any) -> Strings:
     if isinstance(values, Strings):
         return values
     if type(values).__module__.startswith("pyarrow"):
-        from inlink.base.pyarrow import from_arrow
-
         return from_arrow(values)
     rows = values.to_pylist() if hasattr(values, "to_pylist") else list(values)
     wrong = next((row for row in rows if not isinstance(row, str | bytes | None)), None)
     if wrong is not None:
         raise ParameterError(f"names must be strings or bytes; got {wrong!r:.60}")
     return Strings.of(rows)
+
+
+def from_arrow(array: Any) -> Strings:
+    """Return a column of a pyarrow array of strings or bytes (normal, large or chunked); null has no value."""
+    pa = load("pyarrow", "arrow", "an Arrow array")
+    if isinstance(array, pa.ChunkedArray):
+        array = array.combine_chunks()
+    if not pa.types.is_large_binary(array.type):
+        array = array.cast(pa.large_binary())
+    valid = None
+    if array.null_count:
+        valid = np.asarray(array.is_valid())
+        array = array.fill_null(b"")
+    _, places, data = array.buffers()
+    offsets = np.zeros(1, np.int64)
+    if places is not None and len(array):
+        offsets = np.frombuffer(places, np.int64)[array.offset : array.offset + len(array) + 1]
+    text = np.frombuffer(data, np.uint8) if data is not None and data.size else np.empty(0, np.uint8)
+    return Strings(text, offsets.view(np.uint64), valid)
+
+
+def to_arrow(column: Strings, *, text: bool = False) -> Any:
+    """Return a pyarrow array: ``large_binary``, or ``large_string`` if ``text`` is set; rows must be UTF-8 then."""
+    pa = load("pyarrow", "arrow", "an Arrow array")
+    kind = pa.large_string() if text else pa.large_binary()
+    offsets = np.ascontiguousarray(column.offsets).view(np.int64)
+    valid, nulls = None, 0
+    if column.valid is not None:
+        nulls = int(np.count_nonzero(~column.valid))
+        valid = pa.py_buffer(np.packbits(column.valid, bitorder="little"))
+    buffers = [valid, pa.py_buffer(offsets), pa.py_buffer(np.ascontiguousarray(column.text))]
+    return pa.Array.from_buffers(kind, len(column), buffers, nulls)

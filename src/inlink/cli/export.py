@@ -53,8 +53,7 @@ def export(
     **of_formats: Any,
 ) -> None:
     """Write GRAPH, or a ranking of it, to a file. For a crawl, .parquet and .sqlite get the pages' columns too."""
-    from inlink.sources.crawlarcs import columns_for
-    from inlink.sources.crawlgraph import graph_in
+    from inlink.sources.crawlgraph import columns_for, graph_in
     from inlink.sources.rankings import load_ranking, values_of
     from inlink.sources.write import write_graph
 

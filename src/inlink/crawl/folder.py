@@ -16,8 +16,9 @@ from inlink.frontier.policies import Policy, policy_of
 from inlink.frontier.restoring import restore
 from inlink.frontier.settings import Settings
 from inlink.frontier.visits import plan_visits
+from inlink.store.log import KIND, VERSION
 from inlink.store.pages import Pages
-from inlink.store.reader import KIND, VERSION, crawl_folder, open_pages
+from inlink.store.reader import crawl_folder, open_pages
 
 __all__ = ["create", "frontier_of", "local", "look", "unmake"]
 

@@ -26,7 +26,7 @@ import numpy as np
 
 from inlink.base.arrays import BoolArray, Float64Array, UInt8Array, UInt32Array, UInt64Array
 from inlink.base.folder import FolderWriter, building
-from inlink.base.progress import Task
+from inlink.base.progress import Work
 from inlink.base.unfinished import unfinished_folder
 from inlink.errors import InputError
 from inlink.graph.batches import ArcBatch
@@ -333,7 +333,7 @@ class FolderSink:
         for start in range(0, len(arcs), 4 * _BLOCK):
             self._inward.add(arcs[start : start + 4 * _BLOCK], sums[start : start + 4 * _BLOCK])
 
-    def close(self, task: Task) -> None:
+    def close(self, task: Work) -> None:
         """Write the inlinks."""
         from inlink.graph.kernels.arcs import place
 

@@ -10,7 +10,7 @@ import numpy as np
 from inlink.base.arrays import BoolArray, Float64Array, UInt8Array, UInt32Array, UInt64Array, distinct
 from inlink.base.folder import atomic_file
 from inlink.base.memory import BYTES_A_NODE, FREE_NODES, check_nodes, require_memory
-from inlink.base.progress import Task, track
+from inlink.base.progress import Work, track
 from inlink.errors import InputError, ParameterError
 from inlink.graph.batches import ArcBatch
 from inlink.graph.given import check_weights
@@ -211,7 +211,7 @@ class Collector:
         size = self._bytes if source.bounded and not backed else None
         check_nodes(nodes, size, place, source.max_node)
 
-    def _counts(self, nodes: int, label: UInt32Array, task: Task) -> tuple[Bins, BoolArray, UInt64Array]:
+    def _counts(self, nodes: int, label: UInt32Array, task: Work) -> tuple[Bins, BoolArray, UInt64Array]:
         """Return the counts of arcs by source, the nodes that link, bool[n], and the number of inlinks of each node.
 
         The last is uint64[n] if there are more arcs than are sorted in memory, else empty.
@@ -234,7 +234,7 @@ class Collector:
         sources.add(np.arange(nodes, dtype=np.uint32), from_)
         return sources, from_ > 0, to
 
-    def _ranges(self, nodes: int, label: UInt32Array, sources: Bins, task: Task) -> Iterator[Block]:
+    def _ranges(self, nodes: int, label: UInt32Array, sources: Bins, task: Work) -> Iterator[Block]:
         from inlink.graph.kernels.arcs import relabel
 
         if self._num_arcs <= BUCKET:
@@ -355,7 +355,7 @@ class PartSink:
         """Add the sorted arcs of the nodes in ``range(low, high)``."""
         self._writer.arcs(arcs, sums)
 
-    def close(self, task: Task) -> None:
+    def close(self, task: Work) -> None:
         """Write the header."""
         self._writer.close()
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from inlink.base.arrays import UInt8Array, UInt32Array
 from inlink.base.memory import BYTES_A_NODE, require_memory
-from inlink.base.progress import Task, track
+from inlink.base.progress import Work, track
 from inlink.errors import InputError, ParameterError
 from inlink.graph.collect import MIXED, PartSink
 from inlink.graph.names import MAX_NODES
@@ -105,7 +105,7 @@ def _merge_arcs(
     maps: "_Maps | None",
     sink: Sink,
     scratch: Path,
-    task: Task,
+    task: Work,
 ) -> None:
     from inlink.graph.kernels.arcs import relabel
 
@@ -229,7 +229,7 @@ def _label(part: InputPart) -> str:
     return str(getattr(part, "path", "a part"))
 
 
-def _merge_names(parts: Sequence[InputPart], sink: Sink, maps: _Maps, task: Task) -> int:
+def _merge_names(parts: Sequence[InputPart], sink: Sink, maps: _Maps, task: Work) -> int:
     """Give the names of all parts to a sink, in byte order and each once. Return their number."""
     from inlink.graph.kernels.parts import first_round, merge_names
 

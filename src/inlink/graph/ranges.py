@@ -8,7 +8,7 @@ from typing import Protocol
 import numpy as np
 
 from inlink.base.arrays import BoolArray, Float64Array, UInt8Array, UInt32Array, UInt64Array, distinct
-from inlink.base.progress import Task
+from inlink.base.progress import Work
 from inlink.graph.part import PartHeader, pack_weights, unpack_weights
 
 __all__ = ["BUCKET", "Bins", "Block", "Ranges", "Sink", "sort_arcs", "write_rows"]
@@ -255,12 +255,12 @@ class Sink(Protocol):
         """Add the sorted arcs of the nodes in ``range(low, high)``."""
         ...
 
-    def close(self, task: Task) -> None:
+    def close(self, task: Work) -> None:
         """Complete the graph after the last rows."""
         ...
 
 
-def write_rows(ranges: Iterable[Block], sink: Sink, task: Task) -> None:
+def write_rows(ranges: Iterable[Block], sink: Sink, task: Work) -> None:
     """Sort each range of arcs, merge equal arcs, and give the rows to a sink."""
     from inlink.graph.kernels.arcs import merge
 

@@ -5,7 +5,7 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
 from inlink.base.arrays import Float64Array, Int64Array
-from inlink.base.progress import Task, reporting, track
+from inlink.base.progress import Work, reporting, track
 from inlink.errors import ParameterError
 from inlink.graph.interop import GraphLike, as_graph
 from inlink.plot.scale import Scale
@@ -106,18 +106,18 @@ def _counted(sweeps: int) -> str:
     return f"{sweeps:,} sweep{'' if sweeps == 1 else 's'}"
 
 
-class _Recorder(Task):
+class _Recorder(Work):
     """Keeps the errors that PageRank reports as its progress, and passes them on to the task that is shown.
 
     They have two digits, which is finer than a line in a picture. A recorder is its own reporter.
     """
 
-    def __init__(self, shown: Task) -> None:
+    def __init__(self, shown: Work) -> None:
         super().__init__(shown.label, shown.total, shown.unit)
         self.shown = shown
         self.errors: list[float] = []
 
-    def task(self, label: str, total: float | None, unit: str) -> Task:
+    def task(self, label: str, total: float | None, unit: str) -> Work:
         """Return this recorder, because PageRank has only one task."""
         return self
 

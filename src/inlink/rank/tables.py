@@ -13,7 +13,7 @@ from inlink.base.arrays import Float64Array
 from inlink.base.arrow import Column, capsule
 from inlink.base.extras import load
 from inlink.base.folder import atomic_file
-from inlink.base.pyarrow import arrow, to_arrow
+from inlink.base.strings import to_arrow
 from inlink.errors import DamageError, FormatError, InputError, OutputError
 from inlink.graph.names import Names, decode
 from inlink.graph.views import name_batches
@@ -89,7 +89,7 @@ def write_parquet(
 
 def arrow_table(names: Names | None, columns: Columns, meta: dict[str, Any]) -> "pyarrow.Table":
     """Return the table that :func:`write_parquet` writes, as an Arrow table in memory."""
-    pa = arrow("an Arrow table")
+    pa = load("pyarrow", "arrow", "an Arrow table")
     schema = _schema(names, columns, meta)
     return pa.Table.from_batches(_batches(names, columns, schema), schema)
 
@@ -125,7 +125,7 @@ def data_frame(names: Names | None, columns: Columns) -> "pandas.DataFrame":
 
 
 def _schema(names: Names | None, columns: Columns, meta: dict[str, Any]) -> "pyarrow.Schema":
-    pa = arrow("an Arrow table")
+    pa = load("pyarrow", "arrow", "an Arrow table")
     fields = [pa.field("node", pa.uint32())]
     if names is not None:
         fields.append(pa.field("name", _name_type(names)))
@@ -136,7 +136,7 @@ def _schema(names: Names | None, columns: Columns, meta: dict[str, Any]) -> "pya
 def _batches(
     names: Names | None, columns: Columns, schema: "pyarrow.Schema"
 ) -> "Iterator[pyarrow.RecordBatch]":
-    pa = arrow("an Arrow table")
+    pa = load("pyarrow", "arrow", "an Arrow table")
     text = names is not None and pa.types.is_large_string(schema.field("name").type)
     size = len(next(iter(columns.values())))
     for start in range(0, size, _BATCH):
@@ -169,13 +169,13 @@ def read_table(path: str | os.PathLike[str]) -> Table:
 
 
 def _name_type(names: Names) -> Any:
-    pa = arrow("an Arrow table")
+    pa = load("pyarrow", "arrow", "an Arrow table")
     blocks = (names.column(low, min(low + _BATCH, len(names))) for low in range(0, len(names), _BATCH))
     return pa.large_string() if all(block.is_utf8() for block in blocks) else pa.large_binary()
 
 
 def _read_parquet(path: str | os.PathLike[str]) -> Table:
-    pa, pq = arrow("Parquet"), load("pyarrow.parquet", "arrow", "Parquet")
+    pa, pq = load("pyarrow", "arrow", "Parquet"), load("pyarrow.parquet", "arrow", "Parquet")
     try:
         table = pq.read_table(path)
         raw = (table.schema.metadata or {}).get(_KEY)

@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 
 from inlink.base.arrays import BoolArray, Float64Array, UInt32Array
-from inlink.base.progress import Task as Progress
-from inlink.base.progress import track
+from inlink.base.progress import Work, track
 from inlink.errors import ParameterError
 from inlink.graph.components import reachable
 from inlink.graph.graph import Graph, Rows
@@ -308,7 +307,7 @@ class Replaying:
             for number, web in enumerate(self._webs):
                 self._run_on(number, web, progress)
 
-    def _run_on(self, number: int, web: Web, progress: Progress) -> None:
+    def _run_on(self, number: int, web: Web, progress: Work) -> None:
         plan = self._plan
         told = with_noise(web, plan.noise, plan.random_seed)
         with ExitStack() as stack:

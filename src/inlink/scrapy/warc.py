@@ -28,7 +28,7 @@ from warcio.statusandheaders import StatusAndHeaders
 from warcio.warcwriter import WARCWriter
 
 from inlink import __version__
-from inlink.base.progress import Task, track
+from inlink.base.progress import Work, track
 from inlink.errors import OutputError
 from inlink.scrapy.append import Appended
 
@@ -180,7 +180,7 @@ def _whole(path: Path, file: BinaryIO) -> int:
         return _last_end(path, file, task)
 
 
-def _last_end(path: Path, file: BinaryIO, task: Task) -> int:
+def _last_end(path: Path, file: BinaryIO, task: Work) -> int:
     end = at = 0
     unpacker = None
     data = file.read(_CHUNK)

@@ -36,7 +36,7 @@ from inlink.server.keeper import LONGEST_WAIT, BusyError
 from inlink.server.site import AccessError, Site
 from inlink.server.tokens import Role
 
-__all__ = ["Endpoint", "Endpoints", "Plain", "Raw", "Stream", "status_of"]
+__all__ = ["Endpoint", "Endpoints", "EventStream", "Plain", "Raw", "status_of"]
 
 log = logging.getLogger("inlink.server")
 
@@ -83,7 +83,7 @@ class Plain(msgspec.Struct, frozen=True):
 
 
 @dataclass(frozen=True)
-class Stream:
+class EventStream:
     """A reply of server-sent events.
 
     Parameters
@@ -233,7 +233,7 @@ class Endpoint:
         wait = min(getattr(given.get("body"), "wait", 0.0), LONGEST_WAIT)
         async with asyncio.timeout(SECONDS + wait):
             result = await self.call(**given)
-        if isinstance(result, Stream):
+        if isinstance(result, EventStream):
             await result.serve(scope, receive, send, check)
             return 200
         if isinstance(result, Plain):

@@ -9,7 +9,7 @@ import msgspec
 
 from inlink import __version__
 from inlink.protocol import Refusal
-from inlink.server.endpoints import Endpoint, Plain, Stream
+from inlink.server.endpoints import Endpoint, EventStream, Plain
 
 __all__ = ["document"]
 
@@ -63,11 +63,15 @@ def document(endpoints: tuple[Endpoint, ...]) -> bytes:
 def _reply_of(endpoint: Endpoint) -> Any:
     """The type of a reply. If the reply may also be a stream, the type of the other reply."""
     hint = get_type_hints(endpoint.call)["return"]
-    return next((kind for kind in get_args(hint) if kind is not Stream), hint) if _streams(endpoint) else hint
+    return (
+        next((kind for kind in get_args(hint) if kind is not EventStream), hint)
+        if _streams(endpoint)
+        else hint
+    )
 
 
 def _streams(endpoint: Endpoint) -> bool:
-    return Stream in get_args(get_type_hints(endpoint.call)["return"])
+    return EventStream in get_args(get_type_hints(endpoint.call)["return"])
 
 
 def _structs(endpoint: Endpoint) -> Iterable[Any]:

@@ -12,7 +12,7 @@ from inlink.errors import UnknownNodeError
 from inlink.frontier.explain import Why
 from inlink.frontier.standing import Harvest
 from inlink.protocol import Standing
-from inlink.server.endpoints import Endpoints, Stream
+from inlink.server.endpoints import Endpoints, EventStream
 from inlink.server.keeper import Keeper
 from inlink.server.site import Caller, Site
 from inlink.server.snapshots import Snapshot
@@ -24,14 +24,14 @@ ENDPOINTS = Endpoints()
 HERE = "/v1/crawls/{name}"
 
 
-class Rows(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class ListPart(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A part of a list: at most ``count`` rows, after the part that returned this ``cursor``."""
 
     count: int = 100
     cursor: str | None = None
 
 
-class HostRows(Rows, frozen=True, forbid_unknown_fields=True):
+class HostRows(ListPart, frozen=True, forbid_unknown_fields=True):
     """A part of the hosts, or only those with the most waiting pages."""
 
     fullest: bool = False
@@ -218,9 +218,9 @@ async def dump(crawl: Keeper, query: Dumped) -> shown.Dump:
 
 
 @ENDPOINTS.add("GET", HERE + "/events", "reader")
-async def events(site: Site, crawl: Keeper, caller: Caller) -> Snapshot | Stream:
+async def events(site: Site, crawl: Keeper, caller: Caller) -> Snapshot | EventStream:
     """The state of the crawl: once a second if the client accepts text/event-stream, else once."""
     snapshots = site.snapshots[crawl.name]
     if not caller.accepts(b"text/event-stream"):
         return await snapshots.latest()
-    return Stream(snapshots.events)
+    return EventStream(snapshots.events)

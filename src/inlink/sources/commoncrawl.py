@@ -3,9 +3,7 @@
 Both are gzip files, whole or in parts. Ids count from 0 in byte order of names.
 """
 
-import glob
 import os
-import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -17,10 +15,10 @@ from inlink.graph.batches import ArcBatch, Level
 from inlink.graph.names import Names
 from inlink.graph.source import Source
 from inlink.sources.edgelist import MAX_NODES, number_batches
-from inlink.sources.inputs import Location
+from inlink.sources.inputs import Location, find_parts
 from inlink.sources.releases import graph_files, is_release
 
-__all__ = ["common_crawl", "find_parts"]
+__all__ = ["common_crawl"]
 
 
 def common_crawl(path: str | os.PathLike[str], *, level: Level | None = None) -> Source:
@@ -52,33 +50,6 @@ def common_crawl(path: str | os.PathLike[str], *, level: Level | None = None) ->
         )
     names = _read_names(vertex_files)
     return Source(_batches(edge_files, len(names)), names, len(names), level or _level(vertex_files[0]))
-
-
-def find_parts(path: str | os.PathLike[str]) -> tuple[list[Path], list[Path]]:
-    """Return the files of vertices and the files of edges that a path names. Either list may be empty."""
-    path = Path(path)
-    if path.is_dir():
-        candidates = [file for pattern in ("*", "*/*") for file in path.glob(pattern)]
-    elif "vertices" in path.name or "edges" in path.name or path.is_file():
-        if not path.exists():
-            return [], []
-        turned = path.name.replace("edges", "\0").replace("vertices", "edges").replace("\0", "vertices")
-        candidates = [path, path.with_name(turned)] if turned != path.name else []
-    else:
-        pattern = str(path) if re.search(r"[*?\[]", str(path)) else f"{glob.escape(str(path))}[-_.]*"
-        candidates = [Path(name) for name in glob.glob(pattern)]
-    files = [file for file in candidates if file.is_file() and re.search(r"\.(txt|tsv|gz|zst)$", file.name)]
-    sides = []
-    for side in ("vertices", "edges"):
-        # The name of the folder counts only for parts: host/vertices/part-00000.gz
-        named = [file for file in files if side in file.name or file.parent.name == side]
-        sides.append(sorted((f for f in named if ".paths" not in f.name), key=_natural))
-    return sides[0], sides[1]
-
-
-def _natural(path: Path) -> list[tuple[int, str]]:
-    """Return a sort key that puts part-9 before part-10."""
-    return [(int(piece), "") if piece.isdecimal() else (0, piece) for piece in re.split(r"(\d+)", str(path))]
 
 
 def _level(vertices: Location) -> Level:

@@ -1,25 +1,20 @@
-"""The pages of a crawl's folder as nodes, their links as arcs, and their columns."""
+"""The pages of a crawl's folder as nodes, and their links as arcs."""
 
 import os
 import tempfile
 from collections.abc import Iterator
-from pathlib import Path
 
 import numpy as np
 
-from inlink.base.arrays import AnyArray
 from inlink.base.progress import track
 from inlink.graph.batches import ArcBatch
-from inlink.graph.graph import Graph
 from inlink.graph.names import Names
 from inlink.graph.source import Source
-from inlink.sources.crawlgraph import CrawlGraph
-from inlink.sources.formats import FORMATS
-from inlink.store.blocks import ARCS, COLUMNS, arcs_of, crawled_rows, known_pages, page_columns, url_blocks
-from inlink.store.pages import NO_PAGE, Pages
+from inlink.store.blocks import arcs_of, crawled_rows, known_pages, url_blocks
+from inlink.store.pages import Pages
 from inlink.store.reader import crawl_folder
 
-__all__ = ["columns_for", "crawl_source", "names_of"]
+__all__ = ["crawl_source", "names_of"]
 
 
 def crawl_source(path: str | os.PathLike[str]) -> Source:
@@ -63,26 +58,3 @@ def names_of(pages: Pages) -> Names:
             np.memmap(file, np.uint8, "r", shape=(size,)).view(np.ndarray) if size else np.empty(0, np.uint8)
         )
     return Names(text, offsets, order_of(text, offsets))
-
-
-def columns_for(graph: Graph, path: Path, format: str | None) -> dict[str, AnyArray]:
-    """Return the columns to write beside a graph's nodes: those of the pages, for a crawl and a format with tables.
-
-    The columns are those of :func:`inlink.store.blocks.page_columns`, but `linked_from` is int64 with -1 for a seed.
-    The dict is empty for other graphs and formats.
-    """
-    tables = ("parquet", "sqlite")
-    named = format or next(
-        (name for name in tables if path.name.lower().endswith(FORMATS[name].extensions)), None
-    )
-    if not isinstance(graph, CrawlGraph) or named not in tables:
-        return {}
-    pages = known_pages(graph.path)
-    parts = [
-        page_columns(pages, low, min(low + ARCS, graph.num_nodes))[0]
-        for low in range(0, max(graph.num_nodes, 1), ARCS)
-    ]
-    columns = {name: np.concatenate([part[name] for part in parts]) for name in COLUMNS}
-    seeds = columns["linked_from"] == NO_PAGE
-    columns["linked_from"] = np.where(seeds, -1, columns["linked_from"].astype(np.int64))
-    return columns

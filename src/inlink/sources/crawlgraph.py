@@ -8,10 +8,14 @@ then shows what was written when the folder was opened.
 import os
 from pathlib import Path
 
+import numpy as np
+
+from inlink.base.arrays import AnyArray
 from inlink.graph.graph import Graph
+from inlink.store.format import NO_PAGE
 from inlink.store.reader import crawl_folder, is_crawl
 
-__all__ = ["CrawlGraph", "graph_in"]
+__all__ = ["CrawlGraph", "columns_for", "graph_in"]
 
 
 class CrawlGraph(Graph):
@@ -66,3 +70,29 @@ def graph_in(path: str | os.PathLike[str]) -> Graph:
         meta={"sources": [f"{os.fspath(path)} (crawl)"]},
     )
     return CrawlGraph(Path(path), graph)
+
+
+def columns_for(graph: Graph, path: Path, format: str | None) -> dict[str, AnyArray]:
+    """Return the columns to write beside a graph's nodes: those of the pages, for a crawl and a format with tables.
+
+    The columns are those of :func:`inlink.store.blocks.page_columns`, but `linked_from` is int64 with -1 for a seed.
+    The dict is empty for other graphs and formats.
+    """
+    from inlink.sources.formats import FORMATS
+    from inlink.store.blocks import ARCS, COLUMNS, known_pages, page_columns
+
+    tables = ("parquet", "sqlite")
+    named = format or next(
+        (name for name in tables if path.name.lower().endswith(FORMATS[name].extensions)), None
+    )
+    if not isinstance(graph, CrawlGraph) or named not in tables:
+        return {}
+    pages = known_pages(graph.path)
+    parts = [
+        page_columns(pages, low, min(low + ARCS, graph.num_nodes))[0]
+        for low in range(0, max(graph.num_nodes, 1), ARCS)
+    ]
+    columns = {name: np.concatenate([part[name] for part in parts]) for name in COLUMNS}
+    seeds = columns["linked_from"] == NO_PAGE
+    columns["linked_from"] = np.where(seeds, -1, columns["linked_from"].astype(np.int64))
+    return columns

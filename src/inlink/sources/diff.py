@@ -9,7 +9,6 @@ import numpy as np
 from inlink.base.arrays import BoolArray, Int64Array
 from inlink.base.declare import Parameter
 from inlink.base.extras import load
-from inlink.base.pyarrow import arrow
 from inlink.base.table import html_table
 from inlink.errors import ParameterError
 from inlink.rank.agreement import common_at, kendall, rank_biased_overlap, spearman
@@ -196,7 +195,7 @@ class Diff:
 
         The nodes of A come first, in A's order, then those that only B has.
         """
-        pa = arrow("an Arrow table")
+        pa = load("pyarrow", "arrow", "an Arrow table")
         only_b = np.setdiff1d(np.arange(len(self.b)), self._in_b)
         there = np.full(len(self.a), -1, np.int64)
         there[self._in_a] = self._in_b

@@ -10,7 +10,7 @@ from inlink.base.opening import Stream, lines
 from inlink.base.remote import is_remote
 from inlink.errors import InputError, ParameterError
 
-__all__ = ["Location", "expand"]
+__all__ = ["Location", "expand", "find_parts"]
 
 Location = Path | str
 """A file or folder on this machine, or the URL of a file."""
@@ -56,12 +56,37 @@ def expand(sources: Iterable[str | os.PathLike[str]], base: str | None = None) -
 
 def _matching(text: str) -> list[Location]:
     """Return the files that a pattern matches, in order. Common Crawl's own patterns stay as they are."""
-    from inlink.sources.commoncrawl import find_parts
-
     path = Path(text)
     if re.search(r"[*?\[]", text) and not path.exists() and not all(find_parts(path)):
         return [Path(name) for name in sorted(glob.glob(text, recursive=True))] or [path]
     return [path]
+
+
+def find_parts(path: str | os.PathLike[str]) -> tuple[list[Path], list[Path]]:
+    """Return the files of vertices and of edges of a graph in Common Crawl's form. Either list may be empty."""
+    path = Path(path)
+    if path.is_dir():
+        candidates = [file for pattern in ("*", "*/*") for file in path.glob(pattern)]
+    elif "vertices" in path.name or "edges" in path.name or path.is_file():
+        if not path.exists():
+            return [], []
+        turned = path.name.replace("edges", "\0").replace("vertices", "edges").replace("\0", "vertices")
+        candidates = [path, path.with_name(turned)] if turned != path.name else []
+    else:
+        pattern = str(path) if re.search(r"[*?\[]", str(path)) else f"{glob.escape(str(path))}[-_.]*"
+        candidates = [Path(name) for name in glob.glob(pattern)]
+    files = [file for file in candidates if file.is_file() and re.search(r"\.(txt|tsv|gz|zst)$", file.name)]
+    sides = []
+    for side in ("vertices", "edges"):
+        # The name of the folder counts only for parts: host/vertices/part-00000.gz
+        named = [file for file in files if side in file.name or file.parent.name == side]
+        sides.append(sorted((f for f in named if ".paths" not in f.name), key=_natural))
+    return sides[0], sides[1]
+
+
+def _natural(path: Path) -> list[tuple[int, str]]:
+    """Return a sort key that puts part-9 before part-10."""
+    return [(int(piece), "") if piece.isdecimal() else (0, piece) for piece in re.split(r"(\d+)", str(path))]
 
 
 def _listed(name: str, base: str | None) -> list[Location]:

@@ -38,7 +38,7 @@ def recognise(path: str | os.PathLike[str]) -> str:
 
     if is_bvgraph(path) and (path.suffix in (".graph", ".properties", ".offsets") or not path.exists()):
         return "bvgraph"
-    from inlink.sources.commoncrawl import find_parts
+    from inlink.sources.inputs import find_parts
     from inlink.sources.releases import is_release
 
     if is_release(path) or all(find_parts(path)):
@@ -63,8 +63,8 @@ def _archive_by_name(path: Path | str) -> str | None:
 
 def _recognise_folder(path: Path) -> str:
     from inlink.graph.graph import KIND, graph_folder
-    from inlink.sources.commoncrawl import find_parts
-    from inlink.store.reader import KIND as CRAWL
+    from inlink.sources.inputs import find_parts
+    from inlink.store.log import KIND as CRAWL
     from inlink.store.reader import crawl_folder, is_crawl
 
     if (path / "header.json").exists():

@@ -12,8 +12,7 @@ import numpy as np
 
 from inlink.base.extras import load
 from inlink.base.progress import track
-from inlink.base.pyarrow import arrow, from_arrow
-from inlink.base.strings import Strings
+from inlink.base.strings import Strings, from_arrow
 from inlink.errors import DamageError, InputError, ParameterError
 from inlink.graph.batches import ArcBatch, Level
 from inlink.graph.names import Names
@@ -70,7 +69,7 @@ def parquet(
     beside = nodes_beside(path)
     nodes = beside if path.is_file() and beside.is_file() else None
     number = first.names.index(chosen[0]) if chosen[0] in first.names else 0
-    numbers = arrow("Parquet").types.is_integer(first.types[number])
+    numbers = load("pyarrow", "arrow", "Parquet").types.is_integer(first.types[number])
     num_nodes = _open_parquet(nodes).metadata.num_rows if nodes is not None and numbers else None
     if numbers and num_nodes == 0:
         num_nodes = None
@@ -106,7 +105,7 @@ def _choose_named(names: list[str]) -> list[str] | None:
 
 
 def _open_parquet(path: Path) -> Any:
-    pa, pq = arrow("Parquet"), load("pyarrow.parquet", "arrow", "Parquet")
+    pa, pq = load("pyarrow", "arrow", "Parquet"), load("pyarrow.parquet", "arrow", "Parquet")
     try:
         file = pq.ParquetFile(path)
         # The schema is read when it is asked for.
@@ -133,7 +132,7 @@ def _parquet_batches(files: list[Path], columns: list[str], nodes: Path | None) 
 
 
 def _rows(files: list[Path], columns: list[str]) -> Iterator[tuple[str, Any]]:
-    pa = arrow("Parquet")
+    pa = load("pyarrow", "arrow", "Parquet")
     with track("reading Parquet", sum(file.stat().st_size for file in files), "B") as task:
         for file in files:
             source = _open_parquet(file)
@@ -154,7 +153,7 @@ def _rows(files: list[Path], columns: list[str]) -> Iterator[tuple[str, Any]]:
 
 def _arcs(columns: list[Any], place: str) -> ArcBatch:
     """Return a batch of the columns source, target and perhaps weight."""
-    pa = arrow("Parquet")
+    pa = load("pyarrow", "arrow", "Parquet")
     for column in columns:
         if column.null_count:
             raise InputError(f"{place}: source, target or weight is null")
@@ -199,7 +198,7 @@ def _numbers(column: Any, place: str) -> Any:
 
 
 def _names(column: Any, place: str) -> Strings:
-    pa = arrow("Parquet")
+    pa = load("pyarrow", "arrow", "Parquet")
     if pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()
     if column.null_count:

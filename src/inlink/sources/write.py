@@ -22,8 +22,7 @@ from inlink.base.extras import load
 from inlink.base.folder import atomic_file
 from inlink.base.memory import require_memory
 from inlink.base.progress import track
-from inlink.base.pyarrow import arrow, to_arrow
-from inlink.base.strings import Strings, bytes_in
+from inlink.base.strings import Strings, bytes_in, to_arrow
 from inlink.errors import OutputError, ParameterError
 from inlink.graph.graph import Graph
 from inlink.graph.names import Names
@@ -357,7 +356,7 @@ def all_utf8(names: Names) -> bool:
 
 def write_parquet(graph: Graph, path: Path, columns: Columns) -> Written:
     """See :func:`write_graph`."""
-    pa, pq = arrow("Parquet"), load("pyarrow.parquet", "arrow", "Parquet")
+    pa, pq = load("pyarrow", "arrow", "Parquet"), load("pyarrow.parquet", "arrow", "Parquet")
     names, beside = graph.names, nodes_beside(path)
     text = names is not None and all_utf8(names)
     kind = pa.uint32() if names is None else pa.large_string() if text else pa.large_binary()

@@ -101,7 +101,7 @@ def _files(graph: Graph, path: Path) -> tuple[list[Path], list[Path], Path]:
 
 def _refuse_others(path: Path, own: set[Path]) -> None:
     """Refuse a folder with files of another graph, which a reader would take for parts of this graph."""
-    from inlink.sources.commoncrawl import find_parts
+    from inlink.sources.inputs import find_parts
 
     if path.is_dir():
         for file in (file for side in find_parts(path) for file in side):

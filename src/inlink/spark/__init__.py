@@ -17,11 +17,11 @@ except ModuleNotFoundError as _error:
     raise MissingExtraError("PySpark is not installed: pip install 'inlink[spark]'") from None
 
 from inlink.spark.pagerank import rank
-from inlink.spark.parts import Tasks, build
+from inlink.spark.parts import SparkTasks, build
 from inlink.spark.rows import read_arcs
 from inlink.spark.start import active, session
 
-__all__ = ["SCRIPT", "Tasks", "active", "build", "rank", "read_arcs", "session"]
+__all__ = ["SCRIPT", "SparkTasks", "active", "build", "rank", "read_arcs", "session"]
 
 SCRIPT = Path(__file__).parent / "script" / "inlink_spark.py"
 

@@ -35,7 +35,7 @@ from inlink.sources.workers import DeadWorkerError, Done, answer, error_in
 from inlink.spark.start import failure
 from inlink.spark.start import session as started
 
-__all__ = ["Tasks", "build"]
+__all__ = ["SparkTasks", "build"]
 
 # The least number of files of one job of Spark, and the number of jobs at a time. The next job begins before the
 # slowest task of the job before has ended.
@@ -90,14 +90,14 @@ def build(
             raise ParameterError(
                 f"`{name}` does not apply: the tasks of Spark do the work, and `output` is the folder"
             )
-    return read(_listed(sources), workers=Tasks(session or started(), parts), into=output, **options)
+    return read(_listed(sources), workers=SparkTasks(session or started(), parts), into=output, **options)
 
 
 def _listed(sources: Any) -> list[str | os.PathLike[str]]:
     return [sources] if isinstance(sources, str | os.PathLike) else list(sources)
 
 
-class Tasks:
+class SparkTasks:
     """Makes parts in tasks of Spark: ``workers`` of :func:`inlink.read`.
 
     Parameters

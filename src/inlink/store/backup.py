@@ -5,19 +5,17 @@ import shutil
 from pathlib import Path
 from typing import NamedTuple
 
-import numpy as np
-
-from inlink.base.arrays import UInt8Array
 from inlink.base.folder import HEADER, Folder, new_folder
 from inlink.errors import FolderError
 from inlink.store.checks import last_whole, refuse_damage
 from inlink.store.format import salt_of
 from inlink.store.inbox import INBOX
 from inlink.store.log import EVENTS, RANKS, URLS, write_end
+from inlink.store.mapped import mapped
 from inlink.store.prior import DISTRUST, LISTS, PRIOR
 from inlink.store.reader import hash_seed_of
 
-__all__ = ["Copied", "backup", "copy_beside_log", "copy_folder", "mapped"]
+__all__ = ["Copied", "backup", "copy_beside_log", "copy_folder"]
 
 _BLOCK = 1 << 22
 _TRIES = 5
@@ -123,20 +121,3 @@ def _copy_now(source: Path, target: Path) -> None:
         while left and (block := file.read(min(left, _BLOCK))):
             out.write(block)
             left -= len(block)
-
-
-def mapped(path: Path) -> UInt8Array:
-    """Map a file that no process writes: uint8[bytes].
-
-    Raises
-    ------
-    inlink.errors.FolderError
-        If the file cannot be read.
-    """
-    try:
-        # An empty file cannot be mapped.
-        if not path.stat().st_size:
-            return np.empty(0, np.uint8)
-        return np.memmap(path, np.uint8, "r").view(np.ndarray)
-    except OSError as error:
-        raise FolderError(f"{path} cannot be read ({error.strerror}): it is a part of the crawl") from None

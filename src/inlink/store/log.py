@@ -52,16 +52,20 @@ __all__ = [
     "EVENTS",
     "INDEX",
     "INDEX_VERSION",
+    "KIND",
     "RANKS",
     "TORN",
     "UPGRADED",
     "URLS",
+    "VERSION",
     "Log",
     "ends_in",
     "lock",
     "write_end",
 ]
 
+KIND, VERSION = "crawl", 3
+"""The kind and the format version of a crawl's folder."""
 URLS, EVENTS, END, LOCK = "urls.txt", "events.log", "end.bin", "lock"
 UPGRADED = "events.upgraded"
 """The log of a folder that is being upgraded, once its header names the new version."""

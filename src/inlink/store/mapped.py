@@ -13,7 +13,7 @@ from inlink.base.disk import described
 from inlink.errors import FolderError
 from inlink.store.blocksums import BlockGuard
 
-__all__ = ["Mapped"]
+__all__ = ["Mapped", "mapped"]
 
 
 class Mapped:
@@ -108,3 +108,20 @@ class Mapped:
         """Close the file. A second call does nothing."""
         self.bytes = np.empty(0, np.uint8)
         self._finalizer()
+
+
+def mapped(path: Path) -> UInt8Array:
+    """Map a file that no process writes: uint8[bytes].
+
+    Raises
+    ------
+    inlink.errors.FolderError
+        If the file cannot be read.
+    """
+    try:
+        # An empty file cannot be mapped.
+        if not path.stat().st_size:
+            return np.empty(0, np.uint8)
+        return np.memmap(path, np.uint8, "r").view(np.ndarray)
+    except OSError as error:
+        raise FolderError(f"{path} cannot be read ({error.strerror}): it is a part of the crawl") from None

@@ -20,7 +20,6 @@ import numpy as np
 from inlink.base.disk import sync_path
 from inlink.base.folder import HEADER, Folder, atomic_file, building
 from inlink.errors import FolderError, InlinkError, InUseError, OutputError
-from inlink.store.backup import mapped
 from inlink.store.blocksums import BlockSums
 from inlink.store.checks import last_synced, last_whole, no_end
 from inlink.store.format import HEAD, HEAD_SIZE, MOST_UNSYNCED, OLD_SALT, head_check, salt_of
@@ -31,13 +30,14 @@ from inlink.store.log import (
     INDEX_VERSION,
     UPGRADED,
     URLS,
+    VERSION,
     Log,
     ends_in,
     lock,
     write_end,
 )
+from inlink.store.mapped import mapped
 from inlink.store.pages import Pages
-from inlink.store.reader import VERSION
 from inlink.store.urls import SHARDS, SLACK
 
 __all__ = ["IndexWriter", "recover", "upgrade"]

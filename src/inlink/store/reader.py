@@ -12,15 +12,13 @@ import numpy.typing as npt
 from inlink.base.folder import Folder, is_kind
 from inlink.errors import FolderError, ParameterError
 from inlink.store.checkpoint import CHECKPOINT, Checkpoint
-from inlink.store.log import UPGRADED
+from inlink.store.log import KIND, UPGRADED, VERSION
 from inlink.urls.canonical import UrlRules
 
 if TYPE_CHECKING:
     from inlink.store.pages import Pages
 
 __all__ = [
-    "KIND",
-    "VERSION",
     "Reader",
     "crawl_folder",
     "hash_seed_of",
@@ -31,8 +29,6 @@ __all__ = [
 ]
 
 _log = logging.getLogger("inlink.crawl")
-
-KIND, VERSION = "crawl", 3
 
 
 def is_crawl(path: str | os.PathLike[str]) -> bool:

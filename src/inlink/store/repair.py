@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from inlink.base.folder import new_folder
 from inlink.errors import FolderError
-from inlink.store.backup import copy_beside_log, mapped
+from inlink.store.backup import copy_beside_log
 from inlink.store.checks import FAULTS, no_end, safe_from_the_start
 from inlink.store.format import (
     CHECKED,
@@ -42,9 +42,10 @@ from inlink.store.frames import fields_at
 from inlink.store.kernels import checks as kernels
 from inlink.store.kernels.sound import sound, text_sound
 from inlink.store.log import EVENTS, URLS, ends_in, write_end
+from inlink.store.mapped import mapped
 from inlink.store.reader import crawl_folder, hash_seed_of
 
-__all__ = ["Damage", "Report", "examine", "repair"]
+__all__ = ["Damage", "LogReport", "examine", "repair"]
 
 _HEAD, _VISIT = struct_of(Head), struct_of(VisitRecord)
 _log = logging.getLogger("inlink.crawl")
@@ -90,7 +91,7 @@ class Damage(NamedTuple):
     new: int
 
 
-class Report(NamedTuple):
+class LogReport(NamedTuple):
     """The state of a crawl's log.
 
     Attributes
@@ -306,7 +307,7 @@ def _wild(run: list[tuple[int, Head, str]]) -> bool:
     return any(fault == FAULTS[kernels.WILD] for _, _, fault in run)
 
 
-def _report(log: _Log, pieces: Iterator[_Piece]) -> Report:
+def _report(log: _Log, pieces: Iterator[_Piece]) -> LogReport:
     pages = events = lost = 0
     damages = []
     for piece in pieces:
@@ -317,10 +318,10 @@ def _report(log: _Log, pieces: Iterator[_Piece]) -> Report:
         kind = KINDS[piece.head.kind] if piece.head is not None and piece.head.kind < len(KINDS) else ""
         place = (URLS, piece.text_place, piece.text_end) if piece.kept else (EVENTS, piece.at, piece.at_end)
         damages.append(Damage(*place, piece.fault, kind, piece.first, piece.new))
-    return Report(pages, events, damages, log.tail, lost)
+    return LogReport(pages, events, damages, log.tail, lost)
 
 
-def examine(folder: str | os.PathLike[str]) -> Report:
+def examine(folder: str | os.PathLike[str]) -> LogReport:
     """Report the damage of a crawl's log. The folder is not changed.
 
     Raises
@@ -332,7 +333,7 @@ def examine(folder: str | os.PathLike[str]) -> Report:
     return _report(log, log.pieces())
 
 
-def repair(folder: str | os.PathLike[str], target: str | os.PathLike[str]) -> Report:
+def repair(folder: str | os.PathLike[str], target: str | os.PathLike[str]) -> LogReport:
     """Write a copy of a crawl's folder without damaged events, in which every page keeps its number.
 
     Parameters
@@ -344,7 +345,7 @@ def repair(folder: str | os.PathLike[str], target: str | os.PathLike[str]) -> Re
 
     Returns
     -------
-    Report
+    LogReport
         The report on the original.
 
     Raises

@@ -6,12 +6,12 @@ from pathlib import Path
 
 from inlink.base.folder import HEADER, Folder
 from inlink.errors import FolderError
-from inlink.store.backup import mapped
 from inlink.store.checkpoint import CHECKPOINT
 from inlink.store.checkpoint import VERSION as CHECKPOINT_VERSION
 from inlink.store.checks import last_whole, no_end, refuse_damage
 from inlink.store.format import salt_of
 from inlink.store.log import EVENTS, INDEX, INDEX_VERSION, RANKS, URLS, ends_in
+from inlink.store.mapped import mapped
 from inlink.store.prior import DISTRUST, PRIOR
 from inlink.store.reader import hash_seed_of
 
