@@ -248,7 +248,7 @@ def at(request, tmp_path_factory, monkeypatch) -> Callable[[Path], Path | str]:
         return lambda path: path
     root, url = tmp_path_factory.getbasetemp(), request.getfixturevalue("file_server")
     if request.param == "s3":
-        pytest.importorskip("pyarrow.fs", reason="pyarrow is not installed")
+        pytest.importorskip("obstore", reason="obstore is not installed")
         for name in ("AWS_PROFILE", "AWS_ROLE_ARN", "AWS_ENDPOINT_URL_S3"):
             monkeypatch.delenv(name, raising=False)
         monkeypatch.setenv("AWS_ENDPOINT_URL", url)

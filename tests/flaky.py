@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from inlink.base import httpstream
+from inlink.base import urlfiles
 
 __all__ = ["Flaky", "flaky_server"]
 
@@ -16,8 +16,17 @@ class Flaky(http.server.BaseHTTPRequestHandler):
 
     protocol_version = "HTTP/1.1"
 
+    def do_HEAD(self) -> None:
+        size = (self.server.folder / self.path.lstrip("/")).stat().st_size
+        self.send_response(200)
+        self.send_header("Content-Length", str(size))
+        self.send_header("ETag", '"1"')
+        self.send_header("Last-Modified", "Mon, 01 Jan 2024 00:00:00 GMT")
+        self.end_headers()
+
     def do_GET(self) -> None:
         server = self.server
+        server.signed = self.headers.get("Authorization", "").partition("/")[0]
         server.asked.append((self.path, self.headers.get("Range")))
         if server.answers:
             code = server.answers.pop(0)
@@ -36,15 +45,21 @@ class Flaky(http.server.BaseHTTPRequestHandler):
             self.send_error(404)
             return
         data = path.read_bytes()
-        start = 0
+        start, size = 0, len(data)
+        etag = server.etags.pop(0) if server.etags else '"1"'
+        if self.headers.get("If-Match", etag) != etag:
+            self.send_error(412)
+            return
         if self.headers.get("Range") and server.ranges:
-            start = int(self.headers["Range"].removeprefix("bytes=").partition("-")[0])
+            first, _, last = self.headers["Range"].removeprefix("bytes=").partition("-")
+            start, data = int(first), data[: int(last or len(data)) + 1]
             self.send_response(206)
-            self.send_header("Content-Range", f"bytes {start}-{len(data) - 1}/{len(data)}")
+            self.send_header("Content-Range", f"bytes {start}-{len(data) - 1}/{size}")
         else:
             self.send_response(200)
         self.send_header("Content-Length", str(len(data) - start))
-        self.send_header("ETag", server.etags.pop(0) if server.etags else '"1"')
+        self.send_header("ETag", etag)
+        self.send_header("Last-Modified", "Mon, 01 Jan 2024 00:00:00 GMT")
         self.end_headers()
         if server.cuts:
             self.wfile.write(data[start : start + server.cuts.pop(0)])
@@ -60,7 +75,7 @@ class Flaky(http.server.BaseHTTPRequestHandler):
 def flaky_server(tmp_path: Path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     waits: list[float] = []
-    monkeypatch.setattr(httpstream, "_wait", waits.append)
+    monkeypatch.setattr(urlfiles, "_wait", waits.append)
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Flaky) as made:
         made.folder, made.asked, made.answers, made.cuts = tmp_path, [], [], []
         made.etags, made.ranges, made.waits, made.retry_after = [], True, waits, "7"

@@ -2,6 +2,7 @@
 
 import gzip
 from pathlib import Path
+from urllib.request import Request, urlopen
 
 import pytest
 from click.testing import CliRunner
@@ -9,8 +10,8 @@ from click.testing import CliRunner
 import inlink
 from archives import response, write
 from flaky import flaky_server  # noqa: F401
-from inlink.base.httpstream import TRIES
-from inlink.base.remote import UnreachableError, open_remote
+from inlink.base.remote import UnreachableError
+from inlink.base.urlfiles import TRIES, open_remote, upload
 from inlink.cli import commands
 from inlink.errors import FormatError, InputError, ParameterError
 from inlink.sources.inputs import expand
@@ -163,26 +164,15 @@ def test_patterns_and_lists(tmp_path: Path, monkeypatch):
 
 
 def test_s3(s3, tmp_path: Path, monkeypatch):
-    import pyarrow.fs as fs
-
     monkeypatch.chdir(tmp_path)
     for name, value in s3.items():
         monkeypatch.setenv(name, value)
-    system = fs.S3FileSystem(
-        access_key="x",
-        secret_key="x",
-        endpoint_override=s3["AWS_ENDPOINT_URL"],
-        region="us-east-1",
-        allow_bucket_creation=True,
-    )
-    system.create_dir("bucket")
+    urlopen(Request(f"{s3['AWS_ENDPOINT_URL']}/bucket", method="PUT")).close()
     for k in range(2):
         raw = bytearray(archive(Path(f"{k}.warc.gz"), k, "records").read_bytes())
         raw[len(raw) // 2 : len(raw) // 2 + 30] = bytes(30)
         Path(f"{k}.warc.gz").write_bytes(raw)
-        # Arrow would unpack it when it is written, too.
-        with system.open_output_stream(f"bucket/{k}.warc.gz", compression=None) as file:
-            file.write(raw)
+        upload(Path(f"{k}.warc.gz"), f"s3://bucket/{k}.warc.gz")
     Path("list").write_text("0.warc.gz\n1.warc.gz\n")
     there = inlink.read("@list", base="s3://bucket", level="host", into="g")
     here = inlink.read(["0.warc.gz", "1.warc.gz"], level="host")
@@ -195,3 +185,44 @@ def test_s3(s3, tmp_path: Path, monkeypatch):
 def test_s3_urls_that_are_none():
     with pytest.raises(InputError, match="expected s3://BUCKET/KEY"):
         open_remote("s3://bucket")
+
+
+@pytest.fixture
+def bucket(server, monkeypatch):
+    """The folder of the flaky server as a bucket."""
+    for name in ("AWS_PROFILE", "AWS_ACCESS_KEY_ID", "AWS_ROLE_ARN", "AWS_ENDPOINT_URL_S3"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("AWS_ENDPOINT_URL", server.url)
+    Path("bucket").mkdir()
+    return server
+
+
+def test_a_file_on_s3_is_read_to_its_end_in_spite_of_failures(bucket):
+    data = bytes(range(256)) * 70_000
+    Path("bucket/file").write_bytes(data)
+    bucket.cuts = [1 << 20, 3 << 20]
+    with open_remote("s3://bucket/file") as file:
+        bucket.answers = [503, None]
+        assert file.read() == data
+
+
+def test_a_file_on_s3_that_is_replaced_is_refused(bucket):
+    Path("bucket/file").write_bytes(bytes(20 << 20))
+    with open_remote("s3://bucket/file") as file:
+        bucket.etags = ['"1"', '"2"']
+        file.read(1 << 20)
+        with pytest.raises(InputError, match="was replaced on the server while it was read"):
+            file.read()
+
+
+def test_credentials_of_a_profile(bucket, monkeypatch):
+    Path("bucket/file").write_bytes(b"x")
+    monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", "credentials")
+    monkeypatch.setenv("AWS_PROFILE", "mine")
+    with pytest.raises(InputError, match="AWS_PROFILE: credentials has no keys of profile 'mine'"):
+        open_remote("s3://bucket/file")
+    Path("credentials").write_text(
+        "[mine]\naws_access_key_id = ID\naws_secret_access_key = a%b\nregion = x\n"
+    )
+    assert open_remote("s3://bucket/file").read() == b"x"
+    assert bucket.signed == "AWS4-HMAC-SHA256 Credential=ID"

@@ -12,7 +12,7 @@ import numpy as np
 
 from inlink.base.arrays import UInt8Array
 from inlink.base.progress import Work, track
-from inlink.base.remote import is_remote, open_remote
+from inlink.base.remote import is_remote
 from inlink.errors import DamageError, FormatError, InputError
 
 __all__ = [
@@ -48,6 +48,8 @@ def open_binary(path: str | os.PathLike[str]) -> io.BufferedReader:
         If the file cannot be opened.
     """
     if is_remote(path):
+        from inlink.base.urlfiles import open_remote
+
         return open_remote(str(path))
     if os.fspath(path) == STDIN:
         return io.BufferedReader(_StandardInput())

@@ -10,7 +10,7 @@ import msgspec
 
 from inlink.base.damage import Skipped, Tally
 from inlink.base.disk import unwritable
-from inlink.base.remote import is_remote, stamp_of
+from inlink.base.remote import is_remote
 from inlink.base.unfinished import unfinished_folder
 from inlink.errors import InputError
 from inlink.graph.batches import ArcBatch, Level
@@ -97,6 +97,8 @@ def stamp(path: Location) -> list[int | str]:
         If the file is not there, or the server does not answer.
     """
     if is_remote(path):
+        from inlink.base.urlfiles import stamp_of
+
         return list(stamp_of(str(path)))
     try:
         status = Path(path).stat()

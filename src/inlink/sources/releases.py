@@ -4,7 +4,7 @@ import os
 import re
 from pathlib import Path
 
-from inlink.base.remote import is_remote
+from inlink.base.remote import is_remote, restored
 from inlink.sources.inputs import Location, expand
 
 __all__ = ["DATA", "MOST_RANKS", "graph_files", "is_release", "rank_file"]
@@ -37,8 +37,7 @@ def rank_file(source: str | os.PathLike[str]) -> Location:
     """
     text = os.fspath(source)
     if is_remote(text):
-        # A path made of a URL has lost a slash.
-        return re.sub(r":/+", "://", text, count=1)
+        return restored(text)
     return f"{_start(text)}-ranks.txt.gz" if is_release(text) else Path(text)
 
 

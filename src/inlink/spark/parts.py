@@ -26,7 +26,8 @@ from pyspark.sql import SparkSession
 
 import inlink
 from inlink.base.disk import unwritable
-from inlink.base.remote import download, is_remote, remove_remote, upload
+from inlink.base.remote import is_remote
+from inlink.base.urlfiles import download, remove_remote, upload
 from inlink.errors import InputError, OutputError, ParameterError
 from inlink.graph.graph import Graph
 from inlink.sources.partjob import PartJob
