@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import inlink
-from inlink.base import jit
+from inlink.base import jit, machinecode
 from inlink.base.jit import item_at, prefetch
 from patience import PATIENCE
 
@@ -70,7 +70,7 @@ def test_inlined_loops_have_the_bits_of_the_same_lines_written_out(source: Path)
 
 def test_the_sources_of_kernels_hold_what_they_import():
     package = Path(inlink.__file__).parent
-    names = {str(Path(file).relative_to(package)) for file in jit._sources()}
+    names = {str(Path(file).relative_to(package)) for file in machinecode._sources()}
     files = [*package.rglob("kernels/*.py"), *package.rglob("kernels.py")]
     kernels = {str(path.relative_to(package)) for path in files}
     assert {"base/jit.py", "base/arrays.py", "store/format.py"} | kernels <= names
@@ -87,7 +87,7 @@ def test_cached_code_is_stale_once_any_kernel_has_changed(source: Path, monkeypa
         return sum(kernel.stats.cache_hits.values())
 
     assert [hits(), hits()] == [0, 1]
-    monkeypatch.setattr(jit, "stamp", lambda: "the source of another version")
+    monkeypatch.setattr("inlink.base.compiling.stamp", lambda: "the source of another version")
     assert [hits(), hits()] == [0, 1]
 
 
