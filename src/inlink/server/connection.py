@@ -255,6 +255,9 @@ class Connection(HttpToolsProtocol):
         self.arrive(address, abort)
         try:
             await asyncio.sleep(self._strangers.wait(self))
+            turn = asyncio.Event()
+            self._strangers.take_turn(turn.set)
+            await turn.wait()
             await self.loop.connect_accepted_socket(
                 lambda: self, accepted, ssl=context, ssl_handshake_timeout=HEAD_SECONDS
             )
