@@ -16,7 +16,6 @@ __all__ = [
     "MOST_ANSWERS",
     "MOST_LINKS",
     "answer_batches",
-    "encoded_answers",
     "seed_batches",
     "sitemap_batches",
 ]
@@ -36,20 +35,8 @@ BATCH_BYTES = 2 << 20
 """Number of bytes after which a batch ends, because the server decodes a batch in one piece."""
 
 
-def answer_batches(answers: Sequence[Answer], encoded: Sequence[bytes]) -> Iterator[slice]:
-    """Cut a report into parts that the server takes, in their order.
-
-    Parameters
-    ----------
-    answers : sequence of Answer
-    encoded : sequence of bytes
-        The same answers as JSON.
-    """
-    return _cut([len(answer) for answer in encoded], MOST_ANSWERS)
-
-
-def encoded_answers(answers: Iterable[Answer]) -> list[bytes]:
-    """Encode answers as JSON, after the checks that the crawl makes.
+def answer_batches(answers: Sequence[Answer]) -> Iterator[tuple[Sequence[Answer], list[bytes]]]:
+    """Cut a report into parts that the server takes: answers, and the same as JSON. All are checked before the first.
 
     An invalid link costs its page all its links, as in a crawl's folder. A page with more links than a server takes
     keeps the first of them, and the log says so.
@@ -59,7 +46,9 @@ def encoded_answers(answers: Iterable[Answer]) -> list[bytes]:
     inlink.errors.ParameterError
         If an answer has a value out of its range.
     """
-    return [_encoded_answer(answer) for answer in checked_answers(answers)]
+    encoded = [_encoded_answer(answer) for answer in checked_answers(answers)]
+    for part in _cut([len(answer) for answer in encoded], MOST_ANSWERS):
+        yield answers[part], encoded[part]
 
 
 def seed_batches(urls: Iterable[AnyLink]) -> Iterator[bytes]:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from inlink.base.table import printable
-from inlink.client.batches import answer_batches, encoded_answers
+from inlink.client.batches import answer_batches
 from inlink.client.channel import AwayError, Channel
 from inlink.errors import InlinkError, SessionError
 from inlink.protocol import OWNER, Answer, Ask, Begun, Changed, Hello, HostDelay, Receipt, Receipts, Tasks
@@ -153,12 +153,10 @@ class RemoteSession:
         inlink.errors.InlinkError
             If the server refuses, or is away for too long.
         """
-        given = list(answers)
-        encoded = encoded_answers(given)
         receipts: list[Receipt] = []
         with self._telling:
-            for part in answer_batches(given, encoded):
-                receipts += self._report(given[part], encoded[part])
+            for part, encoded in answer_batches(list(answers)):
+                receipts += self._report(part, encoded)
         return receipts
 
     def leave(self) -> None:
