@@ -236,6 +236,17 @@ def test_compressed_rows_are_not_decoded_into_too_little_memory(tmp_path, no_mem
             getattr(graph, side)
 
 
+def test_a_graph_is_checked_only_if_there_is_memory(tmp_path, no_memory):
+    for compress in (False, True):
+        graph = inlink.Graph.from_arcs([(0, 1)])
+        inlink.write(graph, tmp_path / "l.tsv")
+        inlink.read(tmp_path / "l.tsv", into=tmp_path / f"g{compress}", compress=compress)
+    no_memory()
+    for compress in (False, True):
+        with pytest.raises(ParameterError, match=rf"g{compress}: checks of 2 nodes need"):
+            inlink.Graph.open(tmp_path / f"g{compress}", verify=True)
+
+
 def test_names_are_counted_as_they_come(no_memory):
     table = NameTable()
     table.number(["a"])

@@ -1,12 +1,14 @@
 """A system that starts no thread: crawls and rankings do without."""
 
 import os
+import signal
 import threading
 
 import pytest
 
 import inlink
 from inlink.base.threads import Threads
+from inlink.cli import commands, main
 from inlink.errors import ParameterError
 from inlink.store import urls
 from inlink.store.log import INDEX
@@ -39,6 +41,18 @@ def test_an_index_is_written_by_the_calling_thread(tmp_path, monkeypatch):
         for number in range(300):
             crawl.seed([f"http://a.example/{number}"])
     assert (tmp_path / "c" / INDEX / "header.json").exists()
+
+
+def test_a_command_says_so_in_one_line(monkeypatch, capsys):
+    with monkeypatch.context() as patch:
+        patch.setattr(commands, "main", lambda **_: threading.Thread().start())
+        # The handler and the environment of the tests stay.
+        patch.setattr(signal, "signal", lambda *_: None)
+        patch.setenv("OPENBLAS_NUM_THREADS", "1")
+        with pytest.raises(SystemExit) as end:
+            main()
+    assert end.value.code == 2
+    assert capsys.readouterr().err.startswith("inlink: the system starts no further thread: raise")
 
 
 def test_a_ranking_works_in_the_calling_thread_or_says_so_in_one_line(monkeypatch):

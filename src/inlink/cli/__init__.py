@@ -87,6 +87,12 @@ def main() -> NoReturn:
         if error.name != "numba":
             raise
         _fail("there is no machine code for this system, so Numba is needed: pip install 'inlink[jit]'")
+    except RuntimeError as error:
+        if "start new thread" not in str(error):
+            raise
+        _fail(
+            "the system starts no further thread: raise the limits of memory and processes (ulimit -v, ulimit -u)"
+        )
     except MemoryError:
         _fail("not enough memory: the data of all nodes must fit in memory; use a machine with more memory")
     sys.exit(0)

@@ -15,6 +15,7 @@ import numpy as np
 from inlink.base.arrays import AnyArray, UInt32Array, UInt64Array
 from inlink.base.checked import is_remembered, remember
 from inlink.base.folder import Folder
+from inlink.base.memory import require_memory
 from inlink.errors import FolderError
 from inlink.graph.coded import BIT_PAD, CodedOutlinks, decoded_blocks, linking_nodes
 from inlink.graph.names import MAX_NODES, NO_NODE
@@ -151,12 +152,11 @@ def _check_contents(folder: Folder) -> None:
     from inlink.base.jit import num_threads
 
     compressed = folder.header.version == COMPRESSED
-    if compressed:
-        parts = _coded_totals(folder)
-        num_nodes = int(folder.array("shape")[0])
-    else:
-        parts = [lambda: _rows(folder, "out"), lambda: _rows(folder, "in")]
-        num_nodes = folder.header.files["out.offsets"].length - 1
+    num_nodes = int(folder.array("shape")[0]) if compressed else folder.header.files["out.offsets"].length - 1
+    require_memory(24 * num_nodes, f"{folder.path}: checks of {num_nodes:,} nodes")
+    parts = (
+        _coded_totals(folder) if compressed else [lambda: _rows(folder, "out"), lambda: _rows(folder, "in")]
+    )
     if "names.text" in folder:
         parts.append(lambda: _names(folder))
     parts.append(lambda: _others(folder, num_nodes))
